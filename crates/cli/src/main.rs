@@ -1,0 +1,2 @@
+//! The gnarl binary.
+fn main() {}

@@ -1,0 +1,131 @@
+//! The one error type of the project.
+//!
+//! An [`Error`] says what went wrong, what was being done (outermost step first), and, where we
+//! know one, what to do about it. It prints as
+//!
+//! ```text
+//! importing npy: edges.npy: row 17: source id -3 is negative
+//! hint: ids are counted from 0
+//! ```
+
+use std::fmt;
+use std::path::Path;
+
+/// What class of failure an [`Error`] is; decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The command line or configuration asks for something that does not exist. Exit code 2.
+    Usage,
+    /// A file's content is not what it must be. Exit code 1.
+    InvalidInput,
+    /// The operating system refused: missing file, no permission, full disk. Exit code 1.
+    Io,
+    /// A stated memory or size limit does not suffice. Exit code 1.
+    Limit,
+    /// A rank did not answer before its deadline, or left. Exit code 1.
+    Rank,
+}
+
+/// A structured error: kind, message, context and hint.
+#[derive(Debug)]
+pub struct Error {
+    kind: Kind,
+    message: String,
+    context: Vec<String>,
+    hint: Option<String>,
+    source: Option<std::io::Error>,
+}
+
+/// The result of everything fallible in gnarl.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// An error of `kind` that says `message`.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), context: Vec::new(), hint: None, source: None }
+    }
+
+    /// Shorthand for [`Kind::Usage`].
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, message)
+    }
+
+    /// Shorthand for [`Kind::InvalidInput`].
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(Kind::InvalidInput, message)
+    }
+
+    /// An operating-system error met at `path`.
+    pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
+        let mut error = Self::new(Kind::Io, format!("{}: {source}", path.as_ref().display()));
+        error.source = Some(source);
+        error
+    }
+
+    /// Adds what was being done; the last context added is the outermost and prints first.
+    #[must_use]
+    pub fn context(mut self, doing: impl Into<String>) -> Self {
+        self.context.push(doing.into());
+        self
+    }
+
+    /// Adds advice, printed on a line of its own.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The class of failure.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The process exit code this error asks for.
+    pub fn exit_code(&self) -> u8 {
+        if self.kind == Kind::Usage { 2 } else { 1 }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for doing in self.context.iter().rev() {
+            write!(f, "{doing}: ")?;
+        }
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "\nhint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_ref().map(|e| e as _)
+    }
+}
+
+/// Attaches a path or a step to foreign results.
+pub trait ResultExt<T> {
+    /// Turns an I/O error into one that names `path`.
+    fn at(self, path: impl AsRef<Path>) -> Result<T>;
+}
+
+impl<T> ResultExt<T> for std::io::Result<T> {
+    fn at(self, path: impl AsRef<Path>) -> Result<T> {
+        self.map_err(|e| Error::io(path, e))
+    }
+}
+
+/// Adds context to our own results, lazily.
+pub trait Context<T> {
+    /// Adds what was being done when the error arose.
+    fn while_doing<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T>;
+}
+
+impl<T> Context<T> for Result<T> {
+    fn while_doing<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T> {
+        self.map_err(|e| e.context(doing()))
+    }
+}

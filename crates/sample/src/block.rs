@@ -1,0 +1,157 @@
+//! Blocks and mini-batches: what samplers make and models consume.
+
+use std::sync::{Arc, OnceLock};
+
+/// Per-node facts shared by all blocks of a mini-batch. Entry `i` belongs to input node `i`;
+/// the nodes of every inner block are a prefix.
+#[derive(Debug, Default)]
+pub struct NodeInfo {
+    /// Ids in the whole dataset: the key of every random draw for the node (dropout).
+    pub ids: Vec<u64>,
+    /// In-degree in the whole graph, not in the sample or the part.
+    pub degrees: Vec<u32>,
+}
+
+/// One layer of message passing: a bipartite graph from source to destination nodes in CSC form.
+/// Destination nodes come first among the source nodes, in the same order: destination `i` is
+/// source `i`.
+#[derive(Debug)]
+pub struct Block {
+    num_dst: usize,
+    num_src: usize,
+    indptr: Vec<u32>,
+    indices: Vec<u32>,
+    weights: Option<Vec<f32>>,
+    nodes: Arc<NodeInfo>,
+    transpose: OnceLock<Transpose>,
+}
+
+/// The same edges grouped by source node, for backward passes that gather instead of scatter.
+#[derive(Debug)]
+pub struct Transpose {
+    /// `num_src + 1` offsets into the two arrays below.
+    pub indptr: Vec<u32>,
+    /// Destination of each edge, ascending within a source.
+    pub dst: Vec<u32>,
+    /// Position of each edge in [`Block::indices`].
+    pub edge: Vec<u32>,
+}
+
+impl Block {
+    /// A block of `num_dst` destinations and `num_src` sources.
+    ///
+    /// `indptr` has `num_dst + 1` ascending offsets into `indices`; `indices` are below `num_src`;
+    /// `weights`, if given, holds one value an edge; `nodes` covers at least `num_src` nodes.
+    ///
+    /// # Panics
+    /// If the lengths disagree: samplers are the only callers, and a wrong block is a bug there.
+    pub fn new(
+        num_src: usize,
+        indptr: Vec<u32>,
+        indices: Vec<u32>,
+        weights: Option<Vec<f32>>,
+        nodes: Arc<NodeInfo>,
+    ) -> Self {
+        let num_dst = indptr.len().checked_sub(1).expect("indptr holds at least one offset");
+        assert!(num_dst <= num_src, "destinations are a prefix of the sources");
+        assert_eq!(indptr[num_dst] as usize, indices.len());
+        assert!(weights.as_ref().is_none_or(|w| w.len() == indices.len()));
+        assert!(nodes.ids.len() >= num_src && nodes.degrees.len() >= num_src);
+        debug_assert!(indptr.windows(2).all(|w| w[0] <= w[1]));
+        debug_assert!(indices.iter().all(|&s| (s as usize) < num_src));
+        Self { num_dst, num_src, indptr, indices, weights, nodes, transpose: OnceLock::new() }
+    }
+
+    /// Number of destination nodes.
+    pub fn num_dst(&self) -> usize {
+        self.num_dst
+    }
+
+    /// Number of source nodes, destinations included.
+    pub fn num_src(&self) -> usize {
+        self.num_src
+    }
+
+    /// Number of edges.
+    pub fn num_edges(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Offsets of each destination's edges, `num_dst + 1` values.
+    pub fn indptr(&self) -> &[u32] {
+        &self.indptr
+    }
+
+    /// Source of each edge.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The sources of destination `dst`.
+    #[inline]
+    pub fn sources(&self, dst: usize) -> &[u32] {
+        &self.indices[self.indptr[dst] as usize..self.indptr[dst + 1] as usize]
+    }
+
+    /// Edge weights, where the graph has them or the sampler corrects by them.
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
+    /// Dataset ids of the source nodes; the first `num_dst` are the destinations'.
+    pub fn ids(&self) -> &[u64] {
+        &self.nodes.ids[..self.num_src]
+    }
+
+    /// Whole-graph in-degrees of the source nodes; the first `num_dst` are the destinations'.
+    pub fn degrees(&self) -> &[u32] {
+        &self.nodes.degrees[..self.num_src]
+    }
+
+    /// The edges grouped by source. Built on first use and kept; the pipeline's sampling stage
+    /// calls this so that the compute stage finds it ready.
+    pub fn transpose(&self) -> &Transpose {
+        self.transpose.get_or_init(|| {
+            let mut indptr = vec![0u32; self.num_src + 1];
+            for &s in &self.indices {
+                indptr[s as usize + 1] += 1;
+            }
+            for i in 0..self.num_src {
+                indptr[i + 1] += indptr[i];
+            }
+            let mut next = indptr.clone();
+            let mut dst = vec![0u32; self.indices.len()];
+            let mut edge = vec![0u32; self.indices.len()];
+            for d in 0..self.num_dst {
+                for e in self.indptr[d]..self.indptr[d + 1] {
+                    let slot = &mut next[self.indices[e as usize] as usize];
+                    dst[*slot as usize] = d as u32;
+                    edge[*slot as usize] = e;
+                    *slot += 1;
+                }
+            }
+            Transpose { indptr, dst, edge }
+        })
+    }
+}
+
+/// All a training step needs to know of the graph.
+#[derive(Debug)]
+pub struct MiniBatch {
+    /// Blocks from the input layer to the output layer; one per model layer.
+    pub blocks: Vec<Block>,
+    /// Local ids (in the sampled graph) of the input nodes of `blocks[0]`; the nodes of every
+    /// later block are a prefix, the seeds first of all.
+    pub input_nodes: Vec<u32>,
+    /// Rows of the last block's output whose loss counts.
+    pub targets: Vec<u32>,
+    /// A weight for each target's loss (GraphSAINT's normalisation), or all 1.
+    pub target_weights: Option<Vec<f32>>,
+}
+
+impl MiniBatch {
+    /// Edges over all blocks.
+    pub fn num_edges(&self) -> usize {
+        self.blocks.iter().map(Block::num_edges).sum()
+    }
+}
