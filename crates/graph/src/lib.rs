@@ -1,6 +1,62 @@
-//! Graphs on disk: datasets, importers, generators, edge streams and CSC.
+//! What a graph is in gnarl: node and edge types, columns, edge streams and in-neighbour lists, on
+//! disk and in memory.
+//!
+//! **In:** raw files (importers), or a generator's options ([`generate`]).
+//! **Out:** a [`Dataset`]: a directory of `dataset.json` and one `.npy` file for each column. Its
+//! edges can be streamed again and again ([`EdgeStream`]), its in-neighbour lists ([`Csc`]),
+//! features, labels and splits are mapped. [`inspect::inspect`] describes it and
+//! [`inspect::verify`] checks its files.
+//!
+//! Everything runs in bounded memory and gives the same bytes for any number of threads.
+//!
+//! ```
+//! use gnarl_graph::generate::{CommunityOptions, community};
+//! use gnarl_graph::{Dataset, PLAIN_NODE, Triple};
+//!
+//! # fn main() -> gnarl_graph::Result<()> {
+//! let dir = tempfile::tempdir().unwrap();
+//! let path = dir.path().join("small");
+//! let options = CommunityOptions { nodes: 1000, communities: 8, ..Default::default() };
+//! let made = community(&options, &path)?;
+//! assert!(made.facts.symmetric);
+//!
+//! let dataset = Dataset::open(&path)?;
+//! let csc = dataset.csc(&Triple::plain())?;
+//! println!("node 0 has {} neighbours: {:?}", csc.degree(0), csc.sources(0));
+//! let features = dataset.features(PLAIN_NODE)?.expect("community graphs have features");
+//! assert_eq!((features.rows(), features.width()), (1000, 100));
+//! # Ok(())
+//! # }
+//! ```
 
+mod buf;
+mod column;
+mod csc;
+mod dataset;
+mod dtype;
+mod edges;
 pub mod error;
+mod features;
+pub mod generate;
+pub mod import;
+pub mod inspect;
+mod manifest;
+mod memory;
+pub mod npy;
+pub mod prefetch;
 pub mod rng;
+mod writer;
 
+pub use buf::Buf;
+pub use column::{Column, ColumnSpec};
+pub use csc::Csc;
+pub use dataset::Dataset;
+pub use dtype::{DType, Element};
+pub use edges::{CHUNK_EDGES, DatasetEdges, EdgeChunk, EdgeStream, MemoryEdges, for_each_edge};
 pub use error::{Context, Error, Kind, Result, ResultExt};
+pub use features::{Features, Labels};
+pub use manifest::{
+    EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, PLAIN_NODE, Triple, VERSION,
+};
+pub use memory::peak_rss;
+pub use writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};

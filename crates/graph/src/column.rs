@@ -1,0 +1,165 @@
+//! Columns: named arrays of one type, one npy file each.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::buf::Buf;
+use crate::dtype::{DType, Element};
+use crate::error::{Error, Result, ResultExt};
+use crate::npy::NpyHeader;
+
+/// Bytes hashed by one task of [`Column::verify`].
+const VERIFY_PIECE: usize = 16 << 20;
+
+/// What the manifest says of a column.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnSpec {
+    /// Name within its node or edge type.
+    pub name: String,
+    /// File name within the dataset directory.
+    pub file: String,
+    /// Type of the values.
+    pub dtype: DType,
+    /// Rows first.
+    pub shape: Vec<u64>,
+    /// CRC-32 of the values' bytes.
+    pub crc32: u32,
+}
+
+impl ColumnSpec {
+    /// Reads the header of the column's file at `path`.
+    ///
+    /// # Errors
+    /// If the file is truncated or disagrees with the manifest.
+    pub(crate) fn header(&self, path: &Path) -> Result<NpyHeader> {
+        let header = NpyHeader::read(path)?;
+        let agrees = header.descr == self.dtype.npy() && header.shape == self.shape;
+        if agrees && !header.fortran_order && !self.shape.is_empty() {
+            return Ok(header);
+        }
+        Err(Error::invalid(format!(
+            "{}: the file holds {} {:?}, dataset.json says {} {:?}",
+            path.display(),
+            header.descr,
+            header.shape,
+            self.dtype.npy(),
+            self.shape
+        ))
+        .hint("the file was replaced after the import; import again"))
+    }
+}
+
+/// An opened column: its values are mapped, not read.
+#[derive(Debug, Clone)]
+pub struct Column {
+    spec: ColumnSpec,
+    map: Arc<Mmap>,
+    offset: usize,
+}
+
+impl Column {
+    /// Maps the column's file in `dir`.
+    ///
+    /// # Errors
+    /// If the file is missing, truncated, or disagrees with the manifest.
+    pub fn open(dir: &Path, spec: &ColumnSpec) -> Result<Self> {
+        let path = dir.join(&spec.file);
+        let header = spec.header(&path)?;
+        let file = File::open(&path).at(&path)?;
+        // SAFETY: dataset files are written once under a temporary name and renamed; gnarl never
+        // changes them in place. The mapping is read-only plain data.
+        let map = unsafe { Mmap::map(&file) }.at(&path)?;
+        Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: header.offset as usize })
+    }
+
+    /// The column's entry in the manifest.
+    pub fn spec(&self) -> &ColumnSpec {
+        &self.spec
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.spec.shape.first().copied().unwrap_or(0) as usize
+    }
+
+    /// Values in each row.
+    pub fn width(&self) -> usize {
+        self.spec.shape[1..].iter().product::<u64>() as usize
+    }
+
+    /// The values, row after row.
+    ///
+    /// # Errors
+    /// If the column holds another type.
+    pub fn values<T: Element>(&self) -> Result<Buf<T>> {
+        let len = self.spec.shape.iter().product::<u64>() as usize;
+        (T::DTYPE == self.spec.dtype)
+            .then(|| Buf::mapped(self.map.clone(), self.offset, len))
+            .flatten()
+            .ok_or_else(|| {
+                let ColumnSpec { file, dtype, .. } = &self.spec;
+                Error::invalid(format!("{file}: holds {dtype}, read as {}", T::DTYPE))
+            })
+    }
+
+    /// The values widened to u64 ids: mapped when they are u64, copied when they are u32.
+    pub fn ids(&self) -> Result<Buf<u64>> {
+        match self.spec.dtype {
+            DType::U32 => {
+                Ok(self.values::<u32>()?.iter().map(|&v| v as u64).collect::<Vec<_>>().into())
+            }
+            _ => self.values(),
+        }
+    }
+
+    /// The values as u32 ids: mapped when they are u32, copied when they are u64.
+    ///
+    /// # Errors
+    /// If a value does not fit.
+    pub fn ids32(&self) -> Result<Buf<u32>> {
+        if self.spec.dtype == DType::U32 {
+            return self.values();
+        }
+        let narrow = |(row, &id): (usize, &u64)| {
+            u32::try_from(id).map_err(|_| {
+                Error::new(
+                    crate::Kind::Limit,
+                    format!("{}: row {row}: id {id} does not fit 32 bits", self.spec.file),
+                )
+                .hint("partition the graph first: ids within a part are 32 bits wide")
+            })
+        };
+        let values = self.values::<u64>()?;
+        Ok(values.iter().enumerate().map(narrow).collect::<Result<Vec<_>>>()?.into())
+    }
+
+    /// The bytes of the values, as stored.
+    pub fn bytes(&self) -> &[u8] {
+        let len = self.spec.shape.iter().product::<u64>() as usize * self.spec.dtype.size();
+        &self.map[self.offset..self.offset + len]
+    }
+
+    /// Recomputes the checksum, by all threads.
+    ///
+    /// # Errors
+    /// If it differs from the manifest's.
+    pub fn verify(&self) -> Result<()> {
+        let pieces = self.bytes().par_chunks(VERIFY_PIECE).map(|piece| {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(piece);
+            crc
+        });
+        let mut crc = crc32fast::Hasher::new();
+        pieces.collect::<Vec<_>>().iter().for_each(|piece| crc.combine(piece));
+        if crc.finalize() == self.spec.crc32 {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("{}: checksum differs from dataset.json", self.spec.file))
+            .hint("the file was damaged or changed after it was written"))
+    }
+}

@@ -1,0 +1,439 @@
+//! Compressed sparse columns: for every destination its sources, built within a memory budget.
+
+use std::path::Path;
+
+use crate::buf::Buf;
+use crate::column::ColumnSpec;
+use crate::dtype::Element;
+use crate::edges::{CHUNK_EDGES, IdReader};
+use crate::error::{Error, Kind, Result};
+use crate::manifest::EdgeFacts;
+use crate::npy::NpyWriter;
+use crate::rng::mix;
+
+/// In-neighbour lists of one edge type, each ascending by source id. Local ids are 32 bits: larger
+/// graphs are partitioned first.
+#[derive(Debug, Clone)]
+pub struct Csc {
+    /// `num_dst + 1` offsets into the arrays below.
+    pub indptr: Buf<u64>,
+    /// Source of each edge.
+    pub indices: Buf<u32>,
+    /// Row of each edge in the edge columns, where edges carry more than their ends.
+    pub edge: Option<Buf<u64>>,
+}
+
+impl Csc {
+    /// Builds the lists in memory from edges in any order. `num_dst` bounds the destinations.
+    pub fn from_edges(num_dst: usize, edges: &[(u32, u32)]) -> Self {
+        let mut indptr = vec![0u64; num_dst + 1];
+        for &(_, dst) in edges {
+            indptr[dst as usize + 1] += 1;
+        }
+        for v in 0..num_dst {
+            indptr[v + 1] += indptr[v];
+        }
+        let mut next = indptr.clone();
+        let mut indices = vec![0u32; edges.len()];
+        for &(src, dst) in edges {
+            indices[next[dst as usize] as usize] = src;
+            next[dst as usize] += 1;
+        }
+        for v in 0..num_dst {
+            indices[indptr[v] as usize..indptr[v + 1] as usize].sort_unstable();
+        }
+        Self { indptr: indptr.into(), indices: indices.into(), edge: None }
+    }
+
+    /// Number of destination nodes.
+    pub fn num_dst(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Number of edges.
+    pub fn num_edges(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Sources of `dst`, ascending.
+    #[inline]
+    pub fn sources(&self, dst: u32) -> &[u32] {
+        let dst = dst as usize;
+        &self.indices[self.indptr[dst] as usize..self.indptr[dst + 1] as usize]
+    }
+
+    /// In-degree of `dst`.
+    #[inline]
+    pub fn degree(&self, dst: u32) -> u32 {
+        let dst = dst as usize;
+        (self.indptr[dst + 1] - self.indptr[dst]) as u32
+    }
+}
+
+/// What the builder needs to know.
+pub(crate) struct CscJob<'a> {
+    pub dir: &'a Path,
+    /// Prefix of the column files.
+    pub stem: &'a str,
+    pub src: &'a ColumnSpec,
+    pub dst: &'a ColumnSpec,
+    pub num_dst: u64,
+    /// Whether source and destination types are the same.
+    pub square: bool,
+    /// Keep each edge's row beside its source.
+    pub keep_rows: bool,
+    /// Drop repeated edges.
+    pub coalesce: bool,
+    /// Bytes the builder may hold.
+    pub memory: u64,
+    /// Bytes that one range of lists may take, where less than `memory` leaves.
+    pub range_bytes: Option<u64>,
+    /// Key of each source by which lists ascend, distinct; the source itself if `None`.
+    pub order: Option<&'a [u64]>,
+}
+
+/// What it made.
+pub(crate) struct BuiltCsc {
+    pub columns: Vec<ColumnSpec>,
+    pub facts: EdgeFacts,
+    pub num_edges: u64,
+}
+
+/// An id as stored.
+pub(crate) trait Id: Element + Ord + Default {
+    fn of(id: u64) -> Self;
+    fn wide(self) -> u64;
+}
+
+impl Id for u32 {
+    fn of(id: u64) -> Self {
+        id as u32
+    }
+
+    fn wide(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Id for u64 {
+    fn of(id: u64) -> Self {
+        id
+    }
+
+    fn wide(self) -> u64 {
+        self
+    }
+}
+
+/// Bytes of the budget left for the program itself and the buffers of files, at most.
+const PROGRAM: u64 = 24 << 20;
+
+/// Builds the CSC columns of an edge type by counting, then filling one range of destinations
+/// after the other, re-reading the edges for each: memory is `8·num_dst` bytes plus one range.
+pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
+    let mut reader = Reader::open(job)?;
+    let mut indptr = count(job, &mut reader)?;
+    let mut tally = Tally::default();
+    let item = size_of::<T>() as u64 + if job.keep_rows { 8 } else { 0 };
+    let fixed = 8 * indptr.len() as u64 + PROGRAM.min(job.memory / 16);
+    let room = job.memory.saturating_sub(fixed);
+    if room < 1 << 20 {
+        return Err(Error::new(
+            Kind::Limit,
+            format!("{} nodes need {} MiB for their degrees alone", job.num_dst, fixed >> 20),
+        )
+        .hint("raise --memory"));
+    }
+    let room = job.range_bytes.map_or(room, |bytes| room.min(bytes));
+    let mut indices = NpyWriter::<T>::create(job.dir.join(file(job, "indices")), &[])?;
+    let mut rows = match job.keep_rows {
+        true => Some(NpyWriter::<u64>::create(job.dir.join(file(job, "edge")), &[])?),
+        false => None,
+    };
+    let (mut start, mut kept) = (0usize, 0u64);
+    let n = job.num_dst as usize;
+    while start < n {
+        let end = range_end(&indptr, start, room, item);
+        let mut range = Range::<T>::fill(job, &mut reader, &indptr, start..end)?;
+        range.sort(&indptr[start..=end], job.order);
+        tally.add(&range.sources, start as u64, &indptr[start..=end], job.square);
+        // The offsets below `start` are final; this range's are rewritten as lists shrink.
+        let base = indptr[start];
+        for v in start..end {
+            let list = (indptr[v] - base) as usize..(indptr[v + 1] - base) as usize;
+            indptr[v] = kept;
+            kept += range.write(list, job.coalesce, &mut indices, rows.as_mut())?;
+        }
+        start = end;
+    }
+    indptr[n] = kept;
+    let facts = tally.facts(&indptr, job);
+    let mut offsets = NpyWriter::<u64>::create(job.dir.join(file(job, "indptr")), &[])?;
+    offsets.push(&indptr)?;
+    let mut columns = vec![spec(job, "indptr", offsets)?, spec(job, "indices", indices)?];
+    if let Some(rows) = rows {
+        columns.push(spec(job, "edge", rows)?);
+    }
+    Ok(BuiltCsc { columns, facts, num_edges: kept })
+}
+
+fn file(job: &CscJob<'_>, name: &str) -> String {
+    format!("{}.csc.{name}.npy", job.stem)
+}
+
+fn spec<T: Element>(job: &CscJob<'_>, name: &str, writer: NpyWriter<T>) -> Result<ColumnSpec> {
+    let (shape, crc32) = writer.finish()?;
+    Ok(ColumnSpec {
+        name: format!("csc.{name}"),
+        file: file(job, name),
+        dtype: T::DTYPE,
+        shape,
+        crc32,
+    })
+}
+
+/// The edges of the job, in chunks.
+struct Reader {
+    src: IdReader,
+    dst: IdReader,
+    chunk: (Vec<u64>, Vec<u64>),
+}
+
+impl Reader {
+    fn open(job: &CscJob<'_>) -> Result<Self> {
+        let (src, dst) = (IdReader::open(job.dir, job.src)?, IdReader::open(job.dir, job.dst)?);
+        Ok(Self { src, dst, chunk: Default::default() })
+    }
+
+    fn for_each(&mut self, mut visit: impl FnMut(u64, u64)) -> Result<()> {
+        self.src.rewind()?;
+        self.dst.rewind()?;
+        loop {
+            self.chunk.0.clear();
+            self.chunk.1.clear();
+            if self.src.read(CHUNK_EDGES, 0, &mut self.chunk.0)? == 0 {
+                return Ok(());
+            }
+            self.dst.read(CHUNK_EDGES, 0, &mut self.chunk.1)?;
+            for (&s, &d) in self.chunk.0.iter().zip(&self.chunk.1) {
+                visit(s, d);
+            }
+        }
+    }
+}
+
+/// Degrees as offsets.
+fn count(job: &CscJob<'_>, reader: &mut Reader) -> Result<Vec<u64>> {
+    let mut indptr = vec![0u64; job.num_dst as usize + 1];
+    reader.for_each(|_, d| indptr[d as usize + 1] += 1)?;
+    for v in 0..job.num_dst as usize {
+        indptr[v + 1] += indptr[v];
+    }
+    Ok(indptr)
+}
+
+/// Sums over the sorted lists from which the facts follow. Repeated edges count once towards the
+/// fingerprints: an edge has its reverse or not, however often either is listed.
+#[derive(Default)]
+struct Tally {
+    self_loops: u64,
+    repeated_loops: u64,
+    duplicates: u64,
+    /// Sums of the hashes of all edges, and of all edges turned round.
+    forward: u128,
+    backward: u128,
+}
+
+impl Tally {
+    /// Adds the lists between `offsets` (of which the first is the origin of `sources`), those of
+    /// the destinations from `first`.
+    fn add<T: Id>(&mut self, sources: &[T], first: u64, offsets: &[u64], square: bool) {
+        let lists = offsets.len() - 1;
+        if lists > SORT_GRAIN {
+            let middle = lists / 2;
+            let (left, right) = sources.split_at((offsets[middle] - offsets[0]) as usize);
+            let mut other = Self::default();
+            rayon::join(
+                || self.add(left, first, &offsets[..=middle], square),
+                || other.add(right, first + middle as u64, &offsets[middle..], square),
+            );
+            self.merge(&other);
+            return;
+        }
+        for (v, w) in offsets.windows(2).enumerate() {
+            let (dst, mut last) = (first + v as u64, None);
+            for &source in &sources[(w[0] - offsets[0]) as usize..(w[1] - offsets[0]) as usize] {
+                let src = source.wide();
+                let repeated = last == Some(source);
+                last = Some(source);
+                self.duplicates += u64::from(repeated);
+                if square {
+                    self.self_loops += u64::from(src == dst);
+                    self.repeated_loops += u64::from(repeated && src == dst);
+                    if !repeated {
+                        self.forward = self.forward.wrapping_add(fingerprint(src, dst));
+                        self.backward = self.backward.wrapping_add(fingerprint(dst, src));
+                    }
+                }
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.self_loops += other.self_loops;
+        self.repeated_loops += other.repeated_loops;
+        self.duplicates += other.duplicates;
+        self.forward = self.forward.wrapping_add(other.forward);
+        self.backward = self.backward.wrapping_add(other.backward);
+    }
+
+    fn facts(&self, indptr: &[u64], job: &CscJob<'_>) -> EdgeFacts {
+        let dropped_loops = if job.coalesce { self.repeated_loops } else { 0 };
+        let mut facts = EdgeFacts {
+            self_loops: self.self_loops - dropped_loops,
+            duplicates: self.duplicates,
+            symmetric: job.square && self.forward == self.backward,
+            ..EdgeFacts::default()
+        };
+        for w in indptr.windows(2) {
+            facts.without_in_edges += u64::from(w[0] == w[1]);
+            facts.max_in_degree = facts.max_in_degree.max(w[1] - w[0]);
+        }
+        facts
+    }
+}
+
+/// 128 bits of hash of an ordered pair.
+fn fingerprint(a: u64, b: u64) -> u128 {
+    let low = mix(mix(a ^ 0x517c_c1b7_2722_0a95).wrapping_add(b.wrapping_mul(GOLDEN)));
+    let high = mix(low ^ b.wrapping_mul(0xd6e8_feb8_6659_fd93));
+    u128::from(high) << 64 | u128::from(low)
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The largest range from `start` that fits in `room` bytes, at least one node.
+fn range_end(indptr: &[u64], start: usize, room: u64, item: u64) -> usize {
+    let (mut low, mut high) = (start + 1, indptr.len() - 1);
+    while low < high {
+        let mid = low + (high - low).div_ceil(2);
+        if (indptr[mid] - indptr[start]) * item + 4 * (mid - start) as u64 <= room {
+            low = mid;
+        } else {
+            high = mid - 1;
+        }
+    }
+    low
+}
+
+/// The lists of a range of destinations.
+struct Range<T> {
+    sources: Vec<T>,
+    rows: Vec<u64>,
+}
+
+impl<T: Id> Range<T> {
+    fn fill(
+        job: &CscJob<'_>,
+        reader: &mut Reader,
+        indptr: &[u64],
+        nodes: std::ops::Range<usize>,
+    ) -> Result<Self> {
+        let base = indptr[nodes.start];
+        let count = (indptr[nodes.end] - base) as usize;
+        let mut filled = vec![0u32; nodes.len()];
+        let mut sources = vec![T::default(); count];
+        let mut rows = vec![0u64; if job.keep_rows { count } else { 0 }];
+        let mut row = 0u64;
+        let (first, span) = (nodes.start as u64, nodes.len() as u64);
+        reader.for_each(|s, d| {
+            let v = d.wrapping_sub(first);
+            if v < span {
+                let slot = (indptr[d as usize] - base) as usize + filled[v as usize] as usize;
+                filled[v as usize] += 1;
+                sources[slot] = T::of(s);
+                if !rows.is_empty() {
+                    rows[slot] = row;
+                }
+            }
+            row += 1;
+        })?;
+        Ok(Self { sources, rows })
+    }
+
+    /// Sorts every list by source (or its key in `order`), then by row. `offsets` are the range's
+    /// own.
+    fn sort(&mut self, offsets: &[u64], order: Option<&[u64]>) {
+        match order {
+            Some(keys) => {
+                sort_lists(offsets, &mut self.sources, &mut self.rows, &|s: T| {
+                    keys[s.wide() as usize]
+                });
+            }
+            None => sort_lists(offsets, &mut self.sources, &mut self.rows, &|s: T| s),
+        }
+    }
+
+    /// Writes a list; returns how many edges of it were kept.
+    fn write(
+        &mut self,
+        list: std::ops::Range<usize>,
+        coalesce: bool,
+        indices: &mut NpyWriter<T>,
+        rows: Option<&mut NpyWriter<u64>>,
+    ) -> Result<u64> {
+        let sources = &self.sources[list.clone()];
+        if let Some(rows) = rows {
+            rows.push(&self.rows[list])?;
+        } else if coalesce && sources.windows(2).any(|w| w[0] == w[1]) {
+            let mut distinct = sources.to_vec();
+            distinct.dedup();
+            indices.push(&distinct)?;
+            return Ok(distinct.len() as u64);
+        }
+        indices.push(sources)?;
+        Ok(sources.len() as u64)
+    }
+}
+
+/// Lists sorted by one task before the work is split further.
+const SORT_GRAIN: usize = 4096;
+
+/// Sorts the lists between `offsets` (of which the first is the origin of both slices). `rows`
+/// follows its sources, or is empty.
+fn sort_lists<T: Id, K: Ord>(
+    offsets: &[u64],
+    sources: &mut [T],
+    rows: &mut [u64],
+    key: &(impl Fn(T) -> K + Sync),
+) {
+    let lists = offsets.len() - 1;
+    if lists > SORT_GRAIN {
+        let middle = lists / 2;
+        let cut = (offsets[middle] - offsets[0]) as usize;
+        let (left, right) = sources.split_at_mut(cut);
+        let (left_rows, right_rows) = rows.split_at_mut(cut.min(rows.len()));
+        rayon::join(
+            || sort_lists(&offsets[..=middle], left, left_rows, key),
+            || sort_lists(&offsets[middle..], right, right_rows, key),
+        );
+        return;
+    }
+    let mut pairs = Vec::new();
+    for w in offsets.windows(2) {
+        let list = (w[0] - offsets[0]) as usize..(w[1] - offsets[0]) as usize;
+        if rows.is_empty() {
+            sources[list].sort_unstable_by_key(|&s| key(s));
+            continue;
+        }
+        pairs.clear();
+        pairs.extend(list.clone().map(|i| (sources[i], rows[i])));
+        pairs.sort_unstable_by_key(|&(s, r)| (key(s), r));
+        for (i, &(s, r)) in list.zip(&pairs) {
+            (sources[i], rows[i]) = (s, r);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

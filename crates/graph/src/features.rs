@@ -1,0 +1,78 @@
+//! Node features and labels as stored.
+
+use crate::buf::Buf;
+use crate::column::Column;
+use crate::dtype::DType;
+
+/// The feature rows of a node type.
+#[derive(Debug, Clone)]
+pub enum Features {
+    /// A row of values for each node, f32, f16, bf16 or u8.
+    Dense(Column),
+    /// Few non-zero values in each row (bag of words).
+    Csr {
+        /// `rows + 1` offsets.
+        indptr: Buf<u64>,
+        /// Column of each value, ascending within a row.
+        indices: Buf<u32>,
+        /// The values.
+        values: Buf<f32>,
+        /// Columns of the matrix.
+        width: usize,
+    },
+}
+
+impl Features {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Dense(column) => column.rows(),
+            Self::Csr { indptr, .. } => indptr.len() - 1,
+        }
+    }
+
+    /// Values in a row.
+    pub fn width(&self) -> usize {
+        match self {
+            Self::Dense(column) => column.width(),
+            Self::Csr { width, .. } => *width,
+        }
+    }
+
+    /// Type of the stored values.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Self::Dense(column) => column.spec().dtype,
+            Self::Csr { .. } => DType::F32,
+        }
+    }
+}
+
+/// The labels of a node type.
+#[derive(Debug, Clone)]
+pub enum Labels {
+    /// One class for each node; -1 where there is none.
+    Single {
+        /// Class of each node.
+        classes: Buf<i32>,
+        /// Number of classes.
+        count: usize,
+    },
+    /// Any number of `tasks` labels hold for a node.
+    Multi {
+        /// 0 or 1, `nodes × tasks`.
+        values: Buf<u8>,
+        /// Number of labels.
+        tasks: usize,
+    },
+}
+
+impl Labels {
+    /// Width of a model's output for these labels.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Single { count, .. } => *count,
+            Self::Multi { tasks, .. } => *tasks,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Importers: from the files users bring to a [`Dataset`], in bounded memory.
+//!
+//! Every importer takes its options and the directory to write, and returns [`Imported`]. Files
+//! are streamed through buffers; `memory` bounds what grows with the graph: id maps and the
+//! topology builder, plus a few MiB of buffers and one split's ids. The first bad value is named
+//! by file and row, and nothing is left behind. Ids are never renumbered silently:
+//! [`ImportReport::renumbered`] says so, and a `user_id` column leads back.
+
+mod array;
+mod columns;
+mod edge_csv;
+mod graphbolt;
+mod ids;
+mod npy;
+mod ogb;
+mod source;
+mod spool;
+mod table;
+mod triples;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::dataset::Dataset;
+use crate::edges::{EdgeChunk, EdgeStream};
+use crate::error::{Error, Kind, Result};
+use crate::writer::{DatasetWriter, FinishOptions};
+
+pub use graphbolt::{GraphboltOptions, graphbolt};
+pub use npy::{NpyOptions, npy};
+pub use ogb::{OgbOptions, ogb};
+pub use table::{EdgeTable, IdKind, NodeTable, TableOptions, tables};
+pub use triples::{TriplesOptions, triples};
+
+/// A dataset and what was found while it was made.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// The dataset, opened.
+    pub dataset: Dataset,
+    /// What was found.
+    pub report: ImportReport,
+}
+
+/// What an importer found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImportReport {
+    /// Nodes of all types.
+    pub nodes: u64,
+    /// Edges of all types, as stored.
+    pub edges: u64,
+    /// Nodes without any edge.
+    pub isolated: u64,
+    /// Edges from a node to itself.
+    pub self_loops: u64,
+    /// Edges that repeat an earlier one; they were dropped if `coalesced`.
+    pub duplicates: u64,
+    /// Whether repeated edges were dropped.
+    pub coalesced: bool,
+    /// Whether every edge of every edge type has its reverse.
+    pub symmetric: bool,
+    /// Node types whose nodes have other ids than in the input; the column `user_id` (or
+    /// `user_id.offsets` and `user_id.bytes`) holds the input's.
+    pub renumbered: Vec<String>,
+}
+
+/// Builds the topology, names the dataset, and looks at it once more for the report.
+fn finish(
+    writer: DatasetWriter,
+    options: FinishOptions,
+    renumbered: Vec<String>,
+) -> Result<Imported> {
+    let dataset = writer.finish(options)?;
+    let manifest = dataset.manifest();
+    let facts = || manifest.edge_types.iter().map(|t| &t.facts);
+    let report = ImportReport {
+        nodes: manifest.num_nodes(),
+        edges: manifest.num_edges(),
+        isolated: isolated(&dataset)?,
+        self_loops: facts().map(|f| f.self_loops).sum(),
+        duplicates: facts().map(|f| f.duplicates).sum(),
+        coalesced: options.coalesce,
+        symmetric: facts().all(|f| f.symmetric),
+        renumbered,
+    };
+    Ok(Imported { dataset, report })
+}
+
+/// Nodes that no edge touches: one bit a node, one pass over the edges.
+fn isolated(dataset: &Dataset) -> Result<u64> {
+    let nodes = dataset.manifest().num_nodes();
+    let mut seen = vec![0u64; nodes.div_ceil(64) as usize];
+    let mut edges = dataset.edges()?;
+    let mut chunk = EdgeChunk::default();
+    while edges.next_chunk(&mut chunk)? {
+        for &id in chunk.src.iter().chain(&chunk.dst) {
+            seen[(id / 64) as usize] |= 1 << (id % 64);
+        }
+    }
+    Ok(nodes - seen.iter().map(|word| u64::from(word.count_ones())).sum::<u64>())
+}
+
+/// The error of input without a node or an edge.
+fn empty_graph(path: &Path) -> Error {
+    Error::invalid(format!("{}: the graph is empty: no edge", path.display()))
+        .hint("an import needs at least one edge")
+}
+
+/// The error of a budget that does not suffice.
+fn over_budget(memory: u64, what: &str) -> Error {
+    Error::new(Kind::Limit, format!("{what} does not fit in the {} MiB of --memory", memory >> 20))
+        .hint("raise --memory")
+}

@@ -1,0 +1,300 @@
+//! Graphs as numpy arrays.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::array::ArrayReader;
+use super::columns;
+use super::source::{Npz, Source};
+use super::{Imported, empty_graph, finish};
+use crate::edges::CHUNK_EDGES;
+use crate::error::{Context, Error, Result};
+use crate::manifest::{PLAIN_NODE, Triple};
+use crate::writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};
+
+/// Files and choices of [`npy`].
+#[derive(Debug, Clone)]
+pub struct NpyOptions {
+    /// Edges `[2, E]` of integers: row 0 sources, row 1 destinations.
+    pub edges: PathBuf,
+    /// Features: `[N, F]` in an npy file (f32, f16 and u8 are kept, others become f32), or a
+    /// scipy-style CSR npz file.
+    pub features: Option<PathBuf>,
+    /// Labels: `[N]` classes, -1 or NaN meaning none, or `[N, C]` of 0 and 1.
+    pub labels: Option<PathBuf>,
+    /// Number of classes; the largest label tells it otherwise.
+    pub num_classes: Option<u64>,
+    /// Named splits: vectors of ids, or of booleans.
+    pub splits: Vec<(String, PathBuf)>,
+    /// A number for each edge, kept as f32 in the edge column `weight`.
+    pub weights: Option<PathBuf>,
+    /// Number of nodes; features, labels or the largest id tell it otherwise.
+    pub num_nodes: Option<u64>,
+    /// Store the reverse of every edge too (self loops once).
+    pub symmetrize: bool,
+    /// Drop repeated edges; by default when symmetrizing edges without weights.
+    pub coalesce: Option<bool>,
+    /// Bytes the import may hold.
+    pub memory: u64,
+}
+
+impl NpyOptions {
+    /// Only edges, 1 GiB of memory.
+    pub fn new(edges: impl Into<PathBuf>) -> Self {
+        Self {
+            edges: edges.into(),
+            features: None,
+            labels: None,
+            num_classes: None,
+            splits: Vec::new(),
+            weights: None,
+            num_nodes: None,
+            symmetrize: false,
+            coalesce: None,
+            memory: 1 << 30,
+        }
+    }
+}
+
+/// Makes the dataset `out` from numpy arrays. Ids are kept as they are; the number of nodes comes
+/// from features, labels or `num_nodes`, which must agree, else it is the largest id plus one.
+///
+/// # Errors
+/// For the first bad value, with file and row; nothing is left at `out` then.
+pub fn npy(options: &NpyOptions, out: &Path) -> Result<Imported> {
+    import(options, out).while_doing(|| "importing npy")
+}
+
+fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
+    let edges = EdgeArray::open(Source::npy(&options.edges)?)?;
+    let nodes = match count_nodes(options)? {
+        Some(nodes) => nodes,
+        None => edges.again()?.largest()? + 1,
+    };
+    let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(nodes))?;
+    writer.origin(json!({ "importer": "npy", "edges": options.edges.display().to_string() }));
+    writer.add_node_type(PLAIN_NODE, nodes);
+    if let Some(path) = &options.features {
+        write_features(&mut writer, PLAIN_NODE, nodes, path)?;
+    }
+    if let Some(path) = &options.labels {
+        let array = ArrayReader::open(Source::npy(path)?)?;
+        columns::labels(&mut writer, PLAIN_NODE, nodes, array, options.num_classes)?;
+    }
+    for (name, path) in &options.splits {
+        let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
+        writer.add_split(PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
+    }
+    let weights = options.weights.as_deref().map(|path| ArrayReader::open(Source::npy(path)?));
+    let weights = weights.transpose()?;
+    let coalesce = options.coalesce.unwrap_or(options.symmetrize && weights.is_none());
+    let triple = Triple::plain();
+    write_edges(&mut writer, &triple, (nodes, nodes), edges, weights, options.symmetrize)?;
+    finish(writer, FinishOptions { memory: options.memory, coalesce }, Vec::new())
+}
+
+/// The number of nodes that features, labels and `num_nodes` state.
+fn count_nodes(options: &NpyOptions) -> Result<Option<u64>> {
+    let mut stated: Option<(u64, String)> =
+        options.num_nodes.map(|n| (n, "the stated number of nodes".into()));
+    for path in options.features.iter().chain(&options.labels) {
+        let rows = rows_of(path)?;
+        let name = path.display().to_string();
+        match &stated {
+            Some((count, by)) if *count != rows => {
+                return Err(Error::invalid(format!("{name}: has {rows} rows, {by} is {count}")));
+            }
+            _ => stated = Some((rows, format!("the number of rows of {name}"))),
+        }
+    }
+    Ok(stated.map(|(count, _)| count))
+}
+
+fn rows_of(path: &Path) -> Result<u64> {
+    if is_npz(path) {
+        return Ok(columns::csr_shape(&mut Npz::open(path, &std::env::temp_dir())?)?.0);
+    }
+    Ok(ArrayReader::open(Source::npy(path)?)?.shape().first().copied().unwrap_or(0))
+}
+
+fn is_npz(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "npz")
+}
+
+/// Writes the features in `path`, an npy file or a CSR npz archive.
+pub(super) fn write_features(
+    writer: &mut DatasetWriter,
+    ntype: &str,
+    nodes: u64,
+    path: &Path,
+) -> Result<()> {
+    if is_npz(path) {
+        let mut npz = Npz::open(path, writer.tmp_dir())?;
+        return columns::csr_features(writer, ntype, nodes, &mut npz);
+    }
+    columns::dense_features(writer, ntype, nodes, ArrayReader::open(Source::npy(path)?)?)
+}
+
+/// An edge array `[2, E]`, read in chunks.
+pub(super) struct EdgeArray {
+    /// The first row, or all of it in column-major order.
+    src: ArrayReader,
+    /// The second row; unused in column-major order.
+    dst: ArrayReader,
+    pairs: Vec<u64>,
+}
+
+impl EdgeArray {
+    /// Opens the array and checks its shape and type.
+    pub fn open(source: Source) -> Result<Self> {
+        let src = ArrayReader::open(source)?;
+        if src.len() == 0 {
+            return Err(empty_graph(Path::new(src.name())));
+        }
+        let [2, count] = *src.shape() else {
+            return Err(src
+                .error(format!("has shape {:?}, edges are [2, E]", src.shape()))
+                .hint("row 0 holds the sources, row 1 the destinations; transpose it if need be"));
+        };
+        src.expect_integers()?;
+        let mut dst = src.again()?;
+        dst.seek(count)?;
+        Ok(Self { src, dst, pairs: Vec::new() })
+    }
+
+    fn again(&self) -> Result<Self> {
+        let (src, mut dst) = (self.src.again()?, self.src.again()?);
+        dst.seek(src.len() / 2)?;
+        Ok(Self { src, dst, pairs: Vec::new() })
+    }
+
+    /// Number of edges.
+    pub fn len(&self) -> u64 {
+        self.src.len() / 2
+    }
+
+    /// What messages call it.
+    pub fn name(&self) -> &str {
+        self.src.name()
+    }
+
+    /// Replaces the buffers by the next edges; `false` at the end.
+    pub fn read(&mut self, src: &mut Vec<u64>, dst: &mut Vec<u64>) -> Result<bool> {
+        if !self.src.fortran() {
+            let left = self.src.left() - self.len();
+            self.src.read_ids((CHUNK_EDGES as u64).min(left) as usize, "source", 0, src)?;
+            let base = self.len();
+            return self.dst.read_ids(CHUNK_EDGES, "destination", base, dst);
+        }
+        let first = (self.src.len() - self.src.left()) / 2;
+        let more = self.src.read_ids(2 * CHUNK_EDGES, "node", 0, &mut self.pairs);
+        let more = more.while_doing(|| format!("edges from {first}, two ids each"))?;
+        src.clear();
+        dst.clear();
+        for pair in self.pairs.chunks_exact(2) {
+            src.push(pair[0]);
+            dst.push(pair[1]);
+        }
+        Ok(more)
+    }
+
+    /// The largest id.
+    fn largest(mut self) -> Result<u64> {
+        let (mut src, mut dst, mut largest) = (Vec::new(), Vec::new(), 0);
+        while self.read(&mut src, &mut dst)? {
+            largest = src.iter().chain(&dst).copied().fold(largest, u64::max);
+        }
+        Ok(largest)
+    }
+}
+
+/// Writes an edge type from its array and weights; `limits` are the numbers of source and
+/// destination nodes.
+pub(super) fn write_edges(
+    writer: &mut DatasetWriter,
+    triple: &Triple,
+    limits: (u64, u64),
+    mut edges: EdgeArray,
+    mut weights: Option<ArrayReader>,
+    symmetrize: bool,
+) -> Result<()> {
+    if let Some(array) = &weights {
+        array.expect_vector()?;
+        if array.len() != edges.len() {
+            return Err(array.error(format!("{} weights for {} edges", array.len(), edges.len())));
+        }
+    }
+    let mut ids = writer.edge_writer(triple, Some(limits))?;
+    let mut column = match &weights {
+        Some(_) => Some(writer.edge_column::<f32>(triple, "weight", &[])?),
+        None => None,
+    };
+    let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row = 0u64;
+    while edges.read(&mut src, &mut dst)? {
+        if let Some(array) = &mut weights {
+            array.read_f32(src.len(), &mut values)?;
+            if let Some(i) = values.iter().position(|x| !x.is_finite()) {
+                let at = row + i as u64;
+                return Err(array.error(format!("row {at}: the weight is {}", values[i])));
+            }
+        }
+        check_ids(edges.name(), row, &src, &dst, limits)?;
+        row += src.len() as u64;
+        push_edges(&mut ids, column.as_mut(), &src, &dst, &values)?;
+        if symmetrize {
+            reverse(&mut src, &mut dst, &mut values);
+            push_edges(&mut ids, column.as_mut(), &src, &dst, &values)?;
+        }
+    }
+    let mut specs = ids.finish()?;
+    specs.extend(column.map(ColumnWriter::finish).transpose()?);
+    writer.add_edge_type(triple.clone(), specs);
+    Ok(())
+}
+
+fn push_edges(
+    ids: &mut EdgeWriter,
+    column: Option<&mut ColumnWriter<f32>>,
+    src: &[u64],
+    dst: &[u64],
+    values: &[f32],
+) -> Result<()> {
+    ids.push(src, dst)?;
+    column.map_or(Ok(()), |column| column.push(values))
+}
+
+/// Refuses ids that are not below the number of nodes, naming file and row.
+fn check_ids(name: &str, first: u64, src: &[u64], dst: &[u64], limits: (u64, u64)) -> Result<()> {
+    for (what, ids, limit) in [("source", src, limits.0), ("destination", dst, limits.1)] {
+        if ids.iter().all(|&id| id < limit) {
+            continue;
+        }
+        let i = ids.iter().position(|&id| id >= limit).unwrap_or(0);
+        return Err(Error::invalid(format!(
+            "{name}: row {}: {what} id {} is not below the number of nodes, {limit}",
+            first + i as u64,
+            ids[i]
+        )));
+    }
+    Ok(())
+}
+
+/// Turns every edge around and drops self loops.
+fn reverse(src: &mut Vec<u64>, dst: &mut Vec<u64>, values: &mut Vec<f32>) {
+    std::mem::swap(src, dst);
+    let mut kept = 0;
+    for i in 0..src.len() {
+        if src[i] != dst[i] {
+            (src[kept], dst[kept]) = (src[i], dst[i]);
+            if !values.is_empty() {
+                values[kept] = values[i];
+            }
+            kept += 1;
+        }
+    }
+    src.truncate(kept);
+    dst.truncate(kept);
+    values.truncate(kept);
+}

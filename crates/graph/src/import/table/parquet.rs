@@ -1,0 +1,240 @@
+//! Parquet files, read by record batches of the selected columns.
+
+use std::fs::File;
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::{BATCH_ROWS, Batch, Cell, TableReader, Values};
+use crate::error::{Error, Result, ResultExt};
+
+/// A Parquet file with flat columns.
+pub(super) struct ParquetReader {
+    name: String,
+    builder: Option<ParquetRecordBatchReaderBuilder<File>>,
+    batches: Option<ParquetRecordBatchReader>,
+    columns: Vec<String>,
+    types: Vec<DataType>,
+    /// Numbers in each cell: the length of the first list where cells are lists.
+    widths: Vec<usize>,
+    cells: Vec<(usize, Cell)>,
+    row: u64,
+}
+
+impl ParquetReader {
+    /// Opens the file and reads its schema.
+    pub fn open(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let file = File::open(path).at(path)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file)
+            .map_err(|e| Error::invalid(format!("{name}: not a readable Parquet file: {e}")))?;
+        let fields = builder.schema().fields();
+        let columns = fields.iter().map(|f| f.name().clone()).collect();
+        let types: Vec<DataType> = fields.iter().map(|f| f.data_type().clone()).collect();
+        let widths = first_lengths(path, &types)?;
+        let (builder, batches, cells) = (Some(builder), None, Vec::new());
+        Ok(Self { name, builder, batches, columns, types, widths, cells, row: 0 })
+    }
+
+    fn copy(&self, record: &RecordBatch, taker: usize, out: &mut Values) -> Result<()> {
+        let column = &self.columns[self.cells[taker].0];
+        let array = record.column_by_name(column).expect("the column was selected");
+        let items = match items(array) {
+            None => array.clone(),
+            Some(lists) => self.flatten(column, self.widths[self.cells[taker].0], lists)?,
+        };
+        let array = &items;
+        let fail = |what: &str| {
+            Error::invalid(format!(
+                "{}: column '{column}' holds {}, {what} are needed",
+                self.name,
+                array.data_type()
+            ))
+        };
+        macro_rules! extend {
+            ($out:expr, $kind:ty, $none:expr, $to:ty) => {{
+                for (i, x) in array.as_primitive::<$kind>().iter().enumerate() {
+                    match x.map_or($none, |x| Some(x as $to)) {
+                        Some(x) => $out.push(x),
+                        None => return Err(self.null(column, i)),
+                    }
+                }
+            }};
+        }
+        macro_rules! integers {
+            ($out:expr, $none:expr, $to:ty, $other:expr) => {
+                match array.data_type() {
+                    DataType::Int8 => extend!($out, Int8Type, $none, $to),
+                    DataType::Int16 => extend!($out, Int16Type, $none, $to),
+                    DataType::Int32 => extend!($out, Int32Type, $none, $to),
+                    DataType::Int64 => extend!($out, Int64Type, $none, $to),
+                    DataType::UInt8 => extend!($out, UInt8Type, $none, $to),
+                    DataType::UInt16 => extend!($out, UInt16Type, $none, $to),
+                    DataType::UInt32 => extend!($out, UInt32Type, $none, $to),
+                    DataType::UInt64 => extend!($out, UInt64Type, $none, $to),
+                    _ => $other,
+                }
+            };
+        }
+        match out {
+            Values::Integer(out) => integers!(out, None, i64, return Err(fail("integers"))),
+            Values::Number(out) => integers!(
+                out,
+                Some(f64::NAN),
+                f64,
+                match array.data_type() {
+                    DataType::Float32 => extend!(out, Float32Type, Some(f64::NAN), f64),
+                    DataType::Float64 => extend!(out, Float64Type, Some(f64::NAN), f64),
+                    _ => return Err(fail("numbers")),
+                }
+            ),
+            text => self.copy_text(array, text, &fail)?,
+        }
+        Ok(())
+    }
+
+    /// The items of lists that all have `width` of them.
+    fn flatten(
+        &self,
+        column: &str,
+        width: usize,
+        lists: Vec<Option<ArrayRef>>,
+    ) -> Result<ArrayRef> {
+        let mut rows = Vec::with_capacity(lists.len());
+        for (i, list) in lists.into_iter().enumerate() {
+            let list = list.ok_or_else(|| self.null(column, i))?;
+            if list.len() != width {
+                let place = self.place(self.row + i as u64);
+                return Err(Error::invalid(format!(
+                    "{place}: column '{column}' has a list of {}, the first has {width}",
+                    list.len()
+                )));
+            }
+            rows.push(list);
+        }
+        let rows: Vec<&dyn Array> = rows.iter().map(AsRef::as_ref).collect();
+        concat(&rows).map_err(|e| Error::invalid(format!("{}: {column}: {e}", self.name)))
+    }
+
+    fn copy_text(
+        &self,
+        array: &dyn Array,
+        out: &mut Values,
+        fail: &dyn Fn(&str) -> Error,
+    ) -> Result<()> {
+        match array.data_type() {
+            DataType::Utf8 => array
+                .as_string::<i32>()
+                .iter()
+                .for_each(|t| out.push_text(t.unwrap_or("").as_bytes())),
+            DataType::LargeUtf8 => array
+                .as_string::<i64>()
+                .iter()
+                .for_each(|t| out.push_text(t.unwrap_or("").as_bytes())),
+            _ => return Err(fail("strings")),
+        }
+        Ok(())
+    }
+
+    fn null(&self, column: &str, row: usize) -> Error {
+        let place = self.place(self.row + row as u64);
+        Error::invalid(format!("{place}: column '{column}' is null"))
+    }
+}
+
+/// The lists of an array of lists.
+fn items(array: &ArrayRef) -> Option<Vec<Option<ArrayRef>>> {
+    match array.data_type() {
+        DataType::List(_) => Some(array.as_list::<i32>().iter().collect()),
+        DataType::LargeList(_) => Some(array.as_list::<i64>().iter().collect()),
+        DataType::FixedSizeList(..) => Some(array.as_fixed_size_list().iter().collect()),
+        _ => None,
+    }
+}
+
+/// The length of the first list of every column of lists, 1 for other columns.
+fn first_lengths(path: &Path, types: &[DataType]) -> Result<Vec<usize>> {
+    let mut widths = vec![1; types.len()];
+    let bad = |e: &dyn std::fmt::Display| Error::invalid(format!("{}: {e}", path.display()));
+    for (column, kind) in types.iter().enumerate() {
+        if !matches!(kind, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..))
+        {
+            continue;
+        }
+        let file = File::open(path).at(path)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| bad(&e))?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), [column]);
+        let mut rows =
+            builder.with_projection(mask).with_batch_size(1).build().map_err(|e| bad(&e))?;
+        if let Some(row) = rows.next() {
+            let first = items(row.map_err(|e| bad(&e))?.column(0));
+            let list = first.and_then(|lists| lists.into_iter().next().flatten());
+            widths[column] = list.map_or(1, |list| list.len());
+        }
+    }
+    Ok(widths)
+}
+
+impl TableReader for ParquetReader {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    fn has_header(&self) -> bool {
+        true
+    }
+
+    fn looks_integer(&self, column: usize) -> bool {
+        self.types[column].is_integer()
+    }
+
+    fn width(&self, column: usize) -> usize {
+        self.widths[column]
+    }
+
+    fn select(&mut self, cells: Vec<(usize, Cell)>) -> Result<()> {
+        let Some(builder) = self.builder.take() else {
+            return Err(Error::invalid(format!("{}: selected twice", self.name)));
+        };
+        let roots = cells.iter().map(|c| c.0);
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+        let batches = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+        let bad = |e| Error::invalid(format!("{}: {e}", self.name));
+        self.batches = Some(batches.map_err(bad)?);
+        self.cells = cells;
+        Ok(())
+    }
+
+    fn next(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.start(&self.cells);
+        let Some(record) = self.batches.as_mut().and_then(Iterator::next) else {
+            return Ok(false);
+        };
+        let bad = |e| Error::invalid(format!("{}: row {}: {e}", self.name, self.row));
+        let record = record.map_err(bad)?;
+        for (taker, out) in batch.columns.iter_mut().enumerate() {
+            self.copy(&record, taker, out)?;
+        }
+        let rows = record.num_rows() as u64;
+        batch.places.extend(self.row..self.row + rows);
+        self.row += rows;
+        Ok(rows > 0)
+    }
+
+    fn place(&self, place: u64) -> String {
+        format!("{}: row {place}", self.name)
+    }
+}

@@ -1,0 +1,555 @@
+//! Datasets from tables of nodes and of edges.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::{Batch, Cell, CsvFormat, TableReader, Values, open, string_pairs};
+use crate::error::{Context, Error, Result, ResultExt};
+use crate::import::columns::{ClassChecker, not_finite};
+use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
+use crate::import::spool::{Extra, Spool};
+use crate::import::{Imported, empty_graph, finish, over_budget};
+use crate::manifest::{PLAIN_NODE, Triple};
+use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
+
+/// What the ids of tables are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IdKind {
+    /// Integers if the first row's is one, else strings.
+    #[default]
+    Auto,
+    /// Integers.
+    Integer,
+    /// Strings.
+    String,
+}
+
+/// A table of the nodes of one type; row `i` becomes node `i`.
+#[derive(Debug, Clone)]
+pub struct NodeTable {
+    /// Node type.
+    pub ntype: String,
+    /// CSV, TSV (plain or `.gz`) or Parquet.
+    pub path: PathBuf,
+    /// Column of ids; by default `id`, or the first without a header. A table with a header but
+    /// without an `id` numbers its nodes by row.
+    pub id: Option<String>,
+    /// Column of classes; by default `label`, if there.
+    pub label: Option<String>,
+    /// Number of classes; the largest label tells it otherwise.
+    pub num_classes: Option<u64>,
+    /// Column that names the split of each node, or is empty; by default `split`, if there.
+    pub split: Option<String>,
+    /// Numeric columns that form the features; `x*` stands for all that start with `x`.
+    pub features: Vec<String>,
+}
+
+impl NodeTable {
+    /// The table at `path` with the default columns.
+    pub fn new(ntype: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            ntype: ntype.into(),
+            path: path.into(),
+            id: None,
+            label: None,
+            num_classes: None,
+            split: None,
+            features: Vec::new(),
+        }
+    }
+}
+
+/// A table of the edges of one type.
+#[derive(Debug, Clone)]
+pub struct EdgeTable {
+    /// Edge type.
+    pub triple: Triple,
+    /// CSV, TSV (plain or `.gz`) or Parquet.
+    pub path: PathBuf,
+    /// Column of sources; the first without a header.
+    pub src: String,
+    /// Column of destinations; the second without a header.
+    pub dst: String,
+    /// Column of weights; by default `weight`, if there.
+    pub weight: Option<String>,
+    /// Column of integer times; by default `time`, if there.
+    pub time: Option<String>,
+    /// Numeric columns that form edge features; `x*` stands for all that start with `x`.
+    pub features: Vec<String>,
+}
+
+impl EdgeTable {
+    /// The table at `path` with the columns `src` and `dst`.
+    pub fn new(triple: Triple, path: impl Into<PathBuf>) -> Self {
+        Self {
+            triple,
+            path: path.into(),
+            src: "src".into(),
+            dst: "dst".into(),
+            weight: None,
+            time: None,
+            features: Vec::new(),
+        }
+    }
+}
+
+/// Tables and choices of [`tables`].
+#[derive(Debug, Clone)]
+pub struct TableOptions {
+    /// Node tables, at most one for each type.
+    pub nodes: Vec<NodeTable>,
+    /// Edge tables, one for each edge type.
+    pub edges: Vec<EdgeTable>,
+    /// Stated numbers of nodes: these types keep their integer ids 0..N-1.
+    pub num_nodes: Vec<(String, u64)>,
+    /// What ids are.
+    pub ids: IdKind,
+    /// Between fields of text tables; found out from the first line otherwise.
+    pub delimiter: Option<u8>,
+    /// Whether text tables have a header; if unset, they do when an expected name is in it.
+    pub header: Option<bool>,
+    /// Store the reverse of every edge too (self loops once).
+    pub symmetrize: bool,
+    /// Drop repeated edges; by default when symmetrizing edges without columns.
+    pub coalesce: Option<bool>,
+    /// Bytes the import may hold: id maps, then the topology.
+    pub memory: u64,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            num_nodes: Vec::new(),
+            ids: IdKind::Auto,
+            delimiter: None,
+            header: None,
+            symmetrize: false,
+            coalesce: None,
+            memory: 1 << 30,
+        }
+    }
+}
+
+impl TableOptions {
+    /// A plain graph from one table of edges.
+    pub fn plain(edges: impl Into<PathBuf>) -> Self {
+        Self { edges: vec![EdgeTable::new(Triple::plain(), edges)], ..Self::default() }
+    }
+
+    /// Adds a table of the plain graph's nodes.
+    #[must_use]
+    pub fn with_nodes(mut self, path: impl Into<PathBuf>) -> Self {
+        self.nodes.push(NodeTable::new(PLAIN_NODE, path));
+        self
+    }
+
+    fn format(&self) -> CsvFormat {
+        CsvFormat { delimiter: self.delimiter, header: self.header }
+    }
+}
+
+/// Makes the dataset `out` from tables. Integer ids are kept where a nodes table counts them up
+/// from 0 or `num_nodes` states their number; otherwise nodes are the rows of the nodes table, or
+/// the ids that edges mention in ascending order (strings: in order of appearance), and the column
+/// `user_id` leads back. Ids that are 0..N-1 anyway are kept.
+///
+/// # Errors
+/// For the first bad value, with file and line; if the id map exceeds `memory`. Nothing is left at
+/// `out` then.
+pub fn tables(options: &TableOptions, out: &Path) -> Result<Imported> {
+    import(options, out).while_doing(|| "importing tables")
+}
+
+fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
+    let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).at(parent)?;
+    let order = node_order(options)?;
+    let mut maps = IdMaps::new();
+    let share = options.memory / 4 * 3 / order.len().max(1) as u64;
+    for table in &options.nodes {
+        maps.insert(table.ntype.clone(), read_ids(table, options, share)?);
+    }
+    for (ntype, count) in &options.num_nodes {
+        match maps.get(ntype) {
+            Some(ids) if ids.count() != *count => {
+                return Err(Error::invalid(format!(
+                    "the nodes table of {ntype} has {} rows, {count} nodes were stated",
+                    ids.count()
+                )));
+            }
+            Some(_) => {}
+            None => drop(maps.insert(ntype.clone(), Ids::Kept(*count))),
+        }
+    }
+    let mut spools = Vec::new();
+    for table in &options.edges {
+        spools.push(spool_edges(table, options, &mut maps, share, parent)?);
+    }
+    for ids in maps.values_mut() {
+        if let Ids::Open(collector) = ids {
+            *ids = std::mem::take(collector).seal(share)?;
+        }
+    }
+    let largest = maps.values().map(Ids::count).max().unwrap_or(0);
+    let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(largest))?;
+    let files: Vec<String> = options.edges.iter().map(|t| t.path.display().to_string()).collect();
+    writer.origin(json!({ "importer": "tables", "edges": files }));
+    let mut renumbered = Vec::new();
+    for ntype in &order {
+        let ids = &maps[ntype];
+        writer.add_node_type(ntype, ids.count());
+        if ids.write(&mut writer, ntype)? {
+            renumbered.push(ntype.clone());
+        }
+    }
+    for table in &options.nodes {
+        write_nodes(&mut writer, table, options)?;
+    }
+    let mut plain = true;
+    for (table, spool) in options.edges.iter().zip(spools) {
+        let Triple { src, dst, .. } = &table.triple;
+        plain &= spool.plain();
+        let reverse = options.symmetrize && src == dst;
+        spool.store(&mut writer, &table.triple, (&maps[src], &maps[dst]), reverse, vec![])?;
+    }
+    drop(maps);
+    let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);
+    finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)
+}
+
+/// Node types in the order of tables, stated counts, edges.
+fn node_order(options: &TableOptions) -> Result<Vec<String>> {
+    let mut order: Vec<String> = Vec::new();
+    let mut add = |name: &String| {
+        if !order.contains(name) {
+            order.push(name.clone());
+        }
+    };
+    options.nodes.iter().for_each(|t| add(&t.ntype));
+    options.num_nodes.iter().for_each(|(name, _)| add(name));
+    let typed = !options.nodes.is_empty();
+    for table in &options.edges {
+        for name in [&table.triple.src, &table.triple.dst] {
+            let known = options.nodes.iter().any(|t| t.ntype == *name)
+                || options.num_nodes.iter().any(|(n, _)| n == name);
+            if typed && !known {
+                let known: Vec<&str> = options.nodes.iter().map(|t| t.ntype.as_str()).collect();
+                return Err(Error::usage(format!("{}: unknown node type '{name}'", table.triple))
+                    .hint(format!("node tables are given for: {}", known.join(", "))));
+            }
+            add(name);
+        }
+    }
+    if options.edges.is_empty() {
+        return Err(Error::usage("no table of edges is given"));
+    }
+    Ok(order)
+}
+
+fn wants_text(kind: IdKind, reader: &dyn TableReader, column: usize) -> bool {
+    match kind {
+        IdKind::Auto => !reader.looks_integer(column),
+        IdKind::Integer => false,
+        IdKind::String => true,
+    }
+}
+
+fn open_nodes(table: &NodeTable, options: &TableOptions) -> Result<Box<dyn TableReader>> {
+    open(&table.path, &options.format(), table.id.as_deref().unwrap_or("id"))
+}
+
+/// The ids of a nodes table.
+fn read_ids(table: &NodeTable, options: &TableOptions, memory: u64) -> Result<Ids> {
+    let mut reader = open_nodes(table, options)?;
+    let column = match &table.id {
+        Some(name) => Some(reader.require(name, 0)?),
+        None if reader.has_header() => reader.find("id"),
+        None => Some(0),
+    };
+    let Some(column) = column else {
+        let (mut batch, mut count) = (Batch::default(), 0);
+        reader.select(vec![(0, Cell::Text)])?;
+        while reader.next(&mut batch)? {
+            count += batch.rows() as u64;
+        }
+        return Ok(Ids::Kept(count));
+    };
+    let cell = if wants_text(options.ids, &*reader, column) { Cell::Text } else { Cell::Integer };
+    reader.select(vec![(column, cell)])?;
+    let (mut batch, mut rows) = (Batch::default(), Vec::new());
+    let mut strings = StringIds::default();
+    let twice = |place: &str, id: &str| Error::invalid(format!("{place}: id '{id}' appears twice"));
+    while reader.next(&mut batch)? {
+        rows.extend_from_slice(batch.columns[0].integers());
+        for row in 0..if cell == Cell::Text { batch.rows() } else { 0 } {
+            let text = batch.columns[0].text(row);
+            if !strings.insert(text, memory)?.1 {
+                let text = String::from_utf8_lossy(text);
+                return Err(twice(&reader.place(batch.places[row]), &text));
+            }
+        }
+        if rows.len() as u64 * 32 > memory {
+            return Err(over_budget(options.memory, "the map of ids"));
+        }
+    }
+    if cell == Cell::Text {
+        return Ok(Ids::Strings { ids: strings, closed: true });
+    }
+    let name = table.path.display().to_string();
+    let values = rows.clone();
+    Ids::from_rows(rows)
+        .map_err(|row| twice(&format!("{name}: row {row}"), &values[row].to_string()))
+}
+
+/// The columns named, `x*` standing for all that start with `x`.
+fn feature_columns(reader: &dyn TableReader, names: &[String]) -> Result<Vec<usize>> {
+    let mut columns = Vec::new();
+    for name in names {
+        match name.strip_suffix('*') {
+            None => columns.push(reader.require(name, usize::MAX)?),
+            Some(prefix) => {
+                let before = columns.len();
+                let all = reader.columns().iter().enumerate();
+                columns.extend(all.filter(|(_, c)| c.starts_with(prefix)).map(|(i, _)| i));
+                if columns.len() == before {
+                    reader.require(name, usize::MAX)?;
+                }
+            }
+        }
+    }
+    Ok(columns)
+}
+
+/// A column that was asked for, or a usual one if it is there.
+fn optional(
+    reader: &dyn TableReader,
+    asked: Option<&String>,
+    usual: &str,
+) -> Result<Option<usize>> {
+    match asked {
+        Some(name) => reader.require(name, usize::MAX).map(Some),
+        None => Ok(reader.find(usual)),
+    }
+}
+
+/// Reads a nodes table again for its features, labels and splits.
+fn write_nodes(
+    writer: &mut DatasetWriter,
+    table: &NodeTable,
+    options: &TableOptions,
+) -> Result<()> {
+    let mut reader = open_nodes(table, options)?;
+    let features = feature_columns(&*reader, &table.features)?;
+    let label = optional(&*reader, table.label.as_ref(), "label")?;
+    let split = optional(&*reader, table.split.as_ref(), "split")?;
+    let mut cells: Vec<(usize, Cell)> = features.iter().map(|&c| (c, Cell::Number)).collect();
+    cells.extend(label.map(|c| (c, Cell::Number)));
+    cells.extend(split.map(|c| (c, Cell::Text)));
+    if cells.is_empty() {
+        return Ok(());
+    }
+    reader.select(cells)?;
+    let ntype = &table.ntype;
+    let width: usize = features.iter().map(|&c| reader.width(c)).sum();
+    let mut feature_column = match width {
+        0 => None,
+        _ => Some(writer.node_column::<f32>(ntype, "features", &[width as u64])?),
+    };
+    let mut label_column = match label {
+        None => None,
+        Some(_) => Some(writer.node_column::<i32>(ntype, "label", &[])?),
+    };
+    let mut classes = ClassChecker::new(table.num_classes);
+    let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
+    let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
+    while reader.next(&mut batch)? {
+        if let Some(column) = &mut feature_column {
+            interleave(&*reader, &batch, &features, &mut values)?;
+            column.push(&values)?;
+        }
+        if let Some(column) = &mut label_column {
+            let mut labels = Vec::with_capacity(batch.rows());
+            for (row, &value) in batch.columns[features.len()].numbers().iter().enumerate() {
+                labels.push(classes.class(value).map_err(|e| {
+                    Error::invalid(format!("{}: {e}", reader.place(batch.places[row])))
+                })?);
+            }
+            column.push(&labels)?;
+        }
+        if split.is_some() {
+            let names = batch.columns.last().expect("selected above");
+            (0..batch.rows()).for_each(|row| add_to_split(&mut splits, names, row, first));
+        }
+        first += batch.rows() as u64;
+    }
+    if let Some(column) = feature_column {
+        let spec = column.finish()?;
+        writer.node_type(ntype)?.columns.push(spec);
+    }
+    if let Some(column) = label_column {
+        let spec = column.finish()?;
+        let node_type = writer.node_type(ntype)?;
+        node_type.columns.push(spec);
+        node_type.classes = Some(classes.count());
+    }
+    splits.into_iter().try_for_each(|(name, ids)| writer.add_split(ntype, &name, ids))
+}
+
+fn add_to_split(splits: &mut Vec<(String, Vec<u64>)>, names: &Values, row: usize, first: u64) {
+    let name = String::from_utf8_lossy(names.text(row));
+    if name.is_empty() {
+        return;
+    }
+    let node = first + row as u64;
+    match splits.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, ids)) => ids.push(node),
+        None => splits.push((name.into_owned(), vec![node])),
+    }
+}
+
+/// Columns to rows of features.
+fn interleave(
+    reader: &dyn TableReader,
+    batch: &Batch,
+    features: &[usize],
+    out: &mut Vec<f32>,
+) -> Result<()> {
+    out.clear();
+    for row in 0..batch.rows() {
+        for (c, values) in batch.columns[..features.len()].iter().enumerate() {
+            let width = reader.width(features[c]);
+            let start = out.len();
+            out.extend(values.numbers()[row * width..][..width].iter().map(|&v| v as f32));
+            if let Some(value) = out[start..].iter().find(|v| !v.is_finite()) {
+                let place = batch.places[row];
+                return Err(not_finite(reader.name(), place, features[c] as u64, *value).hint(
+                    format!("column '{}', {}", reader.columns()[features[c]], reader.place(place)),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn spool_edges(
+    table: &EdgeTable,
+    options: &TableOptions,
+    maps: &mut IdMaps,
+    memory: u64,
+    dir: &Path,
+) -> Result<Spool> {
+    let mut reader = open(&table.path, &options.format(), &table.src)?;
+    let (src, dst) = (reader.require(&table.src, 0)?, reader.require(&table.dst, 1)?);
+    let Triple { src: src_type, dst: dst_type, .. } = &table.triple;
+    let mut cells = Vec::new();
+    for (ntype, column) in [(src_type, src), (dst_type, dst)] {
+        if !maps.contains_key(ntype) {
+            let ids = match wants_text(options.ids, &*reader, column) {
+                true => Ids::Strings { ids: StringIds::default(), closed: false },
+                false => Ids::Open(Collector::default()),
+            };
+            maps.insert(ntype.clone(), ids);
+        }
+        let text = matches!(maps[ntype], Ids::Strings { .. });
+        cells.push((column, if text { Cell::Text } else { Cell::Integer }));
+    }
+    let mut extras = Vec::new();
+    for (asked, usual, extra) in
+        [(&table.weight, "weight", Extra::Weight), (&table.time, "time", Extra::Time)]
+    {
+        if let Some(column) = optional(&*reader, asked.as_ref(), usual)? {
+            cells.push((column, Cell::Number));
+            extras.push(extra);
+        }
+    }
+    let features = feature_columns(&*reader, &table.features)?;
+    if let Some(&list) = features.iter().find(|&&c| reader.width(c) != 1) {
+        let column = &reader.columns()[list];
+        return Err(Error::invalid(format!("{}: column '{column}' holds lists", reader.name()))
+            .hint("features of edges are columns of single numbers"));
+    }
+    if !features.is_empty() {
+        extras.push(Extra::Features(features.len()));
+        cells.extend(features.iter().map(|&c| (c, Cell::Number)));
+    }
+    reader.select(cells)?;
+    let raw = |ntype: &str| matches!(maps[ntype], Ids::Open(_));
+    let mut spool = Spool::create(dir, extras, (raw(src_type), raw(dst_type)))?;
+    let (mut batch, mut values) = (Batch::default(), Vec::new());
+    while reader.next(&mut batch)? {
+        let (sources, destinations) = match maps.get_mut(src_type) {
+            Some(Ids::Strings { ids, closed: false }) if src_type == dst_type => {
+                let (src, dst) = string_pairs(&batch, (0, 1), ids, memory)?;
+                (src.into(), dst.into())
+            }
+            _ => (
+                nodes_of(&*reader, &batch, 0, src_type, maps, memory)?,
+                nodes_of(&*reader, &batch, 1, dst_type, maps, memory)?,
+            ),
+        };
+        values.clear();
+        for column in &batch.columns[2..] {
+            values.extend_from_slice(column.numbers());
+        }
+        if let Some(i) = values.iter().position(|x| !x.is_finite()) {
+            let place = reader.place(batch.places[i % batch.rows()]);
+            return Err(Error::invalid(format!("{place}: an edge's value is {}", values[i])));
+        }
+        spool.push(&sources, &destinations, &values)?;
+    }
+    if spool.edges == 0 {
+        return Err(empty_graph(&table.path));
+    }
+    Ok(spool)
+}
+
+/// One end of a batch of edges as nodes, or as ids while the map is open.
+fn nodes_of<'a>(
+    reader: &dyn TableReader,
+    batch: &'a Batch,
+    column: usize,
+    ntype: &str,
+    maps: &mut IdMaps,
+    memory: u64,
+) -> Result<std::borrow::Cow<'a, [i64]>> {
+    let ids = maps.get_mut(ntype).expect("made before");
+    let integers = batch.columns[column].integers();
+    let place = |row: usize| reader.place(batch.places[row]);
+    match ids {
+        Ids::Open(collector) => collector.add(integers, memory)?,
+        Ids::Strings { ids: strings, closed } => {
+            let mut nodes = Vec::with_capacity(batch.rows());
+            for row in 0..batch.rows() {
+                let text = batch.columns[column].text(row);
+                let node = match closed {
+                    false => Some(strings.insert(text, memory)?.0),
+                    true => strings.find(text),
+                };
+                let Some(node) = node else {
+                    let text = String::from_utf8_lossy(text).into_owned();
+                    return Err(unknown(&place(row), &text, ntype, ids));
+                };
+                nodes.push(node as i64);
+            }
+            return Ok(nodes.into());
+        }
+        Ids::Kept(count) => {
+            if let Some(row) = integers.iter().position(|&id| id as u64 >= *count) {
+                return Err(unknown(&place(row), &integers[row].to_string(), ntype, ids));
+            }
+        }
+        _ => {
+            let mut nodes = Vec::with_capacity(batch.rows());
+            for (row, &id) in integers.iter().enumerate() {
+                let node = ids.find(id);
+                let node = node.ok_or_else(|| unknown(&place(row), &id.to_string(), ntype, ids))?;
+                nodes.push(node as i64);
+            }
+            return Ok(nodes.into());
+        }
+    }
+    Ok(integers.into())
+}

@@ -1,0 +1,179 @@
+//! Knowledge graphs: text files of head, relation, tail.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::ids::{Collector, Ids, StringIds};
+use super::spool::{Extra, Spool};
+use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader, string_pairs};
+use super::{Imported, finish};
+use crate::column::ColumnSpec;
+use crate::error::{Context, Error, Result, ResultExt};
+use crate::manifest::Triple;
+use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
+
+/// Files and choices of [`triples`].
+#[derive(Debug, Clone)]
+pub struct TriplesOptions {
+    /// Training triples: head, relation, tail in each line.
+    pub train: PathBuf,
+    /// Validation triples.
+    pub valid: Option<PathBuf>,
+    /// Test triples.
+    pub test: Option<PathBuf>,
+    /// Number of entities, for integer ids that are to be kept as they are.
+    pub num_entities: Option<u64>,
+    /// Between fields; found out from the first line otherwise.
+    pub delimiter: Option<u8>,
+    /// Bytes the import may hold.
+    pub memory: u64,
+}
+
+/// Node type of the entities.
+const ENTITY: &str = "entity";
+
+/// Makes the dataset `out` of one node type `entity` and one edge type `entity:to:entity`, whose
+/// columns `relation` (u32) and `split` (u8: 0 train, 1 valid, 2 test) tell the edges apart: one
+/// edge type for each of hundreds of relations would be slow and unreadable. String relations are
+/// numbered in order of appearance; `relation_name.offsets` and `relation_name.bytes` lead back.
+///
+/// # Errors
+/// For the first bad line, by file and number; if the id map exceeds `memory`.
+pub fn triples(options: &TriplesOptions, out: &Path) -> Result<Imported> {
+    import(options, out).while_doing(|| "importing triples")
+}
+
+fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
+    let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).at(parent)?;
+    let format = CsvFormat { delimiter: options.delimiter, header: Some(false) };
+    let first = CsvReader::open(&options.train, &format, "")?;
+    if first.columns().len() != 3 {
+        return Err(Error::invalid(format!(
+            "{}: {} columns, triples have 3: head, relation, tail",
+            first.name(),
+            first.columns().len()
+        )));
+    }
+    let share = options.memory / 4 * 3;
+    let entities = match (first.looks_integer(0) && first.looks_integer(2), options.num_entities) {
+        (true, Some(count)) => Ids::Kept(count),
+        (true, None) => Ids::Open(Collector::default()),
+        (false, _) => Ids::Strings { ids: StringIds::default(), closed: false },
+    };
+    let raw = matches!(entities, Ids::Open(_));
+    let mut job = Job {
+        relations: if first.looks_integer(1) { None } else { Some(StringIds::default()) },
+        spool: Spool::create(parent, vec![Extra::Relation, Extra::Split], (raw, raw))?,
+        entities,
+        memory: share,
+    };
+    let files = [Some(&options.train), options.valid.as_ref(), options.test.as_ref()];
+    for (split, path) in files.into_iter().enumerate() {
+        if let Some(path) = path {
+            job.read(CsvReader::open(path, &format, "")?, split)?;
+        }
+    }
+    let entities = match job.entities {
+        Ids::Open(collector) => collector.seal(share)?,
+        other => other,
+    };
+    let count = entities.count();
+    let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(count))?;
+    writer.origin(json!({ "importer": "triples", "train": options.train.display().to_string() }));
+    writer.add_node_type(ENTITY, count);
+    let renumbered = entities.write(&mut writer, ENTITY)?;
+    let triple = Triple { src: ENTITY.into(), rel: "to".into(), dst: ENTITY.into() };
+    let names = match &job.relations {
+        Some(relations) => relation_names(&writer, &triple, relations)?,
+        None => Vec::new(),
+    };
+    job.spool.store(&mut writer, &triple, (&entities, &entities), false, names)?;
+    drop(entities);
+    let renumbered = if renumbered { vec![ENTITY.to_string()] } else { Vec::new() };
+    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, renumbered)
+}
+
+fn relation_names(
+    writer: &DatasetWriter,
+    triple: &Triple,
+    relations: &StringIds,
+) -> Result<Vec<ColumnSpec>> {
+    let mut offsets = writer.edge_column::<u64>(triple, "relation_name.offsets", &[])?;
+    let mut bytes = writer.edge_column::<u8>(triple, "relation_name.bytes", &[])?;
+    let mut end = 0;
+    offsets.push(&[end])?;
+    for relation in 0..relations.len() {
+        let name = relations.get(relation);
+        end += name.len() as u64;
+        offsets.push(&[end])?;
+        bytes.push(name)?;
+    }
+    Ok(vec![offsets.finish()?, bytes.finish()?])
+}
+
+struct Job {
+    entities: Ids,
+    relations: Option<StringIds>,
+    spool: Spool,
+    memory: u64,
+}
+
+impl Job {
+    fn read(&mut self, mut reader: CsvReader, split: usize) -> Result<()> {
+        let text = matches!(self.entities, Ids::Strings { .. });
+        let entity = if text { Cell::Text } else { Cell::Integer };
+        let relation = if self.relations.is_some() { Cell::Text } else { Cell::Integer };
+        if reader.columns().len() != 3 {
+            return Err(Error::invalid(format!("{}: triples have 3 columns", reader.name())));
+        }
+        reader.select(vec![(0, entity), (1, relation), (2, entity)])?;
+        let mut batch = Batch::default();
+        while reader.next(&mut batch)? {
+            let (heads, tails) = match &mut self.entities {
+                Ids::Strings { ids, .. } => string_pairs(&batch, (0, 2), ids, self.memory)?,
+                _ => (self.nodes(&reader, &batch, 0)?, self.nodes(&reader, &batch, 2)?),
+            };
+            let mut values = self.relations(&reader, &batch)?;
+            values.resize(2 * batch.rows(), split as f64);
+            self.spool.push(&heads, &tails, &values)?;
+        }
+        Ok(())
+    }
+
+    fn nodes(&mut self, reader: &CsvReader, batch: &Batch, column: usize) -> Result<Vec<i64>> {
+        let integers = batch.columns[column].integers();
+        match &mut self.entities {
+            Ids::Open(collector) => collector.add(integers, self.memory)?,
+            kept => {
+                if let Some(row) = integers.iter().position(|&id| kept.find(id).is_none()) {
+                    let place = reader.place(batch.places[row]);
+                    return Err(super::ids::unknown(
+                        &place,
+                        &integers[row].to_string(),
+                        ENTITY,
+                        kept,
+                    ));
+                }
+            }
+        }
+        Ok(integers.to_vec())
+    }
+
+    fn relations(&mut self, reader: &CsvReader, batch: &Batch) -> Result<Vec<f64>> {
+        if let Some(ids) = &mut self.relations {
+            let number = |row| ids.insert(batch.columns[1].text(row), self.memory);
+            return (0..batch.rows()).map(number).map(|n| Ok(n?.0 as f64)).collect();
+        }
+        let integers = batch.columns[1].integers();
+        if let Some(row) = integers.iter().position(|&r| u32::try_from(r).is_err()) {
+            let place = reader.place(batch.places[row]);
+            return Err(Error::invalid(format!(
+                "{place}: relation {} is not a u32",
+                integers[row]
+            )));
+        }
+        Ok(integers.iter().map(|&r| r as f64).collect())
+    }
+}
