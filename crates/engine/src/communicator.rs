@@ -1,0 +1,52 @@
+//! The collectives that every engine offers.
+
+use gnarl_graph::Result;
+
+/// One rank's view of the group. All ranks call the same collectives in the same order; `stage`
+/// names the call in errors and must agree between ranks.
+pub trait Communicator: Send + Sync {
+    /// This rank, below [`Communicator::size`].
+    fn rank(&self) -> usize;
+
+    /// Number of ranks.
+    fn size(&self) -> usize;
+
+    /// Gives `bytes` to all ranks and returns everyone's, in rank order.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Rank`] if a rank failed, is at another stage, or does not come before
+    /// the deadline. All other collectives fail likewise.
+    fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
+
+    /// Replaces `values` by their sum over all ranks, added in rank order: the same bits on every
+    /// rank and in every run.
+    fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()>;
+
+    /// Tells the other ranks that this one gives up, so that they stop waiting for it.
+    fn abort(&self, reason: &str);
+
+    /// Waits until all ranks are here.
+    fn barrier(&self, stage: &str) -> Result<()> {
+        self.all_gather(stage, &[]).map(drop)
+    }
+
+    /// Replaces `values` on every rank by those of rank `root`.
+    fn broadcast(&self, stage: &str, root: usize, values: &mut [f32]) -> Result<()> {
+        let mine: &[u8] = if self.rank() == root { bytemuck::cast_slice(values) } else { &[] };
+        let all = self.all_gather(stage, mine)?;
+        bytemuck::cast_slice_mut(values).copy_from_slice(&all[root]);
+        Ok(())
+    }
+
+    /// The sums of a few numbers in double precision, added in rank order.
+    fn all_reduce_f64(&self, stage: &str, values: &mut [f64]) -> Result<()> {
+        let all = self.all_gather(stage, bytemuck::cast_slice(values))?;
+        values.fill(0.0);
+        for bytes in all {
+            for (sum, term) in values.iter_mut().zip(bytes.chunks_exact(8)) {
+                *sum += f64::from_le_bytes(term.try_into().expect("eight bytes"));
+            }
+        }
+        Ok(())
+    }
+}
