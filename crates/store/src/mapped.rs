@@ -1,0 +1,177 @@
+//! Features of the dataset or part on this machine, mapped from its files.
+
+use gnarl_graph::{Buf, Error, Features, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::widen::Values;
+use crate::{FeatureStore, Rows};
+
+/// What happens to a row on its way out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Normalize {
+    /// Rows as stored.
+    #[default]
+    None,
+    /// Each row divided by the sum of its absolute values, as is usual for bags of words.
+    Row,
+}
+
+/// How many rows ahead memory is asked for.
+const AHEAD: usize = 8;
+
+/// Feature rows of a mapped column.
+#[derive(Debug, Clone)]
+pub struct MappedFeatures {
+    source: Source,
+    rows: usize,
+    width: usize,
+    normalize: Normalize,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    Dense(Values),
+    Csr { indptr: Buf<u64>, indices: Buf<u32>, values: Buf<f32> },
+}
+
+impl MappedFeatures {
+    /// Rows of `features`.
+    ///
+    /// # Errors
+    /// If the stored type cannot be widened to f32.
+    pub fn new(features: Features, normalize: Normalize) -> Result<Self> {
+        let (rows, width) = (features.rows(), features.width());
+        let source = match features {
+            Features::Dense(column) => Source::Dense(Values::open(&column)?),
+            Features::Csr { indptr, indices, values, .. } => {
+                Source::Csr { indptr, indices, values }
+            }
+        };
+        Ok(Self { source, rows, width, normalize })
+    }
+
+    fn check(&self, ids: &[u32]) -> Result<()> {
+        match ids.iter().find(|&&id| id as usize >= self.rows) {
+            None => Ok(()),
+            Some(id) => Err(Error::invalid(format!(
+                "node {id} has no features: there are {} rows",
+                self.rows
+            ))),
+        }
+    }
+
+    fn gather_sparse(&self, ids: &[u32]) -> Result<Rows> {
+        let Source::Csr { indptr, indices, values } = &self.source else {
+            return Err(Error::invalid("the features are not sparse"));
+        };
+        let range = |id: u32| indptr[id as usize] as usize..indptr[id as usize + 1] as usize;
+        let total = ids.iter().map(|&id| range(id).len()).sum();
+        let mut out = (
+            Vec::with_capacity(ids.len() + 1),
+            Vec::with_capacity(total),
+            Vec::with_capacity(total),
+        );
+        out.0.push(0);
+        for &id in ids {
+            let start = out.2.len();
+            out.1.extend_from_slice(&indices[range(id)]);
+            out.2.extend_from_slice(&values[range(id)]);
+            self.normalize(&mut out.2[start..]);
+            out.0.push(out.2.len() as u64);
+        }
+        Ok(Rows::Sparse { indptr: out.0, indices: out.1, values: out.2 })
+    }
+
+    fn normalize(&self, row: &mut [f32]) {
+        if self.normalize == Normalize::None {
+            return;
+        }
+        let sum: f32 = row.iter().map(|v| v.abs()).sum();
+        if sum > 0.0 {
+            row.iter_mut().for_each(|v| *v /= sum);
+        }
+    }
+}
+
+impl FeatureStore for MappedFeatures {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn is_sparse(&self) -> bool {
+        matches!(self.source, Source::Csr { .. })
+    }
+
+    fn gather(&self, ids: &[u32]) -> Result<Rows> {
+        if self.is_sparse() {
+            self.check(ids)?;
+            return self.gather_sparse(ids);
+        }
+        let mut out = vec![0.0; ids.len() * self.width];
+        self.gather_into(ids, &mut out)?;
+        Ok(Rows::Dense(out))
+    }
+
+    fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+        let Source::Dense(values) = &self.source else {
+            return Err(Error::invalid("sparse features cannot be gathered as dense rows"));
+        };
+        if self.width == 0 {
+            return Ok(());
+        }
+        self.check(ids)?;
+        for (i, row) in out.chunks_exact_mut(self.width).take(ids.len()).enumerate() {
+            if let Some(&later) = ids.get(i + AHEAD) {
+                values.prefetch_row(later as usize, self.width);
+            }
+            values.copy_row(ids[i] as usize, row);
+            self.normalize(row);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn csr(normalize: Normalize) -> MappedFeatures {
+        let features = Features::Csr {
+            indptr: vec![0u64, 2, 2, 3].into(),
+            indices: vec![0u32, 4, 2].into(),
+            values: vec![1.0f32, 3.0, 5.0].into(),
+            width: 5,
+        };
+        MappedFeatures::new(features, normalize).unwrap()
+    }
+
+    #[test]
+    fn sparse_rows_come_in_the_order_asked() {
+        let rows = csr(Normalize::None).gather(&[2, 1, 0, 2]).unwrap();
+        let expected = Rows::Sparse {
+            indptr: vec![0, 1, 1, 3, 4],
+            indices: vec![2, 0, 4, 2],
+            values: vec![5.0, 1.0, 3.0, 5.0],
+        };
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn rows_are_normalised_to_sum_one() {
+        let Rows::Sparse { values, .. } = csr(Normalize::Row).gather(&[0]).unwrap() else {
+            panic!("stored sparse")
+        };
+        assert_eq!(values, [0.25, 0.75]);
+    }
+
+    #[test]
+    fn unknown_nodes_are_named() {
+        let message = csr(Normalize::None).gather(&[7]).unwrap_err().to_string();
+        assert!(message.contains("node 7 has no features"), "{message}");
+    }
+}

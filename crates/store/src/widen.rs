@@ -1,0 +1,60 @@
+//! Stored values to `f32`.
+
+use gnarl_graph::{Buf, Column, DType, Error, Result, prefetch};
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+
+/// The values of a dense column.
+#[derive(Debug, Clone)]
+pub(crate) enum Values {
+    F32(Buf<f32>),
+    F16(Buf<f16>),
+    Bf16(Buf<bf16>),
+    U8(Buf<u8>),
+}
+
+impl Values {
+    pub(crate) fn open(column: &Column) -> Result<Self> {
+        Ok(match column.spec().dtype {
+            DType::F32 => Self::F32(column.values()?),
+            DType::F16 => Self::F16(column.values()?),
+            DType::BF16 => Self::Bf16(column.values()?),
+            DType::U8 => Self::U8(column.values()?),
+            other => {
+                return Err(Error::invalid(format!(
+                    "{}: features of type {other} are not supported",
+                    column.spec().file
+                ))
+                .hint("store them as f32, f16, bf16 or u8"));
+            }
+        })
+    }
+
+    /// Asks the cache for row `row` of rows `width` wide.
+    #[inline]
+    pub(crate) fn prefetch_row(&self, row: usize, width: usize) {
+        let range = row * width..(row + 1) * width;
+        match self {
+            Self::F32(values) => prefetch::row(&values[range]),
+            Self::F16(values) => prefetch::row(&values[range]),
+            Self::Bf16(values) => prefetch::row(&values[range]),
+            Self::U8(values) => prefetch::row(&values[range]),
+        }
+    }
+
+    /// Row `row` of rows as wide as `out`.
+    #[inline]
+    pub(crate) fn copy_row(&self, row: usize, out: &mut [f32]) {
+        let range = row * out.len()..(row + 1) * out.len();
+        match self {
+            Self::F32(values) => out.copy_from_slice(&values[range]),
+            Self::F16(values) => values[range].convert_to_f32_slice(out),
+            Self::Bf16(values) => values[range].convert_to_f32_slice(out),
+            Self::U8(values) => {
+                for (o, &v) in out.iter_mut().zip(&values[range]) {
+                    *o = f32::from(v);
+                }
+            }
+        }
+    }
+}
