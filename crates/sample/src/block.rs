@@ -24,6 +24,7 @@ pub struct Block {
     weights: Option<Vec<f32>>,
     nodes: Arc<NodeInfo>,
     transpose: OnceLock<Transpose>,
+    self_loops: OnceLock<Box<Block>>,
 }
 
 /// The same edges grouped by source node, for backward passes that gather instead of scatter.
@@ -59,7 +60,8 @@ impl Block {
         assert!(nodes.ids.len() >= num_src && nodes.degrees.len() >= num_src);
         debug_assert!(indptr.windows(2).all(|w| w[0] <= w[1]));
         debug_assert!(indices.iter().all(|&s| (s as usize) < num_src));
-        Self { num_dst, num_src, indptr, indices, weights, nodes, transpose: OnceLock::new() }
+        let (transpose, self_loops) = (OnceLock::new(), OnceLock::new());
+        Self { num_dst, num_src, indptr, indices, weights, nodes, transpose, self_loops }
     }
 
     /// Number of destination nodes.
@@ -108,6 +110,28 @@ impl Block {
         &self.nodes.degrees[..self.num_src]
     }
 
+    /// The block in which every destination is among its own sources: where it is not, an edge of
+    /// weight 1 from it to itself comes first. Built on first use and kept.
+    pub fn with_self_loops(&self) -> &Block {
+        self.self_loops.get_or_init(|| {
+            let mut indptr = Vec::with_capacity(self.num_dst + 1);
+            let mut indices = Vec::with_capacity(self.num_edges() + self.num_dst);
+            let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(indices.capacity()));
+            indptr.push(0);
+            for d in 0..self.num_dst {
+                let missing = !self.sources(d).contains(&(d as u32));
+                indices.extend(missing.then_some(d as u32));
+                indices.extend_from_slice(self.sources(d));
+                if let (Some(out), Some(own)) = (&mut weights, &self.weights) {
+                    out.extend(missing.then_some(1.0));
+                    out.extend(&own[self.indptr[d] as usize..self.indptr[d + 1] as usize]);
+                }
+                indptr.push(indices.len() as u32);
+            }
+            Box::new(Block::new(self.num_src, indptr, indices, weights, self.nodes.clone()))
+        })
+    }
+
     /// The edges grouped by source. Built on first use and kept; the pipeline's sampling stage
     /// calls this so that the compute stage finds it ready.
     pub fn transpose(&self) -> &Transpose {
@@ -138,8 +162,9 @@ impl Block {
 /// All a training step needs to know of the graph.
 #[derive(Debug)]
 pub struct MiniBatch {
-    /// Blocks from the input layer to the output layer; one per model layer.
-    pub blocks: Vec<Block>,
+    /// Blocks from the input layer to the output layer; one per model layer. Subgraph samplers give
+    /// every layer the same block.
+    pub blocks: Vec<Arc<Block>>,
     /// Local ids (in the sampled graph) of the input nodes of `blocks[0]`; the nodes of every
     /// later block are a prefix, the seeds first of all.
     pub input_nodes: Vec<u32>,
@@ -152,6 +177,6 @@ pub struct MiniBatch {
 impl MiniBatch {
     /// Edges over all blocks.
     pub fn num_edges(&self) -> usize {
-        self.blocks.iter().map(Block::num_edges).sum()
+        self.blocks.iter().map(|block| block.num_edges()).sum()
     }
 }

@@ -1,5 +1,48 @@
 //! Neighbour and subgraph samplers that turn seeds into blocks.
+//!
+//! What comes in: a [`SampleGraph`] (in-neighbour lists of a graph or of one part of it), seeds, and
+//! a random [`Key`](gnarl_graph::rng::Key) for the run and the epoch. What goes out: a
+//! [`MiniBatch`]: one [`Block`] per model layer, the nodes whose features to fetch, and the rows
+//! whose loss counts.
+//!
+//! ```
+//! use gnarl_graph::{Csc, rng::Key};
+//! use gnarl_sample::{SampleGraph, Sampler, Scratch, UniformSampler};
+//!
+//! let graph = SampleGraph::new(Csc::from_edges(4, &[(1, 0), (2, 0), (3, 0), (3, 1), (0, 3)]))?;
+//! let sampler = UniformSampler::new(&[2, -1])?; // two neighbours of each seed, then all
+//! let mut scratch = Scratch::new(); // one a thread, for all its batches
+//! let key = Key::new(42).with(0); // the run's seed, then the epoch
+//! for seeds in sampler.epoch(&[0, 1], 1, key) {
+//!     let batch = sampler.sample(&graph, &seeds, key, &mut scratch)?;
+//!     assert_eq!(batch.blocks.len(), 2);
+//!     assert_eq!(batch.input_nodes[0], seeds[0]);
+//!     assert_eq!(batch.blocks[1].num_dst(), 1);
+//!     assert!(batch.blocks[1].num_edges() <= 2);
+//! }
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
+//!
+//! Samplers are one file each: [`UniformSampler`], [`FullSampler`] (and [`whole_graph`]) take
+//! neighbourhoods of seeds; [`ClusterSampler`] and [`SaintSampler`] take subgraphs, which serve all
+//! layers. To add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
 
 mod block;
+mod cluster;
+mod draw;
+mod full;
+mod graph;
+mod induced;
+mod saint;
+mod sampler;
+mod scratch;
+mod uniform;
 
 pub use block::{Block, MiniBatch, NodeInfo, Transpose};
+pub use cluster::ClusterSampler;
+pub use full::{FullSampler, whole_graph};
+pub use graph::SampleGraph;
+pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
+pub use sampler::Sampler;
+pub use scratch::Scratch;
+pub use uniform::UniformSampler;

@@ -1,0 +1,226 @@
+//! What samplers read: in-neighbour lists in local ids, and facts in terms of the whole graph.
+
+use gnarl_graph::{Buf, Csc, Error, Kind, Result};
+
+/// A graph, or one part of it, ready for sampling.
+///
+/// Nodes have local ids `0..num_nodes`. In a part the first `core` nodes are its own, with complete
+/// in-neighbour lists; the rest is halo, whose lists may be cut or empty.
+///
+/// *Invariant:* every list is ascending by **dataset** id, not by local id. Samplers choose
+/// positions in a list, so this is what makes a node's sample the same in a part as in the whole
+/// graph. [`SampleGraph::verify`] checks it.
+#[derive(Debug, Clone)]
+pub struct SampleGraph {
+    csc: Csc,
+    ids: Option<Buf<u64>>,
+    degrees: Option<Buf<u32>>,
+    weights: Option<Buf<f32>>,
+    core: usize,
+}
+
+/// The graph's arrays as slices, looked up once a batch.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub indptr: &'a [u64],
+    pub indices: &'a [u32],
+    pub edge: Option<&'a [u64]>,
+    pub ids: Option<&'a [u64]>,
+    pub degrees: Option<&'a [u32]>,
+    pub weights: Option<&'a [f32]>,
+}
+
+impl SampleGraph {
+    /// A whole graph: local ids are dataset ids.
+    ///
+    /// # Errors
+    /// If the offsets do not span the indices, or there are more nodes than 32-bit ids.
+    pub fn new(csc: Csc) -> Result<Self> {
+        let nodes = csc.indptr.len().checked_sub(1);
+        let nodes = nodes.ok_or_else(|| Error::invalid("in-neighbour lists: no offsets"))?;
+        let (first, last) = (csc.indptr[0], csc.indptr[nodes]);
+        if first != 0 || last != csc.indices.len() as u64 {
+            return Err(Error::invalid(format!(
+                "in-neighbour lists: offsets span {first}..{last}, but there are {} edges",
+                csc.indices.len()
+            )));
+        }
+        same_length("edge rows", csc.edge.as_ref().map(|e| e.len()), csc.indices.len())?;
+        if nodes >= u32::MAX as usize {
+            return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit local ids"))
+                .hint("partition the graph first"));
+        }
+        Ok(Self { csc, ids: None, degrees: None, weights: None, core: nodes })
+    }
+
+    /// A part: `ids` are the dataset ids of its nodes, `degrees` their in-degrees in the whole
+    /// graph (taken from the part's lists if absent), the first `core` nodes are its own. `csc` has
+    /// a list, perhaps empty, for every node, halo included, in the order of dataset ids.
+    ///
+    /// # Errors
+    /// As [`SampleGraph::new`], or if the lengths disagree.
+    pub fn with_part(
+        csc: Csc,
+        ids: Buf<u64>,
+        degrees: Option<Buf<u32>>,
+        core: usize,
+    ) -> Result<Self> {
+        let whole = Self::new(csc)?;
+        let nodes = whole.num_nodes();
+        same_length("dataset ids", Some(ids.len()), nodes)?;
+        same_length("in-degrees", degrees.as_ref().map(|d| d.len()), nodes)?;
+        if core > nodes {
+            return Err(Error::invalid(format!("{core} core nodes in a part of {nodes} nodes")));
+        }
+        Ok(Self { ids: Some(ids), degrees, core, ..whole })
+    }
+
+    /// Adds edge weights, one per edge row (`csc.edge`, or the position where that is absent).
+    ///
+    /// # Errors
+    /// If an edge's row has no weight. Reads all rows once.
+    pub fn with_weights(mut self, weights: Buf<f32>) -> Result<Self> {
+        match &self.csc.edge {
+            None => same_length("edge weights", Some(weights.len()), self.num_edges())?,
+            Some(rows) => {
+                if let Some(row) = rows.iter().find(|&&row| row >= weights.len() as u64) {
+                    return Err(Error::invalid(format!(
+                        "edge row {row} has no weight: there are {}",
+                        weights.len()
+                    )));
+                }
+            }
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// Number of local nodes, halo included.
+    pub fn num_nodes(&self) -> usize {
+        self.csc.num_dst()
+    }
+
+    /// Number of stored edges.
+    pub fn num_edges(&self) -> usize {
+        self.csc.num_edges()
+    }
+
+    /// Number of nodes whose lists are complete; they come first.
+    pub fn core(&self) -> usize {
+        self.core
+    }
+
+    /// The in-neighbour lists.
+    pub fn csc(&self) -> &Csc {
+        &self.csc
+    }
+
+    /// Dataset id of a local node.
+    pub fn id(&self, node: u32) -> u64 {
+        self.ids.as_ref().map_or(u64::from(node), |ids| ids[node as usize])
+    }
+
+    /// In-degree of a local node in the whole graph.
+    pub fn degree(&self, node: u32) -> u32 {
+        match &self.degrees {
+            Some(degrees) => degrees[node as usize],
+            None => self.csc.degree(node),
+        }
+    }
+
+    /// Whether edges have weights.
+    pub fn is_weighted(&self) -> bool {
+        self.weights.is_some()
+    }
+
+    /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.
+    /// Samplers check what they touch; this is for writers of parts and for tests.
+    ///
+    /// # Errors
+    /// Names the first node whose list is wrong.
+    pub fn verify(&self) -> Result<()> {
+        let view = self.view();
+        for node in 0..self.num_nodes() as u32 {
+            let (start, degree) = view.list(node)?;
+            let list = &view.indices[start..start + degree as usize];
+            if let Some(source) = list.iter().find(|&&s| s as usize >= self.num_nodes()) {
+                return Err(view.bad_source(*source));
+            }
+            if !list.is_sorted_by_key(|&s| self.id(s)) {
+                return Err(Error::invalid(format!(
+                    "in-neighbours of local node {node} are not in the order of dataset ids"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            indptr: &self.csc.indptr,
+            indices: &self.csc.indices,
+            edge: self.csc.edge.as_deref(),
+            ids: self.ids.as_deref(),
+            degrees: self.degrees.as_deref(),
+            weights: self.weights.as_deref(),
+        }
+    }
+}
+
+impl View<'_> {
+    pub fn num_nodes(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Start and length of a node's list, inside the indices whatever the file says.
+    #[inline(always)]
+    pub fn list(&self, node: u32) -> Result<(usize, u32)> {
+        let (start, end) = (self.indptr[node as usize], self.indptr[node as usize + 1]);
+        let degree = end.wrapping_sub(start);
+        if end > self.indices.len() as u64 || degree > u64::from(u32::MAX) {
+            return Err(bad_list(node, start, end));
+        }
+        Ok((start as usize, degree as u32))
+    }
+
+    #[inline(always)]
+    pub fn id(&self, node: u32) -> u64 {
+        self.ids.map_or(u64::from(node), |ids| ids[node as usize])
+    }
+
+    #[inline(always)]
+    pub fn degree(&self, node: u32) -> u32 {
+        match self.degrees {
+            Some(degrees) => degrees[node as usize],
+            None => (self.indptr[node as usize + 1] - self.indptr[node as usize]) as u32,
+        }
+    }
+
+    /// Weight of the edge at `position` of the indices.
+    #[inline(always)]
+    pub fn weight(&self, weights: &[f32], position: usize) -> f32 {
+        weights[self.edge.map_or(position, |rows| rows[position] as usize)]
+    }
+
+    #[cold]
+    pub fn bad_source(&self, source: u32) -> Error {
+        Error::invalid(format!(
+            "in-neighbour lists: source {source} does not exist, there are {} nodes",
+            self.num_nodes()
+        ))
+    }
+}
+
+#[cold]
+fn bad_list(node: u32, start: u64, end: u64) -> Error {
+    Error::invalid(format!("in-neighbour lists: node {node} has the range {start}..{end}"))
+}
+
+fn same_length(what: &str, found: Option<usize>, expected: usize) -> Result<()> {
+    match found {
+        Some(n) if n != expected => {
+            Err(Error::invalid(format!("{n} {what}, but the in-neighbour lists have {expected}")))
+        }
+        _ => Ok(()),
+    }
+}

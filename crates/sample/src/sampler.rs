@@ -1,0 +1,38 @@
+//! The trait all samplers share.
+
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+
+use crate::{MiniBatch, SampleGraph, Scratch};
+
+/// Makes mini-batches.
+///
+/// A batch is a pure function of the graph, the seeds and the key: never of the thread, of the
+/// scratch memory's history, or of what was sampled before.
+pub trait Sampler: Send + Sync {
+    /// The name used in configurations.
+    fn name(&self) -> &'static str;
+
+    /// The seeds of every batch of an epoch. Neighbour samplers shuffle the training nodes and cut
+    /// them into `batch_size` pieces, the last one smaller; subgraph samplers have units of their
+    /// own and say so.
+    fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
+        let mut order = train.to_vec();
+        key.shuffle(&mut order);
+        order.chunks(batch_size.max(1)).map(<[u32]>::to_vec).collect()
+    }
+
+    /// The batch for `seeds`: local ids of core nodes for neighbour samplers. `key` stands for the
+    /// run's seed and the epoch.
+    ///
+    /// # Errors
+    /// If a seed is not a core node, a list is not inside the graph, or a block would exceed 32-bit
+    /// offsets.
+    fn sample(
+        &self,
+        graph: &SampleGraph,
+        seeds: &[u32],
+        key: Key,
+        scratch: &mut Scratch,
+    ) -> Result<MiniBatch>;
+}

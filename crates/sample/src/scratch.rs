@@ -1,0 +1,149 @@
+//! Memory a sampling thread keeps from batch to batch.
+
+use std::sync::Arc;
+
+use gnarl_graph::prefetch::item as prefetch;
+use gnarl_graph::{Error, Kind, Result};
+
+use crate::graph::View;
+use crate::{Block, MiniBatch, NodeInfo, SampleGraph};
+
+/// Reusable memory of one sampling thread; works for any graph and sampler, in any order.
+///
+/// Maps nodes to their positions in the batch by a sparse set: node `v` is at position `table[v]`
+/// if that is below `count` and `nodes[table[v]] == v`. So nothing is cleared between batches.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Position of each local node, meaningful only if confirmed by `nodes`.
+    table: Vec<u32>,
+    /// The batch's nodes in order of first appearance; holds at least `count + 1` values.
+    nodes: Vec<u32>,
+    count: usize,
+    /// In-neighbour lists of the current hop's destinations: start and degree.
+    pub(crate) lists: Vec<(usize, u32)>,
+    /// Spare set for large draws.
+    pub(crate) seen: Vec<u32>,
+}
+
+/// One hop's edges before the blocks are put together.
+pub(crate) struct Hop {
+    pub num_src: usize,
+    pub indptr: Vec<u32>,
+    pub indices: Vec<u32>,
+    pub weights: Option<Vec<f32>>,
+}
+
+impl Scratch {
+    /// Empty scratch memory; it grows to the graph on first use.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Forgets the last batch and makes `seeds` the first nodes; returns each seed's position.
+    pub(crate) fn start(&mut self, graph: &SampleGraph, seeds: &[u32]) -> Result<Vec<u32>> {
+        if let Some(seed) = seeds.iter().find(|&&s| s as usize >= graph.core()) {
+            return Err(Error::invalid(format!(
+                "seed {seed} is not one of the {} nodes with complete in-neighbour lists",
+                graph.core()
+            )));
+        }
+        self.clear(graph);
+        let mut positions = seeds.to_vec();
+        self.reserve(seeds.len());
+        self.insert_all(&mut positions);
+        Ok(positions)
+    }
+
+    /// Forgets the last batch.
+    pub(crate) fn clear(&mut self, graph: &SampleGraph) {
+        if self.table.len() < graph.num_nodes() {
+            self.table.resize(graph.num_nodes(), 0);
+        }
+        self.count = 0;
+    }
+
+    /// The batch's nodes so far.
+    pub(crate) fn nodes(&self) -> &[u32] {
+        &self.nodes[..self.count]
+    }
+
+    /// Makes room for `more` new nodes.
+    pub(crate) fn reserve(&mut self, more: usize) {
+        let needed = self.count + more + 1;
+        if self.nodes.len() < needed {
+            self.nodes.resize(needed.next_power_of_two(), 0);
+        }
+    }
+
+    /// Asks for the cache line that [`Scratch::insert_all`] needs for `node`.
+    #[inline(always)]
+    pub(crate) fn hint(&self, node: u32) {
+        prefetch(&self.table, node as usize);
+    }
+
+    /// Replaces nodes by their positions, appending those not met before. All must be nodes of the
+    /// graph, and room reserved.
+    #[inline]
+    pub(crate) fn insert_all(&mut self, ids: &mut [u32]) {
+        let (table, nodes, mut count) = (&mut self.table[..], &mut self.nodes[..], self.count);
+        assert!(count + ids.len() < nodes.len());
+        for id in ids {
+            // Without branches, which half the edges would mispredict: write the node at the end,
+            // look where the table says (a stale entry leads to the end), keep whichever matches.
+            let node = *id;
+            let slot = &mut table[node as usize];
+            nodes[count] = node;
+            let guess = (*slot as usize).min(count);
+            let position = if nodes[guess] == node { guess } else { count };
+            *slot = position as u32;
+            *id = position as u32;
+            count += usize::from(position == count);
+        }
+        self.count = count;
+    }
+
+    /// Position of `node` in the batch, if it is there.
+    #[inline(always)]
+    pub(crate) fn position(&self, node: u32) -> Option<u32> {
+        let slot = self.table[node as usize];
+        let here = (slot as usize) < self.count && self.nodes[slot as usize] == node;
+        here.then_some(slot)
+    }
+
+    /// Dataset ids and whole-graph degrees of the batch's nodes.
+    pub(crate) fn node_info(&self, view: View<'_>) -> NodeInfo {
+        let nodes = self.nodes();
+        let ids = match view.ids {
+            None => nodes.iter().map(|&v| u64::from(v)).collect(),
+            Some(ids) => nodes.iter().map(|&v| ids[v as usize]).collect(),
+        };
+        NodeInfo { ids, degrees: nodes.iter().map(|&v| view.degree(v)).collect() }
+    }
+
+    /// The batch of `hops`, the seeds' hop first.
+    pub(crate) fn finish(&self, view: View<'_>, hops: Vec<Hop>, targets: Vec<u32>) -> MiniBatch {
+        let info = Arc::new(self.node_info(view));
+        let block = |hop: Hop| {
+            let Hop { num_src, indptr, indices, weights } = hop;
+            Arc::new(Block::new(num_src, indptr, indices, weights, info.clone()))
+        };
+        MiniBatch {
+            blocks: hops.into_iter().rev().map(block).collect(),
+            input_nodes: self.nodes().to_vec(),
+            targets,
+            target_weights: None,
+        }
+    }
+}
+
+/// Adds `more` edges to a block's offset.
+#[inline(always)]
+pub(crate) fn add_edges(total: u32, more: u32) -> Result<u32> {
+    total.checked_add(more).ok_or_else(too_large)
+}
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(Kind::Limit, "a block would exceed 4 294 967 295 edges")
+        .hint("use smaller batches or fan-outs")
+}

@@ -1,0 +1,135 @@
+//! The uniform sampler's own promises: counts, uniformity, independence of labels and parts.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Buf, Csc, Kind};
+use gnarl_sample::{MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler};
+use proptest::prelude::*;
+
+fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
+    SampleGraph::new(Csc::from_edges(nodes, edges)).unwrap()
+}
+
+fn sample(graph: &SampleGraph, fanouts: &[i64], seeds: &[u32], key: Key) -> MiniBatch {
+    let sampler = UniformSampler::new(fanouts).unwrap();
+    sampler.sample(graph, seeds, key, &mut Scratch::new()).unwrap()
+}
+
+/// A copy with node `v` renamed `names[v]`, lists still in the order of dataset ids.
+fn relabelled(graph: &SampleGraph, names: &[u32]) -> SampleGraph {
+    let mut ids = vec![0u64; names.len()];
+    for (node, &name) in names.iter().enumerate() {
+        ids[name as usize] = node as u64;
+    }
+    let (mut indptr, mut indices) = (vec![0u64], Vec::new());
+    for &node in &ids {
+        indices.extend(graph.csc().sources(node as u32).iter().map(|&s| names[s as usize]));
+        indptr.push(indices.len() as u64);
+    }
+    let csc = Csc { indptr: indptr.into(), indices: indices.into(), edge: None };
+    SampleGraph::with_part(csc, ids.into(), None, names.len()).unwrap()
+}
+
+/// Dataset ids of each block's edges, in order.
+fn edges(batch: &MiniBatch) -> Vec<Vec<(u64, u64)>> {
+    let of = |block: &gnarl_sample::Block| {
+        (0..block.num_dst())
+            .flat_map(|d| block.sources(d).iter().map(move |&s| (d, s)))
+            .map(|(d, s)| (block.ids()[s as usize], block.ids()[d]))
+            .collect()
+    };
+    batch.blocks.iter().map(|b| of(b)).collect()
+}
+
+#[test]
+fn each_neighbour_is_equally_likely() {
+    let star: Vec<_> = (1..301).map(|v| (v, 0)).collect();
+    let graph = graph(301, &star);
+    let (draws, fanout) = (20_000u64, 15);
+    let mut counts = vec![0f64; 301];
+    for epoch in 0..draws {
+        let batch = sample(&graph, &[fanout], &[0], Key::new(8).with(epoch));
+        assert_eq!(batch.num_edges(), 15);
+        for &node in &batch.input_nodes[1..] {
+            counts[node as usize] += 1.0;
+        }
+    }
+    let expected = (draws * fanout as u64) as f64 / 300.0;
+    let chi: f64 = counts[1..].iter().map(|c| (c - expected).powi(2) / expected).sum();
+    // Drawing without replacement narrows the statistic by (300 - 15) / 299.
+    assert!(chi < 381.5, "chi-square {chi} exceeds the 0.1 % point of 299 degrees of freedom");
+}
+
+#[test]
+fn repeated_seeds_share_a_row() {
+    let batch = sample(&graph(3, &[(1, 0), (2, 1)]), &[5], &[1, 0, 1], Key::new(1));
+    assert_eq!(batch.targets, [0, 1, 0]);
+    assert_eq!(batch.input_nodes, [1, 0, 2]);
+}
+
+#[test]
+fn weights_follow_their_edges() {
+    let csc = Csc::from_edges(50, &(0..50).map(|v| (v, 0)).collect::<Vec<_>>());
+    let rows: Vec<u64> = (0..50).rev().collect();
+    let csc = Csc { edge: Some(rows.into()), ..csc };
+    let weights: Vec<f32> = (0..50).map(|row| (49 - row) as f32).collect();
+    let graph = SampleGraph::new(csc).unwrap().with_weights(weights.into()).unwrap();
+    let batch = sample(&graph, &[20], &[0], Key::new(3));
+    let block = &batch.blocks[0];
+    for (&source, &weight) in block.indices().iter().zip(block.weights().unwrap()) {
+        assert_eq!(batch.input_nodes[source as usize] as f32, weight);
+    }
+}
+
+#[test]
+fn wrong_input_is_an_error() {
+    let kind = |r: gnarl_graph::Result<MiniBatch>| r.unwrap_err().kind();
+    let try_on = |graph: &SampleGraph, seed| {
+        let sampler = UniformSampler::new(&[2]).unwrap();
+        kind(sampler.sample(graph, &[seed], Key::new(1), &mut Scratch::new()))
+    };
+    assert_eq!(UniformSampler::new(&[]).unwrap_err().kind(), Kind::Usage);
+    assert_eq!(UniformSampler::new(&[0]).unwrap_err().kind(), Kind::Usage);
+    assert_eq!(try_on(&graph(2, &[(1, 0)]), 2), Kind::InvalidInput);
+    let raw = |indptr: Vec<u64>, indices: Vec<u32>| {
+        let csc = Csc { indptr: indptr.into(), indices: indices.into(), edge: None };
+        SampleGraph::new(csc)
+    };
+    assert!(raw(vec![], vec![]).is_err());
+    assert!(raw(vec![0, 2], vec![0]).is_err());
+    assert_eq!(try_on(&raw(vec![0, 9, 1], vec![0]).unwrap(), 0), Kind::InvalidInput);
+    assert_eq!(try_on(&raw(vec![0, 1], vec![7]).unwrap(), 0), Kind::InvalidInput);
+    let part = SampleGraph::with_part(
+        Csc::from_edges(2, &[(1, 0)]),
+        Buf::from(vec![4, 9]),
+        Some(vec![1, 5].into()),
+        1,
+    );
+    assert_eq!(try_on(&part.unwrap(), 1), Kind::InvalidInput);
+}
+
+proptest! {
+    #[test]
+    fn counts_are_exact_and_labels_do_not_matter(
+        edges_in in prop::collection::vec((0u32..40, 0u32..40), 0..600),
+        fanouts in prop::collection::vec(prop_oneof![Just(-1i64), 1i64..12], 1..4),
+        seeds in prop::collection::hash_set(0u32..40, 1..10),
+        seed: u64,
+    ) {
+        let (whole, key) = (graph(40, &edges_in), Key::new(seed));
+        let seeds: Vec<u32> = seeds.into_iter().collect();
+        let batch = sample(&whole, &fanouts, &seeds, key);
+        for (block, &fanout) in batch.blocks.iter().rev().zip(&fanouts) {
+            for dst in 0..block.num_dst() {
+                let degree = block.degrees()[dst] as usize;
+                let expected = if fanout < 0 { degree } else { degree.min(fanout as usize) };
+                prop_assert_eq!(block.sources(dst).len(), expected);
+            }
+        }
+        let mut names: Vec<u32> = (0..40).collect();
+        key.with(7).shuffle(&mut names);
+        let copy = relabelled(&whole, &names);
+        copy.verify().unwrap();
+        let renamed: Vec<u32> = seeds.iter().map(|&s| names[s as usize]).collect();
+        prop_assert_eq!(edges(&batch), edges(&sample(&copy, &fanouts, &renamed, key)));
+    }
+}
