@@ -1,1 +1,72 @@
-//! gnarl-partition.
+//! Cutting a graph into parts.
+//!
+//! In: a [`Dataset`](gnarl_graph::Dataset), read as a stream of edges. Out: a
+//! [`PartitionedDataset`]: a directory whose parts are datasets of their own, with HALO copies of
+//! the neighbours owned elsewhere, and a [`PartitionReport`] of how good the cut is.
+//!
+//! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
+//! columns, edges, the id map) is the same for all of them and streams: edges are never all in
+//! memory.
+//!
+//! ```
+//! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+//! use gnarl_partition::{PartitionConfig, Parts, partition_dataset};
+//!
+//! // Two triangles and a bridge, edges in both directions.
+//! let dir = tempfile::tempdir().unwrap();
+//! let pairs = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3), (2, 3)];
+//! let (src, dst): (Vec<u64>, Vec<u64>) =
+//!     pairs.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).unzip();
+//! let mut writer = DatasetWriter::create(dir.path().join("graph"), IdWidth::U32)?;
+//! writer.add_node_type(PLAIN_NODE, 6);
+//! let mut edges = writer.edge_writer(&Triple::plain(), Some((6, 6)))?;
+//! edges.push(&src, &dst)?;
+//! writer.add_edge_type(Triple::plain(), edges.finish()?);
+//! let graph = writer.finish(FinishOptions::default())?;
+//!
+//! let config = PartitionConfig {
+//!     algorithm: "metis".into(),
+//!     parts: Parts::Count(2),
+//!     ..Default::default()
+//! };
+//! let (parts, report) = partition_dataset(&graph, &config, &dir.path().join("parts"))?;
+//! assert_eq!(report.part_sizes, [3, 3]);
+//! assert_eq!(report.edge_cut, 2.0 / 14.0);
+//! // Each part owns a triangle and holds a copy of the bridge's other end.
+//! let part = parts.part(0)?;
+//! let nodes = part.manifest().node_type(PLAIN_NODE)?;
+//! assert_eq!((nodes.core, nodes.count), (Some(3), 4));
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
+
+mod auto;
+mod bitmap;
+mod build;
+mod dataset;
+mod distribute;
+mod halo;
+mod layout;
+mod metis;
+mod nodes;
+mod partitioner;
+mod random;
+mod range;
+mod registry;
+mod report;
+mod rows;
+mod spring;
+
+pub use auto::{Parts, Workers};
+pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
+pub use dataset::{
+    PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
+    PartitionedType, SourceInfo,
+};
+pub use metis::Metis;
+pub use nodes::degree_column;
+pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
+pub use random::Random;
+pub use range::Range;
+pub use registry::{by_name, names, registry};
+pub use report::PartitionReport;
+pub use spring::Spring;

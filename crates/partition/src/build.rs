@@ -1,0 +1,275 @@
+//! From a dataset to a partitioned dataset.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use gnarl_graph::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::npy::NpyWriter;
+use gnarl_graph::rng::mix;
+use gnarl_graph::{ColumnSpec, Dataset, DatasetWriter, Element, FinishOptions, IdWidth, Manifest};
+use rayon::prelude::*;
+use serde_json::json;
+
+use crate::auto::{Parts, data_size};
+use crate::dataset::{
+    PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
+    PartitionedType, SourceInfo, part_dir,
+};
+use crate::halo::Halo;
+use crate::layout::{Layout, TypeSpan};
+use crate::partitioner::{PartitionOptions, VertexPartitioner};
+use crate::registry::by_name;
+use crate::report::{PartitionReport, peak_rss};
+use crate::{distribute, nodes};
+
+/// How a dataset is partitioned.
+#[derive(Debug, Clone)]
+pub struct PartitionConfig {
+    /// Name of the partitioner.
+    pub algorithm: String,
+    /// Number of parts.
+    pub parts: Parts,
+    /// Neighbours kept: with `k ≥ 1`, nodes within distance `k − 1` of a part's core have their
+    /// full in-neighbour lists there, sources outside being HALO nodes. With 0 every cut edge
+    /// stays on one side only.
+    pub hops: u32,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// How much larger than the mean a part may be.
+    pub balance: f64,
+    /// SPRING's τ_vol, see [`PartitionOptions::tau_vol`].
+    pub tau_vol: Option<u64>,
+    /// Bytes that may be held.
+    pub memory: u64,
+}
+
+impl Default for PartitionConfig {
+    fn default() -> Self {
+        let PartitionOptions { parts, seed, balance, tau_vol, memory, .. } = Default::default();
+        let (algorithm, parts) = ("spring".into(), Parts::Count(parts));
+        Self { algorithm, parts, hops: 1, seed, balance, tau_vol, memory }
+    }
+}
+
+/// Partitions `dataset` and writes the parts to `out`, which must not exist or be empty.
+///
+/// `out/part-<i>/` are datasets of their own; `out/partition.json` describes the whole. Nothing
+/// appears at `out` before everything is written. Memory beside the partitioner's: 6 bytes a node
+/// and one bit (two beyond one hop) for each node and part, plus buffers.
+///
+/// # Errors
+/// For an unknown partitioner, impossible numbers of parts, an existing or unwritable `out`.
+pub fn partition_dataset(
+    dataset: &Dataset,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    partition_dataset_with(dataset, &*by_name(&config.algorithm)?, config, out)
+}
+
+/// [`partition_dataset`] with a partitioner of one's own; `config.algorithm` is not used.
+///
+/// # Errors
+/// As [`partition_dataset`].
+pub fn partition_dataset_with(
+    dataset: &Dataset,
+    algorithm: &dyn VertexPartitioner,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    run(dataset, algorithm, config, out)
+        .while_doing(|| format!("partitioning {}", dataset.manifest().name))
+}
+
+fn run(
+    dataset: &Dataset,
+    algorithm: &dyn VertexPartitioner,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    let options = options(dataset, config)?;
+    options.check(dataset.manifest().num_nodes())?;
+    let tmp = Temporary::create(out)?;
+    let mut edges = dataset.edges()?;
+    let start = Instant::now();
+    let assignment = algorithm.partition(&mut edges, &options)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let halo = Halo::expand(&mut edges, &assignment, config.hops, config.seed)?;
+    let layout = Layout::new(dataset.manifest(), assignment, halo);
+    let parts = write_parts(dataset, &layout, config, &tmp.path)?;
+    let mut report = PartitionReport::measure(algorithm.name(), &layout, &options.train);
+    report.seconds = seconds;
+    report.write_seconds = start.elapsed().as_secs_f64() - seconds;
+    report.peak_rss_bytes = peak_rss();
+    let manifest = describe(dataset, config, &layout, &parts, report.clone(), &tmp.path)?;
+    let path = tmp.path.join(PARTITION);
+    let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
+    std::fs::write(&path, text).at(&path)?;
+    std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
+    tmp.rename(out)?;
+    Ok((PartitionedDataset::open(out)?, report))
+}
+
+fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
+    let manifest = dataset.manifest();
+    let mut train = Vec::new();
+    let mut first = 0;
+    for t in &manifest.node_types {
+        let ids = dataset.split(&t.name, "train")?.unwrap_or_default();
+        train.extend(ids.iter().map(|&v| first + v));
+        first += t.count;
+    }
+    Ok(PartitionOptions {
+        parts: config.parts.resolve(data_size(manifest))?,
+        seed: config.seed,
+        balance: config.balance,
+        tau_vol: config.tau_vol,
+        train,
+        memory: config.memory,
+    })
+}
+
+/// Writes all parts; returns them as they are in the temporary directory.
+fn write_parts(
+    dataset: &Dataset,
+    layout: &Layout,
+    config: &PartitionConfig,
+    tmp: &Path,
+) -> Result<Vec<Dataset>> {
+    let mut writers = (0..layout.parts)
+        .map(|part| {
+            let width = IdWidth::for_nodes(layout.part_nodes(part));
+            let mut writer = DatasetWriter::create(tmp.join(part_dir(part)), width)?;
+            writer.name(format!("{}, part {part}", dataset.manifest().name));
+            writer.origin(json!({ "part": part, "of": dataset.manifest().name }));
+            Ok(writer)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    writers
+        .par_iter_mut()
+        .enumerate()
+        .try_for_each(|(part, writer)| nodes::write(dataset, layout, part, writer))?;
+    distribute::write(dataset, layout, &mut writers, config.memory)?;
+    let finish = FinishOptions { memory: config.memory, coalesce: false };
+    writers.into_iter().map(|writer| writer.finish(finish)).collect()
+}
+
+fn describe(
+    dataset: &Dataset,
+    config: &PartitionConfig,
+    layout: &Layout,
+    parts: &[Dataset],
+    report: PartitionReport,
+    dir: &Path,
+) -> Result<PartitionManifest> {
+    let node_types = layout.types.iter().enumerate();
+    let node_types = node_types.map(|(i, span)| id_map(layout, i, span, dir));
+    let counts = parts.iter().enumerate().map(|(part, data)| PartCounts {
+        core: layout.types.iter().map(|t| t.core(part)).collect(),
+        halo: layout.types.iter().map(|t| t.halo(&layout.halo.nodes[part])).collect(),
+        edges: data.manifest().edge_types.iter().map(|t| t.count).collect(),
+    });
+    Ok(PartitionManifest {
+        format: "gnarl-partition".into(),
+        version: PARTITION_VERSION,
+        source: SourceInfo {
+            path: dataset.dir().to_path_buf(),
+            name: dataset.manifest().name.clone(),
+            fingerprint: fingerprint(dataset.manifest()),
+        },
+        algorithm: report.algorithm.clone(),
+        parameters: json!({ "balance": config.balance, "tau_vol": config.tau_vol }),
+        seed: config.seed,
+        parts: layout.parts,
+        hops: config.hops,
+        node_types: node_types.collect::<Result<_>>()?,
+        part_counts: counts.collect(),
+        cut: layout.halo.cut.clone(),
+        report,
+    })
+}
+
+/// Writes the id-map columns of a node type.
+fn id_map(layout: &Layout, index: usize, span: &TypeSpan, dir: &Path) -> Result<PartitionedType> {
+    let stem = format!("map-{index}");
+    let bytes = layout.parts.div_ceil(8);
+    let mut assignment = MapColumn::<u32>::create(dir, &stem, "assignment", &[])?;
+    let mut new_id = MapColumn::<u64>::create(dir, &stem, "new_id", &[])?;
+    let mut holders = MapColumn::<u8>::create(dir, &stem, "holders", &[bytes as u64])?;
+    let mut row = vec![0u8; bytes];
+    for v in span.ids.clone() {
+        assignment.writer.push(&[layout.of[v as usize] as u32])?;
+        new_id.writer.push(&[layout.new_id(span, v)])?;
+        row.fill(0);
+        for part in (0..layout.parts).filter(|&p| layout.halo.nodes[p].contains(v)) {
+            row[part / 8] |= 1 << (part % 8);
+        }
+        holders.writer.push(&row)?;
+    }
+    Ok(PartitionedType {
+        name: span.name.clone(),
+        count: span.ids.end - span.ids.start,
+        ranges: span.starts.clone(),
+        columns: vec![assignment.finish()?, new_id.finish()?, holders.finish()?],
+    })
+}
+
+struct MapColumn<T> {
+    name: &'static str,
+    file: String,
+    writer: NpyWriter<T>,
+}
+
+impl<T: Element> MapColumn<T> {
+    fn create(dir: &Path, stem: &str, name: &'static str, row: &[u64]) -> Result<Self> {
+        let file = format!("{stem}.{name}.npy");
+        Ok(Self { name, writer: NpyWriter::create(dir.join(&file), row)?, file })
+    }
+
+    fn finish(self) -> Result<ColumnSpec> {
+        let (shape, crc32) = self.writer.finish()?;
+        Ok(ColumnSpec { name: self.name.into(), file: self.file, dtype: T::DTYPE, shape, crc32 })
+    }
+}
+
+/// A hash of the manifest's types: names, counts and the checksum of every column.
+pub fn fingerprint(manifest: &Manifest) -> String {
+    let text = serde_json::to_vec(&(&manifest.node_types, &manifest.edge_types));
+    let fold = |hash: u64, &byte: &u8| mix(hash ^ byte as u64);
+    format!("{:016x}", text.expect("manifests serialise").iter().fold(0x67_6e61_726c, fold))
+}
+
+/// The directory everything is written to first; removed unless it was renamed.
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn create(out: &Path) -> Result<Self> {
+        let empty = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
+        if out.exists() && !empty {
+            return Err(Error::usage(format!("{}: exists already", out.display()))
+                .hint("choose another --out, or remove it"));
+        }
+        let name = out.file_name().ok_or_else(|| {
+            Error::usage(format!("{}: not a directory that can be made", out.display()))
+        })?;
+        let name = format!("{}.tmp-{}", name.to_string_lossy(), std::process::id());
+        let path = out.with_file_name(name);
+        std::fs::create_dir_all(&path).at(&path)?;
+        Ok(Self { path })
+    }
+
+    fn rename(self, out: &Path) -> Result<()> {
+        // An empty directory in the place gives way to the renamed one.
+        std::fs::rename(&self.path, out).at(out)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After the rename there is nothing left to remove; a failure before it leaves a directory
+        // whose name says it is temporary.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,193 @@
+//! Partitioned datasets on disk.
+
+use std::path::{Path, PathBuf};
+
+use gnarl_graph::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::{Buf, Column, ColumnSpec, Dataset};
+use serde::{Deserialize, Serialize};
+
+use crate::report::PartitionReport;
+
+/// File name of the manifest.
+pub const PARTITION: &str = "partition.json";
+/// Version written and read by this build.
+pub const PARTITION_VERSION: u32 = 1;
+
+/// What `partition.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionManifest {
+    /// Always `gnarl-partition`.
+    pub format: String,
+    /// Format version, see [`PARTITION_VERSION`].
+    pub version: u32,
+    /// The dataset that was partitioned.
+    pub source: SourceInfo,
+    /// Name of the partitioner.
+    pub algorithm: String,
+    /// Its parameters.
+    pub parameters: serde_json::Value,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Number of parts.
+    pub parts: usize,
+    /// Hops of neighbours kept, see [`PartitionConfig::hops`](crate::PartitionConfig::hops).
+    pub hops: u32,
+    /// Node types in the order of the source.
+    pub node_types: Vec<PartitionedType>,
+    /// Sizes of each part.
+    pub part_counts: Vec<PartCounts>,
+    /// Edges from part (row) to part (column).
+    pub cut: Vec<Vec<u64>>,
+    /// Quality and cost.
+    pub report: PartitionReport,
+}
+
+/// The dataset that was partitioned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// Its directory when it was partitioned.
+    pub path: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// A fingerprint of its counts and column checksums, 16 hexadecimal digits.
+    pub fingerprint: String,
+}
+
+/// A node type and its id map.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionedType {
+    /// Name.
+    pub name: String,
+    /// Number of nodes.
+    pub count: u64,
+    /// `parts + 1` ascending new ids: part `i` owns the nodes `ranges[i]..ranges[i + 1]`.
+    pub ranges: Vec<u64>,
+    /// Columns with one row for each node in dataset order: `assignment` (u32, its part), `new_id`
+    /// (u64), `holders` (u8 rows, bit `p % 8` of byte `p / 8` set if part `p` holds it as HALO).
+    pub columns: Vec<ColumnSpec>,
+}
+
+/// Sizes of a part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartCounts {
+    /// Nodes the part owns, by node type.
+    pub core: Vec<u64>,
+    /// Copies of other parts' nodes, by node type.
+    pub halo: Vec<u64>,
+    /// Edges stored, by edge type.
+    pub edges: Vec<u64>,
+}
+
+/// A partitioned dataset, opened.
+#[derive(Debug, Clone)]
+pub struct PartitionedDataset {
+    dir: PathBuf,
+    manifest: PartitionManifest,
+}
+
+impl PartitionedDataset {
+    /// Opens the partitioned dataset in `dir`.
+    ///
+    /// # Errors
+    /// If there is none, or it was written by another version.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self> {
+        let dir = dir.into();
+        let manifest =
+            read(&dir).while_doing(|| format!("opening partitioned dataset {}", dir.display()))?;
+        Ok(Self { dir, manifest })
+    }
+
+    /// Where the files are.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What `partition.json` says.
+    pub fn manifest(&self) -> &PartitionManifest {
+        &self.manifest
+    }
+
+    /// Number of parts.
+    pub fn num_parts(&self) -> usize {
+        self.manifest.parts
+    }
+
+    /// The dataset of part `index`: core nodes first, then HALO nodes, each ascending by dataset
+    /// id (column `orig_id`).
+    pub fn part(&self, index: usize) -> Result<Dataset> {
+        if index >= self.num_parts() {
+            return Err(Error::usage(format!(
+                "{}: there is no part {index}, only {}",
+                self.dir.display(),
+                self.num_parts()
+            )));
+        }
+        Dataset::open(self.dir.join(part_dir(index)))
+    }
+
+    /// The node type `name`.
+    ///
+    /// # Errors
+    /// Lists the known ones if there is none.
+    pub fn node_type(&self, name: &str) -> Result<&PartitionedType> {
+        self.manifest.node_types.iter().find(|t| t.name == name).ok_or_else(|| {
+            let known: Vec<&str> =
+                self.manifest.node_types.iter().map(|t| t.name.as_str()).collect();
+            Error::invalid(format!("unknown node type '{name}'"))
+                .hint(format!("there are: {}", known.join(", ")))
+        })
+    }
+
+    /// The part of each node of a type, in dataset order.
+    pub fn assignment(&self, ntype: &str) -> Result<Buf<u32>> {
+        self.column(ntype, "assignment")?.values()
+    }
+
+    /// The new id, within the type, of each of its nodes, in dataset order.
+    pub fn new_ids(&self, ntype: &str) -> Result<Buf<u64>> {
+        self.column(ntype, "new_id")?.values()
+    }
+
+    /// The part that owns the new id `id` of a node type.
+    ///
+    /// # Errors
+    /// If no part does.
+    pub fn owner(&self, ntype: &str, id: u64) -> Result<usize> {
+        let t = self.node_type(ntype)?;
+        if id >= t.count {
+            return Err(Error::invalid(format!("{ntype} has {} nodes, there is no {id}", t.count)));
+        }
+        Ok(t.ranges.partition_point(|&start| start <= id) - 1)
+    }
+
+    /// An id-map column of a node type, see [`PartitionedType::columns`].
+    pub fn column(&self, ntype: &str, name: &str) -> Result<Column> {
+        let spec = self.node_type(ntype)?.columns.iter().find(|c| c.name == name);
+        let missing = || Error::invalid(format!("{ntype}: no column {name} in {PARTITION}"));
+        Column::open(&self.dir, spec.ok_or_else(missing)?)
+    }
+}
+
+/// Directory of part `index` within a partitioned dataset.
+pub(crate) fn part_dir(index: usize) -> String {
+    format!("part-{index}")
+}
+
+fn read(dir: &Path) -> Result<PartitionManifest> {
+    let path = dir.join(PARTITION);
+    if !path.exists() {
+        return Err(Error::invalid(format!("no {PARTITION} here"))
+            .hint("make a partitioned dataset with 'gnarl partition'"));
+    }
+    let text = std::fs::read_to_string(&path).at(&path)?;
+    let manifest: PartitionManifest = serde_json::from_str(&text)
+        .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+    if manifest.format != "gnarl-partition" || manifest.version != PARTITION_VERSION {
+        return Err(Error::invalid(format!(
+            "format '{}' version {}, this build reads 'gnarl-partition' version \
+             {PARTITION_VERSION}",
+            manifest.format, manifest.version
+        )));
+    }
+    Ok(manifest)
+}

@@ -1,0 +1,136 @@
+//! One pass over the edges, each to the parts that store it.
+
+use gnarl_graph::error::{Context, Result};
+use gnarl_graph::{
+    ColumnWriter, Dataset, DatasetWriter, EdgeChunk, EdgeStream, EdgeType, EdgeWriter, Element,
+    Triple,
+};
+
+use crate::layout::Layout;
+use crate::rows::{CreateColumn, Rows, rows};
+
+/// Files open at once, well below the usual limit of 1,024.
+const OPEN_FILES: usize = 512;
+/// Bytes behind an open column: its write buffer.
+const COLUMN_BYTES: u64 = 1 << 18;
+/// Edges gathered for a part before they are written.
+const BATCH: usize = 1 << 12;
+
+/// Writes the edges of every type into the parts' datasets. Parts are taken together as far as
+/// `memory` and open files allow; the edges are read once for each such group.
+pub(crate) fn write(
+    source: &Dataset,
+    layout: &Layout,
+    writers: &mut [DatasetWriter],
+    memory: u64,
+) -> Result<()> {
+    for t in &source.manifest().edge_types {
+        let columns = extra_columns(t).count() + 2;
+        let bytes = columns as u64 * COLUMN_BYTES + 16 * BATCH as u64;
+        let group = (memory / bytes).clamp(1, (OPEN_FILES / columns).max(1) as u64) as usize;
+        for start in (0..layout.parts).step_by(group) {
+            let end = (start + group).min(layout.parts);
+            let specs = Group::open(source, layout, t, start, &writers[start..end])
+                .and_then(|group| group.run(source))
+                .while_doing(|| format!("distributing the edges {}", t.triple))?;
+            for (writer, columns) in writers[start..end].iter_mut().zip(specs) {
+                writer.add_edge_type(t.triple.clone(), columns);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Columns of edges beside their ends and the built topology.
+fn extra_columns(t: &EdgeType) -> impl Iterator<Item = &str> {
+    let names = t.columns.iter().map(|c| c.name.as_str());
+    names.filter(|n| !matches!(*n, "src" | "dst") && !n.starts_with("csc."))
+}
+
+/// An edge type on its way into some consecutive parts.
+struct Group<'a> {
+    layout: &'a Layout,
+    triple: &'a Triple,
+    first: usize,
+    outlets: Vec<Outlet>,
+}
+
+/// An edge type of one part.
+struct Outlet {
+    edges: EdgeWriter,
+    columns: Vec<Box<dyn Rows>>,
+    pending: EdgeChunk,
+}
+
+struct Target<'a>(&'a DatasetWriter, &'a Triple);
+
+impl CreateColumn for Target<'_> {
+    fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>> {
+        self.0.edge_column(self.1, name, row)
+    }
+}
+
+impl<'a> Group<'a> {
+    fn open(
+        source: &Dataset,
+        layout: &'a Layout,
+        t: &'a EdgeType,
+        first: usize,
+        writers: &[DatasetWriter],
+    ) -> Result<Self> {
+        let mut outlets = Vec::new();
+        for writer in writers {
+            let mut columns = Vec::new();
+            for name in extra_columns(t) {
+                let column = source.edge_column(&t.triple, name)?.expect("listed in the manifest");
+                columns.push(rows(&column, &Target(writer, &t.triple))?);
+            }
+            let edges = writer.edge_writer(&t.triple, None)?;
+            outlets.push(Outlet { edges, columns, pending: EdgeChunk::default() });
+        }
+        Ok(Self { layout, triple: &t.triple, first, outlets })
+    }
+
+    fn run(mut self, source: &Dataset) -> Result<Vec<Vec<gnarl_graph::ColumnSpec>>> {
+        let layout = self.layout;
+        let src_type = &layout.types[layout.type_index(&self.triple.src)];
+        let dst_type = &layout.types[layout.type_index(&self.triple.dst)];
+        let parts = self.first..self.first + self.outlets.len();
+        let mut stream = source.edges_of(self.triple)?;
+        let mut chunk = EdgeChunk::default();
+        let mut row = 0;
+        while stream.next_chunk(&mut chunk)? {
+            for (src, dst) in chunk.iter() {
+                let (u, v) = (src_type.ids.start + src, dst_type.ids.start + dst);
+                layout.halo.parts_of_edge(&layout.of, (u, v), parts.clone(), |part| {
+                    let outlet = &mut self.outlets[part - self.first];
+                    outlet.pending.src.push(layout.local(part, src_type, u));
+                    outlet.pending.dst.push(layout.local(part, dst_type, v));
+                    outlet.columns.iter_mut().try_for_each(|c| c.row(row))?;
+                    outlet.flush(BATCH)
+                })?;
+                row += 1;
+            }
+        }
+        self.outlets.into_iter().map(Outlet::finish).collect()
+    }
+}
+
+impl Outlet {
+    fn flush(&mut self, least: usize) -> Result<()> {
+        if self.pending.len() >= least {
+            self.edges.push(&self.pending.src, &self.pending.dst)?;
+            self.pending.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<gnarl_graph::ColumnSpec>> {
+        self.flush(0)?;
+        let mut specs = self.edges.finish()?;
+        for column in self.columns {
+            specs.push(column.finish()?);
+        }
+        Ok(specs)
+    }
+}

@@ -1,0 +1,94 @@
+//! Who holds what: the HALO nodes of every part, and the parts each edge goes to.
+
+use gnarl_graph::error::Result;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{EdgeStream, for_each_edge};
+
+use crate::bitmap::Bitmap;
+use crate::partitioner::Assignment;
+
+/// The HALO expansion of an assignment. Memory: `parts` bits a node, twice that beyond one hop.
+///
+/// * 0 hops: a cut edge stays on one side, drawn at random for each pair of ends (CATGNN §5.5).
+/// * k ≥ 1 hops: all nodes within distance k − 1 of the part's core, against the edges, have their
+///   full in-neighbour lists; sources outside the part are HALO nodes.
+pub(crate) struct Halo {
+    hops: u32,
+    key: Key,
+    /// For each part, the HALO nodes.
+    pub(crate) nodes: Vec<Bitmap>,
+    /// For each part, the HALO nodes whose lists are full; empty up to one hop.
+    full: Vec<Bitmap>,
+    /// Edges from part (row) to part (column).
+    pub(crate) cut: Vec<Vec<u64>>,
+}
+
+impl Halo {
+    /// Expands in `max(hops, 1)` passes over the edges.
+    pub(crate) fn expand(
+        edges: &mut dyn EdgeStream,
+        assignment: &Assignment,
+        hops: u32,
+        seed: u64,
+    ) -> Result<Self> {
+        let parts = assignment.parts;
+        let empty = vec![Bitmap::new(edges.num_nodes()); parts];
+        let cut = vec![vec![0; parts]; parts];
+        let key = Key::new(seed).with(u64::from_le_bytes(*b"cut-edge"));
+        let mut halo = Self { hops, key, nodes: empty, full: Vec::new(), cut };
+        halo.first_pass(edges, &assignment.of)?;
+        for _ in 1..hops {
+            halo.full = halo.nodes.clone();
+            for_each_edge(edges, &mut |u, v| {
+                let home = assignment.of[u as usize] as usize;
+                for part in 0..parts {
+                    if part != home && halo.full[part].contains(v) {
+                        halo.nodes[part].insert(u);
+                    }
+                }
+            })?;
+        }
+        halo.nodes.iter_mut().for_each(Bitmap::count_ranks);
+        Ok(halo)
+    }
+
+    fn first_pass(&mut self, edges: &mut dyn EdgeStream, of: &[u16]) -> Result<()> {
+        for_each_edge(edges, &mut |u, v| {
+            let (from, to) = (of[u as usize] as usize, of[v as usize] as usize);
+            self.cut[from][to] += 1;
+            if from == to {
+                return;
+            }
+            let keeper = if self.hops == 0 { self.side(of, u, v) } else { to };
+            let guest = if keeper == to { u } else { v };
+            self.nodes[keeper].insert(guest);
+        })
+    }
+
+    /// The part that keeps a cut edge; the same for both directions.
+    fn side(&self, of: &[u16], u: u64, v: u64) -> usize {
+        let (low, high) = (u.min(v), u.max(v));
+        let end = if self.key.with(low).u64(high) & 1 == 0 { low } else { high };
+        of[end as usize] as usize
+    }
+
+    /// Calls `visit` with every part among `parts` that stores the edge.
+    pub(crate) fn parts_of_edge(
+        &self,
+        of: &[u16],
+        (u, v): (u64, u64),
+        parts: std::ops::Range<usize>,
+        mut visit: impl FnMut(usize) -> Result<()>,
+    ) -> Result<()> {
+        let home = if self.hops == 0 { self.side(of, u, v) } else { of[v as usize] as usize };
+        if self.full.is_empty() {
+            return if parts.contains(&home) { visit(home) } else { Ok(()) };
+        }
+        for part in parts {
+            if part == home || self.full[part].contains(v) {
+                visit(part)?;
+            }
+        }
+        Ok(())
+    }
+}

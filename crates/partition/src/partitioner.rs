@@ -1,0 +1,114 @@
+//! What a vertex partitioner is.
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_graph::{EdgeStream, Kind};
+
+/// Most parts a graph can be cut into.
+pub const MAX_PARTS: usize = 1 << 16;
+
+/// Gives each node a part.
+///
+/// Implementations are deterministic: the result is a function of the edges in their order, the
+/// number of nodes and the options, never of the number of threads.
+pub trait VertexPartitioner: Send + Sync {
+    /// The name it is registered under.
+    fn name(&self) -> &'static str;
+
+    /// Assigns every node of `edges` to one of `options.parts` parts.
+    ///
+    /// Edges may be directed, repeated or self loops; nodes may be isolated.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`] if the number of parts is 0, above the number of nodes or above
+    /// [`MAX_PARTS`]; [`Kind::InvalidInput`] if there are no nodes; [`Kind::Limit`] if the memory
+    /// does not suffice.
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+    ) -> Result<Assignment>;
+}
+
+/// What all vertex partitioners are told.
+#[derive(Debug, Clone)]
+pub struct PartitionOptions {
+    /// Number of parts.
+    pub parts: usize,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// How much larger than the mean a part may be (β of CATGNN Equation 2).
+    pub balance: f64,
+    /// SPRING's τ_vol: clusters above this volume take and give no more nodes. `None`: the default
+    /// of [`Spring`](crate::Spring).
+    pub tau_vol: Option<u64>,
+    /// Training nodes, ascending graph-wide ids, for partitioners that balance them (`metis`).
+    pub train: Vec<u64>,
+    /// Bytes that may be held.
+    pub memory: u64,
+}
+
+impl Default for PartitionOptions {
+    fn default() -> Self {
+        let memory = 4 << 30;
+        Self { parts: 2, seed: 0, balance: 1.05, tau_vol: None, train: Vec::new(), memory }
+    }
+}
+
+impl PartitionOptions {
+    /// Refuses what no partitioner can do for a graph of `num_nodes`.
+    pub fn check(&self, num_nodes: u64) -> Result<()> {
+        if num_nodes == 0 {
+            return Err(Error::invalid("the graph has no nodes to partition"));
+        }
+        if self.parts == 0 {
+            return Err(Error::usage("cannot cut a graph into 0 parts").hint("ask for at least 1"));
+        }
+        if self.parts as u64 > num_nodes {
+            return Err(Error::usage(format!(
+                "cannot cut {num_nodes} nodes into {} parts",
+                self.parts
+            ))
+            .hint("ask for no more parts than there are nodes"));
+        }
+        if self.parts > MAX_PARTS {
+            let asked = self.parts;
+            return Err(Error::usage(format!("{asked} parts are more than {MAX_PARTS}")));
+        }
+        if self.balance.is_nan() || self.balance < 1.0 {
+            return Err(Error::usage(format!("balance {} is below 1", self.balance))
+                .hint("1.05 allows parts 5 % larger than the mean"));
+        }
+        Ok(())
+    }
+
+    /// Refuses to need more than the memory allowed.
+    pub(crate) fn check_memory(&self, name: &str, needed: u64, hint: &str) -> Result<()> {
+        if needed <= self.memory {
+            return Ok(());
+        }
+        let (needed, allowed) = (needed >> 20, self.memory >> 20);
+        Err(Error::new(
+            Kind::Limit,
+            format!("{name} needs {needed} MiB for this graph, {allowed} MiB are allowed"),
+        )
+        .hint(hint))
+    }
+}
+
+/// The part of every node. Two bytes a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// Number of parts.
+    pub parts: usize,
+    /// Part of each node, by graph-wide id.
+    pub of: Vec<u16>,
+}
+
+impl Assignment {
+    /// Nodes in each part.
+    pub fn sizes(&self) -> Vec<u64> {
+        let mut sizes = vec![0; self.parts];
+        self.of.iter().for_each(|&p| sizes[p as usize] += 1);
+        sizes
+    }
+}

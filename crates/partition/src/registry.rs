@@ -1,0 +1,46 @@
+//! Partitioners by name.
+
+use gnarl_graph::error::{Error, Result};
+
+use crate::metis::Metis;
+use crate::partitioner::VertexPartitioner;
+use crate::random::Random;
+use crate::range::Range;
+use crate::spring::Spring;
+
+/// All vertex partitioners.
+pub fn registry() -> Vec<Box<dyn VertexPartitioner>> {
+    vec![Box::new(Spring), Box::new(Metis), Box::new(Random), Box::new(Range)]
+}
+
+/// Names of all partitioners.
+pub fn names() -> Vec<&'static str> {
+    registry().iter().map(|p| p.name()).collect()
+}
+
+/// The vertex partitioner `name`.
+///
+/// # Errors
+/// [`Kind::Usage`](gnarl_graph::Kind::Usage) with the nearest name if there is none.
+pub fn by_name(name: &str) -> Result<Box<dyn VertexPartitioner>> {
+    let distance = |known: &str| strsim::damerau_levenshtein(known, name);
+    registry().into_iter().find(|p| p.name() == name).ok_or_else(|| {
+        let names = names();
+        let nearest = names.iter().min_by_key(|known| distance(known)).expect("never empty");
+        Error::usage(format!("unknown partitioner '{name}'"))
+            .hint(format!("did you mean '{nearest}'? There are: {}", names.join(", ")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_meet_the_nearest() {
+        assert_eq!(by_name("metis").unwrap().name(), "metis");
+        let error = by_name("spirng").err().unwrap();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains("did you mean 'spring'"), "{error}");
+    }
+}

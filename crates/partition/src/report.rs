@@ -1,0 +1,85 @@
+//! How good a partition is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Layout;
+
+/// The quality of a partition and what it cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionReport {
+    /// Name of the partitioner.
+    pub algorithm: String,
+    /// Number of parts.
+    pub parts: usize,
+    /// Seconds the partitioner took.
+    pub seconds: f64,
+    /// Seconds for writing the parts after that.
+    pub write_seconds: f64,
+    /// Largest resident memory of the process so far, in bytes.
+    pub peak_rss_bytes: u64,
+    /// Nodes stored over nodes: `Σ|V_i| / |V|`, HALO nodes included (CATGNN §5.1).
+    pub replication_factor: f64,
+    /// Share of edges whose ends are in different parts.
+    pub edge_cut: f64,
+    /// Core nodes: largest part over mean.
+    pub node_balance: f64,
+    /// In-edges of core nodes: largest part over mean.
+    pub edge_balance: f64,
+    /// Training nodes: largest part over mean; 1 without any.
+    pub train_balance: f64,
+    /// Core nodes of each part.
+    pub part_sizes: Vec<u64>,
+    /// HALO nodes of each part.
+    pub halo_sizes: Vec<u64>,
+}
+
+impl PartitionReport {
+    pub(crate) fn measure(algorithm: &str, layout: &Layout, train: &[u64]) -> Self {
+        let mut part_sizes = vec![0; layout.parts];
+        layout.of.iter().for_each(|&p| part_sizes[p as usize] += 1);
+        let held = (0..layout.parts).map(|p| layout.part_nodes(p));
+        let halo_sizes: Vec<u64> = held.zip(&part_sizes).map(|(all, core)| all - core).collect();
+        let mut trained = vec![0; layout.parts];
+        train.iter().for_each(|&v| trained[layout.of[v as usize] as usize] += 1);
+        let cut = &layout.halo.cut;
+        let column = |p: usize| cut.iter().map(|row| row[p]).sum();
+        let owned: Vec<u64> = (0..layout.parts).map(column).collect();
+        let edges: u64 = owned.iter().sum();
+        let inside: u64 = (0..layout.parts).map(|p| cut[p][p]).sum();
+        let nodes = layout.of.len() as f64;
+        Self {
+            algorithm: algorithm.into(),
+            parts: layout.parts,
+            seconds: 0.0,
+            write_seconds: 0.0,
+            peak_rss_bytes: 0,
+            replication_factor: 1.0 + halo_sizes.iter().sum::<u64>() as f64 / nodes,
+            edge_cut: (edges - inside) as f64 / edges.max(1) as f64,
+            node_balance: balance(&part_sizes),
+            edge_balance: balance(&owned),
+            train_balance: balance(&trained),
+            part_sizes,
+            halo_sizes,
+        }
+    }
+}
+
+/// Largest over mean; 1 if there is nothing to balance.
+fn balance(counts: &[u64]) -> f64 {
+    let total: u64 = counts.iter().sum();
+    let largest = counts.iter().max().copied().unwrap_or(0);
+    if total == 0 { 1.0 } else { largest as f64 * counts.len() as f64 / total as f64 }
+}
+
+/// Largest resident memory of this process so far, in bytes.
+pub(crate) fn peak_rss() -> u64 {
+    // SAFETY: `rusage` is plain integers, for which all zeros is a value, and `getrusage` writes
+    // no more than one of them through the valid pointer it is given.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    };
+    // Linux counts KiB, macOS bytes.
+    usage.ru_maxrss as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 }
+}

@@ -1,0 +1,63 @@
+//! Gathering rows of columns of any type.
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_graph::{Column, ColumnSpec, ColumnWriter, DType, Element};
+use half::{bf16, f16};
+
+/// Takes chosen rows of a column, in any order.
+pub(crate) trait Rows {
+    /// Appends row `row`.
+    fn row(&mut self, row: u64) -> Result<()>;
+    /// Appends `count` single values from `first` on, whatever the rows.
+    fn values(&mut self, first: u64, count: u64) -> Result<()>;
+    /// Completes the copy.
+    fn finish(self: Box<Self>) -> Result<ColumnSpec>;
+}
+
+struct Typed<T: Element> {
+    source: gnarl_graph::Buf<T>,
+    width: usize,
+    writer: ColumnWriter<T>,
+}
+
+impl<T: Element> Rows for Typed<T> {
+    fn row(&mut self, row: u64) -> Result<()> {
+        let start = row as usize * self.width;
+        self.writer.push(&self.source[start..start + self.width])
+    }
+
+    fn values(&mut self, first: u64, count: u64) -> Result<()> {
+        let values = self.source.get(first as usize..(first + count) as usize);
+        self.writer.push(values.ok_or_else(|| Error::invalid("offsets leave their values"))?)
+    }
+
+    fn finish(self: Box<Self>) -> Result<ColumnSpec> {
+        self.writer.finish()
+    }
+}
+
+/// Starts a copy of some rows of `column`. `create` makes the writer, told the row's shape.
+pub(crate) fn rows(column: &Column, create: &impl CreateColumn) -> Result<Box<dyn Rows>> {
+    fn typed<T: Element>(column: &Column, create: &impl CreateColumn) -> Result<Box<dyn Rows>> {
+        let spec = column.spec();
+        let writer = create.create::<T>(&spec.name, &spec.shape[1..])?;
+        Ok(Box::new(Typed { source: column.values::<T>()?, width: column.width(), writer }))
+    }
+    match column.spec().dtype {
+        DType::U8 => typed::<u8>(column, create),
+        DType::U32 => typed::<u32>(column, create),
+        DType::U64 => typed::<u64>(column, create),
+        DType::I32 => typed::<i32>(column, create),
+        DType::I64 => typed::<i64>(column, create),
+        DType::F16 => typed::<f16>(column, create),
+        DType::BF16 => typed::<bf16>(column, create),
+        DType::F32 => typed::<f32>(column, create),
+        DType::F64 => typed::<f64>(column, create),
+    }
+}
+
+/// Where copied columns go.
+pub(crate) trait CreateColumn {
+    /// Starts the column `name`.
+    fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>>;
+}

@@ -1,0 +1,158 @@
+//! What every partitioner must do.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{EdgeChunk, EdgeStream, Kind, MemoryEdges};
+use gnarl_partition::{Assignment, PartitionOptions, VertexPartitioner, registry};
+
+/// Graphs with what partitioners trip over.
+fn graphs() -> Vec<(&'static str, MemoryEdges)> {
+    let both = |pairs: Vec<(u64, u64)>| pairs.into_iter().flat_map(|(u, v)| [(u, v), (v, u)]);
+    let random = |n: u64, count: u64| {
+        let key = Key::new(n);
+        (0..count).map(move |i| (key.below(2 * i, n), key.below(2 * i + 1, n)))
+    };
+    let ring = |n: u64, from: u64| (0..n).map(move |i| (from + i, from + (i + 1) % n));
+    let make = |n, edges: Vec<(u64, u64)>| MemoryEdges::new(n, edges).unwrap();
+    vec![
+        ("no edges", make(50, vec![])),
+        ("self loops only", make(20, (0..20).map(|v| (v, v)).collect())),
+        ("directed", make(400, random(400, 1500).collect())),
+        ("undirected", make(400, both(random(400, 1500).collect()).collect())),
+        ("duplicates", make(60, [(0, 1), (1, 0), (2, 3)].repeat(100))),
+        ("components", make(90, (0..9).flat_map(|c| ring(10, 10 * c)).collect())),
+        ("isolated nodes", make(300, random(100, 400).collect())),
+        ("star", make(200, both((1..200).map(|v| (0, v)).collect()).collect())),
+        ("path", make(128, (0..127).map(|v| (v, v + 1)).collect())),
+    ]
+}
+
+fn options(parts: usize, nodes: u64) -> PartitionOptions {
+    PartitionOptions { parts, seed: 3, train: (0..nodes / 3).collect(), ..Default::default() }
+}
+
+fn partition(p: &dyn VertexPartitioner, edges: &MemoryEdges, parts: usize) -> Assignment {
+    let options = options(parts, edges.num_nodes());
+    p.partition(&mut edges.clone(), &options).unwrap()
+}
+
+#[test]
+fn every_node_has_one_part_within_the_balance() {
+    for (what, edges) in graphs() {
+        for p in registry() {
+            for parts in [1, 2, 3, 4, 8] {
+                let result = partition(&*p, &edges, parts);
+                let nodes = edges.num_nodes();
+                assert_eq!((result.parts, result.of.len() as u64), (parts, nodes));
+                let sizes = result.sizes();
+                let mean = nodes as f64 / parts as f64;
+                // Streams of clusters balance to one cluster, METIS near its tolerance.
+                let bound = match p.name() {
+                    "random" | "range" => mean.ceil(),
+                    "metis" => 1.35 * mean + 2.0,
+                    _ => mean + (1.05 * mean).max(1.0),
+                };
+                let largest = *sizes.iter().max().unwrap() as f64;
+                assert!(largest <= bound, "{}, {what}: {sizes:?}", p.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn equal_sizes_differ_by_at_most_one() {
+    for (_, edges) in graphs() {
+        for p in registry().iter().filter(|p| ["random", "range"].contains(&p.name())) {
+            let sizes = partition(&**p, &edges, 7).sizes();
+            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        }
+    }
+}
+
+#[test]
+fn results_do_not_depend_on_threads_or_runs() {
+    for (what, edges) in graphs() {
+        for p in registry() {
+            let first = partition(&*p, &edges, 4);
+            for threads in [1, 2, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let again = pool.install(|| partition(&*p, &edges, 4));
+                assert_eq!(first, again, "{}, {what}, {threads} threads", p.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn as_many_parts_as_nodes_are_possible() {
+    let edges = MemoryEdges::new(6, [(0, 1), (1, 2), (3, 4)]).unwrap();
+    for p in registry() {
+        let result = p.partition(&mut edges.clone(), &options(6, 6)).unwrap();
+        assert!(result.of.iter().all(|&part| part < 6), "{}", p.name());
+    }
+}
+
+#[test]
+fn impossible_requests_are_refused() {
+    let edges = MemoryEdges::new(6, [(0, 1), (1, 2), (3, 4)]).unwrap();
+    let empty = MemoryEdges::new(0, []).unwrap();
+    for p in registry() {
+        let refuse = |edges: &MemoryEdges, options: PartitionOptions| {
+            p.partition(&mut edges.clone(), &options).unwrap_err().kind()
+        };
+        assert_eq!(refuse(&edges, options(0, 6)), Kind::Usage);
+        assert_eq!(refuse(&edges, options(7, 6)), Kind::Usage);
+        assert_eq!(refuse(&empty, options(1, 0)), Kind::InvalidInput);
+        assert_eq!(refuse(&edges, PartitionOptions { balance: 0.5, ..options(2, 6) }), Kind::Usage);
+    }
+}
+
+#[test]
+fn communities_are_found() {
+    // Four cliques of 16 on a ring of single edges.
+    let clique = |c: u64| (0..16).flat_map(move |i| (0..i).map(move |j| (16 * c + i, 16 * c + j)));
+    let bridges = (0..4).map(|c| (16 * c, 16 * ((c + 1) % 4) + 1));
+    let edges: Vec<_> = (0..4).flat_map(clique).chain(bridges).collect();
+    let edges: Vec<_> = edges.into_iter().flat_map(|(u, v)| [(u, v), (v, u)]).collect();
+    let stream = MemoryEdges::new(64, edges.clone()).unwrap();
+    for p in registry().iter().filter(|p| ["spring", "metis"].contains(&p.name())) {
+        // Without training nodes, whose balance would work against the cliques.
+        let options = PartitionOptions { train: Vec::new(), ..options(4, 64) };
+        let result = p.partition(&mut stream.clone(), &options).unwrap();
+        let cut = edges.iter().filter(|&&(u, v)| result.of[u as usize] != result.of[v as usize]);
+        assert!(cut.count() <= 8, "{}: {:?}", p.name(), result.of);
+        assert_eq!(result.sizes(), [16; 4], "{}", p.name());
+    }
+}
+
+/// A graph whose size is only claimed.
+struct Claimed(u64);
+
+impl EdgeStream for Claimed {
+    fn num_nodes(&self) -> u64 {
+        self.0
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.0
+    }
+
+    fn reset(&mut self) -> gnarl_graph::Result<()> {
+        Ok(())
+    }
+
+    fn next_chunk(&mut self, chunk: &mut EdgeChunk) -> gnarl_graph::Result<bool> {
+        chunk.clear();
+        Ok(false)
+    }
+}
+
+#[test]
+fn graphs_beyond_memory_or_index_width_are_refused() {
+    for p in registry().iter().filter(|p| ["spring", "metis"].contains(&p.name())) {
+        for memory in [1 << 30, u64::MAX] {
+            let options = PartitionOptions { memory, ..Default::default() };
+            let error = p.partition(&mut Claimed(1 << 33), &options).unwrap_err();
+            assert_eq!(error.kind(), Kind::Limit, "{error}");
+        }
+    }
+}
