@@ -1,0 +1,114 @@
+//! The description of a model, as configuration files and checkpoints hold it.
+
+use gnarl_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::Activation;
+
+/// How GraphSAGE combines neighbours (Hamilton et al., NeurIPS 2017, §3.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Aggregator {
+    /// The mean of the neighbours.
+    #[default]
+    Mean,
+    /// The largest value, column by column, after a linear map and ReLU.
+    MaxPool,
+    /// The last state of an LSTM that reads the neighbours in stored order.
+    Lstm,
+}
+
+/// What to build. Fields a model has no use for are ignored by it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// One of [`names`](super::names).
+    pub name: String,
+    /// Number of message-passing layers; each consumes one block.
+    pub layers: usize,
+    /// Width of the hidden layers. For GAT the width of all heads together: 256 with 4 heads are
+    /// 4 heads of 64.
+    pub hidden: usize,
+    /// GAT: attention heads of the hidden layers, side by side.
+    pub heads: usize,
+    /// GAT: attention heads of the last layer, whose mean is the result.
+    pub out_heads: usize,
+    /// Probability that a value a hidden layer puts out is dropped.
+    pub dropout: f32,
+    /// Probability that an input value is dropped; none given means what the model's paper does:
+    /// `dropout` for GCN and GAT, 0 for the others.
+    pub input_dropout: Option<f32>,
+    /// GAT: probability that an attention coefficient is dropped.
+    pub attention_dropout: f32,
+    /// Width of the input; set from the dataset.
+    pub in_dim: usize,
+    /// Width of the output: classes, or the size of an embedding; set from the dataset.
+    pub out_dim: usize,
+    /// GraphSAGE and NGNN: how neighbours are combined.
+    pub aggregator: Aggregator,
+    /// Activation between layers; none given means the one of the model's paper.
+    pub activation: Option<Activation>,
+    /// GAT: every destination also attends to itself, as in the paper.
+    pub self_loops: bool,
+    /// GAT: slope of the leaky ReLU for negative attention scores.
+    pub negative_slope: f32,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            name: "sage".into(),
+            layers: 2,
+            hidden: 256,
+            heads: 4,
+            out_heads: 1,
+            dropout: 0.5,
+            input_dropout: None,
+            attention_dropout: 0.0,
+            in_dim: 0,
+            out_dim: 0,
+            aggregator: Aggregator::Mean,
+            activation: None,
+            self_loops: true,
+            negative_slope: 0.2,
+        }
+    }
+}
+
+impl ModelConfig {
+    /// Input and output width of layer `index` of a model whose hidden layers are all `hidden`
+    /// wide.
+    pub fn dims(&self, index: usize) -> (usize, usize) {
+        let last = index + 1 == self.layers;
+        let input = if index == 0 { self.in_dim } else { self.hidden };
+        (input, if last { self.out_dim } else { self.hidden })
+    }
+
+    /// A usage error if a value is outside its range.
+    pub fn check(&self) -> Result<()> {
+        let positive = [
+            ("layers", self.layers),
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("out_heads", self.out_heads),
+            ("in_dim", self.in_dim),
+            ("out_dim", self.out_dim),
+        ];
+        for (key, value) in positive {
+            if value == 0 {
+                return Err(Error::usage(format!("model.{key} is 0")).hint("it must be positive"));
+            }
+        }
+        let probabilities = [
+            ("dropout", self.dropout),
+            ("input_dropout", self.input_dropout.unwrap_or(0.0)),
+            ("attention_dropout", self.attention_dropout),
+        ];
+        for (key, p) in probabilities {
+            if !(0.0..1.0).contains(&p) {
+                return Err(Error::usage(format!("model.{key} is {p}, not in [0, 1)")));
+            }
+        }
+        Ok(())
+    }
+}

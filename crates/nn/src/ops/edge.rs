@@ -1,0 +1,187 @@
+//! Values on edges: attention scores and their normalisation. A value has one row an edge and
+//! one column a head.
+
+use gnarl_sample::Block;
+use rayon::prelude::*;
+
+use super::dropout::Mask;
+use crate::kernel::gather::{Rows, gather_sum};
+use crate::kernel::{math, multiversion};
+use crate::{Tape, Tensor, Var};
+
+/// Destinations per task.
+const ROWS: usize = 256;
+
+impl<'b> Tape<'b> {
+    /// `out[e] = from_source[source of e] + from_destination[destination of e]`. `source` has one
+    /// row a source, `destination` one a destination.
+    ///
+    /// # Panics
+    /// If the shapes disagree.
+    pub fn sddmm_add(&mut self, block: &'b Block, source: Var, destination: Var) -> Var {
+        let heads = self.shape(source).1;
+        assert_eq!(self.shape(source).0, block.num_src(), "sddmm_add: one row a source");
+        assert_eq!(self.shape(destination), (block.num_dst(), heads), "sddmm_add");
+        let (left, right) = (self.value(source), self.value(destination));
+        let mut y = Tensor::scratch(block.num_edges(), heads);
+        by_destination(y.data_mut(), block, heads, |first, last, out| {
+            let mut rows = out.chunks_exact_mut(heads);
+            for d in first..last {
+                for (&s, out) in block.sources(d).iter().zip(&mut rows) {
+                    for ((o, l), r) in out.iter_mut().zip(left.row(s as usize)).zip(right.row(d)) {
+                        *o = l + r;
+                    }
+                }
+            }
+        });
+        let needed = self.needs_grad(source) || self.needs_grad(destination);
+        self.push(y, needed, move |grads, grad| {
+            let edges = Rows::new(grad.data(), heads);
+            if grads.wants(source) {
+                let transpose = block.transpose();
+                let mut to_source = Tensor::scratch(block.num_src(), heads);
+                let csr = (&*transpose.indptr, &*transpose.edge);
+                gather_sum(to_source.data_mut(), csr, edges, |_, _| 1.0, None);
+                grads.add(source, to_source);
+            }
+            if grads.wants(destination) {
+                let mut to_destination = Tensor::scratch(block.num_dst(), heads);
+                let all: Vec<u32> = (0..block.num_edges() as u32).collect();
+                let csc = (block.indptr(), &*all);
+                gather_sum(to_destination.data_mut(), csc, edges, |_, _| 1.0, None);
+                grads.add(destination, to_destination);
+            }
+        })
+    }
+
+    /// Softmax over the edges of each destination, separately for each head.
+    ///
+    /// # Panics
+    /// If `scores` has not one row an edge.
+    pub fn edge_softmax(&mut self, block: &'b Block, scores: Var) -> Var {
+        let (edges, heads) = self.shape(scores);
+        assert_eq!(edges, block.num_edges(), "edge_softmax: one row an edge");
+        let mut y = self.value(scores).clone();
+        by_destination(y.data_mut(), block, heads, |first, last, out| {
+            softmax_chunk(out, heads, &block.indptr()[first..=last]);
+        });
+        let saved = y.clone();
+        self.push(y, self.needs_grad(scores), move |grads, mut grad| {
+            by_destination(grad.data_mut(), block, heads, |first, last, out| {
+                let from = block.indptr()[first] as usize * heads;
+                let y = &saved.data()[from..from + out.len()];
+                softmax_back_chunk(out, y, heads, &block.indptr()[first..=last]);
+            });
+            grads.add(scores, grad);
+        })
+    }
+
+    /// Dropout on edge values; the mask belongs to the dataset ids of the edge's two ends.
+    ///
+    /// # Panics
+    /// If `x` has not one row an edge, or `p` is not in `[0, 1)`.
+    pub fn edge_dropout(&mut self, block: &'b Block, x: Var, p: f32) -> Var {
+        let Some(key) = self.next_key().filter(|_| p != 0.0) else { return x };
+        assert_eq!(self.shape(x).0, block.num_edges(), "edge_dropout: one row an edge");
+        let mut y = self.value(x).clone();
+        drop_edges(&mut y, block, Mask::new(key, p));
+        self.push(y, self.needs_grad(x), move |grads, mut grad| {
+            drop_edges(&mut grad, block, Mask::new(key, p));
+            grads.add(x, grad);
+        })
+    }
+}
+
+fn drop_edges(values: &mut Tensor, block: &Block, mask: Mask) {
+    let heads = values.cols();
+    by_destination(values.data_mut(), block, heads, |first, last, out| {
+        let mut rows = out.chunks_exact_mut(heads);
+        for d in first..last {
+            let of_destination = mask.narrowed(block.ids()[d]);
+            for (&s, out) in block.sources(d).iter().zip(&mut rows) {
+                let row = of_destination.row(block.ids()[s as usize]);
+                for (h, o) in out.iter_mut().enumerate() {
+                    *o *= of_destination.factor(row, h as u32);
+                }
+            }
+        }
+    });
+}
+
+/// Calls `f` in parallel for ranges of destinations with the part of `out` that belongs to their
+/// edges.
+pub(crate) fn by_destination(
+    out: &mut [f32],
+    block: &Block,
+    heads: usize,
+    f: impl Fn(usize, usize, &mut [f32]) + Sync,
+) {
+    if heads == 0 {
+        return;
+    }
+    let mut rest = out;
+    let mut parts = Vec::with_capacity(block.num_dst().div_ceil(ROWS));
+    for first in (0..block.num_dst()).step_by(ROWS) {
+        let last = (first + ROWS).min(block.num_dst());
+        let edges = (block.indptr()[last] - block.indptr()[first]) as usize;
+        let (part, tail) = rest.split_at_mut(edges * heads);
+        parts.push((first, last, part));
+        rest = tail;
+    }
+    parts.into_par_iter().for_each(|(first, last, part)| f(first, last, part));
+}
+
+multiversion! {
+    /// Softmax in place; `indptr` are the offsets of the chunk's destinations.
+    fn softmax_chunk(values: &mut [f32], heads: usize, indptr: &[u32]) {
+        let mut top = vec![0.0f32; heads];
+        let range = |w: &[u32]| {
+            (w[0] - indptr[0]) as usize * heads..(w[1] - indptr[0]) as usize * heads
+        };
+        for w in indptr.windows(2) {
+            let values = &mut values[range(w)];
+            top.fill(f32::NEG_INFINITY);
+            for row in values.chunks_exact(heads) {
+                top.iter_mut().zip(row).for_each(|(t, v)| *t = t.max(*v));
+            }
+            for row in values.chunks_exact_mut(heads) {
+                row.iter_mut().zip(&top).for_each(|(v, t)| *v -= t);
+            }
+        }
+        values.iter_mut().for_each(|v| *v = math::exp(*v));
+        for w in indptr.windows(2) {
+            let values = &mut values[range(w)];
+            top.fill(0.0);
+            for row in values.chunks_exact(heads) {
+                top.iter_mut().zip(row).for_each(|(t, v)| *t += v);
+            }
+            top.iter_mut().for_each(|t| *t = 1.0 / *t);
+            for row in values.chunks_exact_mut(heads) {
+                row.iter_mut().zip(&top).for_each(|(v, t)| *v *= t);
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// Turns gradients of the softmax `y` into those of the scores, in place.
+    fn softmax_back_chunk(grad: &mut [f32], y: &[f32], heads: usize, indptr: &[u32]) {
+        let mut dot = vec![0.0f32; heads];
+        for w in indptr.windows(2) {
+            let from = (w[0] - indptr[0]) as usize * heads;
+            let to = (w[1] - indptr[0]) as usize * heads;
+            let (grad, y) = (&mut grad[from..to], &y[from..to]);
+            dot.fill(0.0);
+            for (g, y) in grad.chunks_exact(heads).zip(y.chunks_exact(heads)) {
+                for ((d, g), y) in dot.iter_mut().zip(g).zip(y) {
+                    *d += g * y;
+                }
+            }
+            for (g, y) in grad.chunks_exact_mut(heads).zip(y.chunks_exact(heads)) {
+                for ((g, y), d) in g.iter_mut().zip(y).zip(&dot) {
+                    *g = y * (*g - d);
+                }
+            }
+        }
+    }
+}

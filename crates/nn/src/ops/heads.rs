@@ -1,0 +1,178 @@
+//! Weighted sums over edges with several heads.
+
+use gnarl_sample::Block;
+use rayon::prelude::*;
+
+use super::edge::by_destination;
+use crate::kernel::gather::add_scaled;
+use crate::kernel::{multiversion, prefetch};
+use crate::{Tape, Tensor, Var};
+
+/// Rows per task.
+const ROWS: usize = 128;
+/// How many edges ahead rows are fetched into cache.
+const AHEAD: usize = 4;
+
+impl<'b> Tape<'b> {
+    /// `out[d, h] = Σ_e w[e, h] · x[source of e, h]` over the edges of `d`: `x` has one row a
+    /// source, made of one part a head side by side; `w` has one row an edge, one column a head.
+    ///
+    /// # Panics
+    /// If the shapes disagree.
+    pub fn spmm_weighted(&mut self, block: &'b Block, x: Var, w: Var) -> Var {
+        let (cols, heads) = (self.shape(x).1, self.shape(w).1);
+        assert!(heads > 0 && cols % heads == 0, "spmm_weighted: {cols} columns, {heads} heads");
+        self.head_sums(block, x, w, Shape { heads, width: cols / heads, step: cols / heads })
+    }
+
+    /// Like [`Tape::spmm_weighted`] with one `x` for all heads: `out[d, h] = Σ_e w[e, h] ·
+    /// x[source of e]`. The result has one part as wide as `x` a head.
+    ///
+    /// # Panics
+    /// If the shapes disagree.
+    pub fn spmm_heads(&mut self, block: &'b Block, x: Var, w: Var) -> Var {
+        let (width, heads) = (self.shape(x).1, self.shape(w).1);
+        self.head_sums(block, x, w, Shape { heads, width, step: 0 })
+    }
+
+    fn head_sums(&mut self, block: &'b Block, x: Var, w: Var, shape: Shape) -> Var {
+        assert_eq!(self.shape(x).0, block.num_src(), "one row a source");
+        assert_eq!(self.shape(w).0, block.num_edges(), "one row an edge");
+        let (value, weights) = (self.value(x).clone(), self.value(w).clone());
+        let out_cols = shape.heads * shape.width;
+        let mut y = Tensor::scratch(block.num_dst(), out_cols);
+        if out_cols > 0 {
+            let chunks = y.data_mut().par_chunks_mut(ROWS * out_cols).enumerate();
+            chunks
+                .for_each(|(i, out)| forward_chunk(out, i * ROWS, block, &value, &weights, shape));
+        }
+        self.push(y, self.needs_grad(x) || self.needs_grad(w), move |grads, grad| {
+            if grads.wants(w) {
+                let mut to_w = Tensor::scratch(block.num_edges(), shape.heads);
+                by_destination(to_w.data_mut(), block, shape.heads, |first, last, out| {
+                    weight_chunk(out, (first, last), block, &value, &grad, shape);
+                });
+                grads.add(w, to_w);
+            }
+            if grads.wants(x) {
+                let mut to_x = Tensor::zeros(value.rows(), value.cols());
+                if value.cols() > 0 {
+                    let chunks = to_x.data_mut().par_chunks_mut(ROWS * value.cols()).enumerate();
+                    chunks.for_each(|(i, out)| {
+                        source_chunk(out, i * ROWS, block, &grad, &weights, shape);
+                    });
+                }
+                grads.add(x, to_x);
+            }
+        })
+    }
+}
+
+/// How rows divide into heads: `width` values a head; head `h` starts at `h * step` in `x`.
+#[derive(Clone, Copy)]
+struct Shape {
+    heads: usize,
+    width: usize,
+    step: usize,
+}
+
+multiversion! {
+    fn forward_chunk(
+        out: &mut [f32],
+        first: usize,
+        block: &Block,
+        x: &Tensor,
+        weights: &Tensor,
+        shape: Shape,
+    ) {
+        let Shape { heads, width, step } = shape;
+        let indices = block.indices();
+        for (i, out) in out.chunks_exact_mut(heads * width).enumerate() {
+            let d = first + i;
+            let edges = block.indptr()[d] as usize..block.indptr()[d + 1] as usize;
+            if edges.is_empty() {
+                out.fill(0.0);
+            }
+            for e in edges.clone() {
+                if let Some(&next) = indices.get(e + AHEAD) {
+                    prefetch(x.row(next as usize));
+                }
+                let (row, w) = (x.row(indices[e] as usize), weights.row(e));
+                for (h, out) in out.chunks_exact_mut(width).enumerate() {
+                    add_scaled(out, &row[h * step..h * step + width], w[h], e == edges.start);
+                }
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// Gradients of the weights of edges into a range of destinations.
+    fn weight_chunk(
+        out: &mut [f32],
+        destinations: (usize, usize),
+        block: &Block,
+        x: &Tensor,
+        grad: &Tensor,
+        shape: Shape,
+    ) {
+        let Shape { heads, width, step } = shape;
+        let (indices, mut rows) = (block.indices(), out.chunks_exact_mut(heads));
+        for d in destinations.0..destinations.1 {
+            let grad = grad.row(d);
+            for (e, out) in (block.indptr()[d] as usize..block.indptr()[d + 1] as usize).zip(&mut rows) {
+                if let Some(&next) = indices.get(e + AHEAD) {
+                    prefetch(x.row(next as usize));
+                }
+                let row = x.row(indices[e] as usize);
+                for (h, o) in out.iter_mut().enumerate() {
+                    *o = dot(&grad[h * width..(h + 1) * width], &row[h * step..h * step + width]);
+                }
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// Gradients of the sources from `first` on.
+    fn source_chunk(
+        out: &mut [f32],
+        first: usize,
+        block: &Block,
+        grad: &Tensor,
+        weights: &Tensor,
+        shape: Shape,
+    ) {
+        let Shape { heads, width, step } = shape;
+        let transpose = block.transpose();
+        let cols = if step == 0 { width } else { heads * width };
+        for (i, out) in out.chunks_exact_mut(cols).enumerate() {
+            let s = first + i;
+            for t in transpose.indptr[s] as usize..transpose.indptr[s + 1] as usize {
+                if let Some(&next) = transpose.dst.get(t + AHEAD) {
+                    prefetch(grad.row(next as usize));
+                }
+                let grad = grad.row(transpose.dst[t] as usize);
+                let w = weights.row(transpose.edge[t] as usize);
+                for (h, grad) in grad.chunks_exact(width).enumerate() {
+                    add_scaled(&mut out[h * step..h * step + width], grad, w[h], false);
+                }
+            }
+        }
+    }
+}
+
+/// The dot product in sixteen interleaved sums, so that it vectorises.
+#[inline(always)]
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let mut sums = [0.0f32; LANES];
+    let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f32 = a.remainder().iter().zip(b.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in a.zip(b) {
+        for i in 0..LANES {
+            sums[i] += a[i] * b[i];
+        }
+    }
+    sums.iter().sum::<f32>() + rest
+}

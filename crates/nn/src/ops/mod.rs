@@ -1,0 +1,22 @@
+//! Operations on a [`Tape`](crate::Tape), one file each: forward, and backward as a closure over
+//! what it needs of the forward values.
+//!
+//! Shapes are checked by assertion: a model that mixes them up is a bug in the model, and data
+//! is checked against the model's shapes before training starts.
+
+pub mod activation;
+mod arithmetic;
+mod dropout;
+mod edge;
+pub mod gat;
+mod gcn;
+mod head_scores;
+mod heads;
+mod linear;
+mod loss;
+mod lstm;
+mod matmul;
+mod norm;
+mod rows;
+mod sage;
+pub mod spmm;

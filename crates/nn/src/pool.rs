@@ -1,0 +1,110 @@
+//! Recycled buffers. A training step asks for the same sizes over and over; taking them from a
+//! pool keeps the kernel from mapping and zeroing fresh pages, which otherwise costs as much as
+//! the arithmetic.
+
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex};
+
+use bytemuck::{Pod, Zeroable};
+
+/// Sixteen floats on a cache line of their own: keeps every buffer aligned for vector loads.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([f32; 16]);
+
+/// Buffers above this size go back to the system at once: whole-graph inference asks for a few
+/// such, and never again.
+const LARGEST_KEPT: usize = 256 << 20;
+/// Free buffers kept in total, in bytes.
+const KEPT: usize = 1 << 30;
+
+#[derive(Default)]
+struct Free {
+    by_lines: HashMap<usize, Vec<Vec<Line>>>,
+    bytes: usize,
+}
+
+static FREE: LazyLock<Mutex<Free>> = LazyLock::new(Mutex::default);
+
+/// A buffer of at least the length asked for; returns to the pool when dropped.
+pub(crate) struct Buffer(Vec<Line>);
+
+impl Buffer {
+    /// A buffer for `len` floats with arbitrary content.
+    pub(crate) fn scratch(len: usize) -> Self {
+        let lines = size_class(len.div_ceil(16));
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(buffer) = free.by_lines.get_mut(&lines).and_then(Vec::pop) {
+            free.bytes -= lines * size_of::<Line>();
+            return Self(buffer);
+        }
+        drop(free);
+        Self(bytemuck::allocation::zeroed_vec(lines))
+    }
+
+    pub(crate) fn data(&self) -> &[f32] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    pub(crate) fn data_mut(&mut self) -> &mut [f32] {
+        bytemuck::cast_slice_mut(&mut self.0)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let lines = self.0.len();
+        let bytes = lines * size_of::<Line>();
+        if lines == 0 || bytes > LARGEST_KEPT {
+            return;
+        }
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        if free.bytes + bytes <= KEPT {
+            free.bytes += bytes;
+            free.by_lines.entry(lines).or_default().push(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+/// Rounds up to a power of two or one of three steps between, so that mini-batches of slightly
+/// different sizes share buffers and at most a quarter is wasted.
+fn size_class(lines: usize) -> usize {
+    if lines <= 4 {
+        return lines;
+    }
+    let step = 1 << (lines.ilog2() - 2);
+    lines.div_ceil(step) * step
+}
+
+/// Bytes of free buffers held at the moment.
+pub fn held_bytes() -> usize {
+    FREE.lock().unwrap_or_else(|e| e.into_inner()).bytes
+}
+
+/// Gives all free buffers back to the system.
+pub fn trim() {
+    *FREE.lock().unwrap_or_else(|e| e.into_inner()) = Free::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_cover_and_waste_at_most_a_quarter() {
+        for lines in 1..5000 {
+            let class = size_class(lines);
+            assert!(class >= lines && class * 4 <= lines * 5, "{lines} -> {class}");
+            assert_eq!(class, size_class(class));
+        }
+    }
+
+    #[test]
+    fn buffers_are_aligned_and_long_enough() {
+        for len in [0, 1, 16, 17, 1000] {
+            let buffer = Buffer::scratch(len);
+            assert!(buffer.data().len() >= len);
+            assert_eq!(buffer.data().as_ptr() as usize % 64, 0);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Parameters and optimizer state as safetensors bytes.
+//!
+//! In and out: named f32 tensors. Names are those of the parameter specs, so that any safetensors
+//! reader can open a model; the same values always give the same bytes.
+
+use gnarl_graph::error::{Error, Result};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use crate::Params;
+
+/// All parameters, one `rows × cols` tensor each.
+///
+/// # Errors
+/// If the format cannot hold them.
+pub fn params_to_bytes(params: &Params) -> Result<Vec<u8>> {
+    let values = |id| bytemuck::cast_slice::<f32, u8>(params.get(id));
+    encode(params.ids().map(|id| {
+        let spec = params.spec(id);
+        (spec.name.clone(), vec![spec.rows, spec.cols], values(id))
+    }))
+}
+
+/// Fills `params` from what [`params_to_bytes`] wrote; nothing changes on an error.
+///
+/// # Errors
+/// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file, or names or
+/// shapes are not those of `params`.
+pub fn params_from_bytes(params: &mut Params, bytes: &[u8]) -> Result<()> {
+    let file = open(bytes)?;
+    for id in params.ids() {
+        let spec = params.spec(id);
+        let tensor = find(&file, &spec.name)?;
+        if tensor.shape() != [spec.rows, spec.cols] || tensor.dtype() != Dtype::F32 {
+            return Err(Error::invalid(format!(
+                "tensor '{}' is {:?} of shape {:?}, the model's is F32 of shape [{}, {}]",
+                spec.name,
+                tensor.dtype(),
+                tensor.shape(),
+                spec.rows,
+                spec.cols
+            ))
+            .hint("the checkpoint belongs to a model of another configuration"));
+        }
+    }
+    if let Some(name) = file.names().into_iter().find(|name| params.find(name).is_none()) {
+        return Err(Error::invalid(format!("tensor '{name}' is not part of the model"))
+            .hint("the checkpoint belongs to a model of another configuration"));
+    }
+    for id in params.ids() {
+        let values = floats(find(&file, &params.spec(id).name)?.data());
+        params.get_mut(id).copy_from_slice(&values);
+    }
+    Ok(())
+}
+
+/// Named vectors, such as the state of an optimizer.
+///
+/// # Errors
+/// If the format cannot hold them.
+pub fn vectors_to_bytes(vectors: &[(String, Vec<f32>)]) -> Result<Vec<u8>> {
+    encode(
+        vectors
+            .iter()
+            .map(|(name, values)| (name.clone(), vec![values.len()], bytemuck::cast_slice(values))),
+    )
+}
+
+/// What [`vectors_to_bytes`] wrote, by name in ascending order.
+///
+/// # Errors
+/// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file of f32.
+pub fn vectors_from_bytes(bytes: &[u8]) -> Result<Vec<(String, Vec<f32>)>> {
+    let file = open(bytes)?;
+    let mut vectors = Vec::with_capacity(file.len());
+    for (name, tensor) in file.iter() {
+        if tensor.dtype() != Dtype::F32 {
+            return Err(Error::invalid(format!(
+                "tensor '{name}' is {:?}, not F32",
+                tensor.dtype()
+            )));
+        }
+        vectors.push((name.to_string(), floats(tensor.data())));
+    }
+    vectors.sort_by(|(a, _): &(String, _), (b, _)| a.cmp(b));
+    Ok(vectors)
+}
+
+fn encode<'a>(tensors: impl Iterator<Item = (String, Vec<usize>, &'a [u8])>) -> Result<Vec<u8>> {
+    let refused = |e| Error::invalid(format!("writing safetensors: {e}"));
+    let views = tensors
+        .map(|(name, shape, bytes)| Ok((name, TensorView::new(Dtype::F32, shape, bytes)?)))
+        .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
+        .map_err(refused)?;
+    safetensors::serialize(views, None).map_err(refused)
+}
+
+fn open(bytes: &[u8]) -> Result<SafeTensors<'_>> {
+    SafeTensors::deserialize(bytes).map_err(|e| Error::invalid(format!("safetensors: {e}")))
+}
+
+fn find<'a>(file: &SafeTensors<'a>, name: &str) -> Result<TensorView<'a>> {
+    file.tensor(name).map_err(|_| {
+        Error::invalid(format!("tensor '{name}' is missing"))
+            .hint("the checkpoint belongs to a model of another configuration")
+    })
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gnarl_graph::rng::Key;
+
+    use super::*;
+    use crate::{Init, ParamsBuilder};
+
+    fn params(seed: u64, cols: usize) -> Params {
+        let mut builder = ParamsBuilder::new(Key::new(seed));
+        builder.add("layer0.weight", 3, cols, Init::XavierUniform);
+        builder.add("layer0.bias", 1, cols, Init::Normal(1.0));
+        builder.build()
+    }
+
+    #[test]
+    fn parameters_survive_the_round_trip_bit_by_bit() {
+        let saved = params(1, 4);
+        let bytes = params_to_bytes(&saved).unwrap();
+        assert_eq!(bytes, params_to_bytes(&saved).unwrap());
+        let mut loaded = params(2, 4);
+        params_from_bytes(&mut loaded, &bytes).unwrap();
+        assert_eq!(loaded.flat(), saved.flat());
+    }
+
+    #[test]
+    fn another_model_is_refused_and_leaves_the_parameters() {
+        let bytes = params_to_bytes(&params(1, 4)).unwrap();
+        let mut other = params(2, 5);
+        let error = params_from_bytes(&mut other, &bytes).unwrap_err().to_string();
+        assert!(error.contains("layer0.weight") && error.contains("[3, 5]"), "{error}");
+        assert_eq!(other.flat(), params(2, 5).flat());
+        let mut builder = ParamsBuilder::new(Key::new(1));
+        builder.add("layer0.weight", 3, 4, Init::Zeros);
+        let error = params_from_bytes(&mut builder.build(), &bytes).unwrap_err().to_string();
+        assert!(error.contains("layer0.bias"), "{error}");
+        assert!(params_from_bytes(&mut other, &bytes[..20]).is_err());
+    }
+
+    #[test]
+    fn vectors_survive_the_round_trip() {
+        let vectors = vec![("b".to_string(), vec![1.5, -0.0]), ("a".to_string(), vec![])];
+        let loaded = vectors_from_bytes(&vectors_to_bytes(&vectors).unwrap()).unwrap();
+        assert_eq!(loaded, [vectors[1].clone(), vectors[0].clone()]);
+    }
+}

@@ -1,0 +1,280 @@
+//! The tape: values computed so far and how to send gradients back through them.
+
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+
+use crate::kernel::elementwise;
+use crate::{ParamId, Params, SparseRows, Tensor};
+
+/// What the tape is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Mode {
+    /// Forward only: nothing is recorded, dropout does nothing.
+    Eval,
+    /// Forward and backward. Dropout masks are drawn from `key` (of the seed and the step), the
+    /// number of the operation, the node's dataset id and the column.
+    Train {
+        /// Key of this step.
+        key: Key,
+    },
+}
+
+/// A value on a [`Tape`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Var(usize);
+
+enum Value {
+    Dense(Tensor),
+    /// The first `usize` rows of sparse input.
+    Sparse(Arc<SparseRows>, usize),
+    Released,
+}
+
+/// Sends the gradient of an operation's result on to its inputs.
+type Backward<'b> = Box<dyn FnOnce(&mut Gradients<'_>, Tensor) + Send + 'b>;
+
+struct Node<'b> {
+    value: Value,
+    needs_grad: bool,
+    is_leaf: bool,
+    backward: Option<Backward<'b>>,
+}
+
+/// A record of operations. Borrows the parameters and the blocks for `'b`.
+pub struct Tape<'b> {
+    params: &'b Params,
+    mode: Mode,
+    nodes: Vec<Node<'b>>,
+    leaf_grads: Vec<Option<Tensor>>,
+    draws: u64,
+}
+
+impl<'b> Tape<'b> {
+    /// An empty tape.
+    pub fn new(params: &'b Params, mode: Mode) -> Self {
+        Self { params, mode, nodes: Vec::new(), leaf_grads: Vec::new(), draws: 0 }
+    }
+
+    /// The parameters the tape reads.
+    pub fn params(&self) -> &'b Params {
+        self.params
+    }
+
+    /// Whether operations are recorded for [`Tape::backward`].
+    pub fn is_training(&self) -> bool {
+        matches!(self.mode, Mode::Train { .. })
+    }
+
+    /// A constant input: no gradient is computed for it.
+    pub fn dense(&mut self, tensor: Tensor) -> Var {
+        self.push_node(Value::Dense(tensor), false, None)
+    }
+
+    /// An input whose gradient is wanted, such as learnable embeddings: see [`Tape::grad`].
+    pub fn leaf(&mut self, tensor: Tensor) -> Var {
+        let var = self.push_node(Value::Dense(tensor), self.is_training(), None);
+        self.nodes[var.0].is_leaf = true;
+        var
+    }
+
+    /// A constant sparse input. Allowed in [`Tape::linear`], [`Tape::dropout`],
+    /// [`Tape::head_rows`] and [`Tape::densify`].
+    pub fn sparse(&mut self, rows: Arc<SparseRows>) -> Var {
+        let count = rows.rows();
+        self.push_node(Value::Sparse(rows, count), false, None)
+    }
+
+    /// A parameter as a value of its own.
+    pub fn param(&mut self, id: ParamId) -> Var {
+        let (rows, cols) = self.params.shape(id);
+        let mut value = Tensor::scratch(rows, cols);
+        value.data_mut().copy_from_slice(self.params.get(id));
+        self.push(value, true, move |grads, grad| {
+            elementwise::add_assign(grads.param(id), grad.data());
+        })
+    }
+
+    /// A value computed so far.
+    ///
+    /// # Panics
+    /// If the value is sparse or was released.
+    pub fn value(&self, var: Var) -> &Tensor {
+        match &self.nodes[var.0].value {
+            Value::Dense(tensor) => tensor,
+            Value::Sparse(..) => panic!("sparse input has no dense value; use densify"),
+            Value::Released => panic!("the value was released"),
+        }
+    }
+
+    /// Rows and columns of a value.
+    pub fn shape(&self, var: Var) -> (usize, usize) {
+        match &self.nodes[var.0].value {
+            Value::Sparse(sparse, rows) => (*rows, sparse.cols()),
+            _ => self.value(var).shape(),
+        }
+    }
+
+    /// Whether the value is sparse input.
+    pub fn is_sparse(&self, var: Var) -> bool {
+        matches!(self.nodes[var.0].value, Value::Sparse(..))
+    }
+
+    /// Tells the tape that nobody will ask for this value again; inference over a whole graph
+    /// does so to hold one layer at a time. What recorded operations need stays.
+    pub fn release(&mut self, var: Var) {
+        self.nodes[var.0].value = Value::Released;
+    }
+
+    /// Takes a value out of the tape without copying it, releasing it.
+    ///
+    /// # Panics
+    /// If the value is sparse or was released.
+    pub fn take(&mut self, var: Var) -> Tensor {
+        let tensor = self.value(var).clone();
+        self.release(var);
+        tensor
+    }
+
+    /// Adds the gradient of `loss` to `grads`, laid out like [`Params::flat`], and keeps the
+    /// gradients of leaves. Frees intermediate values as it goes; the tape is spent afterwards.
+    ///
+    /// # Errors
+    /// If the tape is in [`Mode::Eval`], `loss` is not 1 × 1, or `grads` has another length than
+    /// the parameters.
+    pub fn backward(&mut self, loss: Var, grads: &mut [f32]) -> Result<()> {
+        if !self.is_training() {
+            return Err(Error::usage("backward on a tape in evaluation mode")
+                .hint("create the tape with Mode::Train"));
+        }
+        if self.shape(loss) != (1, 1) || grads.len() != self.params.len() {
+            return Err(Error::usage(format!(
+                "backward from a value of shape {:?} into {} gradients for {} parameters",
+                self.shape(loss),
+                grads.len(),
+                self.params.len()
+            ))
+            .hint("the loss is one number, and every parameter value has one gradient"));
+        }
+        let mut gradients = Gradients {
+            params: self.params,
+            flat: grads,
+            vars: self.nodes.iter().map(|_| None).collect(),
+            needed: self.nodes.iter().map(|n| n.needs_grad).collect(),
+        };
+        self.leaf_grads = self.nodes.iter().map(|_| None).collect();
+        gradients.add(loss, Tensor::from_vec(1, 1, vec![1.0]));
+        for i in (0..=loss.0).rev() {
+            let node = &mut self.nodes[i];
+            let Some(grad) = gradients.vars[i].take() else { continue };
+            if node.is_leaf {
+                self.leaf_grads[i] = Some(grad);
+            } else if let Some(backward) = node.backward.take() {
+                if i != loss.0 {
+                    node.value = Value::Released;
+                }
+                backward(&mut gradients, grad);
+            }
+        }
+        Ok(())
+    }
+
+    /// The gradient of a [`Tape::leaf`] after [`Tape::backward`]; `None` if the loss does not
+    /// depend on it.
+    pub fn grad(&self, leaf: Var) -> Option<&Tensor> {
+        self.leaf_grads.get(leaf.0)?.as_ref()
+    }
+
+    /// Records a result. `backward` is kept only if the tape trains and an input needs it.
+    pub(crate) fn push(
+        &mut self,
+        value: Tensor,
+        needs_grad: bool,
+        backward: impl FnOnce(&mut Gradients<'_>, Tensor) + Send + 'b,
+    ) -> Var {
+        let needs_grad = needs_grad && self.is_training();
+        let backward = needs_grad.then(|| Box::new(backward) as Backward<'b>);
+        self.push_node(Value::Dense(value), needs_grad, backward)
+    }
+
+    /// Records sparse input derived from other sparse input.
+    pub(crate) fn push_sparse(&mut self, sparse: Arc<SparseRows>, rows: usize) -> Var {
+        self.push_node(Value::Sparse(sparse, rows), false, None)
+    }
+
+    /// The sparse input behind `var`, and how many of its rows count.
+    pub(crate) fn sparse_value(&self, var: Var) -> Option<(Arc<SparseRows>, usize)> {
+        match &self.nodes[var.0].value {
+            Value::Sparse(sparse, rows) => Some((sparse.clone(), *rows)),
+            _ => None,
+        }
+    }
+
+    /// Whether a gradient must reach `var`.
+    pub(crate) fn needs_grad(&self, var: Var) -> bool {
+        self.nodes[var.0].needs_grad
+    }
+
+    /// The key of the next random operation, or `None` outside training.
+    pub(crate) fn next_key(&mut self) -> Option<Key> {
+        let Mode::Train { key } = self.mode else { return None };
+        self.draws += 1;
+        Some(key.with(self.draws))
+    }
+
+    fn push_node(&mut self, value: Value, needs_grad: bool, backward: Option<Backward<'b>>) -> Var {
+        self.nodes.push(Node { value, needs_grad, is_leaf: false, backward });
+        Var(self.nodes.len() - 1)
+    }
+}
+
+/// Where backward passes put their results.
+pub(crate) struct Gradients<'g> {
+    params: &'g Params,
+    flat: &'g mut [f32],
+    vars: Vec<Option<Tensor>>,
+    needed: Vec<bool>,
+}
+
+impl Gradients<'_> {
+    /// Whether the gradient of `var` is of use to anybody.
+    pub(crate) fn wants(&self, var: Var) -> bool {
+        self.needed[var.0]
+    }
+
+    /// Adds `grad` to the gradient of `var`.
+    pub(crate) fn add(&mut self, var: Var, grad: Tensor) {
+        if !self.wants(var) {
+            return;
+        }
+        match &mut self.vars[var.0] {
+            Some(sum) => elementwise::add_assign(sum.data_mut(), grad.data()),
+            slot => *slot = Some(grad),
+        }
+    }
+
+    /// Adds `grad` to the first rows of the gradient of `var`, which has `rows` rows.
+    pub(crate) fn add_head(&mut self, var: Var, grad: Tensor, rows: usize) {
+        if !self.wants(var) {
+            return;
+        }
+        if let Some(sum) = &mut self.vars[var.0] {
+            let head = grad.data().len();
+            elementwise::add_assign(&mut sum.data_mut()[..head], grad.data());
+        } else if grad.rows() == rows {
+            self.vars[var.0] = Some(grad);
+        } else {
+            let mut full = Tensor::scratch(rows, grad.cols());
+            let (head, tail) = full.data_mut().split_at_mut(grad.data().len());
+            head.copy_from_slice(grad.data());
+            tail.fill(0.0);
+            self.vars[var.0] = Some(full);
+        }
+    }
+
+    /// The gradient of a parameter, to add to.
+    pub(crate) fn param(&mut self, id: ParamId) -> &mut [f32] {
+        &mut self.flat[self.params.spec(id).range()]
+    }
+}
