@@ -1,1 +1,24 @@
-//! gnarl-train.
+//! Training: strategies, the mini-batch pipeline, checkpoints, evaluation and the run's folder.
+//!
+//! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
+//! figures, and a [`Summary`].
+
+pub mod checkpoint;
+pub mod config;
+pub mod evaluate;
+pub mod folder;
+pub mod history;
+pub mod pipeline;
+mod report;
+mod run;
+pub mod state;
+mod step;
+pub mod strategy;
+mod subgraphs;
+pub mod task;
+
+pub use config::RunConfig;
+pub use folder::Begin;
+pub use history::{EpochRecord, Stages};
+pub use report::write_report;
+pub use run::{Finished, Summary, build_model, eval_run, run};

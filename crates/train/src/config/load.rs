@@ -1,0 +1,170 @@
+//! Reading run files.
+
+use std::path::Path;
+
+use gnarl_graph::{Error, Result, ResultExt};
+use toml::{Table, Value};
+
+use super::RunConfig;
+
+/// Reads the run file at `path` and applies `overrides`, each `key.path=value`.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] for an unknown key (naming the nearest known one), a value of the
+/// wrong type, or a combination that means nothing.
+pub fn load(path: &Path, overrides: &[String]) -> Result<RunConfig> {
+    let text = std::fs::read_to_string(path).at(path)?;
+    let place = path.display();
+    let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
+        Error::usage(format!("{place}: {}", e.to_string().trim_end()))
+    })?;
+    for setting in overrides {
+        apply(&mut table, setting)?;
+    }
+    refuse_unknown(&table, &known(), "").map_err(|e| e.context(place.to_string()))?;
+    let config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| {
+        Error::usage(format!("{place}: {}", e.to_string().trim_end()))
+    })?;
+    config.check().map_err(|e| e.context(place.to_string()))?;
+    Ok(config)
+}
+
+/// Sets one `key.path=value`; the value is TOML, or a plain string.
+fn apply(table: &mut Table, setting: &str) -> Result<()> {
+    let Some((path, value)) = setting.split_once('=') else {
+        return Err(Error::usage(format!("--set {setting}: no '='"))
+            .hint("write it as --set train.lr=0.01"));
+    };
+    let value = format!("v = {value}")
+        .parse::<Table>()
+        .ok()
+        .and_then(|mut t| t.remove("v"))
+        .unwrap_or_else(|| Value::String(value.into()));
+    let mut keys: Vec<&str> = path.trim().split('.').collect();
+    let last = keys.pop().unwrap_or_default();
+    let mut at = table;
+    for key in keys {
+        let next = at.entry(key).or_insert_with(|| Value::Table(Table::new()));
+        at = next.as_table_mut().ok_or_else(|| {
+            Error::usage(format!("--set {setting}: {key} is a value, not a section"))
+        })?;
+    }
+    at.insert(last.into(), value);
+    Ok(())
+}
+
+/// Every key a run file may have, as a table with placeholder values.
+fn known() -> Table {
+    let mut table = match Value::try_from(RunConfig::default()) {
+        Ok(Value::Table(table)) => table,
+        _ => Table::new(),
+    };
+    let mut add = |section: &str, key: &str, value: Value| {
+        if let Some(Value::Table(section)) = table.get_mut(section) {
+            section.insert(key.into(), value);
+        }
+    };
+    let keys = |names: &[&str]| {
+        Value::Table(names.iter().map(|n| (n.to_string(), Value::Boolean(true))).collect())
+    };
+    add("dataset", "import", keys(&["format", "options"]));
+    add("dataset", "split", keys(&["train", "valid", "test", "seed"]));
+    add("partition", "path", Value::Boolean(true));
+    add("train", "metric", Value::Boolean(true));
+    add("model", "input_dropout", Value::Boolean(true));
+    add("model", "activation", Value::Boolean(true));
+    table
+}
+
+fn refuse_unknown(table: &Table, known: &Table, prefix: &str) -> Result<()> {
+    for (key, value) in table {
+        let Some(expected) = known.get(key) else {
+            return Err(unknown(key, known, prefix));
+        };
+        if let (Value::Table(inner), Value::Table(expected)) = (value, expected) {
+            refuse_unknown(inner, expected, &format!("{prefix}{key}."))?;
+        }
+    }
+    Ok(())
+}
+
+fn unknown(key: &str, known: &Table, prefix: &str) -> Error {
+    let error = Error::usage(format!("unknown key '{prefix}{key}'"));
+    let nearest = known
+        .keys()
+        .max_by(|a, b| strsim::jaro_winkler(key, a).total_cmp(&strsim::jaro_winkler(key, b)));
+    match nearest {
+        Some(name) => error.hint(format!("did you mean '{prefix}{name}'?")),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Parts, Strategy};
+
+    fn file(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.toml");
+        std::fs::write(&path, text).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn overrides_win_and_keep_their_types() {
+        let (_dir, path) = file("dataset.path = 'd'\n[train]\nlr = 0.1\n");
+        let sets = [
+            "train.lr=0.5",
+            "model.name=gcn",
+            "sample.fanouts=[5, -1]",
+            "train.strategy=average",
+            "partition.parts=auto",
+        ];
+        let config = load(&path, &sets.map(String::from)).unwrap();
+        assert_eq!((config.train.lr, config.model.name.as_str()), (0.5, "gcn"));
+        assert_eq!(config.sample.fanouts, [5, -1]);
+        assert_eq!(
+            (config.train.strategy, config.partition.parts),
+            (Strategy::Average, Parts::Auto)
+        );
+    }
+
+    #[test]
+    fn unknown_keys_name_the_nearest() {
+        let (_dir, path) = file("dataset.path = 'd'\n[train]\nepoch = 3\n");
+        let text = load(&path, &[]).unwrap_err().to_string();
+        assert!(text.contains("'train.epoch'") && text.contains("'train.epochs'"), "{text}");
+        let (_dir, path) = file("dataset.path = 'd'\n");
+        let text = load(&path, &["modle.hidden=3".into()]).unwrap_err().to_string();
+        assert!(text.contains("'modle'") && text.contains("'model'"), "{text}");
+    }
+
+    #[test]
+    fn optional_keys_are_known() {
+        let (_dir, path) = file(
+            "[dataset]\npath = 'd'\nsplit = { train = 0.7, valid = 0.15, test = 0.15, seed = 3 }\n\
+             import = { format = 'npy', options = { edges = 'e.npy' } }\n\
+             [train]\nmetric = 'macro-f1'\n[model]\ninput_dropout = 0.1\nactivation = 'relu'\n",
+        );
+        load(&path, &[]).unwrap();
+    }
+
+    #[test]
+    fn wrong_values_are_usage_errors() {
+        for text in [
+            "dataset.path = 'd'\ntrain.workers = 0",
+            "dataset.path = 'd'\ntrain.lr = -1.0",
+            "dataset.path = 'd'\npartition.parts = 0",
+            "dataset.path = 'd'\nmodel.layers = 3",
+            "dataset.path = 'd'\ntrain.strategy = 'gradients'",
+            "train.lr = 0.1",
+            "dataset.path = 'd'\noptimizer.name = 'adamm'",
+            "dataset.path = 'd'\ndataset.split = { train = 0.7, valid = 0.5, test = 0.1 }",
+        ] {
+            let (_dir, path) = file(text);
+            let error = load(&path, &[]).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The file that describes a run.
+//!
+//! One TOML file holds everything; `--set train.lr=0.01` overrides a key. Unknown keys are errors
+//! that name the nearest known one.
+
+mod load;
+mod sections;
+
+pub use load::load;
+pub use sections::{
+    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, PartitionSection,
+    Parts, RunConfig, SampleSection, SplitSection, Strategy, TrainSection,
+};

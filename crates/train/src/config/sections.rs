@@ -1,0 +1,358 @@
+//! The sections of a run file, with their defaults.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use gnarl_graph::{Error, Result};
+use gnarl_nn::models::ModelConfig;
+use gnarl_nn::optim::{OptimizerConfig, Schedule};
+use gnarl_store::Normalize;
+use serde::{Deserialize, Serialize};
+
+/// A whole run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunConfig {
+    /// The graph.
+    pub dataset: DatasetSection,
+    /// How it is cut.
+    pub partition: PartitionSection,
+    /// What is trained.
+    pub model: ModelConfig,
+    /// What a mini-batch is.
+    pub sample: SampleSection,
+    /// How it is trained.
+    pub train: TrainSection,
+    /// The rule of the updates.
+    pub optimizer: OptimizerConfig,
+    /// The learning rate over the epochs.
+    pub schedule: Schedule,
+    /// Where results go.
+    pub output: OutputSection,
+}
+
+/// `[dataset]`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DatasetSection {
+    /// The dataset directory.
+    pub path: PathBuf,
+    /// How to make it if it is not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import: Option<ImportSection>,
+    /// What happens to feature rows.
+    pub normalize: Normalize,
+    /// A seeded split, instead of the dataset's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitSection>,
+}
+
+/// `[dataset.import]`: the words of a `gnarl import` command.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ImportSection {
+    /// `npy`, `csv`, `parquet` and so on.
+    pub format: String,
+    /// Its options without the dashes, for instance `edges = "edges.parquet"`. Relative paths
+    /// start at the run file's directory.
+    pub options: BTreeMap<String, toml::Value>,
+}
+
+/// `[dataset.split]`: shares of the labelled nodes, drawn by `seed`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitSection {
+    /// Share of training nodes.
+    pub train: f64,
+    /// Share of validation nodes.
+    pub valid: f64,
+    /// Share of test nodes.
+    pub test: f64,
+    /// Which draw.
+    #[serde(default)]
+    pub seed: u64,
+}
+
+/// `[partition]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PartitionSection {
+    /// A registered partitioner.
+    pub algorithm: String,
+    /// Number of parts, or `"auto"`.
+    pub parts: Parts,
+    /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only.
+    pub hops: usize,
+    /// Seed of the partitioner.
+    pub seed: u64,
+    /// A partition made before by `gnarl partition`; the keys above are then not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+}
+
+impl Default for PartitionSection {
+    fn default() -> Self {
+        Self { algorithm: "spring".into(), parts: Parts::Count(1), hops: 1, seed: 0, path: None }
+    }
+}
+
+/// How many parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "toml::Value", into = "toml::Value")]
+pub enum Parts {
+    /// From the number of workers and the memory of the machine.
+    Auto,
+    /// This many.
+    Count(usize),
+}
+
+impl TryFrom<toml::Value> for Parts {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        match value {
+            toml::Value::Integer(n) if n >= 1 => Ok(Self::Count(n as usize)),
+            toml::Value::String(s) if s == "auto" => Ok(Self::Auto),
+            other => Err(format!("{other}: parts is a positive number or \"auto\"")),
+        }
+    }
+}
+
+impl From<Parts> for toml::Value {
+    fn from(parts: Parts) -> Self {
+        match parts {
+            Parts::Auto => Self::String("auto".into()),
+            Parts::Count(n) => Self::Integer(n as i64),
+        }
+    }
+}
+
+/// Where a mini-batch comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// Neighbours of the seeds, up to the fan-outs.
+    #[default]
+    Neighbor,
+    /// All neighbours of the seeds.
+    Full,
+    /// Cluster-GCN: unions of small clusters.
+    ClusterGcn,
+    /// GraphSAINT with random nodes.
+    SaintNode,
+    /// GraphSAINT with random edges.
+    SaintEdge,
+    /// GraphSAINT with random walks.
+    SaintWalk,
+}
+
+/// `[sample]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SampleSection {
+    /// Kind of batch.
+    pub method: Method,
+    /// Neighbours drawn for each node, the seeds' hop first; -1 takes all. One entry a layer.
+    pub fanouts: Vec<i64>,
+    /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
+    /// 0 takes all training nodes at once.
+    pub batch_size: usize,
+    /// Subgraph methods: batches whose gradients are added up in one step; as many as workers
+    /// keeps all of them busy.
+    pub accumulate: usize,
+    /// Cluster-GCN: number of clusters the graph is cut into.
+    pub clusters: usize,
+    /// Cluster-GCN: the partitioner that makes the clusters.
+    pub cluster_algorithm: String,
+    /// Cluster-GCN: clusters in a batch.
+    pub clusters_per_batch: usize,
+    /// GraphSAINT: nodes, edges or walk roots drawn for a batch.
+    pub budget: usize,
+    /// GraphSAINT: steps of a random walk.
+    pub walk_length: usize,
+    /// GraphSAINT: batches drawn beforehand to estimate the normalisation.
+    pub estimate: usize,
+}
+
+impl Default for SampleSection {
+    fn default() -> Self {
+        Self {
+            method: Method::Neighbor,
+            fanouts: vec![25, 10],
+            batch_size: 1024,
+            accumulate: 1,
+            clusters: 100,
+            cluster_algorithm: "metis".into(),
+            clusters_per_batch: 10,
+            budget: 2000,
+            walk_length: 2,
+            estimate: 50,
+        }
+    }
+}
+
+/// Who trains, and what is shared when.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// Gradients are added over all workers at every step (DistDGLv2 §5).
+    #[default]
+    Gradient,
+    /// Parts train alone; weights are averaged every `sync_every` epochs (CATGNN §3.3).
+    Average,
+}
+
+/// What carries the ranks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Threads of this process.
+    #[default]
+    Local,
+}
+
+/// Which edges evaluation sees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EvaluateOn {
+    /// The whole graph.
+    #[default]
+    Graph,
+    /// Each part judges its own nodes with the edges it has.
+    Parts,
+}
+
+/// `[train]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainSection {
+    /// Who trains, and what is shared when.
+    pub strategy: Strategy,
+    /// What carries the ranks.
+    pub engine: Engine,
+    /// Number of ranks.
+    pub workers: usize,
+    /// Compute threads over all workers; 0 takes all cores.
+    pub threads: usize,
+    /// Passes over the training nodes.
+    pub epochs: usize,
+    /// Base learning rate.
+    pub lr: f32,
+    /// `average`: epochs between two averagings.
+    pub sync_every: usize,
+    /// Seed of everything random in training.
+    pub seed: u64,
+    /// Stop after this many evaluations without a better validation metric; 0 never stops early.
+    pub patience: usize,
+    /// Epochs between two evaluations; 0 evaluates only at the end.
+    pub eval_every: usize,
+    /// Which edges evaluation sees.
+    pub evaluate_on: EvaluateOn,
+    /// `accuracy`, `micro-f1`, `macro-f1` or `roc-auc`; by default `accuracy` for classes and
+    /// `micro-f1` for several labels a node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Largest global norm of a gradient; 0 does not clip.
+    pub clip_norm: f32,
+    /// Mini-batches prepared ahead of the one being computed.
+    pub prefetch: usize,
+    /// Seconds between two checkpoints, written between epochs; 0 writes one after every epoch.
+    pub checkpoint_seconds: f64,
+    /// How long a worker waits for the others before the run fails.
+    pub deadline_seconds: f64,
+}
+
+impl Default for TrainSection {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::Gradient,
+            engine: Engine::Local,
+            workers: 1,
+            threads: 0,
+            epochs: 100,
+            lr: 0.01,
+            sync_every: 1,
+            seed: 0,
+            patience: 0,
+            eval_every: 1,
+            evaluate_on: EvaluateOn::Graph,
+            metric: None,
+            clip_norm: 0.0,
+            prefetch: 2,
+            checkpoint_seconds: 10.0,
+            deadline_seconds: 600.0,
+        }
+    }
+}
+
+/// `[output]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutputSection {
+    /// The run's folder.
+    pub dir: PathBuf,
+}
+
+impl Default for OutputSection {
+    fn default() -> Self {
+        Self { dir: "runs/run".into() }
+    }
+}
+
+impl RunConfig {
+    /// Refuses combinations that mean nothing.
+    pub fn check(&self) -> Result<()> {
+        let positive = [
+            ("train.workers", self.train.workers),
+            ("train.epochs", self.train.epochs),
+            ("train.sync_every", self.train.sync_every),
+            ("train.prefetch", self.train.prefetch),
+            ("sample.accumulate", self.sample.accumulate),
+        ];
+        for (key, value) in positive {
+            if value == 0 {
+                return Err(Error::usage(format!("{key} is 0")).hint("it must be positive"));
+            }
+        }
+        if self.dataset.path.as_os_str().is_empty() {
+            return Err(Error::usage("dataset.path is not set"));
+        }
+        if !(self.train.lr > 0.0 && self.train.lr.is_finite()) {
+            return Err(Error::usage(format!("train.lr is {}, not above 0", self.train.lr)));
+        }
+        let deadline = self.train.deadline_seconds;
+        if !(deadline > 0.0 && deadline.is_finite()) {
+            return Err(Error::usage(format!("train.deadline_seconds is {deadline}, not above 0")));
+        }
+        self.check_fanouts()?;
+        self.check_split()?;
+        self.optimizer.build().map(drop)?;
+        self.schedule.check()
+    }
+
+    fn check_fanouts(&self) -> Result<()> {
+        let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
+        if self.sample.method != Method::Neighbor || fanouts.len() == layers {
+            return Ok(());
+        }
+        Err(Error::usage(format!(
+            "sample.fanouts has {} entries for model.layers = {layers}",
+            fanouts.len()
+        ))
+        .hint("give one fan-out a layer, the seeds' hop first; -1 takes all neighbours"))
+    }
+
+    fn check_split(&self) -> Result<()> {
+        let Some(split) = &self.dataset.split else { return Ok(()) };
+        let shares = [split.train, split.valid, split.test];
+        let sum: f64 = shares.iter().sum();
+        if shares.iter().any(|s| !(0.0..=1.0).contains(s)) || sum > 1.0 + 1e-9 || split.train == 0.0
+        {
+            return Err(Error::usage(format!(
+                "dataset.split: train {}, valid {}, test {} are not shares of a whole",
+                split.train, split.valid, split.test
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! The folder of a run: what is in it, and what may be done with one that exists.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use gnarl_graph::{Error, Result, ResultExt};
+
+use crate::checkpoint::{CHECKPOINT, atomic_write};
+use crate::config::RunConfig;
+use crate::history::EpochRecord;
+
+/// The resolved configuration.
+pub const CONFIG: &str = "config.toml";
+/// One JSON object for each epoch.
+pub const METRICS: &str = "metrics.jsonl";
+/// The best weights.
+pub const MODEL: &str = "model.safetensors";
+/// Results and figures.
+pub const SUMMARY: &str = "summary.json";
+/// Curves and pictures.
+pub const REPORT: &str = "report.html";
+/// The partition made for the run.
+pub const PARTITION: &str = "partition";
+
+/// How to begin in a folder that has a run already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Replace a finished run, refuse to touch an unfinished one.
+    Fresh,
+    /// Go on from the checkpoint.
+    Resume,
+    /// Start over whatever is there.
+    Restart,
+}
+
+/// A run's folder.
+#[derive(Debug)]
+pub struct RunFolder {
+    dir: PathBuf,
+    metrics: Mutex<Option<File>>,
+}
+
+impl RunFolder {
+    /// Prepares the folder for `config`; `true` if there is a checkpoint to go on from.
+    ///
+    /// # Errors
+    /// If the folder cannot be written, holds an unfinished run, or a different run is to be
+    /// resumed.
+    pub fn open(config: &RunConfig, begin: Begin) -> Result<(Self, bool)> {
+        let dir = config.output.dir.clone();
+        std::fs::create_dir_all(&dir).at(&dir)?;
+        let has = |name: &str| dir.join(name).exists();
+        let resume = begin == Begin::Resume && has(CHECKPOINT);
+        if begin == Begin::Fresh && has(CHECKPOINT) && !has(SUMMARY) {
+            return Err(Error::usage(format!("{}: holds an unfinished run", dir.display()))
+                .hint("go on with --resume, start over with --restart, or set output.dir"));
+        }
+        if resume {
+            same_run(&dir.join(CONFIG), config)?;
+        } else {
+            for name in [CHECKPOINT, METRICS, MODEL, SUMMARY, REPORT] {
+                let path = dir.join(name);
+                if path.exists() {
+                    std::fs::remove_file(&path).at(&path)?;
+                }
+            }
+        }
+        let text = toml::to_string_pretty(config)
+            .map_err(|e| Error::invalid(format!("the configuration cannot be written: {e}")))?;
+        atomic_write(&dir.join(CONFIG), text.as_bytes())?;
+        Ok((Self { dir, metrics: Mutex::new(None) }, resume))
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Starts `metrics.jsonl` over with the epochs already known: after a crash it may hold lines
+    /// of epochs that are trained again.
+    pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
+        let path = self.dir.join(METRICS);
+        let mut file = File::create(&path).at(&path)?;
+        for record in history {
+            writeln!(file, "{}", line(record)).at(&path)?;
+        }
+        *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
+        Ok(())
+    }
+
+    /// Appends an epoch to `metrics.jsonl`.
+    pub fn append(&self, record: &EpochRecord) -> Result<()> {
+        let path = self.dir.join(METRICS);
+        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
+            Some(file) => writeln!(file, "{}", line(record)).at(&path),
+            None => Ok(()),
+        }
+    }
+}
+
+fn line(record: &EpochRecord) -> String {
+    serde_json::to_string(record).unwrap_or_default()
+}
+
+/// Refuses to resume a run with other settings than it was started with; those that cannot change
+/// its numbers may differ.
+fn same_run(path: &Path, config: &RunConfig) -> Result<()> {
+    let text = std::fs::read_to_string(path).at(path)?;
+    let old: RunConfig =
+        toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+    let harmless = |config: &RunConfig| {
+        let mut c = config.clone();
+        c.train.threads = 0;
+        c.train.prefetch = 1;
+        c.train.checkpoint_seconds = 0.0;
+        c.train.deadline_seconds = 1.0;
+        c.output = Default::default();
+        toml::Value::try_from(c).ok()
+    };
+    match (harmless(&old), harmless(config)) {
+        (Some(old), Some(new)) => match first_difference(&old, &new, String::new()) {
+            None => Ok(()),
+            Some(key) => Err(Error::usage(format!("{key} differs from the run to be resumed"))
+                .hint(format!("{} has the settings it was started with", path.display()))),
+        },
+        _ => Err(Error::invalid(format!("{}: not a run configuration", path.display()))),
+    }
+}
+
+fn first_difference(old: &toml::Value, new: &toml::Value, path: String) -> Option<String> {
+    let (toml::Value::Table(a), toml::Value::Table(b)) = (old, new) else {
+        return (old != new).then_some(path);
+    };
+    let join = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
+    let changed = a.iter().find_map(|(key, value)| match b.get(key) {
+        Some(other) => first_difference(value, other, join(key)),
+        None => Some(join(key)),
+    });
+    changed.or_else(|| b.keys().find(|key| !a.contains_key(*key)).map(|key| join(key)))
+}

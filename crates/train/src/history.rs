@@ -1,0 +1,110 @@
+//! What is recorded of each epoch.
+
+use serde::{Deserialize, Serialize};
+
+use crate::evaluate::Scores;
+
+/// One line of `metrics.jsonl`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct EpochRecord {
+    /// Counted from 1.
+    pub epoch: usize,
+    /// Mean training loss.
+    pub loss: f64,
+    /// Learning rate.
+    pub lr: f32,
+    /// Validation scores, if evaluated after this epoch.
+    #[serde(default, skip_serializing_if = "Scores::is_empty")]
+    pub valid: Scores,
+    /// Test scores, if evaluated after this epoch.
+    #[serde(default, skip_serializing_if = "Scores::is_empty")]
+    pub test: Scores,
+    /// Wall seconds, evaluation not included.
+    pub seconds: f64,
+    /// Where the time went, averaged over the workers.
+    pub stages: Stages,
+    /// Edges of all blocks, over all workers.
+    pub sampled_edges: u64,
+    /// Seeds, over all workers.
+    pub seeds: u64,
+}
+
+/// Seconds spent in each stage. `sample` and `fetch` run beside `compute`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stages {
+    /// Making blocks.
+    pub sample: f64,
+    /// Gathering feature rows.
+    pub fetch: f64,
+    /// Waiting for a prepared batch.
+    pub wait: f64,
+    /// Forward, backward and update.
+    pub compute: f64,
+    /// Exchanging gradients or weights, waiting for other workers included.
+    pub reduce: f64,
+    /// Evaluation after the epoch.
+    pub evaluate: f64,
+}
+
+impl Stages {
+    /// The stage that decides how long an epoch takes.
+    pub fn bottleneck(&self) -> &'static str {
+        let busiest_ahead = if self.sample >= self.fetch { "sample" } else { "fetch" };
+        let stages =
+            [(self.wait, busiest_ahead), (self.compute, "compute"), (self.reduce, "reduce")];
+        stages.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("compute", |s| s.1)
+    }
+
+    /// The six numbers, for adding up over ranks.
+    pub fn to_array(self) -> [f64; 6] {
+        [self.sample, self.fetch, self.wait, self.compute, self.reduce, self.evaluate]
+    }
+
+    /// The inverse of [`Stages::to_array`].
+    pub fn from_array([sample, fetch, wait, compute, reduce, evaluate]: [f64; 6]) -> Self {
+        Self { sample, fetch, wait, compute, reduce, evaluate }
+    }
+}
+
+/// What a worker counted in an epoch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub loss: f64,
+    pub weight: f64,
+    pub edges: u64,
+    pub seeds: u64,
+    pub stages: Stages,
+}
+
+impl Tally {
+    pub(crate) fn to_array(self) -> [f64; 10] {
+        let mut all =
+            [self.loss, self.weight, self.edges as f64, self.seeds as f64, 0., 0., 0., 0., 0., 0.];
+        all[4..].copy_from_slice(&self.stages.to_array());
+        all
+    }
+
+    /// A record of the sums over `workers` ranks.
+    pub(crate) fn record(
+        sums: &[f64],
+        epoch: usize,
+        lr: f32,
+        seconds: f64,
+        workers: usize,
+    ) -> EpochRecord {
+        let mut stages = [0.0; 6];
+        for (mean, sum) in stages.iter_mut().zip(&sums[4..10]) {
+            *mean = sum / workers as f64;
+        }
+        EpochRecord {
+            epoch,
+            loss: if sums[1] > 0.0 { sums[0] / sums[1] } else { 0.0 },
+            lr,
+            seconds,
+            stages: Stages::from_array(stages),
+            sampled_edges: sums[2] as u64,
+            seeds: sums[3] as u64,
+            ..EpochRecord::default()
+        }
+    }
+}

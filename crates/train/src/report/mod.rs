@@ -1,0 +1,69 @@
+//! The report of a run: one HTML file that needs nothing else, neither network nor scripts.
+//!
+//! In: the configuration and what the run found. Out: `report.html` in the run's folder: results,
+//! curves, where the time went, a picture of the partition, the configuration as resolved. It is
+//! well-formed XML too, and follows the reader's light or dark setting.
+
+mod curves;
+mod figures;
+mod partition;
+mod stages;
+mod svg;
+mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+
+use gnarl_graph::{Context, Result};
+
+use crate::checkpoint::atomic_write;
+use crate::config::RunConfig;
+use crate::folder::REPORT;
+use crate::run::Finished;
+use text::escape;
+
+/// Writes `report.html` to `dir`, entirely or not at all.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_report(dir: &Path, config: &RunConfig, finished: &Finished) -> Result<()> {
+    let page = page(config, finished);
+    atomic_write(&dir.join(REPORT), page.as_bytes()).while_doing(|| "writing the report")
+}
+
+/// The whole page.
+fn page(config: &RunConfig, finished: &Finished) -> String {
+    let title = escape(&figures::title(config));
+    let mut body = figures::headline(config, finished);
+    body += &figures::tiles(finished);
+    body += &section("Learning", &curves::learning(finished));
+    body += &section("Where the time went", &stages::time(finished));
+    if let Some(manifest) = &finished.partition {
+        body += &section("Partition", &partition::pictures(manifest));
+    }
+    body += &section("Figures", &figures::table(finished));
+    body += &section("Configuration", &configuration(config));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+         <title>{title}</title><style>{}</style></head>\n<body><main>{body}\
+         <footer>Written by gnarl {}.</footer></main></body></html>\n",
+        include_str!("style.css"),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+fn section(title: &str, content: &str) -> String {
+    format!("<section><h2>{title}</h2>{content}</section>\n")
+}
+
+fn configuration(config: &RunConfig) -> String {
+    match toml::to_string_pretty(config) {
+        Ok(text) => format!("<pre>{}</pre>", escape(&text)),
+        Err(e) => {
+            format!("<p class=\"warn\">Not representable as TOML: {}</p>", escape(&e.to_string()))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What training changes from epoch to epoch; the same on every rank.
+
+use std::collections::BTreeMap;
+
+use gnarl_nn::Params;
+
+use crate::evaluate::{Evaluation, Scores};
+use crate::history::EpochRecord;
+
+/// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
+pub type OptimizerState = Vec<(String, Vec<f32>)>;
+
+/// The position and result of training so far.
+#[derive(Debug, Clone)]
+pub struct TrainState {
+    /// Current weights.
+    pub params: Params,
+    /// Weights of the best evaluation so far.
+    pub best: Vec<f32>,
+    /// What is saved beside the weights.
+    pub progress: Progress,
+    /// Optimizer state by owner: 0 for `gradient`, the part for `average`.
+    pub optimizers: BTreeMap<usize, OptimizerState>,
+}
+
+/// The part of the state that is not arrays.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Progress {
+    /// Epochs finished.
+    pub epoch: usize,
+    /// The epoch of the best evaluation, 0 before any.
+    pub best_epoch: usize,
+    /// Its validation scores.
+    pub best_valid: Scores,
+    /// Its mean validation loss.
+    pub best_loss: f64,
+    /// Its test scores.
+    pub best_test: Scores,
+    /// Evaluations since then.
+    pub since_best: usize,
+    /// Whether patience ended the run.
+    pub stopped: bool,
+    /// One record for each epoch.
+    pub history: Vec<EpochRecord>,
+}
+
+impl TrainState {
+    /// The start of training.
+    pub fn new(params: Params) -> Self {
+        let best = params.flat().to_vec();
+        Self { params, best, progress: Progress::default(), optimizers: BTreeMap::new() }
+    }
+
+    /// Takes note of an evaluation of the current weights. Of equal scores the one with the lower
+    /// validation loss is better, and does not count against patience. Without validation nodes the latest
+    /// weights count as the best.
+    pub fn judge(&mut self, evaluation: &Evaluation, patience: usize) {
+        let score = |scores: &Scores| scores.values().next().copied();
+        let p = &mut self.progress;
+        let better = match (score(&evaluation.valid), score(&p.best_valid)) {
+            (Some(new), Some(old)) if new == old => evaluation.valid_loss < p.best_loss,
+            (Some(new), Some(old)) => new > old,
+            _ => true,
+        };
+        if better {
+            self.best.copy_from_slice(self.params.flat());
+            p.best_epoch = p.epoch;
+            p.best_valid = evaluation.valid.clone();
+            p.best_loss = evaluation.valid_loss;
+            p.best_test = evaluation.test.clone();
+            p.since_best = 0;
+        } else {
+            p.since_best += 1;
+            p.stopped = patience > 0 && p.since_best >= patience;
+        }
+        if let Some(last) = p.history.last_mut() {
+            last.valid = evaluation.valid.clone();
+            last.test = evaluation.test.clone();
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `average`: model averaging (CATGNN §3.3). Every part trains a model of its own; every
+//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes. Parts
+//! are dealt to the ranks in turn; a rank with several trains them one after the other.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::Params;
+use gnarl_nn::optim::{self, Optimizer};
+use rayon::ThreadPool;
+
+use super::units;
+use super::{CheckpointClock, Keys, Session, close_epochs, consume, evaluates, pool};
+use crate::history::Tally;
+use crate::pipeline::{self, Deliveries, Job, Samplers};
+use crate::state::{OptimizerState, TrainState};
+use crate::task::TaskGraph;
+
+pub(super) fn train(
+    session: &Session<'_>,
+    rank: &dyn Communicator,
+    state: TrainState,
+) -> Result<TrainState> {
+    if state.progress.stopped {
+        return Ok(state);
+    }
+    let whole = [session.whole.clone()];
+    let parts = if session.parts.is_empty() { &whole[..] } else { &session.parts[..] };
+    let mine: Vec<usize> = (rank.rank()..parts.len()).step_by(rank.size()).collect();
+    let mut optimizers = BTreeMap::new();
+    for &part in &mine {
+        let mut optimizer = session.config.optimizer.build()?;
+        if let Some(saved) = state.optimizers.get(&part) {
+            optimizer.load_state(saved)?;
+        }
+        optimizers.insert(part, optimizer);
+    }
+    let samplers = units::part_samplers(session.config, parts, &mine)?;
+    let keys = Keys::new(session.config.train.seed);
+    let trainer = Trainer {
+        session,
+        rank,
+        parts,
+        mine: &mine,
+        keys,
+        total: parts.iter().map(|p| p.train.len()).sum(),
+        pool: pool(session.threads)?,
+    };
+    let jobs = windows(session, state.progress.epoch).flat_map(|window| {
+        let (trainer, samplers) = (&trainer, &samplers);
+        trainer.mine.iter().flat_map(move |&part| {
+            window.clone().flat_map(move |epoch| trainer.jobs(samplers, part, epoch))
+        })
+    });
+    let depth = session.config.train.prefetch;
+    pipeline::run(parts, &samplers, jobs, depth, |deliveries| {
+        trainer.run(deliveries, state, optimizers)
+    })
+}
+
+/// Epochs between two averagings, from `after` on; windows end at multiples of `sync_every`.
+fn windows(
+    session: &Session<'_>,
+    after: usize,
+) -> impl Iterator<Item = std::ops::RangeInclusive<usize>> + Send {
+    let (every, last) = (session.config.train.sync_every, session.config.train.epochs);
+    let mut next = after + 1;
+    std::iter::from_fn(move || {
+        let start = next;
+        let end = (start.div_ceil(every) * every).min(last);
+        next = end + 1;
+        (start <= last).then_some(start..=end)
+    })
+}
+
+struct Trainer<'a> {
+    session: &'a Session<'a>,
+    rank: &'a dyn Communicator,
+    parts: &'a [Arc<TaskGraph>],
+    mine: &'a [usize],
+    keys: Keys,
+    /// Training nodes of all parts.
+    total: usize,
+    pool: ThreadPool,
+}
+
+impl Trainer<'_> {
+    fn jobs(&self, samplers: &Samplers, part: usize, epoch: usize) -> Vec<Job> {
+        let Some(sampler) = &samplers[part] else { return Vec::new() };
+        let config = self.session.config;
+        let graph = &self.parts[part];
+        let order = self.keys.order(epoch, part);
+        let seeds = units::epoch_units(config, sampler.as_ref(), graph, order);
+        let fixed = units::is_fixed(config);
+        let last = seeds.len().saturating_sub(1);
+        let key = self.keys.sample(epoch);
+        let job = |(i, seeds)| Job {
+            graph: part,
+            seeds,
+            key: units::batch_key(config, key, part, i),
+            fixed,
+            last_of_step: true,
+            last_of_epoch: i == last,
+        };
+        seeds.into_iter().enumerate().map(job).collect()
+    }
+
+    fn run(
+        &self,
+        deliveries: &Deliveries,
+        mut state: TrainState,
+        mut optimizers: BTreeMap<usize, Box<dyn Optimizer>>,
+    ) -> Result<TrainState> {
+        let (session, rank) = (self.session, self.rank);
+        let mut clock = CheckpointClock::new(session);
+        for window in windows(session, state.progress.epoch) {
+            let start = Instant::now();
+            let epochs = window.clone().count();
+            let mut tallies = vec![Tally::default(); epochs];
+            let mut models = BTreeMap::new();
+            for &part in self.mine {
+                let mut params = state.params.clone();
+                let optimizer = optimizers.get_mut(&part).expect("one for each own part");
+                for (epoch, tally) in window.clone().zip(&mut tallies) {
+                    self.part_epoch(
+                        part,
+                        epoch,
+                        deliveries,
+                        &mut params,
+                        optimizer.as_mut(),
+                        tally,
+                    )?;
+                }
+                models.insert(part, params);
+            }
+            let reduce = Instant::now();
+            self.average(&mut state.params, &models)?;
+            tallies[epochs - 1].stages.reduce += reduce.elapsed().as_secs_f64();
+            let mut records = Vec::new();
+            for (epoch, tally) in window.clone().zip(&tallies) {
+                let mut sums = tally.to_array();
+                rank.all_reduce_f64("epoch figures", &mut sums)?;
+                let lr = units::learning_rate(session.config, epoch);
+                let seconds = start.elapsed().as_secs_f64() / epochs as f64;
+                records.push(Tally::record(&sums, epoch, lr, seconds, rank.size()));
+            }
+            let judge = window.clone().any(|epoch| evaluates(session, epoch));
+            close_epochs(session, rank, &mut state, records, judge)?;
+            let finished = state.progress.stopped || *window.end() == session.config.train.epochs;
+            if clock.due(rank, finished)? {
+                self.collect(&mut state, &optimizers)?;
+                if rank.rank() == 0 {
+                    (session.on_checkpoint)(&state)?;
+                }
+            }
+            if state.progress.stopped {
+                break;
+            }
+        }
+        Ok(state)
+    }
+
+    /// One part's pass over its training nodes.
+    fn part_epoch(
+        &self,
+        part: usize,
+        epoch: usize,
+        deliveries: &Deliveries,
+        params: &mut Params,
+        optimizer: &mut dyn Optimizer,
+        tally: &mut Tally,
+    ) -> Result<()> {
+        if self.parts[part].train.is_empty() {
+            return Ok(());
+        }
+        let config = self.session.config;
+        let lr = units::learning_rate(config, epoch);
+        let mut grads = vec![0.0; params.len()];
+        for step in 0.. {
+            let key = self.keys.dropout(epoch, part, step);
+            grads.fill(0.0);
+            let (delivery, loss) = consume(
+                self.session,
+                self.parts,
+                deliveries,
+                params,
+                key,
+                &self.pool,
+                &mut grads,
+                tally,
+            )?;
+            tally.loss += loss.sum;
+            tally.weight += loss.weight;
+            let start = Instant::now();
+            if loss.weight > 0.0 {
+                let weight = loss.weight as f32;
+                grads.iter_mut().for_each(|g| *g /= weight);
+                if config.train.clip_norm > 0.0 {
+                    optim::clip_by_global_norm(&mut grads, config.train.clip_norm);
+                }
+                self.pool.install(|| optimizer.step(params.flat_mut(), &grads, lr));
+            }
+            tally.stages.compute += start.elapsed().as_secs_f64();
+            if delivery.job.last_of_epoch {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// `Σ αᵢ Wᵢ` with αᵢ the share of part i in the training nodes, added in part order so that
+    /// the sum does not depend on how parts are dealt to ranks.
+    fn average(&self, params: &mut Params, models: &BTreeMap<usize, Params>) -> Result<()> {
+        let mut sum = vec![0f32; params.len()];
+        let mut weights = vec![0f32; params.len()];
+        for (part, graph) in self.parts.iter().enumerate() {
+            if let Some(model) = models.get(&part) {
+                weights.copy_from_slice(model.flat());
+            }
+            let owner = part % self.rank.size();
+            self.rank.broadcast("weights of a part", owner, &mut weights)?;
+            let share = graph.train.len() as f32 / self.total as f32;
+            for (s, w) in sum.iter_mut().zip(&weights) {
+                *s += share * w;
+            }
+        }
+        params.flat_mut().copy_from_slice(&sum);
+        Ok(())
+    }
+
+    /// Brings the optimizer states of all parts together for the checkpoint.
+    fn collect(
+        &self,
+        state: &mut TrainState,
+        optimizers: &BTreeMap<usize, Box<dyn Optimizer>>,
+    ) -> Result<()> {
+        let own: Vec<(usize, OptimizerState)> =
+            optimizers.iter().map(|(&part, o)| (part, o.state())).collect();
+        let broken = |e: serde_json::Error| Error::invalid(format!("optimizer state: {e}"));
+        let bytes = serde_json::to_vec(&own).map_err(broken)?;
+        for bytes in self.rank.all_gather("optimizer state", &bytes)? {
+            let theirs: Vec<(usize, OptimizerState)> =
+                serde_json::from_slice(&bytes).map_err(broken)?;
+            state.optimizers.extend(theirs);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! What the batches of an epoch are, and which of them a rank makes.
+
+use std::sync::Arc;
+
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+use gnarl_sample::{FullSampler, Sampler, UniformSampler};
+
+use super::{Keys, Session};
+use crate::config::{Method, RunConfig};
+use crate::pipeline::{Job, Samplers};
+use crate::subgraphs;
+use crate::task::TaskGraph;
+
+/// The sampler the run file asks for, over `graph`.
+pub(super) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
+    match config.sample.method {
+        Method::Neighbor => Ok(Box::new(UniformSampler::new(&config.sample.fanouts)?)),
+        Method::Full => Ok(Box::new(FullSampler::new(config.model.layers)?)),
+        _ => subgraphs::sampler(config, graph),
+    }
+}
+
+/// The samplers of a rank's own parts.
+pub(super) fn part_samplers(
+    config: &RunConfig,
+    parts: &[Arc<TaskGraph>],
+    mine: &[usize],
+) -> Result<Samplers> {
+    let own = |(i, part): (usize, &Arc<TaskGraph>)| {
+        (mine.contains(&i) && !part.train.is_empty()).then(|| sampler(config, part)).transpose()
+    };
+    parts.iter().enumerate().map(own).collect()
+}
+
+fn draws_subgraphs(config: &RunConfig) -> bool {
+    !matches!(config.sample.method, Method::Neighbor | Method::Full)
+}
+
+/// Whether every epoch has the same single batch.
+pub(super) fn is_fixed(config: &RunConfig) -> bool {
+    let all = config.sample.fanouts.iter().all(|&f| f < 0);
+    let full = match config.sample.method {
+        Method::Full => true,
+        Method::Neighbor => all,
+        _ => false,
+    };
+    full && config.sample.batch_size == 0
+}
+
+/// Seeds of each batch of an epoch over `graph`, or a subgraph sampler's units.
+pub(super) fn epoch_units(
+    config: &RunConfig,
+    sampler: &dyn Sampler,
+    graph: &TaskGraph,
+    order: Key,
+) -> Vec<Vec<u32>> {
+    let size = config.sample.batch_size;
+    if size == 0 && !draws_subgraphs(config) {
+        // Unshuffled, so that a resumed run meets its nodes in the same order.
+        return if graph.train.is_empty() { vec![] } else { vec![graph.train.clone()] };
+    }
+    sampler.epoch(&graph.train, size, order)
+}
+
+/// The sampling key of batch `index`: neighbours depend on the epoch alone, so that they are the
+/// same in whatever batch a node appears; subgraphs differ from batch to batch.
+pub(super) fn batch_key(config: &RunConfig, epoch: Key, graph: usize, index: usize) -> Key {
+    match draws_subgraphs(config) {
+        false => epoch,
+        true => epoch.with(graph as u64).with(index as u64),
+    }
+}
+
+/// The rate of `epoch` (from 1): schedules count epochs, so that they do not depend on batches.
+pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
+    config.train.lr * config.schedule.factor(epoch as u64 - 1, config.train.epochs as u64)
+}
+
+/// The share of one rank in the steps of `gradient`.
+pub(super) struct StepPlan<'a> {
+    pub session: &'a Session<'a>,
+    pub sampler: &'a dyn Sampler,
+    pub rank: usize,
+    pub size: usize,
+    pub keys: Keys,
+}
+
+impl StepPlan<'_> {
+    /// This rank's jobs of an epoch. Every rank has at least one (perhaps empty) job in every
+    /// step, so that none waits for another at the end.
+    pub fn epoch(&self, epoch: usize) -> Vec<Job> {
+        let config = self.session.config;
+        let order = self.keys.order(epoch, 0);
+        let units = epoch_units(config, self.sampler, &self.session.whole, order);
+        let mut steps = match draws_subgraphs(config) {
+            true => self.dealt(units, epoch),
+            false => self.split(units, epoch),
+        };
+        if let Some(job) = steps.last_mut().and_then(|step| step.last_mut()) {
+            job.last_of_epoch = true;
+        }
+        steps.into_iter().flatten().collect()
+    }
+
+    /// Each batch's seeds in even shares.
+    fn split(&self, batches: Vec<Vec<u32>>, epoch: usize) -> Vec<Vec<Job>> {
+        let job = |mut seeds: Vec<u32>| {
+            if !self.session.owner.is_empty() {
+                seeds.sort_by_key(|&v| self.session.owner[v as usize]);
+            }
+            let bound = |r: usize| seeds.len() * r / self.size;
+            vec![self.job(seeds[bound(self.rank)..bound(self.rank + 1)].to_vec(), epoch, 0)]
+        };
+        batches.into_iter().map(job).collect()
+    }
+
+    /// Whole subgraphs in turn, `accumulate` of them a step.
+    fn dealt(&self, units: Vec<Vec<u32>>, epoch: usize) -> Vec<Vec<Job>> {
+        let group = self.session.config.sample.accumulate;
+        let units: Vec<(usize, Vec<u32>)> = units.into_iter().enumerate().collect();
+        let share = |step: &[(usize, Vec<u32>)]| {
+            let own = step.iter().skip(self.rank).step_by(self.size);
+            let mut jobs: Vec<Job> =
+                own.map(|(i, unit)| self.job(unit.clone(), epoch, *i)).collect();
+            if jobs.is_empty() {
+                jobs.push(self.job(Vec::new(), epoch, 0));
+            }
+            let last = jobs.len() - 1;
+            jobs[..last].iter_mut().for_each(|job| job.last_of_step = false);
+            jobs
+        };
+        units.chunks(group).map(share).collect()
+    }
+
+    fn job(&self, seeds: Vec<u32>, epoch: usize, index: usize) -> Job {
+        let config = self.session.config;
+        Job {
+            graph: 0,
+            seeds,
+            key: batch_key(config, self.keys.sample(epoch), 0, index),
+            fixed: is_fixed(config),
+            last_of_step: true,
+            last_of_epoch: false,
+        }
+    }
+}

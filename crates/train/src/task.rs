@@ -1,0 +1,178 @@
+//! What is learnt: labels, splits and features, over the whole graph or one part of it.
+
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Buf, Dataset, Error, Labels, Result};
+use gnarl_sample::SampleGraph;
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
+
+use crate::config::{DatasetSection, SplitSection};
+
+/// The role of a node in training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// Only a neighbour.
+    None,
+    /// Its label is learnt from.
+    Train,
+    /// Its label picks the best epoch.
+    Valid,
+    /// Its label judges the result.
+    Test,
+}
+
+/// Roles of all nodes of a dataset, one byte each.
+#[derive(Debug, Clone)]
+pub struct Roles(Vec<Role>);
+
+impl Roles {
+    /// The dataset's own splits `train`, `valid` and `test`, or a seeded one of its labelled
+    /// nodes.
+    ///
+    /// # Errors
+    /// If there is no training node, or one has no label.
+    pub fn of(dataset: &Dataset, labels: &Labels, split: Option<&SplitSection>) -> Result<Self> {
+        let (node, _) = dataset.plain()?;
+        let mut roles = vec![Role::None; node.count as usize];
+        match split {
+            Some(split) => draw(&mut roles, labels, split),
+            None => {
+                for (name, role) in
+                    [("train", Role::Train), ("valid", Role::Valid), ("test", Role::Test)]
+                {
+                    for &id in dataset.split(&node.name, name)?.unwrap_or_default().iter() {
+                        roles[id as usize] = role;
+                    }
+                }
+            }
+        }
+        if !roles.contains(&Role::Train) {
+            return Err(Error::invalid(format!("{}: no training nodes", dataset.dir().display()))
+                .hint("import with --split train=…, or set dataset.split in the run file"));
+        }
+        if let Labels::Single { classes, .. } = labels
+            && let Some(v) = (0..roles.len()).find(|&v| roles[v] != Role::None && classes[v] < 0)
+        {
+            return Err(Error::invalid(format!("node {v} is in a split but has no label")));
+        }
+        Ok(Self(roles))
+    }
+
+    /// The role of a node of the dataset.
+    pub fn get(&self, id: u64) -> Role {
+        self.0[id as usize]
+    }
+}
+
+/// Shuffles the labelled nodes and cuts them by the shares.
+fn draw(roles: &mut [Role], labels: &Labels, split: &SplitSection) {
+    let labelled = |v: usize| match labels {
+        Labels::Single { classes, .. } => classes[v] >= 0,
+        Labels::Multi { .. } => true,
+    };
+    let mut nodes: Vec<u32> = (0..roles.len()).filter(|&v| labelled(v)).map(|v| v as u32).collect();
+    Key::new(split.seed).with(0x5917).shuffle(&mut nodes);
+    let mut nodes = nodes.into_iter();
+    let total = nodes.len() as f64;
+    let mut end = 0.0;
+    let mut taken = 0;
+    for (share, role) in
+        [(split.train, Role::Train), (split.valid, Role::Valid), (split.test, Role::Test)]
+    {
+        end += share * total;
+        let count = (end.round() as usize).saturating_sub(taken);
+        taken += count;
+        nodes.by_ref().take(count).for_each(|v| roles[v as usize] = role);
+    }
+}
+
+/// A graph to train on or to judge by: the whole dataset or one part.
+pub struct TaskGraph {
+    /// Topology in local ids.
+    pub graph: SampleGraph,
+    /// Feature rows by local id.
+    pub features: MappedFeatures,
+    /// Labels by local id.
+    pub labels: Labels,
+    /// Training nodes, ascending local ids; core nodes only.
+    pub train: Vec<u32>,
+    /// Validation nodes.
+    pub valid: Vec<u32>,
+    /// Test nodes.
+    pub test: Vec<u32>,
+}
+
+impl TaskGraph {
+    /// Opens a dataset, or a part of one, with the roles of the whole dataset's nodes.
+    ///
+    /// # Errors
+    /// If the graph is not plain, or lacks features or labels.
+    pub fn open(dataset: &Dataset, roles: &Roles, normalize: Normalize) -> Result<Arc<Self>> {
+        let (node, edge) = dataset.plain()?;
+        let csc = dataset.csc(&edge.triple)?;
+        let ids: Option<Buf<u64>> =
+            dataset.node_column(&node.name, "orig_id")?.map(|c| c.ids()).transpose()?;
+        let core = node.core.unwrap_or(node.count) as usize;
+        let mut graph = match &ids {
+            None => SampleGraph::new(csc)?,
+            Some(ids) => {
+                let degrees = dataset.node_column(&node.name, "degree")?;
+                let degrees = degrees.map(|c| c.values()).transpose()?;
+                SampleGraph::with_part(csc, ids.clone(), degrees, core)?
+            }
+        };
+        if let Some(weights) = dataset.edge_column(&edge.triple, "weight")? {
+            graph = graph.with_weights(weights.values()?)?;
+        }
+        let with = |role: Role| -> Vec<u32> {
+            let id = |v: usize| ids.as_ref().map_or(v as u64, |ids| ids[v]);
+            (0..core).filter(|&v| roles.get(id(v)) == role).map(|v| v as u32).collect()
+        };
+        Ok(Arc::new(Self {
+            graph,
+            features: MappedFeatures::new(features_of(dataset)?, normalize)?,
+            labels: labels_of(dataset)?,
+            train: with(Role::Train),
+            valid: with(Role::Valid),
+            test: with(Role::Test),
+        }))
+    }
+
+    /// Width of a feature row.
+    pub fn width(&self) -> usize {
+        self.features.width()
+    }
+}
+
+fn features_of(dataset: &Dataset) -> Result<gnarl_graph::Features> {
+    let (node, _) = dataset.plain()?;
+    dataset.features(&node.name)?.ok_or_else(|| {
+        Error::invalid(format!("{}: nodes have no features", dataset.dir().display()))
+            .hint("import with --features")
+    })
+}
+
+/// The labels of a plain dataset.
+///
+/// # Errors
+/// If it has none.
+pub fn labels_of(dataset: &Dataset) -> Result<Labels> {
+    let (node, _) = dataset.plain()?;
+    dataset.labels(&node.name)?.ok_or_else(|| {
+        Error::invalid(format!("{}: nodes have no labels", dataset.dir().display()))
+            .hint("import with --labels")
+    })
+}
+
+/// The whole dataset with its roles, as a run file's `[dataset]` asks for.
+///
+/// # Errors
+/// As [`Roles::of`] and [`TaskGraph::open`].
+pub fn whole(section: &DatasetSection) -> Result<(Dataset, Roles, Arc<TaskGraph>)> {
+    let dataset = Dataset::open(&section.path)?;
+    let roles = Roles::of(&dataset, &labels_of(&dataset)?, section.split.as_ref())?;
+    let graph = TaskGraph::open(&dataset, &roles, section.normalize)?;
+    Ok((dataset, roles, graph))
+}

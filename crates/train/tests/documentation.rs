@@ -1,0 +1,75 @@
+//! `docs/configuration.md` lists every key of a run file, with its default, and no other.
+
+use std::collections::BTreeMap;
+
+use gnarl_train::RunConfig;
+use gnarl_train::config::{ImportSection, SplitSection};
+use toml::Value;
+
+const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
+/// A table that users fill with keys of their own.
+const FREE: &str = "dataset.import.options";
+/// What stands for "nothing" in the column of defaults.
+const NONE: &str = "–";
+
+/// Key and default of each row of the document's tables.
+fn documented() -> BTreeMap<String, String> {
+    let row = |line: &str| {
+        let mut cells = line.strip_prefix("| `")?.split(" | ");
+        let key = cells.next()?.trim_end_matches('`').to_string();
+        Some((key, cells.next()?.trim_matches('`').to_string()))
+    };
+    DOCUMENT.lines().filter_map(row).collect()
+}
+
+/// Every key of a table, with its value.
+fn flatten(prefix: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Table(table) if prefix != FREE => {
+            for (key, value) in table {
+                let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                flatten(&key, value, out);
+            }
+        }
+        value => _ = out.insert(prefix.into(), value.clone()),
+    }
+}
+
+fn keys(config: &RunConfig) -> BTreeMap<String, Value> {
+    let mut out = BTreeMap::new();
+    flatten("", &Value::try_from(config).unwrap(), &mut out);
+    out
+}
+
+#[test]
+fn every_key_is_documented_with_its_default() {
+    let documented = documented();
+    let defaults = keys(&RunConfig::default());
+    let mut full = RunConfig::default();
+    full.dataset.import = Some(ImportSection::default());
+    full.dataset.split = Some(SplitSection { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
+    full.partition.path = Some("parts".into());
+    full.train.metric = Some("accuracy".into());
+    full.model.input_dropout = Some(0.1);
+    full.model.activation = Some(gnarl_nn::Activation::Relu);
+    let known: Vec<String> = keys(&full).into_keys().collect();
+    assert_eq!(documented.keys().cloned().collect::<Vec<_>>(), known);
+
+    for (key, written) in &documented {
+        match defaults.get(key) {
+            Some(default) => {
+                let written: toml::Table = format!("v = {written}").parse().expect(key);
+                assert!(same(&written["v"], default), "{key}: {} is not {default}", written["v"]);
+            }
+            None => assert!(written == NONE || key == "dataset.split.seed", "{key}: {written}"),
+        }
+    }
+}
+
+/// Equal, to the precision of f32.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => *a as f32 == *b as f32,
+        _ => a == b,
+    }
+}
