@@ -1,2 +1,28 @@
-//! The gnarl binary.
-fn main() {}
+//! The `gnarl` binary: parse, run, exit code.
+//!
+//! Results go to stdout, one JSON object on the last line; progress and logs go to stderr. Exit
+//! code 2 means the command or configuration was wrong, 1 that it failed.
+
+mod args;
+mod commands;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    output::start_logging(args.verbose);
+    match commands::run(args.command) {
+        Ok(result) => output::print_result(&result),
+        Err(error) => {
+            output::print_error(&error);
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

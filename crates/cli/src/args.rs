@@ -1,0 +1,189 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+
+use crate::commands::{generate, import};
+
+/// Graph neural networks at really large scale.
+#[derive(Debug, Parser)]
+#[command(name = "gnarl", version, about, propagate_version = true)]
+pub struct Args {
+    /// More log lines; twice for all of them
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Make a dataset from files
+    Import(import::ImportArgs),
+    /// Make a synthetic dataset of any size
+    Generate(generate::GenerateArgs),
+    /// Cut a dataset into parts
+    Partition(PartitionArgs),
+    /// Train a model as a run file says
+    Train(TrainArgs),
+    /// Judge a trained model on its dataset's splits
+    Eval(EvalArgs),
+    /// Describe a dataset, a part or a partition
+    Inspect(InspectArgs),
+    /// Measure and compare
+    Bench(BenchArgs),
+}
+
+/// `gnarl partition`
+#[derive(Debug, ClapArgs)]
+pub struct PartitionArgs {
+    /// The dataset directory
+    pub dataset: PathBuf,
+    /// The partitioner
+    #[arg(long, default_value = "spring")]
+    pub algorithm: String,
+    /// Number of parts, or 'auto' to follow --workers and --worker-memory
+    #[arg(long)]
+    pub parts: String,
+    /// Where the parts go
+    #[arg(long)]
+    pub out: PathBuf,
+    /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only
+    #[arg(long, default_value_t = 1)]
+    pub hops: u32,
+    /// How much larger than the mean a part may be
+    #[arg(long, default_value_t = 1.05)]
+    pub balance: f64,
+    /// SPRING: clusters above this volume stop growing
+    #[arg(long)]
+    pub tau_vol: Option<u64>,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Memory that may be held, such as 512MiB
+    #[arg(long, default_value = "4GiB", value_parser = size)]
+    pub memory: u64,
+    /// For --parts auto: number of workers
+    #[arg(long, default_value_t = 1)]
+    pub workers: usize,
+    /// For --parts auto: memory of each worker
+    #[arg(long, default_value = "8GiB", value_parser = size)]
+    pub worker_memory: u64,
+}
+
+/// `gnarl train`
+#[derive(Debug, ClapArgs)]
+pub struct TrainArgs {
+    /// The run file
+    pub run: PathBuf,
+    /// Override a key of the run file, such as train.lr=0.01
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Go on from the checkpoint of an interrupted run
+    #[arg(long, conflicts_with = "restart")]
+    pub resume: bool,
+    /// Start over, discarding an unfinished run
+    #[arg(long)]
+    pub restart: bool,
+}
+
+/// `gnarl eval`
+#[derive(Debug, ClapArgs)]
+pub struct EvalArgs {
+    /// The run's folder
+    pub run_dir: PathBuf,
+    /// Judge on this dataset instead of the run's
+    #[arg(long)]
+    pub dataset: Option<PathBuf>,
+}
+
+/// `gnarl inspect`
+#[derive(Debug, ClapArgs)]
+pub struct InspectArgs {
+    /// A dataset, part or partition directory
+    pub path: PathBuf,
+    /// Read every file and compare checksums
+    #[arg(long)]
+    pub verify: bool,
+}
+
+/// `gnarl bench`
+#[derive(Debug, ClapArgs)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: Bench,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// Train run files with several seeds and average the scores
+    Accuracy {
+        /// Run files
+        #[arg(required = true)]
+        runs: Vec<PathBuf>,
+        /// Number of seeds, from train.seed on
+        #[arg(long, default_value_t = 10)]
+        seeds: u64,
+        /// Override a key of every run file
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        settings: Vec<String>,
+    },
+    /// CATGNN's Figures 7, 11 and 12: model averaging against training on the whole graph
+    Catgnn {
+        /// Folder with the graphs pubmed, amazon_photo and coauthor_physics
+        #[arg(long, env = "GNARL_DATA")]
+        data: PathBuf,
+        /// The table, in Markdown
+        #[arg(long)]
+        out: PathBuf,
+        /// Number of seeds averaged
+        #[arg(long, default_value_t = 3)]
+        seeds: u64,
+        /// Epochs of every run
+        #[arg(long, default_value_t = 100)]
+        epochs: usize,
+    },
+}
+
+/// Reads `512MiB`, `4GiB`, `1000000`.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
+    let number: f64 = digits.parse().map_err(|_| format!("'{text}' is not a size"))?;
+    let factor: f64 = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kib" | "k" => 1024.0,
+        "mib" | "m" => 1024f64.powi(2),
+        "gib" | "g" => 1024f64.powi(3),
+        "tib" | "t" => 1024f64.powi(4),
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        unit => return Err(format!("'{unit}' is not a unit of size; use MiB or GiB")),
+    };
+    if !(number.is_finite() && number >= 0.0) {
+        return Err(format!("'{text}' is not a size"));
+    }
+    Ok((number * factor) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(size("1GiB"), Ok(1 << 30));
+        assert_eq!(size("1.5 MiB"), Ok(3 << 19));
+        assert_eq!(size("1000"), Ok(1000));
+        assert!(size("lots").is_err() && size("3 parsecs").is_err());
+    }
+}

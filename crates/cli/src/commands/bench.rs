@@ -1,0 +1,44 @@
+//! `gnarl bench`: figures that anyone can make again.
+
+mod accuracy;
+mod catgnn;
+
+use gnarl_graph::Result;
+use gnarl_train::{RunConfig, Summary};
+use serde_json::Value;
+
+use crate::args::Bench;
+
+pub fn run(what: Bench) -> Result<Value> {
+    match what {
+        Bench::Accuracy { runs, seeds, settings } => accuracy::run(&runs, seeds, &settings),
+        Bench::Catgnn { data, out, seeds, epochs } => catgnn::run(&data, &out, seeds, epochs),
+    }
+}
+
+/// Test scores of `seeds` runs that differ only in `train.seed`.
+fn test_scores(config: &RunConfig, seeds: u64) -> Result<Vec<f64>> {
+    let mut scores = Vec::new();
+    for seed in 0..seeds {
+        let mut config = config.clone();
+        config.train.seed += seed;
+        let finished = gnarl_train::run(&config, gnarl_train::Begin::Restart, &|_| {})?;
+        scores.push(test_score(&finished.summary));
+    }
+    Ok(scores)
+}
+
+fn test_score(summary: &Summary) -> f64 {
+    summary.test.values().next().copied().unwrap_or(0.0)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Standard deviation of a sample.
+fn deviation(values: &[f64]) -> f64 {
+    let m = mean(values);
+    let squares: f64 = values.iter().map(|v| (v - m).powi(2)).sum();
+    (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
+}

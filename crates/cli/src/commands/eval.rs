@@ -1,0 +1,17 @@
+//! `gnarl eval`
+
+use gnarl_graph::Result;
+use gnarl_train::eval_run;
+use serde_json::{Value, json};
+
+use crate::args::EvalArgs;
+
+pub fn run(args: &EvalArgs) -> Result<Value> {
+    let evaluation = eval_run(&args.run_dir, args.dataset.as_deref())?;
+    Ok(json!({
+        "test": evaluation.test,
+        "valid": evaluation.valid,
+        "run_dir": args.run_dir,
+        "peak_rss_bytes": gnarl_graph::peak_rss(),
+    }))
+}

@@ -1,0 +1,123 @@
+//! `gnarl import`
+
+mod files;
+mod folders;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, Parser, Subcommand};
+use gnarl_graph::import::Imported;
+use gnarl_graph::{Error, Result};
+use serde_json::Value;
+
+use crate::args::size;
+use crate::output::while_busy;
+
+/// `gnarl import`
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    #[command(subcommand)]
+    format: Format,
+}
+
+#[derive(Debug, Subcommand)]
+enum Format {
+    /// numpy arrays
+    Npy(files::Npy),
+    /// Comma-separated tables of edges and nodes, plain or .gz
+    Csv(table::Table),
+    /// Tab-separated tables of edges and nodes, plain or .gz
+    Tsv(table::Table),
+    /// Parquet tables of edges and nodes
+    Parquet(table::Table),
+    /// Head, relation, tail in each line
+    Triples(files::Triples),
+    /// A folder of the Open Graph Benchmark
+    Ogb(folders::Ogb),
+    /// A dataset of DGL's GraphBolt
+    Graphbolt(folders::Graphbolt),
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// The dataset directory to make
+    #[arg(long)]
+    out: PathBuf,
+    /// Memory that the import may hold, such as 512MiB
+    #[arg(long, default_value = "1GiB", value_parser = size)]
+    memory: u64,
+}
+
+pub fn run(args: &ImportArgs) -> Result<Value> {
+    let start = Instant::now();
+    let (imported, out) = args.format.import()?;
+    Ok(describe(&imported, out, start.elapsed().as_secs_f64()))
+}
+
+impl Format {
+    /// Imports, and tells where to.
+    fn import(&self) -> Result<(Imported, &Path)> {
+        let busy = |out, work: &dyn Fn() -> Result<Imported>| {
+            while_busy("importing", out, work).map(|imported| (imported, out))
+        };
+        match self {
+            Self::Npy(args) => busy(&args.common.out, &|| args.import()),
+            Self::Csv(args) => busy(&args.common.out, &|| args.import(Some(b','))),
+            Self::Tsv(args) => busy(&args.common.out, &|| args.import(Some(b'\t'))),
+            Self::Parquet(args) => busy(&args.common.out, &|| args.import(None)),
+            Self::Triples(args) => busy(&args.common.out, &|| args.import()),
+            Self::Ogb(args) => busy(&args.common.out, &|| args.import()),
+            Self::Graphbolt(args) => busy(&args.common.out, &|| args.import()),
+        }
+    }
+}
+
+/// Says on stderr what was found, and returns it as JSON.
+fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
+    let report = &imported.report;
+    tracing::info!(
+        "{}: {} nodes, {} edges; {} isolated nodes, {} self loops, {} repeated edges{}; {}",
+        out.display(),
+        report.nodes,
+        report.edges,
+        report.isolated,
+        report.self_loops,
+        report.duplicates,
+        if report.coalesced { " (dropped)" } else { "" },
+        if report.symmetric { "symmetric" } else { "directed" },
+    );
+    for name in &report.renumbered {
+        tracing::info!("{name} nodes were renumbered; the column user_id holds the ids given");
+    }
+    let mut value = super::json(report);
+    value["dataset"] = super::json(&out);
+    value["seconds"] = super::json(&seconds);
+    value["peak_rss_bytes"] = super::json(&gnarl_graph::peak_rss());
+    value
+}
+
+/// Runs an import given as the words of its command line.
+pub fn run_words(words: &[String]) -> Result<Value> {
+    #[derive(Parser)]
+    #[command(name = "import", no_binary_name = true)]
+    struct Words {
+        #[command(flatten)]
+        args: ImportArgs,
+    }
+    let words = Words::try_parse_from(words).map_err(|e| {
+        let text = e.to_string();
+        Error::usage(text.trim_start_matches("error: ").trim_end().to_string())
+    })?;
+    run(&words.args)
+}
+
+fn named(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.into(), file.into()))
+        }
+        _ => Err(format!("'{text}' is not NAME=FILE")),
+    }
+}

@@ -1,0 +1,138 @@
+//! `gnarl import csv`, `tsv` and `parquet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gnarl_graph::import::{self, EdgeTable, IdKind, Imported, NodeTable, TableOptions};
+use gnarl_graph::{PLAIN_NODE, Result, Triple};
+
+use super::Common;
+
+/// What the ids of tables are.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Ids {
+    Auto,
+    Integer,
+    String,
+}
+
+/// Tables of a plain graph (`--edges edges.csv --nodes nodes.csv`) or of a typed one
+/// (`--edges author:writes:paper=writes.csv --nodes paper=papers.csv`).
+#[derive(Debug, Args)]
+pub struct Table {
+    /// Edges, [source:relation:destination=]FILE
+    #[arg(long, required = true, value_name = "[TYPE=]FILE")]
+    edges: Vec<String>,
+    /// Nodes, [type=]FILE; row i becomes node i
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    nodes: Vec<String>,
+    /// Column of sources
+    #[arg(long, default_value = "src")]
+    src: String,
+    /// Column of destinations
+    #[arg(long, default_value = "dst")]
+    dst: String,
+    /// Column of node ids ('id', if there)
+    #[arg(long)]
+    id: Option<String>,
+    /// Column of classes ('label', if there)
+    #[arg(long)]
+    label: Option<String>,
+    /// Column that names each node's split ('split', if there)
+    #[arg(long)]
+    split: Option<String>,
+    /// Numeric columns of node features; x* stands for all that start with x
+    #[arg(long, value_delimiter = ',')]
+    features: Vec<String>,
+    /// Column of edge weights ('weight', if there)
+    #[arg(long)]
+    weight: Option<String>,
+    /// Column of integer edge times ('time', if there)
+    #[arg(long)]
+    time: Option<String>,
+    /// Numeric columns of edge features
+    #[arg(long, value_delimiter = ',')]
+    edge_features: Vec<String>,
+    /// Number of nodes, [type=]N: integer ids are kept as they are
+    #[arg(long, value_name = "[TYPE=]N")]
+    num_nodes: Vec<String>,
+    /// Number of classes, if not the largest label plus one
+    #[arg(long)]
+    num_classes: Option<u64>,
+    /// What ids are
+    #[arg(long, value_enum, default_value = "auto")]
+    ids: Ids,
+    /// Character between fields
+    #[arg(long)]
+    delimiter: Option<char>,
+    /// Whether text tables have a header
+    #[arg(long)]
+    header: Option<bool>,
+    /// Store the reverse of every edge too, dropping repeated ones
+    #[arg(long)]
+    symmetrize: bool,
+    /// Whether repeated edges are dropped
+    #[arg(long)]
+    coalesce: Option<bool>,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+impl Table {
+    pub fn import(&self, delimiter: Option<u8>) -> Result<Imported> {
+        let mut options = TableOptions {
+            ids: match self.ids {
+                Ids::Auto => IdKind::Auto,
+                Ids::Integer => IdKind::Integer,
+                Ids::String => IdKind::String,
+            },
+            delimiter: self.delimiter.map(|c| c as u8).or(delimiter),
+            header: self.header,
+            symmetrize: self.symmetrize,
+            coalesce: self.coalesce,
+            memory: self.common.memory,
+            ..TableOptions::default()
+        };
+        for given in &self.nodes {
+            options.nodes.push(self.node_table(given));
+        }
+        for given in &self.edges {
+            options.edges.push(self.edge_table(given)?);
+        }
+        for given in &self.num_nodes {
+            let (ntype, count) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
+            let count = count.parse().map_err(|_| {
+                gnarl_graph::Error::usage(format!("--num-nodes {given}: not a number"))
+            })?;
+            options.num_nodes.push((ntype.into(), count));
+        }
+        import::tables(&options, &self.common.out)
+    }
+
+    fn node_table(&self, given: &str) -> NodeTable {
+        let (ntype, path) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
+        NodeTable {
+            id: self.id.clone(),
+            label: self.label.clone(),
+            num_classes: self.num_classes,
+            split: self.split.clone(),
+            features: self.features.clone(),
+            ..NodeTable::new(ntype, PathBuf::from(path))
+        }
+    }
+
+    fn edge_table(&self, given: &str) -> Result<EdgeTable> {
+        let (triple, path) = match given.split_once('=') {
+            Some((triple, path)) => (triple.parse()?, path),
+            None => (Triple::plain(), given),
+        };
+        Ok(EdgeTable {
+            src: self.src.clone(),
+            dst: self.dst.clone(),
+            weight: self.weight.clone(),
+            time: self.time.clone(),
+            features: self.edge_features.clone(),
+            ..EdgeTable::new(triple, PathBuf::from(path))
+        })
+    }
+}

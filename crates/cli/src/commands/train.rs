@@ -1,0 +1,157 @@
+//! `gnarl train`
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use gnarl_graph::{Context, Error, Result};
+use gnarl_train::config::{ImportSection, load};
+use gnarl_train::{Begin, EpochRecord, RunConfig, Summary, write_report};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use super::{import, json};
+use crate::args::TrainArgs;
+
+pub fn run(args: &TrainArgs) -> Result<Value> {
+    let config = load(&args.run, &args.settings)?;
+    let begin = match (args.resume, args.restart) {
+        (true, _) => Begin::Resume,
+        (_, true) => Begin::Restart,
+        _ => Begin::Fresh,
+    };
+    prepare(&config, &args.run)?;
+    let summary = train(&config, begin)?;
+    Ok(json(&summary))
+}
+
+/// Trains and reports, with progress on stderr.
+pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
+    let progress = Progress::new(config.train.epochs);
+    let finished = gnarl_train::run(config, begin, &|record| progress.epoch(record))?;
+    progress.finish();
+    write_report(&finished.summary.run_dir, config, &finished)?;
+    let summary = finished.summary;
+    let scores = |scores: &gnarl_train::evaluate::Scores| {
+        let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();
+        each.join(", ")
+    };
+    tracing::info!(
+        "test {} (valid {}) after epoch {} of {}; {:.3} s an epoch; see {}",
+        scores(&summary.test),
+        scores(&summary.valid),
+        summary.best_epoch,
+        summary.epochs,
+        summary.epoch_seconds,
+        summary.run_dir.join("report.html").display()
+    );
+    Ok(summary)
+}
+
+/// Makes the dataset if the run file says how and it is not there.
+pub fn prepare(config: &RunConfig, run_file: &Path) -> Result<()> {
+    let Some(section) = &config.dataset.import else { return Ok(()) };
+    if config.dataset.path.join("dataset.json").exists() {
+        return Ok(());
+    }
+    tracing::info!("importing {} ({})", config.dataset.path.display(), section.format);
+    let base = run_file.parent().unwrap_or(Path::new("."));
+    let words = command_words(section, base, &config.dataset.path)?;
+    import::run_words(&words).while_doing(|| "dataset.import").map(drop)
+}
+
+/// The words of the `gnarl import` command that `[dataset.import]` stands for.
+fn command_words(section: &ImportSection, base: &Path, out: &Path) -> Result<Vec<String>> {
+    let mut words = vec![section.format.clone()];
+    for (name, value) in &section.options {
+        let values = match value {
+            toml::Value::Boolean(true) => vec![],
+            toml::Value::Boolean(false) => continue,
+            toml::Value::Array(values) => values.iter().map(plain).collect::<Result<_>>()?,
+            value => vec![plain(value)?],
+        };
+        let flag = format!("--{}", name.replace('_', "-"));
+        if values.is_empty() {
+            words.push(flag.clone());
+        }
+        for value in values {
+            words.extend([flag.clone(), relocate(&expand(&value)?, base)]);
+        }
+    }
+    words.extend(["--out".into(), out.display().to_string()]);
+    Ok(words)
+}
+
+fn plain(value: &toml::Value) -> Result<String> {
+    match value {
+        toml::Value::String(s) => Ok(s.clone()),
+        toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
+        other => Err(Error::usage(format!("dataset.import.options: {other} is not an option"))),
+    }
+}
+
+/// Replaces `${NAME}` by the environment variable.
+fn expand(value: &str) -> Result<String> {
+    let Some((before, rest)) = value.split_once("${") else { return Ok(value.into()) };
+    let Some((name, after)) = rest.split_once('}') else {
+        return Err(Error::usage(format!(
+            "dataset.import.options: '{value}' has no closing brace"
+        )));
+    };
+    let found = std::env::var(name).map_err(|_| {
+        Error::usage(format!("dataset.import.options: {name} is not set in the environment"))
+            .hint(format!("export {name}=…, or import the dataset by hand"))
+    })?;
+    Ok(format!("{before}{found}{}", expand(after)?))
+}
+
+/// Relative file names start at the run file's folder, also behind `name=`.
+fn relocate(value: &str, base: &Path) -> String {
+    let (prefix, file) = match value.rsplit_once('=') {
+        Some((name, file)) => (format!("{name}="), file),
+        None => (String::new(), value),
+    };
+    let moved = base.join(file);
+    if moved.exists() { format!("{prefix}{}", moved.display()) } else { value.into() }
+}
+
+/// A bar on terminals, a line now and then elsewhere.
+struct Progress {
+    bar: Option<ProgressBar>,
+    epochs: usize,
+}
+
+impl Progress {
+    fn new(epochs: usize) -> Self {
+        let style = "{elapsed_precise} {bar:30} epoch {pos}/{len}, {eta} left  {msg}";
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(epochs as u64);
+            if let Ok(style) = ProgressStyle::with_template(style) {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Self { bar, epochs }
+    }
+
+    fn epoch(&self, record: &EpochRecord) {
+        let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
+        let text = format!("loss {:.4}{}", record.loss, valid.collect::<String>());
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(record.epoch as u64);
+                bar.set_message(text);
+            }
+            None if record.epoch.is_multiple_of((self.epochs / 10).max(1)) => {
+                let (seconds, stage) = (record.seconds, record.stages.bottleneck());
+                tracing::info!("epoch {}: {text}, {seconds:.3} s, bound by {stage}", record.epoch);
+            }
+            None => {}
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What people and programs see.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use gnarl_graph::Error;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde_json::Value;
+use tracing_subscriber::EnvFilter;
+
+/// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses.
+pub fn start_logging(verbose: u8) {
+    let level = ["info", "debug", "trace"][usize::from(verbose.min(2))];
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colour)
+        .with_target(false)
+        .without_time()
+        .init();
+}
+
+/// Shows that a long step is under way: a spinner with its time and what it has written so far.
+/// Nothing where stderr is no terminal.
+pub fn while_busy<T>(what: &str, out: &Path, work: impl FnOnce() -> T) -> T {
+    let spinner = ProgressBar::new_spinner();
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
+        spinner.set_style(style);
+    }
+    let done = AtomicBool::new(false);
+    let tmp = PathBuf::from(format!("{}.tmp-{}", out.display(), std::process::id()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let written = HumanBytes(folder_size(&tmp));
+                spinner.set_message(format!("{what} {}: {written} written", out.display()));
+                spinner.tick();
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            spinner.finish_and_clear();
+        });
+        // Also when the work panics, or the spinner would turn for ever.
+        let _end = SetOnDrop(&done);
+        work()
+    })
+}
+
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of the files in a folder and its subfolders; 0 if it is not there.
+fn folder_size(dir: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => folder_size(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(size).sum()
+}
+
+/// The result as one line of JSON on stdout.
+pub fn print_result(result: &Value) -> ExitCode {
+    match writeln!(std::io::stdout(), "{result}") {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader that has seen enough is no failure.
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("error: cannot write the result: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error with its hint, on stderr.
+pub fn print_error(error: &Error) {
+    eprintln!("error: {error}");
+}

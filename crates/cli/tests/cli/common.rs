@@ -1,0 +1,71 @@
+//! What the command-line tests share.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// The binary under test.
+pub fn gnarl() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_gnarl"))
+}
+
+/// Runs a command that must succeed; its last line as JSON.
+pub fn succeed(args: &[&str]) -> Value {
+    let output = gnarl().args(args).output().expect("the binary starts");
+    let (out, err) = texts(&output);
+    assert!(output.status.success(), "gnarl {args:?} failed:\n{err}");
+    let last = out.lines().last().unwrap_or_else(|| panic!("no result; stderr:\n{err}"));
+    serde_json::from_str(last).expect("the last line is JSON")
+}
+
+/// Runs a command that must fail with `code`; its stderr.
+pub fn fail(args: &[&str], code: i32) -> String {
+    let output = gnarl().args(args).output().expect("the binary starts");
+    let (out, err) = texts(&output);
+    assert_eq!(output.status.code(), Some(code), "gnarl {args:?}\n{out}\n{err}");
+    assert!(!err.contains("panicked"), "a panic on user input:\n{err}");
+    err
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// A community graph that trains in moments.
+pub fn community(dir: &Path) -> PathBuf {
+    let out = dir.join("graph");
+    succeed(&[
+        "generate",
+        "community",
+        "--nodes",
+        "2000",
+        "--communities",
+        "4",
+        "--classes",
+        "4",
+        "--features",
+        "16",
+        "--average-degree",
+        "8",
+        "--seed",
+        "5",
+        "--out",
+        path(&out),
+    ]);
+    out
+}
+
+/// A run file with the given lines after the dataset.
+pub fn run_file(dir: &Path, dataset: &Path, rest: &str) -> PathBuf {
+    let file = dir.join("run.toml");
+    let text = format!("[dataset]\npath = '{}'\n{rest}", dataset.display());
+    std::fs::write(&file, text).expect("the test's folder is writable");
+    file
+}
+
+/// A path as an argument.
+pub fn path(path: &Path) -> &str {
+    path.to_str().expect("test paths are UTF-8")
+}

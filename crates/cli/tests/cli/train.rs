@@ -1,0 +1,132 @@
+//! Training from the command line: strategies, workers, evaluation, methods.
+
+use crate::common::{community, path, run_file, succeed};
+use serde_json::Value;
+
+const RUN: &str = "
+[model]
+name = 'sage'
+hidden = 32
+dropout = 0.5
+[sample]
+fanouts = [5, 5]
+batch_size = 100
+[train]
+epochs = 5
+";
+
+fn losses(summary: &Value) -> Vec<f64> {
+    summary["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
+}
+
+fn close(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-4)
+}
+
+#[test]
+fn gradient_gives_the_same_losses_on_any_number_of_workers() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let out = format!("output.dir={}", dir.path().join("run").display());
+    let train = |sets: &[&str]| {
+        let mut args = vec!["train", path(&file), "--set", &out];
+        sets.iter().for_each(|set| args.extend(["--set", set]));
+        succeed(&args)
+    };
+    let one = train(&["train.workers=1"]);
+    for sets in [
+        &["train.workers=2"][..],
+        &["train.workers=4"],
+        &["train.workers=3", "partition.parts=3"],
+        &["train.workers=2", "partition.parts=4", "partition.algorithm=metis"],
+    ] {
+        let summary = train(sets);
+        assert!(close(&losses(&one), &losses(&summary)), "{sets:?}: {one} {summary}");
+    }
+    let same = train(&["train.workers=1", "train.threads=3", "train.prefetch=5"]);
+    assert_eq!(losses(&one), losses(&same), "threads change nothing");
+    assert_ne!(losses(&one), losses(&train(&["train.seed=1"])), "the seed does");
+}
+
+#[test]
+fn averaging_does_not_depend_on_who_trains_which_part() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let out = format!("output.dir={}", dir.path().join("run").display());
+    let train = |workers: &str| {
+        succeed(&[
+            "train",
+            path(&file),
+            "--set",
+            &out,
+            "--set",
+            "train.strategy=average",
+            "--set",
+            "partition.parts=4",
+            "--set",
+            "train.sync_every=2",
+            "--set",
+            workers,
+        ])
+    };
+    let one = train("train.workers=1");
+    for workers in ["train.workers=2", "train.workers=3", "train.workers=4", "train.workers=5"] {
+        let summary = train(workers);
+        assert!(close(&losses(&one), &losses(&summary)), "{workers}: {one} {summary}");
+        assert_eq!(one["test"], summary["test"], "{workers}");
+    }
+}
+
+#[test]
+fn every_method_and_model_learns() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let out = format!("output.dir={}", dir.path().join("run").display());
+    let accuracy = |sets: &[&str]| {
+        let mut args = vec!["train", path(&file), "--set", &out, "--set", "train.epochs=30"];
+        sets.iter().for_each(|set| args.extend(["--set", set]));
+        succeed(&args)["test"]["accuracy"].as_f64().unwrap()
+    };
+    // GIN adds up neighbours: hubs of 60 times the mean degree make it learn slowly.
+    let least =
+        [("gcn", 0.6), ("sage", 0.6), ("gat", 0.6), ("sgc", 0.6), ("ngnn", 0.6), ("gin", 0.4)];
+    for (model, least) in least {
+        let found = accuracy(&[&format!("model.name={model}"), "model.dropout=0.1"]);
+        assert!(found > least, "{model}: {found} of 4 classes");
+    }
+    for method in ["full", "cluster-gcn", "saint-node", "saint-edge", "saint-walk"] {
+        let method = format!("sample.method={method}");
+        let sets =
+            [&method, "sample.clusters=20", "sample.clusters_per_batch=5", "sample.budget=300"];
+        let found = accuracy(&sets);
+        assert!(found > 0.6, "{method}: {found} of 4 classes");
+    }
+    let full_batch = accuracy(&["sample.method=full", "sample.batch_size=0", "train.epochs=60"]);
+    assert!(full_batch > 0.6, "full batch: {full_batch}");
+}
+
+#[test]
+fn early_stopping_ends_the_run_and_eval_repeats_its_scores() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let run = dir.path().join("run");
+    let out = format!("output.dir={}", run.display());
+    let summary = succeed(&[
+        "train",
+        path(&file),
+        "--set",
+        &out,
+        "--set",
+        "train.epochs=400",
+        "--set",
+        "train.patience=3",
+    ]);
+    let epochs = summary["epochs"].as_u64().unwrap();
+    assert!(epochs < 400, "{epochs} epochs");
+    assert_eq!(summary["best_epoch"].as_u64().unwrap() + 3, epochs);
+    let judged = succeed(&["eval", path(&run)]);
+    assert_eq!((&judged["test"], &judged["valid"]), (&summary["test"], &summary["valid"]));
+    for file in ["config.toml", "metrics.jsonl", "model.safetensors", "checkpoint.safetensors"] {
+        assert!(run.join(file).exists(), "{file}");
+    }
+}
