@@ -26,7 +26,9 @@ const RANGE_NODES: usize = 1 << 14;
 /// # Errors
 /// If shapes disagree.
 pub fn logits(model: &dyn Model, params: &Params, task: &TaskGraph) -> Result<Tensor> {
-    if task.graph.num_edges() <= WHOLE_BLOCK_EDGES {
+    // A part's HALO nodes have no complete lists and so are in no range; one block has them.
+    let has_halo = task.graph.core() < task.graph.num_nodes();
+    if has_halo || task.graph.num_edges() <= WHOLE_BLOCK_EDGES {
         return in_one_block(model, params, task);
     }
     in_ranges(model, params, task, RANGE_NODES)
