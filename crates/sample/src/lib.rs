@@ -23,9 +23,9 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 //!
-//! Samplers are one file each: [`UniformSampler`], [`FullSampler`] (and [`whole_graph`]) take
-//! neighbourhoods of seeds; [`ClusterSampler`] and [`SaintSampler`] take subgraphs, which serve all
-//! layers. To add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
+//! Samplers are one file each: [`UniformSampler`], [`LaborSampler`] and [`FullSampler`] (and
+//! [`whole_graph`]) take neighbourhoods of seeds; [`ClusterSampler`] and [`SaintSampler`] take
+//! subgraphs, which serve all layers. To add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
 
 mod block;
 mod cluster;
@@ -33,6 +33,8 @@ mod draw;
 mod full;
 mod graph;
 mod induced;
+mod labor;
+mod neighbors;
 mod saint;
 mod sampler;
 mod scratch;
@@ -42,6 +44,7 @@ pub use block::{Block, MiniBatch, NodeInfo, Transpose};
 pub use cluster::ClusterSampler;
 pub use full::{FullSampler, whole_graph};
 pub use graph::SampleGraph;
+pub use labor::LaborSampler;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use gnarl_graph::Csc;
 use gnarl_graph::rng::Key;
 use gnarl_sample::{
-    ClusterSampler, EdgeDraw, FullSampler, MiniBatch, NodeDraw, SaintDraw, SaintSampler,
-    SampleGraph, Sampler, Scratch, UniformSampler, WalkDraw, whole_graph,
+    ClusterSampler, EdgeDraw, FullSampler, LaborSampler, MiniBatch, NodeDraw, SaintDraw,
+    SaintSampler, SampleGraph, Sampler, Scratch, UniformSampler, WalkDraw, whole_graph,
 };
 
 fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
@@ -44,6 +44,8 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
     let mut all: Vec<Box<dyn Sampler>> = vec![
         Box::new(UniformSampler::new(&[4, 3]).unwrap()),
         Box::new(UniformSampler::new(&[120, -1, 2]).unwrap()),
+        Box::new(LaborSampler::new(&[4, 3]).unwrap()),
+        Box::new(LaborSampler::new(&[120, -1, 2]).unwrap()),
         Box::new(FullSampler::new(2).unwrap()),
         Box::new(ClusterSampler::new(&clusters, &train, 2, 2).unwrap()),
     ];
@@ -114,7 +116,7 @@ fn every_edge_is_in_the_graph() {
 #[test]
 fn seeds_are_the_first_targets() {
     for_each_batch(|what, graph, seeds, batch| {
-        if what.starts_with("uniform") || what.starts_with("full") {
+        if ["uniform", "labor", "full"].iter().any(|name| what.starts_with(name)) {
             assert_eq!(batch.targets, (0..seeds.len() as u32).collect::<Vec<_>>(), "{what}");
             assert_eq!(&batch.input_nodes[..seeds.len()], seeds, "{what}");
         } else {

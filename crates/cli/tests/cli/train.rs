@@ -34,14 +34,17 @@ fn gradient_gives_the_same_losses_on_any_number_of_workers() {
         succeed(&args)
     };
     let one = train(&["train.workers=1"]);
-    for sets in [
-        &["train.workers=2"][..],
-        &["train.workers=4"],
-        &["train.workers=3", "partition.parts=3"],
-        &["train.workers=2", "partition.parts=4", "partition.algorithm=metis"],
+    let labor = train(&["train.workers=1", "sample.method=labor"]);
+    assert_ne!(losses(&one), losses(&labor));
+    for (reference, sets) in [
+        (&one, &["train.workers=2"][..]),
+        (&one, &["train.workers=4"]),
+        (&one, &["train.workers=3", "partition.parts=3"]),
+        (&one, &["train.workers=2", "partition.parts=4", "partition.algorithm=metis"]),
+        (&labor, &["train.workers=3", "partition.parts=4", "sample.method=labor"]),
     ] {
         let summary = train(sets);
-        assert!(close(&losses(&one), &losses(&summary)), "{sets:?}: {one} {summary}");
+        assert!(close(&losses(reference), &losses(&summary)), "{sets:?}: {reference} {summary}");
     }
     let same = train(&["train.workers=1", "train.threads=3", "train.prefetch=5"]);
     assert_eq!(losses(&one), losses(&same), "threads change nothing");

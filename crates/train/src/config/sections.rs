@@ -134,6 +134,8 @@ pub enum Method {
     /// Neighbours of the seeds, up to the fan-outs.
     #[default]
     Neighbor,
+    /// Neighbours of the seeds, up to the fan-outs, chosen alike for all nodes of a batch.
+    Labor,
     /// All neighbours of the seeds.
     Full,
     /// Cluster-GCN: unions of small clusters.
@@ -332,7 +334,8 @@ impl RunConfig {
 
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
-        if self.sample.method != Method::Neighbor || fanouts.len() == layers {
+        let uses = matches!(self.sample.method, Method::Neighbor | Method::Labor);
+        if !uses || fanouts.len() == layers {
             return Ok(());
         }
         Err(Error::usage(format!(

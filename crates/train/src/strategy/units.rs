@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
-use gnarl_sample::{FullSampler, Sampler, UniformSampler};
+use gnarl_sample::{FullSampler, LaborSampler, Sampler, UniformSampler};
 
 use super::{Keys, Session};
 use crate::config::{Method, RunConfig};
@@ -16,6 +16,7 @@ use crate::task::TaskGraph;
 pub(super) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
     match config.sample.method {
         Method::Neighbor => Ok(Box::new(UniformSampler::new(&config.sample.fanouts)?)),
+        Method::Labor => Ok(Box::new(LaborSampler::new(&config.sample.fanouts)?)),
         Method::Full => Ok(Box::new(FullSampler::new(config.model.layers)?)),
         _ => subgraphs::sampler(config, graph),
     }
@@ -34,7 +35,7 @@ pub(super) fn part_samplers(
 }
 
 fn draws_subgraphs(config: &RunConfig) -> bool {
-    !matches!(config.sample.method, Method::Neighbor | Method::Full)
+    !matches!(config.sample.method, Method::Neighbor | Method::Labor | Method::Full)
 }
 
 /// Whether every epoch has the same single batch.
@@ -42,7 +43,7 @@ pub(super) fn is_fixed(config: &RunConfig) -> bool {
     let all = config.sample.fanouts.iter().all(|&f| f < 0);
     let full = match config.sample.method {
         Method::Full => true,
-        Method::Neighbor => all,
+        Method::Neighbor | Method::Labor => all,
         _ => false,
     };
     full && config.sample.batch_size == 0
@@ -63,12 +64,13 @@ pub(super) fn epoch_units(
     sampler.epoch(&graph.train, size, order)
 }
 
-/// The sampling key of batch `index`: neighbours depend on the epoch alone, so that they are the
-/// same in whatever batch a node appears; subgraphs differ from batch to batch.
+/// The sampling key of batch `index`, the same on all ranks and parts. Uniform neighbours depend on
+/// the epoch alone, so that they are the same in whatever batch a node appears; the random numbers
+/// of `labor` and the subgraphs of subgraph samplers must differ from batch to batch.
 pub(super) fn batch_key(config: &RunConfig, epoch: Key, graph: usize, index: usize) -> Key {
-    match draws_subgraphs(config) {
-        false => epoch,
-        true => epoch.with(graph as u64).with(index as u64),
+    match config.sample.method {
+        Method::Neighbor | Method::Full => epoch,
+        _ => epoch.with(graph as u64).with(index as u64),
     }
 }
 
@@ -105,14 +107,14 @@ impl StepPlan<'_> {
 
     /// Each batch's seeds in even shares.
     fn split(&self, batches: Vec<Vec<u32>>, epoch: usize) -> Vec<Vec<Job>> {
-        let job = |mut seeds: Vec<u32>| {
+        let job = |(index, mut seeds): (usize, Vec<u32>)| {
             if !self.session.owner.is_empty() {
                 seeds.sort_by_key(|&v| self.session.owner[v as usize]);
             }
             let bound = |r: usize| seeds.len() * r / self.size;
-            vec![self.job(seeds[bound(self.rank)..bound(self.rank + 1)].to_vec(), epoch, 0)]
+            vec![self.job(seeds[bound(self.rank)..bound(self.rank + 1)].to_vec(), epoch, index)]
         };
-        batches.into_iter().map(job).collect()
+        batches.into_iter().enumerate().map(job).collect()
     }
 
     /// Whole subgraphs in turn, `accumulate` of them a step.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use gnarl_graph::import::{NpyOptions, npy};
 use gnarl_graph::{Result, ResultExt};
-use gnarl_store::Normalize;
 use gnarl_train::RunConfig;
 use gnarl_train::config::{EvaluateOn, Method, Parts, SplitSection, Strategy};
 use serde_json::{Value, json};
@@ -42,7 +41,7 @@ pub fn run(data: &Path, out: &Path, seeds: u64, epochs: usize) -> Result<Value> 
 const INTRODUCTION: &str = "# Training on parts with model averaging\n\n\
     Test accuracy of models trained part by part with averaged weights, beside training on the \
     whole graph, after CATGNN's Figures 7, 11 and 12. Two layers of 256 (GAT: 4 heads of 64), \
-    Adam with rate 0.01, dropout 0.5, all training nodes of a part in each step, a seeded 70/15/15 \
+    Adam with rate 0.01, dropout 0.5, features as they are, all training nodes of a part in each step, a seeded 70/15/15 \
     split, the weights best in validation (judged every 5 epochs). GCN and GAT take all \
     neighbours, GraphSAGE 25 and 10. Parts by SPRING. `gnarl bench catgnn --out docs/catgnn.md` makes this page anew from `GNARL_DATA`.\n\n";
 
@@ -65,7 +64,6 @@ impl Bench<'_> {
     fn config(&self, graph: &str, model: &str, parts: usize) -> RunConfig {
         let mut config = RunConfig::default();
         config.dataset.path = self.work.join("data").join(graph);
-        config.dataset.normalize = Normalize::Row;
         config.dataset.split = Some(SplitSection { train: 0.7, valid: 0.15, test: 0.15, seed: 0 });
         config.partition.parts = Parts::Count(parts);
         config.model.name = model.into();

@@ -1,10 +1,10 @@
-//! Edges a second of the uniform sampler, relabelling and node facts included, on one thread.
+//! Edges a second of the neighbour samplers, relabelling and node facts included, on one thread.
 //! The generated graph is skewed as real ones are; its lists outgrow the caches.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use gnarl_graph::Csc;
 use gnarl_graph::rng::Key;
-use gnarl_sample::{SampleGraph, Sampler, Scratch, UniformSampler};
+use gnarl_sample::{LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler};
 
 const NODES: usize = 1 << 20;
 const EDGES: u64 = 16 << 20;
@@ -20,13 +20,18 @@ fn graph() -> SampleGraph {
     SampleGraph::new(Csc::from_edges(NODES, &edges)).expect("the lists were just built")
 }
 
-fn uniform(c: &mut Criterion) {
+fn neighbors(c: &mut Criterion) {
     let graph = graph();
     let train: Vec<u32> = (0..NODES as u32).step_by(10).collect();
-    let mut group = c.benchmark_group("uniform");
+    let mut group = c.benchmark_group("neighbors");
     group.sample_size(20);
-    for fanouts in [&[15i64, 10, 5][..], &[25, 10]] {
-        let sampler = UniformSampler::new(fanouts).expect("fan-outs are positive");
+    let samplers = |fanouts: &[i64]| -> gnarl_graph::Result<[Box<dyn Sampler>; 2]> {
+        Ok([Box::new(UniformSampler::new(fanouts)?), Box::new(LaborSampler::new(fanouts)?)])
+    };
+    let sets = [&[15i64, 10, 5][..], &[25, 10]];
+    for (fanouts, sampler) in sets.iter().flat_map(|&fanouts| {
+        samplers(fanouts).expect("fan-outs are positive").map(|sampler| (fanouts, sampler))
+    }) {
         let (key, mut scratch) = (Key::new(2), Scratch::new());
         let batches = sampler.epoch(&train, 1024, key);
         let mut run = || -> usize {
@@ -34,12 +39,12 @@ fn uniform(c: &mut Criterion) {
             batches[..8].iter().map(sample).map(|b| b.map_or(0, |b| b.num_edges())).sum()
         };
         group.throughput(Throughput::Elements(run() as u64));
-        group.bench_function(BenchmarkId::from_parameter(format!("{fanouts:?}")), |b| {
+        group.bench_function(BenchmarkId::new(sampler.name(), format!("{fanouts:?}")), |b| {
             b.iter(&mut run)
         });
     }
     group.finish();
 }
 
-criterion_group!(benches, uniform);
+criterion_group!(benches, neighbors);
 criterion_main!(benches);

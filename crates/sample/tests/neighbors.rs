@@ -1,16 +1,19 @@
-//! The uniform sampler's own promises: counts, uniformity, independence of labels and parts.
+//! What neighbour samplers promise: counts, uniformity, independence of labels and parts.
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Buf, Csc, Kind};
-use gnarl_sample::{MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler};
+use gnarl_sample::{LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler};
 use proptest::prelude::*;
 
 fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
     SampleGraph::new(Csc::from_edges(nodes, edges)).unwrap()
 }
 
-fn sample(graph: &SampleGraph, fanouts: &[i64], seeds: &[u32], key: Key) -> MiniBatch {
-    let sampler = UniformSampler::new(fanouts).unwrap();
+fn samplers(fanouts: &[i64]) -> [Box<dyn Sampler>; 2] {
+    [Box::new(UniformSampler::new(fanouts).unwrap()), Box::new(LaborSampler::new(fanouts).unwrap())]
+}
+
+fn sample(sampler: &dyn Sampler, graph: &SampleGraph, seeds: &[u32], key: Key) -> MiniBatch {
     sampler.sample(graph, seeds, key, &mut Scratch::new()).unwrap()
 }
 
@@ -45,25 +48,30 @@ fn each_neighbour_is_equally_likely() {
     let star: Vec<_> = (1..301).map(|v| (v, 0)).collect();
     let graph = graph(301, &star);
     let (draws, fanout) = (20_000u64, 15);
-    let mut counts = vec![0f64; 301];
-    for epoch in 0..draws {
-        let batch = sample(&graph, &[fanout], &[0], Key::new(8).with(epoch));
-        assert_eq!(batch.num_edges(), 15);
-        for &node in &batch.input_nodes[1..] {
-            counts[node as usize] += 1.0;
+    for sampler in samplers(&[fanout]) {
+        let mut counts = vec![0f64; 301];
+        for epoch in 0..draws {
+            let batch = sample(&*sampler, &graph, &[0], Key::new(8).with(epoch));
+            assert_eq!(batch.num_edges(), 15);
+            for &node in &batch.input_nodes[1..] {
+                counts[node as usize] += 1.0;
+            }
         }
+        let expected = (draws * fanout as u64) as f64 / 300.0;
+        let chi: f64 = counts[1..].iter().map(|c| (c - expected).powi(2) / expected).sum();
+        // Drawing without replacement narrows the statistic by (300 - 15) / 299.
+        let name = sampler.name();
+        assert!(chi < 381.5, "{name}: chi-square {chi} exceeds the 0.1 % point of 299 degrees");
     }
-    let expected = (draws * fanout as u64) as f64 / 300.0;
-    let chi: f64 = counts[1..].iter().map(|c| (c - expected).powi(2) / expected).sum();
-    // Drawing without replacement narrows the statistic by (300 - 15) / 299.
-    assert!(chi < 381.5, "chi-square {chi} exceeds the 0.1 % point of 299 degrees of freedom");
 }
 
 #[test]
 fn repeated_seeds_share_a_row() {
-    let batch = sample(&graph(3, &[(1, 0), (2, 1)]), &[5], &[1, 0, 1], Key::new(1));
-    assert_eq!(batch.targets, [0, 1, 0]);
-    assert_eq!(batch.input_nodes, [1, 0, 2]);
+    for sampler in samplers(&[5]) {
+        let batch = sample(&*sampler, &graph(3, &[(1, 0), (2, 1)]), &[1, 0, 1], Key::new(1));
+        assert_eq!(batch.targets, [0, 1, 0]);
+        assert_eq!(batch.input_nodes, [1, 0, 2]);
+    }
 }
 
 #[test]
@@ -73,22 +81,38 @@ fn weights_follow_their_edges() {
     let csc = Csc { edge: Some(rows.into()), ..csc };
     let weights: Vec<f32> = (0..50).map(|row| (49 - row) as f32).collect();
     let graph = SampleGraph::new(csc).unwrap().with_weights(weights.into()).unwrap();
-    let batch = sample(&graph, &[20], &[0], Key::new(3));
-    let block = &batch.blocks[0];
-    for (&source, &weight) in block.indices().iter().zip(block.weights().unwrap()) {
-        assert_eq!(batch.input_nodes[source as usize] as f32, weight);
+    for sampler in samplers(&[20]) {
+        let batch = sample(&*sampler, &graph, &[0], Key::new(3));
+        let block = &batch.blocks[0];
+        for (&source, &weight) in block.indices().iter().zip(block.weights().unwrap()) {
+            assert_eq!(batch.input_nodes[source as usize] as f32, weight);
+        }
     }
+}
+
+#[test]
+fn labor_agrees_on_common_neighbours() {
+    let shared: Vec<_> = (0..4).flat_map(|dst| (4..104).map(move |src| (src, dst))).collect();
+    let graph = graph(104, &shared);
+    let [uniform, labor] = samplers(&[10]);
+    let nodes = |s: &dyn Sampler| sample(s, &graph, &[0, 1, 2, 3], Key::new(2)).input_nodes.len();
+    assert_eq!(nodes(&*labor), 4 + 10);
+    assert!(nodes(&*uniform) > 4 + 20);
 }
 
 #[test]
 fn wrong_input_is_an_error() {
     let kind = |r: gnarl_graph::Result<MiniBatch>| r.unwrap_err().kind();
     let try_on = |graph: &SampleGraph, seed| {
-        let sampler = UniformSampler::new(&[2]).unwrap();
-        kind(sampler.sample(graph, &[seed], Key::new(1), &mut Scratch::new()))
+        let [a, b] = samplers(&[2])
+            .map(|sampler| kind(sampler.sample(graph, &[seed], Key::new(1), &mut Scratch::new())));
+        assert_eq!(a, b);
+        a
     };
-    assert_eq!(UniformSampler::new(&[]).unwrap_err().kind(), Kind::Usage);
-    assert_eq!(UniformSampler::new(&[0]).unwrap_err().kind(), Kind::Usage);
+    for fanouts in [&[][..], &[0]] {
+        assert_eq!(UniformSampler::new(fanouts).unwrap_err().kind(), Kind::Usage);
+        assert_eq!(LaborSampler::new(fanouts).unwrap_err().kind(), Kind::Usage);
+    }
     assert_eq!(try_on(&graph(2, &[(1, 0)]), 2), Kind::InvalidInput);
     let raw = |indptr: Vec<u64>, indices: Vec<u32>| {
         let csc = Csc { indptr: indptr.into(), indices: indices.into(), edge: None };
@@ -117,19 +141,21 @@ proptest! {
     ) {
         let (whole, key) = (graph(40, &edges_in), Key::new(seed));
         let seeds: Vec<u32> = seeds.into_iter().collect();
-        let batch = sample(&whole, &fanouts, &seeds, key);
-        for (block, &fanout) in batch.blocks.iter().rev().zip(&fanouts) {
-            for dst in 0..block.num_dst() {
-                let degree = block.degrees()[dst] as usize;
-                let expected = if fanout < 0 { degree } else { degree.min(fanout as usize) };
-                prop_assert_eq!(block.sources(dst).len(), expected);
-            }
-        }
         let mut names: Vec<u32> = (0..40).collect();
         key.with(7).shuffle(&mut names);
         let copy = relabelled(&whole, &names);
         copy.verify().unwrap();
         let renamed: Vec<u32> = seeds.iter().map(|&s| names[s as usize]).collect();
-        prop_assert_eq!(edges(&batch), edges(&sample(&copy, &fanouts, &renamed, key)));
+        for sampler in samplers(&fanouts) {
+            let batch = sample(&*sampler, &whole, &seeds, key);
+            for (block, &fanout) in batch.blocks.iter().rev().zip(&fanouts) {
+                for dst in 0..block.num_dst() {
+                    let degree = block.degrees()[dst] as usize;
+                    let expected = if fanout < 0 { degree } else { degree.min(fanout as usize) };
+                    prop_assert_eq!(block.sources(dst).len(), expected);
+                }
+            }
+            prop_assert_eq!(edges(&batch), edges(&sample(&*sampler, &copy, &renamed, key)));
+        }
     }
 }

@@ -1,0 +1,158 @@
+//! What neighbour samplers share: fan-outs, and hops made from positions in in-neighbour lists.
+
+use gnarl_graph::prefetch::item as prefetch;
+use gnarl_graph::{Error, Result};
+
+use crate::graph::View;
+use crate::scratch::{Hop, Scratch, add_edges};
+use crate::{MiniBatch, SampleGraph};
+
+/// Destinations handled together: the memory accesses of one step overlap with the next step's.
+const GROUP: usize = 32;
+/// How many destinations ahead offsets are asked for.
+const AHEAD: usize = 16;
+
+/// How many in-neighbours to take at each hop, the seeds' first; `u32::MAX` takes all.
+#[derive(Debug, Clone)]
+pub(crate) struct Fanouts(Vec<u32>);
+
+impl Fanouts {
+    /// -1 takes all.
+    pub fn new(fanouts: &[i64]) -> Result<Self> {
+        if fanouts.is_empty() {
+            return Err(Error::usage("a neighbour sampler needs at least one fan-out"));
+        }
+        let parse = |&fanout: &i64| match fanout {
+            -1 => Ok(u32::MAX),
+            1.. => Ok(u32::try_from(fanout).unwrap_or(u32::MAX)),
+            _ => Err(Error::usage(format!("fan-out {fanout}: must be positive, or -1 for all"))),
+        };
+        Ok(Self(fanouts.iter().map(parse).collect::<Result<_>>()?))
+    }
+}
+
+/// Chooses among the in-neighbours of a node that has more than the fan-out.
+pub(crate) trait Choose {
+    /// Called for a group of lists before they are chosen from: the place to ask for memory.
+    fn announce(&self, view: View<'_>, list: (usize, u32));
+
+    /// Fills `out` with distinct positions in `node`'s list, fewer than the list has.
+    fn choose(
+        &mut self,
+        view: View<'_>,
+        node: u32,
+        list: (usize, u32),
+        scratch: &mut Scratch,
+        out: &mut [u32],
+    );
+}
+
+/// The batch of `seeds`: one block for each fan-out.
+pub(crate) fn sample(
+    graph: &SampleGraph,
+    seeds: &[u32],
+    fanouts: &Fanouts,
+    mut chooser: impl Choose,
+    scratch: &mut Scratch,
+) -> Result<MiniBatch> {
+    let view = graph.view();
+    let targets = scratch.start(graph, seeds)?;
+    let mut hops = Vec::with_capacity(fanouts.0.len());
+    for &fanout in &fanouts.0 {
+        hops.push(sample_hop(view, fanout, &mut chooser, scratch)?);
+    }
+    Ok(scratch.finish(view, hops, targets))
+}
+
+/// Samples `fanout` in-neighbours of all nodes in `scratch` and adds them to it.
+fn sample_hop(
+    view: View<'_>,
+    fanout: u32,
+    chooser: &mut impl Choose,
+    scratch: &mut Scratch,
+) -> Result<Hop> {
+    let indptr = find_lists(view, fanout, scratch)?;
+    let num_dst = indptr.len() - 1;
+    let num_edges = indptr[num_dst] as usize;
+    scratch.reserve(num_edges);
+    let mut indices = vec![0u32; num_edges];
+    let mut weights = view.weights.map(|_| Vec::with_capacity(num_edges));
+    for first in (0..num_dst).step_by(GROUP) {
+        let group = first..(first + GROUP).min(num_dst);
+        let base = indptr[first] as usize;
+        let edges = &mut indices[base..indptr[group.end] as usize];
+        let offsets = &indptr[first..=group.end];
+        choose_positions(view, chooser, &group, offsets, edges, scratch);
+        let lists = &scratch.lists[group];
+        if let (Some(out), Some(values)) = (&mut weights, view.weights) {
+            for (list, &(start, _)) in offsets.windows(2).zip(lists) {
+                let chosen = &edges[list[0] as usize - base..list[1] as usize - base];
+                out.extend(chosen.iter().map(|&p| view.weight(values, start + p as usize)));
+            }
+        }
+        let mut largest = 0;
+        for (list, &(start, degree)) in offsets.windows(2).zip(lists) {
+            let sources = &view.indices[start..start + degree as usize];
+            for edge in &mut edges[list[0] as usize - base..list[1] as usize - base] {
+                *edge = sources[*edge as usize];
+                largest = largest.max(*edge);
+                scratch.hint(*edge);
+            }
+        }
+        if largest as usize >= view.num_nodes() {
+            return Err(view.bad_source(largest));
+        }
+        scratch.insert_all(edges);
+    }
+    Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights })
+}
+
+/// Looks up the lists of all nodes in `scratch`; returns the block's offsets.
+fn find_lists(view: View<'_>, fanout: u32, scratch: &mut Scratch) -> Result<Vec<u32>> {
+    let mut lists = std::mem::take(&mut scratch.lists);
+    let nodes = scratch.nodes();
+    let mut indptr = Vec::with_capacity(nodes.len() + 1);
+    indptr.push(0);
+    lists.clear();
+    lists.reserve(nodes.len());
+    let mut total = 0u32;
+    for (i, &node) in nodes.iter().enumerate() {
+        if let Some(&later) = nodes.get(i + AHEAD) {
+            prefetch(view.indptr, later as usize);
+        }
+        let list = view.list(node)?;
+        total = add_edges(total, list.1.min(fanout))?;
+        indptr.push(total);
+        lists.push(list);
+    }
+    scratch.lists = lists;
+    Ok(indptr)
+}
+
+/// Fills `edges` with the chosen positions in each destination's list.
+fn choose_positions(
+    view: View<'_>,
+    chooser: &mut impl Choose,
+    group: &std::ops::Range<usize>,
+    offsets: &[u32],
+    edges: &mut [u32],
+    scratch: &mut Scratch,
+) {
+    let base = offsets[0];
+    for &list in &scratch.lists[group.clone()] {
+        chooser.announce(view, list);
+    }
+    for (i, dst) in group.clone().enumerate() {
+        let chosen = &mut edges[(offsets[i] - base) as usize..(offsets[i + 1] - base) as usize];
+        let (start, degree) = scratch.lists[dst];
+        if chosen.len() == degree as usize {
+            for (position, edge) in chosen.iter_mut().enumerate() {
+                *edge = position as u32;
+            }
+            prefetch(view.indices, start);
+        } else {
+            let node = scratch.nodes()[dst];
+            chooser.choose(view, node, (start, degree), scratch, chosen);
+        }
+    }
+}
