@@ -144,6 +144,9 @@ pub enum Bench {
         /// Epochs of every run
         #[arg(long, default_value_t = 100)]
         epochs: usize,
+        /// Graphs to measure now; the others keep what was measured before
+        #[arg(long, value_delimiter = ',')]
+        graphs: Vec<String>,
     },
 }
 

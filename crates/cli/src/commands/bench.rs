@@ -12,7 +12,9 @@ use crate::args::Bench;
 pub fn run(what: Bench) -> Result<Value> {
     match what {
         Bench::Accuracy { runs, seeds, settings } => accuracy::run(&runs, seeds, &settings),
-        Bench::Catgnn { data, out, seeds, epochs } => catgnn::run(&data, &out, seeds, epochs),
+        Bench::Catgnn { data, out, seeds, epochs, graphs } => {
+            catgnn::run(&data, &out, seeds, epochs, &graphs)
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use gnarl_graph::import::{NpyOptions, npy};
-use gnarl_graph::{Result, ResultExt};
+use gnarl_graph::{Error, Result, ResultExt};
 use gnarl_train::RunConfig;
 use gnarl_train::config::{EvaluateOn, Method, Parts, SplitSection, Strategy};
 use serde_json::{Value, json};
@@ -24,16 +24,25 @@ struct Bench<'a> {
     epochs: usize,
 }
 
-pub fn run(data: &Path, out: &Path, seeds: u64, epochs: usize) -> Result<Value> {
+/// Measures `graphs`, or all if there are none, and writes the page `out`. Each graph's section is
+/// kept in the work folder beside it, so that the page can be made in several goes.
+pub fn run(data: &Path, out: &Path, seeds: u64, epochs: usize, graphs: &[String]) -> Result<Value> {
+    if let Some(unknown) = graphs.iter().find(|g| !GRAPHS.contains(&g.as_str())) {
+        return Err(Error::usage(format!("--graphs: no graph '{unknown}' in this comparison"))
+            .hint(format!("there are {}", GRAPHS.join(", "))));
+    }
     let work = out.with_extension("work");
     let bench = Bench { work, data, seeds, epochs };
-    let mut text = String::from(INTRODUCTION);
-    let _ = writeln!(text, "Seeds averaged: {seeds}; epochs: {epochs}.\n");
     let mut rows = Vec::new();
     for graph in GRAPHS {
-        bench.import(graph)?;
-        bench.tables(graph, &mut text, &mut rows)?;
-        std::fs::write(out, &text).at(out)?;
+        if graphs.is_empty() || graphs.iter().any(|g| g == graph) {
+            bench.import(graph)?;
+            let mut text = String::new();
+            bench.tables(graph, &mut text, &mut rows)?;
+            let section = bench.section(graph);
+            std::fs::write(&section, text).at(&section)?;
+        }
+        bench.assemble(out)?;
     }
     Ok(json!({ "table": out, "rows": rows }))
 }
@@ -46,6 +55,20 @@ const INTRODUCTION: &str = "# Training on parts with model averaging\n\n\
     neighbours, GraphSAGE 25 and 10. Parts by SPRING. `gnarl bench catgnn --out docs/catgnn.md` makes this page anew from `GNARL_DATA`.\n\n";
 
 impl Bench<'_> {
+    fn section(&self, graph: &str) -> PathBuf {
+        self.work.join(format!("{graph}.md"))
+    }
+
+    /// Writes the page from the sections there are.
+    fn assemble(&self, out: &Path) -> Result<()> {
+        let mut text = String::from(INTRODUCTION);
+        for section in GRAPHS.map(|graph| self.section(graph)).iter().filter(|path| path.exists()) {
+            text.push_str(&std::fs::read_to_string(section).at(section)?);
+            text.push('\n');
+        }
+        std::fs::write(out, text.trim_end().to_owned() + "\n").at(out)
+    }
+
     fn import(&self, graph: &str) -> Result<()> {
         let from = self.data.join(graph);
         let out = self.work.join("data").join(graph);
@@ -87,7 +110,8 @@ impl Bench<'_> {
     }
 
     fn tables(&self, graph: &str, text: &mut String, rows: &mut Vec<Value>) -> Result<()> {
-        let _ = writeln!(text, "## {graph}\n");
+        let (seeds, epochs) = (self.seeds, self.epochs);
+        let _ = writeln!(text, "## {graph}\n\nSeeds averaged: {seeds}; epochs: {epochs}.\n");
         let _ = writeln!(text, "| model | whole graph | 4 parts | 8 parts |\n|---|---|---|---|");
         for model in MODELS {
             let _ = write!(text, "| {model} |");
