@@ -42,7 +42,7 @@ pub struct PartitionArgs {
     /// The dataset directory
     pub dataset: PathBuf,
     /// The partitioner
-    #[arg(long, default_value = "spring")]
+    #[arg(long, default_value = "knot")]
     pub algorithm: String,
     /// Number of parts, or 'auto' to follow --workers and --worker-memory
     #[arg(long)]

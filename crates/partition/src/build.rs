@@ -46,7 +46,7 @@ pub struct PartitionConfig {
 impl Default for PartitionConfig {
     fn default() -> Self {
         let PartitionOptions { parts, seed, balance, tau_vol, memory, .. } = Default::default();
-        let (algorithm, parts) = ("spring".into(), Parts::Count(parts));
+        let (algorithm, parts) = ("knot".into(), Parts::Count(parts));
         Self { algorithm, parts, hops: 1, seed, balance, tau_vol, memory }
     }
 }

@@ -45,6 +45,7 @@ mod build;
 mod dataset;
 mod distribute;
 mod halo;
+mod knot;
 mod layout;
 mod metis;
 mod nodes;
@@ -62,6 +63,7 @@ pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo,
 };
+pub use knot::Knot;
 pub use metis::Metis;
 pub use nodes::degree_column;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};

@@ -13,7 +13,7 @@ use crate::range::Range;
 
 /// METIS draws from the C library's `rand`, which all threads share: two runs at once would mix
 /// their draws and both lose their seed.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The METIS library, on the undirected simple graph under the edges: both directions, no self
 /// loops, no duplicates.

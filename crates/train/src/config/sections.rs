@@ -92,7 +92,7 @@ pub struct PartitionSection {
 
 impl Default for PartitionSection {
     fn default() -> Self {
-        Self { algorithm: "spring".into(), parts: Parts::Count(1), hops: 1, seed: 0, path: None }
+        Self { algorithm: "knot".into(), parts: Parts::Count(1), hops: 1, seed: 0, path: None }
     }
 }
 

@@ -88,6 +88,7 @@ impl Bench<'_> {
         let mut config = RunConfig::default();
         config.dataset.path = self.work.join("data").join(graph);
         config.dataset.split = Some(SplitSection { train: 0.7, valid: 0.15, test: 0.15, seed: 0 });
+        config.partition.algorithm = "spring".into();
         config.partition.parts = Parts::Count(parts);
         config.model.name = model.into();
         config.model.hidden = 256;

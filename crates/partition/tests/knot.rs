@@ -1,0 +1,82 @@
+//! What `knot` promises beyond the conformance suite: several loads balanced, little cut.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{MemoryEdges, for_each_edge};
+use gnarl_partition::{Assignment, Knot, Metis, PartitionOptions, VertexPartitioner};
+
+/// `groups` communities of 500 nodes, some nodes with many more edges than others, every fifth
+/// edge to anywhere; the last tenth of the nodes has no edges.
+fn communities(groups: u64) -> MemoryEdges {
+    let (nodes, key) = (500 * groups, Key::new(4));
+    let end = |i: u64, from: u64, range: u64| {
+        from + key.with(i).below(0, range).min(key.with(i).below(1, range))
+    };
+    let edges = (0..6 * nodes).flat_map(move |i| {
+        let group = 500 * key.with(i).below(2, groups);
+        let u = end(3 * i, group, 500);
+        let v = if i % 5 == 0 { end(3 * i + 1, 0, nodes) } else { end(3 * i + 2, group, 500) };
+        [(u, v), (v, u)]
+    });
+    MemoryEdges::new(nodes + nodes / 9, edges.collect::<Vec<_>>()).unwrap()
+}
+
+fn cut(edges: &MemoryEdges, of: &[u16]) -> u64 {
+    let mut cut = 0;
+    for_each_edge(&mut edges.clone(), &mut |u, v| {
+        cut += u64::from(of[u as usize] != of[v as usize]);
+    })
+    .unwrap();
+    cut
+}
+
+fn largest_over_mean(loads: &[u64]) -> f64 {
+    let total: u64 = loads.iter().sum();
+    *loads.iter().max().unwrap() as f64 * loads.len() as f64 / total as f64
+}
+
+/// Largest over mean of nodes, in-edges and training nodes.
+fn balances(edges: &MemoryEdges, result: &Assignment, train: &[u64]) -> [f64; 3] {
+    let mut loads = vec![0; result.parts];
+    for_each_edge(&mut edges.clone(), &mut |_, v| loads[result.of[v as usize] as usize] += 1)
+        .unwrap();
+    let mut trained = vec![0; result.parts];
+    train.iter().for_each(|&v| trained[result.of[v as usize] as usize] += 1);
+    [&result.sizes(), &loads, &trained].map(|loads| largest_over_mean(loads))
+}
+
+#[test]
+fn nodes_edges_and_training_nodes_are_balanced_at_once() {
+    let edges = communities(12);
+    // Training nodes in a corner: a cut that looks at nodes alone gives them to few parts.
+    let train: Vec<u64> = (0..2000).collect();
+    for parts in [2, 3, 5, 8] {
+        let options = PartitionOptions { parts, train: train.clone(), ..Default::default() };
+        let result = Knot.partition(&mut edges.clone(), &options).unwrap();
+        let found = balances(&edges, &result, &train);
+        assert!(found.iter().all(|&b| b <= 1.051), "{parts} parts: {found:?}");
+    }
+}
+
+#[test]
+fn it_cuts_no_more_than_metis_does() {
+    let edges = communities(12);
+    for parts in [4, 6] {
+        let options = PartitionOptions { parts, ..Default::default() };
+        let run = |p: &dyn VertexPartitioner| p.partition(&mut edges.clone(), &options).unwrap();
+        let (knot, metis) = (run(&Knot), run(&Metis));
+        let (ours, theirs) = (cut(&edges, &knot.of), cut(&edges, &metis.of));
+        assert!(ours as f64 <= 1.02 * theirs as f64, "{parts} parts: {ours} against {theirs}");
+    }
+}
+
+#[test]
+fn directed_and_repeated_edges_count_as_often_as_they_are_there() {
+    // A path whose edges are there five times, but for the single ones every hundred nodes: cut
+    // there, four parts are equal.
+    let repeated = |v: u64| if v % 100 == 99 { 1 } else { 5 };
+    let path = (0..399).flat_map(|v| std::iter::repeat_n((v, v + 1), repeated(v)));
+    let edges = MemoryEdges::new(400, path.collect::<Vec<_>>()).unwrap();
+    let options = PartitionOptions { parts: 4, ..Default::default() };
+    let result = Knot.partition(&mut edges.clone(), &options).unwrap();
+    assert_eq!(cut(&edges, &result.of), 3, "{:?}", result.of);
+}
