@@ -42,6 +42,8 @@
 mod auto;
 mod bitmap;
 mod build;
+mod chunk;
+mod constraint;
 mod dataset;
 mod distribute;
 mod halo;
@@ -58,6 +60,8 @@ mod spring;
 
 pub use auto::{Parts, Workers};
 pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
+pub use chunk::Chunk;
+pub use constraint::Constraint;
 pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo,
