@@ -43,6 +43,8 @@ pub struct PartitionConfig {
     pub tau_vol: Option<u64>,
     /// Edges GREM looks at together.
     pub chunk: Chunk,
+    /// GREM: passes at each level, see [`PartitionOptions::passes`].
+    pub passes: u32,
     /// GREM: leaves nodes where they were first put.
     pub freeze: bool,
     /// What is balanced, see [`PartitionOptions::constraints`].
@@ -62,6 +64,7 @@ impl Default for PartitionConfig {
             balance: options.balance,
             tau_vol: options.tau_vol,
             chunk: options.chunk,
+            passes: options.passes,
             freeze: options.freeze,
             constraints: options.constraints,
             memory: options.memory,
@@ -147,6 +150,7 @@ fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptio
         balance: config.balance,
         tau_vol: config.tau_vol,
         chunk: config.chunk,
+        passes: config.passes,
         freeze: config.freeze,
         constraints: config.constraints.clone(),
         train,
@@ -224,6 +228,7 @@ fn parameters(config: &PartitionConfig) -> serde_json::Value {
         "balance": config.balance,
         "tau_vol": config.tau_vol,
         "chunk": config.chunk.to_string(),
+        "passes": config.passes,
         "freeze": config.freeze,
         "constraints": config.constraints.as_ref().map(names),
     })

@@ -46,6 +46,7 @@ mod chunk;
 mod constraint;
 mod dataset;
 mod distribute;
+mod grem;
 mod halo;
 mod layout;
 mod metis;
@@ -66,6 +67,7 @@ pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo,
 };
+pub use grem::Grem;
 pub use metis::Metis;
 pub use nodes::degree_column;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};

@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind, for_each_edge};
+use metis::Graph;
+pub(crate) use metis::Idx;
 use metis::option::Seed;
-use metis::{Graph, Idx};
 
 use crate::constraint::Constraint;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
@@ -112,6 +113,11 @@ impl Adjacency {
         Ok(Self { offsets, neighbours })
     }
 
+    /// Of neighbour lists without duplicates or self loops that name both ends of every edge.
+    pub(crate) fn new(offsets: Vec<Idx>, neighbours: Vec<Idx>) -> Self {
+        Self { offsets, neighbours }
+    }
+
     /// The part of every node, as balanced as the options ask.
     fn cut(&self, options: &PartitionOptions) -> Result<Vec<u16>> {
         let nodes = self.offsets.len() - 1;
@@ -162,14 +168,24 @@ impl Adjacency {
             .map_err(|e| Error::invalid(format!("metis refused the graph: {e}")))
     }
 
-    /// The side of every node: side 0 is to have `share` of the nodes, and either at most
-    /// `balance` times its share.
-    pub(crate) fn bisect(&self, share: f64, balance: f64, seed: u64) -> Result<Vec<Idx>> {
+    /// The side of every node: side 0 is to have `share` of their weight, and either at most
+    /// `balance` times its share. `weights` are those of nodes and of neighbours, 1 without.
+    pub(crate) fn bisect(
+        &self,
+        share: f64,
+        balance: f64,
+        weights: Option<(&[Idx], &[Idx])>,
+        seed: u64,
+    ) -> Result<Vec<Idx>> {
         let shares = [share, 1.0 - share].map(|s| s as metis::Real);
         let balance = [balance.max(1.001) as metis::Real];
         let mut side = vec![0 as Idx; self.offsets.len() - 1];
+        let mut graph = self.graph(1, 2)?;
+        if let Some((nodes, neighbours)) = weights {
+            graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
+        }
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        self.graph(1, 2)?
+        graph
             .set_tpwgts(&shares)
             .set_ubvec(&balance)
             .set_option(Seed((seed & 0x7fff_ffff) as Idx))

@@ -48,6 +48,9 @@ pub struct PartitionOptions {
     pub tau_vol: Option<u64>,
     /// Edges GREM looks at together.
     pub chunk: Chunk,
+    /// GREM: passes over the edges at each level. 1 is the paper's algorithm; more start from a
+    /// better seed and refine, see [`Grem`](crate::Grem).
+    pub passes: u32,
     /// GREM: leaves nodes where they were first put.
     pub freeze: bool,
     /// What is balanced, for partitioners that can choose (`metis`). `None`: their own default.
@@ -72,6 +75,7 @@ impl Default for PartitionOptions {
             balance: 1.05,
             tau_vol: None,
             chunk: Chunk::default(),
+            passes: 4,
             freeze: false,
             constraints: None,
             train: Vec::new(),
@@ -106,6 +110,9 @@ impl PartitionOptions {
         if self.balance.is_nan() || self.balance < 1.0 {
             return Err(Error::usage(format!("balance {} is below 1", self.balance))
                 .hint("1.05 allows parts 5 % larger than the mean"));
+        }
+        if self.passes == 0 {
+            return Err(Error::usage("no partitioner works in 0 passes").hint("ask for 1 or more"));
         }
         self.chunk.check()
     }

@@ -2,6 +2,7 @@
 
 use gnarl_graph::error::{Error, Result};
 
+use crate::grem::Grem;
 use crate::metis::Metis;
 use crate::partitioner::VertexPartitioner;
 use crate::random::Random;
@@ -10,7 +11,7 @@ use crate::spring::Spring;
 
 /// All vertex partitioners.
 pub fn registry() -> Vec<Box<dyn VertexPartitioner>> {
-    vec![Box::new(Spring), Box::new(Metis), Box::new(Random), Box::new(Range)]
+    vec![Box::new(Spring), Box::new(Grem), Box::new(Metis), Box::new(Random), Box::new(Range)]
 }
 
 /// Names of all partitioners.

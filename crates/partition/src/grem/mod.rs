@@ -1,0 +1,136 @@
+//! `grem`: greedy streaming in chunks with refinement (Armada §4, Algorithms 1 and 2).
+
+mod clusters;
+mod groups;
+mod lists;
+mod seed;
+mod shuffle;
+mod sides;
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_graph::{EdgeStream, Kind};
+
+use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
+use crate::range::Range;
+use groups::Group;
+use lists::Lists;
+use shuffle::Chunks;
+use sides::Sides;
+
+/// Bytes a node and bytes an edge of a chunk, METIS on the first one included.
+const NODE_BYTES: u64 = 40;
+const EDGE_BYTES: u64 = 160;
+/// Smallest chunk that is used in place of a larger one that does not fit.
+const LEAST_CHUNK: u64 = 1 << 16;
+/// Largest chunk: METIS counts edge ends in 32 bits.
+const MOST_CHUNK: u64 = 1 << 29;
+
+/// Halves the graph, and its halves, until there are as many parts as asked for: an odd number of
+/// parts is split unevenly. A halving looks at the edges a chunk at a time, and puts each node it
+/// meets on the side where it knows most of the node's neighbours to be, until that side is full.
+/// What it knows of a node are its neighbours in this chunk and a running average of those in
+/// earlier ones, so that nodes move as more of their neighbours are seen; with
+/// [`PartitionOptions::freeze`] they do not. All halvings of a level share its passes over the
+/// edges, of which there are ⌈log2 p⌉ levels.
+///
+/// Chunks must be samples of the graph, and files are seldom in random order: one pass deals the
+/// edges into chunks at random, in a nameless file in the directory for temporary files (`TMPDIR`;
+/// 8 bytes an edge, none below 2 million edges).
+///
+/// Parts have at most [`PartitionOptions::balance`] times the mean of the nodes, exactly: with 1
+/// that is the paper's `P = ⌈|V|/p⌉`. An edge counts once for each time it is in the stream.
+///
+/// With [`PartitionOptions::passes`] at 1 this is the paper's algorithm: METIS on the first chunk,
+/// then averages that halve what was known. Sparse graphs and small chunks want more: a chunk of
+/// a tenth of the edges then shows a node about one neighbour, METIS sees fragments, and the last
+/// few chunks alone decide where a node stays. From 2 passes on
+/// * METIS halves a graph of clusters of the whole stream instead of the first chunk, in three to
+///   four passes more;
+/// * the weight of what was known rises from pass to pass: `1 − 1/(2i)` in pass `i`.
+///
+/// Memory: 40 bytes a node and 160 an edge of a chunk; chunks are made smaller than asked for if
+/// that is too much.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Grem;
+
+impl VertexPartitioner for Grem {
+    fn name(&self) -> &'static str {
+        "grem"
+    }
+
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+    ) -> Result<Assignment> {
+        let nodes = edges.num_nodes();
+        options.check(nodes)?;
+        if nodes >= u32::MAX as u64 {
+            return Err(Error::new(Kind::Limit, format!("grem: {nodes} nodes exceed 32 bits")));
+        }
+        let chunk = chunk_edges(nodes, edges.num_edges(), options)?;
+        if options.parts == 1 || edges.num_edges() == 0 {
+            return Range.partition(edges, options);
+        }
+        let count = edges.num_edges().div_ceil(chunk) as usize;
+        let mut chunks = Chunks::deal(edges, count, options.seed, options.memory / 4)?;
+        let capacity = options.capacity(nodes);
+        let mut lists = Lists::new(nodes as usize);
+        let mut group = vec![0; nodes as usize];
+        let mut groups = vec![Group::new(nodes, options.parts as u32, capacity)];
+        while groups.iter().any(|g| g.parts > 1) {
+            let mut level = Sides::new(group, groups);
+            halve(&mut level, &mut chunks, &mut lists, chunk, options)?;
+            (group, groups) = level.split(capacity);
+        }
+        Ok(Assignment { parts: options.parts, of: group })
+    }
+}
+
+/// Algorithm 1 on all groups of a level.
+fn halve(
+    level: &mut Sides,
+    chunks: &mut Chunks,
+    lists: &mut Lists,
+    chunk_edges: u64,
+    options: &PartitionOptions,
+) -> Result<()> {
+    let passes = if options.freeze { 1 } else { options.passes };
+    let mut edges = Vec::new();
+    let mut fill = |chunk: usize, level: &Sides, chunks: &mut Chunks, lists: &mut Lists| {
+        chunks.read(chunk, &mut edges)?;
+        lists.fill(&edges, |u, v| level.together(u, v));
+        Result::Ok(())
+    };
+    let sides = if passes > 1 {
+        let sides = clusters::by_clusters(level, chunks, chunk_edges, options.seed)?;
+        fill(0, level, chunks, lists)?;
+        sides
+    } else {
+        fill(0, level, chunks, lists)?;
+        seed::by_chunk(level, lists, options.seed)?
+    };
+    level.sow(&sides, lists);
+    for pass in 0..passes {
+        let keep = 1.0 - 0.5 / (pass + 1) as f32;
+        for chunk in usize::from(pass == 0)..chunks.len() {
+            fill(chunk, level, chunks, lists)?;
+            level.refine(lists, (!options.freeze).then_some(keep));
+        }
+    }
+    level.place_rest();
+    Ok(())
+}
+
+/// Edges of a chunk: what is asked for, or fewer if the memory does not hold that many.
+fn chunk_edges(nodes: u64, edges: u64, options: &PartitionOptions) -> Result<u64> {
+    let wanted = options.chunk.of(edges).min(edges.max(1)).min(MOST_CHUNK);
+    let fitting = options.memory.saturating_sub(NODE_BYTES * nodes) / EDGE_BYTES;
+    let least = wanted.min(LEAST_CHUNK);
+    let needed = NODE_BYTES * nodes + EDGE_BYTES * least;
+    options.check_memory("grem", needed, "raise --memory or use spring")?;
+    if fitting < wanted {
+        tracing::info!(wanted, fitting, "chunks as large as the memory allows");
+    }
+    Ok(wanted.min(fitting))
+}
