@@ -39,6 +39,7 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
+mod adjacency;
 mod auto;
 mod bitmap;
 mod build;
@@ -46,9 +47,11 @@ mod chunk;
 mod constraint;
 mod dataset;
 mod distribute;
+mod fennel;
 mod grem;
 mod halo;
 mod layout;
+mod ldg;
 mod metis;
 mod nodes;
 mod partitioner;
@@ -58,6 +61,7 @@ mod registry;
 mod report;
 mod rows;
 mod spring;
+mod stream;
 
 pub use auto::{Parts, Workers};
 pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
@@ -67,7 +71,9 @@ pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo,
 };
+pub use fennel::Fennel;
 pub use grem::Grem;
+pub use ldg::Ldg;
 pub use metis::Metis;
 pub use nodes::degree_column;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};

@@ -20,6 +20,9 @@ const DEGREE: u64 = 8;
 const GROWTH: u64 = 4;
 /// Clusters up to this many nodes are joined to one of their neighbours in the end.
 const SMALL: u32 = 2;
+/// Nodes without edges that stand for all nodes METIS does not see: they leave it free to cut the
+/// others unevenly, as greedy decisions about the unseen ones can even that out.
+const FILLERS: usize = 64;
 
 /// No place among the paired clusters.
 const NONE: u32 = u32::MAX;
@@ -28,10 +31,10 @@ const NONE: u32 = u32::MAX;
 type Link = ([u32; 2], u32);
 
 /// Gives each node a side by METIS on the graph of clusters with at most about `limit` edges;
-/// nodes of clusters without an edge there get none.
+/// nodes of clusters it does not see get none.
 ///
 /// Passes over the chunks: three, and as many chunks of a fourth as are needed. Memory: 25 bytes a
-/// node and METIS's for `limit` edges.
+/// node and METIS's for `limit` edges and three times as many nodes.
 pub(super) fn by_clusters(
     level: &Sides,
     chunks: &mut Chunks,
@@ -42,7 +45,7 @@ pub(super) fn by_clusters(
     clusters.stream(level, chunks)?;
     clusters.join_small(level, chunks)?;
     let links = clusters.links(level, chunks, limit as usize)?;
-    clusters.halve(level, links, seed)
+    clusters.halve(level, links, limit as usize, seed)
 }
 
 /// Clusters of nodes, each within a group.
@@ -111,6 +114,9 @@ impl Clusters {
     fn join_small(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
         // Degrees and volumes are not needed any more.
         self.volume = Vec::new();
+        // Isolated nodes are no clusters.
+        let alone = self.degree.iter().zip(&mut self.size).filter(|(degree, _)| **degree == 0);
+        alone.for_each(|(_, size)| *size = 0);
         let mut parent = std::mem::take(&mut self.degree);
         parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
         each(level, chunks, |u, v| {
@@ -153,40 +159,71 @@ impl Clusters {
         Ok(links)
     }
 
-    /// METIS on the clusters of each group that have links.
-    fn halve(self, level: &Sides, mut links: Vec<Link>, seed: u64) -> Result<Vec<u8>> {
+    /// METIS on the clusters of each group that has links; `limit` clusters without links have
+    /// their place in it as well.
+    fn halve(
+        self,
+        level: &Sides,
+        mut links: Vec<Link>,
+        limit: usize,
+        seed: u64,
+    ) -> Result<Vec<u8>> {
         let mut group = vec![0; self.size.len()];
         self.of.iter().zip(&level.group).for_each(|(&c, &g)| group[c as usize] = g);
-        let group_of = |link: &Link| group[link.0[0] as usize];
-        links.sort_by_key(group_of);
+        let group_of = |c: u32| group[c as usize];
+        links.sort_by_key(|link| group_of(link.0[0]));
+        let loners = self.loners(&links, limit, &group);
         let mut side = vec![UNASSIGNED; self.size.len()];
         let mut place = vec![NONE; self.size.len()];
-        for links in links.chunk_by(|a, b| group_of(a) == group_of(b)) {
-            let (clusters, graph, weights) = contracted(links, &mut place)?;
-            let sizes: Vec<u64> = clusters.iter().map(|&c| self.size[c as usize] as u64).collect();
-            let group = &level.groups[group_of(&links[0]) as usize];
+        for links in links.chunk_by(|a, b| group_of(a.0[0]) == group_of(b.0[0])) {
+            let g = group_of(links[0].0[0]);
+            let from = loners.partition_point(|&c| group_of(c) < g);
+            let loners = loners[from..].iter().take_while(|&&c| group_of(c) == g);
+            let mut clusters = linked(links, &mut place);
+            clusters.extend(loners);
+            let (graph, weights) = contracted(links, &place, clusters.len() + FILLERS);
+            let group = &level.groups[g as usize];
+            let sizes = clusters.iter().map(|&c| self.size[c as usize] as u64);
+            let mut sizes: Vec<u64> = sizes.collect();
+            let rest = group.nodes - sizes.iter().sum::<u64>();
+            sizes.extend((0..FILLERS as u64).map(|i| (rest + i) / FILLERS as u64));
             let halves = halve(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
             clusters.iter().zip(halves).for_each(|(&c, half)| side[c as usize] = half as u8);
         }
         Ok(self.of.iter().map(|&c| side[c as usize]).collect())
     }
+
+    /// The first `limit` clusters without links, group by group.
+    fn loners(&self, links: &[Link], limit: usize, group: &[u16]) -> Vec<u32> {
+        let mut alone: Vec<bool> = self.size.iter().map(|&size| size > 0).collect();
+        links.iter().flat_map(|link| link.0).for_each(|c| alone[c as usize] = false);
+        let loners = (0..alone.len() as u32).filter(|&c| alone[c as usize]);
+        let mut loners: Vec<u32> = loners.take(limit).collect();
+        loners.sort_by_key(|&c| group[c as usize]);
+        loners
+    }
 }
 
-/// The clusters that `links` name, as they are first named, their graph, and its edges' weights.
-/// `place` has a place for every cluster, none of them taken for these yet.
-fn contracted(links: &[Link], place: &mut [u32]) -> Result<(Vec<u32>, Adjacency, Vec<Idx>)> {
+/// The clusters that `links` name, as they are first named; their places there go to `place`.
+fn linked(links: &[Link], place: &mut [u32]) -> Vec<u32> {
     let mut clusters = Vec::new();
-    let mut offsets = vec![0];
-    for &c in links.iter().flat_map(|link| &link.0) {
+    for c in links.iter().flat_map(|link| link.0) {
         if place[c as usize] == NONE {
             place[c as usize] = clusters.len() as u32;
             clusters.push(c);
-            offsets.push(0);
         }
+    }
+    clusters
+}
+
+/// The graph of `links` on `nodes` nodes, and its edges' weights.
+fn contracted(links: &[Link], place: &[u32], nodes: usize) -> (Adjacency, Vec<Idx>) {
+    let mut offsets = vec![0 as Idx; nodes + 1];
+    for c in links.iter().flat_map(|link| link.0) {
         offsets[place[c as usize] as usize + 1] += 1;
     }
-    for i in 1..offsets.len() {
-        offsets[i] += offsets[i - 1];
+    for i in 0..nodes {
+        offsets[i + 1] += offsets[i];
     }
     let mut next = offsets.clone();
     let mut neighbours = vec![0 as Idx; 2 * links.len()];
@@ -194,13 +231,13 @@ fn contracted(links: &[Link], place: &mut [u32]) -> Result<(Vec<u32>, Adjacency,
     for &([a, b], weight) in links {
         let (a, b) = (place[a as usize], place[b as usize]);
         for (from, to) in [(a, b), (b, a)] {
-            let at = next[from as usize] as usize;
-            neighbours[at] = to as Idx;
-            weights[at] = weight as u64;
-            next[from as usize] += 1;
+            let at = &mut next[from as usize];
+            neighbours[*at as usize] = to as Idx;
+            weights[*at as usize] = weight as u64;
+            *at += 1;
         }
     }
-    Ok((clusters, Adjacency::new(offsets, neighbours), scaled(&weights)))
+    (Adjacency::new(offsets, neighbours), scaled(&weights))
 }
 
 /// `weights` in METIS's integers, which must hold their sum: scaled down if they would not.

@@ -19,7 +19,7 @@ use sides::Sides;
 
 /// Bytes a node and bytes an edge of a chunk, METIS on the first one included.
 const NODE_BYTES: u64 = 40;
-const EDGE_BYTES: u64 = 160;
+const EDGE_BYTES: u64 = 200;
 /// Smallest chunk that is used in place of a larger one that does not fit.
 const LEAST_CHUNK: u64 = 1 << 16;
 /// Largest chunk: METIS counts edge ends in 32 bits.
@@ -48,7 +48,7 @@ const MOST_CHUNK: u64 = 1 << 29;
 ///   four passes more;
 /// * the weight of what was known rises from pass to pass: `1 − 1/(2i)` in pass `i`.
 ///
-/// Memory: 40 bytes a node and 160 an edge of a chunk; chunks are made smaller than asked for if
+/// Memory: 40 bytes a node and 200 an edge of a chunk; chunks are made smaller than asked for if
 /// that is too much.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grem;
