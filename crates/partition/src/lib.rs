@@ -72,7 +72,7 @@ pub use dataset::{
     PartitionedType, SourceInfo,
 };
 pub use fennel::Fennel;
-pub use grem::Grem;
+pub use grem::{Grem, Neighbours, expected_cut, expected_cut_refined};
 pub use ldg::Ldg;
 pub use metis::Metis;
 pub use nodes::degree_column;

@@ -1,12 +1,14 @@
 //! `grem`: greedy streaming in chunks with refinement (Armada §4, Algorithms 1 and 2).
 
 mod clusters;
+mod expected;
 mod groups;
 mod lists;
 mod seed;
 mod shuffle;
 mod sides;
 
+pub use expected::{Neighbours, expected_cut, expected_cut_refined};
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind};
 
