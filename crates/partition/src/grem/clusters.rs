@@ -149,7 +149,9 @@ impl Clusters {
             links.sort_unstable();
             links.dedup_by(|next, first| {
                 let same = next.0 == first.0;
-                first.1 = first.1.saturating_add(if same { next.1 } else { 0 });
+                if same {
+                    first.1 = first.1.saturating_add(next.1);
+                }
                 same
             });
             if links.len() > limit {

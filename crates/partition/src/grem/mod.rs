@@ -136,3 +136,71 @@ fn chunk_edges(nodes: u64, edges: u64, options: &PartitionOptions) -> Result<u64
     }
     Ok(wanted.min(fitting))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::MemoryEdges;
+    use gnarl_graph::rng::Key;
+
+    /// 40 communities of 50 nodes, 12 edges a node of which one in ten leads anywhere; sorted by
+    /// node, as files are. The last 100 nodes are isolated.
+    fn communities() -> MemoryEdges {
+        let key = Key::new(3);
+        let edge = |i: u64| {
+            let u = i / 12;
+            let near = u / 50 * 50 + key.below(2 * i, 50);
+            (u, if key.unit(2 * i + 1) < 0.1 { key.with(1).below(i, 2000) } else { near })
+        };
+        MemoryEdges::new(2100, (0..24_000).map(edge)).unwrap()
+    }
+
+    /// The share of edges cut.
+    fn cut(options: &PartitionOptions) -> f64 {
+        let mut edges = communities();
+        let of = Grem.partition(&mut edges.clone(), options).unwrap().of;
+        let mut cut = 0;
+        edges.for_each(&mut |u, v| cut += (of[u as usize] != of[v as usize]) as u32).unwrap();
+        cut as f64 / 24_000.0
+    }
+
+    fn options(passes: u32, chunk: f64) -> PartitionOptions {
+        let chunk = crate::Chunk::Fraction(chunk);
+        PartitionOptions { parts: 4, passes, chunk, ..Default::default() }
+    }
+
+    #[test]
+    fn refinement_beats_frozen_decisions_and_passes_beat_one() {
+        let frozen = cut(&PartitionOptions { freeze: true, ..options(1, 0.05) });
+        let refined = cut(&options(1, 0.05));
+        let passes = cut(&options(4, 0.05));
+        assert!(refined < 0.8 * frozen, "{refined}, frozen {frozen}");
+        assert!(passes < refined && passes < 0.15, "{passes}, one pass {refined}");
+    }
+
+    #[test]
+    fn a_chunk_of_all_edges_is_metis() {
+        assert!(cut(&options(1, 1.0)) < 0.12);
+    }
+
+    #[test]
+    fn parts_are_exact_whatever_their_number() {
+        for parts in [3, 5, 6, 7, 12] {
+            let options = PartitionOptions { parts, balance: 1.0, ..options(2, 0.1) };
+            let sizes = Grem.partition(&mut communities(), &options).unwrap().sizes();
+            let most = 2100u64.div_ceil(parts as u64);
+            assert!(sizes.iter().all(|&s| s <= most), "{parts}: {sizes:?}");
+        }
+    }
+
+    #[test]
+    fn chunks_shrink_to_the_memory_but_not_to_nothing() {
+        let options = |memory| PartitionOptions { memory, ..Default::default() };
+        let (nodes, edges) = (1 << 20, 1 << 30);
+        let fitting = chunk_edges(nodes, edges, &options(1 << 30)).unwrap();
+        assert!((1 << 20..edges / 10).contains(&fitting), "{fitting}");
+        assert!(fitting * EDGE_BYTES + nodes * NODE_BYTES <= 1 << 30);
+        assert_eq!(chunk_edges(nodes, edges, &options(48 << 20)).unwrap_err().kind(), Kind::Limit);
+        assert_eq!(chunk_edges(10, 7, &options(1 << 20)).unwrap(), 1);
+    }
+}
