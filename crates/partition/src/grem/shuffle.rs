@@ -44,7 +44,7 @@ impl Chunks {
         let file = tempfile::spooled_tempfile(SPOOL);
         let blocks = vec![Vec::new(); count];
         let mut chunks = Self { file, blocks, sizes: vec![0; count], block, bytes: Vec::new() };
-        let (key, mut row, mut written) = (Key::new(seed).with(0x67_7265_6d), 0, 0);
+        let (key, mut row, mut written) = (Key::new(seed).with(0x6772_656d), 0, 0);
         let mut open: Vec<Vec<Pair>> = vec![Vec::new(); count];
         let mut edges = EdgeChunk::default();
         stream.reset()?;
