@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
+use gnarl_partition::{Chunk, Constraint};
 
 use crate::commands::{generate, import};
 
@@ -59,6 +60,18 @@ pub struct PartitionArgs {
     /// SPRING: clusters above this volume stop growing
     #[arg(long)]
     pub tau_vol: Option<u64>,
+    /// GREM: edges looked at together, such as 10% or 5000000
+    #[arg(long, default_value = "10%")]
+    pub chunk: Chunk,
+    /// GREM: passes over the edges at each level; 1 is Armada's algorithm, more cut less
+    #[arg(long, default_value_t = 4)]
+    pub passes: u32,
+    /// GREM: leave nodes where they were first put
+    #[arg(long)]
+    pub freeze: bool,
+    /// METIS: what to balance, of nodes, edges, train, valid, test, types [default: nodes,train]
+    #[arg(long, value_delimiter = ',')]
+    pub constraints: Option<Vec<Constraint>>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Memory that may be held, such as 512MiB

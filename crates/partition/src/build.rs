@@ -11,6 +11,8 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::auto::{Parts, data_size};
+use crate::chunk::Chunk;
+use crate::constraint::Constraint;
 use crate::dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo, part_dir,
@@ -39,15 +41,34 @@ pub struct PartitionConfig {
     pub balance: f64,
     /// SPRING's τ_vol, see [`PartitionOptions::tau_vol`].
     pub tau_vol: Option<u64>,
+    /// Edges GREM looks at together.
+    pub chunk: Chunk,
+    /// GREM: passes at each level, see [`PartitionOptions::passes`].
+    pub passes: u32,
+    /// GREM: leaves nodes where they were first put.
+    pub freeze: bool,
+    /// What is balanced, see [`PartitionOptions::constraints`].
+    pub constraints: Option<Vec<Constraint>>,
     /// Bytes that may be held.
     pub memory: u64,
 }
 
 impl Default for PartitionConfig {
     fn default() -> Self {
-        let PartitionOptions { parts, seed, balance, tau_vol, memory, .. } = Default::default();
-        let (algorithm, parts) = ("knot".into(), Parts::Count(parts));
-        Self { algorithm, parts, hops: 1, seed, balance, tau_vol, memory }
+        let options = PartitionOptions::default();
+        Self {
+            algorithm: "knot".into(),
+            parts: Parts::Count(options.parts),
+            hops: 1,
+            seed: options.seed,
+            balance: options.balance,
+            tau_vol: options.tau_vol,
+            chunk: options.chunk,
+            passes: options.passes,
+            freeze: options.freeze,
+            constraints: options.constraints,
+            memory: options.memory,
+        }
     }
 }
 
@@ -112,11 +133,15 @@ fn run(
 
 fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
     let manifest = dataset.manifest();
-    let mut train = Vec::new();
+    let [mut train, mut valid, mut test] = [const { Vec::new() }; 3];
+    let mut types = Vec::new();
     let mut first = 0;
     for t in &manifest.node_types {
-        let ids = dataset.split(&t.name, "train")?.unwrap_or_default();
-        train.extend(ids.iter().map(|&v| first + v));
+        for (name, nodes) in [("train", &mut train), ("valid", &mut valid), ("test", &mut test)] {
+            let ids = dataset.split(&t.name, name)?.unwrap_or_default();
+            nodes.extend(ids.iter().map(|&v| first + v));
+        }
+        types.push(first..first + t.count);
         first += t.count;
     }
     Ok(PartitionOptions {
@@ -124,7 +149,14 @@ fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptio
         seed: config.seed,
         balance: config.balance,
         tau_vol: config.tau_vol,
+        chunk: config.chunk,
+        passes: config.passes,
+        freeze: config.freeze,
+        constraints: config.constraints.clone(),
         train,
+        valid,
+        test,
+        types,
         memory: config.memory,
     })
 }
@@ -178,7 +210,7 @@ fn describe(
             fingerprint: fingerprint(dataset.manifest()),
         },
         algorithm: report.algorithm.clone(),
-        parameters: json!({ "balance": config.balance, "tau_vol": config.tau_vol }),
+        parameters: parameters(config),
         seed: config.seed,
         parts: layout.parts,
         hops: config.hops,
@@ -186,6 +218,19 @@ fn describe(
         part_counts: counts.collect(),
         cut: layout.halo.cut.clone(),
         report,
+    })
+}
+
+/// What the partitioner was told, as the manifest keeps it.
+fn parameters(config: &PartitionConfig) -> serde_json::Value {
+    let names = |c: &Vec<Constraint>| c.iter().map(|c| c.name()).collect::<Vec<_>>();
+    json!({
+        "balance": config.balance,
+        "tau_vol": config.tau_vol,
+        "chunk": config.chunk.to_string(),
+        "passes": config.passes,
+        "freeze": config.freeze,
+        "constraints": config.constraints.as_ref().map(names),
     })
 }
 

@@ -39,14 +39,20 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
+mod adjacency;
 mod auto;
 mod bitmap;
 mod build;
+mod chunk;
+mod constraint;
 mod dataset;
 mod distribute;
+mod fennel;
+mod grem;
 mod halo;
 mod knot;
 mod layout;
+mod ldg;
 mod metis;
 mod nodes;
 mod partitioner;
@@ -56,14 +62,20 @@ mod registry;
 mod report;
 mod rows;
 mod spring;
+mod stream;
 
 pub use auto::{Parts, Workers};
 pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
+pub use chunk::Chunk;
+pub use constraint::Constraint;
 pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo,
 };
+pub use fennel::Fennel;
+pub use grem::{Grem, Neighbours, expected_cut, expected_cut_refined};
 pub use knot::Knot;
+pub use ldg::Ldg;
 pub use metis::Metis;
 pub use nodes::degree_column;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};

@@ -5,11 +5,16 @@ use std::sync::{Mutex, PoisonError};
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind, for_each_edge};
+use metis::Graph;
+pub(crate) use metis::Idx;
 use metis::option::Seed;
-use metis::{Graph, Idx};
 
+use crate::constraint::Constraint;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::range::Range;
+
+/// What is balanced unless the options say otherwise.
+const DEFAULT_CONSTRAINTS: [Constraint; 2] = [Constraint::Nodes, Constraint::Train];
 
 /// METIS draws from the C library's `rand`, which all threads share: two runs at once would mix
 /// their draws and both lose their seed.
@@ -18,8 +23,12 @@ pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// The METIS library, on the undirected simple graph under the edges: both directions, no self
 /// loops, no duplicates.
 ///
-/// Memory: about 48 bytes an edge and 40 a node, METIS's coarser graphs included; it is refused
-/// beyond the budget rather than tried. One run at a time in a process; others wait.
+/// Balances nodes and training nodes, or what [`PartitionOptions::constraints`] names, each within
+/// [`PartitionOptions::balance`] as nearly as METIS finds; constraints with less to share out than
+/// there are parts are left out. More constraints leave METIS fewer moves: the cut grows.
+///
+/// Memory: about 48 bytes an edge and 40 a node, METIS's coarser graphs included, and 8 a node for
+/// each constraint beyond two; it is refused beyond the budget rather than tried. One run at a time in a process; others wait.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Metis;
 
@@ -35,7 +44,9 @@ impl VertexPartitioner for Metis {
     ) -> Result<Assignment> {
         let nodes = edges.num_nodes();
         options.check(nodes)?;
-        let needed = 48 * edges.num_edges() + 40 * nodes;
+        let types = options.types.len() as u64;
+        let constraints = options.constraints.as_ref().map_or(0, |c| c.len() as u64 + types);
+        let needed = 48 * edges.num_edges() + (40 + 8 * constraints.saturating_sub(2)) * nodes;
         options.check_memory("metis", needed, "raise --memory or use spring")?;
         let graph = Adjacency::read(edges)?;
         if options.parts == 1 || graph.neighbours.is_empty() {
@@ -47,7 +58,7 @@ impl VertexPartitioner for Metis {
 }
 
 /// The undirected simple graph in METIS's form.
-struct Adjacency {
+pub(crate) struct Adjacency {
     offsets: Vec<Idx>,
     neighbours: Vec<Idx>,
 }
@@ -79,8 +90,9 @@ impl Adjacency {
         Self::simple(&start, neighbours)
     }
 
-    /// Drops duplicates, in place.
-    fn simple(start: &[u64], mut neighbours: Vec<Idx>) -> Result<Self> {
+    /// Of neighbour lists that may name a neighbour more than once: list `v` of `neighbours` begins
+    /// at `start[v]`. Drops duplicates, in place.
+    pub(crate) fn simple(start: &[u64], mut neighbours: Vec<Idx>) -> Result<Self> {
         let mut offsets = Vec::with_capacity(start.len());
         let mut kept = 0;
         offsets.push(0);
@@ -101,28 +113,85 @@ impl Adjacency {
         Ok(Self { offsets, neighbours })
     }
 
+    /// Of neighbour lists without duplicates or self loops that name both ends of every edge.
+    pub(crate) fn new(offsets: Vec<Idx>, neighbours: Vec<Idx>) -> Self {
+        Self { offsets, neighbours }
+    }
+
+    /// The part of every node, as balanced as the options ask.
     fn cut(&self, options: &PartitionOptions) -> Result<Vec<u16>> {
         let nodes = self.offsets.len() - 1;
-        // METIS divides by the total of each constraint: fewer training nodes than parts would
-        // have it chase a balance that does not exist.
-        let constraints = if options.train.len() >= options.parts { 2 } else { 1 };
-        let mut weights = vec![0 as Idx; nodes * constraints];
-        weights.iter_mut().step_by(constraints).for_each(|w| *w = 1);
-        if constraints == 2 {
-            options.train.iter().for_each(|&v| weights[2 * v as usize + 1] = 1);
+        let weights = self.weights(options);
+        let constraints = weights.len();
+        let mut interleaved = vec![0 as Idx; nodes * constraints];
+        for (c, weight) in weights.iter().enumerate() {
+            interleaved
+                .iter_mut()
+                .skip(c)
+                .step_by(constraints)
+                .zip(weight)
+                .for_each(|(i, &w)| *i = w);
         }
+        drop(weights);
         let balance = vec![options.balance.max(1.001) as metis::Real; constraints];
         let mut part = vec![0 as Idx; nodes];
-        let (constraints, parts) = (constraints as Idx, options.parts as Idx);
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        Graph::new(constraints, parts, &self.offsets, &self.neighbours)
-            .map_err(|e| Error::invalid(format!("metis refused the graph: {e}")))?
-            .set_vwgt(&weights)
+        self.graph(constraints, options.parts)?
+            .set_vwgt(&interleaved)
             .set_ubvec(&balance)
             .set_option(Seed((options.seed & 0x7fff_ffff) as Idx))
             .part_kway(&mut part)
             .map_err(failed)?;
         Ok(part.into_iter().map(|p| p as u16).collect())
+    }
+
+    /// The weights of the nodes under each constraint.
+    ///
+    /// METIS divides by the total of each constraint: one whose total is below the number of parts
+    /// would have it chase a balance that does not exist, and is left out.
+    fn weights(&self, options: &PartitionOptions) -> Vec<Vec<Idx>> {
+        let nodes = self.offsets.len() - 1;
+        let chosen = options.constraints.as_deref().unwrap_or(&DEFAULT_CONSTRAINTS);
+        let degree = |v: usize| self.offsets[v + 1] - self.offsets[v];
+        let mut weights = Vec::new();
+        chosen.iter().for_each(|c| c.weigh(options, nodes, &degree, &mut weights));
+        let total = |weight: &Vec<Idx>| weight.iter().map(|&w| w as u64).sum::<u64>();
+        weights.retain(|weight| total(weight) >= options.parts as u64);
+        if weights.is_empty() {
+            Constraint::Nodes.weigh(options, nodes, &degree, &mut weights);
+        }
+        weights
+    }
+
+    fn graph(&self, constraints: usize, parts: usize) -> Result<Graph<'_>> {
+        Graph::new(constraints as Idx, parts as Idx, &self.offsets, &self.neighbours)
+            .map_err(|e| Error::invalid(format!("metis refused the graph: {e}")))
+    }
+
+    /// The side of every node: side 0 is to have `share` of their weight, and either at most
+    /// `balance` times its share. `weights` are those of nodes and of neighbours, 1 without.
+    pub(crate) fn bisect(
+        &self,
+        share: f64,
+        balance: f64,
+        weights: Option<(&[Idx], &[Idx])>,
+        seed: u64,
+    ) -> Result<Vec<Idx>> {
+        let shares = [share, 1.0 - share].map(|s| s as metis::Real);
+        let balance = [balance.max(1.001) as metis::Real];
+        let mut side = vec![0 as Idx; self.offsets.len() - 1];
+        let mut graph = self.graph(1, 2)?;
+        if let Some((nodes, neighbours)) = weights {
+            graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
+        }
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        graph
+            .set_tpwgts(&shares)
+            .set_ubvec(&balance)
+            .set_option(Seed((seed & 0x7fff_ffff) as Idx))
+            .part_recursive(&mut side)
+            .map_err(failed)?;
+        Ok(side)
     }
 }
 
@@ -141,4 +210,71 @@ fn too_large(count: u64) -> Result<Idx> {
         Error::new(Kind::Limit, format!("metis counts nodes and edge ends in {bits} bits; {count}"))
             .hint("use spring, which streams")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::MemoryEdges;
+    use gnarl_graph::rng::Key;
+
+    /// 32 communities of 50 nodes, hubs among the first, two types, splits that follow the ids.
+    fn communities() -> (MemoryEdges, PartitionOptions) {
+        let key = Key::new(11);
+        let edge = |i: u64| {
+            let u = key.below(3 * i, 1600);
+            let inside = u / 50 * 50 + key.below(3 * i + 1, 50);
+            (u, if i.is_multiple_of(8) { key.below(3 * i + 2, 200) } else { inside })
+        };
+        let edges = MemoryEdges::new(1600, (0..12_000).map(edge)).unwrap();
+        let options = PartitionOptions {
+            parts: 4,
+            balance: 1.05,
+            train: (0..800).collect(),
+            valid: (800..1200).collect(),
+            test: (1200..1600).collect(),
+            types: vec![0..400, 400..1600],
+            ..Default::default()
+        };
+        (edges, options)
+    }
+
+    /// Largest share of a part over the mean, of nodes weighed by `weight`.
+    fn imbalance(of: &[u16], weight: impl Fn(u64) -> u64) -> f64 {
+        let mut sums = [0; 4];
+        of.iter().zip(0..).for_each(|(&p, v)| sums[p as usize] += weight(v));
+        *sums.iter().max().unwrap() as f64 * 4.0 / sums.iter().sum::<u64>() as f64
+    }
+
+    #[test]
+    fn all_constraints_hold_at_once() {
+        let (mut edges, mut options) = communities();
+        let graph = Adjacency::read(&mut edges).unwrap();
+        let degree = |v: u64| (graph.offsets[v as usize + 1] - graph.offsets[v as usize]) as u64;
+        let within = |ids: &std::ops::Range<u64>, v: u64| ids.contains(&v) as u64;
+        let measure = |options: &PartitionOptions| {
+            let of = Metis.partition(&mut edges.clone(), options).unwrap().of;
+            let ids = [0..1600, 0..800, 800..1200, 1200..1600, 0..400, 400..1600];
+            let nodes = ids.map(|ids| imbalance(&of, |v| within(&ids, v)));
+            nodes.into_iter().chain([imbalance(&of, degree)]).fold(0.0, f64::max)
+        };
+        use Constraint::*;
+        options.constraints = Some(vec![Nodes]);
+        let free = measure(&options);
+        options.constraints = Some(vec![Nodes, Edges, Train, Valid, Test, Types]);
+        let held = measure(&options);
+        assert!(free > 1.3 && held < 1.12, "{free} without, {held} with constraints");
+    }
+
+    #[test]
+    fn constraints_with_too_little_to_share_are_left_out() {
+        let (mut edges, mut options) = communities();
+        let graph = Adjacency::read(&mut edges).unwrap();
+        options.train.truncate(3);
+        assert_eq!(graph.weights(&options).len(), 1);
+        options.constraints = Some(vec![Constraint::Train]);
+        assert_eq!(graph.weights(&options), [vec![1; 1600]]);
+        options.constraints = Some(vec![Constraint::Types, Constraint::Valid]);
+        assert_eq!(graph.weights(&options).len(), 3);
+    }
 }

@@ -1,7 +1,12 @@
 //! What a vertex partitioner is.
 
+use std::ops::Range;
+
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind};
+
+use crate::chunk::Chunk;
+use crate::constraint::Constraint;
 
 /// Most parts a graph can be cut into.
 pub const MAX_PARTS: usize = 1 << 16;
@@ -41,16 +46,44 @@ pub struct PartitionOptions {
     /// SPRING's τ_vol: clusters above this volume take and give no more nodes. `None`: the default
     /// of [`Spring`](crate::Spring).
     pub tau_vol: Option<u64>,
+    /// Edges GREM looks at together.
+    pub chunk: Chunk,
+    /// GREM: passes over the edges at each level. 1 is the paper's algorithm; more start from a
+    /// better seed and refine, see [`Grem`](crate::Grem).
+    pub passes: u32,
+    /// GREM: leaves nodes where they were first put.
+    pub freeze: bool,
+    /// What is balanced, for partitioners that can choose (`metis`). `None`: their own default.
+    pub constraints: Option<Vec<Constraint>>,
     /// Training nodes, ascending graph-wide ids, for partitioners that balance them (`metis`).
     pub train: Vec<u64>,
+    /// Validation nodes, likewise.
+    pub valid: Vec<u64>,
+    /// Test nodes, likewise.
+    pub test: Vec<u64>,
+    /// Graph-wide ids of each node type.
+    pub types: Vec<Range<u64>>,
     /// Bytes that may be held.
     pub memory: u64,
 }
 
 impl Default for PartitionOptions {
     fn default() -> Self {
-        let memory = 4 << 30;
-        Self { parts: 2, seed: 0, balance: 1.05, tau_vol: None, train: Vec::new(), memory }
+        Self {
+            parts: 2,
+            seed: 0,
+            balance: 1.05,
+            tau_vol: None,
+            chunk: Chunk::default(),
+            passes: 4,
+            freeze: false,
+            constraints: None,
+            train: Vec::new(),
+            valid: Vec::new(),
+            test: Vec::new(),
+            types: Vec::new(),
+            memory: 4 << 30,
+        }
     }
 }
 
@@ -78,7 +111,16 @@ impl PartitionOptions {
             return Err(Error::usage(format!("balance {} is below 1", self.balance))
                 .hint("1.05 allows parts 5 % larger than the mean"));
         }
-        Ok(())
+        if self.passes == 0 {
+            return Err(Error::usage("no partitioner works in 0 passes").hint("ask for 1 or more"));
+        }
+        self.chunk.check()
+    }
+
+    /// Most nodes a part may have: `balance` times the mean, but no less than the mean's ceiling.
+    pub(crate) fn capacity(&self, num_nodes: u64) -> u64 {
+        let mean = num_nodes as f64 / self.parts as f64;
+        num_nodes.div_ceil(self.parts as u64).max((self.balance * mean).floor() as u64)
     }
 
     /// Refuses to need more than the memory allowed.

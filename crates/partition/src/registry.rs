@@ -2,7 +2,10 @@
 
 use gnarl_graph::error::{Error, Result};
 
+use crate::fennel::Fennel;
+use crate::grem::Grem;
 use crate::knot::Knot;
+use crate::ldg::Ldg;
 use crate::metis::Metis;
 use crate::partitioner::VertexPartitioner;
 use crate::random::Random;
@@ -11,7 +14,16 @@ use crate::spring::Spring;
 
 /// All vertex partitioners.
 pub fn registry() -> Vec<Box<dyn VertexPartitioner>> {
-    vec![Box::new(Knot), Box::new(Spring), Box::new(Metis), Box::new(Random), Box::new(Range)]
+    vec![
+        Box::new(Knot),
+        Box::new(Spring),
+        Box::new(Grem),
+        Box::new(Metis),
+        Box::new(Ldg),
+        Box::new(Fennel),
+        Box::new(Random),
+        Box::new(Range),
+    ]
 }
 
 /// Names of all partitioners.

@@ -48,6 +48,7 @@ fn every_node_has_one_part_within_the_balance() {
                 // Streams of clusters balance to one cluster, METIS near its tolerance.
                 let bound = match p.name() {
                     "random" | "range" => mean.ceil(),
+                    "grem" | "ldg" | "fennel" => mean.ceil().max((1.05 * mean).floor()),
                     "metis" => 1.35 * mean + 2.0,
                     "knot" => (1.05 * mean).floor().max(mean.ceil()),
                     _ => mean + (1.05 * mean).max(1.0),
@@ -115,7 +116,7 @@ fn communities_are_found() {
     let edges: Vec<_> = (0..4).flat_map(clique).chain(bridges).collect();
     let edges: Vec<_> = edges.into_iter().flat_map(|(u, v)| [(u, v), (v, u)]).collect();
     let stream = MemoryEdges::new(64, edges.clone()).unwrap();
-    for p in registry().iter().filter(|p| ["knot", "spring", "metis"].contains(&p.name())) {
+    for p in registry().iter().filter(|p| ["knot", "spring", "grem", "metis"].contains(&p.name())) {
         // Without training nodes, whose balance would work against the cliques.
         let options = PartitionOptions { train: Vec::new(), ..options(4, 64) };
         let result = p.partition(&mut stream.clone(), &options).unwrap();
@@ -149,7 +150,8 @@ impl EdgeStream for Claimed {
 
 #[test]
 fn graphs_beyond_memory_or_index_width_are_refused() {
-    for p in registry().iter().filter(|p| ["knot", "spring", "metis"].contains(&p.name())) {
+    let bounded = ["knot", "spring", "grem", "metis", "ldg", "fennel"];
+    for p in registry().iter().filter(|p| bounded.contains(&p.name())) {
         for memory in [1 << 30, u64::MAX] {
             let options = PartitionOptions { memory, ..Default::default() };
             let error = p.partition(&mut Claimed(1 << 33), &options).unwrap_err();

@@ -3,11 +3,13 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 
 use common::{dataset, user_id};
-use gnarl_graph::{Dataset, Features, IdWidth, Kind, Labels, Triple};
+use gnarl_graph::{Dataset, EdgeStream, Features, IdWidth, Kind, Labels, Triple};
 use gnarl_partition::{
-    PartitionConfig, PartitionedDataset, Parts, degree_column, names, partition_dataset,
+    Assignment, Chunk, Constraint, PartitionConfig, PartitionOptions, PartitionedDataset, Parts,
+    Random, VertexPartitioner, degree_column, names, partition_dataset, partition_dataset_with,
 };
 use proptest::prelude::*;
 
@@ -323,4 +325,48 @@ fn errors_name_the_problem_and_leave_nothing() {
     assert_eq!(refuse(2, "range", &file.join("below")).kind(), Kind::Io);
     assert!(PartitionedDataset::open(&out).unwrap_err().to_string().contains("partition.json"));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing temporary is left");
+}
+
+/// Remembers what it was told.
+#[derive(Default)]
+struct Listening(Mutex<PartitionOptions>);
+
+impl VertexPartitioner for Listening {
+    fn name(&self) -> &'static str {
+        "listening"
+    }
+
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+    ) -> gnarl_graph::Result<Assignment> {
+        *self.0.lock().unwrap() = options.clone();
+        Random.partition(edges, options)
+    }
+}
+
+#[test]
+fn partitioners_are_told_splits_types_and_choices() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = [("author", 5), ("paper", 8)];
+    let source = dataset(&dir.path().join("graph"), IdWidth::U32, &nodes, &[]);
+    let config = PartitionConfig {
+        chunk: Chunk::Fraction(0.25),
+        passes: 2,
+        freeze: true,
+        constraints: Some(vec![Constraint::Types, Constraint::Valid]),
+        ..Default::default()
+    };
+    let (told, out) = (Listening::default(), dir.path().join("parts"));
+    let (parts, _) = partition_dataset_with(&source, &told, &config, &out).unwrap();
+    let told = told.0.into_inner().unwrap();
+    assert_eq!(told.train, [0, 1, 4, 5, 6, 9, 10]);
+    assert_eq!((told.valid, told.test), (vec![], vec![3, 8, 12]));
+    assert_eq!(told.types, [0..5, 5..13]);
+    assert_eq!((told.chunk, told.passes, told.freeze), (config.chunk, 2, true));
+    assert_eq!(told.constraints, config.constraints);
+    let kept = &parts.manifest().parameters;
+    assert_eq!((&kept["chunk"], &kept["passes"]), (&"0.25".into(), &2.into()));
+    assert_eq!(kept["constraints"], serde_json::json!(["types", "valid"]));
 }

@@ -17,6 +17,10 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         seed: args.seed,
         balance: args.balance,
         tau_vol: args.tau_vol,
+        chunk: args.chunk,
+        passes: args.passes,
+        freeze: args.freeze,
+        constraints: args.constraints.clone(),
         memory: args.memory,
     };
     let (_, report) = while_busy("partitioning to", &args.out, || {

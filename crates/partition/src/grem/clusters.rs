@@ -1,0 +1,290 @@
+//! Where a chunk alone shows too little of the graph: sides from clusters of the whole stream.
+//!
+//! A tenth of a sparse graph falls into small pieces, and METIS on them knows nothing of what the
+//! graph looks like. So the nodes are first clustered in a stream, as SPRING clusters them (CATGNN
+//! Algorithm 1, lines 2 to 21), until their clusters are few enough for a chunk to hold the edges
+//! between them; METIS halves those.
+
+use gnarl_graph::error::Result;
+
+use super::groups::UNASSIGNED;
+use super::seed::halve;
+use super::shuffle::Chunks;
+use super::sides::Sides;
+use crate::metis::{Adjacency, Idx};
+
+/// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
+/// chunk of edges. Measured: 4 and 16 are no better.
+const DEGREE: u64 = 8;
+/// How much larger than planned a cluster may grow in nodes.
+const GROWTH: u64 = 4;
+/// Clusters up to this many nodes are joined to one of their neighbours in the end.
+const SMALL: u32 = 2;
+/// Nodes without edges that stand for all nodes METIS does not see: they leave it free to cut the
+/// others unevenly, as greedy decisions about the unseen ones can even that out.
+const FILLERS: usize = 64;
+
+/// No place among the paired clusters.
+const NONE: u32 = u32::MAX;
+
+/// Weight of the edges between two clusters, the smaller id first.
+type Link = ([u32; 2], u32);
+
+/// Gives each node a side by METIS on the graph of clusters with at most about `limit` edges;
+/// nodes of clusters it does not see get none.
+///
+/// Passes over the chunks: three, and as many chunks of a fourth as are needed. Memory: 25 bytes a
+/// node and METIS's for `limit` edges and three times as many nodes.
+pub(super) fn by_clusters(
+    level: &Sides,
+    chunks: &mut Chunks,
+    limit: u64,
+    seed: u64,
+) -> Result<Vec<u8>> {
+    let mut clusters = Clusters::new(level, chunks, limit)?;
+    clusters.stream(level, chunks)?;
+    clusters.join_small(level, chunks)?;
+    let links = clusters.links(level, chunks, limit as usize)?;
+    clusters.halve(level, links, limit as usize, seed)
+}
+
+/// Clusters of nodes, each within a group.
+struct Clusters {
+    /// Cluster of each node, at first its own.
+    of: Vec<u32>,
+    /// Degree of each node in its group.
+    degree: Vec<u32>,
+    /// Sum of degrees and number of nodes of each cluster.
+    volume: Vec<u64>,
+    size: Vec<u32>,
+    /// No cluster above this volume takes or gives nodes.
+    max_volume: u64,
+    /// Most nodes of a cluster.
+    max_size: u32,
+}
+
+/// Calls `visit` with every edge inside a group that is to be halved.
+fn each(level: &Sides, chunks: &mut Chunks, mut visit: impl FnMut(usize, usize)) -> Result<()> {
+    let mut edges = Vec::new();
+    for chunk in 0..chunks.len() {
+        chunks.read(chunk, &mut edges)?;
+        let inside = edges.iter().filter(|&&[u, v]| u != v && level.together(u, v));
+        inside.for_each(|&[u, v]| visit(u as usize, v as usize));
+    }
+    Ok(())
+}
+
+impl Clusters {
+    fn new(level: &Sides, chunks: &mut Chunks, limit: u64) -> Result<Self> {
+        let nodes = level.group.len();
+        let mut degree = vec![0u32; nodes];
+        each(level, chunks, |u, v| {
+            for end in [u, v] {
+                degree[end] = degree[end].saturating_add(1);
+            }
+        })?;
+        let volume: Vec<u64> = degree.iter().map(|&d| d as u64).collect();
+        let planned = (limit / DEGREE).max(16);
+        let max_volume = volume.iter().sum::<u64>().div_ceil(planned);
+        let max_size = (GROWTH * (nodes as u64).div_ceil(planned)).max(2) as u32;
+        let (of, size) = ((0..nodes as u32).collect(), vec![1; nodes]);
+        Ok(Self { of, degree, volume, size, max_volume, max_size })
+    }
+
+    /// SPRING's rule: the end in the cluster of less volume moves to the other's.
+    fn stream(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
+        each(level, chunks, |u, v| {
+            let (a, b) = (self.of[u] as usize, self.of[v] as usize);
+            if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
+                return;
+            }
+            let (node, from, to) =
+                if self.volume[a] <= self.volume[b] { (u, a, b) } else { (v, b, a) };
+            if self.size[to] < self.max_size {
+                self.volume[from] -= self.degree[node] as u64;
+                self.volume[to] += self.degree[node] as u64;
+                self.size[from] -= 1;
+                self.size[to] += 1;
+                self.of[node] = to as u32;
+            }
+        })
+    }
+
+    /// Joins what stayed small to a neighbour with room, whatever its volume.
+    fn join_small(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
+        // Degrees and volumes are not needed any more.
+        self.volume = Vec::new();
+        // Isolated nodes are no clusters.
+        let alone = self.degree.iter().zip(&mut self.size).filter(|(degree, _)| **degree == 0);
+        alone.for_each(|(_, size)| *size = 0);
+        let mut parent = std::mem::take(&mut self.degree);
+        parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
+        each(level, chunks, |u, v| {
+            let [a, b] = [u, v].map(|end| root(&mut parent, self.of[end]) as usize);
+            let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
+            let joined = self.size[a] + self.size[b];
+            if a != b && self.size[small] <= SMALL && joined <= self.max_size {
+                parent[small] = to as u32;
+                self.size[to] = joined;
+                self.size[small] = 0;
+            }
+        })?;
+        self.of.iter_mut().for_each(|c| *c = root(&mut parent, *c));
+        Ok(())
+    }
+
+    /// The edges between clusters, of as many chunks as it takes to find more than `limit`;
+    /// ascending.
+    fn links(&self, level: &Sides, chunks: &mut Chunks, limit: usize) -> Result<Vec<Link>> {
+        let mut links: Vec<Link> = Vec::new();
+        let mut edges = Vec::new();
+        for chunk in 0..chunks.len() {
+            chunks.read(chunk, &mut edges)?;
+            for &[u, v] in edges.iter().filter(|&&[u, v]| level.together(u, v)) {
+                let (a, b) = (self.of[u as usize], self.of[v as usize]);
+                if a != b {
+                    links.push(([a.min(b), a.max(b)], 1));
+                }
+            }
+            links.sort_unstable();
+            links.dedup_by(|next, first| {
+                let same = next.0 == first.0;
+                if same {
+                    first.1 = first.1.saturating_add(next.1);
+                }
+                same
+            });
+            if links.len() > limit {
+                break;
+            }
+        }
+        Ok(links)
+    }
+
+    /// METIS on the clusters of each group that has links; `limit` clusters without links have
+    /// their place in it as well.
+    fn halve(
+        self,
+        level: &Sides,
+        mut links: Vec<Link>,
+        limit: usize,
+        seed: u64,
+    ) -> Result<Vec<u8>> {
+        let mut group = vec![0; self.size.len()];
+        self.of.iter().zip(&level.group).for_each(|(&c, &g)| group[c as usize] = g);
+        let group_of = |c: u32| group[c as usize];
+        links.sort_by_key(|link| group_of(link.0[0]));
+        let loners = self.loners(&links, limit, &group);
+        let mut side = vec![UNASSIGNED; self.size.len()];
+        let mut place = vec![NONE; self.size.len()];
+        for links in links.chunk_by(|a, b| group_of(a.0[0]) == group_of(b.0[0])) {
+            let g = group_of(links[0].0[0]);
+            let from = loners.partition_point(|&c| group_of(c) < g);
+            let loners = loners[from..].iter().take_while(|&&c| group_of(c) == g);
+            let mut clusters = linked(links, &mut place);
+            clusters.extend(loners);
+            let (graph, weights) = contracted(links, &place, clusters.len() + FILLERS);
+            let group = &level.groups[g as usize];
+            let sizes = clusters.iter().map(|&c| self.size[c as usize] as u64);
+            let mut sizes: Vec<u64> = sizes.collect();
+            let rest = group.nodes - sizes.iter().sum::<u64>();
+            sizes.extend((0..FILLERS as u64).map(|i| (rest + i) / FILLERS as u64));
+            let halves = halve(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
+            clusters.iter().zip(halves).for_each(|(&c, half)| side[c as usize] = half as u8);
+        }
+        Ok(self.of.iter().map(|&c| side[c as usize]).collect())
+    }
+
+    /// The first `limit` clusters without links, group by group.
+    fn loners(&self, links: &[Link], limit: usize, group: &[u16]) -> Vec<u32> {
+        let mut alone: Vec<bool> = self.size.iter().map(|&size| size > 0).collect();
+        links.iter().flat_map(|link| link.0).for_each(|c| alone[c as usize] = false);
+        let loners = (0..alone.len() as u32).filter(|&c| alone[c as usize]);
+        let mut loners: Vec<u32> = loners.take(limit).collect();
+        loners.sort_by_key(|&c| group[c as usize]);
+        loners
+    }
+}
+
+/// The clusters that `links` name, as they are first named; their places there go to `place`.
+fn linked(links: &[Link], place: &mut [u32]) -> Vec<u32> {
+    let mut clusters = Vec::new();
+    for c in links.iter().flat_map(|link| link.0) {
+        if place[c as usize] == NONE {
+            place[c as usize] = clusters.len() as u32;
+            clusters.push(c);
+        }
+    }
+    clusters
+}
+
+/// The graph of `links` on `nodes` nodes, and its edges' weights.
+fn contracted(links: &[Link], place: &[u32], nodes: usize) -> (Adjacency, Vec<Idx>) {
+    let mut offsets = vec![0 as Idx; nodes + 1];
+    for c in links.iter().flat_map(|link| link.0) {
+        offsets[place[c as usize] as usize + 1] += 1;
+    }
+    for i in 0..nodes {
+        offsets[i + 1] += offsets[i];
+    }
+    let mut next = offsets.clone();
+    let mut neighbours = vec![0 as Idx; 2 * links.len()];
+    let mut weights = vec![0; 2 * links.len()];
+    for &([a, b], weight) in links {
+        let (a, b) = (place[a as usize], place[b as usize]);
+        for (from, to) in [(a, b), (b, a)] {
+            let at = &mut next[from as usize];
+            neighbours[*at as usize] = to as Idx;
+            weights[*at as usize] = weight as u64;
+            *at += 1;
+        }
+    }
+    (Adjacency::new(offsets, neighbours), scaled(&weights))
+}
+
+/// `weights` in METIS's integers, which must hold their sum: scaled down if they would not.
+fn scaled(weights: &[u64]) -> Vec<Idx> {
+    let most = Idx::MAX as u64 / 2;
+    let divisor = (weights.iter().sum::<u64>() / most + 1).next_power_of_two();
+    weights.iter().map(|&w| (w / divisor).max(1) as Idx).collect()
+}
+
+/// The root of `i`, halving the path to it.
+fn root(parent: &mut [u32], mut i: u32) -> u32 {
+    while parent[i as usize] != i {
+        parent[i as usize] = parent[parent[i as usize] as usize];
+        i = parent[i as usize];
+    }
+    i
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::Group;
+    use super::*;
+    use gnarl_graph::MemoryEdges;
+
+    #[test]
+    fn two_communities_are_told_apart() {
+        // Two rings of 40 with chords, and one edge between them.
+        let ring = |from: u64| {
+            (0..40)
+                .flat_map(move |i| [1, 2, 3].map(|d| (i, (i + d) % 40)))
+                .map(move |(u, v)| (from + u, from + v))
+        };
+        let edges = ring(0).chain(ring(40)).chain([(0, 40)]);
+        let mut stream = MemoryEdges::new(80, edges).unwrap();
+        let mut chunks = Chunks::deal(&mut stream, 4, 1, 1 << 20).unwrap();
+        let level = Sides::new(vec![0; 80], vec![Group::new(80, 2, 42)]);
+        let sides = by_clusters(&level, &mut chunks, 60, 1).unwrap();
+        let first = |side: u8| sides[..40].iter().filter(|&&s| s == side).count();
+        assert!(first(0) >= 36 || first(1) >= 36, "{sides:?}");
+    }
+
+    #[test]
+    fn sums_of_weights_fit() {
+        assert_eq!(scaled(&[3, 0, 5]), [3, 1, 5]);
+        let sum: u64 = scaled(&[1 << 40, 1 << 40, 7]).iter().map(|&w| w as u64).sum();
+        assert!(sum < Idx::MAX as u64, "{sum}");
+    }
+}

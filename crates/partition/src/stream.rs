@@ -1,0 +1,58 @@
+//! What one-pass greedy partitioners of a stream of nodes share.
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_graph::{EdgeStream, Kind};
+
+use crate::adjacency::for_each_list;
+use crate::partitioner::{Assignment, PartitionOptions};
+
+/// Bytes a node, neighbour lists aside: its part, its degree, where its list begins.
+const NODE_BYTES: u64 = 16;
+/// Least room for neighbour lists: fewer would mean many readings of the stream.
+const LEAST_LISTS: u64 = 1 << 20;
+
+/// Puts each node, in ascending order, into the part of the highest score that has room; among
+/// equals into the emptiest, then the first.
+///
+/// `score(neighbours, size)` judges a part of `size` nodes that has `neighbours` of the node's.
+pub(crate) fn place_greedily(
+    name: &str,
+    edges: &mut dyn EdgeStream,
+    options: &PartitionOptions,
+    score: impl Fn(u32, u64) -> f64,
+) -> Result<Assignment> {
+    let nodes = edges.num_nodes();
+    options.check(nodes)?;
+    if nodes >= u32::MAX as u64 {
+        return Err(Error::new(Kind::Limit, format!("{name}: {nodes} nodes exceed 32 bits")));
+    }
+    let needed = NODE_BYTES * nodes + LEAST_LISTS;
+    options.check_memory(name, needed, "raise --memory or use random or range")?;
+    let capacity = options.capacity(nodes);
+    let mut of = vec![UNPLACED; nodes as usize];
+    let mut sizes = vec![0u64; options.parts];
+    let mut shared = vec![0u32; options.parts];
+    for_each_list(edges, options.memory - NODE_BYTES * nodes, &mut |v, neighbours| {
+        shared.fill(0);
+        let placed = neighbours.iter().map(|&n| of[n as usize]).filter(|&p| p != UNPLACED);
+        placed.for_each(|p| shared[p as usize] += 1);
+        let mut best: Option<(usize, f64)> = None;
+        for part in (0..sizes.len()).filter(|&p| sizes[p] < capacity) {
+            let score = score(shared[part], sizes[part]);
+            let better = best.is_none_or(|(known, highest)| {
+                score > highest || (score == highest && sizes[part] < sizes[known])
+            });
+            if better {
+                best = Some((part, score));
+            }
+        }
+        let (part, _) = best.expect("the parts' capacities hold all nodes");
+        sizes[part] += 1;
+        of[v] = part as u16;
+    })?;
+    Ok(Assignment { parts: options.parts, of })
+}
+
+/// No part yet. It is a part's number only when there are as many parts as there can be: then that
+/// one part attracts no neighbours.
+const UNPLACED: u16 = u16::MAX;
