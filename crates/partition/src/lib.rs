@@ -6,7 +6,7 @@
 //!
 //! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
-//! memory.
+//! memory. The partitioners of [`edge`] give each edge a part, and a node one of those of its edges.
 //!
 //! ```
 //! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
@@ -44,6 +44,7 @@ mod bitmap;
 mod build;
 mod dataset;
 mod distribute;
+pub mod edge;
 mod halo;
 mod layout;
 mod metis;
