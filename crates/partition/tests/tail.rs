@@ -282,7 +282,9 @@ fn little_memory_takes_more_passes_to_the_same_end() {
 fn files_do_not_depend_on_threads() {
     let dir = tempfile::tempdir().unwrap();
     let source = sample().write(&dir.path().join("source"), IdWidth::U32);
-    for algorithm in names() {
+    // The tail is the same for all cuts of edges: one of them stands for all.
+    let cuts = edge::names();
+    for algorithm in names().into_iter().filter(|n| *n == "adadne" || !cuts.contains(n)) {
         let config = PartitionConfig {
             algorithm: algorithm.into(),
             parts: Parts::Count(3),
@@ -338,9 +340,10 @@ fn vertex_cuts_get_full_neighbour_lists() {
     let dir = tempfile::tempdir().unwrap();
     let star = (1..12).flat_map(|v| [(0, v), (v, 0)]).collect();
     let star = Graph { nodes: vec![("_N", 14)], edges: vec![("_N:_E:_N", star)] };
-    for (what, graph) in [("sample", sample()), ("star", star)] {
+    let sample = ("sample", sample(), ["hash-2d", "adadne"]);
+    for (what, graph, algorithms) in [sample, ("star", star, ["hdrf", "2ps-l"])] {
         let source = graph.write(&dir.path().join(what), IdWidth::U32);
-        for algorithm in edge::names() {
+        for algorithm in algorithms {
             let config = PartitionConfig {
                 algorithm: algorithm.into(),
                 parts: Parts::Count(5),
