@@ -13,7 +13,7 @@
 //! | `dbh` | Xie et al., NeurIPS 2014 | 2 | 4 bytes a node |
 //! | `greedy` | PowerGraph (Gonzalez et al., OSDI 2012 §4.2) | 2 | 4 bytes and p bits a node |
 //! | `hdrf` | Petroni et al., CIKM 2015 | 1 | 4 bytes and p bits a node |
-//! | `2ps-l` | Mayer, Orujzade, Jacobsen, ICDE 2022 | 4 | 18 bytes and p bits a node |
+//! | `2ps-l` | Mayer, Orujzade, Jacobsen, ICDE 2022 | 4 | 24 bytes and p bits a node |
 //! | `dne` | Hanai et al., VLDB 2019 | 3 | the graph |
 //! | `adadne` | GLISP §III-B | 3 | the graph |
 //!

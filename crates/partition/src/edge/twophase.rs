@@ -28,7 +28,8 @@ use crate::partitioner::PartitionOptions;
 ///
 /// Four passes: degrees, clusters, the edges inside parts, the assignment. The last repeats the
 /// decisions of the third, so that edges come out in their order and none is remembered. Memory, by
-/// node: 4 bytes of degree, 4 of cluster, at most 8 of cluster volume and 2 of its part, and p bits.
+/// node: 4 bytes of degree, 4 of cluster, 2 of part, at most 8 of cluster volume and, while clusters
+/// are packed, 6 of their order and parts; and p bits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TwoPhase;
 
@@ -48,7 +49,7 @@ impl EdgePartitioner for TwoPhase {
         if nodes >= NONE as u64 {
             return Err(Error::new(Kind::Limit, format!("2ps-l: {nodes} nodes exceed 32 bits")));
         }
-        let needed = 18 * nodes + PartSets::bytes(nodes, options.parts);
+        let needed = 24 * nodes + PartSets::bytes(nodes, options.parts);
         options.check_memory("2ps-l", needed, "raise --memory or use dbh")?;
         let clusters = Clusters::stream(edges, options.parts)?;
         let part_of = clusters.pack(options.parts);
@@ -105,7 +106,8 @@ impl Clusters {
         self.of[end]
     }
 
-    /// The part of every cluster: largest first, each to the part of smallest volume.
+    /// The part of every node: clusters are dealt out largest first, each to the part of smallest
+    /// volume.
     fn pack(&self, parts: usize) -> Vec<u16> {
         let count = self.volume.len() as u32;
         let mut order: Vec<u32> = (0..count).filter(|&c| self.volume[c as usize] > 0).collect();
@@ -117,13 +119,15 @@ impl Clusters {
             part[c as usize] = least.0.1;
             least.0.0 += self.volume[c as usize];
         }
-        part
+        let part_of = |&c: &u32| if c == NONE { 0 } else { part[c as usize] };
+        self.of.iter().map(part_of).collect()
     }
 }
 
 /// Phase 2.
 struct Placement {
     clusters: Clusters,
+    /// Part of each node's cluster.
     part_of: Vec<u16>,
     key: Key,
 }
@@ -159,14 +163,10 @@ impl Placement {
         })
     }
 
-    fn cluster(&self, v: u64) -> usize {
-        self.clusters.of[v as usize] as usize
-    }
-
     /// The part of both ends' clusters, if it is one and has room among the `inside` edges.
     #[inline]
     fn within(&self, inside: &mut [u64], cap: u64, u: u64, v: u64) -> Option<usize> {
-        let [p, q] = [u, v].map(|end| self.part_of[self.cluster(end)]);
+        let [p, q] = [u, v].map(|end| self.part_of[end as usize]);
         let filled = &mut inside[p as usize];
         (p == q && *filled < cap).then(|| {
             *filled += 1;
@@ -178,12 +178,13 @@ impl Placement {
     #[inline]
     fn between(&self, sets: &PartSets, loads: &mut Loads, u: u64, v: u64) -> usize {
         let degree = |end: u64| self.clusters.degree[end as usize] as f64;
-        let volume = |end: u64| self.clusters.volume[self.cluster(end)] as f64;
+        let volume =
+            |end: u64| self.clusters.volume[self.clusters.of[end as usize] as usize] as f64;
         let (degrees, volumes) = (degree(u) + degree(v), volume(u) + volume(v));
         let gain = |end: u64, other: u64, p: usize| {
             if sets.contains(end, p) { 1.0 + degree(other) / degrees } else { 0.0 }
         };
-        let [p, q] = [u, v].map(|end| self.part_of[self.cluster(end)] as usize);
+        let [p, q] = [u, v].map(|end| self.part_of[end as usize] as usize);
         let score = |end, p| gain(u, v, p) + gain(v, u, p) + volume(end) / volumes;
         let (best, other) = if score(u, p) >= score(v, q) { (p, q) } else { (q, p) };
         let hub = if (degree(u), v) > (degree(v), u) { u } else { v };

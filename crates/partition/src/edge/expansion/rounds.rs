@@ -214,9 +214,11 @@ impl<'g> Rounds<'g> {
     /// that has both ends.
     fn two_hop(&mut self, cap: u64) {
         let (graph, owner, sets) = (self.graph, &self.owner, &self.sets);
+        let open = &self.open;
         for part in &mut self.parts {
+            let unfinished = part.newcomers.iter().filter(|&&v| open[v as usize] > 0);
             part.expanded.clear();
-            part.expanded.extend(part.newcomers.iter().map(|&v| (v, 0)));
+            part.expanded.extend(unfinished.map(|&v| (v, 0)));
         }
         each(
             &mut self.parts,
