@@ -16,7 +16,7 @@ use crate::partitioner::PartitionOptions;
 ///
 /// All copies and directions of an edge go together, so a part may exceed the bound by the copies of
 /// one edge. Not a stream: about 46 bytes an edge if none is repeated (38 a pair of directions) and
-/// 48 a node; three passes.
+/// 52 a node; three passes.
 #[derive(Debug, Clone, Copy)]
 pub struct Dne {
     /// Share of the boundary expanded in a round.

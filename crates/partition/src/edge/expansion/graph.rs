@@ -14,6 +14,8 @@ pub(super) struct Graph {
     pub(super) weight: Vec<u32>,
     /// Where the list of each node begins.
     offsets: Vec<u64>,
+    /// Length of each list; what is beyond, up to the next list, was dropped.
+    lengths: Vec<u32>,
     /// Neighbour and edge; a self loop is in its node's list once.
     lists: Vec<(u32, u32)>,
 }
@@ -48,7 +50,8 @@ impl Graph {
         sort_lists(&first, &mut high);
         let weight = merge_copies(&mut first, &mut high);
         let (offsets, lists) = both_ends(&first, &high);
-        Ok(Self { first, high, weight, offsets, lists })
+        let lengths = offsets.windows(2).map(|w| (w[1] - w[0]) as u32).collect();
+        Ok(Self { first, high, weight, offsets, lengths, lists })
     }
 
     pub(super) fn num_nodes(&self) -> usize {
@@ -62,8 +65,22 @@ impl Graph {
     /// Neighbours of `v` and the edges to them.
     #[inline]
     pub(super) fn list(&self, v: u32) -> &[(u32, u32)] {
-        let v = v as usize;
-        &self.lists[self.offsets[v] as usize..self.offsets[v + 1] as usize]
+        let begin = self.offsets[v as usize] as usize;
+        &self.lists[begin..begin + self.lengths[v as usize] as usize]
+    }
+
+    /// Drops the edges from the list of `v` that are not to be `kept`; in order.
+    pub(super) fn shorten(&mut self, v: u32, kept: impl Fn(u32) -> bool) {
+        let begin = self.offsets[v as usize] as usize;
+        let length = &mut self.lengths[v as usize];
+        let list = &mut self.lists[begin..begin + *length as usize];
+        *length = 0;
+        for i in 0..list.len() {
+            if kept(list[i].1) {
+                list[*length as usize] = list[i];
+                *length += 1;
+            }
+        }
     }
 
     /// The number of the edge between two nodes, which is in the graph.
@@ -165,12 +182,14 @@ mod tests {
     #[test]
     fn copies_and_directions_are_one_edge() {
         let edges = [(2, 0), (1, 1), (0, 2), (3, 1), (0, 2), (1, 3), (0, 1)];
-        let graph = Graph::read(&mut MemoryEdges::new(5, edges).unwrap()).unwrap();
+        let mut graph = Graph::read(&mut MemoryEdges::new(5, edges).unwrap()).unwrap();
         assert_eq!(graph.high, [1, 2, 1, 3]);
         assert_eq!(graph.weight, [1, 3, 1, 2]);
         assert_eq!(graph.list(0), [(1, 0), (2, 1)]);
         assert_eq!(graph.list(1), [(0, 0), (1, 2), (3, 3)]);
         assert_eq!(graph.list(4), []);
+        graph.shorten(1, |e| e != 2);
+        assert_eq!(graph.list(1), [(0, 0), (3, 3)]);
         assert_eq!((graph.edge(2, 0), graph.edge(1, 1), graph.edge(1, 3)), (1, 2, 3));
     }
 }

@@ -29,8 +29,9 @@ use rounds::Rounds;
 const EDGE_BYTES: u64 = 46;
 
 /// Bytes for each node beside the part sets: offsets of two kinds of lists and their construction
-/// 24, open edges 4, the order of seeds 4; and 4 for each replica on a boundary, taken as 4 of them.
-const NODE_BYTES: u64 = 48;
+/// 24, lengths of lists and open edges 8, the order of seeds 4; and 4 for each replica on a
+/// boundary, taken as 4 of them.
+const NODE_BYTES: u64 = 52;
 
 /// Refuses, reads, expands and assigns.
 pub(super) fn run(
@@ -46,7 +47,7 @@ pub(super) fn run(
     let sets = PartSets::bytes(nodes, options.parts);
     let needed = EDGE_BYTES * edges.num_edges() + NODE_BYTES * nodes + sets;
     options.check_memory(name, needed, "raise --memory or use 2ps-l, which streams")?;
-    let graph = Graph::read(edges)?;
-    let owner = Rounds::new(&graph, options.parts, Key::new(options.seed)).run(rules);
+    let mut graph = Graph::read(edges)?;
+    let owner = Rounds::new(&mut graph, options.parts, Key::new(options.seed)).run(rules);
     assign_each(edges, sink, |u, v| owner[graph.edge(u, v)])
 }

@@ -49,7 +49,7 @@ const OPEN: u16 = u16::MAX;
 
 /// The state of an expansion.
 pub(super) struct Rounds<'g> {
-    graph: &'g Graph,
+    graph: &'g mut Graph,
     /// Part of each edge.
     owner: Vec<u16>,
     /// Open edges of each node.
@@ -64,7 +64,7 @@ pub(super) struct Rounds<'g> {
 }
 
 impl<'g> Rounds<'g> {
-    pub(super) fn new(graph: &'g Graph, parts: usize, key: Key) -> Self {
+    pub(super) fn new(graph: &'g mut Graph, parts: usize, key: Key) -> Self {
         let nodes = graph.num_nodes();
         let mut seeds: Vec<u32> = (0..nodes as u32).collect();
         key.shuffle(&mut seeds);
@@ -78,10 +78,10 @@ impl<'g> Rounds<'g> {
             newcomers: Vec::new(),
         };
         Self {
-            graph,
             owner: vec![OPEN; graph.num_edges()],
             open: (0..nodes as u32).map(|v| graph.list(v).len() as u32).collect(),
             left: graph.num_edges(),
+            graph,
             sets: PartSets::new(nodes as u64, parts),
             parts: std::iter::repeat_with(part).take(parts).collect(),
             seeds,
@@ -151,7 +151,7 @@ impl<'g> Rounds<'g> {
 
     /// Collects the open edges of the expanded nodes.
     fn claim(&mut self) {
-        let (graph, owner) = (self.graph, &self.owner);
+        let (graph, owner) = (&*self.graph, &self.owner);
         each(
             &mut self.parts,
             |part| part.listed(graph),
@@ -213,13 +213,20 @@ impl<'g> Rounds<'g> {
     /// Grants open edges between newcomers and nodes of the same part, each to the smallest part
     /// that has both ends.
     fn two_hop(&mut self, cap: u64) {
-        let (graph, owner, sets) = (self.graph, &self.owner, &self.sets);
-        let open = &self.open;
         for part in &mut self.parts {
-            let unfinished = part.newcomers.iter().filter(|&&v| open[v as usize] > 0);
             part.expanded.clear();
-            part.expanded.extend(unfinished.map(|&v| (v, 0)));
+            for &v in &part.newcomers {
+                let open = self.open[v as usize];
+                // Every part that a hub joins would else go through its closed edges again.
+                if open < self.graph.list(v).len() as u32 / 2 {
+                    self.graph.shorten(v, |e| self.owner[e as usize] == OPEN);
+                }
+                if open > 0 {
+                    part.expanded.push((v, 0));
+                }
+            }
         }
+        let (graph, owner, sets) = (&*self.graph, &self.owner, &self.sets);
         each(
             &mut self.parts,
             |part| part.listed(graph),
