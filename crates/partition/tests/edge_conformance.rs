@@ -183,6 +183,15 @@ fn graphs_beyond_memory_or_index_width_are_refused() {
 }
 
 #[test]
+fn hashes_take_ids_of_any_width() {
+    let far = u64::MAX - 1;
+    let edges = MemoryEdges::new(u64::MAX, [(far, 3), (3, far), (1 << 33, 1 << 40)]).unwrap();
+    let log = partition(&*by_name("hash-2d").unwrap(), &edges, 1000);
+    assert_eq!(log.parts[0], log.parts[1]);
+    assert_eq!(partition(&*by_name("hash-1d").unwrap(), &edges, 1000).edges, all(&edges));
+}
+
+#[test]
 fn errors_of_sinks_end_the_run() {
     struct Full;
     impl EdgeSink for Full {

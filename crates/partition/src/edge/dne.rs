@@ -15,8 +15,8 @@ use crate::partitioner::PartitionOptions;
 /// if that is larger. Parts that run out of boundary start again from a random node.
 ///
 /// All copies and directions of an edge go together, so a part may exceed the bound by the copies of
-/// one edge. Not a stream: about 46 bytes an edge if none is repeated (38 a pair of directions) and
-/// 52 a node; three passes.
+/// one edge. Not a stream: about 46 bytes an edge, or half that if both directions are there, 52
+/// bytes and p bits a node; three passes.
 #[derive(Debug, Clone, Copy)]
 pub struct Dne {
     /// Share of the boundary expanded in a round.

@@ -36,7 +36,7 @@ impl VertexPartitioner for Owner {
         let mut replicas = Replicas::new(nodes, options.parts);
         let memory = options.memory - held;
         let inner = PartitionOptions { memory, train: Vec::new(), ..options.clone() };
-        let doing = || format!("edges, with {} MiB for replicas", held >> 20);
+        let doing = || format!("cutting the edges beside {} MiB of replicas", held >> 20);
         self.0.partition(edges, &inner, &mut replicas).while_doing(doing)?;
         let of = owners(replicas.sets(), options);
         Ok(Assignment { parts: options.parts, of })
