@@ -6,7 +6,7 @@
 //!
 //! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
-//! memory.
+//! memory. The partitioners of [`edge`] give each edge a part, and a node one of those of its edges.
 //!
 //! ```
 //! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
@@ -47,6 +47,7 @@ mod chunk;
 mod constraint;
 mod dataset;
 mod distribute;
+pub mod edge;
 mod fennel;
 mod grem;
 mod halo;

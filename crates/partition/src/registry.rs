@@ -2,6 +2,7 @@
 
 use gnarl_graph::error::{Error, Result};
 
+use crate::edge::{self, Owner};
 use crate::fennel::Fennel;
 use crate::grem::Grem;
 use crate::knot::Knot;
@@ -12,9 +13,9 @@ use crate::random::Random;
 use crate::range::Range;
 use crate::spring::Spring;
 
-/// All vertex partitioners.
+/// All vertex partitioners, and all edge partitioners made into one by [`Owner`].
 pub fn registry() -> Vec<Box<dyn VertexPartitioner>> {
-    vec![
+    let mut all: Vec<Box<dyn VertexPartitioner>> = vec![
         Box::new(Knot),
         Box::new(Spring),
         Box::new(Grem),
@@ -23,7 +24,9 @@ pub fn registry() -> Vec<Box<dyn VertexPartitioner>> {
         Box::new(Fennel),
         Box::new(Random),
         Box::new(Range),
-    ]
+    ];
+    all.extend(edge::registry().into_iter().map(|p| Box::new(Owner(p)) as _));
+    all
 }
 
 /// Names of all partitioners.
@@ -36,13 +39,16 @@ pub fn names() -> Vec<&'static str> {
 /// # Errors
 /// [`Kind::Usage`](gnarl_graph::Kind::Usage) with the nearest name if there is none.
 pub fn by_name(name: &str) -> Result<Box<dyn VertexPartitioner>> {
+    let found = registry().into_iter().find(|p| p.name() == name);
+    found.ok_or_else(|| unknown("partitioner", name, &names()))
+}
+
+/// The error for a `what` that is not among `names`, with the nearest of them.
+pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> Error {
     let distance = |known: &str| strsim::damerau_levenshtein(known, name);
-    registry().into_iter().find(|p| p.name() == name).ok_or_else(|| {
-        let names = names();
-        let nearest = names.iter().min_by_key(|known| distance(known)).expect("never empty");
-        Error::usage(format!("unknown partitioner '{name}'"))
-            .hint(format!("did you mean '{nearest}'? There are: {}", names.join(", ")))
-    })
+    let nearest = names.iter().min_by_key(|known| distance(known)).expect("never empty");
+    Error::usage(format!("unknown {what} '{name}'"))
+        .hint(format!("did you mean '{nearest}'? There are: {}", names.join(", ")))
 }
 
 #[cfg(test)]
@@ -52,6 +58,7 @@ mod tests {
     #[test]
     fn unknown_names_meet_the_nearest() {
         assert_eq!(by_name("metis").unwrap().name(), "metis");
+        assert_eq!(by_name("hdrf").unwrap().name(), "hdrf");
         let error = by_name("spirng").err().unwrap();
         assert_eq!(error.exit_code(), 2);
         assert!(error.to_string().contains("did you mean 'spring'"), "{error}");

@@ -65,7 +65,7 @@ impl PartitionReport {
 }
 
 /// Largest over mean; 1 if there is nothing to balance.
-fn balance(counts: &[u64]) -> f64 {
+pub(crate) fn balance(counts: &[u64]) -> f64 {
     let total: u64 = counts.iter().sum();
     let largest = counts.iter().max().copied().unwrap_or(0);
     if total == 0 { 1.0 } else { largest as f64 * counts.len() as f64 / total as f64 }

@@ -9,7 +9,8 @@ use common::{dataset, user_id};
 use gnarl_graph::{Dataset, EdgeStream, Features, IdWidth, Kind, Labels, Triple};
 use gnarl_partition::{
     Assignment, Chunk, Constraint, PartitionConfig, PartitionOptions, PartitionedDataset, Parts,
-    Random, VertexPartitioner, degree_column, names, partition_dataset, partition_dataset_with,
+    Random, VertexPartitioner, degree_column, edge, names, partition_dataset,
+    partition_dataset_with,
 };
 use proptest::prelude::*;
 
@@ -283,7 +284,9 @@ fn little_memory_takes_more_passes_to_the_same_end() {
 fn files_do_not_depend_on_threads() {
     let dir = tempfile::tempdir().unwrap();
     let source = sample().write(&dir.path().join("source"), IdWidth::U32);
-    for algorithm in names() {
+    // The tail is the same for all cuts of edges: one of them stands for all.
+    let cuts = edge::names();
+    for algorithm in names().into_iter().filter(|n| *n == "adadne" || !cuts.contains(n)) {
         let config = PartitionConfig {
             algorithm: algorithm.into(),
             parts: Parts::Count(3),
@@ -300,6 +303,59 @@ fn files_do_not_depend_on_threads() {
         let one = run(1);
         assert_eq!(one, run(2), "{algorithm}");
         assert_eq!(one, run(3), "{algorithm}");
+    }
+}
+
+/// Leaves all parts but one without core nodes.
+struct AllInOne;
+
+impl VertexPartitioner for AllInOne {
+    fn name(&self) -> &'static str {
+        "all-in-one"
+    }
+
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+    ) -> gnarl_graph::Result<Assignment> {
+        Ok(Assignment { parts: options.parts, of: vec![1; edges.num_nodes() as usize] })
+    }
+}
+
+#[test]
+fn parts_without_core_nodes_are_datasets() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = sample();
+    let source = graph.write(&dir.path().join("source"), IdWidth::U32);
+    for hops in 0..3 {
+        let config = PartitionConfig { parts: Parts::Count(3), hops, ..Default::default() };
+        let out = dir.path().join(format!("parts-{hops}"));
+        let (made, report) = partition_dataset_with(&source, &AllInOne, &config, &out).unwrap();
+        check(&graph, &source, &made, hops);
+        assert_eq!((report.part_sizes, report.halo_sizes), (vec![0, 60, 0], vec![0; 3]));
+    }
+}
+
+#[test]
+fn vertex_cuts_get_full_neighbour_lists() {
+    let dir = tempfile::tempdir().unwrap();
+    let star = (1..12).flat_map(|v| [(0, v), (v, 0)]).collect();
+    let star = Graph { nodes: vec![("_N", 14)], edges: vec![("_N:_E:_N", star)] };
+    let sample = ("sample", sample(), ["hash-2d", "adadne"]);
+    for (what, graph, algorithms) in [sample, ("star", star, ["hdrf", "2ps-l"])] {
+        let source = graph.write(&dir.path().join(what), IdWidth::U32);
+        for algorithm in algorithms {
+            let config = PartitionConfig {
+                algorithm: algorithm.into(),
+                parts: Parts::Count(5),
+                ..Default::default()
+            };
+            let out = dir.path().join(format!("{what}-{algorithm}"));
+            let (made, report) = partition_dataset(&source, &config, &out).unwrap();
+            assert_eq!(report.algorithm, algorithm);
+            check(&graph, &source, &made, 1);
+        }
     }
 }
 

@@ -1,0 +1,39 @@
+//! `dbh`: degree-based hashing.
+
+use gnarl_graph::EdgeStream;
+use gnarl_graph::error::Result;
+use gnarl_graph::rng::Key;
+
+use super::degrees;
+use super::partitioner::{EdgePartitioner, EdgeSink, assign_each};
+use crate::partitioner::PartitionOptions;
+
+/// Hashes the end of lower degree, so that hubs are cut and others are whole (Xie et al.,
+/// "Distributed power-law graph computing", NeurIPS 2014 §4; also called Libra).
+///
+/// Two passes, of which the first counts degrees: 4 bytes a node. Ties go to the lower id, so both
+/// directions of an edge meet in one part.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Dbh;
+
+impl EdgePartitioner for Dbh {
+    fn name(&self) -> &'static str {
+        "dbh"
+    }
+
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<()> {
+        options.check(edges.num_nodes())?;
+        options.check_memory("dbh", 4 * edges.num_nodes(), "raise --memory or use hash-2d")?;
+        let degrees = degrees::count(edges)?;
+        let (key, parts) = (Key::new(options.seed), options.parts as u64);
+        assign_each(edges, sink, |u, v| {
+            let (_, end) = (degrees[u as usize], u).min((degrees[v as usize], v));
+            key.with(end).below(0, parts) as u16
+        })
+    }
+}

@@ -1,0 +1,16 @@
+//! Degrees of nodes, counted in a pass of their own.
+
+use gnarl_graph::error::Result;
+use gnarl_graph::{EdgeStream, for_each_edge};
+
+/// Edge ends at each node, both directions; saturates. 4 bytes a node.
+pub(super) fn count(edges: &mut dyn EdgeStream) -> Result<Vec<u32>> {
+    let mut degrees = vec![0u32; edges.num_nodes() as usize];
+    for_each_edge(edges, &mut |u, v| {
+        for end in [u, v] {
+            let degree = &mut degrees[end as usize];
+            *degree = degree.saturating_add(1);
+        }
+    })?;
+    Ok(degrees)
+}

@@ -1,0 +1,53 @@
+//! Neighbour expansion: what `dne` and `adadne` share.
+//!
+//! Every part grows an edge set of its own, all in step. In a round each part
+//! 1. takes from its boundary a fraction λ of the nodes, those with the fewest open edges;
+//! 2. gets their open edges ("one-hop"), and the other ends join its boundary;
+//! 3. gets the open edges between its nodes and the newcomers ("two-hop").
+//!
+//! Parts look at the state in parallel and change it one after the other, in turns that go to the
+//! part with the fewest edges, so the outcome is the same for any number of threads.
+
+mod graph;
+mod rounds;
+
+use gnarl_graph::EdgeStream;
+use gnarl_graph::error::Result;
+use gnarl_graph::rng::Key;
+
+pub(super) use rounds::{Part, Rules};
+
+use super::partitioner::{EdgeSink, assign_each};
+use super::sets::PartSets;
+use crate::partitioner::PartitionOptions;
+use graph::Graph;
+use rounds::Rounds;
+
+/// Bytes an expansion holds for each edge of the stream, if no two of them join the same nodes: 4
+/// for its higher end, 4 for its copies, 16 in the lists of its ends, 2 for its part, and up to 20
+/// while a round's edges change hands.
+const EDGE_BYTES: u64 = 46;
+
+/// Bytes for each node beside the part sets: offsets of two kinds of lists and their construction
+/// 24, lengths of lists and open edges 8, the order of seeds 4; and 4 for each replica on a
+/// boundary, taken as 4 of them.
+const NODE_BYTES: u64 = 52;
+
+/// Refuses, reads, expands and assigns.
+pub(super) fn run(
+    name: &'static str,
+    edges: &mut dyn EdgeStream,
+    options: &PartitionOptions,
+    sink: &mut dyn EdgeSink,
+    rules: &dyn Rules,
+) -> Result<()> {
+    let nodes = edges.num_nodes();
+    options.check(nodes)?;
+    Graph::check(name, nodes, edges.num_edges(), options.parts)?;
+    let sets = PartSets::bytes(nodes, options.parts);
+    let needed = EDGE_BYTES * edges.num_edges() + NODE_BYTES * nodes + sets;
+    options.check_memory(name, needed, "raise --memory or use 2ps-l, which streams")?;
+    let mut graph = Graph::read(edges)?;
+    let owner = Rounds::new(&mut graph, options.parts, Key::new(options.seed)).run(rules);
+    assign_each(edges, sink, |u, v| owner[graph.edge(u, v)])
+}

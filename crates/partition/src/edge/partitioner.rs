@@ -1,0 +1,87 @@
+//! What an edge partitioner is.
+
+use gnarl_graph::error::Result;
+use gnarl_graph::{EdgeChunk, EdgeStream};
+use rayon::prelude::*;
+
+use crate::partitioner::PartitionOptions;
+
+/// Gives each edge a part.
+///
+/// Implementations are deterministic: the result is a function of the edges in their order, the
+/// number of nodes and the options, never of the number of threads.
+pub trait EdgePartitioner: Send + Sync {
+    /// The name it is registered under.
+    fn name(&self) -> &'static str;
+
+    /// Sends every edge, in the order of the stream and once, to `sink` with its part.
+    ///
+    /// Edges may be directed, repeated or self loops; nodes without edges appear nowhere.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`](gnarl_graph::Kind::Usage) if the number of parts is 0, above the number of
+    /// nodes or above [`MAX_PARTS`](crate::MAX_PARTS);
+    /// [`Kind::InvalidInput`](gnarl_graph::Kind::InvalidInput) if there are no nodes;
+    /// [`Kind::Limit`](gnarl_graph::Kind::Limit) if the memory does not suffice; whatever the
+    /// stream and the sink report.
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<()>;
+}
+
+/// Takes the parts of edges, for instance to write or to count them.
+pub trait EdgeSink {
+    /// Takes the next edges of the stream and the part of each.
+    ///
+    /// # Errors
+    /// Ends the partitioning.
+    fn assign(&mut self, edges: &EdgeChunk, parts: &[u16]) -> Result<()>;
+}
+
+/// Fills the parts of each chunk with `fill` and hands them on.
+pub(super) fn assign_chunks(
+    edges: &mut dyn EdgeStream,
+    sink: &mut dyn EdgeSink,
+    mut fill: impl FnMut(&EdgeChunk, &mut [u16]),
+) -> Result<()> {
+    let mut chunk = EdgeChunk::default();
+    let mut parts = Vec::new();
+    edges.reset()?;
+    while edges.next_chunk(&mut chunk)? {
+        parts.resize(chunk.len(), 0);
+        fill(&chunk, &mut parts);
+        sink.assign(&chunk, &parts)?;
+    }
+    Ok(())
+}
+
+/// Assigns edges one after the other.
+pub(super) fn assign_in_order(
+    edges: &mut dyn EdgeStream,
+    sink: &mut dyn EdgeSink,
+    mut part: impl FnMut(u64, u64) -> u16,
+) -> Result<()> {
+    assign_chunks(edges, sink, |chunk, parts| {
+        for (out, (u, v)) in parts.iter_mut().zip(chunk.iter()) {
+            *out = part(u, v);
+        }
+    })
+}
+
+/// Assigns the edges of a chunk in parallel by a pure function.
+pub(super) fn assign_each(
+    edges: &mut dyn EdgeStream,
+    sink: &mut dyn EdgeSink,
+    part: impl Fn(u64, u64) -> u16 + Sync,
+) -> Result<()> {
+    /// Edges worth a task: tens of microseconds of hashing.
+    const TASK: usize = 1 << 13;
+    assign_chunks(edges, sink, |chunk, parts| {
+        let ends = chunk.src.par_iter().zip(&chunk.dst);
+        let each = parts.par_iter_mut().zip(ends).with_min_len(TASK);
+        each.for_each(|(out, (&u, &v))| *out = part(u, v));
+    })
+}
