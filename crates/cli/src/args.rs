@@ -48,8 +48,11 @@ pub struct PartitionArgs {
     #[arg(long)]
     pub parts: String,
     /// Where the parts go
-    #[arg(long)]
-    pub out: PathBuf,
+    #[arg(long, required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// Partition and measure, but write nothing
+    #[arg(long, conflicts_with = "out")]
+    pub dry_run: bool,
     /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only
     #[arg(long, default_value_t = 1)]
     pub hops: u32,

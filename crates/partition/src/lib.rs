@@ -39,6 +39,7 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
+mod assess;
 mod auto;
 mod bitmap;
 mod build;
@@ -56,6 +57,7 @@ mod report;
 mod rows;
 mod spring;
 
+pub use assess::assess;
 pub use auto::{Parts, Workers};
 pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
 pub use dataset::{

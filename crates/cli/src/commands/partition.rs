@@ -1,7 +1,7 @@
 //! `gnarl partition`
 
 use gnarl_graph::{Dataset, Error, Result};
-use gnarl_partition::{PartitionConfig, Parts, Workers, partition_dataset};
+use gnarl_partition::{PartitionConfig, Parts, Workers, assess, by_name, partition_dataset};
 use serde_json::Value;
 
 use super::json;
@@ -19,14 +19,23 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         tau_vol: args.tau_vol,
         memory: args.memory,
     };
-    let (_, report) = while_busy("partitioning to", &args.out, || {
-        partition_dataset(&dataset, &config, &args.out)
-    })?;
+    let report = match &args.out {
+        Some(out) => {
+            let work = || partition_dataset(&dataset, &config, out);
+            while_busy("partitioning to", out, work)?.1
+        }
+        None => {
+            let algorithm = by_name(&config.algorithm)?;
+            let work = || assess(&dataset, &*algorithm, &config);
+            while_busy("partitioning", &args.dataset, work)?.1
+        }
+    };
     tracing::info!(
-        "{} parts in {}: edge cut {:.2} %, replication factor {:.3}, balance of nodes {:.3}, edges \
-         {:.3}, training nodes {:.3}",
+        "{} parts by {} in {:.2} s: edge cut {:.2} %, replication factor {:.3}, balance of nodes \
+         {:.3}, edges {:.3}, training nodes {:.3}",
         report.parts,
-        args.out.display(),
+        report.algorithm,
+        report.seconds,
         100.0 * report.edge_cut,
         report.replication_factor,
         report.node_balance,

@@ -3,5 +3,6 @@
 mod common;
 mod errors;
 mod import;
+mod partition;
 mod resume;
 mod train;

@@ -84,6 +84,8 @@ fn partition(parts: usize) -> PartitionManifest {
             node_balance: 1.04,
             edge_balance: 1.12,
             train_balance: 1.06,
+            train_sizes: part_sizes.iter().map(|n| n / 5).collect(),
+            cut_degrees: vec![0, 12, 310, 420, 180, 31, 4],
             part_sizes,
             halo_sizes,
         },
