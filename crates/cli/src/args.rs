@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{generate, import};
+use crate::commands::{bench, generate, import};
 
 /// Graph neural networks at really large scale.
 #[derive(Debug, Parser)]
@@ -148,6 +148,8 @@ pub enum Bench {
         #[arg(long, default_value_t = 100)]
         epochs: usize,
     },
+    /// All partitioners on all graphs: replication, cut, balances, time and memory
+    Partition(bench::partition::PartitionBench),
 }
 
 /// Reads `512MiB`, `4GiB`, `1000000`.

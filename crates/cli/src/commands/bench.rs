@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod catgnn;
+pub mod partition;
 
 use gnarl_graph::Result;
 use gnarl_train::{RunConfig, Summary};
@@ -13,6 +14,7 @@ pub fn run(what: Bench) -> Result<Value> {
     match what {
         Bench::Accuracy { runs, seeds, settings } => accuracy::run(&runs, seeds, &settings),
         Bench::Catgnn { data, out, seeds, epochs } => catgnn::run(&data, &out, seeds, epochs),
+        Bench::Partition(args) => partition::run(&args),
     }
 }
 

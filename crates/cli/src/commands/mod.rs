@@ -1,6 +1,7 @@
 //! One file for each command: from arguments to a JSON result.
 
-mod bench;
+pub mod bench;
+mod child;
 mod eval;
 pub mod generate;
 pub mod import;

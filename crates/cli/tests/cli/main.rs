@@ -1,5 +1,6 @@
 //! The binary as a user runs it.
 
+mod bench;
 mod common;
 mod errors;
 mod import;
