@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
-use crate::commands::{bench, generate, import};
+use crate::commands::{bench, generate, import, plan};
 
 /// Graph neural networks at really large scale.
 #[derive(Debug, Parser)]
@@ -26,6 +26,8 @@ pub enum Command {
     Generate(generate::GenerateArgs),
     /// Cut a dataset into parts
     Partition(PartitionArgs),
+    /// Predict what partitioners take and give, before running any
+    Plan(plan::PlanArgs),
     /// Train a model as a run file says
     Train(TrainArgs),
     /// Judge a trained model on its dataset's splits

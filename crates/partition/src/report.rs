@@ -1,14 +1,10 @@
 //! How good a partition is.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::PathBuf;
-
-use gnarl_graph::error::{Error, Result, ResultExt};
-use gnarl_graph::npy::NpyHeader;
-use gnarl_graph::{Dataset, EdgeType};
+use gnarl_graph::Dataset;
+use gnarl_graph::error::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::degrees::for_each_degree;
 use crate::layout::Layout;
 
 /// The quality of a partition and what it cost.
@@ -87,52 +83,15 @@ fn balance(counts: &[u64]) -> f64 {
     if total == 0 { 1.0 } else { largest as f64 * counts.len() as f64 / total as f64 }
 }
 
-/// The histogram [`PartitionReport::cut_degrees`], from the offsets of the in-neighbour lists.
-/// These are read in order, so that memory stays what it was.
+/// The histogram [`PartitionReport::cut_degrees`].
 pub(crate) fn cut_degrees(dataset: &Dataset, layout: &Layout) -> Result<Vec<u64>> {
     let mut histogram = Vec::new();
-    for span in &layout.types {
-        let types = dataset.manifest().edge_types.iter().filter(|t| t.triple.dst == span.name);
-        let mut lists = types.map(|t| Degrees::open(dataset, t)).collect::<Result<Vec<_>>>()?;
-        for v in span.ids.clone() {
-            let mut degree = 0;
-            for list in &mut lists {
-                degree += list.next()?;
-            }
-            if layout.halo.cut_nodes.contains(v) {
-                let bin = (u64::BITS - degree.leading_zeros()) as usize;
-                histogram.resize(histogram.len().max(bin + 1), 0);
-                histogram[bin] += 1;
-            }
+    for_each_degree(dataset, |v, degree| {
+        if layout.halo.cut_nodes.contains(v) {
+            let bin = (u64::BITS - degree.leading_zeros()) as usize;
+            histogram.resize(histogram.len().max(bin + 1), 0);
+            histogram[bin] += 1;
         }
-    }
+    })?;
     Ok(histogram)
-}
-
-/// The in-degrees of an edge type, one after the other.
-struct Degrees {
-    path: PathBuf,
-    offsets: BufReader<File>,
-    last: u64,
-}
-
-impl Degrees {
-    fn open(dataset: &Dataset, t: &EdgeType) -> Result<Self> {
-        let spec = t.columns.iter().find(|c| c.name == "csc.indptr");
-        let missing = || Error::invalid(format!("{}: no csc.indptr", t.triple));
-        let path = dataset.dir().join(&spec.ok_or_else(missing)?.file);
-        let header = NpyHeader::read(&path)?;
-        let mut file = File::open(&path).at(&path)?;
-        file.seek(SeekFrom::Start(header.offset)).at(&path)?;
-        let mut degrees = Self { path, offsets: BufReader::new(file), last: 0 };
-        degrees.next()?;
-        Ok(degrees)
-    }
-
-    fn next(&mut self) -> Result<u64> {
-        let mut bytes = [0; 8];
-        self.offsets.read_exact(&mut bytes).at(&self.path)?;
-        let end = u64::from_le_bytes(bytes);
-        Ok(end.wrapping_sub(std::mem::replace(&mut self.last, end)))
-    }
 }

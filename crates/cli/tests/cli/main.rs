@@ -5,5 +5,6 @@ mod common;
 mod errors;
 mod import;
 mod partition;
+mod plan;
 mod resume;
 mod train;
