@@ -51,6 +51,7 @@ mod layout;
 mod metis;
 mod nodes;
 mod partitioner;
+pub mod picture;
 mod plan;
 mod random;
 mod range;

@@ -1,7 +1,9 @@
 //! `gnarl partition`
 
 use gnarl_graph::{Dataset, Error, Result};
-use gnarl_partition::{PartitionConfig, Parts, Workers, assess, by_name, partition_dataset};
+use gnarl_partition::{
+    PartitionConfig, Parts, Workers, assess, by_name, partition_dataset, picture,
+};
 use serde_json::Value;
 
 use super::json;
@@ -22,7 +24,9 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
     let report = match &args.out {
         Some(out) => {
             let work = || partition_dataset(&dataset, &config, out);
-            while_busy("partitioning to", out, work)?.1
+            let (parts, report) = while_busy("partitioning to", out, work)?;
+            picture::write_report(out, parts.manifest())?;
+            report
         }
         None => {
             let algorithm = by_name(&config.algorithm)?;

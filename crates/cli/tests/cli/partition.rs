@@ -15,6 +15,8 @@ fn a_dry_run_writes_nothing_and_says_the_same() {
         assert!(!dry[key].is_null(), "no {key}");
         assert_eq!(dry[key], written[key], "{key}");
     }
+    let page = std::fs::read_to_string(parts.join("report.html")).unwrap();
+    assert!(page.contains("graph <span>in 4 parts") && page.contains("Nodes with edges between"));
     fail(&cut, 2);
     fail(&[&cut[..], &["--dry-run", "--out", path(&parts)]].concat(), 2);
 }

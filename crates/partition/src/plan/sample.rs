@@ -95,7 +95,7 @@ impl Sample {
         options: &PartitionOptions,
     ) -> Result<Trial> {
         let train = self.train.clone();
-        let options = PartitionOptions { train, memory: u64::MAX, ..options.clone() };
+        let options = PartitionOptions { train, memory: 1 << 40, ..options.clone() };
         let (parts, nodes) = (options.parts, self.num_nodes());
         let run = || -> Result<(Assignment, f64, f64)> {
             let mut edges = Counted::new(self.edges.clone());

@@ -157,7 +157,9 @@ fn a_run_with_everything() {
         "best validation: epoch 50",
         "15.2 %",
         "1.31",
-        "part 3: 659 own nodes",
+        "part 3: 131 own training nodes",
+        "part 3: 528 other own nodes",
+        "degree 4–7: 420 nodes",
         "fanouts",
     ] {
         assert!(page.contains(shown), "{shown}");
