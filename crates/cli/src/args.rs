@@ -46,7 +46,8 @@ pub struct PartitionArgs {
     /// The partitioner
     #[arg(long, default_value = "spring")]
     pub algorithm: String,
-    /// Number of parts, or 'auto' to follow --workers and --worker-memory
+    /// Number of parts; machines and workers on each, such as 2x4; or 'auto' to follow --workers
+    /// and --worker-memory
     #[arg(long)]
     pub parts: String,
     /// Where the parts go

@@ -5,12 +5,13 @@ use std::time::Instant;
 use gnarl_graph::error::{Context, Result};
 use gnarl_graph::{Dataset, peak_rss};
 
-use crate::auto::data_size;
+use crate::auto::{Parts, data_size};
 use crate::build::PartitionConfig;
 use crate::halo::Halo;
 use crate::layout::Layout;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::report::{PartitionReport, cut_degrees};
+use crate::two_level::TwoLevel;
 
 /// Partitions `dataset` by `algorithm` and measures the result as [`partition_dataset`] does,
 /// copies of neighbours included, but writes nothing; `config.algorithm` is not used. The report's
@@ -44,7 +45,12 @@ pub(crate) fn lay_out(
     options.check(dataset.manifest().num_nodes())?;
     let mut edges = dataset.edges()?;
     let start = Instant::now();
-    let assignment = algorithm.partition(&mut edges, &options)?;
+    let assignment = match config.parts {
+        Parts::Levels { machines, workers } => {
+            TwoLevel { algorithm, machines, workers }.partition(&mut edges, &options)?
+        }
+        _ => algorithm.partition(&mut edges, &options)?,
+    };
     let seconds = start.elapsed().as_secs_f64();
     let halo = Halo::expand(&mut edges, &assignment, config.hops, config.seed)?;
     let layout = Layout::new(dataset.manifest(), assignment, halo);

@@ -153,7 +153,11 @@ fn describe(
             fingerprint: fingerprint(dataset.manifest()),
         },
         algorithm: report.algorithm.clone(),
-        parameters: json!({ "balance": config.balance, "tau_vol": config.tau_vol }),
+        parameters: json!({
+            "balance": config.balance,
+            "tau_vol": config.tau_vol,
+            "levels": config.parts.levels(),
+        }),
         seed: config.seed,
         parts: layout.parts,
         hops: config.hops,

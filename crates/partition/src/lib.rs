@@ -59,6 +59,7 @@ mod registry;
 mod report;
 mod rows;
 mod spring;
+mod two_level;
 
 pub use assess::assess;
 pub use auto::{Parts, Workers};
@@ -76,3 +77,4 @@ pub use range::Range;
 pub use registry::{by_name, names, registry};
 pub use report::PartitionReport;
 pub use spring::Spring;
+pub use two_level::TwoLevel;

@@ -54,8 +54,16 @@ fn parts(args: &PartitionArgs) -> Result<Parts> {
         let (count, memory) = (args.workers, args.worker_memory);
         return Ok(Parts::Auto(Workers { count, memory, reserved: None }));
     }
-    let count = args.parts.parse().map_err(|_| {
-        Error::usage(format!("--parts {}: not a number", args.parts)).hint("or write --parts auto")
-    })?;
-    Ok(Parts::Count(count))
+    let number = |text: &str| {
+        text.parse().map_err(|_| {
+            Error::usage(format!("--parts {}: not a number", args.parts))
+                .hint("write a number, --parts auto, or machines and workers as in --parts 2x4")
+        })
+    };
+    match args.parts.split_once('x') {
+        Some((machines, workers)) => {
+            Ok(Parts::Levels { machines: number(machines)?, workers: number(workers)? })
+        }
+        None => Ok(Parts::Count(number(&args.parts)?)),
+    }
 }

@@ -20,3 +20,17 @@ fn a_dry_run_writes_nothing_and_says_the_same() {
     fail(&cut, 2);
     fail(&[&cut[..], &["--dry-run", "--out", path(&parts)]].concat(), 2);
 }
+
+#[test]
+fn machines_come_before_workers() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = community(dir.path());
+    let parts = dir.path().join("parts");
+    let cut = ["partition", path(&graph), "--algorithm", "range", "--out", path(&parts), "--parts"];
+    let report = succeed(&[&cut[..], &["2x4"]].concat());
+    assert_eq!(report["part_sizes"].to_string(), "[250,250,250,250,250,250,250,250]");
+    let manifest = std::fs::read_to_string(parts.join("partition.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["parameters"]["levels"].to_string(), "[2,4]");
+    assert!(fail(&[&cut[..], &["2x"]].concat(), 2).contains("2x4"));
+}

@@ -9,7 +9,8 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 /// Most parts drawn one by one; more are taken together.
 const MOST: usize = 32;
 /// Most parts whose cells have room for a number.
-const NUMBERED: usize = 8;
+const NUMBERED: usize = 6;
+const OWN_TRAINING: &str = "own training nodes";
 
 /// Part sizes, the part-to-part matrix, degrees of cut nodes, and quality, as HTML.
 pub fn partition(manifest: &PartitionManifest) -> String {
@@ -18,16 +19,14 @@ pub fn partition(manifest: &PartitionManifest) -> String {
         1 => String::new(),
         n => format!(", {n} neighbouring parts taken together"),
     };
-    let mut kinds = vec![("core", "own nodes"), ("halo", "HALO copies")];
-    if parts.train.iter().any(|&n| n > 0) {
-        kinds.insert(0, ("test", "own training nodes"));
-    }
+    let kinds = [("test", OWN_TRAINING), ("core", parts.own()), ("halo", "HALO copies")];
+    let kinds = if parts.trains() { &kinds[..] } else { &kinds[1..] };
     let matrix = legend(&[("inside", "inside a part"), ("between", "between parts")]);
     format!(
         "<div class=\"pair\"><figure><figcaption>Nodes of each part{note}{}</figcaption>{}</figure>\
          <figure><figcaption>Edges from part (row) to part (column){note}{matrix}</figcaption>{}</figure>\
          {}</div>{}",
-        legend(&kinds),
+        legend(kinds),
         parts.sizes(),
         parts.matrix(),
         degrees(&manifest.report.cut_degrees),
@@ -68,6 +67,15 @@ impl Groups {
         }
     }
 
+    fn trains(&self) -> bool {
+        self.train.iter().any(|&n| n > 0)
+    }
+
+    /// What core nodes that do not train are called.
+    fn own(&self) -> &'static str {
+        if self.trains() { "other own nodes" } else { "own nodes" }
+    }
+
     fn name(&self, i: usize) -> String {
         match self.each {
             1 => i.to_string(),
@@ -91,8 +99,8 @@ impl Groups {
             let name = self.name(i);
             let mut below = 0;
             for (class, nodes, what) in [
-                ("test", train, "own training nodes"),
-                ("core", core - train, "other own nodes"),
+                ("test", train, OWN_TRAINING),
+                ("core", core - train, self.own()),
                 ("halo", halo, "HALO copies"),
             ] {
                 let (from, to) = (y.at(below as f64), y.at((below + nodes) as f64));
