@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use gnarl_partition::{Chunk, Constraint};
 
-use crate::commands::{generate, import};
+use crate::commands::{bench, generate, import, plan};
 
 /// Graph neural networks at really large scale.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ pub enum Command {
     Generate(generate::GenerateArgs),
     /// Cut a dataset into parts
     Partition(PartitionArgs),
+    /// Predict what partitioners take and give, before running any
+    Plan(plan::PlanArgs),
     /// Train a model as a run file says
     Train(TrainArgs),
     /// Judge a trained model on its dataset's splits
@@ -45,12 +47,16 @@ pub struct PartitionArgs {
     /// The partitioner
     #[arg(long, default_value = "knot")]
     pub algorithm: String,
-    /// Number of parts, or 'auto' to follow --workers and --worker-memory
+    /// Number of parts; machines and workers on each, such as 2x4; or 'auto' to follow --workers
+    /// and --worker-memory
     #[arg(long)]
     pub parts: String,
     /// Where the parts go
-    #[arg(long)]
-    pub out: PathBuf,
+    #[arg(long, required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// Partition and measure, but write nothing
+    #[arg(long, conflicts_with = "out")]
+    pub dry_run: bool,
     /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only
     #[arg(long, default_value_t = 1)]
     pub hops: u32,
@@ -161,6 +167,8 @@ pub enum Bench {
         #[arg(long, value_delimiter = ',')]
         graphs: Vec<String>,
     },
+    /// All partitioners on all graphs: replication, cut, balances, time and memory
+    Partition(bench::partition::PartitionBench),
 }
 
 /// Reads `512MiB`, `4GiB`, `1000000`.

@@ -3,8 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 4] =
-    ["README.md", "CONTRIBUTING.md", "docs/importing.md", "examples/planetoid/README.md"];
+const DOCUMENTS: [&str; 5] = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/importing.md",
+    "docs/partitioning.md",
+    "examples/planetoid/README.md",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -49,7 +54,13 @@ fn commands_and_options_exist() {
 
 #[test]
 fn linked_files_exist() {
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/importing.md"] {
+    for document in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/importing.md",
+        "docs/partitioning.md",
+    ] {
         let path = root().join(document);
         let text = std::fs::read_to_string(&path).expect(document);
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {

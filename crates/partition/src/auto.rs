@@ -8,6 +8,13 @@ use gnarl_graph::error::{Error, Result};
 pub enum Parts {
     /// As many as told.
     Count(usize),
+    /// Some workers on each of some machines, see [`TwoLevel`](crate::TwoLevel).
+    Levels {
+        /// Number of machines.
+        machines: usize,
+        /// Workers on each.
+        workers: usize,
+    },
     /// As many as the workers' memory asks for (CATGNN §3.2).
     Auto(Workers),
 }
@@ -24,6 +31,14 @@ pub struct Workers {
 }
 
 impl Parts {
+    /// Machines and workers on each, where there are two levels.
+    pub(crate) fn levels(self) -> Option<[usize; 2]> {
+        match self {
+            Self::Levels { machines, workers } => Some([machines, workers]),
+            _ => None,
+        }
+    }
+
     /// The number of parts for data of `size` bytes: one a worker if they all fit into q·(M − T),
     /// else the smallest p with size / p ≤ M − T.
     ///
@@ -32,6 +47,7 @@ impl Parts {
     pub fn resolve(self, size: u64) -> Result<usize> {
         let workers = match self {
             Self::Count(parts) => return Ok(parts),
+            Self::Levels { machines, workers } => return Ok(machines.saturating_mul(workers)),
             Self::Auto(workers) => workers,
         };
         let Workers { count, memory, reserved } = workers;

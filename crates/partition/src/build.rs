@@ -6,22 +6,24 @@ use std::time::Instant;
 use gnarl_graph::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::npy::NpyWriter;
 use gnarl_graph::rng::mix;
-use gnarl_graph::{ColumnSpec, Dataset, DatasetWriter, Element, FinishOptions, IdWidth, Manifest};
+use gnarl_graph::{
+    ColumnSpec, Dataset, DatasetWriter, Element, FinishOptions, IdWidth, Manifest, peak_rss,
+};
 use rayon::prelude::*;
 use serde_json::json;
 
-use crate::auto::{Parts, data_size};
+use crate::assess::lay_out;
+use crate::auto::Parts;
 use crate::chunk::Chunk;
 use crate::constraint::Constraint;
 use crate::dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo, part_dir,
 };
-use crate::halo::Halo;
 use crate::layout::{Layout, TypeSpan};
 use crate::partitioner::{PartitionOptions, VertexPartitioner};
 use crate::registry::by_name;
-use crate::report::{PartitionReport, peak_rss};
+use crate::report::PartitionReport;
 use crate::{distribute, nodes};
 
 /// How a dataset is partitioned.
@@ -108,19 +110,11 @@ fn run(
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
-    let options = options(dataset, config)?;
-    options.check(dataset.manifest().num_nodes())?;
     let tmp = Temporary::create(out)?;
-    let mut edges = dataset.edges()?;
+    let (layout, mut report) = lay_out(dataset, algorithm, config)?;
     let start = Instant::now();
-    let assignment = algorithm.partition(&mut edges, &options)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let halo = Halo::expand(&mut edges, &assignment, config.hops, config.seed)?;
-    let layout = Layout::new(dataset.manifest(), assignment, halo);
     let parts = write_parts(dataset, &layout, config, &tmp.path)?;
-    let mut report = PartitionReport::measure(algorithm.name(), &layout, &options.train);
-    report.seconds = seconds;
-    report.write_seconds = start.elapsed().as_secs_f64() - seconds;
+    report.write_seconds = start.elapsed().as_secs_f64();
     report.peak_rss_bytes = peak_rss();
     let manifest = describe(dataset, config, &layout, &parts, report.clone(), &tmp.path)?;
     let path = tmp.path.join(PARTITION);
@@ -129,36 +123,6 @@ fn run(
     std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
     tmp.rename(out)?;
     Ok((PartitionedDataset::open(out)?, report))
-}
-
-fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
-    let manifest = dataset.manifest();
-    let [mut train, mut valid, mut test] = [const { Vec::new() }; 3];
-    let mut types = Vec::new();
-    let mut first = 0;
-    for t in &manifest.node_types {
-        for (name, nodes) in [("train", &mut train), ("valid", &mut valid), ("test", &mut test)] {
-            let ids = dataset.split(&t.name, name)?.unwrap_or_default();
-            nodes.extend(ids.iter().map(|&v| first + v));
-        }
-        types.push(first..first + t.count);
-        first += t.count;
-    }
-    Ok(PartitionOptions {
-        parts: config.parts.resolve(data_size(manifest))?,
-        seed: config.seed,
-        balance: config.balance,
-        tau_vol: config.tau_vol,
-        chunk: config.chunk,
-        passes: config.passes,
-        freeze: config.freeze,
-        constraints: config.constraints.clone(),
-        train,
-        valid,
-        test,
-        types,
-        memory: config.memory,
-    })
 }
 
 /// Writes all parts; returns them as they are in the temporary directory.
@@ -227,6 +191,7 @@ fn parameters(config: &PartitionConfig) -> serde_json::Value {
     json!({
         "balance": config.balance,
         "tau_vol": config.tau_vol,
+        "levels": config.parts.levels(),
         "chunk": config.chunk.to_string(),
         "passes": config.passes,
         "freeze": config.freeze,

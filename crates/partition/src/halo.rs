@@ -21,6 +21,8 @@ pub(crate) struct Halo {
     full: Vec<Bitmap>,
     /// Edges from part (row) to part (column).
     pub(crate) cut: Vec<Vec<u64>>,
+    /// Nodes with a cut edge.
+    pub(crate) cut_nodes: Bitmap,
 }
 
 impl Halo {
@@ -32,10 +34,11 @@ impl Halo {
         seed: u64,
     ) -> Result<Self> {
         let parts = assignment.parts;
-        let empty = vec![Bitmap::new(edges.num_nodes()); parts];
+        let none = Bitmap::new(edges.num_nodes());
+        let empty = vec![none.clone(); parts];
         let cut = vec![vec![0; parts]; parts];
         let key = Key::new(seed).with(u64::from_le_bytes(*b"cut-edge"));
-        let mut halo = Self { hops, key, nodes: empty, full: Vec::new(), cut };
+        let mut halo = Self { hops, key, nodes: empty, full: Vec::new(), cut, cut_nodes: none };
         halo.first_pass(edges, &assignment.of)?;
         for _ in 1..hops {
             halo.full = halo.nodes.clone();
@@ -62,6 +65,8 @@ impl Halo {
             let keeper = if self.hops == 0 { self.side(of, u, v) } else { to };
             let guest = if keeper == to { u } else { v };
             self.nodes[keeper].insert(guest);
+            self.cut_nodes.insert(u);
+            self.cut_nodes.insert(v);
         })
     }
 

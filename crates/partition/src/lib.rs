@@ -40,12 +40,14 @@
 //! ```
 
 mod adjacency;
+mod assess;
 mod auto;
 mod bitmap;
 mod build;
 mod chunk;
 mod constraint;
 mod dataset;
+mod degrees;
 mod distribute;
 pub mod edge;
 mod fennel;
@@ -57,6 +59,8 @@ mod ldg;
 mod metis;
 mod nodes;
 mod partitioner;
+pub mod picture;
+mod plan;
 mod random;
 mod range;
 mod registry;
@@ -64,7 +68,9 @@ mod report;
 mod rows;
 mod spring;
 mod stream;
+mod two_level;
 
+pub use assess::assess;
 pub use auto::{Parts, Workers};
 pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
 pub use chunk::Chunk;
@@ -80,8 +86,10 @@ pub use ldg::Ldg;
 pub use metis::Metis;
 pub use nodes::degree_column;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
+pub use plan::{Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
 pub use random::Random;
 pub use range::Range;
 pub use registry::{by_name, names, registry};
 pub use report::PartitionReport;
 pub use spring::Spring;
+pub use two_level::TwoLevel;

@@ -55,6 +55,10 @@ impl VertexPartitioner for Metis {
         let of = graph.cut(options)?;
         Ok(Assignment { parts: options.parts, of })
     }
+
+    fn memory(&self, nodes: u64, edges: u64, _parts: usize) -> Option<u64> {
+        Some(48 * edges + 40 * nodes)
+    }
 }
 
 /// The undirected simple graph in METIS's form.

@@ -32,6 +32,12 @@ pub trait VertexPartitioner: Send + Sync {
         edges: &mut dyn EdgeStream,
         options: &PartitionOptions,
     ) -> Result<Assignment>;
+
+    /// Bytes it holds at most for a graph of so many nodes and edges, its result included; `None`
+    /// if it cannot say.
+    fn memory(&self, _nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
+        None
+    }
 }
 
 /// What all vertex partitioners are told.

@@ -28,6 +28,10 @@ impl VertexPartitioner for Random {
         let of = (0..nodes).map(|v| (permutation.of(v) % parts) as u16).collect();
         Ok(Assignment { parts: options.parts, of })
     }
+
+    fn memory(&self, nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
+        Some(2 * nodes)
+    }
 }
 
 const ROUNDS: u64 = 6;

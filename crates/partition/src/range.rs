@@ -26,4 +26,8 @@ impl VertexPartitioner for Range {
         let of = (0..nodes).map(|v| (v as u128 * parts / nodes as u128) as u16).collect();
         Ok(Assignment { parts: options.parts, of })
     }
+
+    fn memory(&self, nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
+        Some(2 * nodes)
+    }
 }

@@ -1,7 +1,10 @@
 //! How good a partition is.
 
+use gnarl_graph::Dataset;
+use gnarl_graph::error::Result;
 use serde::{Deserialize, Serialize};
 
+use crate::degrees::for_each_degree;
 use crate::layout::Layout;
 
 /// The quality of a partition and what it cost.
@@ -31,6 +34,13 @@ pub struct PartitionReport {
     pub part_sizes: Vec<u64>,
     /// HALO nodes of each part.
     pub halo_sizes: Vec<u64>,
+    /// Training nodes of each part.
+    #[serde(default)]
+    pub train_sizes: Vec<u64>,
+    /// Nodes that have an edge into another part or from one, by in-degree: entry 0 counts degree
+    /// 0, entry `i` the degrees from `2^(i-1)` to below `2^i`.
+    #[serde(default)]
+    pub cut_degrees: Vec<u64>,
 }
 
 impl PartitionReport {
@@ -60,6 +70,8 @@ impl PartitionReport {
             train_balance: balance(&trained),
             part_sizes,
             halo_sizes,
+            train_sizes: trained,
+            cut_degrees: Vec::new(),
         }
     }
 }
@@ -71,15 +83,15 @@ pub(crate) fn balance(counts: &[u64]) -> f64 {
     if total == 0 { 1.0 } else { largest as f64 * counts.len() as f64 / total as f64 }
 }
 
-/// Largest resident memory of this process so far, in bytes.
-pub(crate) fn peak_rss() -> u64 {
-    // SAFETY: `rusage` is plain integers, for which all zeros is a value, and `getrusage` writes
-    // no more than one of them through the valid pointer it is given.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    // Linux counts KiB, macOS bytes.
-    usage.ru_maxrss as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 }
+/// The histogram [`PartitionReport::cut_degrees`].
+pub(crate) fn cut_degrees(dataset: &Dataset, layout: &Layout) -> Result<Vec<u64>> {
+    let mut histogram = Vec::new();
+    for_each_degree(dataset, |v, degree| {
+        if layout.halo.cut_nodes.contains(v) {
+            let bin = (u64::BITS - degree.leading_zeros()) as usize;
+            histogram.resize(histogram.len().max(bin + 1), 0);
+            histogram[bin] += 1;
+        }
+    })?;
+    Ok(histogram)
 }

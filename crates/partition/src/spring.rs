@@ -49,6 +49,10 @@ impl VertexPartitioner for Spring {
         tracing::debug!(before, after = clusters.count(), tau_vol = clusters.tau_vol, "clusters");
         Ok(Assignment { parts: options.parts, of: clusters.deal(options.parts) })
     }
+
+    fn memory(&self, nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
+        Some(26 * nodes)
+    }
 }
 
 /// No cluster, no neighbour.

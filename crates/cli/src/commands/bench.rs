@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod catgnn;
+pub mod partition;
 
 use gnarl_graph::Result;
 use gnarl_train::{RunConfig, Summary};
@@ -15,6 +16,7 @@ pub fn run(what: Bench) -> Result<Value> {
         Bench::Catgnn { data, out, seeds, epochs, graphs } => {
             catgnn::run(&data, &out, seeds, epochs, &graphs)
         }
+        Bench::Partition(args) => partition::run(&args),
     }
 }
 

@@ -1,11 +1,13 @@
 //! One file for each command: from arguments to a JSON result.
 
-mod bench;
+pub mod bench;
+mod child;
 mod eval;
 pub mod generate;
 pub mod import;
 mod inspect;
 mod partition;
+pub mod plan;
 pub mod train;
 
 use gnarl_graph::Result;
@@ -20,6 +22,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Import(args) => import::run(&args),
         Command::Generate(args) => generate::run(args),
         Command::Partition(args) => partition::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Train(args) => train::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Inspect(args) => inspect::run(&args),

@@ -1,7 +1,9 @@
 //! `gnarl partition`
 
 use gnarl_graph::{Dataset, Error, Result};
-use gnarl_partition::{PartitionConfig, Parts, Workers, partition_dataset};
+use gnarl_partition::{
+    PartitionConfig, Parts, Workers, assess, by_name, partition_dataset, picture,
+};
 use serde_json::Value;
 
 use super::json;
@@ -23,14 +25,25 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         constraints: args.constraints.clone(),
         memory: args.memory,
     };
-    let (_, report) = while_busy("partitioning to", &args.out, || {
-        partition_dataset(&dataset, &config, &args.out)
-    })?;
+    let report = match &args.out {
+        Some(out) => {
+            let work = || partition_dataset(&dataset, &config, out);
+            let (parts, report) = while_busy("partitioning to", out, work)?;
+            picture::write_report(out, parts.manifest())?;
+            report
+        }
+        None => {
+            let algorithm = by_name(&config.algorithm)?;
+            let work = || assess(&dataset, &*algorithm, &config);
+            while_busy("partitioning", &args.dataset, work)?.1
+        }
+    };
     tracing::info!(
-        "{} parts in {}: edge cut {:.2} %, replication factor {:.3}, balance of nodes {:.3}, edges \
-         {:.3}, training nodes {:.3}",
+        "{} parts by {} in {:.2} s: edge cut {:.2} %, replication factor {:.3}, balance of nodes \
+         {:.3}, edges {:.3}, training nodes {:.3}",
         report.parts,
-        args.out.display(),
+        report.algorithm,
+        report.seconds,
         100.0 * report.edge_cut,
         report.replication_factor,
         report.node_balance,
@@ -45,8 +58,16 @@ fn parts(args: &PartitionArgs) -> Result<Parts> {
         let (count, memory) = (args.workers, args.worker_memory);
         return Ok(Parts::Auto(Workers { count, memory, reserved: None }));
     }
-    let count = args.parts.parse().map_err(|_| {
-        Error::usage(format!("--parts {}: not a number", args.parts)).hint("or write --parts auto")
-    })?;
-    Ok(Parts::Count(count))
+    let number = |text: &str| {
+        text.parse().map_err(|_| {
+            Error::usage(format!("--parts {}: not a number", args.parts))
+                .hint("write a number, --parts auto, or machines and workers as in --parts 2x4")
+        })
+    };
+    match args.parts.split_once('x') {
+        Some((machines, workers)) => {
+            Ok(Parts::Levels { machines: number(machines)?, workers: number(workers)? })
+        }
+        None => Ok(Parts::Count(number(&args.parts)?)),
+    }
 }

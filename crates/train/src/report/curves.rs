@@ -1,7 +1,8 @@
 //! Loss and scores over the epochs.
 
-use super::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
-use super::text::escape;
+use gnarl_partition::picture::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
+use gnarl_partition::picture::text::escape;
+
 use crate::evaluate::Scores;
 use crate::history::EpochRecord;
 use crate::run::Finished;

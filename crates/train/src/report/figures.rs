@@ -1,7 +1,8 @@
 //! What was trained, how good it is, and the figures of the run.
 
+use gnarl_partition::picture::text::{self, bytes, count, digits, escape, large, percent, seconds};
+
 use super::curves::metric;
-use super::text::{bytes, count, digits, escape, large, percent, seconds};
 use crate::config::{RunConfig, Strategy};
 use crate::evaluate::Scores;
 use crate::run::Finished;
@@ -94,13 +95,5 @@ pub(super) fn table(finished: &Finished) -> String {
             rows.insert(0, (set, format!("{name} {value:.6} ({})", percent(*value))));
         }
     }
-    self::rows(&rows)
-}
-
-/// A table of names and values.
-pub(super) fn rows(rows: &[(&str, String)]) -> String {
-    let row = |(name, value): &(&str, String)| {
-        format!("<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value))
-    };
-    format!("<table>{}</table>", rows.iter().map(row).collect::<String>())
+    text::rows(&rows)
 }

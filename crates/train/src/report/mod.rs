@@ -6,10 +6,7 @@
 
 mod curves;
 mod figures;
-mod partition;
 mod stages;
-mod svg;
-mod text;
 
 #[cfg(test)]
 mod tests;
@@ -17,12 +14,13 @@ mod tests;
 use std::path::Path;
 
 use gnarl_graph::{Context, Result};
+use gnarl_partition::picture::text::escape;
+use gnarl_partition::picture::{page_of, partition, section};
 
 use crate::checkpoint::atomic_write;
 use crate::config::RunConfig;
 use crate::folder::REPORT;
 use crate::run::Finished;
-use text::escape;
 
 /// Writes `report.html` to `dir`, entirely or not at all.
 ///
@@ -35,28 +33,16 @@ pub fn write_report(dir: &Path, config: &RunConfig, finished: &Finished) -> Resu
 
 /// The whole page.
 fn page(config: &RunConfig, finished: &Finished) -> String {
-    let title = escape(&figures::title(config));
     let mut body = figures::headline(config, finished);
     body += &figures::tiles(finished);
     body += &section("Learning", &curves::learning(finished));
     body += &section("Where the time went", &stages::time(finished));
     if let Some(manifest) = &finished.partition {
-        body += &section("Partition", &partition::pictures(manifest));
+        body += &section("Partition", &partition(manifest));
     }
     body += &section("Figures", &figures::table(finished));
     body += &section("Configuration", &configuration(config));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
-         <title>{title}</title><style>{}</style></head>\n<body><main>{body}\
-         <footer>Written by gnarl {}.</footer></main></body></html>\n",
-        include_str!("style.css"),
-        env!("CARGO_PKG_VERSION"),
-    )
-}
-
-fn section(title: &str, content: &str) -> String {
-    format!("<section><h2>{title}</h2>{content}</section>\n")
+    page_of(&figures::title(config), &body)
 }
 
 fn configuration(config: &RunConfig) -> String {

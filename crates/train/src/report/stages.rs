@@ -1,7 +1,8 @@
 //! Time by stage, and which of them decides.
 
-use super::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
-use super::text::{percent, seconds};
+use gnarl_partition::picture::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
+use gnarl_partition::picture::text::{percent, seconds};
+
 use crate::history::{EpochRecord, Stages};
 use crate::run::Finished;
 

@@ -84,6 +84,8 @@ fn partition(parts: usize) -> PartitionManifest {
             node_balance: 1.04,
             edge_balance: 1.12,
             train_balance: 1.06,
+            train_sizes: part_sizes.iter().map(|n| n / 5).collect(),
+            cut_degrees: vec![0, 12, 310, 420, 180, 31, 4],
             part_sizes,
             halo_sizes,
         },
@@ -155,7 +157,9 @@ fn a_run_with_everything() {
         "best validation: epoch 50",
         "15.2 %",
         "1.31",
-        "part 3: 659 own nodes",
+        "part 3: 131 own training nodes",
+        "part 3: 528 other own nodes",
+        "degree 4–7: 420 nodes",
         "fanouts",
     ] {
         assert!(page.contains(shown), "{shown}");

@@ -1,33 +1,35 @@
 //! The partition: how large its parts are and what runs between them.
 
-use gnarl_partition::PartitionManifest;
-
-use super::figures::rows;
 use super::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
-use super::text::{count, digits, large, percent, seconds};
+use super::text::{count, digits, large, percent, rows, seconds};
+use crate::dataset::PartitionManifest;
 
 const HEIGHT: f64 = 300.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
 /// Most parts drawn one by one; more are taken together.
 const MOST: usize = 32;
 /// Most parts whose cells have room for a number.
-const NUMBERED: usize = 8;
+const NUMBERED: usize = 6;
+const OWN_TRAINING: &str = "own training nodes";
 
-/// Part sizes, the part-to-part matrix, and quality.
-pub(super) fn pictures(manifest: &PartitionManifest) -> String {
+/// Part sizes, the part-to-part matrix, degrees of cut nodes, and quality, as HTML.
+pub fn partition(manifest: &PartitionManifest) -> String {
     let parts = Groups::new(manifest);
     let note = match parts.each {
         1 => String::new(),
         n => format!(", {n} neighbouring parts taken together"),
     };
-    let sizes = legend(&[("core", "own nodes"), ("halo", "HALO copies")]);
+    let kinds = [("test", OWN_TRAINING), ("core", parts.own()), ("halo", "HALO copies")];
+    let kinds = if parts.trains() { &kinds[..] } else { &kinds[1..] };
     let matrix = legend(&[("inside", "inside a part"), ("between", "between parts")]);
     format!(
-        "<div class=\"pair\"><figure><figcaption>Nodes of each part{note}{sizes}</figcaption>{}</figure>\
+        "<div class=\"pair\"><figure><figcaption>Nodes of each part{note}{}</figcaption>{}</figure>\
          <figure><figcaption>Edges from part (row) to part (column){note}{matrix}</figcaption>{}</figure>\
-         </div>{}",
+         {}</div>{}",
+        legend(kinds),
         parts.sizes(),
         parts.matrix(),
+        degrees(&manifest.report.cut_degrees),
         quality(manifest)
     )
 }
@@ -37,6 +39,7 @@ struct Groups {
     each: usize,
     core: Vec<u64>,
     halo: Vec<u64>,
+    train: Vec<u64>,
     cut: Vec<Vec<u64>>,
 }
 
@@ -50,12 +53,27 @@ impl Groups {
             total(&(0..columns).map(sum).collect::<Vec<u64>>())
         });
         let report = &manifest.report;
+        let unknown = vec![0; manifest.parts];
+        let train = match report.train_sizes.is_empty() {
+            true => &unknown,
+            false => &report.train_sizes,
+        };
         Self {
             each,
+            train: total(train),
             core: total(&report.part_sizes),
             halo: total(&report.halo_sizes),
             cut: rows.collect(),
         }
+    }
+
+    fn trains(&self) -> bool {
+        self.train.iter().any(|&n| n > 0)
+    }
+
+    /// What core nodes that do not train are called.
+    fn own(&self) -> &'static str {
+        if self.trains() { "other own nodes" } else { "own nodes" }
     }
 
     fn name(&self, i: usize) -> String {
@@ -77,18 +95,21 @@ impl Groups {
         let width = ((x.at(1.0) - x.at(0.0)) * 0.8).min(70.0);
         for (i, (&core, &halo)) in both() {
             let left = x.at(i as f64) - width / 2.0;
-            let (middle, top) = (y.at(core as f64), y.at((core + halo) as f64));
-            let (name, own, copies) = (self.name(i), count(core), count(halo));
-            let hover = format!("part {name}: {own} own nodes");
-            svg.rect("core", left, middle, width, y.at(0.0) - middle, &hover);
-            svg.rect(
-                "halo",
-                left,
-                top,
-                width,
-                middle - top,
-                &format!("part {name}: {copies} copies"),
-            );
+            let train = self.train[i].min(core);
+            let name = self.name(i);
+            let mut below = 0;
+            for (class, nodes, what) in [
+                ("test", train, OWN_TRAINING),
+                ("core", core - train, self.own()),
+                ("halo", halo, "HALO copies"),
+            ] {
+                let (from, to) = (y.at(below as f64), y.at((below + nodes) as f64));
+                let hover = format!("part {name}: {} {what}", count(nodes));
+                if nodes > 0 {
+                    svg.rect(class, left, to, width, from - to, &hover);
+                }
+                below += nodes;
+            }
         }
         svg.finish()
     }
@@ -133,6 +154,45 @@ impl Groups {
             }
         }
         svg.finish()
+    }
+}
+
+/// How many nodes of which in-degree have an edge into another part or from one.
+fn degrees(histogram: &[u64]) -> String {
+    if histogram.iter().all(|&nodes| nodes == 0) {
+        return String::new();
+    }
+    let largest = histogram.iter().max().copied().unwrap_or(0);
+    let x = Axis::counts(-0.5..histogram.len() as f64 - 0.5, 70.0..WIDTH - 10.0);
+    let y = Axis::new(0.0..largest as f64, BOTTOM..24.0, 4.0, true);
+    let mut svg = Svg::new(HEIGHT, "Nodes with cut edges by degree");
+    y_axis(&mut svg, &x, &y, "nodes");
+    let width = ((x.at(1.0) - x.at(0.0)) * 0.8).min(70.0);
+    let every = histogram.len().div_ceil(10);
+    for (bin, &nodes) in histogram.iter().enumerate() {
+        let (middle, top) = (x.at(bin as f64), y.at(nodes as f64));
+        let degrees = bin_name(bin);
+        let hover = format!("degree {degrees}: {} nodes", count(nodes));
+        svg.rect("between", middle - width / 2.0, top, width, y.at(0.0) - top, &hover);
+        if bin % every == 0 {
+            svg.text("tick mid", middle, BOTTOM + 17.0, &degrees);
+        }
+    }
+    svg.line("axis", (x.at(-0.5), BOTTOM), (WIDTH - 10.0, BOTTOM));
+    svg.text("label end", WIDTH - 10.0, BOTTOM + 34.0, "in-degree");
+    format!(
+        "<figure><figcaption>Nodes with edges between parts, by degree</figcaption>{}</figure>",
+        svg.finish()
+    )
+}
+
+/// The degrees of a bin of [`cut_degrees`](crate::PartitionReport::cut_degrees).
+fn bin_name(bin: usize) -> String {
+    let first = 1u64 << bin.saturating_sub(1).min(62);
+    match bin {
+        0 | 1 => bin.to_string(),
+        2..=10 => format!("{first}–{}", 2 * first - 1),
+        _ => format!("{}k–{}k", first >> 10, first >> 9),
     }
 }
 

@@ -7,10 +7,10 @@ use std::ops::Range;
 use super::text::escape;
 
 /// Width of a chart in its own units; the page scales it.
-pub(super) const WIDTH: f64 = 640.0;
+pub const WIDTH: f64 = 640.0;
 
 /// A picture under construction.
-pub(super) struct Svg {
+pub struct Svg {
     height: f64,
     body: String,
 }
@@ -97,7 +97,7 @@ impl Svg {
 
 /// A linear map from values to a range of the picture, with round ticks.
 #[derive(Debug, Clone)]
-pub(super) struct Axis {
+pub struct Axis {
     values: Range<f64>,
     pixels: Range<f64>,
     step: f64,
@@ -151,7 +151,7 @@ fn round_step(raw: f64) -> f64 {
 }
 
 /// Grid lines and labels of a vertical axis, across the width of `x`.
-pub(super) fn y_axis(svg: &mut Svg, x: &Axis, y: &Axis, title: &str) {
+pub fn y_axis(svg: &mut Svg, x: &Axis, y: &Axis, title: &str) {
     let (left, right) = (x.pixels.start, x.pixels.end);
     for (at, label) in y.ticks() {
         svg.line("grid", (left, at), (right, at));
@@ -161,7 +161,7 @@ pub(super) fn y_axis(svg: &mut Svg, x: &Axis, y: &Axis, title: &str) {
 }
 
 /// The horizontal axis, below a chart that ends at `bottom`.
-pub(super) fn x_axis(svg: &mut Svg, x: &Axis, bottom: f64, title: &str) {
+pub fn x_axis(svg: &mut Svg, x: &Axis, bottom: f64, title: &str) {
     for (at, label) in x.ticks() {
         svg.line("axis", (at, bottom), (at, bottom + 4.0));
         svg.text("tick mid", at, bottom + 17.0, &label);
@@ -171,7 +171,7 @@ pub(super) fn x_axis(svg: &mut Svg, x: &Axis, bottom: f64, title: &str) {
 }
 
 /// Names of the colours used, as a line of HTML.
-pub(super) fn legend(entries: &[(&str, &str)]) -> String {
+pub fn legend(entries: &[(&str, &str)]) -> String {
     let entry = |(class, name): &(&str, &str)| {
         format!("<span><i class=\"{class}\"></i>{}</span>", escape(name))
     };

@@ -2,7 +2,7 @@
 
 /// Text that may stand anywhere in the page, attribute values included. Control characters, which
 /// XML does not allow, become the replacement character.
-pub(super) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -20,7 +20,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A count with thousands set apart: `12 345`.
-pub(super) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {
@@ -33,7 +33,7 @@ pub(super) fn count(n: u64) -> String {
 }
 
 /// Three digits and a unit of thousands: `1.25 M`.
-pub(super) fn large(value: f64) -> String {
+pub fn large(value: f64) -> String {
     let units = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
     match units.into_iter().find(|(size, _)| value.abs() >= *size) {
         Some((size, unit)) => format!("{}{unit}", digits(value / size)),
@@ -42,7 +42,7 @@ pub(super) fn large(value: f64) -> String {
 }
 
 /// Bytes in binary units.
-pub(super) fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     match units.into_iter().find(|(shift, _)| value >> shift > 0) {
         Some((shift, unit)) => format!("{} {unit}", digits(value as f64 / (1u64 << shift) as f64)),
@@ -51,7 +51,7 @@ pub(super) fn bytes(value: u64) -> String {
 }
 
 /// Seconds in the unit that suits them.
-pub(super) fn seconds(value: f64) -> String {
+pub fn seconds(value: f64) -> String {
     match value {
         v if !v.is_finite() => "–".into(),
         v if v >= 120.0 => format!("{} min", digits(v / 60.0)),
@@ -62,18 +62,26 @@ pub(super) fn seconds(value: f64) -> String {
 }
 
 /// A share as a percentage.
-pub(super) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// About three digits.
-pub(super) fn digits(value: f64) -> String {
+pub fn digits(value: f64) -> String {
     match value.abs() {
         v if !v.is_finite() => "–".into(),
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
+}
+
+/// A table of names and values, as HTML.
+pub fn rows(rows: &[(&str, String)]) -> String {
+    let row = |(name, value): &(&str, String)| {
+        format!("<tr><th>{}</th><td>{}</td></tr>", escape(name), escape(value))
+    };
+    format!("<table>{}</table>", rows.iter().map(row).collect::<String>())
 }
 
 #[cfg(test)]

@@ -1,0 +1,51 @@
+//! `gnarl bench partition`
+
+use crate::common::{community, fail, path, succeed};
+
+#[test]
+fn partitioners_are_compared_row_by_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = community(dir.path());
+    let table = dir.path().join("table.md");
+    let bench = ["bench", "partition", "--data", path(dir.path()), "--dataset", path(&graph)];
+    let out = ["--out", path(&table), "--parts", "2,5000", "--algorithms"];
+    let result = succeed(&[&bench[..], &out, &["spring --tau-vol 9,random,metis"]].concat());
+    let rows = result["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 6);
+    assert!(rows[0]["report"]["replication_factor"].as_f64().unwrap() >= 1.0);
+    assert!(rows[0]["report"]["peak_rss_bytes"].as_u64().unwrap() > 0);
+    let text = std::fs::read_to_string(&table).unwrap();
+    for shown in ["## graph", "| spring --tau-vol 9 | 2 |", "cannot cut 2000 nodes", "| random | "]
+    {
+        assert!(text.contains(shown), "no '{shown}' in:\n{text}");
+    }
+    let unknown = [&bench[..], &out, &["mettis"]].concat();
+    assert!(fail(&unknown, 2).contains("did you mean 'metis'"));
+}
+
+#[test]
+fn folders_of_arrays_become_graphs() {
+    let dir = tempfile::tempdir().unwrap();
+    let array = |name: &str, descr: &str, shape: &str, bytes: Vec<u8>| {
+        let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        let file = dir.path().join("data").join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let header = [b"\x93NUMPY\x01\x00\x76\x00", format!("{dict:<117}\n").as_bytes()].concat();
+        std::fs::write(file, [header, bytes].concat()).unwrap();
+    };
+    let narrow = |ids: &[u32]| ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>();
+    let wide = |ids: &[u64]| ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>();
+    array("plain/edges.npy", "<u4", "(2, 3)", narrow(&[0, 1, 2, 1, 2, 3]));
+    array("plain/train_idx.npy", "<i8", "(1,)", wide(&[2]));
+    array("triples/triples.npy", "<i8", "(2, 3)", wide(&[0, 7, 1, 2, 7, 3]));
+    array("typed/edges__a__to__b.npy", "<u4", "(2, 2)", narrow(&[0, 1, 2, 3]));
+    std::fs::create_dir_all(dir.path().join("data/none")).unwrap();
+    let (data, table) = (dir.path().join("data"), dir.path().join("table.md"));
+    let args = ["bench", "partition", "--data", path(&data), "--out", path(&table)];
+    let more = ["--parts", "2", "--algorithms", "range"];
+    let result = succeed(&[&args[..], &more].concat());
+    let rows = result["rows"].as_array().unwrap();
+    let sizes = |i: usize| rows[i]["report"]["part_sizes"].to_string();
+    assert_eq!([sizes(0), sizes(1), sizes(2)], ["[2,2]", "[2,2]", "[3,3]"]);
+    assert_eq!(rows[0]["report"]["train_sizes"].to_string(), "[0,1]");
+}

@@ -1,0 +1,56 @@
+//! In-degrees in the order of the nodes, in constant memory.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use gnarl_graph::error::{Error, Result, ResultExt};
+use gnarl_graph::npy::NpyHeader;
+use gnarl_graph::{Dataset, EdgeType};
+
+/// Calls `visit` with every graph-wide node and its in-degree over all edge types.
+pub(crate) fn for_each_degree(dataset: &Dataset, mut visit: impl FnMut(u64, u64)) -> Result<()> {
+    let manifest = dataset.manifest();
+    let mut v = 0;
+    for node_type in &manifest.node_types {
+        let types = manifest.edge_types.iter().filter(|t| t.triple.dst == node_type.name);
+        let mut lists = types.map(|t| Degrees::open(dataset, t)).collect::<Result<Vec<_>>>()?;
+        for _ in 0..node_type.count {
+            let mut degree = 0;
+            for list in &mut lists {
+                degree += list.next()?;
+            }
+            visit(v, degree);
+            v += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The in-degrees of an edge type, one after the other: differences of the offsets of its lists.
+struct Degrees {
+    path: PathBuf,
+    offsets: BufReader<File>,
+    last: u64,
+}
+
+impl Degrees {
+    fn open(dataset: &Dataset, t: &EdgeType) -> Result<Self> {
+        let spec = t.columns.iter().find(|c| c.name == "csc.indptr");
+        let missing = || Error::invalid(format!("{}: no csc.indptr", t.triple));
+        let path = dataset.dir().join(&spec.ok_or_else(missing)?.file);
+        let header = NpyHeader::read(&path)?;
+        let mut file = File::open(&path).at(&path)?;
+        file.seek(SeekFrom::Start(header.offset)).at(&path)?;
+        let mut degrees = Self { path, offsets: BufReader::new(file), last: 0 };
+        degrees.next()?;
+        Ok(degrees)
+    }
+
+    fn next(&mut self) -> Result<u64> {
+        let mut bytes = [0; 8];
+        self.offsets.read_exact(&mut bytes).at(&self.path)?;
+        let end = u64::from_le_bytes(bytes);
+        Ok(end.wrapping_sub(std::mem::replace(&mut self.last, end)))
+    }
+}
