@@ -2,7 +2,7 @@
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{MemoryEdges, for_each_edge};
-use gnarl_partition::{Assignment, Knot, Metis, PartitionOptions, VertexPartitioner};
+use gnarl_partition::{Assignment, Constraint, Knot, Metis, PartitionOptions, VertexPartitioner};
 
 /// `groups` communities of 500 nodes, some nodes with many more edges than others, every fifth
 /// edge to anywhere; the last tenth of the nodes has no edges.
@@ -55,6 +55,20 @@ fn nodes_edges_and_training_nodes_are_balanced_at_once() {
         let found = balances(&edges, &result, &train);
         assert!(found.iter().all(|&b| b <= 1.051), "{parts} parts: {found:?}");
     }
+}
+
+#[test]
+fn what_is_left_out_is_not_balanced() {
+    let edges = communities(12);
+    let train: Vec<u64> = (0..500).collect();
+    let constraints = Some(vec![Constraint::Nodes]);
+    let options = PartitionOptions { parts: 4, train, constraints, ..Default::default() };
+    let result = Knot.partition(&mut edges.clone(), &options).unwrap();
+    let [nodes, _, train] = balances(&edges, &result, &options.train);
+    assert!(nodes <= 1.051 && train > 2.0, "{nodes} {train}");
+    let options = PartitionOptions { constraints: Some(vec![Constraint::Test]), ..options };
+    let error = Knot.partition(&mut edges.clone(), &options).unwrap_err();
+    assert_eq!(error.kind(), gnarl_graph::Kind::Usage);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_graph::rng::Key;
 use gnarl_graph::{EdgeStream, Kind};
 
+use crate::constraint::Constraint;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use cluster::Clusters;
 use level::{Level, Load};
@@ -72,28 +73,43 @@ impl VertexPartitioner for Knot {
         let budget = (16 * nodes as usize).max(4 << 20);
         let scratch = std::env::temp_dir();
         let graph = Level::read(edges, &options.train, budget, &scratch)?;
-        let run = Run { options, caps: caps(&graph, options), budget, scratch };
+        let run = Run { options, nodes, caps: caps(&graph, options)?, budget, scratch };
         let of = if options.parts == 1 { vec![0; nodes as usize] } else { run.cut(&graph)? };
         Ok(Assignment { parts: options.parts, of: run.place_isolated(&graph, of) })
     }
 }
 
-/// What no part should exceed: β times its share, and at least what a node weighs.
-fn caps(graph: &Level, options: &PartitionOptions) -> Load {
+/// What no part should exceed: β times its share, and at least what a node weighs; no limit to what
+/// the options leave out.
+fn caps(graph: &Level, options: &PartitionOptions) -> Result<Load> {
+    let all = [Constraint::Nodes, Constraint::Edges, Constraint::Train];
+    let chosen = options.constraints.as_deref().unwrap_or(&all);
+    if let Some(other) = chosen.iter().find(|c| !all.contains(c)) {
+        return Err(Error::usage(format!("knot does not balance {}", other.name()))
+            .hint("it balances nodes, edges and train; metis balances the others"));
+    }
     let (mut edges, mut largest) = (0, 1);
     for v in 0..graph.len() as u32 {
         edges += graph.loads.of(v)[1];
         largest = largest.max(graph.loads.of(v)[1]);
     }
-    let cap = |total: u64, largest: u64| {
+    let cap = |constraint: Constraint, total: u64, largest: u64| {
         let share = total as f64 / options.parts as f64;
-        ((options.balance * share) as u64).max(share.ceil() as u64).max(largest)
+        match chosen.contains(&constraint) {
+            true => ((options.balance * share) as u64).max(share.ceil() as u64).max(largest),
+            false => u64::MAX,
+        }
     };
-    [cap(graph.len() as u64, 1), cap(edges, largest), cap(options.train.len() as u64, 1)]
+    Ok([
+        cap(Constraint::Nodes, graph.len() as u64, 1),
+        cap(Constraint::Edges, edges, largest),
+        cap(Constraint::Train, options.train.len() as u64, 1),
+    ])
 }
 
 struct Run<'a> {
     options: &'a PartitionOptions,
+    nodes: u64,
     caps: Load,
     /// Bytes of the buffer lists are made in.
     budget: usize,
@@ -148,8 +164,8 @@ impl Run<'_> {
         }
         let mut most = self.caps.map(|cap| (cap / CLUSTER_SHARE).max(1));
         // Graphs that shrink too fast leave too few levels to mend mistakes at.
-        let mean = self.caps[0] * self.options.parts as u64 / nodes as u64;
-        most[0] = most[0].min(MOST_MEANS * mean).max(1);
+        let mean = self.nodes / nodes as u64;
+        most[0] = most[0].min(MOST_MEANS * mean.max(1)).max(1);
         let clusters = cluster::cluster(level, most, CLUSTER_ROUNDS, known, key.with(0))?;
         Ok((clusters.count * 20 < nodes * 19).then_some(clusters))
     }
