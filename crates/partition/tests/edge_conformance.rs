@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use gnarl_graph::rng::Key;
 use gnarl_graph::{EdgeChunk, EdgeStream, Error, Kind, MemoryEdges};
 use gnarl_partition::PartitionOptions;
-use gnarl_partition::edge::{EdgePartitioner, EdgeSink, Replicas, by_name, registry};
+use gnarl_partition::edge::{AdaDne, EdgePartitioner, EdgeSink, Replicas, by_name, registry};
 use graphs::{Claimed, graphs};
 
 /// Remembers everything.
@@ -158,6 +158,12 @@ fn impossible_requests_are_refused() {
         assert_eq!(refuse(&edges, options(7)), Kind::Usage);
         assert_eq!(refuse(&empty, options(1)), Kind::InvalidInput);
         assert_eq!(refuse(&edges, PartitionOptions { balance: 0.5, ..options(2) }), Kind::Usage);
+    }
+    let weights = [(0.0, 1.0), (1.5, 1.0), (f64::NAN, 1.0), (0.1, -1.0), (0.1, f64::NAN)];
+    for (lambda, alpha) in weights {
+        let ada = AdaDne { lambda, alpha, ..Default::default() };
+        let refused = ada.partition(&mut edges.clone(), &options(2), &mut Log::default());
+        assert_eq!(refused.unwrap_err().kind(), Kind::Usage);
     }
     let error = by_name("hdfr").err().unwrap();
     assert_eq!(error.kind(), Kind::Usage);

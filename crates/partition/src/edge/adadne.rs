@@ -1,7 +1,7 @@
 //! `adadne`: neighbour expansion at an adaptive pace.
 
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
+use gnarl_graph::error::{Error, Result};
 
 use super::expansion::{self, Part, Rules};
 use super::partitioner::{EdgePartitioner, EdgeSink};
@@ -16,8 +16,8 @@ use crate::partitioner::PartitionOptions;
 /// * λ does not exceed its initial value (nor vanish): who is behind goes at [`Dne`](super::Dne)'s
 ///   pace, who is ahead slows down;
 /// * a part whose λ has fallen below a tenth of that may round down to no node at all, and wait;
-/// * a part gets no more than 1 % of its share of the open edges by one-hop in a round;
-/// * if all parts wait, the one with the fewest edges expands one node.
+/// * if all are below, all speed up alike until the fastest is there;
+/// * a part gets no more than 1 % of its share of the open edges by one-hop in a round.
 ///
 /// Memory as [`Dne`](super::Dne).
 #[derive(Debug, Clone, Copy)]
@@ -57,6 +57,12 @@ impl EdgePartitioner for AdaDne {
         options: &PartitionOptions,
         sink: &mut dyn EdgeSink,
     ) -> Result<()> {
+        if !(self.alpha >= 0.0 && self.beta >= 0.0) {
+            let (a, b) = (self.alpha, self.beta);
+            return Err(Error::usage(format!(
+                "adadne: weights {a} and {b} are not both 0 or more"
+            )));
+        }
         expansion::run(self.name(), edges, options, sink, self)
     }
 }
@@ -86,8 +92,12 @@ impl Rules for AdaDne {
             p.lambda * (self.alpha * (1.0 - vs) + self.beta * (1.0 - es)).exp()
         };
         let speeds: Vec<f64> = parts.iter().map(speed).collect();
+        let fastest = speeds.iter().copied().fold(SLOWEST, f64::max);
+        let wait = WAIT * self.lambda;
+        // A little more than needed, so that rounding cannot leave the fastest part waiting.
+        let scale = if fastest < wait { 1.1 * wait / fastest } else { 1.0 };
         for (part, speed) in parts.iter_mut().zip(speeds) {
-            part.lambda = speed.clamp(SLOWEST, self.lambda);
+            part.lambda = (scale * speed).clamp(SLOWEST, self.lambda);
         }
     }
 

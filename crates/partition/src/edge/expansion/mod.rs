@@ -12,7 +12,7 @@ mod graph;
 mod rounds;
 
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
+use gnarl_graph::error::{Error, Result};
 use gnarl_graph::rng::Key;
 
 pub(super) use rounds::{Part, Rules};
@@ -43,6 +43,11 @@ pub(super) fn run(
 ) -> Result<()> {
     let nodes = edges.num_nodes();
     options.check(nodes)?;
+    if !(1e-6..=1.0).contains(&rules.lambda()) {
+        let lambda = rules.lambda();
+        return Err(Error::usage(format!("{name}: a share of {lambda} of the boundary"))
+            .hint("0.1 expands a tenth of it in a round"));
+    }
     Graph::check(name, nodes, edges.num_edges(), options.parts)?;
     let sets = PartSets::bytes(nodes, options.parts);
     let needed = EDGE_BYTES * edges.num_edges() + NODE_BYTES * nodes + sets;

@@ -37,7 +37,8 @@ pub(in crate::edge) trait Rules: Sync {
     fn batch(&self, left: u64, parts: usize) -> u64;
     /// Adjusts the parts' λ before a round.
     fn pace(&self, parts: &mut [Part]);
-    /// Nodes that are expanded at `lambda` of a boundary of `size`; 0 if the part waits.
+    /// Nodes that are expanded at `lambda` of a boundary of `size`; 0 if the part waits, which not
+    /// all parts with room may do at once.
     fn count(&self, lambda: f64, size: usize) -> usize;
 }
 
@@ -109,8 +110,7 @@ impl<'g> Rounds<'g> {
         self.owner
     }
 
-    /// Chooses what each part expands: some of its boundary, or a seed if that is empty. If all
-    /// wait, the smallest part with room goes on.
+    /// Chooses what each part expands: some of its boundary, or a seed if that is empty.
     fn choose(&mut self, rules: &dyn Rules, cap: u64) {
         let open = &self.open;
         each(&mut self.parts, Part::boundary, |_, part| {
@@ -123,15 +123,6 @@ impl<'g> Rounds<'g> {
         for p in 0..self.parts.len() {
             let part = &self.parts[p];
             if part.idle() && part.edges < cap && rules.count(part.lambda, 1) > 0 {
-                self.seed(p);
-            }
-        }
-        if self.parts.iter().all(|p| p.expanded.is_empty()) {
-            let smallest = (0..self.parts.len()).min_by_key(|&p| (self.parts[p].edges, p));
-            let p = smallest.expect("at least one part");
-            self.parts[p].drop_closed(&self.open);
-            self.parts[p].select(1, &self.open);
-            if self.parts[p].idle() {
                 self.seed(p);
             }
         }
