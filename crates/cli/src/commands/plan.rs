@@ -40,7 +40,7 @@ pub struct PlanArgs {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Nodes of the sample that partitioners are tried on
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 50_000)]
     sample: u64,
     /// Run the partitioners too, each in a process of its own, and compare
     #[arg(long)]

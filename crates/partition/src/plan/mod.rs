@@ -21,10 +21,10 @@ use sample::{Sample, Trial};
 use crate::partitioner::{PartitionOptions, VertexPartitioner};
 use crate::registry::by_name;
 
-/// Random accesses that a streaming partitioner makes for an edge in a pass: both ends.
+/// Random accesses that a partitioner makes for an edge in a pass: both ends.
 const ACCESSES_PER_EDGE: f64 = 2.0;
 /// Bytes of the program itself and the buffers of files.
-const PROGRAM: u64 = 22 << 20;
+const PROGRAM: u64 = 18 << 20;
 
 /// What is to be predicted.
 #[derive(Debug, Clone)]
@@ -82,7 +82,7 @@ pub struct Prediction {
 ///   Where the sample is the whole graph the prediction is the result.
 /// * Seconds: those of the sample for each edge (each node, where no edges are read), plus what
 ///   random accesses to the larger tables of the whole graph cost more on this machine: two an edge
-///   in each pass of a stream, all of them where the whole graph is held in memory.
+///   in each pass.
 /// * Memory: what the partitioner states, or what deciding on copies takes after it, if more.
 ///
 /// # Errors
@@ -149,9 +149,6 @@ fn seconds(
     let memory = |nodes, edges| algorithm.memory(nodes, edges, parts).unwrap_or(8 * nodes);
     let access = probe::random_access(memory(nodes, edges));
     let sampled = probe::random_access(memory(sample.num_nodes(), sample.num_edges()));
-    if memory(nodes, 2 * edges) > memory(nodes, edges) {
-        return trial.seconds * more * (access / sampled).max(1.0);
-    }
     let dearer = ACCESSES_PER_EDGE * trial.passes * (access - sampled).max(0.0);
     trial.seconds * more + dearer * edges as f64
 }
