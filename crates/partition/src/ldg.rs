@@ -21,6 +21,10 @@ impl VertexPartitioner for Ldg {
         "ldg"
     }
 
+    fn memory(&self, nodes: u64, edges: u64, _parts: usize) -> Option<u64> {
+        Some(crate::stream::memory(nodes, edges))
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

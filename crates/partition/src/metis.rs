@@ -27,7 +27,7 @@ pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// [`PartitionOptions::balance`] as nearly as METIS finds; constraints with less to share out than
 /// there are parts are left out. More constraints leave METIS fewer moves: the cut grows.
 ///
-/// Memory: about 48 bytes an edge and 40 a node, METIS's coarser graphs included, and 8 a node for
+/// Memory: about 96 bytes an edge and 40 a node, METIS's coarser graphs included, and 8 a node for
 /// each constraint beyond two; it is refused beyond the budget rather than tried. One run at a time in a process; others wait.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Metis;
@@ -46,7 +46,7 @@ impl VertexPartitioner for Metis {
         options.check(nodes)?;
         let types = options.types.len() as u64;
         let constraints = options.constraints.as_ref().map_or(0, |c| c.len() as u64 + types);
-        let needed = 48 * edges.num_edges() + (40 + 8 * constraints.saturating_sub(2)) * nodes;
+        let needed = 96 * edges.num_edges() + (40 + 8 * constraints.saturating_sub(2)) * nodes;
         options.check_memory("metis", needed, "raise --memory or use spring")?;
         let graph = Adjacency::read(edges)?;
         if options.parts == 1 || graph.neighbours.is_empty() {
@@ -57,7 +57,7 @@ impl VertexPartitioner for Metis {
     }
 
     fn memory(&self, nodes: u64, edges: u64, _parts: usize) -> Option<u64> {
-        Some(48 * edges + 40 * nodes)
+        Some(96 * edges + 40 * nodes)
     }
 }
 

@@ -11,6 +11,11 @@ const NODE_BYTES: u64 = 16;
 /// Least room for neighbour lists: fewer would mean many readings of the stream.
 const LEAST_LISTS: u64 = 1 << 20;
 
+/// Bytes a stream over all nodes holds if it may hold all lists at once.
+pub(crate) fn memory(nodes: u64, edges: u64) -> u64 {
+    NODE_BYTES * nodes + LEAST_LISTS.max(8 * edges)
+}
+
 /// Puts each node, in ascending order, into the part of the highest score that has room; among
 /// equals into the emptiest, then the first.
 ///

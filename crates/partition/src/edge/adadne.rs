@@ -51,6 +51,10 @@ impl EdgePartitioner for AdaDne {
         "adadne"
     }
 
+    fn memory(&self, nodes: u64, edges: u64, parts: usize) -> u64 {
+        expansion::memory(nodes, edges, parts)
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

@@ -21,6 +21,10 @@ impl EdgePartitioner for Dbh {
         "dbh"
     }
 
+    fn memory(&self, nodes: u64, _edges: u64, _parts: usize) -> u64 {
+        4 * nodes
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

@@ -25,6 +25,10 @@ impl EdgePartitioner for Greedy {
         "greedy"
     }
 
+    fn memory(&self, nodes: u64, _edges: u64, parts: usize) -> u64 {
+        4 * nodes + PartSets::bytes(nodes, parts)
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

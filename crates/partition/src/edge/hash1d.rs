@@ -18,6 +18,10 @@ impl EdgePartitioner for Hash1d {
         "hash-1d"
     }
 
+    fn memory(&self, _nodes: u64, _edges: u64, _parts: usize) -> u64 {
+        0
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

@@ -22,6 +22,10 @@ impl EdgePartitioner for Hash2d {
         "hash-2d"
     }
 
+    fn memory(&self, _nodes: u64, _edges: u64, _parts: usize) -> u64 {
+        0
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

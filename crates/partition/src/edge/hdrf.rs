@@ -35,6 +35,10 @@ impl EdgePartitioner for Hdrf {
         "hdrf"
     }
 
+    fn memory(&self, nodes: u64, _edges: u64, parts: usize) -> u64 {
+        4 * nodes + PartSets::bytes(nodes, parts)
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

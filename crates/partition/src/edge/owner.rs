@@ -24,6 +24,10 @@ impl VertexPartitioner for Owner {
         self.0.name()
     }
 
+    fn memory(&self, nodes: u64, edges: u64, parts: usize) -> Option<u64> {
+        Some(self.0.memory(nodes, edges, parts) + 2 * nodes + PartSets::bytes(nodes, parts))
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

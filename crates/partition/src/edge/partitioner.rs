@@ -14,6 +14,9 @@ pub trait EdgePartitioner: Send + Sync {
     /// The name it is registered under.
     fn name(&self) -> &'static str;
 
+    /// Bytes it holds at most for a graph of so many nodes and edges.
+    fn memory(&self, nodes: u64, edges: u64, parts: usize) -> u64;
+
     /// Sends every edge, in the order of the stream and once, to `sink` with its part.
     ///
     /// Edges may be directed, repeated or self loops; nodes without edges appear nowhere.

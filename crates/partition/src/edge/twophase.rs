@@ -38,6 +38,10 @@ impl EdgePartitioner for TwoPhase {
         "2ps-l"
     }
 
+    fn memory(&self, nodes: u64, _edges: u64, parts: usize) -> u64 {
+        24 * nodes + PartSets::bytes(nodes, parts)
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

@@ -78,6 +78,10 @@ impl VertexPartitioner for Grem {
         "grem"
     }
 
+    fn memory(&self, nodes: u64, edges: u64, _parts: usize) -> Option<u64> {
+        Some(NODE_BYTES * nodes + EDGE_BYTES * crate::chunk::Chunk::default().of(edges))
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

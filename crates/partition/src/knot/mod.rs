@@ -59,6 +59,10 @@ impl VertexPartitioner for Knot {
         "knot"
     }
 
+    fn memory(&self, nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
+        Some(60 * nodes)
+    }
+
     fn partition(
         &self,
         edges: &mut dyn EdgeStream,

@@ -33,6 +33,11 @@ const EDGE_BYTES: u64 = 46;
 /// boundary, taken as 4 of them.
 const NODE_BYTES: u64 = 52;
 
+/// Bytes an expansion holds.
+pub(super) fn memory(nodes: u64, edges: u64, parts: usize) -> u64 {
+    EDGE_BYTES * edges + NODE_BYTES * nodes + PartSets::bytes(nodes, parts)
+}
+
 /// Refuses, reads, expands and assigns.
 pub(super) fn run(
     name: &'static str,
@@ -49,8 +54,7 @@ pub(super) fn run(
             .hint("0.1 expands a tenth of it in a round"));
     }
     Graph::check(name, nodes, edges.num_edges(), options.parts)?;
-    let sets = PartSets::bytes(nodes, options.parts);
-    let needed = EDGE_BYTES * edges.num_edges() + NODE_BYTES * nodes + sets;
+    let needed = memory(nodes, edges.num_edges(), options.parts);
     options.check_memory(name, needed, "raise --memory or use 2ps-l, which streams")?;
     let mut graph = Graph::read(edges)?;
     let owner = Rounds::new(&mut graph, options.parts, Key::new(options.seed)).run(rules);
