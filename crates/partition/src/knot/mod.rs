@@ -39,9 +39,9 @@ use refine::Parts;
 pub struct Knot;
 
 /// How many times the hierarchy is built.
-const CYCLES: usize = 3;
+const CYCLES: usize = 4;
 /// How many first partitions are tried.
-const TRIALS: u64 = 6;
+const TRIALS: u64 = 12;
 /// Rounds of label propagation for the clusters of a level.
 const CLUSTER_ROUNDS: usize = 4;
 /// Most rounds of moves at a level.
