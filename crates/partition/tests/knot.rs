@@ -94,3 +94,17 @@ fn directed_and_repeated_edges_count_as_often_as_they_are_there() {
     let result = Knot.partition(&mut edges.clone(), &options).unwrap();
     assert_eq!(cut(&edges, &result.of), 3, "{:?}", result.of);
 }
+
+/// Components that shrink to single nodes have no edges left that could bring them together.
+#[test]
+fn components_stay_whole() {
+    let ring = |c: u64| (0..6).map(move |i| (6 * c + i, 6 * c + (i + 1) % 6));
+    let edges: Vec<_> = (0..3000).flat_map(ring).flat_map(|(u, v)| [(u, v), (v, u)]).collect();
+    let edges = MemoryEdges::new(18_000, edges).unwrap();
+    for parts in [4, 7] {
+        let options = PartitionOptions { parts, ..Default::default() };
+        let result = Knot.partition(&mut edges.clone(), &options).unwrap();
+        assert_eq!(cut(&edges, &result.of), 0, "{parts} parts: {:?}", result.sizes());
+        assert!(largest_over_mean(&result.sizes()) <= 1.051);
+    }
+}

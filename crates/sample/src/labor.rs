@@ -16,7 +16,7 @@ use crate::{MiniBatch, SampleGraph, Sampler, Scratch};
 /// For a single node that is a uniform sample without replacement, as [`UniformSampler`]'s; but
 /// destinations with common neighbours agree on them, and later hops on those of earlier ones. So a
 /// batch has fewer nodes: fewer rows to fetch and to multiply for the same number of edges. Time is
-/// proportional to the degrees, at under a nanosecond an edge.
+/// proportional to the degrees.
 ///
 /// The numbers depend on the key and the source's dataset id. Give each batch a key of its own, or
 /// the neighbours with large numbers are left out of a whole epoch.

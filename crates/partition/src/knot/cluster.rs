@@ -1,6 +1,8 @@
 //! Clusters of bounded size by label propagation (Meyerhenke, Sanders and Schulz, SEA 2014;
 //! semi-externally as Akhremtsev, Sanders and Schulz, ALENEX 2015, section 4).
 
+use std::collections::HashMap;
+
 use gnarl_graph::error::Result;
 use gnarl_graph::rng::Key;
 
@@ -59,14 +61,10 @@ pub(super) fn cluster(
 ) -> Result<Clusters> {
     let nodes = level.len();
     let mut label: Vec<u32> = (0..nodes as u32).collect();
-    // Nodes without neighbours weigh nothing; together they are out of the way.
-    let mut alone = None;
-    for (v, _) in level.lists.lengths().iter().enumerate().filter(|(_, length)| **length == 0) {
-        label[v] = *alone.get_or_insert(v as u32);
-    }
     let mut weight: Vec<[u32; 3]> = (0..nodes as u32)
         .map(|v| level.loads.of(v).map(|l| l.min(u32::MAX.into()) as u32))
         .collect();
+    pack_components(level, most, parts, &mut label, &mut weight);
     let mut tally = Tally::new(nodes);
     for round in 0..rounds {
         let draw = key.with(round as u64);
@@ -113,6 +111,32 @@ pub(super) fn cluster(
         }
     }
     Ok(renumbered(label, tally))
+}
+
+/// Gives nodes without neighbours common labels: no edge would ever bring them together, though
+/// they are whole components of the graph. Each label takes the next ones of a part as long as they
+/// fit.
+fn pack_components(
+    level: &Level,
+    most: Load,
+    parts: Option<&[u16]>,
+    label: &mut [u32],
+    weight: &mut [[u32; 3]],
+) {
+    let mut open: HashMap<u16, u32> = HashMap::new();
+    for v in (0..label.len()).filter(|&v| level.lists.lengths()[v] == 0) {
+        let load = weight[v];
+        let target = open.entry(parts.map_or(0, |of| of[v])).or_insert(v as u32);
+        let sum = &mut weight[*target as usize];
+        let fits =
+            (0..3).all(|c| load[c] == 0 || u64::from(sum[c]) + u64::from(load[c]) <= most[c]);
+        if *target == v as u32 || !fits {
+            *target = v as u32;
+            continue;
+        }
+        sum.iter_mut().zip(load).for_each(|(s, l)| *s += l);
+        label[v] = *target;
+    }
 }
 
 /// Labels in the order of their first nodes, from 0.

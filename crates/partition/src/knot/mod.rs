@@ -178,10 +178,10 @@ impl Run<'_> {
     fn first(&self, level: &Level, key: Key) -> Result<Vec<u16>> {
         let parts = self.options.parts;
         let budget = 4 * self.budget as u64;
+        let connected = level.lists.lengths().iter().filter(|&&length| length > 0).count();
         let mut best: Option<(f64, u64, Vec<u16>)> = None;
         for trial in 0..TRIALS {
             let seed = key.with(3).u64(trial);
-            let connected = level.lists.lengths().iter().filter(|&&length| length > 0).count();
             let found = match connected > 4 * parts {
                 true => coarsest::cut(level, parts, self.caps, budget, seed)?,
                 false => None,
