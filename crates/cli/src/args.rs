@@ -160,9 +160,9 @@ pub enum Bench {
         /// Number of seeds averaged
         #[arg(long, default_value_t = 3)]
         seeds: u64,
-        /// Epochs of every run
-        #[arg(long, default_value_t = 100)]
-        epochs: usize,
+        /// Epochs of every run, instead of those each graph needs
+        #[arg(long)]
+        epochs: Option<usize>,
         /// Graphs to measure now; the others keep what was measured before
         #[arg(long, value_delimiter = ',')]
         graphs: Vec<String>,

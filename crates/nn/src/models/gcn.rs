@@ -1,64 +1,47 @@
 //! GCN (Kipf & Welling, ICLR 2017).
 
-use gnarl_graph::error::Result;
 use gnarl_sample::Block;
 
-use super::{
-    Model, ModelConfig, activation_of, check_input, drop_input, output_dropout, transform_first,
-};
+use super::stack::{After, Layer, Stack};
+use super::{ModelConfig, transform_first};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// `H' = σ(D̂^-½ Â D̂^-½ H W + b)`, eq. 2, with dropout on `H`.
 pub(super) struct Gcn {
-    config: ModelConfig,
-    layers: Vec<(ParamId, ParamId)>,
+    weight: ParamId,
+    bias: ParamId,
+    dims: (usize, usize),
 }
 
-impl Gcn {
-    pub(super) fn new(config: &ModelConfig, params: &mut ParamsBuilder) -> Self {
-        let layers = (0..config.layers)
-            .map(|i| {
-                let (input, output) = config.dims(i);
-                let weight =
-                    params.add(format!("layer{i}.weight"), input, output, Init::XavierUniform);
-                (weight, params.add(format!("layer{i}.bias"), 1, output, Init::Zeros))
-            })
-            .collect();
-        Self { config: config.clone(), layers }
-    }
+pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<Gcn> {
+    let layer = |i| {
+        let (input, output) = config.dims(i);
+        let weight = params.add(format!("layer{i}.weight"), input, output, Init::XavierUniform);
+        let bias = params.add(format!("layer{i}.bias"), 1, output, Init::Zeros);
+        Gcn { weight, bias, dims: (input, output) }
+    };
+    Stack::new(config, (0..config.layers).map(layer).collect())
 }
 
-impl Model for Gcn {
-    fn name(&self) -> &str {
-        "gcn"
+impl Layer for Gcn {
+    const NAME: &'static str = "gcn";
+    const DROPS_INPUT: bool = true;
+
+    fn input(&self) -> usize {
+        self.dims.0
     }
 
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-
-    fn layer<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        index: usize,
-        block: &'b Block,
-        x: Var,
-    ) -> Result<Var> {
-        let (input, output) = self.config.dims(index);
-        check_input("gcn", tape, index, block, x, input)?;
-        let (weight, bias) = self.layers[index];
-        let act = activation_of(&self.config, index, Activation::Relu);
-        let x = drop_input(&self.config, tape, index, block, x, self.config.dropout);
-        let y = if transform_first(tape, block, x, input, output) {
-            let x = tape.linear(x, weight, None, Activation::None);
+    fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
+        let y = if transform_first(tape, block, x, self.dims.0, self.dims.1) {
+            let x = tape.linear(x, self.weight, None, Activation::None);
             let mixed = tape.gcn_norm(block, x);
-            let bias = tape.param(bias);
+            let bias = tape.param(self.bias);
             let sum = tape.add_row(mixed, bias);
-            tape.activation(sum, act)
+            tape.activation(sum, after.activation)
         } else {
             let mixed = tape.gcn_norm(block, x);
-            tape.linear(mixed, weight, Some(bias), act)
+            tape.linear(mixed, self.weight, Some(self.bias), after.activation)
         };
-        Ok(tape.dropout(y, output_dropout(&self.config, index), block.ids()))
+        after.drop(tape, block, y)
     }
 }

@@ -2,55 +2,39 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::error::Result;
 use gnarl_sample::Block;
 
-use super::{
-    Model, ModelConfig, activation_of, check_input, drop_input, output_dropout, transform_first,
-};
+use super::stack::{After, Layer, Stack};
+use super::{ModelConfig, transform_first};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
-
-#[derive(Clone, Copy)]
-struct Layer {
-    eps: ParamId,
-    inner: (ParamId, ParamId),
-    outer: (ParamId, ParamId),
-}
 
 /// `h' = MLP((1 + ε) h + Σ_u h_u)`, eq. 4.1, with learnable ε and a two-layer MLP as wide as the
 /// layer's output. In a sampled block the sum stands for the whole neighbourhood: it is scaled by
 /// whole-graph degree over sampled edges.
 pub(super) struct Gin {
-    config: ModelConfig,
-    layers: Vec<Layer>,
+    eps: ParamId,
+    inner: (ParamId, ParamId),
+    outer: (ParamId, ParamId),
+    /// Width of the input and of the MLP's hidden layer.
+    dims: (usize, usize),
 }
 
-impl Gin {
-    pub(super) fn new(config: &ModelConfig, params: &mut ParamsBuilder) -> Self {
-        let mut linear = |name: String, input, output| {
-            let weight = params.add(format!("{name}.weight"), input, output, Init::XavierUniform);
-            (weight, params.add(format!("{name}.bias"), 1, output, Init::Zeros))
-        };
-        let widths: Vec<_> = (0..config.layers).map(|i| config.dims(i)).collect();
-        let mlps: Vec<_> = widths
-            .iter()
-            .enumerate()
-            .map(|(i, &(input, output))| {
-                let inner = linear(format!("layer{i}.mlp0"), input, config.hidden);
-                (inner, linear(format!("layer{i}.mlp1"), config.hidden, output))
-            })
-            .collect();
-        let layers = mlps
-            .into_iter()
-            .enumerate()
-            .map(|(i, (inner, outer))| Layer {
-                eps: params.add(format!("layer{i}.eps"), 1, 1, Init::Zeros),
-                inner,
-                outer,
-            })
-            .collect();
-        Self { config: config.clone(), layers }
-    }
+pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<Gin> {
+    let mut linear = |name: String, input, output| {
+        let weight = params.add(format!("{name}.weight"), input, output, Init::XavierUniform);
+        (weight, params.add(format!("{name}.bias"), 1, output, Init::Zeros))
+    };
+    let mlp = |i| {
+        let (input, output) = config.dims(i);
+        let inner = linear(format!("layer{i}.mlp0"), input, config.hidden);
+        (inner, linear(format!("layer{i}.mlp1"), config.hidden, output))
+    };
+    let mlps: Vec<_> = (0..config.layers).map(mlp).collect();
+    let layer = |(i, (inner, outer))| {
+        let eps = params.add(format!("layer{i}.eps"), 1, 1, Init::Zeros);
+        Gin { eps, inner, outer, dims: (config.dims(i).0, config.hidden) }
+    };
+    Stack::new(config, mlps.into_iter().enumerate().map(layer).collect())
 }
 
 /// `(1 + ε) x` of the destinations plus the sum over neighbours.
@@ -80,38 +64,26 @@ fn whole_sum_weights(block: &Block) -> Option<Arc<[f32]>> {
     })
 }
 
-impl Model for Gin {
-    fn name(&self) -> &str {
-        "gin"
+impl Layer for Gin {
+    const NAME: &'static str = "gin";
+
+    fn input(&self) -> usize {
+        self.dims.0
     }
 
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-
-    fn layer<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        index: usize,
-        block: &'b Block,
-        x: Var,
-    ) -> Result<Var> {
-        let (input, _) = self.config.dims(index);
-        check_input("gin", tape, index, block, x, input)?;
-        let Layer { eps, inner, outer } = self.layers[index];
-        let x = drop_input(&self.config, tape, index, block, x, 0.0);
-        let middle = if transform_first(tape, block, x, input, self.config.hidden) {
+    fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
+        let (inner, outer) = (self.inner, self.outer);
+        let middle = if transform_first(tape, block, x, self.dims.0, self.dims.1) {
             let x = tape.linear(x, inner.0, None, Activation::None);
-            let mixed = sum_with_self(tape, block, x, eps);
+            let mixed = sum_with_self(tape, block, x, self.eps);
             let bias = tape.param(inner.1);
             let mixed = tape.add_row(mixed, bias);
             tape.activation(mixed, Activation::Relu)
         } else {
-            let mixed = sum_with_self(tape, block, x, eps);
+            let mixed = sum_with_self(tape, block, x, self.eps);
             tape.linear(mixed, inner.0, Some(inner.1), Activation::Relu)
         };
-        let act = activation_of(&self.config, index, Activation::Relu);
-        let y = tape.linear(middle, outer.0, Some(outer.1), act);
-        Ok(tape.dropout(y, output_dropout(&self.config, index), block.ids()))
+        let y = tape.linear(middle, outer.0, Some(outer.1), after.activation);
+        after.drop(tape, block, y)
     }
 }

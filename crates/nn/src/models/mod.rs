@@ -5,9 +5,9 @@
 //! mini-batches (bipartite blocks, fewer edges than the whole-graph degree says) and subgraphs
 //! with normalisation weights (GraphSAINT); inference calls them one at a time.
 //!
-//! Every model is one file that builds its parameters and implements [`Model`]. A layer passes
-//! messages and, unless it is the last, applies activation and dropout; the first layer applies
-//! dropout to its input as well where the configuration or the paper says so. Rows are transformed
+//! Every model is one file that builds its parameters and says how a layer passes messages; what
+//! stacks of layers share (checks, activation and dropout but after the last, dropout on the input
+//! where the configuration or the paper says so) is in one place. Rows are transformed
 //! before they are aggregated where that is less work: see [`transform_first`].
 //!
 //! ```
@@ -38,6 +38,7 @@ mod gin;
 mod ngnn;
 mod sage;
 mod sgc;
+mod stack;
 
 pub use config::{Aggregator, ModelConfig};
 
@@ -48,7 +49,7 @@ use gnarl_graph::rng::Key;
 use gnarl_sample::Block;
 
 use crate::registry::unknown_name;
-use crate::{Activation, Params, ParamsBuilder, Tape, Var};
+use crate::{Params, ParamsBuilder, Tape, Var};
 
 /// A stack of message-passing layers. Parameters live in [`Params`], not in the model, so that
 /// one model serves any number of workers.
@@ -101,12 +102,12 @@ pub fn build(config: &ModelConfig, key: Key) -> Result<(Box<dyn Model>, Params)>
     config.check()?;
     let mut params = ParamsBuilder::new(key);
     let model: Box<dyn Model> = match config.name.as_str() {
-        "gat" => Box::new(gat::Gat::new(config, &mut params)?),
-        "gcn" => Box::new(gcn::Gcn::new(config, &mut params)),
-        "gin" => Box::new(gin::Gin::new(config, &mut params)),
-        "ngnn" => Box::new(ngnn::Ngnn::new(config, &mut params)),
+        "gat" => Box::new(gat::build(config, &mut params)?),
+        "gcn" => Box::new(gcn::build(config, &mut params)),
+        "gin" => Box::new(gin::build(config, &mut params)),
+        "ngnn" => Box::new(ngnn::build(config, &mut params)),
         "sgc" => Box::new(sgc::Sgc::new(config, &mut params)),
-        _ => Box::new(sage::Sage::new(config, &mut params)),
+        _ => Box::new(sage::build(config, &mut params)),
     };
     Ok((model, params.build()))
 }
@@ -136,47 +137,4 @@ pub fn transform_first(
     let extra_rows = block.num_src() - block.num_dst();
     let saved = in_dim.saturating_sub(out_dim) * block.num_edges() * PRODUCT_SPEEDUP;
     in_dim > out_dim && extra_rows * in_dim * out_dim <= saved
-}
-
-/// Checks `x` against the block and the width of the layer.
-fn check_input(
-    model: &str,
-    tape: &Tape<'_>,
-    index: usize,
-    block: &Block,
-    x: Var,
-    width: usize,
-) -> Result<()> {
-    let (rows, cols) = tape.shape(x);
-    if (rows, cols) == (block.num_src(), width) {
-        return Ok(());
-    }
-    Err(Error::usage(format!(
-        "layer {index} of {model} got {rows} rows of {cols} values for {} sources of width {width}",
-        block.num_src()
-    ))
-    .hint("model.in_dim is the width of the features; check that they belong to this dataset"))
-}
-
-/// The activation after layer `index`: none after the last.
-fn activation_of(config: &ModelConfig, index: usize, paper: Activation) -> Activation {
-    if index + 1 == config.layers { Activation::None } else { config.activation.unwrap_or(paper) }
-}
-
-/// Dropout on the input of the first layer; `paper` is what the model does unless told otherwise.
-fn drop_input<'b>(
-    config: &ModelConfig,
-    tape: &mut Tape<'b>,
-    index: usize,
-    block: &'b Block,
-    x: Var,
-    paper: f32,
-) -> Var {
-    let p = config.input_dropout.unwrap_or(paper);
-    if index == 0 { tape.dropout(x, p, block.ids()) } else { x }
-}
-
-/// The probability with which layer `index` drops what it puts out: 0 for the last.
-fn output_dropout(config: &ModelConfig, index: usize) -> f32 {
-    if index + 1 == config.layers { 0.0 } else { config.dropout }
 }

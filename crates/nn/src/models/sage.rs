@@ -1,12 +1,9 @@
 //! GraphSAGE (Hamilton et al., NeurIPS 2017), and the convolution NGNN shares with it.
 
-use gnarl_graph::error::Result;
 use gnarl_sample::Block;
 
-use super::{
-    Aggregator, Model, ModelConfig, activation_of, check_input, drop_input, output_dropout,
-    transform_first,
-};
+use super::stack::{After, Layer, Stack};
+use super::{Aggregator, ModelConfig, transform_first};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
 
 /// What a convolution does to neighbours before `neigh` maps them.
@@ -31,7 +28,7 @@ pub(super) struct Convolution {
 }
 
 impl Convolution {
-    pub(super) fn new(
+    fn new(
         aggregator: Aggregator,
         layer: usize,
         (input, output): (usize, usize),
@@ -59,22 +56,16 @@ impl Convolution {
         let both = params.join(own, neighbours);
         Self { own, neighbours, both, bias, gather, input, output }
     }
+}
 
-    /// Width of the input.
-    pub(super) fn input(&self) -> usize {
+impl Layer for Convolution {
+    const NAME: &'static str = "sage";
+
+    fn input(&self) -> usize {
         self.input
     }
 
-    /// The convolution, then activation `act`, then dropout with probability `drop`; `x` has a row
-    /// a source.
-    pub(super) fn apply<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        block: &'b Block,
-        x: Var,
-        act: Activation,
-        drop: f32,
-    ) -> Var {
+    fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
         let map_first = transform_first(tape, block, x, self.input, self.output);
         let neighbours = match self.gather {
             Gather::Mean if map_first => {
@@ -82,7 +73,8 @@ impl Convolution {
                 neighbour_mean(tape, block, mapped)
             }
             Gather::Mean if block.weights().is_none() => {
-                return tape.sage(block, x, (self.both, Some(self.bias)), act, drop);
+                let both = (self.both, Some(self.bias));
+                return tape.sage(block, x, both, after.activation, after.dropout);
             }
             Gather::Mean => {
                 let mean = neighbour_mean(tape, block, x);
@@ -102,8 +94,8 @@ impl Convolution {
         let own = tape.head_rows(x, block.num_dst());
         let own = tape.linear(own, self.own, Some(self.bias), Activation::None);
         let sum = tape.add(own, neighbours);
-        let y = tape.activation(sum, act);
-        tape.dropout(y, drop, block.ids())
+        let y = tape.activation(sum, after.activation);
+        after.drop(tape, block, y)
     }
 }
 
@@ -123,41 +115,12 @@ fn neighbour_mean<'b>(tape: &mut Tape<'b>, block: &'b Block, x: Var) -> Var {
     tape.spmm(block, x, Reduce::Sum, Some(shares.into()))
 }
 
-/// Layers of [`Convolution`] with ReLU and dropout between them.
-pub(super) struct Sage {
-    config: ModelConfig,
-    layers: Vec<Convolution>,
+pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<Convolution> {
+    Stack::new(config, convolutions(config, params))
 }
 
-impl Sage {
-    pub(super) fn new(config: &ModelConfig, params: &mut ParamsBuilder) -> Self {
-        let layers = (0..config.layers)
-            .map(|i| Convolution::new(config.aggregator, i, config.dims(i), params))
-            .collect();
-        Self { config: config.clone(), layers }
-    }
-}
-
-impl Model for Sage {
-    fn name(&self) -> &str {
-        "sage"
-    }
-
-    fn num_layers(&self) -> usize {
-        self.layers.len()
-    }
-
-    fn layer<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        index: usize,
-        block: &'b Block,
-        x: Var,
-    ) -> Result<Var> {
-        let layer = &self.layers[index];
-        check_input("sage", tape, index, block, x, layer.input())?;
-        let x = drop_input(&self.config, tape, index, block, x, 0.0);
-        let act = activation_of(&self.config, index, Activation::Relu);
-        Ok(layer.apply(tape, block, x, act, output_dropout(&self.config, index)))
-    }
+/// One convolution a layer.
+pub(super) fn convolutions(config: &ModelConfig, params: &mut ParamsBuilder) -> Vec<Convolution> {
+    let layer = |i| Convolution::new(config.aggregator, i, config.dims(i), params);
+    (0..config.layers).map(layer).collect()
 }

@@ -3,7 +3,8 @@
 use gnarl_graph::error::Result;
 use gnarl_sample::Block;
 
-use super::{Model, ModelConfig, check_input};
+use super::stack::check_input;
+use super::{Model, ModelConfig};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// `S^K X W + b`, eq. 8: as many propagations as layers and one linear map. The map is applied

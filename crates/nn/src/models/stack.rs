@@ -1,0 +1,108 @@
+//! What the models that are stacks of one kind of layer share.
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_sample::Block;
+
+use super::{Model, ModelConfig};
+use crate::{Activation, Tape, Var};
+
+/// What follows the message passing of a layer: nothing after the last one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct After {
+    pub(super) activation: Activation,
+    /// Probability that a value is dropped.
+    pub(super) dropout: f32,
+}
+
+impl After {
+    /// Drops values of `y`, the result of `block`.
+    pub(super) fn drop<'b>(self, tape: &mut Tape<'b>, block: &'b Block, y: Var) -> Var {
+        tape.dropout(y, self.dropout, block.ids())
+    }
+}
+
+/// One kind of layer: its parameters, and how it passes messages.
+pub(super) trait Layer: Send + Sync {
+    /// The name of the model made of it.
+    const NAME: &'static str;
+    /// The activation of its paper.
+    const ACTIVATION: Activation = Activation::Relu;
+    /// Whether its paper drops values of the model's input as well.
+    const DROPS_INPUT: bool = false;
+
+    /// Width of the input.
+    fn input(&self) -> usize;
+
+    /// Maps the rows of the sources of `block`, of width [`Layer::input`], to its destinations and
+    /// does what comes `after`.
+    fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var;
+}
+
+/// A model of layers of one kind, with activation and dropout between them.
+pub(super) struct Stack<L> {
+    config: ModelConfig,
+    layers: Vec<L>,
+}
+
+impl<L: Layer> Stack<L> {
+    pub(super) fn new(config: &ModelConfig, layers: Vec<L>) -> Self {
+        Self { config: config.clone(), layers }
+    }
+
+    fn after(&self, index: usize) -> After {
+        if index + 1 == self.layers.len() {
+            return After { activation: Activation::None, dropout: 0.0 };
+        }
+        let activation = self.config.activation.unwrap_or(L::ACTIVATION);
+        After { activation, dropout: self.config.dropout }
+    }
+
+    /// Dropout on the input of the first layer.
+    fn drop_input<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var) -> Var {
+        let paper = if L::DROPS_INPUT { self.config.dropout } else { 0.0 };
+        tape.dropout(x, self.config.input_dropout.unwrap_or(paper), block.ids())
+    }
+}
+
+impl<L: Layer> Model for Stack<L> {
+    fn name(&self) -> &str {
+        L::NAME
+    }
+
+    fn num_layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    fn layer<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        index: usize,
+        block: &'b Block,
+        x: Var,
+    ) -> Result<Var> {
+        let layer = &self.layers[index];
+        check_input(L::NAME, tape, index, block, x, layer.input())?;
+        let x = if index == 0 { self.drop_input(tape, block, x) } else { x };
+        Ok(layer.apply(tape, block, x, self.after(index)))
+    }
+}
+
+/// Checks `x` against the block and the width of the layer.
+pub(super) fn check_input(
+    model: &str,
+    tape: &Tape<'_>,
+    index: usize,
+    block: &Block,
+    x: Var,
+    width: usize,
+) -> Result<()> {
+    let (rows, cols) = tape.shape(x);
+    if (rows, cols) == (block.num_src(), width) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "layer {index} of {model} got {rows} rows of {cols} values for {} sources of width {width}",
+        block.num_src()
+    ))
+    .hint("model.in_dim is the width of the features; check that they belong to this dataset"))
+}
