@@ -1,13 +1,15 @@
 //! Tables of nodes and edges: CSV, TSV and Parquet behind one trait.
 
 mod csv;
+mod options;
 mod parquet;
 mod typed;
 
 use std::path::Path;
 
 pub(super) use csv::{CsvFormat, CsvReader};
-pub use typed::{EdgeTable, IdKind, NodeTable, TableOptions, tables};
+pub use options::{EdgeTable, IdKind, NodeTable, TableOptions};
+pub use typed::tables;
 
 use super::ids::StringIds;
 use crate::error::{Error, Result};

@@ -1,0 +1,144 @@
+//! Which tables make a dataset, and how they are read.
+
+use std::path::PathBuf;
+
+use super::CsvFormat;
+use crate::manifest::{PLAIN_NODE, Triple};
+
+/// What the ids of tables are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IdKind {
+    /// Integers if the first row's is one, else strings.
+    #[default]
+    Auto,
+    /// Integers.
+    Integer,
+    /// Strings.
+    String,
+}
+
+/// A table of the nodes of one type; row `i` becomes node `i`.
+#[derive(Debug, Clone)]
+pub struct NodeTable {
+    /// Node type.
+    pub ntype: String,
+    /// CSV, TSV (plain or `.gz`) or Parquet.
+    pub path: PathBuf,
+    /// Column of ids; by default `id`, or the first without a header. A table with a header but
+    /// without an `id` numbers its nodes by row.
+    pub id: Option<String>,
+    /// Column of classes; by default `label`, if there.
+    pub label: Option<String>,
+    /// Number of classes; the largest label tells it otherwise.
+    pub num_classes: Option<u64>,
+    /// Column that names the split of each node, or is empty; by default `split`, if there.
+    pub split: Option<String>,
+    /// Numeric columns that form the features; `x*` stands for all that start with `x`.
+    pub features: Vec<String>,
+}
+
+impl NodeTable {
+    /// The table at `path` with the default columns.
+    pub fn new(ntype: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            ntype: ntype.into(),
+            path: path.into(),
+            id: None,
+            label: None,
+            num_classes: None,
+            split: None,
+            features: Vec::new(),
+        }
+    }
+}
+
+/// A table of the edges of one type.
+#[derive(Debug, Clone)]
+pub struct EdgeTable {
+    /// Edge type.
+    pub triple: Triple,
+    /// CSV, TSV (plain or `.gz`) or Parquet.
+    pub path: PathBuf,
+    /// Column of sources; the first without a header.
+    pub src: String,
+    /// Column of destinations; the second without a header.
+    pub dst: String,
+    /// Column of weights; by default `weight`, if there.
+    pub weight: Option<String>,
+    /// Column of integer times; by default `time`, if there.
+    pub time: Option<String>,
+    /// Numeric columns that form edge features; `x*` stands for all that start with `x`.
+    pub features: Vec<String>,
+}
+
+impl EdgeTable {
+    /// The table at `path` with the columns `src` and `dst`.
+    pub fn new(triple: Triple, path: impl Into<PathBuf>) -> Self {
+        Self {
+            triple,
+            path: path.into(),
+            src: "src".into(),
+            dst: "dst".into(),
+            weight: None,
+            time: None,
+            features: Vec::new(),
+        }
+    }
+}
+
+/// Tables and choices of [`tables`].
+#[derive(Debug, Clone)]
+pub struct TableOptions {
+    /// Node tables, at most one for each type.
+    pub nodes: Vec<NodeTable>,
+    /// Edge tables, one for each edge type.
+    pub edges: Vec<EdgeTable>,
+    /// Stated numbers of nodes: these types keep their integer ids 0..N-1.
+    pub num_nodes: Vec<(String, u64)>,
+    /// What ids are.
+    pub ids: IdKind,
+    /// Between fields of text tables; found out from the first line otherwise.
+    pub delimiter: Option<u8>,
+    /// Whether text tables have a header; if unset, they do when an expected name is in it.
+    pub header: Option<bool>,
+    /// Store the reverse of every edge too (self loops once).
+    pub symmetrize: bool,
+    /// Drop repeated edges; by default when symmetrizing edges without columns.
+    pub coalesce: Option<bool>,
+    /// Bytes the import may hold: id maps, then the topology.
+    pub memory: u64,
+}
+
+impl Default for TableOptions {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            edges: Vec::new(),
+            num_nodes: Vec::new(),
+            ids: IdKind::Auto,
+            delimiter: None,
+            header: None,
+            symmetrize: false,
+            coalesce: None,
+            memory: 1 << 30,
+        }
+    }
+}
+
+impl TableOptions {
+    /// A plain graph from one table of edges.
+    pub fn plain(edges: impl Into<PathBuf>) -> Self {
+        Self { edges: vec![EdgeTable::new(Triple::plain(), edges)], ..Self::default() }
+    }
+
+    /// Adds a table of the plain graph's nodes.
+    #[must_use]
+    pub fn with_nodes(mut self, path: impl Into<PathBuf>) -> Self {
+        self.nodes.push(NodeTable::new(PLAIN_NODE, path));
+        self
+    }
+
+    pub(super) fn format(&self) -> CsvFormat {
+        CsvFormat { delimiter: self.delimiter, header: self.header }
+    }
+}
