@@ -6,6 +6,7 @@
 mod load;
 mod sections;
 
+pub use gnarl_nn::optim::ScheduleKind;
 pub use load::load;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, PartitionSection,
