@@ -72,6 +72,8 @@ pub(crate) fn place_greedily(
         of[v] = part as u16;
     })?;
     if quotas.len() > 1 {
+        // Self loops, known by now, are no part of the degrees.
+        let quotas = Quota::all(options, nodes, degree.iter().map(|&d| d as u64).sum());
         level(&mut of, options.parts, &quotas, &|v| degree[v]);
     }
     Ok(Assignment { parts: options.parts, of })
