@@ -10,7 +10,8 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Edges between asking for a node's row and using it. Its cluster's row is asked for half way.
 ///
-/// On a graph of 34 M nodes 8 to 32 are equally quick, and 2.5 times as quick as no asking.
+/// On 20 M nodes and 200 M edges `spring` takes 14.7 s of processor time with 16, 18.7 with 8, 16.6
+/// with 32 and 22.9 without asking: single runs on a busy machine, good for the last only.
 const AHEAD: usize = 16;
 
 /// What is known of a node: 16 bytes, so that no row lies in two cache lines.
