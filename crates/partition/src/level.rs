@@ -108,9 +108,13 @@ impl Level<'_> {
         if back.is_some() != w.is_some() || !self.pays(v, from.part, to, w) {
             return false;
         }
-        self.shift(v, from, to);
-        if let (Some(w), Some(back)) = (w, back) {
-            self.shift(w, back, from.part);
+        // Both leave their pools first: `v` may go where `w` comes from.
+        let leaving = [Some((v, from, to)), w.zip(back).map(|(w, back)| (w, back, from.part))];
+        for (_, class, _) in leaving.into_iter().flatten() {
+            self.pools.entry(class).or_default().pop();
+        }
+        for (v, class, to) in leaving.into_iter().flatten() {
+            self.shift(v, class, to);
         }
         true
     }
@@ -133,7 +137,6 @@ impl Level<'_> {
     }
 
     fn shift(&mut self, v: u32, class: Class, to: u16) {
-        self.pools.entry(class).or_default().pop();
         self.pools.entry(Class { part: to, ..class }).or_default().push(v);
         self.of[v as usize] = to;
         for (quota, load) in self.quotas.iter().zip(&mut self.loads) {
