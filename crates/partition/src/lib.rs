@@ -40,6 +40,7 @@
 //! ```
 
 mod adjacency;
+mod ahead;
 mod assess;
 mod auto;
 mod bitmap;
@@ -56,11 +57,13 @@ mod halo;
 mod knot;
 mod layout;
 mod ldg;
+mod level;
 mod metis;
 mod nodes;
 mod partitioner;
 pub mod picture;
 mod plan;
+mod quota;
 mod random;
 mod range;
 mod registry;

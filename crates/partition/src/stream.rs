@@ -4,7 +4,9 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind};
 
 use crate::adjacency::for_each_list;
+use crate::level::level;
 use crate::partitioner::{Assignment, PartitionOptions};
+use crate::quota::Quota;
 
 /// Bytes a node, neighbour lists aside: its part, its degree, where its list begins.
 const NODE_BYTES: u64 = 16;
@@ -17,7 +19,9 @@ pub(crate) fn memory(nodes: u64, edges: u64) -> u64 {
 }
 
 /// Puts each node, in ascending order, into the part of the highest score that has room; among
-/// equals into the emptiest, then the first.
+/// equals into the emptiest, then the first. What [`PartitionOptions::constraints`] names beside
+/// nodes takes room as well; where no part has all the room a node needs, that of nodes decides,
+/// and swaps even out what is then too much.
 ///
 /// `score(neighbours, size)` judges a part of `size` nodes that has `neighbours` of the node's.
 pub(crate) fn place_greedily(
@@ -33,28 +37,45 @@ pub(crate) fn place_greedily(
     }
     let needed = NODE_BYTES * nodes + LEAST_LISTS;
     options.check_memory(name, needed, "raise --memory or use random or range")?;
-    let capacity = options.capacity(nodes);
+    let quotas = Quota::all(options, nodes, 2 * edges.num_edges());
     let mut of = vec![UNPLACED; nodes as usize];
-    let mut sizes = vec![0u64; options.parts];
+    let mut degree = vec![0u32; if quotas.len() > 1 { nodes as usize } else { 0 }];
+    let mut loads = vec![vec![0u64; options.parts]; quotas.len()];
+    let mut weights = vec![0; quotas.len()];
     let mut shared = vec![0u32; options.parts];
     for_each_list(edges, options.memory - NODE_BYTES * nodes, &mut |v, neighbours| {
         shared.fill(0);
         let placed = neighbours.iter().map(|&n| of[n as usize]).filter(|&p| p != UNPLACED);
         placed.for_each(|p| shared[p as usize] += 1);
-        let mut best: Option<(usize, f64)> = None;
-        for part in (0..sizes.len()).filter(|&p| sizes[p] < capacity) {
-            let score = score(shared[part], sizes[part]);
-            let better = best.is_none_or(|(known, highest)| {
-                score > highest || (score == highest && sizes[part] < sizes[known])
-            });
-            if better {
-                best = Some((part, score));
+        let own = neighbours.len() as u32;
+        weights.iter_mut().zip(&quotas).for_each(|(w, quota)| *w = quota.of(v, own));
+        degree.get_mut(v).into_iter().for_each(|d| *d = own);
+        let best = |quotas: &[Quota]| {
+            let mut best: Option<(usize, f64)> = None;
+            let needs = || quotas.iter().zip(&weights).zip(&loads);
+            let room = |p: usize| needs().all(|((q, w), load)| *w == 0 || load[p] + w <= q.cap);
+            for part in (0..shared.len()).filter(|&p| room(p)) {
+                let size = loads[0][part];
+                let score = score(shared[part], size);
+                let better = best.is_none_or(|(known, highest)| {
+                    score > highest || (score == highest && size < loads[0][known])
+                });
+                if better {
+                    best = Some((part, score));
+                }
             }
-        }
+            best
+        };
+        let best = best(&quotas).or_else(|| best(&quotas[..1]));
         let (part, _) = best.expect("the parts' capacities hold all nodes");
-        sizes[part] += 1;
+        loads.iter_mut().zip(&weights).for_each(|(load, w)| load[part] += w);
         of[v] = part as u16;
     })?;
+    if quotas.len() > 1 {
+        // Self loops, known by now, are no part of the degrees.
+        let quotas = Quota::all(options, nodes, degree.iter().map(|&d| d as u64).sum());
+        level(&mut of, options.parts, &quotas, &|v| degree[v]);
+    }
     Ok(Assignment { parts: options.parts, of })
 }
 
