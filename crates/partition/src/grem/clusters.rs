@@ -8,9 +8,9 @@
 use gnarl_graph::error::Result;
 
 use super::groups::UNASSIGNED;
-use super::seed::halve;
+use super::seed::divide;
 use super::shuffle::Chunks;
-use super::sides::Sides;
+use super::sides::{Inside, Sides};
 use crate::metis::{Adjacency, Idx};
 
 /// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
@@ -45,7 +45,7 @@ pub(super) fn by_clusters(
     clusters.stream(level, chunks)?;
     clusters.join_small(level, chunks)?;
     let links = clusters.links(level, chunks, limit as usize)?;
-    clusters.halve(level, links, limit as usize, seed)
+    clusters.divide(level, links, limit as usize, seed)
 }
 
 /// Clusters of nodes, each within a group.
@@ -63,22 +63,25 @@ struct Clusters {
     max_size: u32,
 }
 
-/// Calls `visit` with every edge inside a group that is to be halved.
-fn each(level: &Sides, chunks: &mut Chunks, mut visit: impl FnMut(usize, usize)) -> Result<()> {
-    let mut edges = Vec::new();
-    for chunk in 0..chunks.len() {
-        chunks.read(chunk, &mut edges)?;
-        let inside = edges.iter().filter(|&&[u, v]| u != v && level.together(u, v));
-        inside.for_each(|&[u, v]| visit(u as usize, v as usize));
-    }
-    Ok(())
+/// Calls `visit` with every edge of the given chunks that counts.
+fn each(
+    inside: &Inside,
+    chunks: &mut Chunks,
+    numbers: std::ops::Range<usize>,
+    mut visit: impl FnMut(usize, usize),
+) -> Result<()> {
+    chunks.each(numbers, |edges| {
+        let edges = edges.iter().filter(|&&[u, v]| inside.holds(u, v));
+        edges.for_each(|&[u, v]| visit(u as usize, v as usize));
+        Ok(())
+    })
 }
 
 impl Clusters {
     fn new(level: &Sides, chunks: &mut Chunks, limit: u64) -> Result<Self> {
         let nodes = level.group.len();
         let mut degree = vec![0u32; nodes];
-        each(level, chunks, |u, v| {
+        each(&level.inside(), chunks, 0..chunks.len(), |u, v| {
             for end in [u, v] {
                 degree[end] = degree[end].saturating_add(1);
             }
@@ -93,7 +96,7 @@ impl Clusters {
 
     /// SPRING's rule: the end in the cluster of less volume moves to the other's.
     fn stream(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        each(level, chunks, |u, v| {
+        each(&level.inside(), chunks, 0..chunks.len(), |u, v| {
             let (a, b) = (self.of[u] as usize, self.of[v] as usize);
             if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
                 return;
@@ -119,7 +122,7 @@ impl Clusters {
         alone.for_each(|(_, size)| *size = 0);
         let mut parent = std::mem::take(&mut self.degree);
         parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
-        each(level, chunks, |u, v| {
+        each(&level.inside(), chunks, 0..chunks.len(), |u, v| {
             let [a, b] = [u, v].map(|end| root(&mut parent, self.of[end]) as usize);
             let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
             let joined = self.size[a] + self.size[b];
@@ -138,9 +141,10 @@ impl Clusters {
     fn links(&self, level: &Sides, chunks: &mut Chunks, limit: usize) -> Result<Vec<Link>> {
         let mut links: Vec<Link> = Vec::new();
         let mut edges = Vec::new();
+        let inside = level.inside();
         for chunk in 0..chunks.len() {
             chunks.read(chunk, &mut edges)?;
-            for &[u, v] in edges.iter().filter(|&&[u, v]| level.together(u, v)) {
+            for &[u, v] in edges.iter().filter(|&&[u, v]| inside.holds(u, v)) {
                 let (a, b) = (self.of[u as usize], self.of[v as usize]);
                 if a != b {
                     links.push(([a.min(b), a.max(b)], 1));
@@ -163,7 +167,7 @@ impl Clusters {
 
     /// METIS on the clusters of each group that has links; `limit` clusters without links have
     /// their place in it as well.
-    fn halve(
+    fn divide(
         self,
         level: &Sides,
         mut links: Vec<Link>,
@@ -171,7 +175,7 @@ impl Clusters {
         seed: u64,
     ) -> Result<Vec<u8>> {
         let mut group = vec![0; self.size.len()];
-        self.of.iter().zip(&level.group).for_each(|(&c, &g)| group[c as usize] = g);
+        self.of.iter().zip(level.group.iter()).for_each(|(&c, &g)| group[c as usize] = g);
         let group_of = |c: u32| group[c as usize];
         links.sort_by_key(|link| group_of(link.0[0]));
         let loners = self.loners(&links, limit, &group);
@@ -189,8 +193,8 @@ impl Clusters {
             let mut sizes: Vec<u64> = sizes.collect();
             let rest = group.nodes - sizes.iter().sum::<u64>();
             sizes.extend((0..FILLERS as u64).map(|i| (rest + i) / FILLERS as u64));
-            let halves = halve(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
-            clusters.iter().zip(halves).for_each(|(&c, half)| side[c as usize] = half as u8);
+            let found = divide(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
+            clusters.iter().zip(found).for_each(|(&c, s)| side[c as usize] = s as u8);
         }
         Ok(self.of.iter().map(|&c| side[c as usize]).collect())
     }
@@ -275,7 +279,7 @@ mod tests {
         let edges = ring(0).chain(ring(40)).chain([(0, 40)]);
         let mut stream = MemoryEdges::new(80, edges).unwrap();
         let mut chunks = Chunks::deal(&mut stream, 4, 1, 1 << 20).unwrap();
-        let level = Sides::new(vec![0; 80], vec![Group::new(80, 2, 42)]);
+        let level = Sides::new(vec![0; 80], vec![Group::new(80, 2, 2, 42)]);
         let sides = by_clusters(&level, &mut chunks, 60, 1).unwrap();
         let first = |side: u8| sides[..40].iter().filter(|&&s| s == side).count();
         assert!(first(0) >= 36 || first(1) >= 36, "{sides:?}");

@@ -4,6 +4,7 @@ mod clusters;
 mod expected;
 mod groups;
 mod lists;
+mod pipeline;
 mod seed;
 mod shuffle;
 mod sides;
@@ -14,10 +15,11 @@ use gnarl_graph::{EdgeStream, Kind};
 
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::range::Range;
-use groups::Group;
-use lists::Lists;
+use groups::{Group, levels};
+use lists::{Lists, Sorter};
+use pipeline::pipeline;
 use shuffle::Chunks;
-use sides::Sides;
+use sides::{MOST_SIDES, Sides};
 
 /// Bytes a node and bytes an edge of a chunk, METIS on the first one included.
 const NODE_BYTES: u64 = 40;
@@ -99,48 +101,71 @@ impl VertexPartitioner for Grem {
         let count = edges.num_edges().div_ceil(chunk) as usize;
         let mut chunks = Chunks::deal(edges, count, options.seed, options.memory / 4)?;
         let capacity = options.capacity(nodes);
-        let mut lists = Lists::new(nodes as usize);
+        let fanout = fanout(options);
         let mut group = vec![0; nodes as usize];
-        let mut groups = vec![Group::new(nodes, options.parts as u32, capacity)];
+        let mut groups = vec![Group::new(nodes, options.parts as u32, fanout, capacity)];
         while groups.iter().any(|g| g.parts > 1) {
             let mut level = Sides::new(group, groups);
-            halve(&mut level, &mut chunks, &mut lists, chunk, options)?;
-            (group, groups) = level.split(capacity);
+            divide(&mut level, &mut chunks, chunk, options)?;
+            (group, groups) = level.split(fanout, capacity);
         }
         Ok(Assignment { parts: options.parts, of: group })
     }
 }
 
+/// Passes over the edges at each level.
+fn passes(options: &PartitionOptions) -> u32 {
+    if options.freeze { 1 } else { options.passes }
+}
+
+/// Sides of a group: two in the paper's algorithm, else what takes the fewest levels.
+fn fanout(options: &PartitionOptions) -> u32 {
+    if passes(options) == 1 {
+        return 2;
+    }
+    let parts = options.parts as u32;
+    let fewest = levels(parts, MOST_SIDES as u32);
+    (2..).find(|&fanout| levels(parts, fanout) <= fewest).expect("the most sides do")
+}
+
 /// Algorithm 1 on all groups of a level.
-fn halve(
+fn divide(
     level: &mut Sides,
     chunks: &mut Chunks,
-    lists: &mut Lists,
     chunk_edges: u64,
     options: &PartitionOptions,
 ) -> Result<()> {
-    let passes = if options.freeze { 1 } else { options.passes };
+    let passes = passes(options);
+    let inside = level.inside();
+    let mut sorter = Sorter::new(level.group.len());
     let mut edges = Vec::new();
-    let mut fill = |chunk: usize, level: &Sides, chunks: &mut Chunks, lists: &mut Lists| {
+    let mut read = |chunks: &mut Chunks, chunk: usize, lists: &mut Lists| {
         chunks.read(chunk, &mut edges)?;
-        lists.fill(&edges, |u, v| level.together(u, v));
+        sorter.fill(lists, &edges, |u, v| inside.holds(u, v));
         Result::Ok(())
     };
+    let mut lists = Lists::default();
     let sides = if passes > 1 {
         let sides = clusters::by_clusters(level, chunks, chunk_edges, options.seed)?;
-        fill(0, level, chunks, lists)?;
+        read(chunks, 0, &mut lists)?;
         sides
     } else {
-        fill(0, level, chunks, lists)?;
-        seed::by_chunk(level, lists, options.seed)?
+        read(chunks, 0, &mut lists)?;
+        seed::by_chunk(level, &lists, options.seed)?
     };
-    level.sow(&sides, lists);
+    level.sow(&sides, &lists);
+    drop((sides, lists));
     for pass in 0..passes {
         let keep = 1.0 - 0.5 / (pass + 1) as f32;
-        for chunk in usize::from(pass == 0)..chunks.len() {
-            fill(chunk, level, chunks, lists)?;
+        let mut numbers = usize::from(pass == 0)..chunks.len();
+        let fill = |lists: &mut Lists| match numbers.next() {
+            Some(chunk) => read(chunks, chunk, lists).map(|()| true),
+            None => Ok(false),
+        };
+        pipeline(fill, |lists| {
             level.refine(lists, (!options.freeze).then_some(keep));
-        }
+            Ok(())
+        })?;
     }
     level.place_rest();
     Ok(())
