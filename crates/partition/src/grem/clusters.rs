@@ -6,16 +6,19 @@
 //! between them; METIS halves those.
 
 use gnarl_graph::error::Result;
+use gnarl_graph::prefetch;
 
 use super::groups::UNASSIGNED;
 use super::seed::divide;
-use super::shuffle::Chunks;
+use super::shuffle::{Chunks, Pair};
 use super::sides::{Inside, Sides};
 use crate::metis::{Adjacency, Idx};
 
 /// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
 /// chunk of edges. Measured: 4 and 16 are no better.
 const DEGREE: u64 = 8;
+/// Fewest edges between clusters planned for, whatever the chunks.
+const LEAST_LINKS: u64 = 1 << 16;
 /// How much larger than planned a cluster may grow in nodes.
 const GROWTH: u64 = 4;
 /// Clusters up to this many nodes are joined to one of their neighbours in the end.
@@ -23,6 +26,9 @@ const SMALL: u32 = 2;
 /// Nodes without edges that stand for all nodes METIS does not see: they leave it free to cut the
 /// others unevenly, as greedy decisions about the unseen ones can even that out.
 const FILLERS: usize = 64;
+
+/// How many edges ahead what an edge needs is asked for.
+const AHEAD: usize = 24;
 
 /// No place among the paired clusters.
 const NONE: u32 = u32::MAX;
@@ -41,7 +47,8 @@ pub(super) fn by_clusters(
     limit: u64,
     seed: u64,
 ) -> Result<Vec<u8>> {
-    let mut clusters = Clusters::new(level, chunks, limit)?;
+    let limit = limit.max(LEAST_LINKS);
+    let mut clusters = Clusters::new(level.group.len(), chunks.edges(), limit);
     clusters.stream(level, chunks)?;
     clusters.join_small(level, chunks)?;
     let links = clusters.links(level, chunks, limit as usize)?;
@@ -55,10 +62,10 @@ struct Clusters {
     /// Degree of each node in its group.
     degree: Vec<u32>,
     /// Sum of degrees and number of nodes of each cluster.
-    volume: Vec<u64>,
+    volume: Vec<u32>,
     size: Vec<u32>,
     /// No cluster above this volume takes or gives nodes.
-    max_volume: u64,
+    max_volume: u32,
     /// Most nodes of a cluster.
     max_size: u32,
 }
@@ -78,39 +85,64 @@ fn each(
 }
 
 impl Clusters {
-    fn new(level: &Sides, chunks: &mut Chunks, limit: u64) -> Result<Self> {
-        let nodes = level.group.len();
-        let mut degree = vec![0u32; nodes];
-        each(&level.inside(), chunks, 0..chunks.len(), |u, v| {
-            for end in [u, v] {
-                degree[end] = degree[end].saturating_add(1);
-            }
-        })?;
-        let volume: Vec<u64> = degree.iter().map(|&d| d as u64).collect();
-        let planned = (limit / DEGREE).max(16);
-        let max_volume = volume.iter().sum::<u64>().div_ceil(planned);
+    fn new(nodes: usize, edges: u64, limit: u64) -> Self {
+        let planned = limit / DEGREE;
+        let max_volume = (2 * edges).div_ceil(planned).min(u32::MAX as u64 / 2) as u32;
         let max_size = (GROWTH * (nodes as u64).div_ceil(planned)).max(2) as u32;
         let (of, size) = ((0..nodes as u32).collect(), vec![1; nodes]);
-        Ok(Self { of, degree, volume, size, max_volume, max_size })
+        Self { of, degree: vec![0; nodes], volume: vec![0; nodes], size, max_volume, max_size }
     }
 
-    /// SPRING's rule: the end in the cluster of less volume moves to the other's.
+    /// SPRING's rule: the end in the cluster of less volume moves to the other's. Degrees are those
+    /// met so far, as in the algorithm that SPRING builds on (Hollocou et al., 2017).
     fn stream(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        each(&level.inside(), chunks, 0..chunks.len(), |u, v| {
-            let (a, b) = (self.of[u] as usize, self.of[v] as usize);
-            if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
-                return;
+        let inside = level.inside();
+        chunks.each(0..chunks.len(), |edges| {
+            for (i, &[u, v]) in edges.iter().enumerate() {
+                self.ask(edges, i);
+                if inside.holds(u, v) {
+                    self.meet(u as usize, v as usize);
+                }
             }
-            let (node, from, to) =
-                if self.volume[a] <= self.volume[b] { (u, a, b) } else { (v, b, a) };
-            if self.size[to] < self.max_size {
-                self.volume[from] -= self.degree[node] as u64;
-                self.volume[to] += self.degree[node] as u64;
-                self.size[from] -= 1;
-                self.size[to] += 1;
-                self.of[node] = to as u32;
-            }
+            Ok(())
         })
+    }
+
+    /// Asks for what edges further on need.
+    #[inline(always)]
+    fn ask(&self, edges: &[Pair], i: usize) {
+        if let Some(far) = edges.get(i + 2 * AHEAD) {
+            for end in far.map(|end| end as usize) {
+                prefetch::item(&self.of, end);
+                prefetch::item(&self.degree, end);
+            }
+        }
+        if let Some(near) = edges.get(i + AHEAD) {
+            for cluster in near.map(|end| self.of[end as usize] as usize) {
+                prefetch::item(&self.volume, cluster);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn meet(&mut self, u: usize, v: usize) {
+        let [a, b] = [u, v].map(|end| {
+            let cluster = self.of[end] as usize;
+            self.degree[end] = self.degree[end].saturating_add(1);
+            self.volume[cluster] = self.volume[cluster].saturating_add(1);
+            cluster
+        });
+        if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
+            return;
+        }
+        let (node, from, to) = if self.volume[a] <= self.volume[b] { (u, a, b) } else { (v, b, a) };
+        if self.size[to] < self.max_size {
+            self.volume[from] -= self.degree[node];
+            self.volume[to] += self.degree[node];
+            self.size[from] -= 1;
+            self.size[to] += 1;
+            self.of[node] = to as u32;
+        }
     }
 
     /// Joins what stayed small to a neighbour with room, whatever its volume.
@@ -122,7 +154,8 @@ impl Clusters {
         alone.for_each(|(_, size)| *size = 0);
         let mut parent = std::mem::take(&mut self.degree);
         parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
-        each(&level.inside(), chunks, 0..chunks.len(), |u, v| {
+        let some = join_chunks(chunks.len());
+        each(&level.inside(), chunks, 0..some, |u, v| {
             let [a, b] = [u, v].map(|end| root(&mut parent, self.of[end]) as usize);
             let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
             let joined = self.size[a] + self.size[b];
@@ -253,6 +286,7 @@ fn scaled(weights: &[u64]) -> Vec<Idx> {
     weights.iter().map(|&w| (w / divisor).max(1) as Idx).collect()
 }
 
+fn join_chunks(n: usize) -> usize { std::env::var("JOIN").map_or(n, |f| (f.parse::<f64>().unwrap() * n as f64).ceil() as usize) }
 /// The root of `i`, halving the path to it.
 fn root(parent: &mut [u32], mut i: u32) -> u32 {
     while parent[i as usize] != i {

@@ -94,14 +94,21 @@ impl Sorter {
         let mask = self.width - 1;
         self.next.fill(0);
         ends.iter().for_each(|end| self.next[end[0] as usize & mask] += 1);
+        // Which nodes there are is no better than chance to a branch: write all of them, each over
+        // the last if that had no neighbours.
+        let mut len = lists.nodes.len();
+        let most = self.width.min(ends.len()) + 1;
+        lists.nodes.resize(len + most, 0);
+        lists.start.resize(len + most, 0);
         let mut sum = from as u32;
         for (next, v) in self.next.iter_mut().zip((range * self.width) as u32..) {
-            if *next > 0 {
-                lists.nodes.push(v);
-                lists.start.push(sum);
-                sum += std::mem::replace(next, sum);
-            }
+            lists.nodes[len] = v;
+            lists.start[len] = sum;
+            len += (*next > 0) as usize;
+            sum += std::mem::replace(next, sum);
         }
+        lists.nodes.truncate(len);
+        lists.start.truncate(len);
         for end in ends {
             let next = &mut self.next[end[0] as usize & mask];
             lists.neighbours[*next as usize] = end[1];

@@ -91,21 +91,27 @@ impl Sides {
             let ahead = all.iter().skip(lists.start(i) + AHEAD).take(neighbours.len());
             ahead.for_each(|&n| prefetch::item(&self.side, n as usize));
             let mut counts: [f32; K] = self.count(neighbours);
-            let (rows, _) = self.counts.as_chunks_mut::<K>();
-            let row = &mut rows[v as usize];
-            if self.side[v as usize] != UNASSIGNED {
+            let row = &mut self.counts.as_chunks_mut::<K>().0[v as usize];
+            let side = self.side[v as usize];
+            if side != UNASSIGNED {
                 let Some(keep) = keep else { continue };
-                let known = row.map(Rounded::value);
-                counts = std::array::from_fn(|s| keep * known[s] + (1.0 - keep) * counts[s]);
+                for (count, known) in counts.iter_mut().zip(&*row) {
+                    *count = keep * known.value() + (1.0 - keep) * *count;
+                }
             }
-            *row = counts.map(Rounded::new);
-            self.assign(v, &counts);
+            row.iter_mut().zip(counts).for_each(|(known, count)| *known = Rounded::new(count));
+            // Most nodes are where they want to be: only others are worth branches.
+            let stays = counts.get(side as usize).is_some_and(|&own| {
+                counts.iter().map(|&count| (count >= own) as u32).sum::<u32>() == 1
+            });
+            if !stays {
+                self.assign(v, &counts);
+            }
         }
     }
 
     /// `assign` and `fix_sizes`. The node itself does not count as taking room, so that one on a
     /// full side may stay there.
-    #[inline(always)]
     fn assign(&mut self, v: u32, counts: &[f32]) {
         let group = &mut self.groups[self.group[v as usize] as usize];
         let side = &mut self.side[v as usize];
@@ -172,10 +178,12 @@ impl Inside {
 struct Rounded(u16);
 
 impl Rounded {
+    #[inline(always)]
     fn new(value: f32) -> Self {
         Self(((value.to_bits() + 0x8000) >> 16) as u16)
     }
 
+    #[inline(always)]
     fn value(self) -> f32 {
         f32::from_bits((self.0 as u32) << 16)
     }
