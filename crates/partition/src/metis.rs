@@ -184,17 +184,19 @@ impl Adjacency {
         let shares: Vec<metis::Real> = shares.iter().map(|&s| s as metis::Real).collect();
         let balance = [balance.max(1.001) as metis::Real];
         let mut side = vec![0 as Idx; self.offsets.len() - 1];
-        let mut graph = self.graph(1, shares.len())?;
-        if let Some((nodes, neighbours)) = weights {
-            graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
-        }
+        let graph = || {
+            let mut graph = self.graph(1, shares.len())?;
+            if let Some((nodes, neighbours)) = weights {
+                graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
+            }
+            let seed = Seed((seed & 0x7fff_ffff) as Idx);
+            Result::Ok(graph.set_tpwgts(&shares).set_ubvec(&balance).set_option(seed))
+        };
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        graph
-            .set_tpwgts(&shares)
-            .set_ubvec(&balance)
-            .set_option(Seed((seed & 0x7fff_ffff) as Idx))
-            .part_recursive(&mut side)
-            .map_err(failed)?;
+        // Halving gives up where a few heavy nodes leave nothing to halve.
+        if graph()?.part_recursive(&mut side).is_err() {
+            graph()?.part_kway(&mut side).map_err(failed)?;
+        }
         Ok(side)
     }
 }

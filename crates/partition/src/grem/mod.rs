@@ -21,12 +21,15 @@ use pipeline::pipeline;
 use shuffle::Chunks;
 use sides::{MOST_SIDES, Sides};
 
-/// Bytes a node and bytes an edge of a chunk, METIS on the first one included.
+/// Bytes a node.
 const NODE_BYTES: u64 = 40;
-const EDGE_BYTES: u64 = 200;
+/// Bytes an edge of a chunk, two of them in lists.
+const EDGE_BYTES: u64 = 72;
+/// Bytes an edge that METIS sees.
+const METIS_BYTES: u64 = 200;
 /// Bytes a chunk while edges are dealt into them.
 const CHUNK_BYTES: u64 = 1024;
-/// Smallest chunk that is used in place of a larger one that does not fit.
+/// Smallest chunk that is used in place of a larger one that does not fit; METIS sees as many edges.
 const LEAST_CHUNK: u64 = 1 << 16;
 /// Largest chunk: METIS counts edge ends in 32 bits.
 const MOST_CHUNK: u64 = 1 << 29;
@@ -81,7 +84,9 @@ impl VertexPartitioner for Grem {
     }
 
     fn memory(&self, nodes: u64, edges: u64, _parts: usize) -> Option<u64> {
-        Some(NODE_BYTES * nodes + EDGE_BYTES * crate::chunk::Chunk::default().of(edges))
+        let chunk = crate::chunk::Chunk::default().of(edges);
+        let seed = clusters::links(edges, chunk);
+        Some(NODE_BYTES * nodes + (EDGE_BYTES * chunk).max(METIS_BYTES * seed))
     }
 
     fn partition(
@@ -146,7 +151,9 @@ fn divide(
     };
     let mut lists = Lists::default();
     let sides = if passes > 1 {
-        let sides = clusters::by_clusters(level, chunks, chunk_edges, options.seed)?;
+        let fitting = left(level.group.len() as u64, options) / METIS_BYTES;
+        let links = clusters::links(chunks.edges(), chunk_edges.min(fitting));
+        let sides = clusters::by_clusters(level, chunks, links, options.seed)?;
         read(chunks, 0, &mut lists)?;
         sides
     } else {
@@ -171,15 +178,20 @@ fn divide(
     Ok(())
 }
 
+/// Bytes left for edges.
+fn left(nodes: u64, options: &PartitionOptions) -> u64 {
+    options.memory.saturating_sub(NODE_BYTES * nodes)
+}
+
 /// Edges of a chunk: what is asked for, or fewer if the memory does not hold that many, or more if
 /// it does not hold that many chunks.
 fn chunk_edges(nodes: u64, edges: u64, options: &PartitionOptions) -> Result<u64> {
     let chunks = (options.memory / 4 / CHUNK_BYTES).max(1);
     let wanted = options.chunk.of(edges).max(edges.div_ceil(chunks));
     let wanted = wanted.min(edges.max(1)).min(MOST_CHUNK);
-    let fitting = options.memory.saturating_sub(NODE_BYTES * nodes) / EDGE_BYTES;
-    let least = wanted.min(LEAST_CHUNK);
-    let needed = NODE_BYTES * nodes + EDGE_BYTES * least;
+    let fitting =
+        left(nodes, options) / if passes(options) == 1 { METIS_BYTES } else { EDGE_BYTES };
+    let needed = NODE_BYTES * nodes + METIS_BYTES * edges.min(LEAST_CHUNK);
     options.check_memory("grem", needed, "raise --memory or use spring")?;
     if fitting < wanted {
         tracing::info!(wanted, fitting, "chunks as large as the memory allows");

@@ -137,12 +137,9 @@ impl Chunks {
         Ok(())
     }
 
-    /// Calls `visit` with the edges of the given chunks, in order, reading one ahead.
-    pub(super) fn each(
-        &mut self,
-        mut numbers: impl Iterator<Item = usize> + Send,
-        mut visit: impl FnMut(&[Pair]) -> Result<()>,
-    ) -> Result<()> {
+    /// Calls `visit` with the edges of each chunk, in order, reading one ahead.
+    pub(super) fn each(&mut self, mut visit: impl FnMut(&[Pair]) -> Result<()>) -> Result<()> {
+        let mut numbers = 0..self.len();
         let read = |edges: &mut Vec<Pair>| match numbers.next() {
             Some(number) => self.read(number, edges).map(|()| true),
             None => Ok(false),

@@ -239,9 +239,10 @@ mod tests {
 
     #[test]
     fn counts_are_rounded_to_a_few_digits() {
-        assert_eq!([0.0, 1.0, 3.5, 255.0, 1000.0].map(|x| Rounded::new(x).value()), [
-            0.0, 1.0, 3.5, 255.0, 1000.0
-        ]);
+        assert_eq!(
+            [0.0, 1.0, 3.5, 255.0, 1000.0].map(|x| Rounded::new(x).value()),
+            [0.0, 1.0, 3.5, 255.0, 1000.0]
+        );
         assert!((Rounded::new(0.3).value() / 0.3 - 1.0).abs() < 0.004);
     }
 }
