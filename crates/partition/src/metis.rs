@@ -193,7 +193,7 @@ impl Adjacency {
             Result::Ok(graph.set_tpwgts(&shares).set_ubvec(&balance).set_option(seed))
         };
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        // Halving gives up where a few heavy nodes leave nothing to halve.
+        // Halving is refused on some graphs of clusters.
         if graph()?.part_recursive(&mut side).is_err() {
             graph()?.part_kway(&mut side).map_err(failed)?;
         }

@@ -9,7 +9,7 @@ const MOST_RANGES: usize = 1 << 11;
 /// The nodes of a chunk, ascending, with their neighbours there. An edge counts for both of its
 /// ends, as often as it is there.
 ///
-/// Memory: at most 24 bytes an edge of the chunk.
+/// Memory: at most 24 bytes an edge of the chunk in use, more as its vectors grow.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     nodes: Vec<u32>,
