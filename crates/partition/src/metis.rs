@@ -172,29 +172,31 @@ impl Adjacency {
             .map_err(|e| Error::invalid(format!("metis refused the graph: {e}")))
     }
 
-    /// The side of every node: side 0 is to have `share` of their weight, and either at most
-    /// `balance` times its share. `weights` are those of nodes and of neighbours, 1 without.
-    pub(crate) fn bisect(
+    /// The side of every node: each is to have its one of the `shares` of their weight, and at
+    /// most `balance` times that. `weights` are those of nodes and of neighbours, 1 without.
+    pub(crate) fn divide(
         &self,
-        share: f64,
+        shares: &[f64],
         balance: f64,
         weights: Option<(&[Idx], &[Idx])>,
         seed: u64,
     ) -> Result<Vec<Idx>> {
-        let shares = [share, 1.0 - share].map(|s| s as metis::Real);
+        let shares: Vec<metis::Real> = shares.iter().map(|&s| s as metis::Real).collect();
         let balance = [balance.max(1.001) as metis::Real];
         let mut side = vec![0 as Idx; self.offsets.len() - 1];
-        let mut graph = self.graph(1, 2)?;
-        if let Some((nodes, neighbours)) = weights {
-            graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
-        }
+        let graph = || {
+            let mut graph = self.graph(1, shares.len())?;
+            if let Some((nodes, neighbours)) = weights {
+                graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
+            }
+            let seed = Seed((seed & 0x7fff_ffff) as Idx);
+            Result::Ok(graph.set_tpwgts(&shares).set_ubvec(&balance).set_option(seed))
+        };
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        graph
-            .set_tpwgts(&shares)
-            .set_ubvec(&balance)
-            .set_option(Seed((seed & 0x7fff_ffff) as Idx))
-            .part_recursive(&mut side)
-            .map_err(failed)?;
+        // Halving is refused on some graphs of clusters.
+        if graph()?.part_recursive(&mut side).is_err() {
+            graph()?.part_kway(&mut side).map_err(failed)?;
+        }
         Ok(side)
     }
 }

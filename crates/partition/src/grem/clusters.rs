@@ -6,16 +6,22 @@
 //! between them; METIS halves those.
 
 use gnarl_graph::error::Result;
+use gnarl_graph::prefetch;
 
 use super::groups::UNASSIGNED;
-use super::seed::halve;
-use super::shuffle::Chunks;
-use super::sides::Sides;
+use super::seed::divide;
+use super::shuffle::{Chunks, Pair};
+use super::sides::{Inside, Sides};
 use crate::metis::{Adjacency, Idx};
 
 /// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
 /// chunk of edges. Measured: 4 and 16 are no better.
 const DEGREE: u64 = 8;
+/// Edges between clusters that are planned for: no more than the edges of a chunk and this share of
+/// all, and neither more nor fewer than these.
+const SHARE: u64 = 32;
+const LEAST_LINKS: u64 = 1 << 16;
+const MOST_LINKS: u64 = 1 << 22;
 /// How much larger than planned a cluster may grow in nodes.
 const GROWTH: u64 = 4;
 /// Clusters up to this many nodes are joined to one of their neighbours in the end.
@@ -24,11 +30,19 @@ const SMALL: u32 = 2;
 /// others unevenly, as greedy decisions about the unseen ones can even that out.
 const FILLERS: usize = 64;
 
+/// How many edges ahead what an edge needs is asked for.
+const AHEAD: usize = 24;
+
 /// No place among the paired clusters.
 const NONE: u32 = u32::MAX;
 
 /// Weight of the edges between two clusters, the smaller id first.
 type Link = ([u32; 2], u32);
+
+/// Edges between clusters to plan for in a graph of `edges` seen `chunk` at a time.
+pub(super) fn links(edges: u64, chunk: u64) -> u64 {
+    chunk.min(edges / SHARE).clamp(LEAST_LINKS, MOST_LINKS)
+}
 
 /// Gives each node a side by METIS on the graph of clusters with at most about `limit` edges;
 /// nodes of clusters it does not see get none.
@@ -41,11 +55,12 @@ pub(super) fn by_clusters(
     limit: u64,
     seed: u64,
 ) -> Result<Vec<u8>> {
-    let mut clusters = Clusters::new(level, chunks, limit)?;
+    let mut clusters = Clusters::new(level.group.len(), chunks.edges(), limit);
+    clusters.count(level, chunks)?;
     clusters.stream(level, chunks)?;
     clusters.join_small(level, chunks)?;
     let links = clusters.links(level, chunks, limit as usize)?;
-    clusters.halve(level, links, limit as usize, seed)
+    clusters.divide(level, links, limit as usize, seed)
 }
 
 /// Clusters of nodes, each within a group.
@@ -55,59 +70,87 @@ struct Clusters {
     /// Degree of each node in its group.
     degree: Vec<u32>,
     /// Sum of degrees and number of nodes of each cluster.
-    volume: Vec<u64>,
+    volume: Vec<u32>,
     size: Vec<u32>,
     /// No cluster above this volume takes or gives nodes.
-    max_volume: u64,
+    max_volume: u32,
     /// Most nodes of a cluster.
     max_size: u32,
 }
 
-/// Calls `visit` with every edge inside a group that is to be halved.
-fn each(level: &Sides, chunks: &mut Chunks, mut visit: impl FnMut(usize, usize)) -> Result<()> {
-    let mut edges = Vec::new();
-    for chunk in 0..chunks.len() {
-        chunks.read(chunk, &mut edges)?;
-        let inside = edges.iter().filter(|&&[u, v]| u != v && level.together(u, v));
-        inside.for_each(|&[u, v]| visit(u as usize, v as usize));
-    }
-    Ok(())
+/// Calls `visit` with every edge that counts.
+fn each(inside: &Inside, chunks: &mut Chunks, mut visit: impl FnMut(usize, usize)) -> Result<()> {
+    chunks.each(|edges| {
+        let edges = edges.iter().filter(|&&[u, v]| inside.holds(u, v));
+        edges.for_each(|&[u, v]| visit(u as usize, v as usize));
+        Ok(())
+    })
 }
 
 impl Clusters {
-    fn new(level: &Sides, chunks: &mut Chunks, limit: u64) -> Result<Self> {
-        let nodes = level.group.len();
-        let mut degree = vec![0u32; nodes];
-        each(level, chunks, |u, v| {
-            for end in [u, v] {
-                degree[end] = degree[end].saturating_add(1);
-            }
-        })?;
-        let volume: Vec<u64> = degree.iter().map(|&d| d as u64).collect();
-        let planned = (limit / DEGREE).max(16);
-        let max_volume = volume.iter().sum::<u64>().div_ceil(planned);
+    fn new(nodes: usize, edges: u64, limit: u64) -> Self {
+        let planned = limit.div_ceil(DEGREE);
+        let max_volume = (2 * edges).div_ceil(planned).min(u32::MAX as u64 / 2) as u32;
         let max_size = (GROWTH * (nodes as u64).div_ceil(planned)).max(2) as u32;
         let (of, size) = ((0..nodes as u32).collect(), vec![1; nodes]);
-        Ok(Self { of, degree, volume, size, max_volume, max_size })
+        Self { of, degree: vec![0; nodes], volume: vec![0; nodes], size, max_volume, max_size }
     }
 
     /// SPRING's rule: the end in the cluster of less volume moves to the other's.
     fn stream(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        each(level, chunks, |u, v| {
-            let (a, b) = (self.of[u] as usize, self.of[v] as usize);
-            if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
-                return;
+        let inside = level.inside();
+        chunks.each(|edges| {
+            for (i, &[u, v]) in edges.iter().enumerate() {
+                self.ask(edges, i);
+                if inside.holds(u, v) {
+                    self.meet(u as usize, v as usize);
+                }
             }
-            let (node, from, to) =
-                if self.volume[a] <= self.volume[b] { (u, a, b) } else { (v, b, a) };
-            if self.size[to] < self.max_size {
-                self.volume[from] -= self.degree[node] as u64;
-                self.volume[to] += self.degree[node] as u64;
-                self.size[from] -= 1;
-                self.size[to] += 1;
-                self.of[node] = to as u32;
-            }
+            Ok(())
         })
+    }
+
+    /// Degrees, and volumes of clusters of one node each.
+    fn count(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
+        each(&level.inside(), chunks, |u, v| {
+            for end in [u, v] {
+                self.degree[end] = self.degree[end].saturating_add(1);
+            }
+        })?;
+        self.volume.copy_from_slice(&self.degree);
+        Ok(())
+    }
+
+    /// Asks for what edges further on need.
+    #[inline(always)]
+    fn ask(&self, edges: &[Pair], i: usize) {
+        if let Some(far) = edges.get(i + 2 * AHEAD) {
+            for end in far.map(|end| end as usize) {
+                prefetch::item(&self.of, end);
+                prefetch::item(&self.degree, end);
+            }
+        }
+        if let Some(near) = edges.get(i + AHEAD) {
+            for cluster in near.map(|end| self.of[end as usize] as usize) {
+                prefetch::item(&self.volume, cluster);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn meet(&mut self, u: usize, v: usize) {
+        let [a, b] = [u, v].map(|end| self.of[end] as usize);
+        if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
+            return;
+        }
+        let (node, from, to) = if self.volume[a] <= self.volume[b] { (u, a, b) } else { (v, b, a) };
+        if self.size[to] < self.max_size {
+            self.volume[from] -= self.degree[node];
+            self.volume[to] += self.degree[node];
+            self.size[from] -= 1;
+            self.size[to] += 1;
+            self.of[node] = to as u32;
+        }
     }
 
     /// Joins what stayed small to a neighbour with room, whatever its volume.
@@ -119,7 +162,7 @@ impl Clusters {
         alone.for_each(|(_, size)| *size = 0);
         let mut parent = std::mem::take(&mut self.degree);
         parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
-        each(level, chunks, |u, v| {
+        each(&level.inside(), chunks, |u, v| {
             let [a, b] = [u, v].map(|end| root(&mut parent, self.of[end]) as usize);
             let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
             let joined = self.size[a] + self.size[b];
@@ -138,9 +181,10 @@ impl Clusters {
     fn links(&self, level: &Sides, chunks: &mut Chunks, limit: usize) -> Result<Vec<Link>> {
         let mut links: Vec<Link> = Vec::new();
         let mut edges = Vec::new();
+        let inside = level.inside();
         for chunk in 0..chunks.len() {
             chunks.read(chunk, &mut edges)?;
-            for &[u, v] in edges.iter().filter(|&&[u, v]| level.together(u, v)) {
+            for &[u, v] in edges.iter().filter(|&&[u, v]| inside.holds(u, v)) {
                 let (a, b) = (self.of[u as usize], self.of[v as usize]);
                 if a != b {
                     links.push(([a.min(b), a.max(b)], 1));
@@ -163,7 +207,7 @@ impl Clusters {
 
     /// METIS on the clusters of each group that has links; `limit` clusters without links have
     /// their place in it as well.
-    fn halve(
+    fn divide(
         self,
         level: &Sides,
         mut links: Vec<Link>,
@@ -171,7 +215,7 @@ impl Clusters {
         seed: u64,
     ) -> Result<Vec<u8>> {
         let mut group = vec![0; self.size.len()];
-        self.of.iter().zip(&level.group).for_each(|(&c, &g)| group[c as usize] = g);
+        self.of.iter().zip(level.group.iter()).for_each(|(&c, &g)| group[c as usize] = g);
         let group_of = |c: u32| group[c as usize];
         links.sort_by_key(|link| group_of(link.0[0]));
         let loners = self.loners(&links, limit, &group);
@@ -189,8 +233,8 @@ impl Clusters {
             let mut sizes: Vec<u64> = sizes.collect();
             let rest = group.nodes - sizes.iter().sum::<u64>();
             sizes.extend((0..FILLERS as u64).map(|i| (rest + i) / FILLERS as u64));
-            let halves = halve(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
-            clusters.iter().zip(halves).for_each(|(&c, half)| side[c as usize] = half as u8);
+            let found = divide(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
+            clusters.iter().zip(found).for_each(|(&c, s)| side[c as usize] = s as u8);
         }
         Ok(self.of.iter().map(|&c| side[c as usize]).collect())
     }
@@ -275,7 +319,7 @@ mod tests {
         let edges = ring(0).chain(ring(40)).chain([(0, 40)]);
         let mut stream = MemoryEdges::new(80, edges).unwrap();
         let mut chunks = Chunks::deal(&mut stream, 4, 1, 1 << 20).unwrap();
-        let level = Sides::new(vec![0; 80], vec![Group::new(80, 2, 42)]);
+        let level = Sides::new(vec![0; 80], vec![Group::new(80, 2, 2, 42)]);
         let sides = by_clusters(&level, &mut chunks, 60, 1).unwrap();
         let first = |side: u8| sides[..40].iter().filter(|&&s| s == side).count();
         assert!(first(0) >= 36 || first(1) >= 36, "{sides:?}");

@@ -2,63 +2,130 @@
 
 use super::shuffle::Pair;
 
-/// Not met in this chunk.
-const NONE: u32 = u32::MAX;
+/// Most ranges of ids that edge ends are dealt into before they are sorted by id: more would
+/// outgrow what the second-level cache and its address translation hold.
+const MOST_RANGES: usize = 1 << 11;
 
-/// The nodes of a chunk in the order they are first met in, with their neighbours there. An edge
-/// counts for both of its ends, as often as it is there.
+/// The nodes of a chunk, ascending, with their neighbours there. An edge counts for both of its
+/// ends, as often as it is there.
 ///
-/// Memory: 4 bytes a node of the graph, at most 24 an edge of the chunk.
+/// Memory: at most 24 bytes an edge of the chunk in use, more as its vectors grow.
+#[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Place in `nodes` of each node of the graph.
-    place: Vec<u32>,
     nodes: Vec<u32>,
-    /// Where each node's neighbours begin.
+    /// Where each node's neighbours begin, and the last one's end.
     start: Vec<u32>,
     neighbours: Vec<u32>,
 }
 
-impl Lists {
+/// Sorts edge ends into lists, in two passes of counting: first by range of ids, then within a
+/// range. Both touch only as much memory as caches hold, wherever the graph's ids lie.
+///
+/// Memory: 16 bytes an edge of the chunk.
+pub(super) struct Sorter {
+    /// Ids of a range.
+    width: usize,
+    /// Where each range of ends begins.
+    begin: Vec<u32>,
+    /// Ends by range: a node and its neighbour.
+    ends: Vec<Pair>,
+    /// Where the next neighbour of each node of a range goes.
+    next: Vec<u32>,
+}
+
+impl Sorter {
     pub(super) fn new(num_nodes: usize) -> Self {
-        let (nodes, start, neighbours) = (Vec::new(), vec![0], Vec::new());
-        Self { place: vec![NONE; num_nodes], nodes, start, neighbours }
+        let width = num_nodes.div_ceil(MOST_RANGES).next_power_of_two();
+        let begin = vec![0; num_nodes.div_ceil(width) + 1];
+        Self { width, begin, ends: Vec::new(), next: vec![0; width] }
     }
 
-    /// Replaces the lists by those of the edges for which `keep` holds.
-    pub(super) fn fill(&mut self, edges: &[Pair], keep: impl Fn(u32, u32) -> bool) {
-        self.nodes.iter().for_each(|&v| self.place[v as usize] = NONE);
-        self.nodes.clear();
-        self.start.clear();
-        let kept = || edges.iter().filter(|&&[u, v]| u != v && keep(u, v));
-        for &v in kept().flatten() {
-            let place = &mut self.place[v as usize];
-            if *place == NONE {
-                *place = self.nodes.len() as u32;
-                self.nodes.push(v);
-                self.start.push(0);
-            }
-            self.start[*place as usize] += 1;
+    /// Replaces `lists` by those of the edges for which `keep` holds.
+    pub(super) fn fill(
+        &mut self,
+        lists: &mut Lists,
+        edges: &[Pair],
+        keep: impl Fn(u32, u32) -> bool,
+    ) {
+        self.deal(edges, keep);
+        lists.nodes.clear();
+        lists.start.clear();
+        lists.neighbours.clear();
+        lists.neighbours.resize(self.ends.len(), 0);
+        let mut from = 0;
+        for range in 0..self.begin.len() - 1 {
+            // Dealing moved every beginning to its range's end.
+            let to = self.begin[range] as usize;
+            self.sort(range, from, to, lists);
+            from = to;
         }
-        let mut end = 0;
-        for start in &mut self.start {
-            end += *start;
-            *start = end;
-        }
-        self.start.push(end);
-        self.neighbours.clear();
-        self.neighbours.resize(end as usize, 0);
+        lists.start.push(from as u32);
+    }
+
+    /// Deals the ends of edges into ranges.
+    fn deal(&mut self, edges: &[Pair], keep: impl Fn(u32, u32) -> bool) {
+        let shift = self.width.trailing_zeros();
+        self.begin.fill(0);
+        let kept = || edges.iter().filter(|&&[u, v]| keep(u, v));
         for &[u, v] in kept() {
-            for (of, neighbour) in [(u, v), (v, u)] {
-                let start = &mut self.start[self.place[of as usize] as usize];
-                *start -= 1;
-                self.neighbours[*start as usize] = neighbour;
+            self.begin[(u >> shift) as usize] += 1;
+            self.begin[(v >> shift) as usize] += 1;
+        }
+        let mut sum = 0;
+        for begin in &mut self.begin {
+            sum += std::mem::replace(begin, sum);
+        }
+        self.ends.resize(sum as usize, [0; 2]);
+        for &[u, v] in kept() {
+            for end in [[u, v], [v, u]] {
+                let next = &mut self.begin[(end[0] >> shift) as usize];
+                self.ends[*next as usize] = end;
+                *next += 1;
             }
         }
     }
 
+    /// Sorts the ends of one range into lists.
+    fn sort(&mut self, range: usize, from: usize, to: usize, lists: &mut Lists) {
+        let ends = &self.ends[from..to];
+        if ends.is_empty() {
+            return;
+        }
+        let mask = self.width - 1;
+        self.next.fill(0);
+        ends.iter().for_each(|end| self.next[end[0] as usize & mask] += 1);
+        // Which nodes there are is no better than chance to a branch: write all of them, each over
+        // the last if that had no neighbours.
+        let mut len = lists.nodes.len();
+        let most = self.width.min(ends.len()) + 1;
+        lists.nodes.resize(len + most, 0);
+        lists.start.resize(len + most, 0);
+        let mut sum = from as u32;
+        for (next, v) in self.next.iter_mut().zip((range * self.width) as u32..) {
+            lists.nodes[len] = v;
+            lists.start[len] = sum;
+            len += (*next > 0) as usize;
+            sum += std::mem::replace(next, sum);
+        }
+        lists.nodes.truncate(len);
+        lists.start.truncate(len);
+        for end in ends {
+            let next = &mut self.next[end[0] as usize & mask];
+            lists.neighbours[*next as usize] = end[1];
+            *next += 1;
+        }
+    }
+}
+
+impl Lists {
     /// The nodes.
     pub(super) fn nodes(&self) -> &[u32] {
         &self.nodes
+    }
+
+    /// Where the neighbours of the `i`-th node begin among all.
+    pub(super) fn start(&self, i: usize) -> usize {
+        self.start[i] as usize
     }
 
     /// The neighbours of the `i`-th node.
@@ -66,9 +133,9 @@ impl Lists {
         &self.neighbours[self.start[i] as usize..self.start[i + 1] as usize]
     }
 
-    /// The place of `v` among the nodes; it must be one of them.
-    pub(super) fn place(&self, v: u32) -> usize {
-        self.place[v as usize] as usize
+    /// The neighbours of all nodes, node after node.
+    pub(super) fn all_neighbours(&self) -> &[u32] {
+        &self.neighbours
     }
 }
 
@@ -78,11 +145,28 @@ mod tests {
 
     #[test]
     fn both_ends_of_an_edge_are_neighbours() {
-        let mut lists = Lists::new(6);
-        lists.fill(&[[5, 0], [5, 1]], |_, _| true);
-        lists.fill(&[[4, 2], [2, 2], [2, 1], [0, 3], [4, 2]], |u, _| u != 0);
-        assert_eq!(lists.nodes(), [4, 2, 1]);
-        assert_eq!([0, 1, 2].map(|i| lists.neighbours(i).len()), [2, 3, 1]);
-        assert_eq!((lists.place(1), lists.neighbours(2)), (2, [2].as_slice()));
+        let mut lists = Lists::default();
+        let mut sorter = Sorter::new(6);
+        sorter.fill(&mut lists, &[[5, 0], [5, 1]], |_, _| true);
+        sorter.fill(&mut lists, &[[4, 2], [2, 1], [0, 3], [4, 2]], |u, _| u != 0);
+        assert_eq!(lists.nodes(), [1, 2, 4]);
+        assert_eq!([0, 1, 2].map(|i| lists.neighbours(i)), [&[2][..], &[4, 1, 4], &[2, 2]]);
+    }
+
+    #[test]
+    fn ranges_of_many_ids_are_sorted() {
+        let nodes = 40 * MOST_RANGES as u32;
+        let edges: Vec<Pair> = (0..nodes / 7).map(|i| [7 * i, nodes - 1 - i]).collect();
+        let mut lists = Lists::default();
+        Sorter::new(nodes as usize).fill(&mut lists, &edges, |_, _| true);
+        assert!(lists.nodes().is_sorted());
+        let mut ends: Vec<Pair> = Vec::new();
+        for (i, &v) in lists.nodes().iter().enumerate() {
+            ends.extend(lists.neighbours(i).iter().map(|&n| [v, n]));
+        }
+        let mut wanted: Vec<Pair> = edges.iter().flat_map(|&[u, v]| [[u, v], [v, u]]).collect();
+        ends.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(ends, wanted);
     }
 }

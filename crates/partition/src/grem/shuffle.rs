@@ -3,9 +3,11 @@
 use std::io::{Read, Seek, SeekFrom, Write};
 
 use gnarl_graph::error::{Error, Result};
-use gnarl_graph::rng::Key;
+use gnarl_graph::rng::{Key, mix};
 use gnarl_graph::{EdgeChunk, EdgeStream};
 use tempfile::SpooledTempFile;
+
+use super::pipeline::pipeline;
 
 /// Edges kept in memory instead of on disk: graphs this small need no file.
 const SPOOL: usize = 16 << 20;
@@ -17,19 +19,33 @@ const MAX_BLOCK: u64 = 1 << 13;
 pub(super) type Pair = [u32; 2];
 
 /// A stream's edges in chunks, each a uniform sample: edge `i` is in the chunk drawn for `i`, so
-/// that a file sorted by node is as good as one in random order.
+/// that a file sorted by node is as good as one in random order. Self loops are left out.
+///
+/// Of a graph whose edges are all there in both directions one direction is enough: chunks then
+/// have as many edges as they would have, and are half as many. A sum of hashes tells, without
+/// another pass: it is 0 if the ids of all edges that ascend are those of all that descend, and
+/// hardly ever else; then nothing worse happens than that some edges go unseen.
 ///
 /// One nameless file in the directory for temporary files (`TMPDIR`), 8 bytes an edge, in blocks
 /// of one chunk each. Memory: a block for each chunk while it is written, nothing after.
 pub(super) struct Chunks {
     file: SpooledTempFile,
-    /// Numbers of each chunk's blocks.
-    blocks: Vec<Vec<u32>>,
-    /// Edges of each chunk.
-    sizes: Vec<u64>,
+    piles: Vec<Pile>,
+    /// Piles of each chunk.
+    of: Vec<[usize; 2]>,
     /// Edges of a full block.
     block: usize,
-    bytes: Vec<u8>,
+}
+
+/// Edges of a chunk that ascend, or descend.
+#[derive(Debug, Clone, Default)]
+struct Pile {
+    /// Numbers of its blocks.
+    blocks: Vec<u32>,
+    /// Edges.
+    size: u64,
+    /// Edges of a block that is not full yet.
+    open: Vec<Pair>,
 }
 
 impl Chunks {
@@ -40,62 +56,95 @@ impl Chunks {
         seed: u64,
         memory: u64,
     ) -> Result<Self> {
-        let block = (memory / 8 / count as u64).clamp(64, MAX_BLOCK) as usize;
+        let block = (memory / 16 / count as u64).clamp(64, MAX_BLOCK) as usize;
         let file = tempfile::spooled_tempfile(SPOOL);
-        let blocks = vec![Vec::new(); count];
-        let mut chunks = Self { file, blocks, sizes: vec![0; count], block, bytes: Vec::new() };
+        let piles = vec![Pile::default(); 2 * count + 1];
+        let mut chunks = Self { file, piles, of: Vec::new(), block };
         let (key, mut row, mut written) = (Key::new(seed).with(0x6772_656d), 0, 0);
-        let mut open: Vec<Vec<Pair>> = vec![Vec::new(); count];
-        let mut edges = EdgeChunk::default();
+        let mut balance = 0u64;
         stream.reset()?;
-        while stream.next_chunk(&mut edges)? {
+        let read = |edges: &mut EdgeChunk| stream.next_chunk(edges);
+        pipeline(read, |edges| {
             for (u, v) in edges.iter() {
                 let chunk = key.below(row, count as u64) as usize;
                 row += 1;
-                open[chunk].push([u as u32, v as u32]);
-                if open[chunk].len() == block {
-                    chunks.write(chunk, &mut open[chunk], &mut written)?;
+                let hash = mix(u.min(v) << 32 | u.max(v));
+                balance = balance.wrapping_add(if u < v { hash } else { hash.wrapping_neg() });
+                if u != v {
+                    let pile = chunk + if u < v { 0 } else { count };
+                    let open = &mut chunks.piles[pile].open;
+                    open.push([u as u32, v as u32]);
+                    if open.len() == block {
+                        chunks.write(pile, &mut written)?;
+                    }
                 }
             }
+            Ok(())
+        })?;
+        for pile in 0..2 * count {
+            if !chunks.piles[pile].open.is_empty() {
+                chunks.write(pile, &mut written)?;
+            }
+            chunks.piles[pile].open = Vec::new();
         }
-        for (chunk, edges) in open.iter_mut().enumerate().filter(|(_, edges)| !edges.is_empty()) {
-            chunks.write(chunk, edges, &mut written)?;
-        }
+        let both = |chunk| [chunk, chunk + count];
+        // Behind all is an empty pile, for the odd one out.
+        let two = |chunk| [chunk, if chunk + 1 < count { chunk + 1 } else { 2 * count }];
+        chunks.of = if balance == 0 {
+            (0..count).step_by(2).map(two).collect()
+        } else {
+            (0..count).map(both).collect()
+        };
         Ok(chunks)
     }
 
     /// Number of chunks.
     pub(super) fn len(&self) -> usize {
-        self.blocks.len()
+        self.of.len()
     }
 
-    fn write(&mut self, chunk: usize, edges: &mut Vec<Pair>, written: &mut u32) -> Result<()> {
-        self.sizes[chunk] += edges.len() as u64;
-        self.blocks[chunk].push(*written);
+    /// Number of edges.
+    pub(super) fn edges(&self) -> u64 {
+        self.of.iter().flatten().map(|&pile| self.piles[pile].size).sum()
+    }
+
+    fn write(&mut self, pile: usize, written: &mut u32) -> Result<()> {
+        let pile = &mut self.piles[pile];
+        pile.size += pile.open.len() as u64;
+        pile.blocks.push(*written);
         *written += 1;
-        self.bytes.clear();
-        self.bytes.extend(edges.iter().flatten().flat_map(|id| id.to_le_bytes()));
-        // A chunk's last block may be short; the next one begins where a full one would.
-        self.bytes.resize(8 * self.block, 0);
-        edges.clear();
-        self.file.write_all(&self.bytes).map_err(failed)
+        // A pile's last block may be short; the next one begins where a full one would.
+        pile.open.resize(self.block, [0; 2]);
+        let written = self.file.write_all(bytemuck::cast_slice(&pile.open)).map_err(failed);
+        pile.open.clear();
+        written
     }
 
     /// Replaces `edges` by those of `chunk`.
     pub(super) fn read(&mut self, chunk: usize, edges: &mut Vec<Pair>) -> Result<()> {
-        edges.clear();
-        edges.reserve_exact(self.sizes[chunk] as usize);
-        self.bytes.resize(8 * self.block, 0);
-        for &number in &self.blocks[chunk] {
-            let from = number as u64 * 8 * self.block as u64;
-            self.file.seek(SeekFrom::Start(from)).map_err(failed)?;
-            self.file.read_exact(&mut self.bytes).map_err(failed)?;
-            let word = |b: &[u8]| u32::from_le_bytes(b.try_into().expect("four bytes"));
-            let left = (self.sizes[chunk] as usize - edges.len()).min(self.block);
-            let pairs = self.bytes.chunks_exact(8).take(left);
-            edges.extend(pairs.map(|pair| [word(&pair[..4]), word(&pair[4..])]));
+        let piles = self.of[chunk].map(|pile| &self.piles[pile]);
+        edges.resize(piles.iter().map(|pile| pile.size as usize).sum(), [0; 2]);
+        let mut rest = edges.as_mut_slice();
+        for pile in piles {
+            let (edges, after) = rest.split_at_mut(pile.size as usize);
+            for (edges, &number) in edges.chunks_mut(self.block).zip(&pile.blocks) {
+                let from = number as u64 * 8 * self.block as u64;
+                self.file.seek(SeekFrom::Start(from)).map_err(failed)?;
+                self.file.read_exact(bytemuck::cast_slice_mut(edges)).map_err(failed)?;
+            }
+            rest = after;
         }
         Ok(())
+    }
+
+    /// Calls `visit` with the edges of each chunk, in order, reading one ahead.
+    pub(super) fn each(&mut self, mut visit: impl FnMut(&[Pair]) -> Result<()>) -> Result<()> {
+        let mut numbers = 0..self.len();
+        let read = |edges: &mut Vec<Pair>| match numbers.next() {
+            Some(number) => self.read(number, edges).map(|()| true),
+            None => Ok(false),
+        };
+        pipeline(read, |edges| visit(edges))
     }
 }
 
@@ -112,8 +161,8 @@ mod tests {
 
     #[test]
     fn every_edge_is_in_one_chunk_of_about_equal_ones() {
-        let edges: Vec<(u64, u64)> = (0..50_000).map(|i| (i, i / 3)).collect();
-        let mut stream = MemoryEdges::new(50_000, edges.clone()).unwrap();
+        let edges: Vec<(u64, u64)> = (0..50_000).map(|i| (i + 1, i / 3)).collect();
+        let mut stream = MemoryEdges::new(50_001, edges.clone()).unwrap();
         for memory in [0, 1 << 30] {
             let mut chunks = Chunks::deal(&mut stream, 7, 1, memory).unwrap();
             let (mut all, mut chunk) = (Vec::new(), Vec::new());

@@ -1,31 +1,45 @@
 //! Algorithms 1 and 2 on a chunk: the side of each node, and the estimates behind it.
 
+use std::sync::Arc;
+
+use gnarl_graph::prefetch;
+
 use super::groups::{Group, UNASSIGNED};
 use super::lists::Lists;
 
-/// The state of a level. 11 bytes a node.
+/// Most sides of a group.
+pub(super) const MOST_SIDES: usize = 16;
+/// How many neighbours ahead their sides are asked for.
+const AHEAD: usize = 48;
+
+/// The state of a level: 3 bytes a node, and 2 for each side.
 pub(super) struct Sides {
     /// Group of each node.
-    pub(super) group: Vec<u16>,
+    pub(super) group: Arc<Vec<u16>>,
     /// The groups.
     pub(super) groups: Vec<Group>,
     /// `parts`: side of each node.
     side: Vec<u8>,
-    /// `nbr_counts`: about how many neighbours each node has on either side.
-    counts: Vec<[f32; 2]>,
+    /// `nbr_counts`: about how many neighbours each node has on each side, [`Self::width`] of
+    /// them, rounded.
+    counts: Vec<Rounded>,
+    /// Sides of the group with most of them, rounded up to a power of two.
+    width: usize,
 }
 
 impl Sides {
     /// All nodes unassigned.
     pub(super) fn new(group: Vec<u16>, groups: Vec<Group>) -> Self {
-        let (side, counts) = (vec![UNASSIGNED; group.len()], vec![[0.0; 2]; group.len()]);
-        Self { group, groups, side, counts }
+        let sides = groups.iter().map(|g| g.sides.len()).max().unwrap_or(1);
+        let width = sides.next_power_of_two().max(2);
+        let (side, counts) = (vec![UNASSIGNED; group.len()], Vec::new());
+        Self { group: Arc::new(group), groups, side, counts, width }
     }
 
-    /// Whether `u` and `v` are in one group that is to be halved.
-    pub(super) fn together(&self, u: u32, v: u32) -> bool {
-        let group = self.group[u as usize];
-        group == self.group[v as usize] && self.groups[group as usize].parts > 1
+    /// Which edges count.
+    pub(super) fn inside(&self) -> Inside {
+        let divided = self.groups.iter().map(|g| g.parts > 1).collect();
+        Inside { group: self.group.clone(), divided }
     }
 
     /// Lines 7 to 10: takes over the sides the seed algorithm found, as far as there is room, and
@@ -33,69 +47,94 @@ impl Sides {
     pub(super) fn sow(&mut self, sides: &[u8], lists: &Lists) {
         for (v, &side) in sides.iter().enumerate().filter(|(_, side)| **side != UNASSIGNED) {
             let group = &mut self.groups[self.group[v] as usize];
-            let side = if group.fits(side) { side } else { 1 - side };
+            let side = if group.fits(side) { side } else { group.emptiest() };
             group.sizes[side as usize] += 1;
             self.side[v] = side;
         }
+        self.counts = vec![Rounded::default(); self.side.len() * self.width];
         for (i, &v) in lists.nodes().iter().enumerate() {
-            self.counts[v as usize] = self.count(lists.neighbours(i));
+            let counts = self.count::<MOST_SIDES>(lists.neighbours(i));
+            let row = &mut self.counts[v as usize * self.width..][..self.width];
+            row.iter_mut().zip(counts).for_each(|(known, count)| *known = Rounded::new(count));
         }
     }
 
     /// `cnt_nbrs`: neighbours on each side.
-    fn count(&self, neighbours: &[u32]) -> [f32; 2] {
-        let mut counts = [0u32; 3];
-        neighbours.iter().for_each(|&n| counts[self.side[n as usize] as usize] += 1);
-        [counts[0] as f32, counts[1] as f32]
+    #[inline(always)]
+    fn count<const K: usize>(&self, neighbours: &[u32]) -> [f32; K] {
+        let mut counts = [0u32; K];
+        for &n in neighbours {
+            if let Some(count) = counts.get_mut(self.side[n as usize] as usize) {
+                *count += 1;
+            }
+        }
+        counts.map(|count| count as f32)
     }
 
     /// Lines 12 to 19 for the nodes of a chunk: `keep` is the weight of what is known of a node's
     /// neighbours beside what the chunk shows, 1/2 in the paper; `None` leaves nodes that have a
     /// side alone.
     pub(super) fn refine(&mut self, lists: &Lists, keep: Option<f32>) {
+        match self.width {
+            2 => self.refine_by::<2>(lists, keep),
+            4 => self.refine_by::<4>(lists, keep),
+            8 => self.refine_by::<8>(lists, keep),
+            _ => self.refine_by::<MOST_SIDES>(lists, keep),
+        }
+    }
+
+    /// The same, by the width of a row of counts.
+    fn refine_by<const K: usize>(&mut self, lists: &Lists, keep: Option<f32>) {
+        let all = lists.all_neighbours();
         for (i, &v) in lists.nodes().iter().enumerate() {
-            let mut counts = self.count(lists.neighbours(i));
-            if self.side[v as usize] != UNASSIGNED {
+            let neighbours = lists.neighbours(i);
+            let ahead = all.iter().skip(lists.start(i) + AHEAD).take(neighbours.len());
+            ahead.for_each(|&n| prefetch::item(&self.side, n as usize));
+            let mut counts: [f32; K] = self.count(neighbours);
+            let row = &mut self.counts.as_chunks_mut::<K>().0[v as usize];
+            let side = self.side[v as usize];
+            if side != UNASSIGNED {
                 let Some(keep) = keep else { continue };
-                let before = self.counts[v as usize];
-                counts = [0, 1].map(|s| keep * before[s] + (1.0 - keep) * counts[s]);
+                for (count, known) in counts.iter_mut().zip(&*row) {
+                    *count = keep * known.value() + (1.0 - keep) * *count;
+                }
             }
-            self.counts[v as usize] = counts;
-            self.assign(v, counts);
+            row.iter_mut().zip(counts).for_each(|(known, count)| *known = Rounded::new(count));
+            // Most nodes are where they want to be: only others are worth branches.
+            let stays = counts.get(side as usize).is_some_and(|&own| {
+                counts.iter().map(|&count| (count >= own) as u32).sum::<u32>() == 1
+            });
+            if !stays {
+                self.assign(v, &counts);
+            }
         }
     }
 
     /// `assign` and `fix_sizes`. The node itself does not count as taking room, so that one on a
     /// full side may stay there.
-    fn assign(&mut self, v: u32, counts: [f32; 2]) {
+    fn assign(&mut self, v: u32, counts: &[f32]) {
         let group = &mut self.groups[self.group[v as usize] as usize];
         let side = &mut self.side[v as usize];
         if *side != UNASSIGNED {
             group.sizes[*side as usize] -= 1;
         }
-        *side = if counts[0] < counts[1] && group.fits(1) {
-            1
-        } else if counts[1] < counts[0] && group.fits(0) {
-            0
-        } else {
-            group.emptier()
-        };
+        *side = group.best(|side| counts[side]);
         group.sizes[*side as usize] += 1;
     }
 
-    /// Gives nodes that were in no edge the emptier side of their group.
+    /// Gives nodes that were in no edge the emptiest side of their group.
     pub(super) fn place_rest(&mut self) {
-        for (side, &group) in self.side.iter_mut().zip(&self.group) {
+        for (side, &group) in self.side.iter_mut().zip(self.group.iter()) {
             let group = &mut self.groups[group as usize];
             if *side == UNASSIGNED && group.parts > 1 {
-                *side = group.emptier();
+                *side = group.emptiest();
                 group.sizes[*side as usize] += 1;
             }
         }
     }
 
-    /// The groups of the next level: the halves, and what was a part already.
-    pub(super) fn split(self, capacity: u64) -> (Vec<u16>, Vec<Group>) {
+    /// The groups of the next level: the sides, and what was a part already.
+    pub(super) fn split(self, fanout: u32, capacity: u64) -> (Vec<u16>, Vec<Group>) {
         let mut groups: Vec<Group> = Vec::new();
         let mut first = Vec::with_capacity(self.groups.len());
         for old in &self.groups {
@@ -103,31 +142,67 @@ impl Sides {
             if old.parts == 1 {
                 groups.push(old.clone());
             } else {
-                groups.extend([0, 1].map(|s| Group::new(old.sizes[s], old.halves[s], capacity)));
+                let sides = old.sizes.iter().zip(&old.sides);
+                groups.extend(sides.map(|(&n, &parts)| Group::new(n, parts, fanout, capacity)));
             }
         }
-        let mut group = self.group;
+        let mut group = Arc::unwrap_or_clone(self.group);
         for (group, &side) in group.iter_mut().zip(&self.side) {
-            let halved = self.groups[*group as usize].parts > 1;
-            *group = first[*group as usize] + if halved { side as u16 } else { 0 };
+            let divided = self.groups[*group as usize].parts > 1;
+            *group = first[*group as usize] + if divided { side as u16 } else { 0 };
         }
         (group, groups)
     }
 }
 
+/// The edges within groups that are to be divided.
+#[derive(Clone)]
+pub(super) struct Inside {
+    group: Arc<Vec<u16>>,
+    divided: Vec<bool>,
+}
+
+impl Inside {
+    /// Whether an edge between `u` and `v` is one.
+    #[inline(always)]
+    pub(super) fn holds(&self, u: u32, v: u32) -> bool {
+        self.divided.len() == 1 || {
+            let group = self.group[u as usize];
+            group == self.group[v as usize] && self.divided[group as usize]
+        }
+    }
+}
+
+/// A number at or above 0 to 8 binary digits: the upper half of an `f32`.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Rounded(u16);
+
+impl Rounded {
+    #[inline(always)]
+    fn new(value: f32) -> Self {
+        Self(((value.to_bits() + 0x8000) >> 16) as u16)
+    }
+
+    #[inline(always)]
+    fn value(self) -> f32 {
+        f32::from_bits((self.0 as u32) << 16)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::lists::Sorter;
     use super::*;
 
     fn lists(edges: &[[u32; 2]]) -> Lists {
-        let mut lists = Lists::new(8);
-        lists.fill(edges, |_, _| true);
+        let mut lists = Lists::default();
+        Sorter::new(8).fill(&mut lists, edges, |_, _| true);
         lists
     }
 
     /// Eight nodes of which the first four have sides, two each.
     fn sown(capacity: u64) -> Sides {
-        let mut sides = Sides::new(vec![0; 8], vec![Group::new(8, 2, capacity)]);
+        let mut sides = Sides::new(vec![0; 8], vec![Group::new(8, 2, 2, capacity)]);
         let known = [0, 0, 1, 1].into_iter().chain([UNASSIGNED; 4]).collect::<Vec<_>>();
         sides.sow(&known, &lists(&[[0, 1], [2, 3], [1, 2]]));
         sides
@@ -136,9 +211,10 @@ mod tests {
     #[test]
     fn estimates_are_halved_when_a_node_reappears() {
         let mut sides = sown(8);
-        assert_eq!(sides.counts[1], [1.0, 1.0]);
+        let counts = |sides: &Sides| [2, 3].map(|i| sides.counts[i].value());
+        assert_eq!(counts(&sides), [1.0, 1.0]);
         sides.refine(&lists(&[[1, 2], [1, 3], [1, 2]]), Some(0.5));
-        assert_eq!(sides.counts[1], [0.5, 2.0]);
+        assert_eq!(counts(&sides), [0.5, 2.0]);
         assert_eq!(sides.side[1], 1, "most of its neighbours are there");
         assert_eq!(sides.groups[0].sizes, [1, 3]);
     }
@@ -159,5 +235,14 @@ mod tests {
         let mut sides = sown(4);
         sides.place_rest();
         assert_eq!(sides.groups[0].sizes, [4, 4]);
+    }
+
+    #[test]
+    fn counts_are_rounded_to_a_few_digits() {
+        assert_eq!(
+            [0.0, 1.0, 3.5, 255.0, 1000.0].map(|x| Rounded::new(x).value()),
+            [0.0, 1.0, 3.5, 255.0, 1000.0]
+        );
+        assert!((Rounded::new(0.3).value() / 0.3 - 1.0).abs() < 0.004);
     }
 }
