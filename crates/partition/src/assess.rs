@@ -61,7 +61,7 @@ pub(crate) fn lay_out(
 }
 
 /// What the partitioner is told of `dataset`.
-fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
+pub(crate) fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
     let manifest = dataset.manifest();
     let [mut train, mut valid, mut test] = [const { Vec::new() }; 3];
     let mut types = Vec::new();

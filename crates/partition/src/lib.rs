@@ -43,10 +43,13 @@ mod adjacency;
 mod assess;
 mod auto;
 mod bitmap;
+mod buckets;
 mod build;
 mod chunk;
+mod columns;
 mod constraint;
 mod dataset;
+mod deal;
 mod degrees;
 mod distribute;
 pub mod edge;
@@ -58,6 +61,7 @@ mod layout;
 mod ldg;
 mod metis;
 mod nodes;
+mod part_layout;
 mod partitioner;
 pub mod picture;
 mod plan;
@@ -69,10 +73,17 @@ mod rows;
 mod spring;
 mod stream;
 mod two_level;
+mod vertex_cut;
 
 pub use assess::assess;
 pub use auto::{Parts, Workers};
-pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
+pub use buckets::{
+    BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets,
+};
+pub use build::{
+    PartitionConfig, edge_partitioner, fingerprint, partition_dataset, partition_dataset_with,
+    partition_edges_with,
+};
 pub use chunk::Chunk;
 pub use constraint::Constraint;
 pub use dataset::{
@@ -85,11 +96,16 @@ pub use knot::Knot;
 pub use ldg::Ldg;
 pub use metis::Metis;
 pub use nodes::degree_column;
+pub use part_layout::PartLayout;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
 pub use plan::{Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
 pub use random::Random;
 pub use range::Range;
 pub use registry::{by_name, names, registry};
-pub use report::PartitionReport;
+pub use report::{PartitionReport, VertexCutReport};
 pub use spring::Spring;
 pub use two_level::TwoLevel;
+pub use vertex_cut::{
+    CutEdgeType, CutNeighbours, CutNodeType, Direction, Neighbour, TOPOLOGY, VERTEX_CUT_VERSION,
+    VertexCutManifest, VertexCutPart,
+};
