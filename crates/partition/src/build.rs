@@ -260,7 +260,7 @@ fn describe(
             fingerprint: fingerprint(dataset.manifest()),
         },
         algorithm: report.algorithm.clone(),
-        parameters: parameters(config),
+        parameters: config.parameters(),
         seed: config.seed,
         parts: layout.parts,
         layout: config.layout,
@@ -272,18 +272,19 @@ fn describe(
     })
 }
 
-/// What the partitioner was told, as the manifest keeps it.
-fn parameters(config: &PartitionConfig) -> serde_json::Value {
-    let names = |c: &Vec<Constraint>| c.iter().map(|c| c.name()).collect::<Vec<_>>();
-    json!({
-        "balance": config.balance,
-        "tau_vol": config.tau_vol,
-        "levels": config.parts.levels(),
-        "chunk": config.chunk.to_string(),
-        "passes": config.passes,
-        "freeze": config.freeze,
-        "constraints": config.constraints.as_ref().map(names),
-    })
+impl PartitionConfig {
+    /// What the partitioner is told, as `partition.json` keeps it.
+    pub fn parameters(&self) -> serde_json::Value {
+        json!({
+            "balance": self.balance,
+            "tau_vol": self.tau_vol,
+            "levels": self.parts.levels(),
+            "chunk": self.chunk.to_string(),
+            "passes": self.passes,
+            "freeze": self.freeze,
+            "constraints": self.constraints,
+        })
+    }
 }
 
 /// Writes the id-map columns of a node type.

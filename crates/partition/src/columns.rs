@@ -16,19 +16,34 @@ pub(crate) struct NamedColumn<T> {
     name: String,
     file: String,
     writer: NpyWriter<T>,
+    /// Values on their way: single ones would each cost a checksum's start.
+    pending: Vec<T>,
 }
+
+/// Values written together.
+const BATCH: usize = 1 << 12;
 
 impl<T: Element> NamedColumn<T> {
     pub(crate) fn create(dir: &Path, stem: &str, name: &str, row: &[u64]) -> Result<Self> {
         let file = file_name(stem, name);
-        Ok(Self { name: name.into(), writer: NpyWriter::create(dir.join(&file), row)?, file })
+        let writer = NpyWriter::create(dir.join(&file), row)?;
+        Ok(Self { name: name.into(), writer, file, pending: Vec::with_capacity(BATCH) })
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, values: &[T]) -> Result<()> {
-        self.writer.push(values)
+        self.pending.extend_from_slice(values);
+        if self.pending.len() < BATCH { Ok(()) } else { self.flush() }
     }
 
-    pub(crate) fn finish(self) -> Result<ColumnSpec> {
+    fn flush(&mut self) -> Result<()> {
+        self.writer.push(&self.pending)?;
+        self.pending.clear();
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<ColumnSpec> {
+        self.flush()?;
         let (shape, crc32) = self.writer.finish()?;
         Ok(ColumnSpec { name: self.name, file: self.file, dtype: T::DTYPE, shape, crc32 })
     }

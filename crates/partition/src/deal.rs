@@ -6,6 +6,7 @@ use gnarl_graph::error::{Error, Result, ResultExt};
 use gnarl_graph::{
     Column, ColumnSpec, DType, Dataset, EdgeChunk, EdgeStream, EdgeType, Kind, NpyScatter,
 };
+use rayon::prelude::*;
 
 use crate::columns::ScatterColumn;
 
@@ -29,6 +30,9 @@ pub(crate) fn copy_tables(source: &Dataset, t: &EdgeType, dir: &Path) -> Result<
         .collect()
 }
 
+/// Where an edge goes: its range, and what is stored as its source and destination.
+pub(crate) type Place = (u32, u32, u32);
+
 /// The columns of an edge type whose rows are spread over ranges.
 pub(crate) struct Deal<'a> {
     /// Directory and stem of the files.
@@ -41,9 +45,9 @@ pub(crate) struct Deal<'a> {
 }
 
 impl Deal<'_> {
-    /// Deals every edge of `t`. `place` is told its row and its ends within their node types, and
-    /// gives its range and what is stored as its ends. Returns the columns: `src` and `dst` (u32),
-    /// then what else the edges carry.
+    /// Deals every edge of `t`. `place` is told the next edges, in ids of their node types, and
+    /// fills in a place for each. Returns the columns: `src` and `dst` (u32), then what else the
+    /// edges carry.
     ///
     /// # Errors
     /// [`Kind::Limit`] if the ranges' buffers need more than the memory.
@@ -51,7 +55,7 @@ impl Deal<'_> {
         &self,
         source: &Dataset,
         t: &EdgeType,
-        mut place: impl FnMut(u64, u64, u64) -> Result<(usize, u32, u32)>,
+        mut place: impl FnMut(&EdgeChunk, &mut Vec<Place>) -> Result<()>,
     ) -> Result<Vec<ColumnSpec>> {
         let extra: Vec<&ColumnSpec> = extra_columns(t).collect();
         let each = self.share(extra.len() + 2)?;
@@ -67,14 +71,15 @@ impl Deal<'_> {
         }
         let mut stream = source.edges_of(&t.triple)?;
         let mut chunk = EdgeChunk::default();
+        let mut places = Vec::new();
         let mut row = 0;
         while stream.next_chunk(&mut chunk)? {
-            for (u, v) in chunk.iter() {
-                let (range, src, dst) = place(row, u, v)?;
-                ends[0].push(range, &src.to_le_bytes())?;
-                ends[1].push(range, &dst.to_le_bytes())?;
+            place(&chunk, &mut places)?;
+            for &(range, src, dst) in &places {
+                ends[0].push(range as usize, &src.to_le_bytes())?;
+                ends[1].push(range as usize, &dst.to_le_bytes())?;
                 for (copy, column, bytes) in &mut copies {
-                    copy.push(range, row_of(column, row, *bytes))?;
+                    copy.push(range as usize, row_of(column, row, *bytes))?;
                 }
                 row += 1;
             }
@@ -100,6 +105,18 @@ impl Deal<'_> {
         )
         .hint("raise --memory"))
     }
+}
+
+/// Fills in the places of a chunk's edges in parallel by a function of the edge and its position.
+pub(crate) fn place_each(
+    chunk: &EdgeChunk,
+    places: &mut Vec<Place>,
+    place: impl Fn(usize, u64, u64) -> Place + Sync,
+) {
+    /// Edges worth a task: tens of microseconds of look-ups.
+    const TASK: usize = 1 << 12;
+    let ends = chunk.src.par_iter().zip(&chunk.dst).enumerate().with_min_len(TASK);
+    ends.map(|(i, (&u, &v))| place(i, u, v)).collect_into_vec(places);
 }
 
 /// The bytes of a row of a column.

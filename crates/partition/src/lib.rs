@@ -4,6 +4,9 @@
 //! [`PartitionedDataset`]: a directory whose parts are datasets of their own, with HALO copies of
 //! the neighbours owned elsewhere, and a [`PartitionReport`] of how good the cut is.
 //!
+//! That is the layout of an edge cut. In a vertex cut ([`PartLayout`]) each edge is in one part, in a
+//! [`VertexCutPart`]; and in both, edges can be grouped by the parts of their ends ([`EdgeBuckets`]).
+//!
 //! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
 //! memory. The partitioners of [`edge`] give each edge a part, and a node one of those of its edges.
@@ -75,11 +78,9 @@ mod stream;
 mod two_level;
 mod vertex_cut;
 
-pub use assess::assess;
+pub use assess::{assess, assess_edges};
 pub use auto::{Parts, Workers};
-pub use buckets::{
-    BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets,
-};
+pub use buckets::{BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets};
 pub use build::{
     PartitionConfig, edge_partitioner, fingerprint, partition_dataset, partition_dataset_with,
     partition_edges_with,

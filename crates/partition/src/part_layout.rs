@@ -40,8 +40,7 @@ impl FromStr for PartLayout {
     fn from_str(text: &str) -> Result<Self> {
         let known = [Self::EdgeCut, Self::VertexCut];
         known.into_iter().find(|l| l.name() == text).ok_or_else(|| {
-            Error::usage(format!("unknown layout '{text}'"))
-                .hint("there are: edge-cut, vertex-cut")
+            Error::usage(format!("unknown layout '{text}'")).hint("there are: edge-cut, vertex-cut")
         })
     }
 }

@@ -124,16 +124,13 @@ fn check(graph: &Graph, made: &PartitionedDataset) {
             assert!(part.parts_of(v).eq(holders[&global].iter().copied()));
             check_degrees(graph, &all, part, v);
         }
-        let absent = (0..nodes + 2).filter(|v| !holders.get(v).is_some_and(|h| h.contains(&part.manifest().part)));
+        let absent = (0..nodes + 2)
+            .filter(|v| !holders.get(v).is_some_and(|h| h.contains(&part.manifest().part)));
         absent.for_each(|v| assert_eq!(part.local(v), None));
     }
 }
 
-fn check_out(
-    graph: &Graph,
-    part: &VertexCutPart,
-    edges: &BTreeMap<u64, (usize, usize, u64, u64)>,
-) {
+fn check_out(graph: &Graph, part: &VertexCutPart, edges: &BTreeMap<u64, (usize, usize, u64, u64)>) {
     let mut left: BTreeSet<u64> = edges.keys().copied().collect();
     for local in 0..part.num_nodes() as u32 {
         for kind in 0..graph.edges.len() {

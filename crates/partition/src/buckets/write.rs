@@ -7,7 +7,7 @@ use gnarl_graph::{Dataset, EdgeType, for_each_edge};
 
 use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT};
 use crate::columns::NamedColumn;
-use crate::deal::{Deal, copy_tables};
+use crate::deal::{Deal, copy_tables, place_each};
 use crate::layout::Layout;
 
 /// Writes the buckets of every edge type to `dir`, in two passes over the edges: one counts, one
@@ -39,13 +39,13 @@ fn of_type(
     memory: u64,
 ) -> Result<BucketsType> {
     let buckets = layout.parts * layout.parts;
-    if 8 * buckets as u64 > memory / 4 {
+    if 8 * buckets as u64 > memory / 4 || u32::try_from(buckets).is_err() {
         let (parts, table) = (layout.parts, buckets >> 17);
         let message = format!("{buckets} buckets of {parts} parts need {table} MiB to count");
         return Err(Error::new(Kind::Limit, message).hint("raise --memory, or ask for fewer parts"));
     }
-    let [from, to] = [&t.triple.src, &t.triple.dst]
-        .map(|name| layout.types[layout.type_index(name)].ids.start);
+    let [from, to] =
+        [&t.triple.src, &t.triple.dst].map(|name| layout.types[layout.type_index(name)].ids.start);
     let bucket = |u: u64, v: u64| {
         let [i, j] = [from + u, to + v].map(|end| layout.of[end as usize] as usize);
         i * layout.parts + j
@@ -62,8 +62,11 @@ fn of_type(
     }
     let mut columns = vec![offsets.finish()?];
     let deal = Deal { dir, stem: &stem, counts: &counts, memory: memory / 2 };
-    columns.extend(deal.run(dataset, t, |_, u, v| {
-        Ok((bucket(u, v), layout.core_row(from + u), layout.core_row(to + v)))
+    columns.extend(deal.run(dataset, t, |chunk, places| {
+        place_each(chunk, places, |_, u, v| {
+            (bucket(u, v) as u32, layout.core_row(from + u), layout.core_row(to + v))
+        });
+        Ok(())
     })?);
     columns.extend(copy_tables(dataset, t, dir)?);
     Ok(BucketsType { triple: t.triple.clone(), count: t.count, columns })

@@ -7,9 +7,9 @@ use gnarl_graph::{ColumnSpec, Dataset};
 
 use super::cut::Cut;
 use super::degrees::GlobalDegrees;
+use super::emit::{Carried, TYPE_SHIFT, Types};
 use super::lists::{BATCH, Lists, Words, accumulate, ranges};
 use super::manifest::{CutEdgeType, CutNodeType, VertexCutManifest};
-use super::emit::{Carried, TYPE_SHIFT, Types};
 use super::side::{Columns, Direction, Side};
 use crate::columns::{NamedColumn, NarrowColumn};
 use crate::deal::copy_tables;

@@ -92,8 +92,10 @@ fn check(dataset: &Dataset, config: &PartitionConfig) -> Result<()> {
             .hint("give the number of all parts, or use --layout edge-cut"));
     }
     if config.hops != PartitionConfig::default().hops {
-        return Err(Error::usage("a vertex cut keeps no hops of neighbours: each edge is in one part")
-            .hint("leave out --hops, or use --layout edge-cut"));
+        return Err(Error::usage(
+            "a vertex cut keeps no hops of neighbours: each edge is in one part",
+        )
+        .hint("leave out --hops, or use --layout edge-cut"));
     }
     Ok(())
 }
@@ -170,7 +172,8 @@ impl EdgeSink for Sink {
                 self.kind += 1;
             }
             let counts = self.counts.get_mut(self.kind);
-            let counts = counts.ok_or_else(|| Error::invalid("more edges are cut than there are"))?;
+            let counts =
+                counts.ok_or_else(|| Error::invalid("more edges are cut than there are"))?;
             counts[part as usize] += 1;
             self.row += 1;
         }

@@ -105,8 +105,7 @@ impl Carried {
             let copy = |spec: &ColumnSpec| {
                 let (bytes, of) = (spec.dtype.size(), (spec.dtype, &spec.shape[1..]));
                 let from = Column::open(part.job.dir, spec)?;
-                let to =
-                    ScatterColumn::create(part.dir, &stem, &spec.name, of, &[count], 1 << 18)?;
+                let to = ScatterColumn::create(part.dir, &stem, &spec.name, of, &[count], 1 << 18)?;
                 Ok(Copy { bytes: bytes * from.width(), from, start, to })
             };
             types.push(columns[2..].iter().map(copy).collect::<Result<_>>()?);

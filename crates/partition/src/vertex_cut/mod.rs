@@ -4,8 +4,8 @@
 //! [`cut`] decides, [`write`](write::write) deals the edges and has [`build`] make each part's
 //! [`VertexCutPart`].
 
-pub(crate) mod cut;
 mod build;
+pub(crate) mod cut;
 mod degrees;
 mod emit;
 mod lists;

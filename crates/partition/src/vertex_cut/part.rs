@@ -19,6 +19,35 @@ use crate::columns::Narrow;
 /// GLISP's in-neighbour lists do. (Messages come from in-neighbours: theirs are the lists that need
 /// no search.) Degrees are those of the whole graph, so that a part knows its share of a node's
 /// neighbours.
+///
+/// ```
+/// use gnarl_graph::Dataset;
+/// use gnarl_graph::generate::{RmatOptions, rmat};
+/// use gnarl_partition::{Direction, PartLayout, PartitionConfig, Parts, partition_dataset};
+///
+/// let dir = tempfile::tempdir().unwrap();
+/// let options = RmatOptions { nodes: 500, edges: 3000, ..Default::default() };
+/// rmat(&options, &dir.path().join("graph"))?;
+/// let graph = Dataset::open(dir.path().join("graph"))?;
+/// let config = PartitionConfig {
+///     algorithm: "adadne".into(),
+///     layout: PartLayout::VertexCut,
+///     parts: Parts::Count(3),
+///     ..Default::default()
+/// };
+/// let (parts, _) = partition_dataset(&graph, &config, &dir.path().join("parts"))?;
+/// let part = parts.topology(0)?;
+/// let local = part.local(part.global(7)).expect("the part holds its nodes");
+/// let here = part.sources(local, 0).len();
+/// println!(
+///     "{here} of {} in-neighbours of node {} are in part 0; it is in parts {:?}",
+///     part.degree(local, Direction::In),
+///     part.global(local),
+///     part.parts_of(local).collect::<Vec<_>>()
+/// );
+/// # assert!(here as u32 <= part.degree(local, Direction::In));
+/// # Ok::<(), gnarl_graph::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct VertexCutPart {
     dir: PathBuf,
@@ -49,7 +78,9 @@ impl VertexCutPart {
         if parts.width() != manifest.parts.div_ceil(8) {
             let (found, parts) = (8 * parts.width(), manifest.parts);
             let dir = dir.display();
-            return Err(Error::invalid(format!("{dir}: part sets of {found} bits for {parts} parts")));
+            return Err(Error::invalid(format!(
+                "{dir}: part sets of {found} bits for {parts} parts"
+            )));
         }
         for t in &manifest.edge_types {
             let rows = t.columns.iter().filter(|c| !c.name.contains('.'));
@@ -160,7 +191,12 @@ impl VertexCutPart {
 
     /// CutNeighbours of a node over an edge type, ascending; none if there is no such type.
     #[inline]
-    pub fn neighbours(&self, local: u32, edge_type: usize, direction: Direction) -> CutNeighbours<'_> {
+    pub fn neighbours(
+        &self,
+        local: u32,
+        edge_type: usize,
+        direction: Direction,
+    ) -> CutNeighbours<'_> {
         let slots = self.side(direction).run_of(local, edge_type).map_or(0..0, |run| run.slots);
         CutNeighbours::new(self, direction, slots)
     }

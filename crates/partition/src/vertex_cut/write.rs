@@ -1,7 +1,7 @@
 //! Writing a vertex cut: rows of owned nodes, then the edges.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 use gnarl_graph::error::{Context, Result, ResultExt};
@@ -14,11 +14,8 @@ use super::cut::Cut;
 use super::degrees::GlobalDegrees;
 use super::manifest::{TOPOLOGY, VertexCutManifest};
 use crate::dataset::part_dir;
-use crate::deal::Deal;
+use crate::deal::{Deal, place_each};
 use crate::nodes;
-
-/// Parts of edges read together: 128 KiB.
-const BATCH: usize = 1 << 16;
 
 /// Writes every part's rows and topology below `out`. `spool` holds the part of every edge, and
 /// `work` is a directory for what is needed in between: the edges once more, 8 bytes each.
@@ -72,10 +69,13 @@ fn deal(
             .map(|name| cut.layout.types[cut.layout.type_index(name)].ids.start);
         let stem = index.to_string();
         let deal = Deal { dir: work, stem: &stem, counts: &cut.counts[index], memory };
-        let columns = deal.run(dataset, t, |_, u, v| {
-            let part = assigned.next()? as usize;
-            let held = &cut.held[part];
-            Ok((part, held.rank(src + u) as u32, held.rank(dst + v) as u32))
+        let columns = deal.run(dataset, t, |chunk, places| {
+            let of = assigned.next(chunk.len())?;
+            place_each(chunk, places, |i, u, v| {
+                let held = &cut.held[of[i] as usize];
+                (of[i].into(), held.rank(src + u) as u32, held.rank(dst + v) as u32)
+            });
+            Ok(())
         });
         columns.while_doing(|| format!("dealing the edges {}", t.triple))
     });
@@ -85,30 +85,20 @@ fn deal(
 /// The parts of edges, read in order.
 struct Assigned<'a> {
     path: &'a Path,
-    file: BufReader<File>,
-    batch: Vec<u8>,
-    next: usize,
+    file: File,
+    batch: Vec<u16>,
 }
 
 impl<'a> Assigned<'a> {
     fn open(path: &'a Path) -> Result<Self> {
-        let file = BufReader::new(File::open(path).at(path)?);
-        Ok(Self { path, file, batch: Vec::new(), next: 0 })
+        Ok(Self { path, file: File::open(path).at(path)?, batch: Vec::new() })
     }
 
-    #[inline]
-    fn next(&mut self) -> Result<u16> {
-        if self.next == self.batch.len() {
-            self.batch.clear();
-            let limit = 2 * BATCH as u64;
-            self.file.by_ref().take(limit).read_to_end(&mut self.batch).at(self.path)?;
-            self.next = 0;
-        }
-        let bytes = self.batch.get(self.next..self.next + 2).ok_or_else(|| {
-            gnarl_graph::Error::invalid(format!("{}: truncated", self.path.display()))
-        })?;
-        self.next += 2;
-        // Written by this process: in its own byte order.
-        Ok(u16::from_ne_bytes(bytes.try_into().expect("two bytes")))
+    /// The parts of the next `count` edges, as this process wrote them.
+    fn next(&mut self, count: usize) -> Result<&[u16]> {
+        self.batch.resize(count, 0);
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut self.batch);
+        self.file.read_exact(bytes).at(self.path)?;
+        Ok(&self.batch)
     }
 }
