@@ -156,7 +156,7 @@ impl Sink {
 
     fn finish(mut self) -> Result<(Replicas, Vec<Vec<u64>>)> {
         if let Some((path, file)) = &mut self.spool {
-            file.flush().at(&path)?;
+            file.flush().at(path)?;
         }
         if self.row < self.ends.last().copied().unwrap_or(0) {
             return Err(Error::invalid(format!("only {} of the edges are cut", self.row)));
@@ -179,7 +179,7 @@ impl EdgeSink for Sink {
         }
         if let Some((path, file)) = &mut self.spool {
             let bytes: &[u8] = bytemuck::cast_slice(parts);
-            file.write_all(bytes).at(&path)?;
+            file.write_all(bytes).at(path)?;
         }
         self.replicas.assign(edges, parts)
     }
