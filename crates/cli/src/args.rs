@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use gnarl_partition::{Chunk, Constraint};
+use gnarl_partition::{Chunk, Constraint, PartLayout};
 
 use crate::commands::{bench, generate, import, plan};
 
@@ -78,6 +78,13 @@ pub struct PartitionArgs {
     /// METIS: what to balance, of nodes, edges, train, valid, test, types [default: nodes,train]
     #[arg(long, value_delimiter = ',')]
     pub constraints: Option<Vec<Constraint>>,
+    /// What a part holds: edge-cut (the nodes it owns, their full neighbour lists, copies of other
+    /// parts' nodes) or vertex-cut (each edge in one part, for partitioners of edges)
+    #[arg(long, default_value_t, value_name = "LAYOUT")]
+    pub layout: PartLayout,
+    /// Also group the edges by the parts of their ends
+    #[arg(long, conflicts_with = "dry_run")]
+    pub buckets: bool,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Memory that may be held, such as 512MiB

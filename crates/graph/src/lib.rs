@@ -45,6 +45,7 @@ mod memory;
 pub mod npy;
 pub mod prefetch;
 pub mod rng;
+mod scatter;
 mod writer;
 
 pub use buf::Buf;
@@ -59,4 +60,5 @@ pub use manifest::{
     EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, PLAIN_NODE, Triple, VERSION,
 };
 pub use memory::peak_rss;
+pub use scatter::NpyScatter;
 pub use writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};

@@ -66,7 +66,7 @@ impl NpyHeader {
 /// Headers written here have this fixed length, so that the shape can be filled in at the end.
 pub const HEADER_LEN: usize = 128;
 
-fn header_bytes(dtype: DType, shape: &[u64]) -> [u8; HEADER_LEN] {
+pub(crate) fn header_bytes(dtype: DType, shape: &[u64]) -> [u8; HEADER_LEN] {
     let dims: Vec<String> = shape.iter().map(u64::to_string).collect();
     let tuple =
         if dims.len() == 1 { format!("({},)", dims[0]) } else { format!("({})", dims.join(", ")) };

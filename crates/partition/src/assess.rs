@@ -7,11 +7,13 @@ use gnarl_graph::{Dataset, peak_rss};
 
 use crate::auto::{Parts, data_size};
 use crate::build::PartitionConfig;
+use crate::edge::EdgePartitioner;
 use crate::halo::Halo;
 use crate::layout::Layout;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::report::{PartitionReport, cut_degrees};
 use crate::two_level::TwoLevel;
+use crate::vertex_cut::cut::cut;
 
 /// Partitions `dataset` by `algorithm` and measures the result as [`partition_dataset`] does,
 /// copies of neighbours included, but writes nothing; `config.algorithm` is not used. The report's
@@ -33,6 +35,21 @@ pub fn assess(
         .while_doing(|| format!("partitioning {}", dataset.manifest().name))?;
     report.peak_rss_bytes = peak_rss();
     Ok((Assignment { parts: layout.parts, of: layout.of }, report))
+}
+
+/// [`assess`] for a vertex cut: its replicas, and the owners drawn among them.
+///
+/// # Errors
+/// As [`assess`]; where two levels of parts or hops are asked for.
+pub fn assess_edges(
+    dataset: &Dataset,
+    algorithm: &dyn EdgePartitioner,
+    config: &PartitionConfig,
+) -> Result<(Assignment, PartitionReport)> {
+    let (cut, mut report) = cut(dataset, algorithm, config, None)
+        .while_doing(|| format!("partitioning {}", dataset.manifest().name))?;
+    report.peak_rss_bytes = peak_rss();
+    Ok((Assignment { parts: cut.layout.parts, of: cut.layout.of }, report))
 }
 
 /// Decides where every node lives; the report lacks what writing costs.
@@ -61,7 +78,7 @@ pub(crate) fn lay_out(
 }
 
 /// What the partitioner is told of `dataset`.
-fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
+pub(crate) fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
     let manifest = dataset.manifest();
     let [mut train, mut valid, mut test] = [const { Vec::new() }; 3];
     let mut types = Vec::new();

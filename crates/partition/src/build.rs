@@ -4,26 +4,28 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use gnarl_graph::error::{Context, Error, Result, ResultExt};
-use gnarl_graph::npy::NpyWriter;
 use gnarl_graph::rng::mix;
-use gnarl_graph::{
-    ColumnSpec, Dataset, DatasetWriter, Element, FinishOptions, IdWidth, Manifest, peak_rss,
-};
+use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, Manifest, peak_rss};
 use rayon::prelude::*;
 use serde_json::json;
 
 use crate::assess::lay_out;
 use crate::auto::Parts;
+use crate::buckets::{self, BUCKETS};
 use crate::chunk::Chunk;
+use crate::columns::NamedColumn;
 use crate::constraint::Constraint;
 use crate::dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo, part_dir,
 };
+use crate::edge::{self, EdgePartitioner};
 use crate::layout::{Layout, TypeSpan};
+use crate::part_layout::PartLayout;
 use crate::partitioner::{PartitionOptions, VertexPartitioner};
 use crate::registry::by_name;
 use crate::report::PartitionReport;
+use crate::vertex_cut::{self, VertexCutManifest};
 use crate::{distribute, nodes};
 
 /// How a dataset is partitioned.
@@ -51,6 +53,10 @@ pub struct PartitionConfig {
     pub freeze: bool,
     /// What is balanced, see [`PartitionOptions::constraints`].
     pub constraints: Option<Vec<Constraint>>,
+    /// What a part holds. A vertex cut takes the name of a partitioner of edges.
+    pub layout: PartLayout,
+    /// Also group the edges by the parts of their ends, see [`EdgeBuckets`](crate::EdgeBuckets).
+    pub buckets: bool,
     /// Bytes that may be held.
     pub memory: u64,
 }
@@ -69,6 +75,8 @@ impl Default for PartitionConfig {
             passes: options.passes,
             freeze: options.freeze,
             constraints: options.constraints,
+            layout: PartLayout::EdgeCut,
+            buckets: false,
             memory: options.memory,
         }
     }
@@ -78,19 +86,30 @@ impl Default for PartitionConfig {
 ///
 /// `out/part-<i>/` are datasets of their own; `out/partition.json` describes the whole. Nothing
 /// appears at `out` before everything is written. Memory beside the partitioner's: 6 bytes a node
-/// and one bit (two beyond one hop) for each node and part, plus buffers.
+/// and one bit (two beyond one hop, and in a vertex cut) for each node and part, plus buffers. A
+/// vertex cut's parts then take 24 bytes for each node they hold, as many at a time as there are
+/// threads.
 ///
 /// # Errors
-/// For an unknown partitioner, impossible numbers of parts, an existing or unwritable `out`.
+/// For an unknown partitioner, or one of nodes where the layout asks for one of edges; impossible
+/// numbers of parts; an existing or unwritable `out`.
 pub fn partition_dataset(
     dataset: &Dataset,
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
-    partition_dataset_with(dataset, &*by_name(&config.algorithm)?, config, out)
+    match config.layout {
+        PartLayout::EdgeCut => {
+            partition_dataset_with(dataset, &*by_name(&config.algorithm)?, config, out)
+        }
+        PartLayout::VertexCut => {
+            partition_edges_with(dataset, &*edge_partitioner(&config.algorithm)?, config, out)
+        }
+    }
 }
 
-/// [`partition_dataset`] with a partitioner of one's own; `config.algorithm` is not used.
+/// [`partition_dataset`] with a partitioner of one's own; `config.algorithm` is not used, and the
+/// layout is [`PartLayout::EdgeCut`].
 ///
 /// # Errors
 /// As [`partition_dataset`].
@@ -100,29 +119,96 @@ pub fn partition_dataset_with(
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
-    run(dataset, algorithm, config, out)
-        .while_doing(|| format!("partitioning {}", dataset.manifest().name))
+    let config = PartitionConfig { layout: PartLayout::EdgeCut, ..config.clone() };
+    run(dataset, &config, out, |dir| {
+        let (layout, report) = lay_out(dataset, algorithm, &config)?;
+        let start = Instant::now();
+        let parts = write_parts(dataset, &layout, &config, dir)?;
+        let count = |data: &Dataset| data.manifest().edge_types.iter().map(|t| t.count).collect();
+        Ok(Written { layout, report, start, edges: parts.iter().map(count).collect() })
+    })
 }
 
-fn run(
+/// [`partition_dataset`] with a partitioner of edges of one's own; `config.algorithm` is not used,
+/// and the layout is [`PartLayout::VertexCut`].
+///
+/// # Errors
+/// As [`partition_dataset`].
+pub fn partition_edges_with(
     dataset: &Dataset,
-    algorithm: &dyn VertexPartitioner,
+    algorithm: &dyn EdgePartitioner,
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
-    let tmp = Temporary::create(out)?;
-    let (layout, mut report) = lay_out(dataset, algorithm, config)?;
-    let start = Instant::now();
-    let parts = write_parts(dataset, &layout, config, &tmp.path)?;
-    report.write_seconds = start.elapsed().as_secs_f64();
-    report.peak_rss_bytes = peak_rss();
-    let manifest = describe(dataset, config, &layout, &parts, report.clone(), &tmp.path)?;
-    let path = tmp.path.join(PARTITION);
-    let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
-    std::fs::write(&path, text).at(&path)?;
-    std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
-    tmp.rename(out)?;
-    Ok((PartitionedDataset::open(out)?, report))
+    let config = PartitionConfig { layout: PartLayout::VertexCut, ..config.clone() };
+    run(dataset, &config, out, |dir| {
+        let work = dir.join("work");
+        std::fs::create_dir_all(&work).at(&work)?;
+        let spool = work.join("parts-of-edges");
+        let (cut, mut report) = vertex_cut::cut::cut(dataset, algorithm, &config, Some(&spool))?;
+        let start = Instant::now();
+        let parts = vertex_cut::write::write(dataset, &cut, &spool, &work, dir, config.memory)?;
+        std::fs::remove_dir_all(&work).at(&work)?;
+        if let Some(measured) = &mut report.vertex_cut {
+            measured.topology_bytes = parts.iter().map(|p| p.topology_bytes()).collect();
+            let bytes: u64 = measured.topology_bytes.iter().sum();
+            let edges: u64 = measured.part_edges.iter().sum();
+            measured.bytes_per_edge = bytes as f64 / edges.max(1) as f64;
+        }
+        let count = |p: &VertexCutManifest| p.edge_types.iter().map(|t| t.count).collect();
+        let edges = parts.iter().map(count).collect();
+        Ok(Written { layout: cut.layout, report, start, edges })
+    })
+}
+
+/// The partitioner of edges `name`.
+///
+/// # Errors
+/// For a partitioner of nodes, with the names of those of edges.
+pub fn edge_partitioner(name: &str) -> Result<Box<dyn EdgePartitioner>> {
+    if edge::names().contains(&name) || by_name(name).is_err() {
+        return edge::by_name(name);
+    }
+    Err(Error::usage(format!("'{name}' partitions nodes; --layout vertex-cut partitions edges"))
+        .hint(format!("those for edges are: {}", edge::names().join(", "))))
+}
+
+/// Parts that have been written.
+struct Written {
+    layout: Layout,
+    report: PartitionReport,
+    /// When writing began.
+    start: Instant,
+    /// Edges by part and edge type.
+    edges: Vec<Vec<u64>>,
+}
+
+/// Has `work` write the parts to a temporary directory, adds what describes them, and renames it.
+fn run(
+    dataset: &Dataset,
+    config: &PartitionConfig,
+    out: &Path,
+    work: impl FnOnce(&Path) -> Result<Written>,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    let whole = || {
+        let tmp = Temporary::create(out)?;
+        let mut written = work(&tmp.path)?;
+        if config.buckets {
+            let dir = tmp.path.join(BUCKETS);
+            buckets::write(dataset, &written.layout, &dir, config.memory)?;
+        }
+        written.report.write_seconds = written.start.elapsed().as_secs_f64();
+        written.report.peak_rss_bytes = peak_rss();
+        let report = written.report.clone();
+        let manifest = describe(dataset, config, written, &tmp.path)?;
+        let path = tmp.path.join(PARTITION);
+        let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
+        std::fs::write(&path, text).at(&path)?;
+        std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
+        tmp.rename(out)?;
+        Ok((PartitionedDataset::open(out)?, report))
+    };
+    whole().while_doing(|| format!("partitioning {}", dataset.manifest().name))
 }
 
 /// Writes all parts; returns them as they are in the temporary directory.
@@ -144,7 +230,7 @@ fn write_parts(
     writers
         .par_iter_mut()
         .enumerate()
-        .try_for_each(|(part, writer)| nodes::write(dataset, layout, part, writer))?;
+        .try_for_each(|(part, writer)| nodes::write(dataset, layout, part, true, writer))?;
     distribute::write(dataset, layout, &mut writers, config.memory)?;
     let finish = FinishOptions { memory: config.memory, coalesce: false };
     writers.into_iter().map(|writer| writer.finish(finish)).collect()
@@ -153,17 +239,17 @@ fn write_parts(
 fn describe(
     dataset: &Dataset,
     config: &PartitionConfig,
-    layout: &Layout,
-    parts: &[Dataset],
-    report: PartitionReport,
+    written: Written,
     dir: &Path,
 ) -> Result<PartitionManifest> {
+    let Written { layout, report, edges, .. } = written;
+    let layout = &layout;
     let node_types = layout.types.iter().enumerate();
     let node_types = node_types.map(|(i, span)| id_map(layout, i, span, dir));
-    let counts = parts.iter().enumerate().map(|(part, data)| PartCounts {
+    let counts = edges.into_iter().enumerate().map(|(part, edges)| PartCounts {
         core: layout.types.iter().map(|t| t.core(part)).collect(),
         halo: layout.types.iter().map(|t| t.halo(&layout.halo.nodes[part])).collect(),
-        edges: data.manifest().edge_types.iter().map(|t| t.count).collect(),
+        edges,
     });
     Ok(PartitionManifest {
         format: "gnarl-partition".into(),
@@ -174,10 +260,11 @@ fn describe(
             fingerprint: fingerprint(dataset.manifest()),
         },
         algorithm: report.algorithm.clone(),
-        parameters: parameters(config),
+        parameters: config.parameters(),
         seed: config.seed,
         parts: layout.parts,
-        hops: config.hops,
+        layout: config.layout,
+        hops: if config.layout == PartLayout::EdgeCut { config.hops } else { 0 },
         node_types: node_types.collect::<Result<_>>()?,
         part_counts: counts.collect(),
         cut: layout.halo.cut.clone(),
@@ -185,36 +272,37 @@ fn describe(
     })
 }
 
-/// What the partitioner was told, as the manifest keeps it.
-fn parameters(config: &PartitionConfig) -> serde_json::Value {
-    let names = |c: &Vec<Constraint>| c.iter().map(|c| c.name()).collect::<Vec<_>>();
-    json!({
-        "balance": config.balance,
-        "tau_vol": config.tau_vol,
-        "levels": config.parts.levels(),
-        "chunk": config.chunk.to_string(),
-        "passes": config.passes,
-        "freeze": config.freeze,
-        "constraints": config.constraints.as_ref().map(names),
-    })
+impl PartitionConfig {
+    /// What the partitioner is told, as `partition.json` keeps it.
+    pub fn parameters(&self) -> serde_json::Value {
+        json!({
+            "balance": self.balance,
+            "tau_vol": self.tau_vol,
+            "levels": self.parts.levels(),
+            "chunk": self.chunk.to_string(),
+            "passes": self.passes,
+            "freeze": self.freeze,
+            "constraints": self.constraints,
+        })
+    }
 }
 
 /// Writes the id-map columns of a node type.
 fn id_map(layout: &Layout, index: usize, span: &TypeSpan, dir: &Path) -> Result<PartitionedType> {
     let stem = format!("map-{index}");
     let bytes = layout.parts.div_ceil(8);
-    let mut assignment = MapColumn::<u32>::create(dir, &stem, "assignment", &[])?;
-    let mut new_id = MapColumn::<u64>::create(dir, &stem, "new_id", &[])?;
-    let mut holders = MapColumn::<u8>::create(dir, &stem, "holders", &[bytes as u64])?;
+    let mut assignment = NamedColumn::<u32>::create(dir, &stem, "assignment", &[])?;
+    let mut new_id = NamedColumn::<u64>::create(dir, &stem, "new_id", &[])?;
+    let mut holders = NamedColumn::<u8>::create(dir, &stem, "holders", &[bytes as u64])?;
     let mut row = vec![0u8; bytes];
     for v in span.ids.clone() {
-        assignment.writer.push(&[layout.of[v as usize] as u32])?;
-        new_id.writer.push(&[layout.new_id(span, v)])?;
+        assignment.push(&[layout.of[v as usize] as u32])?;
+        new_id.push(&[layout.new_id(span, v)])?;
         row.fill(0);
         for part in (0..layout.parts).filter(|&p| layout.halo.nodes[p].contains(v)) {
             row[part / 8] |= 1 << (part % 8);
         }
-        holders.writer.push(&row)?;
+        holders.push(&row)?;
     }
     Ok(PartitionedType {
         name: span.name.clone(),
@@ -222,24 +310,6 @@ fn id_map(layout: &Layout, index: usize, span: &TypeSpan, dir: &Path) -> Result<
         ranges: span.starts.clone(),
         columns: vec![assignment.finish()?, new_id.finish()?, holders.finish()?],
     })
-}
-
-struct MapColumn<T> {
-    name: &'static str,
-    file: String,
-    writer: NpyWriter<T>,
-}
-
-impl<T: Element> MapColumn<T> {
-    fn create(dir: &Path, stem: &str, name: &'static str, row: &[u64]) -> Result<Self> {
-        let file = format!("{stem}.{name}.npy");
-        Ok(Self { name, writer: NpyWriter::create(dir.join(&file), row)?, file })
-    }
-
-    fn finish(self) -> Result<ColumnSpec> {
-        let (shape, crc32) = self.writer.finish()?;
-        Ok(ColumnSpec { name: self.name.into(), file: self.file, dtype: T::DTYPE, shape, crc32 })
-    }
 }
 
 /// A hash of the manifest's types: names, counts and the checksum of every column.

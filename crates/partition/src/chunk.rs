@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use gnarl_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 /// Edges of a chunk: a share of all edges or a number of edges.
 ///
@@ -15,7 +16,8 @@ use gnarl_graph::error::{Error, Result};
 /// assert_eq!("5000000".parse::<Chunk>()?, Chunk::Edges(5_000_000));
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "String")]
 pub enum Chunk {
     /// This share of the edges, above 0 and at most 1.
     Fraction(f64),
@@ -71,6 +73,34 @@ impl fmt::Display for Chunk {
     }
 }
 
+/// A chunk as a file may have it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Edges(u64),
+    Fraction(f64),
+    Text(String),
+}
+
+impl TryFrom<Written> for Chunk {
+    type Error = Error;
+
+    fn try_from(written: Written) -> Result<Self> {
+        let chunk = match written {
+            Written::Edges(count) => Self::Edges(count),
+            Written::Fraction(share) => Self::Fraction(share),
+            Written::Text(text) => text.parse()?,
+        };
+        chunk.check().map(|()| chunk)
+    }
+}
+
+impl From<Chunk> for String {
+    fn from(chunk: Chunk) -> Self {
+        chunk.to_string()
+    }
+}
+
 fn refused(text: &str) -> Error {
     Error::usage(format!("chunk '{text}' is no share of the edges and no number of them"))
         .hint("write 10%, 0.1 or a number such as 5000000")
@@ -87,6 +117,16 @@ mod tests {
         }
         assert_eq!(Chunk::Fraction(0.1).of(25), 3);
         assert_eq!(Chunk::Edges(40).of(25), 40);
+    }
+
+    #[test]
+    fn files_hold_numbers_or_text() {
+        let read = |text: &str| serde_json::from_str::<Chunk>(text);
+        assert_eq!(read("7").unwrap(), Chunk::Edges(7));
+        assert_eq!(read("0.25").unwrap(), Chunk::Fraction(0.25));
+        assert_eq!(read("\"25%\"").unwrap(), Chunk::Fraction(0.25));
+        assert_eq!(serde_json::to_string(&Chunk::Fraction(0.25)).unwrap(), "\"0.25\"");
+        assert!(read("-1").is_err() && read("1.5").is_err() && read("0").is_err());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use gnarl_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
 
 use crate::partitioner::PartitionOptions;
 
@@ -15,7 +16,8 @@ use crate::partitioner::PartitionOptions;
 /// assert_eq!("train".parse::<Constraint>()?, Constraint::Train);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Constraint {
     /// Nodes.
     Nodes,

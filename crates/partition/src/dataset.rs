@@ -6,7 +6,10 @@ use gnarl_graph::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{Buf, Column, ColumnSpec, Dataset};
 use serde::{Deserialize, Serialize};
 
+use crate::buckets::{BUCKETS, EdgeBuckets};
+use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
+use crate::vertex_cut::{TOPOLOGY, VertexCutPart};
 
 /// File name of the manifest.
 pub const PARTITION: &str = "partition.json";
@@ -30,6 +33,9 @@ pub struct PartitionManifest {
     pub seed: u64,
     /// Number of parts.
     pub parts: usize,
+    /// What a part holds.
+    #[serde(default)]
+    pub layout: PartLayout,
     /// Hops of neighbours kept, see [`PartitionConfig::hops`](crate::PartitionConfig::hops).
     pub hops: u32,
     /// Node types in the order of the source.
@@ -67,7 +73,7 @@ pub struct PartitionedType {
     pub columns: Vec<ColumnSpec>,
 }
 
-/// Sizes of a part.
+/// Sizes of a part. In a vertex cut, HALO nodes are those it holds without owning them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartCounts {
     /// Nodes the part owns, by node type.
@@ -113,16 +119,54 @@ impl PartitionedDataset {
     }
 
     /// The dataset of part `index`: core nodes first, then HALO nodes, each ascending by dataset
-    /// id (column `orig_id`).
+    /// id (column `orig_id`). In a vertex cut it has core nodes only, and no edges: these are in
+    /// its [`PartitionedDataset::topology`].
     pub fn part(&self, index: usize) -> Result<Dataset> {
-        if index >= self.num_parts() {
-            return Err(Error::usage(format!(
-                "{}: there is no part {index}, only {}",
-                self.dir.display(),
-                self.num_parts()
-            )));
-        }
+        self.check_part(index)?;
         Dataset::open(self.dir.join(part_dir(index)))
+    }
+
+    /// The edges of part `index` of a vertex cut.
+    ///
+    /// # Errors
+    /// If there is no such part, it is damaged, or the layout is another.
+    pub fn topology(&self, index: usize) -> Result<VertexCutPart> {
+        self.check_part(index)?;
+        self.check_layout(PartLayout::VertexCut)?;
+        VertexCutPart::open(self.dir.join(part_dir(index)).join(TOPOLOGY))
+    }
+
+    /// The edges grouped by the parts of their ends, if they were asked for.
+    ///
+    /// # Errors
+    /// If there are none, or they are damaged.
+    pub fn buckets(&self) -> Result<EdgeBuckets> {
+        EdgeBuckets::open(self.dir.join(BUCKETS))
+    }
+
+    /// Refuses another layout than `wanted`.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`](gnarl_graph::Kind::Usage) that says how to make it.
+    pub fn check_layout(&self, wanted: PartLayout) -> Result<()> {
+        if self.manifest.layout == wanted { Ok(()) } else { Err(self.wrong_layout(wanted)) }
+    }
+
+    fn wrong_layout(&self, wanted: PartLayout) -> Error {
+        let (dir, found) = (self.dir.display(), self.manifest.layout);
+        Error::usage(format!("{dir}: the parts are laid out as a {found}, not as a {wanted}"))
+            .hint(format!("cut the graph again with --layout {wanted}"))
+    }
+
+    fn check_part(&self, index: usize) -> Result<()> {
+        if index < self.num_parts() {
+            return Ok(());
+        }
+        Err(Error::usage(format!(
+            "{}: there is no part {index}, only {}",
+            self.dir.display(),
+            self.num_parts()
+        )))
     }
 
     /// The node type `name`.

@@ -6,6 +6,7 @@ use gnarl_graph::{
     Triple,
 };
 
+use crate::deal::{copy_tables, extra_columns};
 use crate::layout::Layout;
 use crate::rows::{CreateColumn, Rows, rows};
 
@@ -33,18 +34,13 @@ pub(crate) fn write(
             let specs = Group::open(source, layout, t, start, &writers[start..end])
                 .and_then(|group| group.run(source))
                 .while_doing(|| format!("distributing the edges {}", t.triple))?;
-            for (writer, columns) in writers[start..end].iter_mut().zip(specs) {
+            for (writer, mut columns) in writers[start..end].iter_mut().zip(specs) {
+                columns.extend(copy_tables(source, t, writer.tmp_dir())?);
                 writer.add_edge_type(t.triple.clone(), columns);
             }
         }
     }
     Ok(())
-}
-
-/// Columns of edges beside their ends and the built topology.
-fn extra_columns(t: &EdgeType) -> impl Iterator<Item = &str> {
-    let names = t.columns.iter().map(|c| c.name.as_str());
-    names.filter(|n| !matches!(*n, "src" | "dst") && !n.starts_with("csc."))
 }
 
 /// An edge type on its way into some consecutive parts.
@@ -81,8 +77,8 @@ impl<'a> Group<'a> {
         let mut outlets = Vec::new();
         for writer in writers {
             let mut columns = Vec::new();
-            for name in extra_columns(t) {
-                let column = source.edge_column(&t.triple, name)?.expect("listed in the manifest");
+            for spec in extra_columns(t) {
+                let column = source.edge_column(&t.triple, &spec.name)?.expect("in the manifest");
                 columns.push(rows(&column, &Target(writer, &t.triple))?);
             }
             let edges = writer.edge_writer(&t.triple, None)?;

@@ -55,6 +55,27 @@ impl Halo {
         Ok(halo)
     }
 
+    /// The copies a vertex cut makes: `nodes` are those each part holds without owning them. One
+    /// pass over the edges counts those between owners.
+    pub(crate) fn of_copies(
+        edges: &mut dyn EdgeStream,
+        assignment: &Assignment,
+        mut nodes: Vec<Bitmap>,
+    ) -> Result<Self> {
+        let mut cut = vec![vec![0; assignment.parts]; assignment.parts];
+        let mut cut_nodes = Bitmap::new(edges.num_nodes());
+        for_each_edge(edges, &mut |u, v| {
+            let [from, to] = [u, v].map(|end| assignment.of[end as usize] as usize);
+            cut[from][to] += 1;
+            if from != to {
+                cut_nodes.insert(u);
+                cut_nodes.insert(v);
+            }
+        })?;
+        nodes.iter_mut().for_each(Bitmap::count_ranks);
+        Ok(Self { hops: 0, key: Key::new(0), nodes, full: Vec::new(), cut, cut_nodes })
+    }
+
     fn first_pass(&mut self, edges: &mut dyn EdgeStream, of: &[u16]) -> Result<()> {
         for_each_edge(edges, &mut |u, v| {
             let (from, to) = (of[u as usize] as usize, of[v as usize] as usize);

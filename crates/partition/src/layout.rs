@@ -85,12 +85,23 @@ impl Layout {
         t.core(part) + halo.rank(v) - halo.rank(t.ids.start)
     }
 
+    /// The row of `v` among the core nodes of its part and type.
+    pub(crate) fn core_row(&self, v: u64) -> u32 {
+        self.rank[v as usize]
+    }
+
+    /// Dataset ids within type `t` of the core nodes of `part`, in local order.
+    pub(crate) fn owned(&self, part: usize, t: &TypeSpan) -> Vec<u64> {
+        let core = t.ids.clone().filter(|&v| self.of[v as usize] as usize == part);
+        core.map(|v| v - t.ids.start).collect()
+    }
+
     /// Dataset ids within type `t` of the nodes of `part`, in local order.
     pub(crate) fn members(&self, part: usize, t: &TypeSpan) -> Vec<u64> {
-        let first = t.ids.start;
-        let core = t.ids.clone().filter(|&v| self.of[v as usize] as usize == part);
+        let mut members = self.owned(part, t);
         let halo = self.halo.nodes[part].iter(t.ids.clone());
-        core.chain(halo).map(|v| v - first).collect()
+        members.extend(halo.map(|v| v - t.ids.start));
+        members
     }
 
     /// Nodes of all types in `part`, HALO nodes included.

@@ -4,6 +4,9 @@
 //! [`PartitionedDataset`]: a directory whose parts are datasets of their own, with HALO copies of
 //! the neighbours owned elsewhere, and a [`PartitionReport`] of how good the cut is.
 //!
+//! That is the layout of an edge cut. In a vertex cut ([`PartLayout`]) each edge is in one part, in a
+//! [`VertexCutPart`]; and in both, edges can be grouped by the parts of their ends ([`EdgeBuckets`]).
+//!
 //! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
 //! memory. The partitioners of [`edge`] give each edge a part, and a node one of those of its edges.
@@ -44,10 +47,13 @@ mod ahead;
 mod assess;
 mod auto;
 mod bitmap;
+mod buckets;
 mod build;
 mod chunk;
+mod columns;
 mod constraint;
 mod dataset;
+mod deal;
 mod degrees;
 mod distribute;
 pub mod edge;
@@ -60,6 +66,7 @@ mod ldg;
 mod level;
 mod metis;
 mod nodes;
+mod part_layout;
 mod partitioner;
 pub mod picture;
 mod plan;
@@ -72,10 +79,15 @@ mod rows;
 mod spring;
 mod stream;
 mod two_level;
+mod vertex_cut;
 
-pub use assess::assess;
+pub use assess::{assess, assess_edges};
 pub use auto::{Parts, Workers};
-pub use build::{PartitionConfig, fingerprint, partition_dataset, partition_dataset_with};
+pub use buckets::{BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets};
+pub use build::{
+    PartitionConfig, edge_partitioner, fingerprint, partition_dataset, partition_dataset_with,
+    partition_edges_with,
+};
 pub use chunk::Chunk;
 pub use constraint::Constraint;
 pub use dataset::{
@@ -88,11 +100,16 @@ pub use knot::Knot;
 pub use ldg::Ldg;
 pub use metis::Metis;
 pub use nodes::degree_column;
+pub use part_layout::PartLayout;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
 pub use plan::{Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
 pub use random::Random;
 pub use range::Range;
 pub use registry::{by_name, names, registry};
-pub use report::PartitionReport;
+pub use report::{PartitionReport, VertexCutReport};
 pub use spring::Spring;
 pub use two_level::TwoLevel;
+pub use vertex_cut::{
+    CutEdgeType, CutNeighbours, CutNodeType, Direction, Neighbour, TOPOLOGY, VERTEX_CUT_VERSION,
+    VertexCutManifest, VertexCutPart,
+};

@@ -6,15 +6,16 @@ use gnarl_graph::{ColumnWriter, Dataset, DatasetWriter, EdgeType, Element, Manif
 use crate::layout::{Layout, TypeSpan};
 use crate::rows::{CreateColumn, rows};
 
-/// Adds every node type with its columns to the dataset of `part`.
+/// Adds every node type with its columns to the dataset of `part`, HALO nodes included or not.
 pub(crate) fn write(
     source: &Dataset,
     layout: &Layout,
     part: usize,
+    halo: bool,
     writer: &mut DatasetWriter,
 ) -> Result<()> {
     for (span, info) in layout.types.iter().zip(&source.manifest().node_types) {
-        let members = layout.members(part, span);
+        let members = if halo { layout.members(part, span) } else { layout.owned(part, span) };
         let target = writer.add_node_type(&info.name, members.len() as u64);
         target.core = Some(span.core(part));
         target.classes = info.classes;

@@ -26,7 +26,7 @@ pub struct PartitionReport {
     pub edge_cut: f64,
     /// Core nodes: largest part over mean.
     pub node_balance: f64,
-    /// In-edges of core nodes: largest part over mean.
+    /// In-edges of core nodes: largest part over mean. In a vertex cut: edges of the part.
     pub edge_balance: f64,
     /// Training nodes: largest part over mean; 1 without any.
     pub train_balance: f64,
@@ -41,6 +41,27 @@ pub struct PartitionReport {
     /// 0, entry `i` the degrees from `2^(i-1)` to below `2^i`.
     #[serde(default)]
     pub cut_degrees: Vec<u64>,
+    /// What is measured of a vertex cut only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vertex_cut: Option<VertexCutReport>,
+}
+
+/// What is measured of a vertex cut: of the parts as a partitioner of edges made them, whoever owns
+/// their nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VertexCutReport {
+    /// Nodes held over nodes that have an edge (RF of GLISP Table II).
+    pub replication_factor: f64,
+    /// Nodes held: largest part over mean (VB).
+    pub vertex_balance: f64,
+    /// Edges: largest part over mean (EB).
+    pub edge_balance: f64,
+    /// Edges of each part.
+    pub part_edges: Vec<u64>,
+    /// Bytes of each part's topology; 0 if nothing was written.
+    pub topology_bytes: Vec<u64>,
+    /// Bytes of topology over edges.
+    pub bytes_per_edge: f64,
 }
 
 impl PartitionReport {
@@ -72,6 +93,7 @@ impl PartitionReport {
             halo_sizes,
             train_sizes: trained,
             cut_degrees: Vec::new(),
+            vertex_cut: None,
         }
     }
 }

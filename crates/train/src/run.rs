@@ -11,7 +11,8 @@ use gnarl_nn::Params;
 use gnarl_nn::models::{self, Model};
 use gnarl_nn::state::{params_from_bytes, params_to_bytes};
 use gnarl_partition::{
-    PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
+    PartLayout, PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
+    partition_dataset,
 };
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +150,7 @@ fn cut(
     let parts = match config.partition.parts {
         Parts::Count(1) => return Ok(None),
         Parts::Count(n) => gnarl_partition::Parts::Count(n),
+        Parts::Levels { machines, workers } => gnarl_partition::Parts::Levels { machines, workers },
         Parts::Auto => gnarl_partition::Parts::Auto(Workers {
             count: config.train.workers,
             memory: physical_memory() / config.train.workers as u64,
@@ -160,6 +162,12 @@ fn cut(
         parts,
         hops: config.partition.hops as u32,
         seed: config.partition.seed,
+        balance: config.partition.balance,
+        tau_vol: config.partition.tau_vol,
+        chunk: config.partition.chunk,
+        passes: config.partition.passes,
+        freeze: config.partition.freeze,
+        constraints: config.partition.constraints.clone(),
         ..PartitionConfig::default()
     };
     let out = folder.dir().join(PARTITION);
@@ -189,7 +197,12 @@ fn same_cut(made: &PartitionManifest, dataset: &Dataset, wanted: &PartitionConfi
         && made.algorithm == wanted.algorithm
         && made.hops == wanted.hops
         && made.seed == wanted.seed
-        && wanted.parts == gnarl_partition::Parts::Count(made.parts)
+        && made.layout == wanted.layout
+        && made.parameters == wanted.parameters()
+        && match wanted.parts {
+            gnarl_partition::Parts::Auto(_) => false,
+            parts => parts.resolve(0).is_ok_and(|count| count == made.parts),
+        }
 }
 
 /// Bytes of memory of this machine.
@@ -214,6 +227,8 @@ fn open_parts(
     if config.train.strategy == Strategy::Gradient {
         return Ok((Vec::new(), owner));
     }
+    cut.check_layout(PartLayout::EdgeCut)
+        .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
     let open = |part: usize| {
         TaskGraph::open(&cut.part(part)?, roles, config.dataset.normalize)
             .while_doing(|| format!("opening part {part}"))

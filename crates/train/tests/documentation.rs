@@ -49,6 +49,8 @@ fn every_key_is_documented_with_its_default() {
     full.dataset.import = Some(ImportSection::default());
     full.dataset.split = Some(SplitSection { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
     full.partition.path = Some("parts".into());
+    full.partition.tau_vol = Some(500);
+    full.partition.constraints = Some(vec![]);
     full.train.metric = Some("accuracy".into());
     full.model.input_dropout = Some(0.1);
     full.model.activation = Some(gnarl_nn::Activation::Relu);

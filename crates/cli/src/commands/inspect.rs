@@ -2,7 +2,9 @@
 
 use gnarl_graph::inspect::{inspect, verify};
 use gnarl_graph::{Dataset, Result};
-use gnarl_partition::{PARTITION, PartitionedDataset};
+use gnarl_partition::{
+    BUCKETS, EdgeBuckets, PARTITION, PartLayout, PartitionedDataset, TOPOLOGY, VertexCutPart,
+};
 use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
@@ -18,19 +20,26 @@ pub fn run(args: &InspectArgs) -> Result<Value> {
     if args.verify {
         value["verified"] = super::json(&verify(&dataset)?);
     }
+    let topology = args.path.join(TOPOLOGY);
+    if topology.exists() {
+        value[TOPOLOGY] = describe(&VertexCutPart::open(topology)?, args.verify)?;
+    }
     Ok(value)
 }
 
 fn partition(args: &InspectArgs) -> Result<Value> {
     let cut = PartitionedDataset::open(&args.path)?;
     let manifest = cut.manifest();
+    let kept = match manifest.layout {
+        PartLayout::EdgeCut => format!("{} hops kept", manifest.hops),
+        PartLayout::VertexCut => "each edge in one part".into(),
+    };
     eprintln!(
-        "{}: {} cut into {} parts by {}, {} hops kept",
+        "{}: {} cut into {} parts by {}, {kept}",
         args.path.display(),
         manifest.source.name,
         manifest.parts,
         manifest.algorithm,
-        manifest.hops
     );
     let mut parts = Vec::new();
     for i in 0..cut.num_parts() {
@@ -38,7 +47,7 @@ fn partition(args: &InspectArgs) -> Result<Value> {
         if args.verify {
             verify(&part)?;
         }
-        let report = inspect(&part)?;
+        let mut report = super::json(&inspect(&part)?);
         let counts = &manifest.part_counts[i];
         let sum = |v: &[u64]| v.iter().sum::<u64>();
         eprintln!(
@@ -47,7 +56,47 @@ fn partition(args: &InspectArgs) -> Result<Value> {
             sum(&counts.halo),
             sum(&counts.edges)
         );
-        parts.push(super::json(&report));
+        if manifest.layout == PartLayout::VertexCut {
+            report[TOPOLOGY] = describe(&cut.topology(i)?, args.verify)?;
+        }
+        parts.push(report);
     }
-    Ok(json!({ "partition": manifest, "parts": parts, "verified": args.verify }))
+    let mut value = json!({ "partition": manifest, "parts": parts, "verified": args.verify });
+    if args.path.join(BUCKETS).exists() {
+        value[BUCKETS] = buckets(&cut.buckets()?, args.verify)?;
+    }
+    Ok(value)
+}
+
+/// The edges of a vertex-cut part.
+fn describe(part: &VertexCutPart, verify: bool) -> Result<Value> {
+    if verify {
+        part.verify()?;
+    }
+    let manifest = part.manifest();
+    eprintln!(
+        "topology: {} nodes, {} edges of {} types, {:.2} bytes an edge",
+        manifest.nodes,
+        manifest.edges,
+        manifest.edge_types.len(),
+        part.bytes_per_edge()
+    );
+    Ok(json!({
+        "nodes": manifest.nodes,
+        "edges": manifest.edges,
+        "bytes": manifest.topology_bytes(),
+        "bytes_per_edge": part.bytes_per_edge(),
+    }))
+}
+
+/// The edges grouped by the parts of their ends.
+fn buckets(buckets: &EdgeBuckets, verify: bool) -> Result<Value> {
+    if verify {
+        buckets.verify()?;
+    }
+    let manifest = buckets.manifest();
+    let edges: u64 = manifest.edge_types.iter().map(|t| t.count).sum();
+    let count = manifest.parts * manifest.parts;
+    eprintln!("{edges} edges in {count} buckets");
+    Ok(json!({ "parts": manifest.parts, "edges": edges }))
 }

@@ -2,7 +2,8 @@
 
 use gnarl_graph::{Dataset, Error, Result};
 use gnarl_partition::{
-    PartitionConfig, Parts, Workers, assess, by_name, partition_dataset, picture,
+    PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name, edge_partitioner,
+    partition_dataset, picture,
 };
 use serde_json::Value;
 
@@ -23,6 +24,8 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         passes: args.passes,
         freeze: args.freeze,
         constraints: args.constraints.clone(),
+        layout: args.layout,
+        buckets: args.buckets,
         memory: args.memory,
     };
     let report = match &args.out {
@@ -33,8 +36,11 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
             report
         }
         None => {
-            let algorithm = by_name(&config.algorithm)?;
-            let work = || assess(&dataset, &*algorithm, &config);
+            let name = &config.algorithm;
+            let work = || match config.layout {
+                PartLayout::EdgeCut => assess(&dataset, &*by_name(name)?, &config),
+                PartLayout::VertexCut => assess_edges(&dataset, &*edge_partitioner(name)?, &config),
+            };
             while_busy("partitioning", &args.dataset, work)?.1
         }
     };
@@ -50,6 +56,16 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         report.edge_balance,
         report.train_balance
     );
+    if let Some(cut) = &report.vertex_cut {
+        tracing::info!(
+            "as a vertex cut: replication factor {:.3}, balance of replicas {:.3}, of edges {:.3}, \
+             {:.2} bytes an edge",
+            cut.replication_factor,
+            cut.vertex_balance,
+            cut.edge_balance,
+            cut.bytes_per_edge
+        );
+    }
     Ok(json(&report))
 }
 

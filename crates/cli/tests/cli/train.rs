@@ -1,6 +1,6 @@
 //! Training from the command line: strategies, workers, evaluation, methods.
 
-use crate::common::{community, path, run_file, succeed};
+use crate::common::{community, fail, path, run_file, succeed};
 use serde_json::Value;
 
 const RUN: &str = "
@@ -132,4 +132,44 @@ fn early_stopping_ends_the_run_and_eval_repeats_its_scores() {
     for file in ["config.toml", "metrics.jsonl", "model.safetensors", "checkpoint.safetensors"] {
         assert!(run.join(file).exists(), "{file}");
     }
+}
+
+#[test]
+fn vertex_cuts_train_by_gradients_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = community(dir.path());
+    let parts = dir.path().join("parts");
+    let cut = ["partition", path(&graph), "--algorithm", "dbh", "--parts", "2"];
+    succeed(&[&cut[..], &["--layout", "vertex-cut", "--out", path(&parts)]].concat());
+    let file = run_file(dir.path(), &graph, RUN);
+    let out = format!("output.dir={}", dir.path().join("run").display());
+    let cut = format!("partition.path={}", parts.display());
+    let train = ["train", path(&file), "--set", &out, "--set", &cut, "--set", "train.workers=2"];
+    succeed(&train);
+    let average = ["--restart", "--set", "train.strategy=average"];
+    let text = fail(&[&train[..], &average].concat(), 2);
+    assert!(text.contains("vertex-cut") && text.contains("--layout edge-cut"), "{text}");
+}
+
+#[test]
+fn run_files_cut_as_the_command_line_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = community(dir.path());
+    let cut =
+        "[partition]\nalgorithm = 'grem'\nparts = '2x2'\nchunk = '5%'\npasses = 1\nfreeze = true\n";
+    let file = run_file(dir.path(), &graph, &format!("{cut}{RUN}"));
+    let run = dir.path().join("run");
+    let out = format!("output.dir={}", run.display());
+    let train = ["train", path(&file), "--set", &out, "--set", "train.epochs=1"];
+    succeed(&train);
+    let made = || std::fs::read_to_string(run.join("partition/partition.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&made()).unwrap();
+    let told = &manifest["parameters"];
+    assert_eq!((told["levels"].to_string(), &told["passes"]), ("[2,2]".into(), &1.into()));
+    assert_eq!((&told["chunk"], &told["freeze"]), (&"0.05".into(), &true.into()));
+    let before = made();
+    succeed(&[&train[..], &["--restart"]].concat());
+    assert_eq!(made(), before, "the same cut is taken again");
+    succeed(&[&train[..], &["--restart", "--set", "partition.freeze=false"]].concat());
+    assert_ne!(made(), before, "another is not");
 }

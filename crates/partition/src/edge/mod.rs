@@ -64,6 +64,7 @@ pub use hash1d::Hash1d;
 pub use hash2d::Hash2d;
 pub use hdrf::Hdrf;
 pub use owner::Owner;
+pub(crate) use owner::owners;
 pub use partitioner::{EdgePartitioner, EdgeSink};
 pub use registry::{by_name, names, registry};
 pub use replicas::{CutQuality, Replicas};

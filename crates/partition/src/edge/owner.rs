@@ -47,7 +47,8 @@ impl VertexPartitioner for Owner {
     }
 }
 
-fn owners(sets: &PartSets, options: &PartitionOptions) -> Vec<u16> {
+/// The owner of every node, drawn among the parts that hold it; see [`Owner`].
+pub(crate) fn owners(sets: &PartSets, options: &PartitionOptions) -> Vec<u16> {
     let nodes = sets.num_nodes();
     let key = Key::new(options.seed).with(u64::from_le_bytes(*b"owner-of"));
     let cap = (options.balance * nodes as f64 / options.parts as f64).max(1.0) as u64;

@@ -69,7 +69,9 @@ fn known() -> Table {
     };
     add("dataset", "import", keys(&["format", "options"]));
     add("dataset", "split", keys(&["train", "valid", "test", "seed"]));
-    add("partition", "path", Value::Boolean(true));
+    for key in ["path", "tau_vol", "constraints"] {
+        add("partition", key, Value::Boolean(true));
+    }
     add("train", "metric", Value::Boolean(true));
     add("model", "input_dropout", Value::Boolean(true));
     add("model", "activation", Value::Boolean(true));
@@ -131,6 +133,30 @@ mod tests {
     }
 
     #[test]
+    fn a_cut_is_told_what_the_command_line_can_tell() {
+        use gnarl_partition::{Chunk, Constraint};
+
+        let (_dir, path) = file(
+            "dataset.path = 'd'\n[partition]\nparts = '2x4'\nbalance = 1.1\ntau_vol = 500\n\
+             chunk = '1%'\npasses = 1\nfreeze = true\nconstraints = ['nodes', 'train']\n",
+        );
+        let cut = load(&path, &[]).unwrap().partition;
+        assert_eq!(cut.parts, Parts::Levels { machines: 2, workers: 4 });
+        assert_eq!((cut.balance, cut.tau_vol, cut.passes, cut.freeze), (1.1, Some(500), 1, true));
+        assert_eq!(cut.chunk, Chunk::Fraction(0.01));
+        assert_eq!(cut.constraints, Some(vec![Constraint::Nodes, Constraint::Train]));
+        let set = |setting: &str| load(&path, &[setting.into()]);
+        assert_eq!(set("partition.chunk=5000").unwrap().partition.chunk, Chunk::Edges(5000));
+        let again = toml::to_string(&cut).unwrap();
+        assert_eq!(toml::from_str::<crate::config::PartitionSection>(&again).unwrap(), cut);
+        let text = set("partition.freez=true").unwrap_err().to_string();
+        assert!(
+            text.contains("'partition.freez'") && text.contains("'partition.freeze'"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn unknown_keys_name_the_nearest() {
         let (_dir, path) = file("dataset.path = 'd'\n[train]\nepoch = 3\n");
         let text = load(&path, &[]).unwrap_err().to_string();
@@ -156,6 +182,10 @@ mod tests {
             "dataset.path = 'd'\ntrain.workers = 0",
             "dataset.path = 'd'\ntrain.lr = -1.0",
             "dataset.path = 'd'\npartition.parts = 0",
+            "dataset.path = 'd'\npartition.parts = '2x0'",
+            "dataset.path = 'd'\npartition.parts = '2x'",
+            "dataset.path = 'd'\npartition.chunk = '120%'",
+            "dataset.path = 'd'\npartition.constraints = ['nodse']",
             "dataset.path = 'd'\nmodel.layers = 3",
             "dataset.path = 'd'\ntrain.strategy = 'gradients'",
             "train.lr = 0.1",

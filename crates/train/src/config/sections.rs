@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
+use gnarl_partition::{Chunk, Constraint, PartitionConfig};
 use gnarl_store::Normalize;
 use serde::{Deserialize, Serialize};
 
@@ -79,12 +80,26 @@ pub struct SplitSection {
 pub struct PartitionSection {
     /// A registered partitioner.
     pub algorithm: String,
-    /// Number of parts, or `"auto"`.
+    /// Number of parts, machines and workers on each as in `"2x4"`, or `"auto"`.
     pub parts: Parts,
     /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only.
     pub hops: usize,
     /// Seed of the partitioner.
     pub seed: u64,
+    /// How much larger than the mean a part may be.
+    pub balance: f64,
+    /// SPRING: clusters above this volume stop growing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tau_vol: Option<u64>,
+    /// GREM: edges looked at together, such as `"10%"` or `5000000`.
+    pub chunk: Chunk,
+    /// GREM: passes over the edges at each level.
+    pub passes: u32,
+    /// GREM: leaves nodes where they were first put.
+    pub freeze: bool,
+    /// METIS: what is balanced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraints: Option<Vec<Constraint>>,
     /// A partition made before by `gnarl partition`; the keys above are then not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
@@ -92,7 +107,20 @@ pub struct PartitionSection {
 
 impl Default for PartitionSection {
     fn default() -> Self {
-        Self { algorithm: "knot".into(), parts: Parts::Count(1), hops: 1, seed: 0, path: None }
+        let cut = PartitionConfig::default();
+        Self {
+            algorithm: cut.algorithm,
+            parts: Parts::Count(1),
+            hops: cut.hops as usize,
+            seed: cut.seed,
+            balance: cut.balance,
+            tau_vol: cut.tau_vol,
+            chunk: cut.chunk,
+            passes: cut.passes,
+            freeze: cut.freeze,
+            constraints: cut.constraints,
+            path: None,
+        }
     }
 }
 
@@ -104,17 +132,32 @@ pub enum Parts {
     Auto,
     /// This many.
     Count(usize),
+    /// Some workers on each of some machines.
+    Levels {
+        /// Number of machines.
+        machines: usize,
+        /// Workers on each.
+        workers: usize,
+    },
 }
 
 impl TryFrom<toml::Value> for Parts {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<Self, String> {
-        match value {
-            toml::Value::Integer(n) if n >= 1 => Ok(Self::Count(n as usize)),
-            toml::Value::String(s) if s == "auto" => Ok(Self::Auto),
-            other => Err(format!("{other}: parts is a positive number or \"auto\"")),
-        }
+        let levels = |text: &str| {
+            let (machines, workers) = text.split_once('x')?;
+            let (machines, workers) = (machines.parse().ok()?, workers.parse().ok()?);
+            (machines > 0 && workers > 0).then_some(Self::Levels { machines, workers })
+        };
+        let parts = match &value {
+            toml::Value::Integer(n) if *n >= 1 => Some(Self::Count(*n as usize)),
+            toml::Value::String(s) if s == "auto" => Some(Self::Auto),
+            toml::Value::String(s) => levels(s),
+            _ => None,
+        };
+        let kinds = "a positive number, machines and workers as in \"2x4\", or \"auto\"";
+        parts.ok_or_else(|| format!("{value}: parts is {kinds}"))
     }
 }
 
@@ -123,6 +166,7 @@ impl From<Parts> for toml::Value {
         match parts {
             Parts::Auto => Self::String("auto".into()),
             Parts::Count(n) => Self::Integer(n as i64),
+            Parts::Levels { machines, workers } => Self::String(format!("{machines}x{workers}")),
         }
     }
 }

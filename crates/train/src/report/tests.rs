@@ -69,6 +69,7 @@ fn partition(parts: usize) -> PartitionManifest {
         parameters: serde_json::Value::Null,
         seed: 0,
         parts,
+        layout: Default::default(),
         hops: 1,
         node_types: vec![],
         part_counts: vec![PartCounts { core: vec![], halo: vec![], edges: vec![] }],
@@ -88,6 +89,7 @@ fn partition(parts: usize) -> PartitionManifest {
             cut_degrees: vec![0, 12, 310, 420, 180, 31, 4],
             part_sizes,
             halo_sizes,
+            vertex_cut: None,
         },
     }
 }

@@ -1,0 +1,46 @@
+//! Edge buckets (Armada §3, after Marius): for each pair of parts (i, j) the edges from nodes of i
+//! to nodes of j, one after the other, so that whoever holds two parts reads the edges between them
+//! in one go.
+
+mod reader;
+mod write;
+
+use gnarl_graph::{ColumnSpec, Triple};
+use serde::{Deserialize, Serialize};
+
+pub use reader::{Bucket, EdgeBuckets};
+pub(crate) use write::write;
+
+/// Directory of the buckets, within the partition's.
+pub const BUCKETS: &str = "buckets";
+/// Version written and read by this build.
+pub const BUCKETS_VERSION: u32 = 1;
+const FORMAT: &str = "gnarl-buckets";
+const FILE: &str = "buckets.json";
+
+/// What `buckets.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BucketsManifest {
+    /// Always `gnarl-buckets`.
+    pub format: String,
+    /// Format version, see [`BUCKETS_VERSION`].
+    pub version: u32,
+    /// Number of parts.
+    pub parts: usize,
+    /// Edge types of the source, in its order.
+    pub edge_types: Vec<BucketsType>,
+}
+
+/// The buckets of an edge type.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BucketsType {
+    /// `source:relation:destination`.
+    #[serde(rename = "type")]
+    pub triple: Triple,
+    /// Number of edges.
+    pub count: u64,
+    /// `offsets` (u64, `parts² + 1`: bucket (i, j) has the rows from entry `i · parts + j` on, to
+    /// below the next), `src` and `dst` (u32, rows among the nodes their parts own), and what else
+    /// the edges carry.
+    pub columns: Vec<ColumnSpec>,
+}

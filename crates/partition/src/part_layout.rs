@@ -1,0 +1,46 @@
+//! How parts are laid out on disk.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gnarl_graph::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// What a part holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartLayout {
+    /// The nodes it owns with their full neighbour lists, and HALO copies of other parts' nodes.
+    #[default]
+    EdgeCut,
+    /// The edges a partitioner of edges gave it, each edge of the graph in one part, and the rows
+    /// of the nodes it owns, see [`VertexCutPart`](crate::VertexCutPart).
+    VertexCut,
+}
+
+impl PartLayout {
+    /// The name on the command line and in `partition.json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EdgeCut => "edge-cut",
+            Self::VertexCut => "vertex-cut",
+        }
+    }
+}
+
+impl fmt::Display for PartLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for PartLayout {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let known = [Self::EdgeCut, Self::VertexCut];
+        known.into_iter().find(|l| l.name() == text).ok_or_else(|| {
+            Error::usage(format!("unknown layout '{text}'")).hint("there are: edge-cut, vertex-cut")
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! `part.json`: what the topology directory of a vertex-cut part holds.
+
+use std::path::Path;
+
+use gnarl_graph::error::{Error, Result, ResultExt};
+use gnarl_graph::{ColumnSpec, Triple};
+use serde::{Deserialize, Serialize};
+
+/// Directory of a part's edges, within the part's.
+pub const TOPOLOGY: &str = "topology";
+/// Version written and read by this build.
+pub const VERTEX_CUT_VERSION: u32 = 1;
+const FORMAT: &str = "gnarl-vertex-cut";
+const FILE: &str = "part.json";
+
+/// What `part.json` says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VertexCutManifest {
+    /// Always `gnarl-vertex-cut`.
+    pub format: String,
+    /// Format version, see [`VERTEX_CUT_VERSION`].
+    pub version: u32,
+    /// Which part this is.
+    pub part: usize,
+    /// Number of parts.
+    pub parts: usize,
+    /// Nodes held.
+    pub nodes: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Node types in the order of their ids.
+    pub node_types: Vec<CutNodeType>,
+    /// Edge types, numbered in this order.
+    pub edge_types: Vec<CutEdgeType>,
+    /// The topology, see `docs/formats.md`.
+    pub columns: Vec<ColumnSpec>,
+}
+
+/// A node type in a vertex-cut part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CutNodeType {
+    /// Name.
+    pub name: String,
+    /// First graph-wide id.
+    pub first: u64,
+    /// Number of nodes in the whole graph.
+    pub count: u64,
+    /// Local ids: from, to below.
+    pub local: [u64; 2],
+}
+
+/// An edge type in a vertex-cut part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CutEdgeType {
+    /// `source:relation:destination`.
+    #[serde(rename = "type")]
+    pub triple: Triple,
+    /// Edges of it in the part.
+    pub count: u64,
+    /// What its edges carry, such as `weight`: a row for each, in the order of edge ids.
+    pub columns: Vec<ColumnSpec>,
+}
+
+impl VertexCutManifest {
+    pub(crate) fn new(part: usize, parts: usize) -> Self {
+        Self {
+            format: FORMAT.into(),
+            version: VERTEX_CUT_VERSION,
+            part,
+            parts,
+            nodes: 0,
+            edges: 0,
+            node_types: Vec::new(),
+            edge_types: Vec::new(),
+            columns: Vec::new(),
+        }
+    }
+
+    /// Bytes of the topology's columns, without what edges carry.
+    pub fn topology_bytes(&self) -> u64 {
+        let bytes = |c: &ColumnSpec| c.shape.iter().product::<u64>() * c.dtype.size() as u64;
+        self.columns.iter().map(bytes).sum()
+    }
+
+    pub(super) fn write(&self, dir: &Path) -> Result<()> {
+        let path = dir.join(FILE);
+        let text = serde_json::to_string_pretty(self).expect("manifests serialise");
+        std::fs::write(&path, text).at(&path)
+    }
+
+    pub(super) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(FILE);
+        let text = std::fs::read_to_string(&path).at(&path)?;
+        let manifest: Self = serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        if manifest.format == FORMAT && manifest.version == VERTEX_CUT_VERSION {
+            return Ok(manifest);
+        }
+        Err(Error::invalid(format!(
+            "{}: format '{}' version {}, this build reads '{FORMAT}' version {VERTEX_CUT_VERSION}",
+            path.display(),
+            manifest.format,
+            manifest.version
+        )))
+    }
+}

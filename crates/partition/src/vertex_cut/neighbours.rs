@@ -1,0 +1,62 @@
+//! Walking over neighbours.
+
+use std::ops::Range;
+
+use super::part::VertexCutPart;
+use super::side::Direction;
+
+/// A neighbour and the edge that leads there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Local id of the neighbour.
+    pub node: u32,
+    /// Id of the edge in the part.
+    pub edge: u64,
+}
+
+/// CutNeighbours of a node over one edge type. `nth` costs as much as `next`, so that a sampler takes
+/// whom it drew.
+#[derive(Debug, Clone)]
+pub struct CutNeighbours<'a> {
+    part: &'a VertexCutPart,
+    direction: Direction,
+    slots: Range<u64>,
+}
+
+impl<'a> CutNeighbours<'a> {
+    pub(super) fn new(part: &'a VertexCutPart, direction: Direction, slots: Range<u64>) -> Self {
+        Self { part, direction, slots }
+    }
+
+    #[inline]
+    fn at(&self, slot: u64) -> Neighbour {
+        match self.direction {
+            Direction::In => Neighbour { node: self.part.source(slot), edge: slot },
+            Direction::Out => {
+                let edge = self.part.out_edge(slot);
+                Neighbour { node: self.part.target(edge), edge }
+            }
+        }
+    }
+}
+
+impl Iterator for CutNeighbours<'_> {
+    type Item = Neighbour;
+
+    #[inline]
+    fn next(&mut self) -> Option<Neighbour> {
+        self.slots.next().map(|slot| self.at(slot))
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<Neighbour> {
+        self.slots.nth(n).map(|slot| self.at(slot))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.slots.end - self.slots.start) as usize;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for CutNeighbours<'_> {}
