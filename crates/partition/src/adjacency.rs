@@ -1,5 +1,7 @@
 //! Neighbour lists out of a stream of edges in any order, in bounded memory.
 
+use std::ops::Range;
+
 use gnarl_graph::error::Result;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
@@ -24,51 +26,78 @@ pub(crate) fn for_each_list(
             degree[v as usize] = degree[v as usize].saturating_add(1);
         }
     })?;
-    let mut first = 0;
-    while first < degree.len() {
-        let mut held = 0;
-        let fits = |&&d: &&u32| {
-            held += 4 * d as u64;
-            held <= budget
+    for_each_list_within(edges, &degree, true, budget, &mut |node, list| {
+        visit(node, list);
+        Ok(())
+    })
+}
+
+/// [`for_each_list`] where `room` is known to bound the length of each list, and out-edges alone are
+/// enough unless `both` ends are to list an edge; without the counting pass. `visit` may fail, and
+/// change the list.
+pub(crate) fn for_each_list_within(
+    edges: &mut dyn EdgeStream,
+    room: &[u32],
+    both: bool,
+    budget: u64,
+    visit: &mut dyn FnMut(usize, &mut [u32]) -> Result<()>,
+) -> Result<()> {
+    let mut slots: Vec<u32> = Vec::new();
+    for range in ranges(room, (budget / 4) as usize) {
+        let mut next = starts(&room[range.clone()], &mut slots);
+        let mut put = |node: u64, neighbour: u64| {
+            let of = (node as usize).wrapping_sub(range.start);
+            if of < next.len() {
+                slots[next[of]] = neighbour as u32;
+                next[of] += 1;
+            }
         };
-        let end = first + degree[first..].iter().take_while(fits).count().max(1);
-        range(edges, first, &degree[first..end], visit)?;
-        first = end;
+        for_each_edge(edges, &mut |u, v| {
+            if u != v {
+                put(u, v);
+                if both {
+                    put(v, u);
+                }
+            }
+        })?;
+        let mut start = 0;
+        for (node, &end) in range.clone().zip(&next) {
+            visit(node, &mut slots[start..end])?;
+            start += room[node] as usize;
+        }
     }
     Ok(())
 }
 
-/// The lists of the nodes from `first` on, whose degrees are `degree`.
-fn range(
-    edges: &mut dyn EdgeStream,
-    first: usize,
-    degree: &[u32],
-    visit: &mut dyn FnMut(usize, &[u32]),
-) -> Result<()> {
-    let mut next = Vec::with_capacity(degree.len());
-    let mut total = 0usize;
-    for &d in degree {
-        next.push(total);
-        total += d as usize;
+/// Consecutive ranges whose rooms add up to `most` at most, or that hold one node.
+pub(crate) fn ranges(room: &[u32], most: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut first, mut sum) = (0, 0usize);
+    for (i, &room) in room.iter().enumerate() {
+        if sum + room as usize > most && i > first {
+            ranges.push(first..i);
+            (first, sum) = (i, 0);
+        }
+        sum += room as usize;
     }
-    let mut lists = vec![0u32; total];
-    if total > 0 {
-        for_each_edge(edges, &mut |u, v| {
-            for (of, neighbour) in [(u, v), (v, u)] {
-                let of = (of as usize).wrapping_sub(first);
-                if of < degree.len() && u != v {
-                    lists[next[of]] = neighbour as u32;
-                    next[of] += 1;
-                }
-            }
-        })?;
+    if first < room.len() {
+        ranges.push(first..room.len());
     }
-    let mut start = 0;
-    for (i, &d) in degree.iter().enumerate() {
-        visit(first + i, &lists[start..start + d as usize]);
-        start += d as usize;
+    ranges
+}
+
+/// Where each list starts; makes `slots` long enough for all.
+pub(crate) fn starts<T: Copy + Default>(room: &[u32], slots: &mut Vec<T>) -> Vec<usize> {
+    let mut end = 0usize;
+    let start = |&room: &u32| {
+        end += room as usize;
+        end - room as usize
+    };
+    let starts = room.iter().map(start).collect();
+    if slots.len() < end {
+        slots.resize(end, T::default());
     }
-    Ok(())
+    starts
 }
 
 #[cfg(test)]

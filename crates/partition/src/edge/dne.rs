@@ -3,7 +3,7 @@
 use gnarl_graph::EdgeStream;
 use gnarl_graph::error::Result;
 
-use super::expansion::{self, Part, Rules};
+use super::expansion::{self, Bounds, Part, Rules};
 use super::partitioner::{EdgePartitioner, EdgeSink};
 use crate::partitioner::PartitionOptions;
 
@@ -72,7 +72,11 @@ impl Rules for Constant {
         u64::MAX
     }
 
-    fn pace(&self, _: &mut [Part]) {}
+    fn pace(&self, _: &mut [Part], _: u64) {}
+
+    fn bounds(&self) -> Option<Bounds> {
+        None
+    }
 
     fn count(&self, lambda: f64, size: usize) -> usize {
         (lambda * size as f64).ceil() as usize

@@ -7,6 +7,7 @@ use gnarl_graph::rng::mix;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
 use super::lists::{Lists, ListsWriter};
+use crate::adjacency::{for_each_list_within, ranges, starts};
 
 /// What a node, a cluster or a part weighs: nodes, in-edges, training nodes.
 pub(super) type Load = [u64; 3];
@@ -72,7 +73,13 @@ impl Level {
         if !symmetric {
             room.iter_mut().zip(&edges_in).for_each(|(r, i)| *r = r.saturating_add(*i));
         }
-        let lists = fill(edges, room, symmetric, budget, scratch)?;
+        let mut writer = ListsWriter::create(scratch, nodes, false)?;
+        for_each_list_within(edges, &room, !symmetric, budget as u64, &mut |_, list| {
+            list.sort_unstable();
+            writer.push(list, &[])
+        })?;
+        drop(room);
+        let lists = writer.finish()?;
         let set = |members: &mut dyn Iterator<Item = usize>| {
             let mut set = vec![0u64; nodes.div_ceil(64)];
             members.for_each(|v| set[v / 64] |= 1 << (v % 64));
@@ -135,75 +142,6 @@ impl Level {
 /// Nearly different for every ordered pair.
 fn pair(u: u64, v: u64) -> u64 {
     mix(mix(u) ^ v)
-}
-
-/// Fills neighbour lists range by range; `room` bounds the length of each.
-fn fill(
-    edges: &mut dyn EdgeStream,
-    room: Vec<u32>,
-    symmetric: bool,
-    budget: usize,
-    scratch: &Path,
-) -> Result<Lists> {
-    let mut writer = ListsWriter::create(scratch, room.len(), false)?;
-    let mut slots: Vec<u32> = Vec::new();
-    for range in ranges(&room, budget / 4) {
-        let mut next = starts(&room[range.clone()], &mut slots);
-        let (first, last) = (range.start as u64, range.end as u64);
-        let mut put = |node: u64, neighbour: u64| {
-            if node >= first && node < last {
-                let at = &mut next[(node - first) as usize];
-                slots[*at] = neighbour as u32;
-                *at += 1;
-            }
-        };
-        for_each_edge(edges, &mut |u, v| {
-            if u != v {
-                put(u, v);
-                if !symmetric {
-                    put(v, u);
-                }
-            }
-        })?;
-        let mut start = 0;
-        for (&end, &room) in next.iter().zip(&room[range]) {
-            slots[start..end].sort_unstable();
-            writer.push(&slots[start..end], &[])?;
-            start += room as usize;
-        }
-    }
-    writer.finish()
-}
-
-/// Consecutive ranges whose rooms add up to `most` at most, or that hold one node.
-fn ranges(room: &[u32], most: usize) -> Vec<std::ops::Range<usize>> {
-    let mut ranges = Vec::new();
-    let (mut first, mut sum) = (0, 0usize);
-    for (i, &room) in room.iter().enumerate() {
-        if sum + room as usize > most && i > first {
-            ranges.push(first..i);
-            (first, sum) = (i, 0);
-        }
-        sum += room as usize;
-    }
-    if first < room.len() {
-        ranges.push(first..room.len());
-    }
-    ranges
-}
-
-/// Where each list starts; makes `slots` long enough for all.
-fn starts<T: Copy + Default>(room: &[u32], slots: &mut Vec<T>) -> Vec<usize> {
-    let mut end = 0usize;
-    let start = |&room: &u32| {
-        end += room as usize;
-        end - room as usize
-    };
-    let starts = room.iter().map(start).collect();
-    if slots.len() < end {
-        slots.resize(end, T::default());
-    }
-    starts
 }
 
 /// Sums the weights of equal ids.

@@ -7,7 +7,7 @@ use std::path::Path;
 use gnarl_graph::error::{Result, ResultExt};
 
 /// Words read at a time; longer lists get a longer buffer.
-const BUFFER_WORDS: usize = 1 << 18;
+const BUFFER_WORDS: usize = 1 << 16;
 
 /// Undirected neighbour lists, perhaps weighted, of nodes `0..lengths.len()`. Memory: 4 bytes a
 /// node; the lists themselves are in an unnamed file.
@@ -98,7 +98,7 @@ impl ListsWriter {
     /// Lists for `nodes` nodes, in a file that vanishes with them.
     pub fn create(scratch: &Path, nodes: usize, weighted: bool) -> Result<Self> {
         let file = tempfile::tempfile_in(scratch).at(scratch)?;
-        let file = BufWriter::with_capacity(1 << 18, file);
+        let file = BufWriter::with_capacity(4 * BUFFER_WORDS, file);
         Ok(Self { file, lengths: Vec::with_capacity(nodes), weighted, entries: 0 })
     }
 

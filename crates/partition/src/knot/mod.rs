@@ -74,7 +74,7 @@ impl VertexPartitioner for Knot {
             return Err(Error::new(Kind::Limit, format!("knot: {nodes} nodes exceed 32 bits")));
         }
         options.check_memory("knot", 60 * nodes, "raise --memory or use spring")?;
-        let budget = (16 * nodes as usize).max(4 << 20);
+        let budget = (16 * nodes as usize).max(1 << 20);
         let scratch = std::env::temp_dir();
         let graph = Level::read(edges, &options.train, budget, &scratch)?;
         let run = Run { options, nodes, caps: caps(&graph, options)?, budget, scratch };
@@ -177,7 +177,7 @@ impl Run<'_> {
     /// The smallest level's parts: the best of several that METIS finds.
     fn first(&self, level: &Level, key: Key) -> Result<Vec<u16>> {
         let parts = self.options.parts;
-        let budget = 4 * self.budget as u64;
+        let budget = (64 * self.nodes).max(16 << 20);
         let connected = level.lists.lengths().iter().filter(|&&length| length > 0).count();
         let mut best: Option<(f64, u64, Vec<u16>)> = None;
         for trial in 0..TRIALS {

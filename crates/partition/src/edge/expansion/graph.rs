@@ -83,6 +83,14 @@ impl Graph {
         }
     }
 
+    /// Brings back what was dropped.
+    pub(super) fn restore(&mut self) {
+        self.lists = Vec::new();
+        (_, self.lists) = both_ends(&self.first, &self.high);
+        let length = |w: &[u64]| (w[1] - w[0]) as u32;
+        self.lengths.iter_mut().zip(self.offsets.windows(2)).for_each(|(l, w)| *l = length(w));
+    }
+
     /// The number of the edge between two nodes, which is in the graph.
     #[inline]
     pub(super) fn edge(&self, u: u64, v: u64) -> usize {

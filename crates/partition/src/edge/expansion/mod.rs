@@ -5,17 +5,21 @@
 //! 2. gets their open edges ("one-hop"), and the other ends join its boundary;
 //! 3. gets the open edges between its nodes and the newcomers ("two-hop").
 //!
+//! At the end `adadne` settles: edges move until its bounds hold.
+//!
 //! Parts look at the state in parallel and change it one after the other, in turns that go to the
 //! part with the fewest edges, so the outcome is the same for any number of threads.
 
 mod graph;
 mod rounds;
+mod settle;
 
 use gnarl_graph::EdgeStream;
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::rng::Key;
 
 pub(super) use rounds::{Part, Rules};
+pub(super) use settle::Bounds;
 
 use super::partitioner::{EdgeSink, assign_each};
 use super::sets::PartSets;

@@ -7,6 +7,7 @@ use gnarl_graph::rng::Key;
 use rayon::prelude::*;
 
 use super::graph::Graph;
+use super::settle::{Bounds, settle};
 use crate::edge::sets::{PartSets, bits};
 
 /// A part as it grows.
@@ -35,8 +36,10 @@ pub(in crate::edge) trait Rules: Sync {
     fn cap(&self, edges: u64, parts: usize) -> u64;
     /// Edges a part may get by one-hop in a round when `left` of all are open; at least 1.
     fn batch(&self, left: u64, parts: usize) -> u64;
-    /// Adjusts the parts' λ before a round.
-    fn pace(&self, parts: &mut [Part]);
+    /// Adjusts the parts' λ before a round; those with `cap` edges grow no more.
+    fn pace(&self, parts: &mut [Part], cap: u64);
+    /// What must hold in the end, if more than the cap.
+    fn bounds(&self) -> Option<Bounds>;
     /// Nodes that are expanded at `lambda` of a boundary of `size`; 0 if the part waits, which not
     /// all parts with room may do at once.
     fn count(&self, lambda: f64, size: usize) -> usize;
@@ -99,7 +102,7 @@ impl<'g> Rounds<'g> {
         let mut rounds = 0u64;
         while self.left > 0 {
             let given: u64 = self.parts.iter().map(|p| p.edges).sum();
-            rules.pace(&mut self.parts);
+            rules.pace(&mut self.parts, cap);
             self.choose(rules, cap);
             self.claim();
             self.one_hop(rules.batch(edges - given, parts), cap);
@@ -107,7 +110,13 @@ impl<'g> Rounds<'g> {
             rounds += 1;
         }
         tracing::debug!(rounds, "expansion");
-        self.owner
+        let Self { graph, mut owner, parts, .. } = self;
+        if let Some(bounds) = rules.bounds() {
+            let parts = parts.len();
+            graph.restore();
+            settle(graph, &mut owner, parts, bounds);
+        }
+        owner
     }
 
     /// Chooses what each part expands: some of its boundary, or a seed if that is empty.
