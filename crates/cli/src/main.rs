@@ -3,6 +3,7 @@
 //! Results go to stdout, one JSON object on the last line; progress and logs go to stderr. Exit
 //! code 2 means the command or configuration was wrong, 1 that it failed.
 
+mod allocator;
 mod args;
 mod commands;
 mod output;
@@ -10,10 +11,6 @@ mod output;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mimalloc::MiMalloc;
-
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();

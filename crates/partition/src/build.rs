@@ -232,8 +232,24 @@ fn write_parts(
         .enumerate()
         .try_for_each(|(part, writer)| nodes::write(dataset, layout, part, true, writer))?;
     distribute::write(dataset, layout, &mut writers, config.memory)?;
-    let finish = FinishOptions { memory: config.memory, coalesce: false };
-    writers.into_iter().map(|writer| writer.finish(finish)).collect()
+    let at_once = finished_together(layout, config.memory);
+    let finish = FinishOptions { memory: config.memory / at_once as u64, coalesce: false };
+    let mut parts = Vec::new();
+    while !writers.is_empty() {
+        let group: Vec<_> = writers.drain(..at_once.min(writers.len())).collect();
+        let finished = group.into_par_iter().map(|writer| writer.finish(finish));
+        parts.append(&mut finished.collect::<Result<_>>()?);
+    }
+    Ok(parts)
+}
+
+/// Parts whose topologies are built at the same time: one for each thread, as far as `memory` has
+/// room for their offsets and lists in few ranges.
+fn finished_together(layout: &Layout, memory: u64) -> usize {
+    let nodes = (0..layout.parts).map(|part| layout.part_nodes(part)).max().unwrap_or(0);
+    let comfortable = 32 * nodes + (64 << 20);
+    let threads = rayon::current_num_threads() as u64;
+    (memory / comfortable).clamp(1, threads) as usize
 }
 
 fn describe(

@@ -6,6 +6,8 @@ use gnarl_graph::{
     Triple,
 };
 
+use rayon::prelude::*;
+
 use crate::deal::{copy_tables, extra_columns};
 use crate::layout::Layout;
 use crate::rows::{CreateColumn, Rows, rows};
@@ -14,6 +16,9 @@ use crate::rows::{CreateColumn, Rows, rows};
 const OPEN_FILES: usize = 512;
 /// Bytes behind an open column: its write buffer.
 const COLUMN_BYTES: u64 = 1 << 18;
+/// Edges whose places are looked up together; several such go on at once, as the tables of all nodes
+/// are read at random.
+const GRAIN: usize = 1 << 13;
 /// Edges gathered for a part before they are written.
 const BATCH: usize = 1 << 12;
 
@@ -49,6 +54,15 @@ struct Group<'a> {
     triple: &'a Triple,
     first: usize,
     outlets: Vec<Outlet>,
+}
+
+/// An edge on its way into a part, by its local ids there.
+struct Placed {
+    part: usize,
+    src: u64,
+    dst: u64,
+    /// Its row in the dataset.
+    row: u64,
 }
 
 /// An edge type of one part.
@@ -94,25 +108,39 @@ impl<'a> Group<'a> {
         let parts = self.first..self.first + self.outlets.len();
         let mut stream = source.edges_of(self.triple)?;
         let mut chunk = EdgeChunk::default();
-        let mut row = 0;
+        let mut placed: Vec<Vec<Placed>> = Vec::new();
+        let mut first_row = 0;
         while stream.next_chunk(&mut chunk)? {
-            for (src, dst) in chunk.iter() {
-                let (u, v) = (src_type.ids.start + src, dst_type.ids.start + dst);
-                layout.halo.parts_of_edge(&layout.of, (u, v), parts.clone(), |part| {
-                    let outlet = &mut self.outlets[part - self.first];
-                    outlet.pending.src.push(layout.local(part, src_type, u));
-                    outlet.pending.dst.push(layout.local(part, dst_type, v));
-                    outlet.columns.iter_mut().try_for_each(|c| c.row(row))?;
-                    outlet.flush(BATCH)
-                })?;
-                row += 1;
+            placed.resize_with(chunk.len().div_ceil(GRAIN), Vec::new);
+            placed.par_iter_mut().enumerate().for_each(|(i, placed)| {
+                placed.clear();
+                for at in i * GRAIN..chunk.len().min((i + 1) * GRAIN) {
+                    let u = src_type.ids.start + chunk.src[at];
+                    let v = dst_type.ids.start + chunk.dst[at];
+                    layout.halo.parts_of_edge(&layout.of, (u, v), parts.clone(), |part| {
+                        let src = layout.local(part, src_type, u);
+                        let dst = layout.local(part, dst_type, v);
+                        placed.push(Placed { part, src, dst, row: first_row + at as u64 });
+                    });
+                }
+            });
+            for edge in placed.iter().flatten() {
+                self.outlets[edge.part - self.first].take(edge)?;
             }
+            first_row += chunk.len() as u64;
         }
         self.outlets.into_iter().map(Outlet::finish).collect()
     }
 }
 
 impl Outlet {
+    fn take(&mut self, edge: &Placed) -> Result<()> {
+        self.pending.src.push(edge.src);
+        self.pending.dst.push(edge.dst);
+        self.columns.iter_mut().try_for_each(|c| c.row(edge.row))?;
+        self.flush(BATCH)
+    }
+
     fn flush(&mut self, least: usize) -> Result<()> {
         if self.pending.len() >= least {
             self.edges.push(&self.pending.src, &self.pending.dst)?;

@@ -104,17 +104,15 @@ impl Halo {
         of: &[u16],
         (u, v): (u64, u64),
         parts: std::ops::Range<usize>,
-        mut visit: impl FnMut(usize) -> Result<()>,
-    ) -> Result<()> {
+        mut visit: impl FnMut(usize),
+    ) {
         let home = if self.hops == 0 { self.side(of, u, v) } else { of[v as usize] as usize };
         if self.full.is_empty() {
-            return if parts.contains(&home) { visit(home) } else { Ok(()) };
-        }
-        for part in parts {
-            if part == home || self.full[part].contains(v) {
-                visit(part)?;
+            if parts.contains(&home) {
+                visit(home);
             }
+        } else {
+            parts.filter(|&part| part == home || self.full[part].contains(v)).for_each(visit);
         }
-        Ok(())
     }
 }

@@ -8,11 +8,16 @@ use gnarl_partition::{
 use serde_json::Value;
 
 use super::json;
+use crate::allocator::hold_little;
 use crate::args::PartitionArgs;
 use crate::output::while_busy;
 
+/// Nodes above which time spent on reading memory at random outweighs some MiB.
+const LARGE: u64 = 1 << 24;
+
 pub fn run(args: &PartitionArgs) -> Result<Value> {
     let dataset = Dataset::open(&args.dataset)?;
+    hold_little(dataset.manifest().num_nodes() > LARGE);
     let config = PartitionConfig {
         algorithm: args.algorithm.clone(),
         parts: parts(args)?,

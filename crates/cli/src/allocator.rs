@@ -1,0 +1,26 @@
+//! The memory allocator, and how to have it hold no more than the program does.
+
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// From here on freed memory goes back to the system at once, and small programs stay small: by
+/// default mimalloc keeps what was freed for a second and asks for pages of 2 MiB, which together
+/// double the peak of a partitioner that holds 20 MiB.
+///
+/// With `large` data pages of 2 MiB stay: they save time where memory is read at random.
+pub fn hold_little(large: bool) {
+    unsafe extern "C" {
+        fn mi_option_set(option: libc::c_int, value: libc::c_long);
+    }
+    /// Number of mimalloc's `mi_option_purge_delay`, in versions 2 and 3.
+    const PURGE_DELAY: libc::c_int = 15;
+    // SAFETY: sets an integer of the allocator that is linked in, from the only thread.
+    unsafe { mi_option_set(PURGE_DELAY, 0) };
+    #[cfg(target_os = "linux")]
+    if !large {
+        // SAFETY: takes integers only and changes how later page faults are served.
+        unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) };
+    }
+}
