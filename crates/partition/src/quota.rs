@@ -21,16 +21,21 @@ enum Measure {
 }
 
 impl Quota {
-    /// Of the nodes first, then of what else the options name, in their order; what is less than
+    /// Of the nodes first, then of what else `constraints` name, in their order; what is less than
     /// the parts is left out. Memory: a bit a node for each of the splits named.
-    pub(crate) fn all(options: &PartitionOptions, nodes: u64, degrees: u64) -> Vec<Self> {
+    pub(crate) fn all(
+        options: &PartitionOptions,
+        constraints: &[Constraint],
+        nodes: u64,
+        degrees: u64,
+    ) -> Vec<Self> {
         let mut quotas = vec![Self { measure: Measure::Nodes, cap: options.capacity(nodes) }];
         let mut add = |measure, total| {
             if total >= options.parts as u64 {
                 quotas.push(Self { measure, cap: options.capacity(total) });
             }
         };
-        for constraint in options.constraints.iter().flatten() {
+        for constraint in constraints {
             let marked = |ids: &[u64]| {
                 let mut marks = Bitmap::new(nodes);
                 ids.iter().for_each(|&v| marks.insert(v));

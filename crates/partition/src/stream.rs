@@ -4,6 +4,7 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind};
 
 use crate::adjacency::for_each_list;
+use crate::constraint::Constraint;
 use crate::level::level;
 use crate::partitioner::{Assignment, PartitionOptions};
 use crate::quota::Quota;
@@ -16,6 +17,11 @@ const LEAST_LISTS: u64 = 1 << 20;
 /// Bytes a stream over all nodes holds if it may hold all lists at once.
 pub(crate) fn memory(nodes: u64, edges: u64) -> u64 {
     NODE_BYTES * nodes + LEAST_LISTS.max(8 * edges)
+}
+
+/// What is balanced beside the nodes.
+fn constraints(options: &PartitionOptions) -> &[Constraint] {
+    options.constraints.as_deref().unwrap_or_default()
 }
 
 /// Puts each node, in ascending order, into the part of the highest score that has room; among
@@ -37,7 +43,7 @@ pub(crate) fn place_greedily(
     }
     let needed = NODE_BYTES * nodes + LEAST_LISTS;
     options.check_memory(name, needed, "raise --memory or use random or range")?;
-    let quotas = Quota::all(options, nodes, 2 * edges.num_edges());
+    let quotas = Quota::all(options, constraints(options), nodes, 2 * edges.num_edges());
     let mut of = vec![UNPLACED; nodes as usize];
     let mut degree = vec![0u32; if quotas.len() > 1 { nodes as usize } else { 0 }];
     let mut loads = vec![vec![0u64; options.parts]; quotas.len()];
@@ -73,7 +79,12 @@ pub(crate) fn place_greedily(
     })?;
     if quotas.len() > 1 {
         // Self loops, known by now, are no part of the degrees.
-        let quotas = Quota::all(options, nodes, degree.iter().map(|&d| d as u64).sum());
+        let quotas = Quota::all(
+            options,
+            constraints(options),
+            nodes,
+            degree.iter().map(|&d| d as u64).sum(),
+        );
         level(&mut of, options.parts, &quotas, &|v| degree[v]);
     }
     Ok(Assignment { parts: options.parts, of })

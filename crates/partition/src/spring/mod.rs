@@ -30,8 +30,8 @@ use crate::quota::Quota;
 ///
 /// Nodes without edges come last and fill the smallest parts.
 ///
-/// Balances nodes (exact), and on request what else [`PartitionOptions::constraints`] names, as
-/// nearly as swaps of nodes reach it; for that, clusters keep within every constraint while they
+/// Balances nodes (exact), and what else [`PartitionOptions::constraints`] names, unless told
+/// otherwise the training nodes if there are any, as nearly as swaps of nodes reach it; for that, clusters keep within every constraint while they
 /// merge, and 4 bytes a node and a bit for each constraint are held besides.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spring;
@@ -54,8 +54,9 @@ impl VertexPartitioner for Spring {
         let needed = memory(nodes, edges.num_edges());
         options.check_memory("spring", needed, "raise --memory or use random or range")?;
         let (degree, total) = clusters::degrees(edges)?;
-        let quotas = Quota::all(options, nodes, total);
-        let tau_vol = options.tau_vol.unwrap_or_else(|| default_tau_vol(total, options));
+        let constraints = options.constraints.as_deref().unwrap_or(&[Constraint::Train]);
+        let quotas = Quota::all(options, constraints, nodes, total);
+        let tau_vol = options.tau_vol.unwrap_or_else(|| default_tau_vol(total, options.parts));
         let cap = quotas[0].cap as u32;
         let Clustered { mut nodes, sizes } = clusters::cluster(edges, degree, total, tau_vol, cap)?;
         let before = sizes.len();
@@ -86,15 +87,13 @@ fn memory(nodes: u64, edges: u64) -> u64 {
     nodes * if wide { 34 } else { 26 }
 }
 
-/// τ_vol of a graph whose degrees sum up to `total`: twice a part's share of the volume, or once
-/// where edges are balanced.
+/// τ_vol of a graph whose degrees sum up to `total`: a part's share of the volume.
 ///
 /// Measured on 15 graphs with 4, 8 and 16 parts, see `docs/spring.md`: lower thresholds copy more
-/// nodes, higher ones put most edges of power-law graphs into one part.
-fn default_tau_vol(total: u64, options: &PartitionOptions) -> u64 {
-    let balanced = options.constraints.iter().flatten().any(|c| *c == Constraint::Edges);
-    let shares = if balanced { 1 } else { 2 };
-    (shares * total / options.parts as u64).max(2)
+/// nodes; higher ones save a few per cent of copies and put most edges of power-law graphs into one
+/// part.
+fn default_tau_vol(total: u64, parts: usize) -> u64 {
+    (total / parts as u64).max(2)
 }
 
 #[cfg(test)]
