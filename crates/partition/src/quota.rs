@@ -24,13 +24,23 @@ impl Quota {
     /// Of the nodes first, then of what else the options name, in their order; what is less than
     /// the parts is left out. Memory: a bit a node for each of the splits named.
     pub(crate) fn all(options: &PartitionOptions, nodes: u64, degrees: u64) -> Vec<Self> {
+        Self::of_constraints(options.constraints.as_deref().unwrap_or(&[]), options, nodes, degrees)
+    }
+
+    /// The same for `constraints` in place of the options'.
+    pub(crate) fn of_constraints(
+        constraints: &[Constraint],
+        options: &PartitionOptions,
+        nodes: u64,
+        degrees: u64,
+    ) -> Vec<Self> {
         let mut quotas = vec![Self { measure: Measure::Nodes, cap: options.capacity(nodes) }];
         let mut add = |measure, total| {
             if total >= options.parts as u64 {
                 quotas.push(Self { measure, cap: options.capacity(total) });
             }
         };
-        for constraint in options.constraints.iter().flatten() {
+        for constraint in constraints {
             let marked = |ids: &[u64]| {
                 let mut marks = Bitmap::new(nodes);
                 ids.iter().for_each(|&v| marks.insert(v));
@@ -52,6 +62,11 @@ impl Quota {
             add(measure, total);
         }
         quotas
+    }
+
+    /// Whether nodes count by their degree.
+    pub(crate) fn is_of_degrees(&self) -> bool {
+        matches!(self.measure, Measure::Degrees)
     }
 
     /// What node `v` of that degree takes of it.
