@@ -231,9 +231,11 @@ fn write_parts(
         .par_iter_mut()
         .enumerate()
         .try_for_each(|(part, writer)| nodes::write(dataset, layout, part, true, writer))?;
-    distribute::write(dataset, layout, &mut writers, config.memory)?;
-    let at_once = finished_together(layout, config.memory);
-    let finish = FinishOptions { memory: config.memory / at_once as u64, coalesce: false };
+    // At the least a fourth: less would mean many passes, and the tables are what they are.
+    let room = config.memory.saturating_sub(layout.bytes()).max(config.memory / 4);
+    distribute::write(dataset, layout, &mut writers, room)?;
+    let at_once = finished_together(layout, room);
+    let finish = FinishOptions { memory: room / at_once as u64, coalesce: false };
     let mut parts = Vec::new();
     while !writers.is_empty() {
         let group: Vec<_> = writers.drain(..at_once.min(writers.len())).collect();

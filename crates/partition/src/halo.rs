@@ -76,6 +76,11 @@ impl Halo {
         Ok(Self { hops: 0, key: Key::new(0), nodes, full: Vec::new(), cut, cut_nodes })
     }
 
+    /// Sets of nodes that are held.
+    pub(crate) fn sets(&self) -> u64 {
+        (self.nodes.len() + self.full.len() + 1) as u64
+    }
+
     fn first_pass(&mut self, edges: &mut dyn EdgeStream, of: &[u16]) -> Result<()> {
         for_each_edge(edges, &mut |u, v| {
             let (from, to) = (of[u as usize] as usize, of[v as usize] as usize);

@@ -65,6 +65,12 @@ impl Layout {
         Self { parts, of, types, rank, halo }
     }
 
+    /// Bytes held by the tables of all nodes: assignment, ranks, and HALO sets with their ranks.
+    pub(crate) fn bytes(&self) -> u64 {
+        let nodes = self.of.len() as u64;
+        6 * nodes + self.halo.sets() * nodes / 7
+    }
+
     /// The position of the node type `name`.
     pub(crate) fn type_index(&self, name: &str) -> usize {
         self.types.iter().position(|t| t.name == name).expect("edge types name known node types")

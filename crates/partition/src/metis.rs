@@ -67,6 +67,15 @@ pub(crate) struct Adjacency {
     neighbours: Vec<Idx>,
 }
 
+/// What METIS is to weigh.
+#[derive(Clone, Copy)]
+pub(crate) struct Weights<'a> {
+    /// Weights of the first node under each constraint, then those of the next.
+    pub(crate) nodes: &'a [Idx],
+    /// Weight of each neighbour, 1 without.
+    pub(crate) neighbours: Option<&'a [Idx]>,
+}
+
 impl Adjacency {
     fn read(edges: &mut dyn EdgeStream) -> Result<Self> {
         let nodes = edges.num_nodes() as usize;
@@ -172,25 +181,27 @@ impl Adjacency {
             .map_err(|e| Error::invalid(format!("metis refused the graph: {e}")))
     }
 
-    /// The side of every node: each is to have its one of the `shares` of their weight, and at
-    /// most `balance` times that. `weights` are those of nodes and of neighbours, 1 without.
+    /// The side of every node: each is to have its one of the `shares` of their weights under
+    /// every constraint, and at most that constraint's `balance` times that.
     pub(crate) fn divide(
         &self,
         shares: &[f64],
-        balance: f64,
-        weights: Option<(&[Idx], &[Idx])>,
+        balance: &[f64],
+        weights: Weights,
         seed: u64,
     ) -> Result<Vec<Idx>> {
-        let shares: Vec<metis::Real> = shares.iter().map(|&s| s as metis::Real).collect();
-        let balance = [balance.max(1.001) as metis::Real];
+        let constraints = balance.len();
+        let repeated = |&share| std::iter::repeat_n(share as metis::Real, constraints);
+        let targets: Vec<metis::Real> = shares.iter().flat_map(repeated).collect();
+        let balance: Vec<metis::Real> = balance.iter().map(|b| b.max(1.001) as _).collect();
         let mut side = vec![0 as Idx; self.offsets.len() - 1];
         let graph = || {
-            let mut graph = self.graph(1, shares.len())?;
-            if let Some((nodes, neighbours)) = weights {
-                graph = graph.set_vwgt(nodes).set_adjwgt(neighbours);
+            let mut graph = self.graph(constraints, shares.len())?.set_vwgt(weights.nodes);
+            if let Some(neighbours) = weights.neighbours {
+                graph = graph.set_adjwgt(neighbours);
             }
             let seed = Seed((seed & 0x7fff_ffff) as Idx);
-            Result::Ok(graph.set_tpwgts(&shares).set_ubvec(&balance).set_option(seed))
+            Result::Ok(graph.set_tpwgts(&targets).set_ubvec(&balance).set_option(seed))
         };
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         // Halving is refused on some graphs of clusters.

@@ -59,6 +59,11 @@ impl Quota {
         quotas
     }
 
+    /// Whether nodes count by their degree.
+    pub(crate) fn is_of_degrees(&self) -> bool {
+        matches!(self.measure, Measure::Degrees)
+    }
+
     /// What node `v` of that degree takes of it.
     pub(crate) fn of(&self, v: usize, degree: u32) -> u64 {
         match &self.measure {

@@ -9,7 +9,7 @@ use gnarl_graph::error::Result;
 use gnarl_graph::prefetch;
 
 use super::groups::UNASSIGNED;
-use super::seed::divide;
+use super::seed::{divide, scaled};
 use super::shuffle::{Chunks, Pair};
 use super::sides::{Inside, Sides};
 use crate::metis::{Adjacency, Idx};
@@ -28,7 +28,7 @@ const GROWTH: u64 = 4;
 const SMALL: u32 = 2;
 /// Nodes without edges that stand for all nodes METIS does not see: they leave it free to cut the
 /// others unevenly, as greedy decisions about the unseen ones can even that out.
-const FILLERS: usize = 64;
+const FILLERS: u64 = 64;
 
 /// How many edges ahead what an edge needs is asked for.
 const AHEAD: usize = 24;
@@ -219,24 +219,43 @@ impl Clusters {
         let group_of = |c: u32| group[c as usize];
         links.sort_by_key(|link| group_of(link.0[0]));
         let loners = self.loners(&links, limit, &group);
-        let mut side = vec![UNASSIGNED; self.size.len()];
         let mut place = vec![NONE; self.size.len()];
+        let mut clusters = Vec::new();
+        let mut divided = Vec::new();
         for links in links.chunk_by(|a, b| group_of(a.0[0]) == group_of(b.0[0])) {
             let g = group_of(links[0].0[0]);
-            let from = loners.partition_point(|&c| group_of(c) < g);
-            let loners = loners[from..].iter().take_while(|&&c| group_of(c) == g);
-            let mut clusters = linked(links, &mut place);
-            clusters.extend(loners);
-            let (graph, weights) = contracted(links, &place, clusters.len() + FILLERS);
-            let group = &level.groups[g as usize];
-            let sizes = clusters.iter().map(|&c| self.size[c as usize] as u64);
-            let mut sizes: Vec<u64> = sizes.collect();
-            let rest = group.nodes - sizes.iter().sum::<u64>();
-            sizes.extend((0..FILLERS as u64).map(|i| (rest + i) / FILLERS as u64));
-            let found = divide(&graph, group, Some((&scaled(&sizes), &weights)), seed)?;
-            clusters.iter().zip(found).for_each(|(&c, s)| side[c as usize] = s as u8);
+            let (first, from) = (clusters.len(), loners.partition_point(|&c| group_of(c) < g));
+            linked(links, &mut place, &mut clusters);
+            clusters.extend(loners[from..].iter().take_while(|&&c| group_of(c) == g));
+            divided.push((g, links, first..clusters.len()));
+        }
+        (clusters.iter().zip(0..)).for_each(|(&c, i)| place[c as usize] = i);
+        let weights = self.weights(level, &place, clusters.len());
+        let mut side = vec![UNASSIGNED; self.size.len()];
+        for (g, links, range) in divided {
+            let (group, quotas) = (&level.groups[g as usize], level.loads.len());
+            let seen = &weights[range.start * quotas..range.end * quotas];
+            let weights = with_fillers(seen, &group.totals);
+            let (graph, links) = contracted(links, &place, range.start, weights.len() / quotas);
+            let found = divide(&graph, group, &weights, Some(&links), seed)?;
+            clusters[range].iter().zip(found).for_each(|(&c, s)| side[c as usize] = s as u8);
         }
         Ok(self.of.iter().map(|&c| side[c as usize]).collect())
+    }
+
+    /// What the `count` clusters that have a place take of each quota, in the order of their
+    /// places.
+    fn weights(&self, level: &Sides, place: &[u32], count: usize) -> Vec<u64> {
+        let quotas = level.loads.len();
+        let mut weights = vec![0; count * quotas];
+        for (v, &c) in self.of.iter().enumerate() {
+            let place = place[c as usize];
+            if place != NONE {
+                let row = &mut weights[place as usize * quotas..][..quotas];
+                row.iter_mut().zip(level.loads.of(v)).for_each(|(sum, w)| *sum += w);
+            }
+        }
+        weights
     }
 
     /// The first `limit` clusters without links, group by group.
@@ -250,23 +269,36 @@ impl Clusters {
     }
 }
 
-/// The clusters that `links` name, as they are first named; their places there go to `place`.
-fn linked(links: &[Link], place: &mut [u32]) -> Vec<u32> {
-    let mut clusters = Vec::new();
+/// Adds the clusters that `links` name to `clusters`, as they are first named; their places there
+/// go to `place`.
+fn linked(links: &[Link], place: &mut [u32], clusters: &mut Vec<u32>) {
     for c in links.iter().flat_map(|link| link.0) {
         if place[c as usize] == NONE {
             place[c as usize] = clusters.len() as u32;
             clusters.push(c);
         }
     }
-    clusters
 }
 
-/// The graph of `links` on `nodes` nodes, and its edges' weights.
-fn contracted(links: &[Link], place: &[u32], nodes: usize) -> (Adjacency, Vec<Idx>) {
+/// `weights` and those of the fillers: they take what is missing to the `totals`, each of one quota.
+fn with_fillers(weights: &[u64], totals: &[u64]) -> Vec<u64> {
+    let mut all = weights.to_vec();
+    for (quota, total) in totals.iter().enumerate() {
+        let seen = weights.iter().skip(quota).step_by(totals.len()).sum::<u64>();
+        for filler in (0..FILLERS).map(|i| (total - seen + i) / FILLERS) {
+            all.extend((0..totals.len()).map(|q| if q == quota { filler } else { 0 }));
+        }
+    }
+    all
+}
+
+/// The graph of `links` on `nodes` nodes, of which the first has the place `first`, and its edges'
+/// weights.
+fn contracted(links: &[Link], place: &[u32], first: usize, nodes: usize) -> (Adjacency, Vec<Idx>) {
+    let place = |c: u32| place[c as usize] as usize - first;
     let mut offsets = vec![0 as Idx; nodes + 1];
     for c in links.iter().flat_map(|link| link.0) {
-        offsets[place[c as usize] as usize + 1] += 1;
+        offsets[place(c) + 1] += 1;
     }
     for i in 0..nodes {
         offsets[i + 1] += offsets[i];
@@ -275,22 +307,15 @@ fn contracted(links: &[Link], place: &[u32], nodes: usize) -> (Adjacency, Vec<Id
     let mut neighbours = vec![0 as Idx; 2 * links.len()];
     let mut weights = vec![0; 2 * links.len()];
     for &([a, b], weight) in links {
-        let (a, b) = (place[a as usize], place[b as usize]);
+        let (a, b) = (place(a), place(b));
         for (from, to) in [(a, b), (b, a)] {
-            let at = &mut next[from as usize];
+            let at = &mut next[from];
             neighbours[*at as usize] = to as Idx;
             weights[*at as usize] = weight as u64;
             *at += 1;
         }
     }
-    (Adjacency::new(offsets, neighbours), scaled(&weights))
-}
-
-/// `weights` in METIS's integers, which must hold their sum: scaled down if they would not.
-fn scaled(weights: &[u64]) -> Vec<Idx> {
-    let most = Idx::MAX as u64 / 2;
-    let divisor = (weights.iter().sum::<u64>() / most + 1).next_power_of_two();
-    weights.iter().map(|&w| (w / divisor).max(1) as Idx).collect()
+    (Adjacency::new(offsets, neighbours), scaled(weights.iter().copied()).collect())
 }
 
 /// The root of `i`, halving the path to it.
@@ -305,7 +330,9 @@ fn root(parent: &mut [u32], mut i: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::groups::Group;
+    use super::super::loads::Loads;
     use super::*;
+    use crate::PartitionOptions;
     use gnarl_graph::MemoryEdges;
 
     #[test]
@@ -318,17 +345,12 @@ mod tests {
         };
         let edges = ring(0).chain(ring(40)).chain([(0, 40)]);
         let mut stream = MemoryEdges::new(80, edges).unwrap();
-        let mut chunks = Chunks::deal(&mut stream, 4, 1, 1 << 20).unwrap();
-        let level = Sides::new(vec![0; 80], vec![Group::new(80, 2, 2, 42)]);
+        let mut chunks = Chunks::deal(&mut stream, 4, 1, 1 << 20, &mut []).unwrap();
+        let loads = Loads::new(&stream, &PartitionOptions::default(), true);
+        let groups = vec![Group::new(loads.totals(80), 2, 2, &loads.caps())];
+        let level = Sides::new(&loads, vec![0; 80], groups);
         let sides = by_clusters(&level, &mut chunks, 60, 1).unwrap();
         let first = |side: u8| sides[..40].iter().filter(|&&s| s == side).count();
         assert!(first(0) >= 36 || first(1) >= 36, "{sides:?}");
-    }
-
-    #[test]
-    fn sums_of_weights_fit() {
-        assert_eq!(scaled(&[3, 0, 5]), [3, 1, 5]);
-        let sum: u64 = scaled(&[1 << 40, 1 << 40, 7]).iter().map(|&w| w as u64).sum();
-        assert!(sum < Idx::MAX as u64, "{sum}");
     }
 }

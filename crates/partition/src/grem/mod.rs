@@ -4,6 +4,7 @@ mod clusters;
 mod expected;
 mod groups;
 mod lists;
+mod loads;
 mod pipeline;
 mod seed;
 mod shuffle;
@@ -13,10 +14,12 @@ pub use expected::{Neighbours, expected_cut, expected_cut_refined};
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind};
 
+use crate::level::level;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::range::Range;
 use groups::{Group, levels};
 use lists::{Lists, Sorter};
+use loads::Loads;
 use pipeline::pipeline;
 use shuffle::Chunks;
 use sides::{MOST_SIDES, Sides};
@@ -101,17 +104,21 @@ impl VertexPartitioner for Grem {
             return Range.partition(edges, options);
         }
         let count = edges.num_edges().div_ceil(chunk) as usize;
-        let mut chunks = Chunks::deal(edges, count, options.seed, options.memory / 4)?;
-        let capacity = options.capacity(nodes);
-        let fanout = fanout(options);
-        let mut group = vec![0; nodes as usize];
-        let mut groups = vec![Group::new(nodes, options.parts as u32, fanout, capacity)];
+        let mut loads = Loads::new(edges, options, passes(options) == 1);
+        let (seed, memory) = (options.seed, options.memory / 4);
+        let mut chunks = Chunks::deal(edges, count, seed, memory, &mut loads.degree)?;
+        let (caps, fanout) = (loads.caps(), fanout(options));
+        let mut of = vec![0; nodes as usize];
+        let totals = loads.totals(of.len());
+        let mut groups = vec![Group::new(totals, options.parts as u32, fanout, &caps)];
         while groups.iter().any(|g| g.parts > 1) {
-            let mut level = Sides::new(group, groups);
+            let mut level = Sides::new(&loads, of, groups);
             divide(&mut level, &mut chunks, chunk, options)?;
-            (group, groups) = level.split(fanout, capacity);
+            (of, groups) = level.split(fanout, &caps);
         }
-        Ok(Assignment { parts: options.parts, of: group })
+        let degree = |v: usize| loads.degree.get(v).copied().unwrap_or(0);
+        level(&mut of, options.parts, &loads.quotas, &degree);
+        Ok(Assignment { parts: options.parts, of })
     }
 }
 

@@ -5,7 +5,7 @@ use gnarl_graph::error::Result;
 use super::groups::{Group, UNASSIGNED};
 use super::lists::Lists;
 use super::sides::Sides;
-use crate::metis::{Adjacency, Idx};
+use crate::metis::{Adjacency, Idx, Weights};
 
 /// Line 7: gives each node of `lists` a side by METIS on its group's part of them, all other nodes
 /// none. Sides may be larger than they may become: METIS keeps their sizes about, not exactly.
@@ -28,22 +28,55 @@ pub(super) fn by_chunk(level: &Sides, lists: &Lists, seed: u64) -> Result<Vec<u8
             neighbours.extend(list.map(|&n| local[n as usize]));
             start.push(neighbours.len() as u64);
         }
-        let found = divide(&Adjacency::simple(&start, neighbours)?, group, None, seed)?;
-        let nodes = members.iter().map(|&place| lists.nodes()[place as usize]);
-        nodes.zip(found).for_each(|(v, side)| sides[v as usize] = side as u8);
+        let nodes = || members.iter().map(|&place| lists.nodes()[place as usize] as usize);
+        let weights: Vec<u64> = nodes().flat_map(|v| level.loads.of(v)).collect();
+        let graph = Adjacency::simple(&start, neighbours)?;
+        let found = divide(&graph, group, &weights, None, seed)?;
+        nodes().zip(found).for_each(|(v, side)| sides[v] = side as u8);
     }
     Ok(sides)
 }
 
-/// METIS's sides of `graph`, as large as the sides of `group` are to be. `weights` are those of
-/// the nodes and of the edges.
+/// METIS's sides of `graph`, with what the sides of `group` are to have under each quota of which
+/// there is something for every part. `weights` are those of the first node under each quota, then
+/// of the next; `neighbours` those of the edges, 1 without.
 pub(super) fn divide(
     graph: &Adjacency,
     group: &Group,
-    weights: Option<(&[Idx], &[Idx])>,
+    weights: &[u64],
+    neighbours: Option<&[Idx]>,
     seed: u64,
 ) -> Result<Vec<Idx>> {
+    let quotas = group.totals.len();
+    let of = |quota| weights.iter().skip(quota).step_by(quotas).copied();
+    let enough = |&q: &usize| q == 0 || of(q).sum::<u64>() >= group.parts as u64;
+    let chosen: Vec<usize> = (0..quotas).filter(enough).collect();
+    let mut nodes = vec![0; weights.len() / quotas * chosen.len()];
+    for (i, &q) in chosen.iter().enumerate() {
+        let column = nodes.iter_mut().skip(i).step_by(chosen.len());
+        column.zip(scaled(of(q))).for_each(|(to, w)| *to = w);
+    }
+    let room: Vec<f64> = chosen.iter().map(|&q| group.room(q)).collect();
     let shares: Vec<f64> = group.sides.iter().map(|&s| s as f64 / group.parts as f64).collect();
-    let room = group.caps.iter().sum::<u64>() as f64 / group.nodes.max(1) as f64;
-    graph.divide(&shares, room, weights, seed)
+    graph.divide(&shares, &room, Weights { nodes: &nodes, neighbours }, seed)
+}
+
+/// `weights` in METIS's integers, which must hold their sum: scaled down if they would not.
+pub(super) fn scaled(weights: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = Idx> {
+    let most = Idx::MAX as u64 / 2;
+    let divisor = (weights.clone().sum::<u64>() / most + 1).next_power_of_two();
+    weights.map(move |w| (w / divisor).max(w.min(1)) as Idx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_weights_fit() {
+        let scaled = |weights: [u64; 3]| scaled(weights.into_iter()).collect::<Vec<_>>();
+        assert_eq!(scaled([3, 0, 5]), [3, 0, 5]);
+        let sum: u64 = scaled([1 << 40, 1 << 40, 7]).iter().map(|&w| w as u64).sum();
+        assert!(sum < Idx::MAX as u64, "{sum}");
+    }
 }

@@ -49,12 +49,14 @@ struct Pile {
 }
 
 impl Chunks {
-    /// Deals the edges of `stream` into `count` chunks, holding about `memory` bytes.
+    /// Deals the edges of `stream` into `count` chunks, holding about `memory` bytes; counts
+    /// the in-edges of each node in `degree`, as far as that goes.
     pub(super) fn deal(
         stream: &mut dyn EdgeStream,
         count: usize,
         seed: u64,
         memory: u64,
+        degree: &mut [u32],
     ) -> Result<Self> {
         let block = (memory / 16 / count as u64).clamp(64, MAX_BLOCK) as usize;
         let file = tempfile::spooled_tempfile(SPOOL);
@@ -66,6 +68,9 @@ impl Chunks {
         let read = |edges: &mut EdgeChunk| stream.next_chunk(edges);
         pipeline(read, |edges| {
             for (u, v) in edges.iter() {
+                if let Some(degree) = degree.get_mut(v as usize) {
+                    *degree = degree.saturating_add(1);
+                }
                 let chunk = key.below(row, count as u64) as usize;
                 row += 1;
                 let hash = mix(u.min(v) << 32 | u.max(v));
@@ -164,7 +169,7 @@ mod tests {
         let edges: Vec<(u64, u64)> = (0..50_000).map(|i| (i + 1, i / 3)).collect();
         let mut stream = MemoryEdges::new(50_001, edges.clone()).unwrap();
         for memory in [0, 1 << 30] {
-            let mut chunks = Chunks::deal(&mut stream, 7, 1, memory).unwrap();
+            let mut chunks = Chunks::deal(&mut stream, 7, 1, memory, &mut []).unwrap();
             let (mut all, mut chunk) = (Vec::new(), Vec::new());
             for i in 0..chunks.len() {
                 chunks.read(i, &mut chunk).unwrap();

@@ -6,6 +6,7 @@ use gnarl_graph::prefetch;
 
 use super::groups::{Group, UNASSIGNED};
 use super::lists::Lists;
+use super::loads::Loads;
 
 /// Most sides of a group.
 pub(super) const MOST_SIDES: usize = 16;
@@ -13,7 +14,9 @@ pub(super) const MOST_SIDES: usize = 16;
 const AHEAD: usize = 48;
 
 /// The state of a level: 3 bytes a node, and 2 for each side.
-pub(super) struct Sides {
+pub(super) struct Sides<'a> {
+    /// What nodes take.
+    pub(super) loads: &'a Loads,
     /// Group of each node.
     pub(super) group: Arc<Vec<u16>>,
     /// The groups.
@@ -27,13 +30,13 @@ pub(super) struct Sides {
     width: usize,
 }
 
-impl Sides {
+impl<'a> Sides<'a> {
     /// All nodes unassigned.
-    pub(super) fn new(group: Vec<u16>, groups: Vec<Group>) -> Self {
+    pub(super) fn new(loads: &'a Loads, group: Vec<u16>, groups: Vec<Group>) -> Self {
         let sides = groups.iter().map(|g| g.sides.len()).max().unwrap_or(1);
         let width = sides.next_power_of_two().max(2);
         let (side, counts) = (vec![UNASSIGNED; group.len()], Vec::new());
-        Self { group: Arc::new(group), groups, side, counts, width }
+        Self { loads, group: Arc::new(group), groups, side, counts, width }
     }
 
     /// Which edges count.
@@ -47,8 +50,9 @@ impl Sides {
     pub(super) fn sow(&mut self, sides: &[u8], lists: &Lists) {
         for (v, &side) in sides.iter().enumerate().filter(|(_, side)| **side != UNASSIGNED) {
             let group = &mut self.groups[self.group[v] as usize];
-            let side = if group.fits(side) { side } else { group.emptiest() };
-            group.sizes[side as usize] += 1;
+            let weights = || self.loads.of(v);
+            let side = if group.fits(side, weights()) { side } else { group.emptiest(weights()) };
+            group.add(side, weights());
             self.side[v] = side;
         }
         self.counts = vec![Rounded::default(); self.side.len() * self.width];
@@ -86,6 +90,7 @@ impl Sides {
     /// The same, by the width of a row of counts.
     fn refine_by<const K: usize>(&mut self, lists: &Lists, keep: Option<f32>) {
         let all = lists.all_neighbours();
+        let over = self.over();
         for (i, &v) in lists.nodes().iter().enumerate() {
             let neighbours = lists.neighbours(i);
             let ahead = all.iter().skip(lists.start(i) + AHEAD).take(neighbours.len());
@@ -104,7 +109,7 @@ impl Sides {
             let stays = counts.get(side as usize).is_some_and(|&own| {
                 counts.iter().map(|&count| (count >= own) as u32).sum::<u32>() == 1
             });
-            if !stays {
+            if !stays || (over && self.leaves(v)) {
                 self.assign(v, &counts);
             }
         }
@@ -115,26 +120,39 @@ impl Sides {
     fn assign(&mut self, v: u32, counts: &[f32]) {
         let group = &mut self.groups[self.group[v as usize] as usize];
         let side = &mut self.side[v as usize];
+        let weights = || self.loads.of(v as usize);
         if *side != UNASSIGNED {
-            group.sizes[*side as usize] -= 1;
+            group.remove(*side, weights());
         }
-        *side = group.best(|side| counts[side]);
-        group.sizes[*side as usize] += 1;
+        *side = group.best(weights(), |side| counts[side]);
+        group.add(*side, weights());
+    }
+
+    /// Whether a side has more of something than it may have.
+    fn over(&self) -> bool {
+        let mut groups = self.groups.iter();
+        self.loads.len() > 1 && groups.any(|g| (0..g.sides.len()).any(|s| g.over(s as u8)))
+    }
+
+    /// Whether `v` has a side that has too much of something.
+    fn leaves(&self, v: u32) -> bool {
+        self.groups[self.group[v as usize] as usize].over(self.side[v as usize])
     }
 
     /// Gives nodes that were in no edge the emptiest side of their group.
     pub(super) fn place_rest(&mut self) {
-        for (side, &group) in self.side.iter_mut().zip(self.group.iter()) {
+        for (v, (side, &group)) in self.side.iter_mut().zip(self.group.iter()).enumerate() {
             let group = &mut self.groups[group as usize];
             if *side == UNASSIGNED && group.parts > 1 {
-                *side = group.emptiest();
-                group.sizes[*side as usize] += 1;
+                let weights = || self.loads.of(v);
+                *side = group.emptiest(weights());
+                group.add(*side, weights());
             }
         }
     }
 
     /// The groups of the next level: the sides, and what was a part already.
-    pub(super) fn split(self, fanout: u32, capacity: u64) -> (Vec<u16>, Vec<Group>) {
+    pub(super) fn split(self, fanout: u32, caps: &[u64]) -> (Vec<u16>, Vec<Group>) {
         let mut groups: Vec<Group> = Vec::new();
         let mut first = Vec::with_capacity(self.groups.len());
         for old in &self.groups {
@@ -142,8 +160,9 @@ impl Sides {
             if old.parts == 1 {
                 groups.push(old.clone());
             } else {
-                let sides = old.sizes.iter().zip(&old.sides);
-                groups.extend(sides.map(|(&n, &parts)| Group::new(n, parts, fanout, capacity)));
+                let sides = old.sides.iter().enumerate();
+                let new = |(s, &parts)| Group::new(old.loads(s).to_vec(), parts, fanout, caps);
+                groups.extend(sides.map(new));
             }
         }
         let mut group = Arc::unwrap_or_clone(self.group);
@@ -193,6 +212,8 @@ impl Rounded {
 mod tests {
     use super::super::lists::Sorter;
     use super::*;
+    use crate::PartitionOptions;
+    use gnarl_graph::MemoryEdges;
 
     fn lists(edges: &[[u32; 2]]) -> Lists {
         let mut lists = Lists::default();
@@ -200,41 +221,55 @@ mod tests {
         lists
     }
 
+    /// Nodes alone, up to `cap` of them.
+    fn nodes_alone(cap: f64) -> Loads {
+        let options = PartitionOptions { parts: 2, balance: cap / 4.0, ..Default::default() };
+        Loads::new(&MemoryEdges::new(8, []).unwrap(), &options, true)
+    }
+
     /// Eight nodes of which the first four have sides, two each.
-    fn sown(capacity: u64) -> Sides {
-        let mut sides = Sides::new(vec![0; 8], vec![Group::new(8, 2, 2, capacity)]);
+    fn sown(loads: &Loads) -> Sides<'_> {
+        let groups = vec![Group::new(loads.totals(8), 2, 2, &loads.caps())];
+        let mut sides = Sides::new(loads, vec![0; 8], groups);
         let known = [0, 0, 1, 1].into_iter().chain([UNASSIGNED; 4]).collect::<Vec<_>>();
         sides.sow(&known, &lists(&[[0, 1], [2, 3], [1, 2]]));
         sides
     }
 
+    fn sizes(sides: &Sides) -> [u64; 2] {
+        [0, 1].map(|side| sides.groups[0].loads(side)[0])
+    }
+
     #[test]
     fn estimates_are_halved_when_a_node_reappears() {
-        let mut sides = sown(8);
+        let loads = nodes_alone(8.0);
+        let mut sides = sown(&loads);
         let counts = |sides: &Sides| [2, 3].map(|i| sides.counts[i].value());
         assert_eq!(counts(&sides), [1.0, 1.0]);
         sides.refine(&lists(&[[1, 2], [1, 3], [1, 2]]), Some(0.5));
         assert_eq!(counts(&sides), [0.5, 2.0]);
         assert_eq!(sides.side[1], 1, "most of its neighbours are there");
-        assert_eq!(sides.groups[0].sizes, [1, 3]);
+        assert_eq!(sizes(&sides), [1, 3]);
     }
 
     #[test]
     fn frozen_nodes_keep_their_side_and_new_ones_follow_their_neighbours() {
-        let mut sides = sown(8);
+        let loads = nodes_alone(8.0);
+        let mut sides = sown(&loads);
         sides.refine(&lists(&[[1, 2], [1, 3], [4, 3], [4, 2], [4, 0]]), None);
         assert_eq!(sides.side[..5], [0, 0, 1, 1, 1]);
     }
 
     #[test]
     fn full_sides_take_no_more_and_the_rest_evens_out() {
-        let mut sides = sown(4);
+        let loads = nodes_alone(4.0);
+        let mut sides = sown(&loads);
         let wish = lists(&[[4, 3], [5, 3], [6, 3], [7, 3]]);
         sides.refine(&wish, Some(0.5));
-        assert_eq!(sides.groups[0].sizes, [4, 4]);
-        let mut sides = sown(4);
+        assert_eq!(sizes(&sides), [4, 4]);
+        let mut sides = sown(&loads);
         sides.place_rest();
-        assert_eq!(sides.groups[0].sizes, [4, 4]);
+        assert_eq!(sizes(&sides), [4, 4]);
     }
 
     #[test]
