@@ -294,12 +294,7 @@ fn with_fillers(weights: &[u64], totals: &[u64]) -> Vec<u64> {
 
 /// The graph of `links` on `nodes` nodes, of which the first has the place `first`, and its edges'
 /// weights.
-fn contracted(
-    links: &[Link],
-    place: &[u32],
-    first: usize,
-    nodes: usize,
-) -> (Adjacency, Vec<Idx>) {
+fn contracted(links: &[Link], place: &[u32], first: usize, nodes: usize) -> (Adjacency, Vec<Idx>) {
     let place = |c: u32| place[c as usize] as usize - first;
     let mut offsets = vec![0 as Idx; nodes + 1];
     for c in links.iter().flat_map(|link| link.0) {

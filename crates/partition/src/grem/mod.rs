@@ -146,7 +146,7 @@ fn divide(
 ) -> Result<()> {
     let passes = passes(options);
     let inside = level.inside();
-    let mut sorter = Sorter::new(level.group.len());
+    let mut sorter = Sorter::new(level.group.len(), chunks.largest());
     let mut edges = Vec::new();
     let mut read = |chunks: &mut Chunks, chunk: usize, lists: &mut Lists| {
         chunks.read(chunk, &mut edges)?;
