@@ -75,7 +75,8 @@ pub struct PartitionArgs {
     /// GREM: leave nodes where they were first put
     #[arg(long)]
     pub freeze: bool,
-    /// METIS: what to balance, of nodes, edges, train, valid, test, types [default: nodes,train]
+    /// What to balance, of nodes, edges, train, valid, test, types, for knot, grem, metis, spring,
+    /// ldg and fennel; each has a default of its own
     #[arg(long, value_delimiter = ',')]
     pub constraints: Option<Vec<Constraint>>,
     /// What a part holds: edge-cut (the nodes it owns, their full neighbour lists, copies of other

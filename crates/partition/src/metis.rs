@@ -7,7 +7,7 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_graph::{EdgeStream, Kind, for_each_edge};
 use metis::Graph;
 pub(crate) use metis::Idx;
-use metis::option::Seed;
+use metis::option::{NCuts, Seed};
 
 use crate::constraint::Constraint;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
@@ -15,6 +15,9 @@ use crate::range::Range;
 
 /// What is balanced unless the options say otherwise.
 const DEFAULT_CONSTRAINTS: [Constraint; 2] = [Constraint::Nodes, Constraint::Train];
+
+/// Cuts of which the best is taken where several constraints make single ones differ much.
+const TRIES: Idx = 4;
 
 /// METIS draws from the C library's `rand`, which all threads share: two runs at once would mix
 /// their draws and both lose their seed.
@@ -191,6 +194,7 @@ impl Adjacency {
         seed: u64,
     ) -> Result<Vec<Idx>> {
         let constraints = balance.len();
+        let tries = if constraints > 1 { TRIES } else { 1 };
         let repeated = |&share| std::iter::repeat_n(share as metis::Real, constraints);
         let targets: Vec<metis::Real> = shares.iter().flat_map(repeated).collect();
         let balance: Vec<metis::Real> = balance.iter().map(|b| b.max(1.001) as _).collect();
@@ -201,7 +205,8 @@ impl Adjacency {
                 graph = graph.set_adjwgt(neighbours);
             }
             let seed = Seed((seed & 0x7fff_ffff) as Idx);
-            Result::Ok(graph.set_tpwgts(&targets).set_ubvec(&balance).set_option(seed))
+            let graph = graph.set_tpwgts(&targets).set_ubvec(&balance);
+            Result::Ok(graph.set_option(seed).set_option(NCuts(tries)))
         };
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         // Halving is refused on some graphs of clusters.

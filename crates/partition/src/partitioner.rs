@@ -59,8 +59,7 @@ pub struct PartitionOptions {
     pub passes: u32,
     /// GREM: leaves nodes where they were first put.
     pub freeze: bool,
-    /// What is balanced, for partitioners that can choose (`knot`, `grem`, `metis`, `spring`, `ldg`,
-    /// `fennel`). `None`: their own default.
+    /// What is balanced, for partitioners that can choose. `None`: their own default.
     pub constraints: Option<Vec<Constraint>>,
     /// Training nodes, ascending graph-wide ids, for partitioners that balance them.
     pub train: Vec<u64>,

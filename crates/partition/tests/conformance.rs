@@ -2,8 +2,11 @@
 
 mod graphs;
 
-use gnarl_graph::{EdgeStream, Kind, MemoryEdges};
-use gnarl_partition::{Assignment, PartitionOptions, VertexPartitioner, edge, registry};
+use gnarl_graph::rng::Key;
+use gnarl_graph::{EdgeStream, Kind, MemoryEdges, for_each_edge};
+use gnarl_partition::{
+    Assignment, Constraint, PartitionOptions, VertexPartitioner, by_name, edge, registry,
+};
 use graphs::{Claimed, graphs};
 
 fn options(parts: usize, nodes: u64) -> PartitionOptions {
@@ -117,5 +120,56 @@ fn graphs_beyond_memory_or_index_width_are_refused() {
             let error = p.partition(&mut Claimed(1 << 33), &options).unwrap_err();
             assert_eq!(error.kind(), Kind::Limit, "{error}");
         }
+    }
+}
+
+/// Nodes, in-edges and training nodes of the largest part over the mean.
+fn imbalances(edges: &MemoryEdges, result: &Assignment, train: &[u64]) -> [f64; 3] {
+    let mut into = vec![0; result.parts];
+    for_each_edge(&mut edges.clone(), &mut |_, v| into[result.of[v as usize] as usize] += 1)
+        .unwrap();
+    let mut trained = vec![0; result.parts];
+    train.iter().for_each(|&v| trained[result.of[v as usize] as usize] += 1);
+    [result.sizes(), into, trained].map(|loads| {
+        let total: u64 = loads.iter().sum();
+        *loads.iter().max().unwrap() as f64 * result.parts as f64 / total as f64
+    })
+}
+
+#[test]
+fn grem_balances_edges_of_power_law_graphs_and_splits_on_request() {
+    let key = Key::new(5);
+    // A fifth of all edges lead to 60 of 3000 nodes, every other node has none.
+    let node = |i: u64, n: f64| (key.unit(i).powi(2) * n) as u64 * 2;
+    let edges = (0..40_000).map(|i| (node(2 * i, 1500.0), node(2 * i + 1, 1500.0)));
+    let edges = MemoryEdges::new(3000, edges).unwrap();
+    let grem = by_name("grem").unwrap();
+    for (parts, passes) in [(2, 4), (3, 2), (8, 4), (20, 4), (4, 1)] {
+        let constraints = (passes == 1).then_some(vec![Constraint::Edges]);
+        let options = PartitionOptions { passes, constraints, ..options(parts, 3000) };
+        let result = grem.partition(&mut edges.clone(), &options).unwrap();
+        let [nodes, into, _] = imbalances(&edges, &result, &options.train);
+        assert!(nodes <= 1.05 && into <= 1.055, "{parts} parts: {nodes}, {into}");
+        assert_eq!(grem.partition(&mut edges.clone(), &options).unwrap(), result);
+        let all = vec![Constraint::Edges, Constraint::Train];
+        let options = PartitionOptions { constraints: Some(all), ..options };
+        let result = grem.partition(&mut edges.clone(), &options).unwrap();
+        let found = imbalances(&edges, &result, &options.train);
+        assert!(found.iter().all(|&b| b <= 1.055), "{parts} parts: {found:?}");
+        let options = PartitionOptions { constraints: Some(vec![Constraint::Nodes]), ..options };
+        let result = grem.partition(&mut edges.clone(), &options).unwrap();
+        assert!(imbalances(&edges, &result, &options.train)[0] <= 1.05);
+    }
+}
+
+#[test]
+fn a_hub_beyond_a_part_breaks_nothing() {
+    // All of 400 nodes lead to the first; a ring besides.
+    let ring = (0..400).map(|v| (v, (v + 1) % 400));
+    let edges = MemoryEdges::new(400, ring.chain((1..400).map(|v| (v, 0)))).unwrap();
+    for constraints in [None, Some(vec![Constraint::Edges, Constraint::Train])] {
+        let options = PartitionOptions { constraints, ..options(8, 400) };
+        let result = by_name("grem").unwrap().partition(&mut edges.clone(), &options).unwrap();
+        assert!(result.sizes().iter().all(|&size| size <= 52), "{:?}", result.sizes());
     }
 }

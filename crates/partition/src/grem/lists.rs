@@ -9,7 +9,7 @@ const MOST_RANGES: usize = 1 << 11;
 /// The nodes of a chunk, ascending, with their neighbours there. An edge counts for both of its
 /// ends, as often as it is there.
 ///
-/// Memory: at most 24 bytes an edge of the chunk in use, more as its vectors grow.
+/// Memory: at most 24 bytes an edge of the largest chunk.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     nodes: Vec<u32>,
@@ -31,13 +31,18 @@ pub(super) struct Sorter {
     ends: Vec<Pair>,
     /// Where the next neighbour of each node of a range goes.
     next: Vec<u32>,
+    /// Most ends there can be, and most nodes they can be of.
+    most: [usize; 2],
 }
 
 impl Sorter {
-    pub(super) fn new(num_nodes: usize) -> Self {
+    /// For chunks of up to `edges` edges: nothing it fills grows beyond what they need.
+    pub(super) fn new(num_nodes: usize, edges: usize) -> Self {
         let width = num_nodes.div_ceil(MOST_RANGES).next_power_of_two();
         let begin = vec![0; num_nodes.div_ceil(width) + 1];
-        Self { width, begin, ends: Vec::new(), next: vec![0; width] }
+        // While a range is sorted, every id of it has a place.
+        let most = [2 * edges, num_nodes.min(2 * edges) + width + 1];
+        Self { width, begin, ends: Vec::new(), next: vec![0; width], most }
     }
 
     /// Replaces `lists` by those of the edges for which `keep` holds.
@@ -51,6 +56,9 @@ impl Sorter {
         lists.nodes.clear();
         lists.start.clear();
         lists.neighbours.clear();
+        lists.nodes.reserve_exact(self.most[1]);
+        lists.start.reserve_exact(self.most[1]);
+        lists.neighbours.reserve_exact(self.most[0]);
         lists.neighbours.resize(self.ends.len(), 0);
         let mut from = 0;
         for range in 0..self.begin.len() - 1 {
@@ -75,6 +83,8 @@ impl Sorter {
         for begin in &mut self.begin {
             sum += std::mem::replace(begin, sum);
         }
+        self.ends.clear();
+        self.ends.reserve_exact(self.most[0]);
         self.ends.resize(sum as usize, [0; 2]);
         for &[u, v] in kept() {
             for end in [[u, v], [v, u]] {
@@ -146,7 +156,7 @@ mod tests {
     #[test]
     fn both_ends_of_an_edge_are_neighbours() {
         let mut lists = Lists::default();
-        let mut sorter = Sorter::new(6);
+        let mut sorter = Sorter::new(6, 4);
         sorter.fill(&mut lists, &[[5, 0], [5, 1]], |_, _| true);
         sorter.fill(&mut lists, &[[4, 2], [2, 1], [0, 3], [4, 2]], |u, _| u != 0);
         assert_eq!(lists.nodes(), [1, 2, 4]);
@@ -158,7 +168,7 @@ mod tests {
         let nodes = 40 * MOST_RANGES as u32;
         let edges: Vec<Pair> = (0..nodes / 7).map(|i| [7 * i, nodes - 1 - i]).collect();
         let mut lists = Lists::default();
-        Sorter::new(nodes as usize).fill(&mut lists, &edges, |_, _| true);
+        Sorter::new(nodes as usize, edges.len()).fill(&mut lists, &edges, |_, _| true);
         assert!(lists.nodes().is_sorted());
         let mut ends: Vec<Pair> = Vec::new();
         for (i, &v) in lists.nodes().iter().enumerate() {

@@ -24,10 +24,10 @@ use pipeline::pipeline;
 use shuffle::Chunks;
 use sides::{MOST_SIDES, Sides};
 
-/// Bytes a node.
+/// Bytes a node: 35 for 16 sides, its degree, and the side it starts from.
 const NODE_BYTES: u64 = 40;
-/// Bytes an edge of a chunk, as measured; two chunks are in lists at once.
-const EDGE_BYTES: u64 = 130;
+/// Bytes an edge of a chunk: 72 in lists of two chunks, what they are sorted from, and some to spare.
+const EDGE_BYTES: u64 = 100;
 /// Bytes an edge that METIS sees.
 const METIS_BYTES: u64 = 200;
 /// Bytes a chunk while edges are dealt into them.
@@ -59,20 +59,28 @@ const MOST_CHUNK: u64 = 1 << 29;
 ///   passes more;
 /// * the weight of what was known rises from pass to pass: `1 − 1/(2i)` in pass `i`.
 ///
-/// Points of the edges cut in excess of METIS at the same tolerance of 5 %, in 8 parts with 4
-/// passes, chunks of 10 % and of 1 %: 0.6 and 2.2 on 1 million nodes in communities (25 million
-/// edges), 0.6 and 0.8 on 200 000, 0.2 and 1.1 on DBLP 2010, 0.1 and 0.3 on CNR 2000, 0.4 and 1.5
-/// on a graph the size of ogbn-arxiv. Processor time at 1 %, METIS's beside it: 4.9 and 17.6 s on
-/// the first, 4.2 and 22.6 s on an R-MAT graph of 19 million edges; ours on two threads.
+/// Nodes and edges are balanced, or what [`PartitionOptions::constraints`] names beside nodes; with
+/// 1 pass nodes alone unless it names something. Edges count as in-degrees. A node goes where all it
+/// takes has room, and if that is nowhere, where it exceeds least; what is then too much swaps of
+/// nodes even out in the end, as far as they can.
+///
+/// Points of the edges cut in excess of METIS that balances nodes and edges within 5 % too, in 8
+/// parts with 4 passes, chunks of 10 % and of 1 %: 1.0 and 1.6 on 200 000 nodes in communities, 1.1
+/// and 2.0 on DBLP 2010, 0.2 and 0.7 on CNR 2000 (METIS's edges are 14 % off there, ours 5 %), 1.2
+/// and 1.9 on a graph the size of ogbn-arxiv, 0.4 and 3.0 on an R-MAT graph of 19 million edges,
+/// −3.3 and −4.8 on tolokers. Processor time at 1 % on the R-MAT graph: 7.8 s, METIS's 24.6 s.
+///
+/// Balanced edges cost: nodes alone, `--constraints nodes`, cut 1.0 and 1.6 points less in the
+/// communities and 10 less on CNR 2000, with twice the mean of the edges in one part; on the R-MAT
+/// graph 18 and 36 less, with 52 and 71 % of all edges in one of 8 parts.
 ///
 /// On FB15k-237, the paper's example, one pass cuts 14.8, 12.3 and 11.1 % at chunks of 1, 5 and
 /// 10 %, METIS 10.6 %; decisions expected by [`expected_cut_refined`] cut 13.4, 11.2 and 10.7 %.
 ///
-/// Nodes that see as many neighbours on several sides go to the emptiest one, as in the paper. Only
-/// the nodes of a part are balanced, not edges or splits: on R-MAT graphs, nearly half of whose
-/// nodes are isolated, most edges end up in one part.
+/// Nodes that see as many neighbours on several sides go to the emptiest one, as in the paper.
 ///
-/// Memory: 40 bytes a node and 130 an edge of a chunk, or, if that is more, 200 an edge that METIS
+/// Memory: 40 bytes a node (of which 4 are its in-degree), a bit a node for each split that is
+/// balanced, and 100 an edge of a chunk, or, if that is more, 200 an edge that METIS
 /// sees: all of the first chunk with 1 pass, else no more than 4 million. Chunks are made smaller
 /// than asked for if that is too much, and larger if there were too many to deal into.
 #[derive(Debug, Clone, Copy, Default)]
@@ -146,7 +154,7 @@ fn divide(
 ) -> Result<()> {
     let passes = passes(options);
     let inside = level.inside();
-    let mut sorter = Sorter::new(level.group.len());
+    let mut sorter = Sorter::new(level.group.len(), chunks.largest());
     let mut edges = Vec::new();
     let mut read = |chunks: &mut Chunks, chunk: usize, lists: &mut Lists| {
         chunks.read(chunk, &mut edges)?;

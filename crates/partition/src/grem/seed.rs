@@ -56,7 +56,12 @@ pub(super) fn divide(
         let column = nodes.iter_mut().skip(i).step_by(chosen.len());
         column.zip(scaled(of(q))).for_each(|(to, w)| *to = w);
     }
-    let room: Vec<f64> = chosen.iter().map(|&q| group.room(q)).collect();
+    // METIS halves the halves and spends the room on each. With several quotas full sides hinder
+    // refinement more: half of the room is left to that.
+    let halvings = group.sides.len().next_power_of_two().ilog2().max(1) as f64;
+    let spent = if chosen.len() > 1 { 0.5 / halvings } else { 1.0 };
+    let room = |&q: &usize| 1.0 + spent * (group.room(q) - 1.0);
+    let room: Vec<f64> = chosen.iter().map(room).collect();
     let shares: Vec<f64> = group.sides.iter().map(|&s| s as f64 / group.parts as f64).collect();
     graph.divide(&shares, &room, Weights { nodes: &nodes, neighbours }, seed)
 }

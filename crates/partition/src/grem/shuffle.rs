@@ -113,6 +113,13 @@ impl Chunks {
         self.of.iter().flatten().map(|&pile| self.piles[pile].size).sum()
     }
 
+    /// Edges of the largest chunk.
+    pub(super) fn largest(&self) -> usize {
+        let sizes =
+            self.of.iter().map(|piles| piles.iter().map(|&pile| self.piles[pile].size).sum());
+        sizes.max().unwrap_or(0u64) as usize
+    }
+
     fn write(&mut self, pile: usize, written: &mut u32) -> Result<()> {
         let pile = &mut self.piles[pile];
         pile.size += pile.open.len() as u64;
@@ -128,6 +135,8 @@ impl Chunks {
     /// Replaces `edges` by those of `chunk`.
     pub(super) fn read(&mut self, chunk: usize, edges: &mut Vec<Pair>) -> Result<()> {
         let piles = self.of[chunk].map(|pile| &self.piles[pile]);
+        edges.clear();
+        edges.reserve_exact(self.largest());
         edges.resize(piles.iter().map(|pile| pile.size as usize).sum(), [0; 2]);
         let mut rest = edges.as_mut_slice();
         for pile in piles {
@@ -178,6 +187,30 @@ mod tests {
             }
             all.sort_unstable();
             assert_eq!(all, edges);
+        }
+    }
+
+    #[test]
+    fn one_direction_of_edges_in_both_is_dealt_and_in_edges_are_counted() {
+        let one: Vec<(u64, u64)> = (0..5000).map(|i| (i / 3, i + 1)).collect();
+        let both: Vec<(u64, u64)> = one.iter().flat_map(|&(u, v)| [(v, u), (u, v)]).collect();
+        for (edges, least) in [(&both[..], 1.0), (&both[1..], 2.0), (&one[..], 1.0)] {
+            let mut stream = MemoryEdges::new(5001, edges.iter().copied()).unwrap();
+            let mut degree = vec![0; 5001];
+            let mut chunks = Chunks::deal(&mut stream, 5, 1, 1 << 20, &mut degree).unwrap();
+            let (mut seen, mut chunk) = (Vec::new(), Vec::new());
+            for i in 0..chunks.len() {
+                chunks.read(i, &mut chunk).unwrap();
+                seen.extend(chunk.iter().map(|&[u, v]| (u.min(v) as u64, u.max(v) as u64)));
+            }
+            // Each edge has one direction in the piles that are read, if all have two.
+            let all = if least > 1.0 { edges.len() } else { one.len() };
+            assert_eq!((chunks.edges() as usize, seen.len()), (all, all));
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen, one);
+            let into = |v: u32| edges.iter().filter(|edge| edge.1 == v as u64).count() as u32;
+            assert!([0, 1, 100, 5000].into_iter().all(|v| degree[v as usize] == into(v)));
         }
     }
 }

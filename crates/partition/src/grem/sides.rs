@@ -51,7 +51,12 @@ impl<'a> Sides<'a> {
         for (v, &side) in sides.iter().enumerate().filter(|(_, side)| **side != UNASSIGNED) {
             let group = &mut self.groups[self.group[v] as usize];
             let weights = || self.loads.of(v);
-            let side = if group.fits(side, weights()) { side } else { group.emptiest(weights()) };
+            let fits = group.fits(side, weights());
+            // Of several quotas one is full early: such nodes do better to wait for neighbours.
+            if !fits && self.loads.len() > 1 {
+                continue;
+            }
+            let side = if fits { side } else { group.emptiest(weights()) };
             group.add(side, weights());
             self.side[v] = side;
         }
@@ -217,7 +222,7 @@ mod tests {
 
     fn lists(edges: &[[u32; 2]]) -> Lists {
         let mut lists = Lists::default();
-        Sorter::new(8).fill(&mut lists, edges, |_, _| true);
+        Sorter::new(8, edges.len()).fill(&mut lists, edges, |_, _| true);
         lists
     }
 
