@@ -86,7 +86,7 @@ impl EdgeTable {
     }
 }
 
-/// Tables and choices of [`tables`].
+/// Tables and choices of [`tables`](super::tables).
 #[derive(Debug, Clone)]
 pub struct TableOptions {
     /// Node tables, at most one for each type.
