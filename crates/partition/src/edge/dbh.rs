@@ -31,8 +31,7 @@ impl EdgePartitioner for Dbh {
         options: &PartitionOptions,
         sink: &mut dyn EdgeSink,
     ) -> Result<()> {
-        options.check(edges.num_nodes())?;
-        options.check_memory("dbh", 4 * edges.num_nodes(), "raise --memory or use hash-2d")?;
+        self.check(edges, options, "raise --memory or use hash-2d")?;
         let degrees = degrees::count(edges)?;
         let (key, parts) = (Key::new(options.seed), options.parts as u64);
         assign_each(edges, sink, |u, v| {

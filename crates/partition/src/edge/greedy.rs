@@ -36,9 +36,7 @@ impl EdgePartitioner for Greedy {
         sink: &mut dyn EdgeSink,
     ) -> Result<()> {
         let nodes = edges.num_nodes();
-        options.check(nodes)?;
-        let needed = 4 * nodes + PartSets::bytes(nodes, options.parts);
-        options.check_memory("greedy", needed, "raise --memory or use dbh")?;
+        self.check(edges, options, "raise --memory or use dbh")?;
         let mut left = degrees::count(edges)?;
         let mut sets = PartSets::new(nodes, options.parts);
         let mut loads = Loads::new(vec![0; options.parts], cap(options, edges.num_edges()));

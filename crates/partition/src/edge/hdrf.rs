@@ -46,9 +46,7 @@ impl EdgePartitioner for Hdrf {
         sink: &mut dyn EdgeSink,
     ) -> Result<()> {
         let nodes = edges.num_nodes();
-        options.check(nodes)?;
-        let needed = 4 * nodes + PartSets::bytes(nodes, options.parts);
-        options.check_memory("hdrf", needed, "raise --memory or use dbh")?;
+        self.check(edges, options, "raise --memory or use dbh")?;
         let mut degrees = vec![0u32; nodes as usize];
         let mut sets = PartSets::new(nodes, options.parts);
         let mut loads = Loads::new(vec![0; options.parts], cap(options, edges.num_edges()));

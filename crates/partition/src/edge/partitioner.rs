@@ -17,6 +17,18 @@ pub trait EdgePartitioner: Send + Sync {
     /// Bytes it holds at most for a graph of so many nodes and edges.
     fn memory(&self, nodes: u64, edges: u64, parts: usize) -> u64;
 
+    /// Refuses what no partitioner can do for these edges, and edges whose
+    /// [`memory`](EdgePartitioner::memory) the options do not grant; `hint` says what then to do.
+    ///
+    /// # Errors
+    /// Those of [`partition`](EdgePartitioner::partition) that come before its work.
+    fn check(&self, edges: &dyn EdgeStream, options: &PartitionOptions, hint: &str) -> Result<()> {
+        let nodes = edges.num_nodes();
+        options.check(nodes)?;
+        let needed = self.memory(nodes, edges.num_edges(), options.parts);
+        options.check_memory(self.name(), needed, hint)
+    }
+
     /// Sends every edge, in the order of the stream and once, to `sink` with its part.
     ///
     /// Edges may be directed, repeated or self loops; nodes without edges appear nowhere.

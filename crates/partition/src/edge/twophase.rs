@@ -49,12 +49,10 @@ impl EdgePartitioner for TwoPhase {
         sink: &mut dyn EdgeSink,
     ) -> Result<()> {
         let nodes = edges.num_nodes();
-        options.check(nodes)?;
+        self.check(edges, options, "raise --memory or use dbh")?;
         if nodes >= NONE as u64 {
             return Err(Error::new(Kind::Limit, format!("2ps-l: {nodes} nodes exceed 32 bits")));
         }
-        let needed = 24 * nodes + PartSets::bytes(nodes, options.parts);
-        options.check_memory("2ps-l", needed, "raise --memory or use dbh")?;
         let clusters = Clusters::stream(edges, options.parts)?;
         let part_of = clusters.pack(options.parts);
         let placement = Placement { clusters, part_of, key: Key::new(options.seed) };

@@ -3,7 +3,7 @@
 //! A tenth of a sparse graph falls into small pieces, and METIS on them knows nothing of what the
 //! graph looks like. So the nodes are first clustered in a stream, as SPRING clusters them (CATGNN
 //! Algorithm 1, lines 2 to 21), until their clusters are few enough for a chunk to hold the edges
-//! between them; METIS halves those.
+//! between them; METIS divides those.
 
 use gnarl_graph::error::Result;
 use gnarl_graph::prefetch;
