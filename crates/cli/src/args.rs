@@ -162,7 +162,7 @@ pub enum Bench {
         /// Folder with the graphs pubmed, amazon_photo and coauthor_physics
         #[arg(long, env = "GNARL_DATA")]
         data: PathBuf,
-        /// The table, in Markdown
+        /// The table, in Markdown; runs are kept beside it, in a folder .work, and not repeated
         #[arg(long)]
         out: PathBuf,
         /// Number of seeds averaged

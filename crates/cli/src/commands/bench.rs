@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod catgnn;
+mod kept;
 pub mod partition;
 
 use gnarl_graph::Result;

@@ -11,7 +11,7 @@ use gnarl_graph::prefetch;
 use super::groups::UNASSIGNED;
 use super::seed::{divide, scaled};
 use super::shuffle::{Chunks, Pair};
-use super::sides::{Inside, Sides};
+use super::sides::Sides;
 use crate::metis::{Adjacency, Idx};
 
 /// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
@@ -78,13 +78,12 @@ struct Clusters {
     max_size: u32,
 }
 
-/// Calls `visit` with every edge that counts.
-fn each(inside: &Inside, chunks: &mut Chunks, mut visit: impl FnMut(usize, usize)) -> Result<()> {
-    chunks.each(|edges| {
-        let edges = edges.iter().filter(|&&[u, v]| inside.holds(u, v));
-        edges.for_each(|&[u, v]| visit(u as usize, v as usize));
-        Ok(())
-    })
+/// Asks for what belongs to the ends of the `i`-th edge.
+#[inline(always)]
+fn ask(of_node: &[u32], edges: &[Pair], i: usize) {
+    if let Some(edge) = edges.get(i) {
+        edge.iter().for_each(|&end| prefetch::item(of_node, end as usize));
+    }
 }
 
 impl Clusters {
@@ -101,7 +100,9 @@ impl Clusters {
         let inside = level.inside();
         chunks.each(|edges| {
             for (i, &[u, v]) in edges.iter().enumerate() {
-                self.ask(edges, i);
+                ask(&self.of, edges, i + 2 * AHEAD);
+                ask(&self.degree, edges, i + 2 * AHEAD);
+                self.ask_clusters(&self.volume, edges, i + AHEAD);
                 if inside.holds(u, v) {
                     self.meet(u as usize, v as usize);
                 }
@@ -112,29 +113,20 @@ impl Clusters {
 
     /// Degrees, and volumes of clusters of one node each.
     fn count(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        each(&level.inside(), chunks, |u, v| {
-            for end in [u, v] {
-                self.degree[end] = self.degree[end].saturating_add(1);
+        let inside = level.inside();
+        chunks.each(|edges| {
+            for (i, &[u, v]) in edges.iter().enumerate() {
+                ask(&self.degree, edges, i + 2 * AHEAD);
+                if inside.holds(u, v) {
+                    for end in [u as usize, v as usize] {
+                        self.degree[end] = self.degree[end].saturating_add(1);
+                    }
+                }
             }
+            Ok(())
         })?;
         self.volume.copy_from_slice(&self.degree);
         Ok(())
-    }
-
-    /// Asks for what edges further on need.
-    #[inline(always)]
-    fn ask(&self, edges: &[Pair], i: usize) {
-        if let Some(far) = edges.get(i + 2 * AHEAD) {
-            for end in far.map(|end| end as usize) {
-                prefetch::item(&self.of, end);
-                prefetch::item(&self.degree, end);
-            }
-        }
-        if let Some(near) = edges.get(i + AHEAD) {
-            for cluster in near.map(|end| self.of[end as usize] as usize) {
-                prefetch::item(&self.volume, cluster);
-            }
-        }
     }
 
     #[inline(always)]
@@ -162,18 +154,45 @@ impl Clusters {
         alone.for_each(|(_, size)| *size = 0);
         let mut parent = std::mem::take(&mut self.degree);
         parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
-        each(&level.inside(), chunks, |u, v| {
-            let [a, b] = [u, v].map(|end| root(&mut parent, self.of[end]) as usize);
-            let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
-            let joined = self.size[a] + self.size[b];
-            if a != b && self.size[small] <= SMALL && joined <= self.max_size {
-                parent[small] = to as u32;
-                self.size[to] = joined;
-                self.size[small] = 0;
+        let inside = level.inside();
+        chunks.each(|edges| {
+            for (i, &[u, v]) in edges.iter().enumerate() {
+                ask(&self.of, edges, i + 2 * AHEAD);
+                self.ask_clusters(&self.size, edges, i + AHEAD);
+                if inside.holds(u, v) {
+                    self.join(u as usize, v as usize, &mut parent);
+                }
             }
+            Ok(())
         })?;
         self.of.iter_mut().for_each(|c| *c = root(&mut parent, *c));
         Ok(())
+    }
+
+    /// Joins the clusters of `u` and `v` if one is small.
+    #[inline(always)]
+    fn join(&mut self, u: usize, v: usize, parent: &mut [u32]) {
+        let ends = [u, v].map(|end| self.of[end]);
+        // What was joined to another has no nodes left: neither of these was, and both are large.
+        if ends.iter().all(|&c| self.size[c as usize] > SMALL) {
+            return;
+        }
+        let [a, b] = ends.map(|c| root(parent, c) as usize);
+        let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
+        let joined = self.size[a] + self.size[b];
+        if a != b && self.size[small] <= SMALL && joined <= self.max_size {
+            parent[small] = to as u32;
+            self.size[to] = joined;
+            self.size[small] = 0;
+        }
+    }
+
+    /// Asks for what belongs to the clusters of the `i`-th edge.
+    #[inline(always)]
+    fn ask_clusters(&self, of_cluster: &[u32], edges: &[Pair], i: usize) {
+        if let Some(edge) = edges.get(i) {
+            edge.iter().for_each(|&end| prefetch::item(of_cluster, self.of[end as usize] as usize));
+        }
     }
 
     /// The edges between clusters, of as many chunks as it takes to find more than `limit`;

@@ -61,13 +61,13 @@ impl Group {
     }
 
     /// Adds a node of those weights to `side`.
-    pub(super) fn add(&mut self, side: u8, weights: impl Iterator<Item = u64>) {
+    pub(super) fn add(&mut self, side: u8, weights: &[u64]) {
         let loads = &mut self.loads[side as usize * self.totals.len()..];
         loads.iter_mut().zip(weights).for_each(|(load, w)| *load += w);
     }
 
     /// Takes a node of those weights from `side`.
-    pub(super) fn remove(&mut self, side: u8, weights: impl Iterator<Item = u64>) {
+    pub(super) fn remove(&mut self, side: u8, weights: &[u64]) {
         let loads = &mut self.loads[side as usize * self.totals.len()..];
         loads.iter_mut().zip(weights).for_each(|(load, w)| *load -= w);
     }
@@ -81,18 +81,30 @@ impl Group {
     /// The side of highest score, of those with room for a node of those weights; the emptier, then
     /// the first, if they are alike. If none has all the room, the one that has room for a node and
     /// would exceed its other quotas least.
-    pub(super) fn best(
-        &self,
-        weights: impl Iterator<Item = u64> + Clone,
-        score: impl Fn(usize) -> f32,
-    ) -> u8 {
+    pub(super) fn best(&self, weights: &[u64], score: impl Fn(usize) -> f32) -> u8 {
+        let mut best: Option<(usize, f32)> = None;
+        for side in (0..self.sides.len()).filter(|&side| self.fits(side as u8, weights)) {
+            let score = score(side);
+            let better = best.is_none_or(|(known, highest)| {
+                score > highest || (score == highest && self.emptier(side, known))
+            });
+            if better {
+                best = Some((side, score));
+            }
+        }
+        best.map_or_else(|| self.least_exceeded(weights, score), |(side, _)| side as u8)
+    }
+
+    /// The side with room for a node that one of those weights would exceed least.
+    #[cold]
+    fn least_exceeded(&self, weights: &[u64], score: impl Fn(usize) -> f32) -> u8 {
         let mut best: Option<(usize, f64, f32)> = None;
         for side in 0..self.sides.len() {
             let (loads, caps) = (self.loads(side), self.caps(side));
             if loads[0] >= caps[0] {
                 continue;
             }
-            let (excess, score) = (excess(weights.clone(), loads, caps), score(side));
+            let (excess, score) = (excess(weights, loads, caps), score(side));
             let better = best.is_none_or(|(known, least, highest)| {
                 excess < least
                     || excess == least
@@ -107,15 +119,15 @@ impl Group {
 
     /// The side with the fewest nodes for its share of the parts, of those with room for a node of
     /// those weights; the first if they are alike.
-    pub(super) fn emptiest(&self, weights: impl Iterator<Item = u64> + Clone) -> u8 {
+    pub(super) fn emptiest(&self, weights: &[u64]) -> u8 {
         self.best(weights, |_| 0.0)
     }
 
     /// Whether `side` has room for a node of those weights.
-    pub(super) fn fits(&self, side: u8, weights: impl Iterator<Item = u64>) -> bool {
+    pub(super) fn fits(&self, side: u8, weights: &[u64]) -> bool {
         let side = side as usize;
         let mut loads = self.loads(side).iter().zip(self.caps(side)).zip(weights);
-        loads.all(|((&load, &cap), w)| w == 0 || load + w <= cap)
+        loads.all(|((&load, &cap), &w)| w == 0 || load + w <= cap)
     }
 
     /// Whether `side` has more of something than it may have.
@@ -127,9 +139,9 @@ impl Group {
 
 /// How far a node of those weights would take a side beyond a cap at most, in units of the cap; of
 /// what the node has nothing of does not count.
-fn excess(weights: impl Iterator<Item = u64>, loads: &[u64], caps: &[u64]) -> f64 {
+fn excess(weights: &[u64], loads: &[u64], caps: &[u64]) -> f64 {
     let mut most = 0.0f64;
-    for ((w, &load), &cap) in weights.zip(loads).zip(caps) {
+    for ((&w, &load), &cap) in weights.iter().zip(loads).zip(caps) {
         let sum = load + w;
         if w > 0 && sum > cap {
             most = most.max((sum - cap) as f64 / cap.max(1) as f64);
@@ -167,7 +179,7 @@ mod tests {
     }
 
     fn best(group: &Group, weights: &[u64], scores: &[f32]) -> u8 {
-        group.best(weights.iter().copied(), |side| scores[side])
+        group.best(weights, |side| scores[side])
     }
 
     #[test]
@@ -195,9 +207,9 @@ mod tests {
         let best = |edges| best(&group, &[1, edges], &[0.0, 2.0, 1.0]);
         assert_eq!([best(0), best(1), best(4)], [2, 0, 0]);
         assert_eq!(best(100), 0, "a hub that fits nowhere goes where it exceeds least");
-        assert!(group.fits(2, [1, 0].into_iter()) && !group.fits(2, [1, 1].into_iter()));
+        assert!(group.fits(2, &[1, 0]) && !group.fits(2, &[1, 1]));
         assert!(!group.over(2));
-        group.add(2, [1, 1].into_iter());
+        group.add(2, &[1, 1]);
         assert!(group.over(2));
     }
 }

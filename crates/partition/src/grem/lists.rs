@@ -6,6 +6,10 @@ use super::shuffle::Pair;
 /// outgrow what the second-level cache and its address translation hold.
 const MOST_RANGES: usize = 1 << 11;
 
+/// Fewest ids of a range: the first-level cache holds what they are counted in, and fewer ranges
+/// are dealt into faster.
+const LEAST_WIDTH: usize = 1 << 12;
+
 /// The nodes of a chunk, ascending, with their neighbours there. An edge counts for both of its
 /// ends, as often as it is there.
 ///
@@ -38,7 +42,7 @@ pub(super) struct Sorter {
 impl Sorter {
     /// For chunks of up to `edges` edges: nothing it fills grows beyond what they need.
     pub(super) fn new(num_nodes: usize, edges: usize) -> Self {
-        let width = num_nodes.div_ceil(MOST_RANGES).next_power_of_two();
+        let width = num_nodes.div_ceil(MOST_RANGES).next_power_of_two().max(LEAST_WIDTH);
         let begin = vec![0; num_nodes.div_ceil(width) + 1];
         // While a range is sorted, every id of it has a place.
         let most = [2 * edges, num_nodes.min(2 * edges) + width + 1];
@@ -55,10 +59,9 @@ impl Sorter {
         self.deal(edges, keep);
         lists.nodes.clear();
         lists.start.clear();
-        lists.neighbours.clear();
         lists.nodes.reserve_exact(self.most[1]);
         lists.start.reserve_exact(self.most[1]);
-        lists.neighbours.reserve_exact(self.most[0]);
+        lists.neighbours.reserve_exact(self.most[0].saturating_sub(lists.neighbours.len()));
         lists.neighbours.resize(self.ends.len(), 0);
         let mut from = 0;
         for range in 0..self.begin.len() - 1 {
@@ -83,8 +86,8 @@ impl Sorter {
         for begin in &mut self.begin {
             sum += std::mem::replace(begin, sum);
         }
-        self.ends.clear();
-        self.ends.reserve_exact(self.most[0]);
+        // What earlier chunks left is written over.
+        self.ends.reserve_exact(self.most[0].saturating_sub(self.ends.len()));
         self.ends.resize(sum as usize, [0; 2]);
         for &[u, v] in kept() {
             for end in [[u, v], [v, u]] {
@@ -165,7 +168,7 @@ mod tests {
 
     #[test]
     fn ranges_of_many_ids_are_sorted() {
-        let nodes = 40 * MOST_RANGES as u32;
+        let nodes = 10 * LEAST_WIDTH as u32;
         let edges: Vec<Pair> = (0..nodes / 7).map(|i| [7 * i, nodes - 1 - i]).collect();
         let mut lists = Lists::default();
         Sorter::new(nodes as usize, edges.len()).fill(&mut lists, &edges, |_, _| true);

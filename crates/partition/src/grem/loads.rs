@@ -40,6 +40,13 @@ impl Loads {
         self.quotas.iter().map(move |quota| quota.of(v, degree))
     }
 
+    /// Replaces `weights` by what node `v` takes of each quota.
+    #[inline(always)]
+    pub(super) fn weigh(&self, v: usize, weights: &mut Vec<u64>) {
+        weights.clear();
+        weights.extend(self.of(v));
+    }
+
     /// What `nodes` nodes take together.
     pub(super) fn totals(&self, nodes: usize) -> Vec<u64> {
         let mut totals = vec![0; self.len()];

@@ -28,6 +28,8 @@ pub(super) struct Sides<'a> {
     counts: Vec<Rounded>,
     /// Sides of the group with most of them, rounded up to a power of two.
     width: usize,
+    /// What the node at hand takes of each quota.
+    weights: Vec<u64>,
 }
 
 impl<'a> Sides<'a> {
@@ -36,7 +38,8 @@ impl<'a> Sides<'a> {
         let sides = groups.iter().map(|g| g.sides.len()).max().unwrap_or(1);
         let width = sides.next_power_of_two().max(2);
         let (side, counts) = (vec![UNASSIGNED; group.len()], Vec::new());
-        Self { loads, group: Arc::new(group), groups, side, counts, width }
+        let weights = Vec::new();
+        Self { loads, group: Arc::new(group), groups, side, counts, width, weights }
     }
 
     /// Which edges count.
@@ -50,14 +53,14 @@ impl<'a> Sides<'a> {
     pub(super) fn sow(&mut self, sides: &[u8], lists: &Lists) {
         for (v, &side) in sides.iter().enumerate().filter(|(_, side)| **side != UNASSIGNED) {
             let group = &mut self.groups[self.group[v] as usize];
-            let weights = || self.loads.of(v);
-            let fits = group.fits(side, weights());
+            self.loads.weigh(v, &mut self.weights);
+            let fits = group.fits(side, &self.weights);
             // Of several quotas one is full early: such nodes do better to wait for neighbours.
             if !fits && self.loads.len() > 1 {
                 continue;
             }
-            let side = if fits { side } else { group.emptiest(weights()) };
-            group.add(side, weights());
+            let side = if fits { side } else { group.emptiest(&self.weights) };
+            group.add(side, &self.weights);
             self.side[v] = side;
         }
         self.counts = vec![Rounded::default(); self.side.len() * self.width];
@@ -125,12 +128,12 @@ impl<'a> Sides<'a> {
     fn assign(&mut self, v: u32, counts: &[f32]) {
         let group = &mut self.groups[self.group[v as usize] as usize];
         let side = &mut self.side[v as usize];
-        let weights = || self.loads.of(v as usize);
+        self.loads.weigh(v as usize, &mut self.weights);
         if *side != UNASSIGNED {
-            group.remove(*side, weights());
+            group.remove(*side, &self.weights);
         }
-        *side = group.best(weights(), |side| counts[side]);
-        group.add(*side, weights());
+        *side = group.best(&self.weights, |side| counts[side]);
+        group.add(*side, &self.weights);
     }
 
     /// Whether a side has more of something than it may have.
@@ -149,9 +152,9 @@ impl<'a> Sides<'a> {
         for (v, (side, &group)) in self.side.iter_mut().zip(self.group.iter()).enumerate() {
             let group = &mut self.groups[group as usize];
             if *side == UNASSIGNED && group.parts > 1 {
-                let weights = || self.loads.of(v);
-                *side = group.emptiest(weights());
-                group.add(*side, weights());
+                self.loads.weigh(v, &mut self.weights);
+                *side = group.emptiest(&self.weights);
+                group.add(*side, &self.weights);
             }
         }
     }

@@ -9,7 +9,7 @@ use gnarl_train::RunConfig;
 use gnarl_train::config::{EvaluateOn, Method, Parts, ScheduleKind, SplitSection, Strategy};
 use serde_json::{Value, json};
 
-use super::{mean, test_scores};
+use super::kept::Kept;
 
 /// A graph, and what its runs need to converge with one step an epoch and part.
 struct Graph {
@@ -47,10 +47,11 @@ struct Bench<'a> {
     data: &'a Path,
     seeds: u64,
     epochs: Option<usize>,
+    kept: Kept,
 }
 
-/// Measures `graphs`, or all if there are none, and writes the page `out`. Each graph's section is
-/// kept in the work folder beside it, so that the page can be made in several goes.
+/// Measures `graphs`, or all if there are none, and writes the page `out`. Each graph's section and
+/// each run's score are kept in the work folder beside it: the page can be made in several goes.
 pub fn run(
     data: &Path,
     out: &Path,
@@ -64,7 +65,8 @@ pub fn run(
             .hint(format!("there are {}", names.join(", "))));
     }
     let work = out.with_extension("work");
-    let bench = Bench { work, data, seeds, epochs };
+    let kept = Kept::new(work.join("runs.jsonl"));
+    let bench = Bench { work, data, seeds, epochs, kept };
     let mut rows = Vec::new();
     for graph in &GRAPHS {
         if graphs.is_empty() || graphs.iter().any(|g| g == graph.name) {
@@ -144,7 +146,7 @@ impl Bench<'_> {
     }
 
     fn score(&self, config: &RunConfig) -> Result<f64> {
-        Ok(mean(&test_scores(config, self.seeds)?))
+        self.kept.mean_score(config, self.seeds)
     }
 
     fn tables(&self, graph: &Graph, text: &mut String, rows: &mut Vec<Value>) -> Result<()> {

@@ -1,0 +1,208 @@
+//! The end of writing a dataset: topology, checks of the whole, and its name.
+
+use std::path::Path;
+
+use super::{DatasetWriter, FinishOptions, IdWidth, edge_stem};
+use crate::column::{Column, ColumnSpec};
+use crate::csc::{self, CscJob};
+use crate::dataset::Dataset;
+use crate::error::{Context, Error, Result, ResultExt};
+use crate::manifest::MANIFEST;
+
+impl DatasetWriter {
+    /// Builds the topology of every edge type, checks the whole, and gives it its name.
+    ///
+    /// In-neighbour lists ascend by source id; where the source type has a column `orig_id` (parts
+    /// of a partitioned dataset) they ascend by that, so that a position in a list means the same
+    /// edge in a part as in the whole graph.
+    pub fn finish(mut self, options: FinishOptions) -> Result<Dataset> {
+        self.check_rows()?;
+        self.check_overlaps()?;
+        for i in 0..self.manifest.edge_types.len() {
+            let triple = self.manifest.edge_types[i].triple.clone();
+            self.build_csc(i, options)
+                .while_doing(|| format!("building the topology of {triple}"))?;
+        }
+        let path = self.tmp.join(MANIFEST);
+        let text = serde_json::to_string_pretty(&self.manifest).expect("manifests serialise");
+        std::fs::write(&path, text).at(&path)?;
+        sync_dir(&self.tmp)?;
+        replace_dir(&self.tmp, &self.out)?;
+        self.finished = true;
+        Dataset::open(&self.out)
+    }
+
+    fn build_csc(&mut self, index: usize, options: FinishOptions) -> Result<()> {
+        let edge_type = &self.manifest.edge_types[index];
+        let triple = edge_type.triple.clone();
+        let sources = &self.manifest.node_type(&triple.src)?.columns;
+        let order = match sources.iter().find(|c| c.name == "orig_id") {
+            Some(spec) => Some(Column::open(&self.tmp, spec)?.values::<u64>()?),
+            None => None,
+        };
+        let num_dst = self.manifest.node_type(&triple.dst)?.count;
+        let find = |name: &str| edge_type.columns.iter().find(|c| c.name == name);
+        let (Some(src), Some(dst)) = (find("src"), find("dst")) else {
+            return Err(Error::invalid(format!("{triple}: src or dst column is missing")));
+        };
+        let keep_rows = edge_type.columns.len() > 2;
+        if keep_rows && options.coalesce {
+            return Err(Error::usage(format!("{triple}: edges with columns cannot be coalesced")));
+        }
+        let job = CscJob {
+            dir: &self.tmp,
+            stem: &edge_stem(&triple),
+            src,
+            dst,
+            num_dst,
+            square: triple.src == triple.dst,
+            keep_rows,
+            coalesce: options.coalesce,
+            memory: options.memory,
+            range_bytes: None,
+            order: order.as_deref(),
+        };
+        let built = match self.width {
+            IdWidth::U32 => csc::build::<u32>(&job)?,
+            IdWidth::U64 => csc::build::<u64>(&job)?,
+        };
+        let dropped = built.num_edges < edge_type.count;
+        let edge_type = &mut self.manifest.edge_types[index];
+        edge_type.facts = built.facts;
+        edge_type.count = built.num_edges;
+        edge_type.columns.extend(built.columns);
+        if dropped { self.rewrite_edges(index) } else { Ok(()) }
+    }
+
+    /// Replaces the id columns by the coalesced edges, in CSC order.
+    fn rewrite_edges(&mut self, index: usize) -> Result<()> {
+        let edge_type = &self.manifest.edge_types[index];
+        let triple = edge_type.triple.clone();
+        let open = |name: &str| {
+            let spec = edge_type.columns.iter().find(|c| c.name == name).expect("built above");
+            Column::open(&self.tmp, spec)
+        };
+        let indptr = open("csc.indptr")?.values::<u64>()?;
+        let indices = open("csc.indices")?;
+        let mut writer = self.edge_writer(&triple, None)?;
+        let mut sources = crate::edges::IdReader::open(&self.tmp, indices.spec())?;
+        let (mut src, mut dst) = (Vec::new(), Vec::new());
+        for v in 0..indptr.len() - 1 {
+            let degree = (indptr[v + 1] - indptr[v]) as usize;
+            sources.read(degree, 0, &mut src)?;
+            dst.resize(dst.len() + degree, v as u64);
+            if src.len() >= crate::edges::CHUNK_EDGES {
+                writer.push(&src, &dst)?;
+                src.clear();
+                dst.clear();
+            }
+        }
+        writer.push(&src, &dst)?;
+        let columns = writer.finish()?;
+        let edge_type = &mut self.manifest.edge_types[index];
+        edge_type.columns.retain(|c| c.name != "src" && c.name != "dst");
+        edge_type.columns.splice(0..0, columns);
+        Ok(())
+    }
+
+    /// Checks that columns have as many rows as there are nodes or edges.
+    fn check_rows(&self) -> Result<()> {
+        let check = |of: &str, column: &ColumnSpec, expected: u64| {
+            let rows = column.shape.first().copied().unwrap_or(0);
+            if rows == expected {
+                return Ok(());
+            }
+            Err(Error::invalid(format!("{of}: {} has {rows} rows for {expected}", column.name)))
+        };
+        for t in &self.manifest.node_types {
+            for column in &t.columns {
+                match column.name.as_str() {
+                    "features" | "label" => check(&t.name, column, t.count)?,
+                    "features.indptr" => check(&t.name, column, t.count + 1)?,
+                    _ => {}
+                }
+            }
+        }
+        for t in &self.manifest.edge_types {
+            // Names with a dot are tables of another length, such as the names of relations.
+            let mut of_edges = t.columns.iter().filter(|c| !c.name.contains('.'));
+            of_edges.try_for_each(|c| check(&t.triple.to_string(), c, t.count))?;
+        }
+        Ok(())
+    }
+
+    fn check_overlaps(&self) -> Result<()> {
+        let reader = Dataset::unfinished(self.tmp.clone(), self.manifest.clone());
+        for t in &self.manifest.node_types {
+            let names = reader.split_names(&t.name)?;
+            for (i, first) in names.iter().enumerate() {
+                for second in &names[i + 1..] {
+                    let ids =
+                        |name: &str| reader.split(&t.name, name).map(Option::unwrap_or_default);
+                    if let Some(id) = common(&ids(first)?, &ids(second)?) {
+                        return Err(Error::invalid(format!(
+                            "{} node {id} is in both splits {first} and {second}",
+                            t.name
+                        ))
+                        .hint("splits must not overlap, or test figures mean nothing"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Moves `tmp` to `out`, replacing what is there. Where the system can exchange two names in one
+/// step, `out` names a whole dataset at every moment.
+fn replace_dir(tmp: &Path, out: &Path) -> Result<()> {
+    if !out.exists() {
+        return std::fs::rename(tmp, out).at(out);
+    }
+    if exchange(tmp, out) {
+        return std::fs::remove_dir_all(tmp).at(tmp);
+    }
+    let mut old = tmp.as_os_str().to_owned();
+    old.push(".old");
+    std::fs::rename(out, &old).at(out)?;
+    std::fs::rename(tmp, out).at(out)?;
+    std::fs::remove_dir_all(&old).at(&old)
+}
+
+/// Exchanges two directories' names; `false` if this system or file system cannot.
+#[cfg(target_os = "linux")]
+fn exchange(a: &Path, b: &Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let c_string = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
+    let (Ok(a), Ok(b)) = (c_string(a), c_string(b)) else { return false };
+    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
+    // SAFETY: both paths are NUL-terminated strings that outlive the call, which keeps neither.
+    // std has no such call, and two renames would leave a moment without any dataset.
+    unsafe { libc::renameat2(here, a.as_ptr(), here, b.as_ptr(), flags) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> bool {
+    false
+}
+
+/// The first value that two ascending lists share.
+fn common(a: &[u64], b: &[u64]) -> Option<u64> {
+    let (mut i, mut j) = (0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => return Some(a[i]),
+        }
+    }
+    None
+}
+
+fn sync_dir(dir: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(dir).at(dir)? {
+        let path = entry.at(dir)?.path();
+        std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
+    }
+    Ok(())
+}
