@@ -2,11 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gnarl_graph::{Error, Result, ResultExt};
 use gnarl_train::RunConfig;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{mean, test_scores};
 
@@ -33,37 +33,39 @@ impl Kept {
     }
 
     fn score(&self, config: &RunConfig) -> Result<f64> {
-        let run = key(config)?;
-        if let Some(score) = self.find(&run)? {
+        let opening = opening(config)?;
+        if let Some(score) = self.find(&opening)? {
             return Ok(score);
         }
         let score = mean(&test_scores(config, 1)?);
-        let line = json!({ "run": run, "test": score });
         let file = OpenOptions::new().create(true).append(true).open(&self.path);
-        writeln!(file.at(&self.path)?, "{line}").at(&self.path)?;
+        writeln!(file.at(&self.path)?, "{opening}{score}}}").at(&self.path)?;
         Ok(score)
     }
 
-    /// The score of `run`. Lines that are cut off, as a crash may leave one, are passed over.
-    fn find(&self, run: &Value) -> Result<Option<f64>> {
+    /// The score in the line that begins with `opening`. Lines that are cut off, as a crash may
+    /// leave one, are passed over.
+    fn find(&self, opening: &str) -> Result<Option<f64>> {
         let text = match std::fs::read_to_string(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.at(&self.path)?,
         };
-        let mut lines = text.lines().filter_map(|l| serde_json::from_str::<Value>(l).ok());
-        Ok(lines.find(|line| line["run"] == *run).and_then(|line| line["test"].as_f64()))
+        let score = |line: &str| line.strip_prefix(opening)?.strip_suffix('}')?.parse().ok();
+        Ok(text.lines().find_map(score))
     }
 }
 
-/// What decides a score: all settings but where files lie.
-fn key(config: &RunConfig) -> Result<Value> {
+/// A run's line up to its score: all settings that decide it, so not where files lie. Lines are
+/// compared as text, since reading a number back may change its last digit.
+fn opening(config: &RunConfig) -> Result<String> {
     let mut config = config.clone();
     config.output = Default::default();
     let name = config.dataset.path.file_name().map(PathBuf::from);
-    config.dataset.path = name.unwrap_or_else(|| Path::new("").into());
+    config.dataset.path = name.unwrap_or_default();
     let config = serde_json::to_value(config)
         .map_err(|e| Error::invalid(format!("settings of a run: {e}")))?;
-    Ok(json!({ "version": env!("CARGO_PKG_VERSION"), "config": config }))
+    let run = json!({ "version": env!("CARGO_PKG_VERSION"), "config": config });
+    Ok(format!("{{\"run\":{run},\"test\":"))
 }
 
 #[cfg(test)]
@@ -76,13 +78,17 @@ mod tests {
         let kept = Kept::new(dir.path().join("runs.jsonl"));
         let mut config = RunConfig::default();
         config.dataset.path = "/here/cora".into();
-        assert_eq!(kept.find(&key(&config).unwrap()).unwrap(), None);
-        let line = json!({ "run": key(&config).unwrap(), "test": 0.5 });
+        let find = |config: &RunConfig| kept.find(&opening(config).unwrap()).unwrap();
+        assert_eq!(find(&config), None);
         // The second line is what a crash leaves.
-        std::fs::write(&kept.path, format!("{line}\n{{\"run\": {{")).unwrap();
+        let line = format!("{}0.5}}", opening(&config).unwrap());
+        std::fs::write(&kept.path, format!("{line}\n{}", &line[..line.len() - 1])).unwrap();
         config.dataset.path = "/there/cora".into();
-        assert_eq!(kept.find(&key(&config).unwrap()).unwrap(), Some(0.5));
+        assert_eq!(find(&config), Some(0.5));
         config.train.lr *= 2.0;
-        assert_eq!(kept.find(&key(&config).unwrap()).unwrap(), None);
+        assert_eq!(find(&config), None);
+        std::fs::write(&kept.path, &line[..line.len() - 1]).unwrap();
+        config.train.lr /= 2.0;
+        assert_eq!(find(&config), None);
     }
 }
