@@ -163,6 +163,7 @@ pub enum Bench {
         #[arg(long, env = "GNARL_DATA")]
         data: PathBuf,
         /// The table, in Markdown; runs are kept beside it, in a folder .work, and not repeated
+        /// while that is there
         #[arg(long)]
         out: PathBuf,
         /// Number of seeds averaged

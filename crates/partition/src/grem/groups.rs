@@ -82,22 +82,6 @@ impl Group {
     /// the first, if they are alike. If none has all the room, the one that has room for a node and
     /// would exceed its other quotas least.
     pub(super) fn best(&self, weights: &[u64], score: impl Fn(usize) -> f32) -> u8 {
-        let mut best: Option<(usize, f32)> = None;
-        for side in (0..self.sides.len()).filter(|&side| self.fits(side as u8, weights)) {
-            let score = score(side);
-            let better = best.is_none_or(|(known, highest)| {
-                score > highest || (score == highest && self.emptier(side, known))
-            });
-            if better {
-                best = Some((side, score));
-            }
-        }
-        best.map_or_else(|| self.least_exceeded(weights, score), |(side, _)| side as u8)
-    }
-
-    /// The side with room for a node that one of those weights would exceed least.
-    #[cold]
-    fn least_exceeded(&self, weights: &[u64], score: impl Fn(usize) -> f32) -> u8 {
         let mut best: Option<(usize, f64, f32)> = None;
         for side in 0..self.sides.len() {
             let (loads, caps) = (self.loads(side), self.caps(side));
