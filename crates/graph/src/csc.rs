@@ -9,6 +9,7 @@ use crate::edges::{CHUNK_EDGES, IdReader};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::EdgeFacts;
 use crate::npy::NpyWriter;
+use crate::prefetch;
 use crate::rng::mix;
 
 /// In-neighbour lists of one edge type, each ascending by source id. Local ids are 32 bits: larger
@@ -205,7 +206,7 @@ impl Reader {
         Ok(Self { src, dst, chunk: Default::default() })
     }
 
-    fn for_each(&mut self, mut visit: impl FnMut(u64, u64)) -> Result<()> {
+    fn for_each(&mut self, mut visit: impl FnMut(&[u64], &[u64])) -> Result<()> {
         self.src.rewind()?;
         self.dst.rewind()?;
         loop {
@@ -215,17 +216,25 @@ impl Reader {
                 return Ok(());
             }
             self.dst.read(CHUNK_EDGES, 0, &mut self.chunk.1)?;
-            for (&s, &d) in self.chunk.0.iter().zip(&self.chunk.1) {
-                visit(s, d);
-            }
+            visit(&self.chunk.0, &self.chunk.1);
         }
     }
 }
 
+/// Edges ahead for whose lists the cache is asked: lists are met in any order.
+const AHEAD: usize = 24;
+
 /// Degrees as offsets.
 fn count(job: &CscJob<'_>, reader: &mut Reader) -> Result<Vec<u64>> {
     let mut indptr = vec![0u64; job.num_dst as usize + 1];
-    reader.for_each(|_, d| indptr[d as usize + 1] += 1)?;
+    reader.for_each(|_, dst| {
+        for (i, &d) in dst.iter().enumerate() {
+            if let Some(&next) = dst.get(i + AHEAD) {
+                prefetch::item(&indptr, next as usize + 1);
+            }
+            indptr[d as usize + 1] += 1;
+        }
+    })?;
     for v in 0..job.num_dst as usize {
         indptr[v + 1] += indptr[v];
     }
@@ -339,24 +348,37 @@ impl<T: Id> Range<T> {
         indptr: &[u64],
         nodes: std::ops::Range<usize>,
     ) -> Result<Self> {
-        let base = indptr[nodes.start];
+        let (base, offsets) = (indptr[nodes.start], &indptr[nodes.start..nodes.end]);
         let count = (indptr[nodes.end] - base) as usize;
         let mut filled = vec![0u32; nodes.len()];
         let mut sources = vec![T::default(); count];
         let mut rows = vec![0u64; if job.keep_rows { count } else { 0 }];
         let mut row = 0u64;
         let (first, span) = (nodes.start as u64, nodes.len() as u64);
-        reader.for_each(|s, d| {
-            let v = d.wrapping_sub(first);
-            if v < span {
-                let slot = (indptr[d as usize] - base) as usize + filled[v as usize] as usize;
-                filled[v as usize] += 1;
-                sources[slot] = T::of(s);
-                if !rows.is_empty() {
-                    rows[slot] = row;
+        reader.for_each(|src, dst| {
+            // Of the edges ahead, first where their lists are asked for, then the lists.
+            let within = |i: usize| dst.get(i).map(|d| d.wrapping_sub(first)).filter(|&v| v < span);
+            for (i, &s) in src.iter().enumerate() {
+                if let Some(v) = within(i + 2 * AHEAD) {
+                    prefetch::item(offsets, v as usize);
+                    prefetch::item(&filled, v as usize);
                 }
+                let slot = |v: u64, filled: &[u32]| {
+                    (offsets[v as usize] - base) as usize + filled[v as usize] as usize
+                };
+                if let Some(v) = within(i + AHEAD) {
+                    prefetch::item(&sources, slot(v, &filled));
+                }
+                if let Some(v) = within(i) {
+                    let slot = slot(v, &filled);
+                    filled[v as usize] += 1;
+                    sources[slot] = T::of(s);
+                    if !rows.is_empty() {
+                        rows[slot] = row;
+                    }
+                }
+                row += 1;
             }
-            row += 1;
         })?;
         Ok(Self { sources, rows })
     }
@@ -364,14 +386,7 @@ impl<T: Id> Range<T> {
     /// Sorts every list by source (or its key in `order`), then by row. `offsets` are the range's
     /// own.
     fn sort(&mut self, offsets: &[u64], order: Option<&[u64]>) {
-        match order {
-            Some(keys) => {
-                sort_lists(offsets, &mut self.sources, &mut self.rows, &|s: T| {
-                    keys[s.wide() as usize]
-                });
-            }
-            None => sort_lists(offsets, &mut self.sources, &mut self.rows, &|s: T| s),
-        }
+        sort_lists(offsets, &mut self.sources, &mut self.rows, order);
     }
 
     /// Writes a list; returns how many edges of it were kept.
@@ -399,14 +414,12 @@ impl<T: Id> Range<T> {
 /// Lists sorted by one task before the work is split further.
 const SORT_GRAIN: usize = 4096;
 
+/// Longest list whose keys are held beside it.
+const LONG: usize = 1 << 16;
+
 /// Sorts the lists between `offsets` (of which the first is the origin of both slices). `rows`
 /// follows its sources, or is empty.
-fn sort_lists<T: Id, K: Ord>(
-    offsets: &[u64],
-    sources: &mut [T],
-    rows: &mut [u64],
-    key: &(impl Fn(T) -> K + Sync),
-) {
+fn sort_lists<T: Id>(offsets: &[u64], sources: &mut [T], rows: &mut [u64], order: Option<&[u64]>) {
     let lists = offsets.len() - 1;
     if lists > SORT_GRAIN {
         let middle = lists / 2;
@@ -414,23 +427,36 @@ fn sort_lists<T: Id, K: Ord>(
         let (left, right) = sources.split_at_mut(cut);
         let (left_rows, right_rows) = rows.split_at_mut(cut.min(rows.len()));
         rayon::join(
-            || sort_lists(&offsets[..=middle], left, left_rows, key),
-            || sort_lists(&offsets[middle..], right, right_rows, key),
+            || sort_lists(&offsets[..=middle], left, left_rows, order),
+            || sort_lists(&offsets[middle..], right, right_rows, order),
         );
         return;
     }
-    let mut pairs = Vec::new();
+    // Keys lie anywhere in memory: each is looked up once, not in every comparison.
+    let key = |source: T| order.map_or(source.wide(), |keys| keys[source.wide() as usize]);
+    let mut keyed = Vec::new();
     for w in offsets.windows(2) {
         let list = (w[0] - offsets[0]) as usize..(w[1] - offsets[0]) as usize;
-        if rows.is_empty() {
-            sources[list].sort_unstable_by_key(|&s| key(s));
+        if rows.is_empty() && order.is_none() {
+            sources[list].sort_unstable();
             continue;
         }
-        pairs.clear();
-        pairs.extend(list.clone().map(|i| (sources[i], rows[i])));
-        pairs.sort_unstable_by_key(|&(s, r)| (key(s), r));
-        for (i, &(s, r)) in list.zip(&pairs) {
-            (sources[i], rows[i]) = (s, r);
+        if rows.is_empty() && list.len() > LONG {
+            // Ids ascend with their keys but for the step from a part's own nodes to its copies:
+            // two runs, which a stable sort merges.
+            sources[list.clone()].sort_unstable();
+            sources[list].sort_by_key(|&source| key(source));
+            continue;
+        }
+        let row = |i: usize| rows.get(i).copied().unwrap_or(0);
+        keyed.clear();
+        keyed.extend(list.clone().map(|i| (key(sources[i]), row(i), sources[i])));
+        keyed.sort_unstable_by_key(|&(key, row, _)| (key, row));
+        for (i, &(_, row, source)) in list.zip(&keyed) {
+            sources[i] = source;
+            if let Some(to) = rows.get_mut(i) {
+                *to = row;
+            }
         }
     }
 }

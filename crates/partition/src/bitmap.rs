@@ -1,5 +1,7 @@
 //! Sets of nodes with ranks: one bit a node, and a count every 512.
 
+use gnarl_graph::prefetch;
+
 /// A set of ids below a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bitmap {
@@ -21,6 +23,17 @@ impl Bitmap {
 
     pub(crate) fn contains(&self, id: u64) -> bool {
         self.words[(id / 64) as usize] >> (id % 64) & 1 == 1
+    }
+
+    /// Adds the members of `other`, a set below the same limit.
+    pub(crate) fn insert_all(&mut self, other: &Self) {
+        self.words.iter_mut().zip(&other.words).for_each(|(to, from)| *to |= from);
+    }
+
+    /// Asks the cache for where `id` is noted.
+    #[inline(always)]
+    pub(crate) fn ask(&self, id: u64) {
+        prefetch::item(&self.words, (id / 64) as usize);
     }
 
     /// Makes [`Bitmap::rank`] answer; call again after inserting.

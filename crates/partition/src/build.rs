@@ -227,14 +227,18 @@ fn write_parts(
             Ok(writer)
         })
         .collect::<Result<Vec<_>>>()?;
-    writers
-        .par_iter_mut()
-        .enumerate()
-        .try_for_each(|(part, writer)| nodes::write(dataset, layout, part, true, writer))?;
     // At the least a fourth: less would mean many passes, and the tables are what they are.
     let room = config.memory.saturating_sub(layout.bytes()).max(config.memory / 4);
+    // The offsets of the graph's lists are mapped: 8 bytes a node that count as held.
+    let mapped = 8 * layout.of.len() as u64;
+    let at_once = together(layout, room.saturating_sub(mapped), NODE_BYTES);
+    for (group, writers) in writers.chunks_mut(at_once).enumerate() {
+        writers.par_iter_mut().enumerate().try_for_each(|(i, writer)| {
+            nodes::write(dataset, layout, group * at_once + i, true, writer)
+        })?;
+    }
     distribute::write(dataset, layout, &mut writers, room)?;
-    let at_once = finished_together(layout, room);
+    let at_once = together(layout, room, LIST_BYTES);
     let finish = FinishOptions { memory: room / at_once as u64, coalesce: false };
     let mut parts = Vec::new();
     while !writers.is_empty() {
@@ -245,11 +249,17 @@ fn write_parts(
     Ok(parts)
 }
 
-/// Parts whose topologies are built at the same time: one for each thread, as far as `memory` has
-/// room for their offsets and lists in few ranges.
-fn finished_together(layout: &Layout, memory: u64) -> usize {
+/// Bytes held for a node of a part while its columns are written: its id, and two degrees.
+const NODE_BYTES: u64 = 16;
+/// Bytes for a node of a part while its topology is built: room for offsets and for lists in few
+/// ranges.
+const LIST_BYTES: u64 = 32;
+
+/// Parts that are worked on at the same time: one for each thread, as far as `memory` has room for
+/// so many bytes a node.
+fn together(layout: &Layout, memory: u64, node_bytes: u64) -> usize {
     let nodes = (0..layout.parts).map(|part| layout.part_nodes(part)).max().unwrap_or(0);
-    let comfortable = 32 * nodes + (64 << 20);
+    let comfortable = node_bytes * nodes + (64 << 20);
     let threads = rayon::current_num_threads() as u64;
     (memory / comfortable).clamp(1, threads) as usize
 }

@@ -19,6 +19,8 @@ const COLUMN_BYTES: u64 = 1 << 18;
 /// Edges whose places are looked up together; several such go on at once, as the tables of all nodes
 /// are read at random.
 const GRAIN: usize = 1 << 13;
+/// Edges ahead for whose ends the tables are asked.
+const AHEAD: usize = 16;
 /// Edges gathered for a part before they are written.
 const BATCH: usize = 1 << 12;
 
@@ -57,8 +59,8 @@ struct Group<'a> {
 }
 
 /// An edge on its way into a part, by its local ids there.
+#[derive(Clone)]
 struct Placed {
-    part: usize,
     src: u64,
     dst: u64,
     /// Its row in the dataset.
@@ -108,25 +110,32 @@ impl<'a> Group<'a> {
         let parts = self.first..self.first + self.outlets.len();
         let mut stream = source.edges_of(self.triple)?;
         let mut chunk = EdgeChunk::default();
-        let mut placed: Vec<Vec<Placed>> = Vec::new();
+        let mut tasks: Vec<Vec<Vec<Placed>>> = Vec::new();
         let mut first_row = 0;
         while stream.next_chunk(&mut chunk)? {
-            placed.resize_with(chunk.len().div_ceil(GRAIN), Vec::new);
-            placed.par_iter_mut().enumerate().for_each(|(i, placed)| {
-                placed.clear();
+            tasks.resize_with(chunk.len().div_ceil(GRAIN), || vec![Vec::new(); parts.len()]);
+            tasks.par_iter_mut().enumerate().for_each(|(i, placed)| {
+                placed.iter_mut().for_each(Vec::clear);
                 for at in i * GRAIN..chunk.len().min((i + 1) * GRAIN) {
+                    if let (Some(u), Some(v)) =
+                        (chunk.src.get(at + AHEAD), chunk.dst.get(at + AHEAD))
+                    {
+                        layout.ask(src_type.ids.start + u);
+                        layout.ask(dst_type.ids.start + v);
+                    }
                     let u = src_type.ids.start + chunk.src[at];
                     let v = dst_type.ids.start + chunk.dst[at];
                     layout.halo.parts_of_edge(&layout.of, (u, v), parts.clone(), |part| {
                         let src = layout.local(part, src_type, u);
                         let dst = layout.local(part, dst_type, v);
-                        placed.push(Placed { part, src, dst, row: first_row + at as u64 });
+                        let row = first_row + at as u64;
+                        placed[part - parts.start].push(Placed { src, dst, row });
                     });
                 }
             });
-            for edge in placed.iter().flatten() {
-                self.outlets[edge.part - self.first].take(edge)?;
-            }
+            self.outlets.par_iter_mut().enumerate().try_for_each(|(part, outlet)| {
+                tasks.iter().flat_map(|placed| &placed[part]).try_for_each(|edge| outlet.take(edge))
+            })?;
             first_row += chunk.len() as u64;
         }
         self.outlets.into_iter().map(Outlet::finish).collect()

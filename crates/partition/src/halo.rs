@@ -2,10 +2,14 @@
 
 use gnarl_graph::error::Result;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{EdgeStream, for_each_edge};
+use gnarl_graph::{EdgeChunk, EdgeStream, for_each_edge, prefetch};
 
+use crate::ahead::for_each_chunk;
 use crate::bitmap::Bitmap;
 use crate::partitioner::Assignment;
+
+/// Edges ahead for which memory is asked.
+const AHEAD: usize = 24;
 
 /// The HALO expansion of an assignment. Memory: `parts` bits a node, twice that beyond one hop.
 ///
@@ -82,18 +86,36 @@ impl Halo {
     }
 
     fn first_pass(&mut self, edges: &mut dyn EdgeStream, of: &[u16]) -> Result<()> {
-        for_each_edge(edges, &mut |u, v| {
-            let (from, to) = (of[u as usize] as usize, of[v as usize] as usize);
-            self.cut[from][to] += 1;
-            if from == to {
-                return;
+        for_each_chunk(edges, &mut |chunk| {
+            for (i, (u, v)) in chunk.iter().enumerate() {
+                self.ask(of, chunk, i);
+                let (from, to) = (of[u as usize] as usize, of[v as usize] as usize);
+                self.cut[from][to] += 1;
+                if from != to {
+                    let keeper = if self.hops == 0 { self.side(of, u, v) } else { to };
+                    let (guest, host) = if keeper == to { (u, v) } else { (v, u) };
+                    self.nodes[keeper].insert(guest);
+                    self.cut_nodes.insert(host);
+                }
             }
-            let keeper = if self.hops == 0 { self.side(of, u, v) } else { to };
-            let guest = if keeper == to { u } else { v };
-            self.nodes[keeper].insert(guest);
-            self.cut_nodes.insert(u);
-            self.cut_nodes.insert(v);
-        })
+        })?;
+        // Guests have a cut edge as well: they need not be marked twice.
+        self.nodes.iter().for_each(|guests| self.cut_nodes.insert_all(guests));
+        Ok(())
+    }
+
+    /// Asks for what edges after the `i`-th need: first the parts of their ends, then the sets they
+    /// are likely to be added to.
+    #[inline(always)]
+    fn ask(&self, of: &[u16], chunk: &EdgeChunk, i: usize) {
+        if let (Some(&u), Some(&v)) = (chunk.src.get(i + 2 * AHEAD), chunk.dst.get(i + 2 * AHEAD)) {
+            prefetch::item(of, u as usize);
+            prefetch::item(of, v as usize);
+        }
+        if let (Some(&u), Some(&v)) = (chunk.src.get(i + AHEAD), chunk.dst.get(i + AHEAD)) {
+            self.nodes[of[v as usize] as usize].ask(u);
+            self.cut_nodes.ask(v);
+        }
     }
 
     /// The part that keeps a cut edge; the same for both directions.

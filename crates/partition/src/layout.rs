@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnarl_graph::Manifest;
+use gnarl_graph::{Manifest, prefetch};
 
 use crate::bitmap::Bitmap;
 use crate::halo::Halo;
@@ -81,6 +81,13 @@ impl Layout {
         t.starts[self.of[v as usize] as usize] + self.rank[v as usize] as u64
     }
 
+    /// Asks the cache for where `v` lives.
+    #[inline(always)]
+    pub(crate) fn ask(&self, v: u64) {
+        prefetch::item(&self.of, v as usize);
+        prefetch::item(&self.rank, v as usize);
+    }
+
     /// Local id of `v`, of type `t`, in a part that holds it: core nodes first, each group
     /// ascending by dataset id.
     pub(crate) fn local(&self, part: usize, t: &TypeSpan, v: u64) -> u64 {
@@ -98,13 +105,21 @@ impl Layout {
 
     /// Dataset ids within type `t` of the core nodes of `part`, in local order.
     pub(crate) fn owned(&self, part: usize, t: &TypeSpan) -> Vec<u64> {
+        let mut owned = Vec::with_capacity(t.core(part) as usize);
+        self.push_owned(part, t, &mut owned);
+        owned
+    }
+
+    fn push_owned(&self, part: usize, t: &TypeSpan, owned: &mut Vec<u64>) {
         let core = t.ids.clone().filter(|&v| self.of[v as usize] as usize == part);
-        core.map(|v| v - t.ids.start).collect()
+        owned.extend(core.map(|v| v - t.ids.start));
     }
 
     /// Dataset ids within type `t` of the nodes of `part`, in local order.
     pub(crate) fn members(&self, part: usize, t: &TypeSpan) -> Vec<u64> {
-        let mut members = self.owned(part, t);
+        let count = t.core(part) + t.halo(&self.halo.nodes[part]);
+        let mut members = Vec::with_capacity(count as usize);
+        self.push_owned(part, t, &mut members);
         let halo = self.halo.nodes[part].iter(t.ids.clone());
         members.extend(halo.map(|v| v - t.ids.start));
         members

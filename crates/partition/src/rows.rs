@@ -5,7 +5,7 @@ use gnarl_graph::{Column, ColumnSpec, ColumnWriter, DType, Element};
 use half::{bf16, f16};
 
 /// Takes chosen rows of a column, in any order.
-pub(crate) trait Rows {
+pub(crate) trait Rows: Send {
     /// Appends row `row`.
     fn row(&mut self, row: u64) -> Result<()>;
     /// Appends `count` single values from `first` on, whatever the rows.

@@ -149,3 +149,28 @@ fn lists_are_sorted_by_all_threads_alike() {
         assert!(!built.facts.symmetric);
     }
 }
+
+#[test]
+fn lists_ascend_by_the_key_of_their_sources_however_long() {
+    // Own nodes before copies, as in a part: both ascend by key, together they do not.
+    let key = |s: u64| if s < 600 { 2 * s } else { 2 * (s - 600) + 1 };
+    let keys: Vec<u64> = (0..1000).map(key).collect();
+    let long = LONG as u64 + 17;
+    let mut sources: Vec<u32> = (0..50 + long).map(|i| (i * i % 997) as u32).collect();
+    let before = sources.clone();
+    let offsets = [0, 50, 50 + long];
+    let mut expected = before.clone();
+    expected[..50].sort_by_key(|&s| keys[s as usize]);
+    expected[50..].sort_by_key(|&s| keys[s as usize]);
+    sort_lists(&offsets, &mut sources, &mut [], Some(&keys));
+    assert_eq!(sources, expected);
+    // Rows go with their sources, in their order where a source repeats.
+    let mut rows: Vec<u64> = (0..50 + long).collect();
+    let mut sources = before.clone();
+    sort_lists(&offsets, &mut sources, &mut rows, Some(&keys));
+    assert_eq!(sources, expected);
+    let moved = rows.iter().map(|&row| before[row as usize]);
+    assert!(moved.eq(sources.iter().copied()));
+    let twice = |w: &[usize]| sources[w[0]] != sources[w[1]] || rows[w[0]] < rows[w[1]];
+    assert!((50..sources.len()).collect::<Vec<_>>().windows(2).all(twice));
+}

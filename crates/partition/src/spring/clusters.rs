@@ -76,12 +76,19 @@ pub(super) fn degrees(edges: &mut dyn EdgeStream) -> Result<(Vec<u32>, u64)> {
     let mut degree = vec![0u32; edges.num_nodes() as usize];
     let mut total = 0;
     for_each_chunk(edges, &mut |chunk| {
-        for (u, v) in chunk.iter().filter(|(u, v)| u != v) {
-            for end in [u, v] {
-                let degree = &mut degree[end as usize];
-                *degree = degree.saturating_add(1);
+        for (i, (u, v)) in chunk.iter().enumerate() {
+            for ends in [&chunk.src, &chunk.dst] {
+                if let Some(&end) = ends.get(i + 2 * AHEAD) {
+                    prefetch(&degree, end as usize);
+                }
             }
-            total += 2;
+            if u != v {
+                for end in [u, v] {
+                    let degree = &mut degree[end as usize];
+                    *degree = degree.saturating_add(1);
+                }
+                total += 2;
+            }
         }
     })?;
     Ok((degree, total))
