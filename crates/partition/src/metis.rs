@@ -20,7 +20,7 @@ const DEFAULT_CONSTRAINTS: [Constraint; 2] = [Constraint::Nodes, Constraint::Tra
 /// the most neighbours of a graph that is cut as often: of larger ones single cuts differ less,
 /// and take longer than all else that `grem` does.
 const TRIES: Idx = 4;
-const SMALL: usize = 1 << 17;
+const SMALL: usize = 3 << 18;
 
 /// METIS draws from the C library's `rand`, which all threads share: two runs at once would mix
 /// their draws and both lose their seed.

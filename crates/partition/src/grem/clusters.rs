@@ -6,32 +6,25 @@
 //! between them; METIS divides those.
 
 use gnarl_graph::error::Result;
-use gnarl_graph::prefetch;
 
 use super::groups::UNASSIGNED;
+use super::growing::grow;
 use super::seed::{divide, scaled};
-use super::shuffle::{Chunks, Pair};
+use super::shuffle::Chunks;
 use super::sides::Sides;
 use crate::metis::{Adjacency, Idx};
 
-/// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
-/// chunk of edges. Measured: 4 and 16 are no better.
-const DEGREE: u64 = 8;
 /// Edges between clusters that are planned for: no more than the edges of a chunk and this share of
 /// all, and neither more nor fewer than these.
 const SHARE: u64 = 32;
-const LEAST_LINKS: u64 = 1 << 16;
+const LEAST_LINKS: u64 = 1 << 18;
 const MOST_LINKS: u64 = 1 << 22;
-/// How much larger than planned a cluster may grow in nodes.
-const GROWTH: u64 = 4;
-/// Clusters up to this many nodes are joined to one of their neighbours in the end.
-const SMALL: u32 = 2;
+/// Edges looked at before those between the same clusters are added up, as a share of the links
+/// planned for.
+const SLICES: usize = 4;
 /// Nodes without edges that stand for all nodes METIS does not see: they leave it free to cut the
 /// others unevenly, as greedy decisions about the unseen ones can even that out.
 const FILLERS: u64 = 64;
-
-/// How many edges ahead what an edge needs is asked for.
-const AHEAD: usize = 24;
 
 /// No place among the paired clusters.
 const NONE: u32 = u32::MAX;
@@ -47,7 +40,7 @@ pub(super) fn links(edges: u64, chunk: u64) -> u64 {
 /// Gives each node a side by METIS on the graph of clusters with at most about `limit` edges;
 /// nodes of clusters it does not see get none.
 ///
-/// Passes over the chunks: three, and as many chunks of a fourth as are needed. Memory: 25 bytes a
+/// Passes over the chunks: three, and as many chunks of a fourth as are needed. Memory: 28 bytes a
 /// node and METIS's for `limit` edges and three times as many nodes.
 pub(super) fn by_clusters(
     level: &Sides,
@@ -55,146 +48,20 @@ pub(super) fn by_clusters(
     limit: u64,
     seed: u64,
 ) -> Result<Vec<u8>> {
-    let mut clusters = Clusters::new(level.group.len(), chunks.edges(), limit);
-    clusters.count(level, chunks)?;
-    clusters.stream(level, chunks)?;
-    clusters.join_small(level, chunks)?;
+    let clusters = grow(level, chunks, limit)?;
     let links = clusters.links(level, chunks, limit as usize)?;
     clusters.divide(level, links, limit as usize, seed)
 }
 
 /// Clusters of nodes, each within a group.
-struct Clusters {
-    /// Cluster of each node, at first its own.
-    of: Vec<u32>,
-    /// Degree of each node in its group.
-    degree: Vec<u32>,
-    /// Sum of degrees and number of nodes of each cluster.
-    volume: Vec<u32>,
-    size: Vec<u32>,
-    /// No cluster above this volume takes or gives nodes.
-    max_volume: u32,
-    /// Most nodes of a cluster.
-    max_size: u32,
-}
-
-/// Asks for what belongs to the ends of the `i`-th edge.
-#[inline(always)]
-fn ask(of_node: &[u32], edges: &[Pair], i: usize) {
-    if let Some(edge) = edges.get(i) {
-        edge.iter().for_each(|&end| prefetch::item(of_node, end as usize));
-    }
+pub(super) struct Clusters {
+    /// Cluster of each node.
+    pub(super) of: Vec<u32>,
+    /// Number of nodes of each cluster.
+    pub(super) size: Vec<u32>,
 }
 
 impl Clusters {
-    fn new(nodes: usize, edges: u64, limit: u64) -> Self {
-        let planned = limit.div_ceil(DEGREE);
-        let max_volume = (2 * edges).div_ceil(planned).min(u32::MAX as u64 / 2) as u32;
-        let max_size = (GROWTH * (nodes as u64).div_ceil(planned)).max(2) as u32;
-        let (of, size) = ((0..nodes as u32).collect(), vec![1; nodes]);
-        Self { of, degree: vec![0; nodes], volume: vec![0; nodes], size, max_volume, max_size }
-    }
-
-    /// SPRING's rule: the end in the cluster of less volume moves to the other's.
-    fn stream(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        let inside = level.inside();
-        chunks.each(|edges| {
-            for (i, &[u, v]) in edges.iter().enumerate() {
-                ask(&self.of, edges, i + 2 * AHEAD);
-                ask(&self.degree, edges, i + 2 * AHEAD);
-                self.ask_clusters(&self.volume, edges, i + AHEAD);
-                if inside.holds(u, v) {
-                    self.meet(u as usize, v as usize);
-                }
-            }
-            Ok(())
-        })
-    }
-
-    /// Degrees, and volumes of clusters of one node each.
-    fn count(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        let inside = level.inside();
-        chunks.each(|edges| {
-            for (i, &[u, v]) in edges.iter().enumerate() {
-                ask(&self.degree, edges, i + 2 * AHEAD);
-                if inside.holds(u, v) {
-                    for end in [u as usize, v as usize] {
-                        self.degree[end] = self.degree[end].saturating_add(1);
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        self.volume.copy_from_slice(&self.degree);
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn meet(&mut self, u: usize, v: usize) {
-        let [a, b] = [u, v].map(|end| self.of[end] as usize);
-        if a == b || self.volume[a].max(self.volume[b]) > self.max_volume {
-            return;
-        }
-        let (node, from, to) = if self.volume[a] <= self.volume[b] { (u, a, b) } else { (v, b, a) };
-        if self.size[to] < self.max_size {
-            self.volume[from] -= self.degree[node];
-            self.volume[to] += self.degree[node];
-            self.size[from] -= 1;
-            self.size[to] += 1;
-            self.of[node] = to as u32;
-        }
-    }
-
-    /// Joins what stayed small to a neighbour with room, whatever its volume.
-    fn join_small(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
-        // Degrees and volumes are not needed any more.
-        self.volume = Vec::new();
-        // Isolated nodes are no clusters.
-        let alone = self.degree.iter().zip(&mut self.size).filter(|(degree, _)| **degree == 0);
-        alone.for_each(|(_, size)| *size = 0);
-        let mut parent = std::mem::take(&mut self.degree);
-        parent.iter_mut().zip(0..).for_each(|(p, c)| *p = c);
-        let inside = level.inside();
-        chunks.each(|edges| {
-            for (i, &[u, v]) in edges.iter().enumerate() {
-                ask(&self.of, edges, i + 2 * AHEAD);
-                self.ask_clusters(&self.size, edges, i + AHEAD);
-                if inside.holds(u, v) {
-                    self.join(u as usize, v as usize, &mut parent);
-                }
-            }
-            Ok(())
-        })?;
-        self.of.iter_mut().for_each(|c| *c = root(&mut parent, *c));
-        Ok(())
-    }
-
-    /// Joins the clusters of `u` and `v` if one is small.
-    #[inline(always)]
-    fn join(&mut self, u: usize, v: usize, parent: &mut [u32]) {
-        let ends = [u, v].map(|end| self.of[end]);
-        // What was joined to another has no nodes left: neither of these was, and both are large.
-        if ends.iter().all(|&c| self.size[c as usize] > SMALL) {
-            return;
-        }
-        let [a, b] = ends.map(|c| root(parent, c) as usize);
-        let (small, to) = if self.size[a] < self.size[b] { (a, b) } else { (b, a) };
-        let joined = self.size[a] + self.size[b];
-        if a != b && self.size[small] <= SMALL && joined <= self.max_size {
-            parent[small] = to as u32;
-            self.size[to] = joined;
-            self.size[small] = 0;
-        }
-    }
-
-    /// Asks for what belongs to the clusters of the `i`-th edge.
-    #[inline(always)]
-    fn ask_clusters(&self, of_cluster: &[u32], edges: &[Pair], i: usize) {
-        if let Some(edge) = edges.get(i) {
-            edge.iter().for_each(|&end| prefetch::item(of_cluster, self.of[end as usize] as usize));
-        }
-    }
-
     /// The edges between clusters, of as many chunks as it takes to find more than `limit`;
     /// ascending.
     fn links(&self, level: &Sides, chunks: &mut Chunks, limit: usize) -> Result<Vec<Link>> {
@@ -203,22 +70,21 @@ impl Clusters {
         let inside = level.inside();
         for chunk in 0..chunks.len() {
             chunks.read(chunk, &mut edges)?;
-            for &[u, v] in edges.iter().filter(|&&[u, v]| inside.holds(u, v)) {
-                let (a, b) = (self.of[u as usize], self.of[v as usize]);
-                if a != b {
-                    links.push(([a.min(b), a.max(b)], 1));
+            for edges in edges.chunks(limit.div_ceil(SLICES)) {
+                let between = edges.iter().filter(|&&[u, v]| inside.holds(u, v));
+                let ends = between.map(|edge| edge.map(|end| self.of[end as usize]));
+                links.extend(ends.filter(|[a, b]| a != b).map(|[a, b]| ([a.min(b), a.max(b)], 1)));
+                links.sort_unstable();
+                links.dedup_by(|next, first| {
+                    let same = next.0 == first.0;
+                    if same {
+                        first.1 = first.1.saturating_add(next.1);
+                    }
+                    same
+                });
+                if links.len() > limit {
+                    return Ok(links);
                 }
-            }
-            links.sort_unstable();
-            links.dedup_by(|next, first| {
-                let same = next.0 == first.0;
-                if same {
-                    first.1 = first.1.saturating_add(next.1);
-                }
-                same
-            });
-            if links.len() > limit {
-                break;
             }
         }
         Ok(links)
@@ -335,15 +201,6 @@ fn contracted(links: &[Link], place: &[u32], first: usize, nodes: usize) -> (Adj
         }
     }
     (Adjacency::new(offsets, neighbours), scaled(weights.iter().copied()).collect())
-}
-
-/// The root of `i`, halving the path to it.
-fn root(parent: &mut [u32], mut i: u32) -> u32 {
-    while parent[i as usize] != i {
-        parent[i as usize] = parent[parent[i as usize] as usize];
-        i = parent[i as usize];
-    }
-    i
 }
 
 #[cfg(test)]

@@ -88,7 +88,12 @@ impl Group {
             if loads[0] >= caps[0] {
                 continue;
             }
-            let (excess, score) = (excess(weights, loads, caps), score(side));
+            let score = score(side);
+            // A side with room for all of the node is beaten by higher scores only.
+            if best.is_some_and(|(_, least, highest)| least == 0.0 && score < highest) {
+                continue;
+            }
+            let excess = excess(weights, loads, caps);
             let better = best.is_none_or(|(known, least, highest)| {
                 excess < least
                     || excess == least

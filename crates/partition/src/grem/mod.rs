@@ -3,6 +3,7 @@
 mod clusters;
 mod expected;
 mod groups;
+mod growing;
 mod lists;
 mod loads;
 mod pipeline;
@@ -81,8 +82,8 @@ const MOST_CHUNK: u64 = 1 << 29;
 /// Nodes that see as many neighbours on several sides go to the emptiest one, as in the paper.
 ///
 /// Memory: 40 bytes a node (of which 4 are its in-degree), a bit a node for each split that is
-/// balanced, and 100 an edge of a chunk, or, if that is more, 200 an edge that METIS
-/// sees: all of the first chunk with 1 pass, else no more than 4 million. Chunks are made smaller
+/// balanced, and 100 an edge of a chunk, or, if that is more, 200 an edge that METIS sees: all of
+/// the first chunk with 1 pass, else a 32nd of all, but 0.26 to 4 million. Chunks are made smaller
 /// than asked for if that is too much, and larger if there were too many to deal into.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grem;
@@ -165,7 +166,7 @@ fn divide(
     let mut lists = Lists::default();
     let sides = if passes > 1 {
         let fitting = left(level.group.len() as u64, options) / METIS_BYTES;
-        let links = clusters::links(chunks.edges(), chunk_edges.min(fitting));
+        let links = clusters::links(chunks.edges(), chunk_edges).min(fitting.max(LEAST_CHUNK));
         let sides = clusters::by_clusters(level, chunks, links, options.seed)?;
         read(chunks, 0, &mut lists)?;
         sides

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::rng::{Key, mix};
-use gnarl_graph::{EdgeChunk, EdgeStream};
+use gnarl_graph::{EdgeChunk, EdgeStream, prefetch};
 use tempfile::SpooledTempFile;
 
 use super::pipeline::pipeline;
@@ -14,6 +14,9 @@ const SPOOL: usize = 16 << 20;
 
 /// Largest number of edges of a chunk that are written together.
 const MAX_BLOCK: u64 = 1 << 13;
+
+/// Edges ahead whose ends' degrees are asked for.
+const AHEAD: usize = 32;
 
 /// An edge by the ids of its ends.
 pub(super) type Pair = [u32; 2];
@@ -67,7 +70,10 @@ impl Chunks {
         stream.reset()?;
         let read = |edges: &mut EdgeChunk| stream.next_chunk(edges);
         pipeline(read, |edges| {
-            for (u, v) in edges.iter() {
+            for (i, (u, v)) in edges.iter().enumerate() {
+                if let Some(&next) = edges.dst.get(i + AHEAD) {
+                    prefetch::item(degree, next as usize);
+                }
                 if let Some(degree) = degree.get_mut(v as usize) {
                     *degree = degree.saturating_add(1);
                 }

@@ -13,6 +13,9 @@ pub(super) const MOST_SIDES: usize = 16;
 /// How many neighbours ahead their sides are asked for.
 const AHEAD: usize = 48;
 
+/// How many nodes ahead what is known of them is asked for.
+const NODES_AHEAD: usize = 12;
+
 /// The state of a level: 3 bytes a node, and 2 for each side.
 pub(super) struct Sides<'a> {
     /// What nodes take.
@@ -103,6 +106,11 @@ impl<'a> Sides<'a> {
             let neighbours = lists.neighbours(i);
             let ahead = all.iter().skip(lists.start(i) + AHEAD).take(neighbours.len());
             ahead.for_each(|&n| prefetch::item(&self.side, n as usize));
+            if let Some(&next) = lists.nodes().get(i + NODES_AHEAD) {
+                prefetch::item(&self.counts, next as usize * K);
+                prefetch::item(&self.side, next as usize);
+                prefetch::item(&self.loads.degree, next as usize);
+            }
             let mut counts: [f32; K] = self.count(neighbours);
             let row = &mut self.counts.as_chunks_mut::<K>().0[v as usize];
             let side = self.side[v as usize];
