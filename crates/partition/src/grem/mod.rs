@@ -66,11 +66,11 @@ const MOST_CHUNK: u64 = 1 << 29;
 /// nodes even out in the end, as far as they can.
 ///
 /// Points of the edges cut in excess of METIS that balances nodes and edges within 5 % too, in 8
-/// parts with 4 passes, chunks of 10 % and of 1 %: 1.0 and 1.6 on 200 000 nodes in communities, 1.1
-/// and 2.0 on DBLP 2010, 0.2 and 0.7 on CNR 2000 (METIS's edges are 14 % off there, ours 5 %), 1.2
-/// and 1.9 on a graph the size of ogbn-arxiv, 0.4 and 3.0 on an R-MAT graph of 19 million edges,
-/// −3.3 and −4.8 on tolokers. On an R-MAT graph of 38 million edges 0.2 and 2.8 points, in a ninth of
-/// METIS's time (8.9 and 9.8 s, 84 s) and a tenth and a thirtieth of its memory.
+/// parts with 4 passes, chunks of 10 % and of 1 %: −0.1 and −0.1 on 200 000 nodes in communities, 0.2
+/// and 0.8 on DBLP 2010, −0.3 and −0.5 on CNR 2000 (METIS's edges are 14 % off there, ours 5 %), 0.2
+/// and 0.3 on a graph the size of ogbn-arxiv, 0.4 and 3.0 on an R-MAT graph of 19 million edges,
+/// −4.6 and −4.6 on tolokers. On an R-MAT graph of 38 million edges 0.2 and 2.7 points, in a fifteenth
+/// and an eleventh of METIS's time (4.6 and 6.2 s, 71 s) and of its memory a fifteenth and a 29th.
 ///
 /// Balanced edges cost: nodes alone, `--constraints nodes`, cut 1.0 and 1.6 points less in the
 /// communities and 10 less on CNR 2000, with twice the mean of the edges in one part; on the R-MAT
