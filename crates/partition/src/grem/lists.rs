@@ -35,6 +35,9 @@ pub(super) struct Sorter {
     ends: Vec<Pair>,
     /// Where the next neighbour of each node of a range goes.
     next: Vec<u32>,
+    /// A bit for each node of a range: whether it has neighbours. In a small chunk few have, and a
+    /// look at 64 together skips the others.
+    present: Vec<u64>,
     /// Most ends there can be, and most nodes they can be of.
     most: [usize; 2],
 }
@@ -44,9 +47,9 @@ impl Sorter {
     pub(super) fn new(num_nodes: usize, edges: usize) -> Self {
         let width = num_nodes.div_ceil(MOST_RANGES).next_power_of_two().max(LEAST_WIDTH);
         let begin = vec![0; num_nodes.div_ceil(width) + 1];
-        // While a range is sorted, every id of it has a place.
-        let most = [2 * edges, num_nodes.min(2 * edges) + width + 1];
-        Self { width, begin, ends: Vec::new(), next: vec![0; width], most }
+        let most = [2 * edges, num_nodes.min(2 * edges) + 1];
+        let (next, present) = (vec![0; width], vec![0; width / 64]);
+        Self { width, begin, ends: Vec::new(), next, present, most }
     }
 
     /// Replaces `lists` by those of the edges for which `keep` holds.
@@ -106,22 +109,22 @@ impl Sorter {
         }
         let mask = self.width - 1;
         self.next.fill(0);
-        ends.iter().for_each(|end| self.next[end[0] as usize & mask] += 1);
-        // Which nodes there are is no better than chance to a branch: write all of them, each over
-        // the last if that had no neighbours.
-        let mut len = lists.nodes.len();
-        let most = self.width.min(ends.len()) + 1;
-        lists.nodes.resize(len + most, 0);
-        lists.start.resize(len + most, 0);
-        let mut sum = from as u32;
-        for (next, v) in self.next.iter_mut().zip((range * self.width) as u32..) {
-            lists.nodes[len] = v;
-            lists.start[len] = sum;
-            len += (*next > 0) as usize;
-            sum += std::mem::replace(next, sum);
+        for end in ends {
+            let i = end[0] as usize & mask;
+            self.next[i] += 1;
+            self.present[i / 64] |= 1 << (i % 64);
         }
-        lists.nodes.truncate(len);
-        lists.start.truncate(len);
+        let mut sum = from as u32;
+        for (word, first) in self.present.iter_mut().zip((range * self.width..).step_by(64)) {
+            let mut left = std::mem::take(word);
+            while left != 0 {
+                let v = first + left.trailing_zeros() as usize;
+                left &= left - 1;
+                lists.nodes.push(v as u32);
+                lists.start.push(sum);
+                sum += std::mem::replace(&mut self.next[v & mask], sum);
+            }
+        }
         for end in ends {
             let next = &mut self.next[end[0] as usize & mask];
             lists.neighbours[*next as usize] = end[1];
