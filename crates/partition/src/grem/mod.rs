@@ -95,7 +95,7 @@ impl VertexPartitioner for Grem {
 
     fn memory(&self, nodes: u64, edges: u64, _parts: usize) -> Option<u64> {
         let chunk = crate::chunk::Chunk::default().of(edges);
-        let seed = clusters::links(edges, chunk);
+        let seed = clusters::links(edges, chunk).min(edges);
         Some(NODE_BYTES * nodes + (EDGE_BYTES * chunk).max(METIS_BYTES * seed))
     }
 
