@@ -13,7 +13,7 @@ use crate::args::PartitionArgs;
 use crate::output::while_busy;
 
 /// Nodes above which time spent on reading memory at random outweighs some MiB.
-const LARGE: u64 = 1 << 24;
+const LARGE: u64 = 1 << 20;
 
 pub fn run(args: &PartitionArgs) -> Result<Value> {
     let dataset = Dataset::open(&args.dataset)?;

@@ -1,11 +1,17 @@
 //! The parts of a level, each about to be divided.
 
+/// Most sides of a group.
+pub(super) const MOST_SIDES: usize = 16;
 /// No side yet.
 pub(super) const UNASSIGNED: u8 = u8::MAX;
 
+/// One number a side; of sides that a group does not have, 0 or less.
+type Row = [i64; MOST_SIDES];
+
 /// What will become `parts` parts: its sides share them out as evenly as they can.
 ///
-/// Loads are counted under each quota, that of nodes first.
+/// Loads are counted under each quota, that of nodes first. What sides may have and what room they
+/// have left are rows, so that all of them are looked at in a few instructions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
     /// Parts it becomes.
@@ -14,10 +20,10 @@ pub(super) struct Group {
     pub(super) totals: Vec<u64>,
     /// Parts each side becomes.
     pub(super) sides: Vec<u32>,
-    /// Load of each side so far: under each quota of the first side, then of the next.
-    loads: Vec<u64>,
-    /// What a side may have, likewise.
-    caps: Vec<u64>,
+    /// What the sides may have under each quota.
+    caps: Vec<Row>,
+    /// What is left of that; below 0 for a side that has too much.
+    room: Vec<Row>,
 }
 
 impl Group {
@@ -39,104 +45,116 @@ impl Group {
             // The last level has all the room there is: no rounding may take from it.
             if levels <= 1 { most } else { most.min((share * slack).ceil() as u64) }
         };
-        let of = |&side: &u32| totals.iter().zip(caps).map(move |(&t, &c)| cap(side, t, c));
-        let caps: Vec<u64> = sides.iter().flat_map(of).collect();
-        Self { parts, sides, loads: vec![0; caps.len()], caps, totals }
+        let row = |(&total, &most): (&u64, &u64)| {
+            let of = |s| sides.get(s).map_or(0, |&side| cap(side, total, most) as i64);
+            std::array::from_fn(of)
+        };
+        let caps: Vec<Row> = totals.iter().zip(caps).map(row).collect();
+        Self { parts, sides, room: caps.clone(), caps, totals }
     }
 
     /// The loads of `side`.
-    pub(super) fn loads(&self, side: usize) -> &[u64] {
-        &self.loads[side * self.totals.len()..][..self.totals.len()]
-    }
-
-    /// What `side` may have.
-    fn caps(&self, side: usize) -> &[u64] {
-        &self.caps[side * self.totals.len()..][..self.totals.len()]
+    pub(super) fn loads(&self, side: usize) -> impl Iterator<Item = u64> {
+        let rows = self.caps.iter().zip(&self.room);
+        rows.map(move |(caps, room)| (caps[side] - room[side]) as u64)
     }
 
     /// What the sides may have together of the `quota`-th, over what there is.
     pub(super) fn room(&self, quota: usize) -> f64 {
-        let caps = self.caps.iter().skip(quota).step_by(self.totals.len());
-        (caps.sum::<u64>() as f64 / self.totals[quota].max(1) as f64).max(1.0)
+        let caps = self.caps[quota].iter().sum::<i64>();
+        (caps as f64 / self.totals[quota].max(1) as f64).max(1.0)
     }
 
     /// Adds a node of those weights to `side`.
+    #[inline]
     pub(super) fn add(&mut self, side: u8, weights: &[u64]) {
-        let loads = &mut self.loads[side as usize * self.totals.len()..];
-        loads.iter_mut().zip(weights).for_each(|(load, w)| *load += w);
+        let rooms = self.room.iter_mut().zip(weights);
+        rooms.for_each(|(room, &w)| room[side as usize] -= w as i64);
     }
 
     /// Takes a node of those weights from `side`.
+    #[inline]
     pub(super) fn remove(&mut self, side: u8, weights: &[u64]) {
-        let loads = &mut self.loads[side as usize * self.totals.len()..];
-        loads.iter_mut().zip(weights).for_each(|(load, w)| *load -= w);
+        let rooms = self.room.iter_mut().zip(weights);
+        rooms.for_each(|(room, &w)| room[side as usize] += w as i64);
     }
 
     /// Whether side `a` has fewer nodes for its share of the parts than side `b`.
     fn emptier(&self, a: usize, b: usize) -> bool {
-        let nodes = |side| self.loads(side)[0];
-        nodes(a) * (self.sides[b] as u64) < nodes(b) * self.sides[a] as u64
+        let nodes = |side| self.caps[0][side] - self.room[0][side];
+        nodes(a) * (self.sides[b] as i64) < nodes(b) * self.sides[a] as i64
     }
 
     /// The side of highest score, of those with room for a node of those weights; the emptier, then
     /// the first, if they are alike. If none has all the room, the one that has room for a node and
-    /// would exceed its other quotas least.
-    pub(super) fn best(&self, weights: &[u64], score: impl Fn(usize) -> f32) -> u8 {
-        let mut best: Option<(usize, f64, f32)> = None;
-        for side in 0..self.sides.len() {
-            let (loads, caps) = (self.loads(side), self.caps(side));
-            if loads[0] >= caps[0] {
-                continue;
-            }
-            let score = score(side);
-            // A side with room for all of the node is beaten by higher scores only.
-            if best.is_some_and(|(_, least, highest)| least == 0.0 && score < highest) {
-                continue;
-            }
-            let excess = excess(weights, loads, caps);
-            let better = best.is_none_or(|(known, least, highest)| {
-                excess < least
-                    || excess == least
-                        && (score > highest || (score == highest && self.emptier(side, known)))
-            });
-            if better {
-                best = Some((side, excess, score));
-            }
+    /// would exceed its other quotas least. Scores are at or above 0.
+    #[inline]
+    pub(super) fn best<const K: usize>(&self, weights: &[u64], scores: &[f32; K]) -> u8 {
+        // Nothing of this can be foretold: as few branches as can be.
+        let mut left = [0; K];
+        for (&w, room) in weights.iter().zip(&self.room) {
+            let wanted = if w > 0 { !0 } else { 0 };
+            left.iter_mut().zip(room).for_each(|(left, room)| *left |= (room - w as i64) & wanted);
         }
-        best.expect("the sides hold all nodes").0 as u8
+        let fitting = |side: usize| if left[side] < 0 { -1.0 } else { scores[side] };
+        let scores_left: [f32; K] = std::array::from_fn(fitting);
+        let highest = scores_left.iter().copied().fold(-1.0, f32::max);
+        if highest < 0.0 {
+            return self.least_exceeded(weights, scores);
+        }
+        let alike =
+            scores_left.iter().enumerate().map(|(s, &score)| ((score == highest) as u32) << s);
+        let mut alike = alike.sum::<u32>();
+        let mut best = alike.trailing_zeros() as usize;
+        while alike & (alike - 1) != 0 {
+            alike &= alike - 1;
+            let side = alike.trailing_zeros() as usize;
+            best = if self.emptier(side, best) { side } else { best };
+        }
+        best as u8
+    }
+
+    /// The side with room for a node that one of those weights would take least beyond a cap; that
+    /// of higher score, then the emptier, if they are alike.
+    #[cold]
+    fn least_exceeded(&self, weights: &[u64], scores: &[f32]) -> u8 {
+        let with_room = (0..self.sides.len()).filter(|&s| self.room[0][s] > 0);
+        let exceeding = with_room.map(|s| (s, self.excess(s, weights)));
+        let least = exceeding.reduce(|known, new| {
+            let order = new.1.total_cmp(&known.1);
+            let order = order.then_with(|| scores[known.0].total_cmp(&scores[new.0]));
+            let better = order.is_lt() || (order.is_eq() && self.emptier(new.0, known.0));
+            if better { new } else { known }
+        });
+        least.expect("the sides hold all nodes").0 as u8
+    }
+
+    /// How far a node of those weights would take `side` beyond a cap at most, in units of the cap;
+    /// what the node has nothing of does not count.
+    fn excess(&self, side: usize, weights: &[u64]) -> f64 {
+        let rows = weights.iter().zip(&self.room).zip(&self.caps).filter(|((w, _), _)| **w > 0);
+        let excess = rows.map(|((&w, room), caps)| {
+            (w as i64 - room[side]).max(0) as f64 / caps[side].max(1) as f64
+        });
+        excess.fold(0.0, f64::max)
     }
 
     /// The side with the fewest nodes for its share of the parts, of those with room for a node of
     /// those weights; the first if they are alike.
     pub(super) fn emptiest(&self, weights: &[u64]) -> u8 {
-        self.best(weights, |_| 0.0)
+        self.best(weights, &[0.0; MOST_SIDES])
     }
 
     /// Whether `side` has room for a node of those weights.
     pub(super) fn fits(&self, side: u8, weights: &[u64]) -> bool {
-        let side = side as usize;
-        let mut loads = self.loads(side).iter().zip(self.caps(side)).zip(weights);
-        loads.all(|((&load, &cap), &w)| w == 0 || load + w <= cap)
+        let mut rooms = self.room.iter().zip(weights);
+        rooms.all(|(room, &w)| w == 0 || w as i64 <= room[side as usize])
     }
 
     /// Whether `side` has more of something than it may have.
     pub(super) fn over(&self, side: u8) -> bool {
-        let side = side as usize;
-        self.loads(side).iter().zip(self.caps(side)).any(|(load, cap)| load > cap)
+        self.room.iter().any(|room| room[side as usize] < 0)
     }
-}
-
-/// How far a node of those weights would take a side beyond a cap at most, in units of the cap; of
-/// what the node has nothing of does not count.
-fn excess(weights: &[u64], loads: &[u64], caps: &[u64]) -> f64 {
-    let mut most = 0.0f64;
-    for ((&w, &load), &cap) in weights.iter().zip(loads).zip(caps) {
-        let sum = load + w;
-        if w > 0 && sum > cap {
-            most = most.max((sum - cap) as f64 / cap.max(1) as f64);
-        }
-    }
-    most
 }
 
 /// How often `parts` parts must be divided by `fanout`.
@@ -159,32 +177,36 @@ mod tests {
                     let group = Group::new(vec![nodes], parts, fanout, &[capacity]);
                     let Group { sides, caps, .. } = group;
                     assert_eq!(sides.iter().sum::<u32>(), parts);
-                    assert!(caps.iter().sum::<u64>() >= nodes, "{nodes} {parts} {caps:?}");
-                    let within = |(&cap, &side): (&u64, &u32)| cap <= side as u64 * capacity;
-                    assert!(caps.iter().zip(&sides).all(within));
+                    assert!(caps[0].iter().sum::<i64>() as u64 >= nodes, "{nodes} {caps:?}");
+                    let within = |(&cap, &side): (&i64, &u32)| cap as u64 <= side as u64 * capacity;
+                    assert!(caps[0].iter().zip(&sides).all(within));
                 }
             }
         }
     }
 
-    fn best(group: &Group, weights: &[u64], scores: &[f32]) -> u8 {
-        group.best(weights, |side| scores[side])
+    /// Puts those loads on the sides: under each quota of the first side, then of the next.
+    fn load(group: &mut Group, loads: &[u64]) {
+        group.room = group.caps.clone();
+        for (side, loads) in loads.chunks(group.totals.len()).enumerate() {
+            group.add(side as u8, loads);
+        }
     }
 
     #[test]
     fn the_emptiest_side_is_judged_by_its_share() {
         let mut group = Group::new(vec![9], 3, 2, &[3]);
-        group.loads = vec![3, 2];
-        assert_eq!(best(&group, &[1], &[0.0; 2]), 0);
-        group.loads = vec![6, 2];
-        assert_eq!(best(&group, &[1], &[0.0; 2]), 1);
+        load(&mut group, &[3, 2]);
+        assert_eq!(group.emptiest(&[1]), 0);
+        load(&mut group, &[6, 2]);
+        assert_eq!(group.emptiest(&[1]), 1);
     }
 
     #[test]
     fn the_best_side_has_room() {
         let mut group = Group::new(vec![9], 3, 3, &[4]);
-        group.loads = vec![4, 3, 1];
-        let best = |scores: [f32; 3]| best(&group, &[1], &scores);
+        load(&mut group, &[4, 3, 1]);
+        let best = |scores: [f32; 3]| group.best(&[1], &scores);
         assert_eq!([best([3.0, 2.0, 1.0]), best([3.0, 1.0, 1.0])], [1, 2]);
     }
 
@@ -192,13 +214,14 @@ mod tests {
     fn the_best_side_has_room_for_all_that_a_node_takes() {
         // Three sides of 4 nodes and 10 edges; the second has all its nodes, the third its edges.
         let mut group = Group::new(vec![12, 30], 3, 3, &[4, 10]);
-        group.loads = vec![1, 6, 4, 0, 1, 10];
-        let best = |edges| best(&group, &[1, edges], &[0.0, 2.0, 1.0]);
+        load(&mut group, &[1, 6, 4, 0, 1, 10]);
+        let best = |edges| group.best(&[1, edges], &[0.0, 2.0, 1.0]);
         assert_eq!([best(0), best(1), best(4)], [2, 0, 0]);
         assert_eq!(best(100), 0, "a hub that fits nowhere goes where it exceeds least");
         assert!(group.fits(2, &[1, 0]) && !group.fits(2, &[1, 1]));
         assert!(!group.over(2));
         group.add(2, &[1, 1]);
         assert!(group.over(2));
+        assert_eq!(group.loads(2).collect::<Vec<_>>(), [2, 11]);
     }
 }

@@ -40,11 +40,10 @@ impl Loads {
         self.quotas.iter().map(move |quota| quota.of(v, degree))
     }
 
-    /// Replaces `weights` by what node `v` takes of each quota.
+    /// Replaces `weights`, one a quota, by what node `v` takes of each.
     #[inline(always)]
-    pub(super) fn weigh(&self, v: usize, weights: &mut Vec<u64>) {
-        weights.clear();
-        weights.extend(self.of(v));
+    pub(super) fn weigh(&self, v: usize, weights: &mut [u64]) {
+        weights.iter_mut().zip(self.of(v)).for_each(|(weight, of)| *weight = of);
     }
 
     /// What `nodes` nodes take together.

@@ -18,12 +18,12 @@ use gnarl_graph::{EdgeStream, Kind};
 use crate::level::level;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::range::Range;
-use groups::{Group, levels};
+use groups::{Group, MOST_SIDES, levels};
 use lists::{Lists, Sorter};
 use loads::Loads;
 use pipeline::pipeline;
 use shuffle::Chunks;
-use sides::{MOST_SIDES, Sides};
+use sides::Sides;
 
 /// Bytes a node: 35 for 16 sides, its degree, and the side it starts from.
 const NODE_BYTES: u64 = 40;

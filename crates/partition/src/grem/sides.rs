@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use gnarl_graph::prefetch;
 
-use super::groups::{Group, UNASSIGNED};
+use super::groups::{Group, MOST_SIDES, UNASSIGNED};
 use super::lists::Lists;
 use super::loads::Loads;
 
-/// Most sides of a group.
-pub(super) const MOST_SIDES: usize = 16;
 /// How many neighbours ahead their sides are asked for.
 const AHEAD: usize = 48;
 
@@ -41,7 +39,7 @@ impl<'a> Sides<'a> {
         let sides = groups.iter().map(|g| g.sides.len()).max().unwrap_or(1);
         let width = sides.next_power_of_two().max(2);
         let (side, counts) = (vec![UNASSIGNED; group.len()], Vec::new());
-        let weights = Vec::new();
+        let weights = vec![0; loads.len()];
         Self { loads, group: Arc::new(group), groups, side, counts, width, weights }
     }
 
@@ -75,15 +73,25 @@ impl<'a> Sides<'a> {
     }
 
     /// `cnt_nbrs`: neighbours on each side.
+    ///
+    /// Counted in bytes of two registers: counts in memory, written one by one, would have to reach
+    /// the cache before they could be read together.
     #[inline(always)]
     fn count<const K: usize>(&self, neighbours: &[u32]) -> [f32; K] {
-        let mut counts = [0u32; K];
-        for &n in neighbours {
-            if let Some(count) = counts.get_mut(self.side[n as usize] as usize) {
-                *count += 1;
+        let mut counts = [0.0; K];
+        for some in neighbours.chunks(u8::MAX as usize) {
+            let mut bytes = [0u64; MOST_SIDES / 8];
+            for &n in some {
+                let side = self.side[n as usize] as u32;
+                bytes[0] += 1u64.checked_shl(8 * side).unwrap_or(0);
+                if K > 8 {
+                    bytes[1] += 1u64.checked_shl((8 * side).wrapping_sub(64)).unwrap_or(0);
+                }
             }
+            let bytes = bytes.map(u64::to_le_bytes);
+            counts.iter_mut().zip(bytes.as_flattened()).for_each(|(c, &b)| *c += b as f32);
         }
-        counts.map(|count| count as f32)
+        counts
     }
 
     /// Lines 12 to 19 for the nodes of a chunk: `keep` is the weight of what is known of a node's
@@ -109,6 +117,7 @@ impl<'a> Sides<'a> {
             if let Some(&next) = lists.nodes().get(i + NODES_AHEAD) {
                 prefetch::item(&self.counts, next as usize * K);
                 prefetch::item(&self.side, next as usize);
+                prefetch::item(&self.group, next as usize);
                 prefetch::item(&self.loads.degree, next as usize);
             }
             let mut counts: [f32; K] = self.count(neighbours);
@@ -133,14 +142,14 @@ impl<'a> Sides<'a> {
 
     /// `assign` and `fix_sizes`. The node itself does not count as taking room, so that one on a
     /// full side may stay there.
-    fn assign(&mut self, v: u32, counts: &[f32]) {
+    fn assign<const K: usize>(&mut self, v: u32, counts: &[f32; K]) {
         let group = &mut self.groups[self.group[v as usize] as usize];
         let side = &mut self.side[v as usize];
         self.loads.weigh(v as usize, &mut self.weights);
         if *side != UNASSIGNED {
             group.remove(*side, &self.weights);
         }
-        *side = group.best(&self.weights, |side| counts[side]);
+        *side = group.best(&self.weights, counts);
         group.add(*side, &self.weights);
     }
 
@@ -177,7 +186,7 @@ impl<'a> Sides<'a> {
                 groups.push(old.clone());
             } else {
                 let sides = old.sides.iter().enumerate();
-                let new = |(s, &parts)| Group::new(old.loads(s).to_vec(), parts, fanout, caps);
+                let new = |(s, &parts)| Group::new(old.loads(s).collect(), parts, fanout, caps);
                 groups.extend(sides.map(new));
             }
         }
@@ -253,7 +262,7 @@ mod tests {
     }
 
     fn sizes(sides: &Sides) -> [u64; 2] {
-        [0, 1].map(|side| sides.groups[0].loads(side)[0])
+        [0, 1].map(|side| sides.groups[0].loads(side).next().unwrap())
     }
 
     #[test]
