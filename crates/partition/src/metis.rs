@@ -16,12 +16,6 @@ use crate::range::Range;
 /// What is balanced unless the options say otherwise.
 const DEFAULT_CONSTRAINTS: [Constraint; 2] = [Constraint::Nodes, Constraint::Train];
 
-/// Cuts of which the best is taken where several constraints make single ones differ much, and
-/// the most neighbours of a graph that is cut as often: of larger ones single cuts differ less,
-/// and take longer than all else that `grem` does.
-const TRIES: Idx = 4;
-const SMALL: usize = 3 << 18;
-
 /// METIS draws from the C library's `rand`, which all threads share: two runs at once would mix
 /// their draws and both lose their seed.
 pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -34,7 +28,8 @@ pub(crate) static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// there are parts are left out. More constraints leave METIS fewer moves: the cut grows.
 ///
 /// Memory: about 96 bytes an edge and 40 a node, METIS's coarser graphs included, and 8 a node for
-/// each constraint beyond two; it is refused beyond the budget rather than tried. One run at a time in a process; others wait.
+/// each constraint beyond two; it is refused beyond the budget rather than tried. One run at a time
+/// in a process; others wait.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Metis;
 
@@ -137,6 +132,11 @@ impl Adjacency {
         Self { offsets, neighbours }
     }
 
+    /// Neighbours of all nodes together.
+    pub(crate) fn ends(&self) -> usize {
+        self.neighbours.len()
+    }
+
     /// The part of every node, as balanced as the options ask.
     fn cut(&self, options: &PartitionOptions) -> Result<Vec<u16>> {
         let nodes = self.offsets.len() - 1;
@@ -188,17 +188,17 @@ impl Adjacency {
     }
 
     /// The side of every node: each is to have its one of the `shares` of their weights under
-    /// every constraint, and at most that constraint's `balance` times that.
+    /// every constraint, and at most that constraint's `balance` times that. The best of that many
+    /// `tries`.
     pub(crate) fn divide(
         &self,
         shares: &[f64],
         balance: &[f64],
         weights: Weights,
+        tries: Idx,
         seed: u64,
     ) -> Result<Vec<Idx>> {
         let constraints = balance.len();
-        let small = self.neighbours.len() <= SMALL;
-        let tries = if constraints > 1 && small { TRIES } else { 1 };
         let repeated = |&share| std::iter::repeat_n(share as metis::Real, constraints);
         let targets: Vec<metis::Real> = shares.iter().flat_map(repeated).collect();
         let balance: Vec<metis::Real> = balance.iter().map(|b| b.max(1.001) as _).collect();

@@ -10,6 +10,13 @@ const MOST_RANGES: usize = 1 << 11;
 /// are dealt into faster.
 const LEAST_WIDTH: usize = 1 << 12;
 
+/// Neighbours that are looked at together.
+pub(super) const TOGETHER: usize = 4;
+/// How many neighbours ahead what is known of them is asked for.
+const AHEAD: usize = 48;
+/// Nodes behind the last neighbour, to be looked at in vain.
+const PADDING: usize = AHEAD + TOGETHER;
+
 /// The nodes of a chunk, ascending, with their neighbours there. An edge counts for both of its
 /// ends, as often as it is there.
 ///
@@ -64,8 +71,9 @@ impl Sorter {
         lists.start.clear();
         lists.nodes.reserve_exact(self.most[1]);
         lists.start.reserve_exact(self.most[1]);
-        lists.neighbours.reserve_exact(self.most[0].saturating_sub(lists.neighbours.len()));
-        lists.neighbours.resize(self.ends.len(), 0);
+        let most = self.most[0] + PADDING;
+        lists.neighbours.reserve_exact(most.saturating_sub(lists.neighbours.len()));
+        lists.neighbours.resize(self.ends.len() + PADDING, 0);
         let mut from = 0;
         for range in 0..self.begin.len() - 1 {
             // Dealing moved every beginning to its range's end.
@@ -149,9 +157,17 @@ impl Lists {
         &self.neighbours[self.start[i] as usize..self.start[i + 1] as usize]
     }
 
-    /// The neighbours of all nodes, node after node.
-    pub(super) fn all_neighbours(&self) -> &[u32] {
-        &self.neighbours
+    /// [`TOGETHER`] neighbours from that place on among all, be they of one node or several; beyond
+    /// the last, any nodes.
+    #[inline(always)]
+    pub(super) fn together(&self, at: usize) -> &[u32; TOGETHER] {
+        self.neighbours[at..].first_chunk().expect("padded")
+    }
+
+    /// Those that come [`AHEAD`] places later.
+    #[inline(always)]
+    pub(super) fn ahead(&self, at: usize) -> &[u32; TOGETHER] {
+        self.together(at + AHEAD)
     }
 }
 
@@ -167,6 +183,8 @@ mod tests {
         sorter.fill(&mut lists, &[[4, 2], [2, 1], [0, 3], [4, 2]], |u, _| u != 0);
         assert_eq!(lists.nodes(), [1, 2, 4]);
         assert_eq!([0, 1, 2].map(|i| lists.neighbours(i)), [&[2][..], &[4, 1, 4], &[2, 2]]);
+        assert_eq!(lists.together(lists.start(0)), &[2, 4, 1, 4]);
+        assert_eq!(lists.ahead(lists.start(3) - 1).len(), TOGETHER);
     }
 
     #[test]

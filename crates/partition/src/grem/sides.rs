@@ -5,11 +5,11 @@ use std::sync::Arc;
 use gnarl_graph::prefetch;
 
 use super::groups::{Group, MOST_SIDES, UNASSIGNED};
-use super::lists::Lists;
+use super::lists::{Lists, TOGETHER};
 use super::loads::Loads;
 
-/// How many neighbours ahead their sides are asked for.
-const AHEAD: usize = 48;
+/// Most neighbours counted in bytes before these are added up.
+const MOST_COUNTED: usize = u8::MAX as usize / TOGETHER * TOGETHER;
 
 /// How many nodes ahead what is known of them is asked for.
 const NODES_AHEAD: usize = 12;
@@ -66,27 +66,34 @@ impl<'a> Sides<'a> {
         }
         self.counts = vec![Rounded::default(); self.side.len() * self.width];
         for (i, &v) in lists.nodes().iter().enumerate() {
-            let counts = self.count::<MOST_SIDES>(lists.neighbours(i));
+            let counts = self.count::<MOST_SIDES>(lists, i);
             let row = &mut self.counts[v as usize * self.width..][..self.width];
             row.iter_mut().zip(counts).for_each(|(known, count)| *known = Rounded::new(count));
         }
     }
 
-    /// `cnt_nbrs`: neighbours on each side.
+    /// `cnt_nbrs`: neighbours of the `i`-th node on each side; asks for the sides of later ones.
     ///
-    /// Counted in bytes of two registers: counts in memory, written one by one, would have to reach
-    /// the cache before they could be read together.
+    /// Neighbours are looked at a few at a time, of which those of the next nodes do not count: how
+    /// many there are cannot be foretold. They are counted in bytes of two registers, as counts in
+    /// memory, written one by one, would have to reach the cache before they are read together.
     #[inline(always)]
-    fn count<const K: usize>(&self, neighbours: &[u32]) -> [f32; K] {
+    fn count<const K: usize>(&self, lists: &Lists, i: usize) -> [f32; K] {
+        let (mut at, end) = (lists.start(i), lists.start(i + 1));
         let mut counts = [0.0; K];
-        for some in neighbours.chunks(u8::MAX as usize) {
+        while at < end {
+            let stop = end.min(at + MOST_COUNTED);
             let mut bytes = [0u64; MOST_SIDES / 8];
-            for &n in some {
-                let side = self.side[n as usize] as u32;
-                bytes[0] += 1u64.checked_shl(8 * side).unwrap_or(0);
-                if K > 8 {
-                    bytes[1] += 1u64.checked_shl((8 * side).wrapping_sub(64)).unwrap_or(0);
+            while at < stop {
+                for (j, &n) in lists.together(at).iter().enumerate() {
+                    let (side, seen) = (self.side[n as usize] as u32, (at + j < stop) as u64);
+                    bytes[0] += seen.checked_shl(8 * side).unwrap_or(0);
+                    if K > 8 {
+                        bytes[1] += seen.checked_shl((8 * side).wrapping_sub(64)).unwrap_or(0);
+                    }
                 }
+                lists.ahead(at).iter().for_each(|&n| prefetch::item(&self.side, n as usize));
+                at += TOGETHER;
             }
             let bytes = bytes.map(u64::to_le_bytes);
             counts.iter_mut().zip(bytes.as_flattened()).for_each(|(c, &b)| *c += b as f32);
@@ -108,19 +115,15 @@ impl<'a> Sides<'a> {
 
     /// The same, by the width of a row of counts.
     fn refine_by<const K: usize>(&mut self, lists: &Lists, keep: Option<f32>) {
-        let all = lists.all_neighbours();
         let over = self.over();
         for (i, &v) in lists.nodes().iter().enumerate() {
-            let neighbours = lists.neighbours(i);
-            let ahead = all.iter().skip(lists.start(i) + AHEAD).take(neighbours.len());
-            ahead.for_each(|&n| prefetch::item(&self.side, n as usize));
             if let Some(&next) = lists.nodes().get(i + NODES_AHEAD) {
                 prefetch::item(&self.counts, next as usize * K);
                 prefetch::item(&self.side, next as usize);
                 prefetch::item(&self.group, next as usize);
                 prefetch::item(&self.loads.degree, next as usize);
             }
-            let mut counts: [f32; K] = self.count(neighbours);
+            let mut counts: [f32; K] = self.count(lists, i);
             let row = &mut self.counts.as_chunks_mut::<K>().0[v as usize];
             let side = self.side[v as usize];
             if side != UNASSIGNED {
