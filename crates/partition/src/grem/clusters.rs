@@ -17,7 +17,7 @@ use crate::metis::{Adjacency, Idx};
 /// Edges between clusters that are planned for: no more than the edges of a chunk and this share of
 /// all, and neither more nor fewer than these.
 const SHARE: u64 = 32;
-const LEAST_LINKS: u64 = 1 << 18;
+const LEAST_LINKS: u64 = 1 << 19;
 const MOST_LINKS: u64 = 1 << 22;
 /// Edges looked at before those between the same clusters are added up, as a share of the links
 /// planned for.

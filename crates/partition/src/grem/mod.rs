@@ -58,7 +58,8 @@ const MOST_CHUNK: u64 = 1 << 29;
 /// few chunks alone decide where a node stays. From 2 passes on
 /// * METIS divides a graph of clusters of the whole stream instead of the first chunk, in three
 ///   passes more;
-/// * the weight of what was known rises from pass to pass: `1 − 1/(2i)` in pass `i`.
+/// * the weight of what was known rises from pass to pass, and with the number `n` of chunks: it is
+///   `1 − 3/(4i·n^¼)` in pass `i`, at least `1 − 1/(2i)`.
 ///
 /// Nodes and edges are balanced, or what [`PartitionOptions::constraints`] names beside nodes; with
 /// 1 pass nodes alone unless it names something. Edges count as in-degrees. A node goes where all it
@@ -83,7 +84,7 @@ const MOST_CHUNK: u64 = 1 << 29;
 ///
 /// Memory: 40 bytes a node (of which 4 are its in-degree), a bit a node for each split that is
 /// balanced, and 100 an edge of a chunk, or, if that is more, 200 an edge that METIS sees: all of
-/// the first chunk with 1 pass, else a 32nd of all, but 0.26 to 4 million. Chunks are made smaller
+/// the first chunk with 1 pass, else a 32nd of all, but 0.5 to 4 million. Chunks are made smaller
 /// than asked for if that is too much, and larger if there were too many to deal into.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Grem;
@@ -177,7 +178,7 @@ fn divide(
     level.sow(&sides, &lists);
     drop((sides, lists));
     for pass in 0..passes {
-        let keep = 1.0 - 0.5 / (pass + 1) as f32;
+        let keep = 1.0 - newest(chunks.len(), passes) / (pass + 1) as f32;
         let mut numbers = usize::from(pass == 0)..chunks.len();
         let fill = |lists: &mut Lists| match numbers.next() {
             Some(chunk) => read(chunks, chunk, lists).map(|()| true),
@@ -190,6 +191,13 @@ fn divide(
     }
     level.place_rest();
     Ok(())
+}
+
+/// The weight that what a chunk shows of a node's neighbours has in the first pass beside what
+/// earlier ones did: 1/2 in the paper's single pass. The smaller the chunks, the less one shows, and
+/// the more of them are to be averaged.
+fn newest(chunks: usize, passes: u32) -> f32 {
+    if passes == 1 { 0.5 } else { (0.75 / (chunks as f32).sqrt().sqrt()).min(0.5) }
 }
 
 /// Bytes left for edges.

@@ -7,12 +7,11 @@ use super::lists::Lists;
 use super::sides::Sides;
 use crate::metis::{Adjacency, Idx, Weights};
 
-/// Cuts of which the best is taken where several quotas make single ones differ much.
+/// Cuts of which the best is taken where several quotas make single ones differ much, and the most
+/// edge ends of a graph that is cut as often: of larger ones single cuts differ less, and take
+/// longer than all else.
 const TRIES: Idx = 4;
-/// Most nodes of a group, and edge ends METIS sees of it, that is cut as often. Of larger ones
-/// single cuts differ less and take longer than all else; of more nodes these ends show too little.
-const SMALL: u64 = 1 << 20;
-const SMALL_ENDS: usize = 3 << 18;
+const SMALL: usize = 3 << 18;
 
 /// Line 7: gives each node of `lists` a side by METIS on its group's part of them, all other nodes
 /// none. Sides may be larger than they may become: METIS keeps their sizes about, not exactly.
@@ -70,8 +69,7 @@ pub(super) fn divide(
     let room = |&q: &usize| 1.0 + spent * (group.room(q) - 1.0);
     let room: Vec<f64> = chosen.iter().map(room).collect();
     let shares: Vec<f64> = group.sides.iter().map(|&s| s as f64 / group.parts as f64).collect();
-    let small = group.totals[0] <= SMALL && graph.ends() <= SMALL_ENDS;
-    let tries = if chosen.len() > 1 && small { TRIES } else { 1 };
+    let tries = if chosen.len() > 1 && graph.ends() <= SMALL { TRIES } else { 1 };
     graph.divide(&shares, &room, Weights { nodes: &nodes, neighbours }, tries, seed)
 }
 
