@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use gnarl_partition::{Chunk, Constraint, PartLayout};
+use gnarl_train::config::Engine;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
 
 use crate::commands::{bench, generate, import, plan};
 
@@ -107,6 +110,9 @@ pub struct TrainArgs {
     /// Override a key of the run file, such as train.lr=0.01
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
+    /// What carries the workers, instead of train.engine: local or mpi
+    #[arg(long, value_parser = engine)]
+    pub engine: Option<Engine>,
     /// Go on from the checkpoint of an interrupted run
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
@@ -200,6 +206,12 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err(format!("'{text}' is not a size"));
     }
     Ok((number * factor) as u64)
+}
+
+/// The engine of that name.
+fn engine(text: &str) -> Result<Engine, String> {
+    let engine = Engine::deserialize(text.into_deserializer());
+    engine.map_err(|e: serde::de::value::Error| e.to_string())
 }
 
 #[cfg(test)]

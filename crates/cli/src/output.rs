@@ -11,9 +11,13 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
 
-/// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses.
+/// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses. Of many processes the first tells
+/// how things go, the others what goes wrong.
 pub fn start_logging(verbose: u8) {
-    let level = ["info", "debug", "trace"][usize::from(verbose.min(2))];
+    let level = match verbose {
+        0 if is_follower() => "warn",
+        _ => ["info", "debug", "trace"][usize::from(verbose.min(2))],
+    };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
@@ -23,6 +27,12 @@ pub fn start_logging(verbose: u8) {
         .with_target(false)
         .without_time()
         .init();
+}
+
+/// Whether a launcher started this process as one of several, and not as the first.
+fn is_follower() -> bool {
+    let rank = |name| std::env::var(name).ok().and_then(|rank| rank.parse::<u32>().ok());
+    ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].into_iter().find_map(rank).unwrap_or(0) > 0
 }
 
 /// Shows that a long step is under way: a spinner with its time and what it has written so far.
@@ -72,8 +82,12 @@ fn folder_size(dir: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// The result as one line of JSON on stdout.
+/// The result as one line of JSON on stdout; of several processes that work together only one has
+/// any.
 pub fn print_result(result: &Value) -> ExitCode {
+    if result.is_null() {
+        return ExitCode::SUCCESS;
+    }
     match writeln!(std::io::stdout(), "{result}") {
         Ok(()) => ExitCode::SUCCESS,
         // A reader that has seen enough is no failure.

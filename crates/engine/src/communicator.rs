@@ -50,3 +50,10 @@ pub trait Communicator: Send + Sync {
         Ok(())
     }
 }
+
+/// Adds the values that `bytes` hold, in order; `bytes` need no alignment.
+pub(crate) fn add(values: &mut [f32], bytes: &[u8]) {
+    for (sum, term) in values.iter_mut().zip(bytes.as_chunks().0) {
+        *sum += f32::from_le_bytes(*term);
+    }
+}

@@ -19,6 +19,9 @@
 //! ```
 
 mod communicator;
+mod failure;
 pub mod local;
+#[cfg(feature = "mpi")]
+pub mod mpi;
 
 pub use communicator::Communicator;

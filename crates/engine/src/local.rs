@@ -1,12 +1,12 @@
 //! Engine `local`: ranks are threads of one process. Nothing to install.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_graph::Result;
 
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, add};
+use crate::failure::{another_length, apart, caught, late, rank_error, stopped};
 
 /// Runs `body` once for each rank, on a thread each, and returns the results in rank order.
 ///
@@ -47,19 +47,11 @@ pub fn run<T: Send>(
 }
 
 fn guarded<T>(rank: &LocalRank, body: impl Fn(&LocalRank) -> Result<T>) -> Result<T> {
-    let result = catch_unwind(AssertUnwindSafe(|| body(rank))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        Err(rank_error(rank.rank, &format!("panicked: {text}")))
-    });
+    let result = caught(rank.rank, || body(rank));
     if let Err(e) = &result {
         rank.hub.fail(rank.rank, &e.to_string());
     }
     result
-}
-
-fn rank_error(rank: usize, what: &str) -> Error {
-    Error::new(Kind::Rank, format!("rank {rank} {what}"))
 }
 
 /// What the ranks share.
@@ -106,11 +98,7 @@ impl Hub {
         if state.slots.iter().all(Option::is_none) {
             state.stage = stage.into();
         } else if state.stage != stage {
-            let other = state.stage.clone();
-            return Err(rank_error(
-                rank,
-                &format!("is at '{stage}' while others are at '{other}'"),
-            ));
+            return Err(apart(rank, stage, &state.stage));
         }
         state.slots[rank] = Some(Arc::new(bytes));
         let generation = state.generation;
@@ -122,12 +110,12 @@ impl Hub {
         }
         while state.generation == generation {
             if let Some((failed, reason)) = &state.failed {
-                return Err(rank_error(rank, &format!("stopped at '{stage}'"))
-                    .context(format!("rank {failed} failed: {reason}")));
+                return Err(stopped(rank, stage, *failed, reason));
             }
             let left = self.deadline.saturating_sub(start.elapsed());
             if left.is_zero() {
-                return Err(self.late(rank, stage, &state));
+                let missing = (0..self.size).filter(|&r| state.slots[r].is_none());
+                return Err(late(rank, stage, self.deadline, missing));
             }
             state = match self.wake.wait_timeout(state, left) {
                 Ok((state, _)) => state,
@@ -136,20 +124,6 @@ impl Hub {
         }
         // Nobody can publish again before this rank comes to the next exchange.
         Ok(state.published.clone())
-    }
-
-    fn late(&self, rank: usize, stage: &str, state: &State) -> Error {
-        let missing: Vec<String> =
-            (0..self.size).filter(|&r| state.slots[r].is_none()).map(|r| r.to_string()).collect();
-        rank_error(
-            rank,
-            &format!(
-                "waited {:.0} s at '{stage}' for rank {}",
-                self.deadline.as_secs_f64(),
-                missing.join(", ")
-            ),
-        )
-        .hint("that rank is slow or stuck; a longer train.deadline_seconds gives it more time")
     }
 }
 
@@ -179,14 +153,10 @@ impl Communicator for LocalRank {
         }
         let all = self.hub.exchange(self.rank, stage, bytemuck::cast_slice(values).to_vec())?;
         if let Some(other) = all.iter().position(|b| b.len() != size_of_val(values)) {
-            return Err(rank_error(other, &format!("brought another length to '{stage}'")));
+            return Err(another_length(other, stage));
         }
         values.fill(0.0);
-        for bytes in all.iter() {
-            for (sum, term) in values.iter_mut().zip(bytes.chunks_exact(4)) {
-                *sum += f32::from_le_bytes(term.try_into().expect("four bytes"));
-            }
-        }
+        all.iter().for_each(|bytes| add(values, bytes));
         Ok(())
     }
 

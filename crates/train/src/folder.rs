@@ -73,6 +73,11 @@ impl RunFolder {
         Ok((Self { dir, metrics: Mutex::new(None) }, resume))
     }
 
+    /// The folder that another rank prepares.
+    pub fn join(config: &RunConfig) -> Self {
+        Self { dir: config.output.dir.clone(), metrics: Mutex::new(None) }
+    }
+
     /// Where it is.
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -116,6 +121,7 @@ fn same_run(path: &Path, config: &RunConfig) -> Result<()> {
         c.train.prefetch = 1;
         c.train.checkpoint_seconds = 0.0;
         c.train.deadline_seconds = 1.0;
+        c.train.engine = Default::default();
         c.output = Default::default();
         toml::Value::try_from(c).ok()
     };

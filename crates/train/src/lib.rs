@@ -3,6 +3,7 @@
 //! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
 //! figures, and a [`Summary`].
 
+mod agreement;
 pub mod checkpoint;
 pub mod config;
 pub mod evaluate;
@@ -21,4 +22,4 @@ pub use config::RunConfig;
 pub use folder::Begin;
 pub use history::{EpochRecord, Stages};
 pub use report::write_report;
-pub use run::{Finished, Summary, build_model, eval_run, run};
+pub use run::{Finished, Summary, build_model, eval_run, run, run_on};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnarl_engine::local;
+use gnarl_engine::{Communicator, local};
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Context, Dataset, Error, Labels, Result, ResultExt, peak_rss};
 use gnarl_nn::Params;
@@ -16,6 +16,7 @@ use gnarl_partition::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::agreement;
 use crate::checkpoint::{self, atomic_write};
 use crate::config::{Parts, RunConfig, Strategy};
 use crate::evaluate::{Evaluation, Scores, evaluate};
@@ -64,7 +65,7 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
 }
 
-/// Trains as `config` says. `watch` is called after every epoch.
+/// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
 ///
 /// # Errors
 /// Those of the dataset, the configuration, the folder and the ranks.
@@ -73,43 +74,141 @@ pub fn run(
     begin: Begin,
     watch: &(dyn Fn(&EpochRecord) + Sync),
 ) -> Result<Finished> {
-    let (dataset, roles, task) = whole(&config.dataset)?;
-    let metric = metric_of(config, &task);
-    gnarl_nn::metrics::build(&metric)?;
-    let (model, params) = build_model(config, &task)?;
+    let loaded = Loaded::new(config)?;
     let (folder, resume) = RunFolder::open(config, begin)?;
-    let cut = cut(config, &dataset, &folder)?;
-    let (parts, owner) = match &cut {
-        None => Default::default(),
-        Some(cut) => open_parts(config, cut, &dataset, &roles)?,
+    let cut = cut(config, &loaded.dataset, &folder)?;
+    let run = Run::new(config, loaded, folder, cut, resume)?;
+    run.folder.start_metrics(&run.start.progress.history)?;
+    let workers = config.train.workers;
+    let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
+    let mut states = local::run(workers, deadline, |rank| run.train(rank, workers, watch))?;
+    run.finish(states.swap_remove(0))
+}
+
+/// Trains as `config` says, as one rank of a group: `train.workers` is its size, whatever the
+/// configuration says. The first rank makes the run's folder, and the partition if there is none;
+/// the others read both, from a file system they share with it. `watch` is called on the first rank
+/// after every epoch; that rank alone returns what came of the run.
+///
+/// # Errors
+/// Those of the dataset, the configuration, the folder and the ranks;
+/// [`gnarl_graph::Kind::Rank`] if they do not all have the same dataset and configuration.
+pub fn run_on(
+    rank: &dyn Communicator,
+    config: &RunConfig,
+    begin: Begin,
+    watch: &(dyn Fn(&EpochRecord) + Sync),
+) -> Result<Option<Finished>> {
+    let mut config = config.clone();
+    config.train.workers = rank.size();
+    let loaded = Loaded::new(&config)?;
+    let neighbours = agreement::reach(rank, &config, &loaded.dataset)?;
+    let lead = rank.rank() == 0;
+    let (folder, mut resume) = match lead {
+        true => RunFolder::open(&config, begin)?,
+        false => (RunFolder::join(&config), false),
     };
-    let start = match resume {
-        true => checkpoint::load(folder.dir(), params)?,
-        false => TrainState::new(params),
-    };
-    folder.start_metrics(&start.progress.history)?;
-    let on_epoch = |record: &EpochRecord| {
-        if let Err(e) = folder.append(record) {
-            tracing::warn!("{e}");
-        }
-        watch(record);
-    };
-    let save = |state: &TrainState| checkpoint::save(folder.dir(), state);
-    let session = Session {
-        config,
-        model: model.as_ref(),
-        whole: task,
-        parts,
-        owner,
-        metric,
-        threads: threads_each(config),
-        on_epoch: &on_epoch,
-        on_checkpoint: &save,
-    };
-    let state = on_ranks(&session, start)?;
-    let partition = cut.map(|cut| cut.manifest().clone());
-    let finished = finish(config, &folder, state, partition)?;
-    Ok(finished)
+    let mut parts = if lead { cut(&config, &loaded.dataset, &folder)? } else { None };
+    let made = [resume as u8, parts.is_some() as u8];
+    let made = rank.all_gather("run folder", &made)?.swap_remove(0);
+    if !lead {
+        resume = made[0] == 1;
+        let path = config.partition.path.clone().unwrap_or(folder.dir().join(PARTITION));
+        parts = (made[1] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
+    }
+    let run = Run::new(&config, loaded, folder, parts, resume)?;
+    if lead {
+        run.folder.start_metrics(&run.start.progress.history)?;
+    }
+    let state = run.train(rank, neighbours, watch)?;
+    lead.then(|| run.finish(state)).transpose()
+}
+
+/// The dataset and the model, as every rank has them.
+struct Loaded {
+    dataset: Dataset,
+    roles: Roles,
+    task: Arc<TaskGraph>,
+    metric: String,
+    model: Box<dyn Model>,
+    params: Params,
+}
+
+impl Loaded {
+    fn new(config: &RunConfig) -> Result<Self> {
+        let (dataset, roles, task) = whole(&config.dataset)?;
+        let metric = metric_of(config, &task);
+        gnarl_nn::metrics::build(&metric)?;
+        let (model, params) = build_model(config, &task)?;
+        Ok(Self { dataset, roles, task, metric, model, params })
+    }
+}
+
+/// A run about to start, or to go on.
+struct Run<'a> {
+    config: &'a RunConfig,
+    folder: RunFolder,
+    task: Arc<TaskGraph>,
+    metric: String,
+    model: Box<dyn Model>,
+    parts: Vec<Arc<TaskGraph>>,
+    owner: Vec<u32>,
+    partition: Option<PartitionManifest>,
+    start: TrainState,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        config: &'a RunConfig,
+        loaded: Loaded,
+        folder: RunFolder,
+        cut: Option<PartitionedDataset>,
+        resume: bool,
+    ) -> Result<Self> {
+        let Loaded { dataset, roles, task, metric, model, params } = loaded;
+        let (parts, owner) = match &cut {
+            None => Default::default(),
+            Some(cut) => open_parts(config, cut, &dataset, &roles)?,
+        };
+        let start = match resume {
+            true => checkpoint::load(folder.dir(), params)?,
+            false => TrainState::new(params),
+        };
+        let partition = cut.map(|cut| cut.manifest().clone());
+        Ok(Self { config, folder, task, metric, model, parts, owner, partition, start })
+    }
+
+    /// Trains to the end as one rank, one of `neighbours` that share this machine.
+    fn train(
+        &self,
+        rank: &dyn Communicator,
+        neighbours: usize,
+        watch: &(dyn Fn(&EpochRecord) + Sync),
+    ) -> Result<TrainState> {
+        let on_epoch = |record: &EpochRecord| {
+            if let Err(e) = self.folder.append(record) {
+                tracing::warn!("{e}");
+            }
+            watch(record);
+        };
+        let save = |state: &TrainState| checkpoint::save(self.folder.dir(), state);
+        let session = Session {
+            config: self.config,
+            model: self.model.as_ref(),
+            whole: self.task.clone(),
+            parts: self.parts.clone(),
+            owner: &self.owner,
+            metric: &self.metric,
+            threads: threads_each(self.config, neighbours),
+            on_epoch: &on_epoch,
+            on_checkpoint: &save,
+        };
+        strategy::train(&session, rank, self.start.clone())
+    }
+
+    fn finish(self, state: TrainState) -> Result<Finished> {
+        finish(self.config, &self.folder, state, self.partition)
+    }
 }
 
 /// The metric a run is judged by.
@@ -131,11 +230,11 @@ pub fn build_model(config: &RunConfig, task: &TaskGraph) -> Result<(Box<dyn Mode
     models::build(&model, Key::new(config.train.seed).with(0))
 }
 
-/// Compute threads of each rank.
-fn threads_each(config: &RunConfig) -> usize {
+/// Compute threads of each of the ranks that share a machine.
+fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.train.threads == 0 { cores } else { config.train.threads };
-    (threads / config.train.workers).max(1)
+    (threads / ranks).max(1)
 }
 
 /// Cuts the graph, or takes the partition that is there already.
@@ -234,14 +333,6 @@ fn open_parts(
             .while_doing(|| format!("opening part {part}"))
     };
     Ok(((0..cut.num_parts()).map(open).collect::<Result<_>>()?, owner))
-}
-
-fn on_ranks(session: &Session<'_>, start: TrainState) -> Result<TrainState> {
-    let train = &session.config.train;
-    let deadline = Duration::from_secs_f64(train.deadline_seconds);
-    let mut states =
-        local::run(train.workers, deadline, |rank| strategy::train(session, rank, start.clone()))?;
-    Ok(states.swap_remove(0))
 }
 
 fn finish(

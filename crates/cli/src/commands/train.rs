@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 use gnarl_graph::{Context, Error, Result};
-use gnarl_train::config::{ImportSection, load};
-use gnarl_train::{Begin, EpochRecord, RunConfig, Summary, write_report};
+use gnarl_train::config::{Engine, ImportSection, load};
+use gnarl_train::{Begin, EpochRecord, Finished, RunConfig, Summary, write_report};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -13,15 +13,44 @@ use super::{import, json};
 use crate::args::TrainArgs;
 
 pub fn run(args: &TrainArgs) -> Result<Value> {
-    let config = load(&args.run, &args.settings)?;
+    let mut config = load(&args.run, &args.settings)?;
+    config.train.engine = args.engine.unwrap_or(config.train.engine);
     let begin = match (args.resume, args.restart) {
         (true, _) => Begin::Resume,
         (_, true) => Begin::Restart,
         _ => Begin::Fresh,
     };
-    prepare(&config, &args.run)?;
-    let summary = train(&config, begin)?;
-    Ok(json(&summary))
+    match config.train.engine {
+        Engine::Local => {
+            prepare(&config, &args.run)?;
+            Ok(json(&train(&config, begin)?))
+        }
+        Engine::Mpi => under_mpi(&config, begin, &args.run),
+    }
+}
+
+/// Trains as one of the processes that `mpirun` started; the first has a result to show.
+#[cfg(feature = "mpi")]
+fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value> {
+    use gnarl_engine::Communicator;
+
+    let deadline = std::time::Duration::from_secs_f64(config.train.deadline_seconds);
+    gnarl_engine::mpi::run(deadline, |rank| {
+        if rank.rank() == 0 {
+            prepare(config, run_file)?;
+        }
+        rank.barrier("importing the dataset")?;
+        let progress = Progress::new(config.train.epochs);
+        let finished = gnarl_train::run_on(rank, config, begin, &|record| progress.epoch(record))?;
+        progress.finish();
+        finished.map_or(Ok(Value::Null), |finished| Ok(json(&report(config, finished)?)))
+    })
+}
+
+#[cfg(not(feature = "mpi"))]
+fn under_mpi(_: &RunConfig, _: Begin, _: &Path) -> Result<Value> {
+    Err(Error::usage("train.engine is 'mpi', and this gnarl was built without it")
+        .hint("build with --features mpi; that needs an MPI library, see docs/cluster.md"))
 }
 
 /// Trains and reports, with progress on stderr.
@@ -29,6 +58,11 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
     let progress = Progress::new(config.train.epochs);
     let finished = gnarl_train::run(config, begin, &|record| progress.epoch(record))?;
     progress.finish();
+    report(config, finished)
+}
+
+/// Writes the report of a finished run and says how it went.
+fn report(config: &RunConfig, finished: Finished) -> Result<Summary> {
     write_report(&finished.summary.run_dir, config, &finished)?;
     let summary = finished.summary;
     let scores = |scores: &gnarl_train::evaluate::Scores| {

@@ -4,6 +4,8 @@ mod bench;
 mod common;
 mod errors;
 mod import;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod partition;
 mod plan;
 mod resume;

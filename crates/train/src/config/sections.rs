@@ -255,6 +255,8 @@ pub enum Engine {
     /// Threads of this process.
     #[default]
     Local,
+    /// Processes that `mpirun` started.
+    Mpi,
 }
 
 /// Which edges evaluation sees.

@@ -32,9 +32,9 @@ pub struct Session<'a> {
     /// Its parts; empty if it was not cut.
     pub parts: Vec<Arc<TaskGraph>>,
     /// Part of each node; empty if the graph was not cut.
-    pub owner: Vec<u32>,
+    pub owner: &'a [u32],
     /// The metric evaluated.
-    pub metric: String,
+    pub metric: &'a str,
     /// Compute threads of each rank.
     pub threads: usize,
     /// Called on rank 0 after each epoch, in order.
@@ -168,7 +168,7 @@ fn share_evaluation(
         };
         let graphs = graphs.iter().map(Arc::as_ref);
         let scores =
-            pool.install(|| evaluate(session.model, &state.params, graphs, &session.metric))?;
+            pool.install(|| evaluate(session.model, &state.params, graphs, session.metric))?;
         bytes =
             serde_json::to_vec(&(scores.valid, scores.valid_loss, scores.test)).unwrap_or_default();
     }

@@ -1,0 +1,120 @@
+//! Training under `mpirun`.
+
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::common::{community, gnarl, path, run_file, succeed};
+use serde_json::Value;
+
+const RUN: &str = "
+[model]
+name = 'sage'
+hidden = 32
+[sample]
+fanouts = [5, 5]
+batch_size = 100
+[partition]
+parts = 4
+[train]
+epochs = 4
+deadline_seconds = 30
+";
+
+/// A launcher of that many ranks.
+fn launcher(ranks: usize) -> Command {
+    let mut mpirun = Command::new("mpirun");
+    mpirun.args(["--oversubscribe", "-n", &ranks.to_string()]);
+    // Containers often have no other user.
+    mpirun.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    mpirun
+}
+
+/// `gnarl` with the arguments, as that many ranks.
+fn mpirun(ranks: usize, args: &[&str]) -> Command {
+    let mut mpirun = launcher(ranks);
+    mpirun.arg(gnarl().get_program()).args(args);
+    mpirun
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The one line of JSON that all ranks together print.
+fn result(output: &Output) -> Value {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{err}");
+    assert_eq!(out.lines().count(), 1, "one rank has a result: {out}");
+    serde_json::from_str(&out).expect("JSON")
+}
+
+#[test]
+fn processes_give_the_losses_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let out = format!("output.dir={}", dir.path().join("run").display());
+    for (strategy, sizes) in [("gradient", &[2, 4][..]), ("average", &[2, 3])] {
+        let strategy = format!("train.strategy={strategy}");
+        let args = ["train", path(&file), "--set", &out, "--set", &strategy];
+        for &ranks in sizes {
+            let workers = format!("train.workers={ranks}");
+            let threads = succeed(&[&args[..], &["--set", &workers]].concat());
+            let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
+            let processes = result(&mpirun(ranks, &args).output().unwrap());
+            for key in ["losses", "test", "workers"] {
+                assert_eq!(threads[key], processes[key], "{strategy}, {ranks} ranks");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_killed_rank_ends_the_run_which_then_goes_on_to_the_same_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let folder = dir.path().join("run");
+    let out = format!("output.dir={}", folder.display());
+    let sets = ["--set", "train.epochs=300", "--set", "train.checkpoint_seconds=0"];
+    let args = [&["train", path(&file), "--engine", "mpi", "--set", &out][..], &sets].concat();
+    let mut run = mpirun(2, &args).spawn().unwrap();
+    let start = Instant::now();
+    let wait = |what: &str| {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let lines = |name: &str| {
+        std::fs::read_to_string(folder.join(name)).map_or(0, |text| text.lines().count())
+    };
+    while lines("metrics.jsonl") < 3 {
+        wait("the run does not start");
+    }
+    assert!(run.try_wait().unwrap().is_none(), "too fast to be interrupted");
+    let victim = Command::new("pkill").args(["-9", "-n", "-f", &out]).status().unwrap();
+    assert!(victim.success());
+    let status = loop {
+        match run.try_wait().unwrap() {
+            Some(status) => break status,
+            None => wait("the run goes on without a rank"),
+        }
+    };
+    assert!(!status.success());
+    let resumed = result(&mpirun(2, &[&args[..], &["--resume"]].concat()).output().unwrap());
+    let whole = result(&mpirun(2, &[&args[..], &["--restart"]].concat()).output().unwrap());
+    assert_eq!(resumed["losses"], whole["losses"]);
+}
+
+#[test]
+fn ranks_with_different_settings_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let out = format!("output.dir={}", dir.path().join("run").display());
+    let script = format!(
+        "exec {} train {} --engine mpi --set {out} --set train.seed=$OMPI_COMM_WORLD_RANK",
+        gnarl().get_program().display(),
+        file.display()
+    );
+    let output = launcher(2).args(["sh", "-c", &script]).output().unwrap();
+    assert!(!output.status.success());
+    let err = text(&output.stderr);
+    assert!(err.contains("rank 1 on ") && err.contains("'seed = 1', not 'seed = 0'"), "{err}");
+}

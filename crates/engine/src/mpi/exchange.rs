@@ -1,0 +1,154 @@
+//! Bytes from every rank to every rank, with a deadline.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gnarl_graph::{Error, Result};
+use mpi::point_to_point::Source;
+use mpi::topology::{Communicator, SimpleCommunicator};
+use mpi::traits::Equivalence;
+
+use super::transfer::Transfer;
+use crate::failure::{apart, late};
+
+/// Tag of heads: what the sender is at, how much it sends, and the bytes themselves if few.
+const HEAD: i32 = 1;
+/// Tag of bytes that did not fit in a head.
+const BODY: i32 = 2;
+/// Most bytes sent with the head.
+const FEW: usize = 4096;
+/// How long to look for messages without a pause, and how long a pause is.
+const EAGER: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// What came of a rank's bytes so far.
+enum Arrival {
+    Awaited,
+    Coming(Transfer<Vec<u8>>),
+    Here(Vec<u8>),
+}
+
+/// One exchange, of which every rank has the same `number` at the same `stage`.
+pub(super) struct Exchange<'a> {
+    pub(super) rank: usize,
+    pub(super) stage: &'a str,
+    pub(super) number: u64,
+    pub(super) deadline: Duration,
+}
+
+impl Exchange<'_> {
+    /// Sends `outgoing[r]` to each rank `r`, and returns what each sent here. `interrupted` is asked
+    /// while waiting whether there is a reason to stop.
+    pub(super) fn run(
+        &self,
+        outgoing: &[Arc<Vec<u8>>],
+        mut interrupted: impl FnMut() -> Result<()>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let start = Instant::now();
+        let mut sending = self.send(outgoing);
+        let mut arrivals: Vec<Arrival> = outgoing.iter().map(|_| Arrival::Awaited).collect();
+        arrivals[self.rank] = Arrival::Here(outgoing[self.rank].to_vec());
+        let mut progress = start;
+        loop {
+            let mut moved = sending.iter_mut().map(Transfer::look).sum::<usize>();
+            sending.retain(|transfer| !transfer.is_done());
+            for (from, arrival) in arrivals.iter_mut().enumerate() {
+                moved += self.advance(from, arrival)?;
+            }
+            let here = |a: &Arrival| matches!(a, Arrival::Here(_));
+            if sending.is_empty() && arrivals.iter().all(here) {
+                return Ok(arrivals.into_iter().filter_map(Arrival::bytes).collect());
+            }
+            interrupted()?;
+            let now = Instant::now();
+            if now - start >= self.deadline {
+                let missing = (0..arrivals.len()).filter(|&r| !here(&arrivals[r]));
+                return Err(late(self.rank, self.stage, self.deadline, missing));
+            }
+            if moved > 0 {
+                progress = now;
+            }
+            if now - progress < EAGER {
+                std::thread::yield_now()
+            } else {
+                std::thread::sleep(PAUSE)
+            }
+        }
+    }
+
+    /// Starts to send to all other ranks, the next one first: no rank is everyone's first.
+    fn send(&self, outgoing: &[Arc<Vec<u8>>]) -> Vec<Transfer<Arc<Vec<u8>>>> {
+        let size = outgoing.len();
+        let mut sending = Vec::new();
+        for to in (self.rank + 1..self.rank + size).map(|r| r % size) {
+            let bytes = &outgoing[to];
+            let mut head = self.number.to_le_bytes().to_vec();
+            head.extend((bytes.len() as u64).to_le_bytes());
+            head.extend((self.stage.len() as u64).to_le_bytes());
+            head.extend(self.stage.as_bytes());
+            if bytes.len() <= FEW {
+                head.extend(bytes.as_slice());
+            }
+            sending.push(Transfer::send(to as i32, HEAD, Arc::new(head)));
+            if bytes.len() > FEW {
+                sending.push(Transfer::send(to as i32, BODY, bytes.clone()));
+            }
+        }
+        sending
+    }
+
+    /// Takes what came from rank `from`; how much that was.
+    fn advance(&self, from: usize, arrival: &mut Arrival) -> Result<usize> {
+        match arrival {
+            Arrival::Here(_) => Ok(0),
+            Arrival::Awaited => {
+                let world = SimpleCommunicator::world();
+                let head = take(world.process_at_rank(from as i32), HEAD);
+                let Some((_, head)) = head else { return Ok(0) };
+                *arrival = self.open(from, &head)?;
+                Ok(1)
+            }
+            Arrival::Coming(transfer) => {
+                let moved = transfer.look();
+                if transfer.is_done() {
+                    let done = std::mem::replace(arrival, Arrival::Awaited);
+                    let Arrival::Coming(transfer) = done else { return Ok(moved) };
+                    *arrival = Arrival::Here(transfer.into_buffer());
+                }
+                Ok(moved)
+            }
+        }
+    }
+
+    /// What is to come after the `head` of rank `from`.
+    fn open(&self, from: usize, head: &[u8]) -> Result<Arrival> {
+        let damaged = || Error::invalid(format!("rank {from} sent a damaged message"));
+        let (numbers, rest) = head.split_first_chunk::<24>().ok_or_else(damaged)?;
+        let number = |i: usize| u64::from_le_bytes(numbers.as_chunks().0[i]);
+        let (stage, bytes) = rest.split_at_checked(number(2) as usize).ok_or_else(damaged)?;
+        let stage = String::from_utf8_lossy(stage);
+        if stage != self.stage || number(0) != self.number {
+            return Err(apart(from, &stage, self.stage));
+        }
+        let length = number(1) as usize;
+        if length > FEW {
+            return Ok(Arrival::Coming(Transfer::receive(from as i32, BODY, length)));
+        }
+        Ok(Arrival::Here(bytes.to_vec()))
+    }
+}
+
+impl Arrival {
+    fn bytes(self) -> Option<Vec<u8>> {
+        if let Self::Here(bytes) = self { Some(bytes) } else { None }
+    }
+}
+
+/// The next message of a source under `tag` and its sender, if one came; only for few bytes, which
+/// come at once.
+pub(super) fn take(source: impl Source, tag: i32) -> Option<(usize, Vec<u8>)> {
+    let (message, status) = source.immediate_matched_probe_with_tag(tag)?;
+    let mut bytes = vec![0; status.count(u8::equivalent_datatype()) as usize];
+    message.matched_receive_into(&mut bytes[..]);
+    Some((status.source_rank() as usize, bytes))
+}

@@ -1,0 +1,93 @@
+//! Whether all ranks are about to do the same.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Dataset, Error, Kind, Result};
+use gnarl_partition::fingerprint;
+use serde::{Deserialize, Serialize};
+
+use crate::config::RunConfig;
+
+/// What a rank has.
+#[derive(Serialize, Deserialize)]
+struct Stand {
+    /// The machine it is on.
+    host: String,
+    version: String,
+    /// Of the dataset's manifest, checksums of all files included.
+    dataset: String,
+    config: String,
+}
+
+/// Compares what all ranks have, and returns how many of them are on this one's machine.
+///
+/// # Errors
+/// [`Kind::Rank`] naming the first rank that differs from rank 0, and in what.
+pub(crate) fn reach(
+    rank: &dyn Communicator,
+    config: &RunConfig,
+    dataset: &Dataset,
+) -> Result<usize> {
+    let mine = Stand {
+        host: gethostname::gethostname().to_string_lossy().into_owned(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        dataset: fingerprint(dataset.manifest()),
+        config: settings(config),
+    };
+    let bytes = serde_json::to_vec(&mine).unwrap_or_default();
+    let all = rank.all_gather("comparing ranks", &bytes)?;
+    let all: Vec<Stand> = all
+        .iter()
+        .map(|bytes| serde_json::from_slice(bytes))
+        .collect::<Result<_, _>>()
+        .map_err(|e| Error::new(Kind::Rank, format!("a rank does not say what it has: {e}")))?;
+    for (number, other) in all.iter().enumerate() {
+        differing(&all[0], other).map_or(Ok(()), |what| {
+            let text = format!("rank {number} on {} has another {what} than rank 0", other.host);
+            Err(Error::new(Kind::Rank, text).hint("all ranks need the same files and settings"))
+        })?;
+    }
+    Ok(all.iter().filter(|other| other.host == mine.host).count())
+}
+
+/// What two ranks differ in.
+fn differing(a: &Stand, b: &Stand) -> Option<String> {
+    if a.version != b.version {
+        return Some(format!("version of gnarl ({}, not {})", b.version, a.version));
+    }
+    if a.config != b.config {
+        let lines = || a.config.lines().zip(b.config.lines());
+        let (theirs, own) = lines().find(|(a, b)| a != b).unwrap_or_default();
+        return Some(format!("configuration ('{own}', not '{theirs}')"));
+    }
+    (a.dataset != b.dataset).then(|| "dataset".into())
+}
+
+/// What must not differ: all but where things are and how fast they go.
+fn settings(config: &RunConfig) -> String {
+    let mut config = config.clone();
+    config.dataset.path = Default::default();
+    config.train.threads = 0;
+    config.train.prefetch = 1;
+    toml::to_string(&config).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stand(seed: u64) -> Stand {
+        let mut config = RunConfig::default();
+        config.train.seed = seed;
+        let [host, version, dataset] = ["h", "1", "d"].map(String::from);
+        Stand { host, version, dataset, config: settings(&config) }
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        assert_eq!(differing(&stand(1), &stand(1)), None);
+        let what = differing(&stand(1), &stand(2)).unwrap();
+        assert_eq!(what, "configuration ('seed = 2', not 'seed = 1')");
+        let other = Stand { dataset: "other".into(), ..stand(1) };
+        assert_eq!(differing(&stand(1), &other).unwrap(), "dataset");
+    }
+}
