@@ -67,11 +67,11 @@ const MOST_CHUNK: u64 = 1 << 29;
 /// nodes even out in the end, as far as they can.
 ///
 /// Points of the edges cut in excess of METIS that balances nodes and edges within 5 % too, in 8
-/// parts with 4 passes, chunks of 10 % and of 1 %: −0.1 and −0.1 on 200 000 nodes in communities, 0.2
-/// and 0.8 on DBLP 2010, −0.3 and −0.5 on CNR 2000 (METIS's edges are 14 % off there, ours 5 %), 0.2
-/// and 0.3 on a graph the size of ogbn-arxiv, 0.4 and 3.0 on an R-MAT graph of 19 million edges,
-/// −4.6 and −4.6 on tolokers. On an R-MAT graph of 38 million edges 0.2 and 2.7 points, in a 13th
-/// and a 12th of METIS's time (5.2 and 5.5 s, 67 s) and of its memory a 15th and a 28th.
+/// parts with 4 passes, chunks of 10 % and of 1 %: 0.0 and 0.0 on 200 000 nodes in communities, 0.2
+/// and −0.2 on DBLP 2010, −0.3 and 0.2 on CNR 2000 (METIS's edges are 14 % off there, ours 5 %), 0.1
+/// and 0.1 on a graph the size of ogbn-arxiv, 0.5 and 1.6 on an R-MAT graph of 19 million edges,
+/// −4.5 and −4.9 on tolokers. On an R-MAT graph of 38 million edges 0.2 and 1.5 points, in a 14th
+/// and a 13th of METIS's time (5.4 and 6.2 s, 78 s) and of its memory a 14th and a 23rd.
 ///
 /// Balanced edges cost: nodes alone, `--constraints nodes`, cut 1.0 and 1.6 points less in the
 /// communities and 10 less on CNR 2000, with twice the mean of the edges in one part; on the R-MAT
