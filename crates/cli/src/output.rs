@@ -15,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 /// how things go, the others what goes wrong.
 pub fn start_logging(verbose: u8) {
     let level = match verbose {
-        0 if is_follower() => "warn",
+        0 if launched("RANK").unwrap_or(0) > 0 => "warn",
         _ => ["info", "debug", "trace"][usize::from(verbose.min(2))],
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
@@ -29,10 +29,10 @@ pub fn start_logging(verbose: u8) {
         .init();
 }
 
-/// Whether a launcher started this process as one of several, and not as the first.
-fn is_follower() -> bool {
-    let rank = |name| std::env::var(name).ok().and_then(|rank| rank.parse::<u32>().ok());
-    ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"].into_iter().find_map(rank).unwrap_or(0) > 0
+/// What a launcher of parallel processes says of this one: its `RANK`, or the `SIZE` of the group.
+pub fn launched(what: &str) -> Option<u32> {
+    let read = |prefix| std::env::var(format!("{prefix}_{what}")).ok()?.parse().ok();
+    ["OMPI_COMM_WORLD", "PMI"].into_iter().find_map(read)
 }
 
 /// Shows that a long step is under way: a spinner with its time and what it has written so far.

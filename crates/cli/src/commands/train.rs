@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{import, json};
 use crate::args::TrainArgs;
+use crate::output::launched;
 
 pub fn run(args: &TrainArgs) -> Result<Value> {
     let mut config = load(&args.run, &args.settings)?;
@@ -22,11 +23,23 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
     };
     match config.train.engine {
         Engine::Local => {
+            alone()?;
             prepare(&config, &args.run)?;
             Ok(json(&train(&config, begin)?))
         }
         Engine::Mpi => under_mpi(&config, begin, &args.run),
     }
+}
+
+/// Refuses to run as one of several processes that know nothing of each other: all would write to
+/// the same folder.
+fn alone() -> Result<()> {
+    let processes = launched("SIZE").unwrap_or(1);
+    if processes < 2 {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{processes} processes were started, and train.engine is 'local'"))
+        .hint("add --engine mpi, or start one process and set train.workers"))
 }
 
 /// Trains as one of the processes that `mpirun` started; the first has a result to show.

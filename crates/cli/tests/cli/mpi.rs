@@ -118,3 +118,13 @@ fn ranks_with_different_settings_are_told() {
     let err = text(&output.stderr);
     assert!(err.contains("rank 1 on ") && err.contains("'seed = 1', not 'seed = 0'"), "{err}");
 }
+
+#[test]
+fn processes_that_know_nothing_of_each_other_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = run_file(dir.path(), &community(dir.path()), RUN);
+    let output = mpirun(2, &["train", path(&file)]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let err = text(&output.stderr);
+    assert!(err.contains("2 processes") && err.contains("--engine mpi"), "{err}");
+}
