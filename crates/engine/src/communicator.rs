@@ -1,6 +1,6 @@
 //! The collectives that every engine offers.
 
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 /// One rank's view of the group. All ranks call the same collectives in the same order; `stage`
 /// names the call in errors and must agree between ranks.
@@ -17,6 +17,10 @@ pub trait Communicator: Send + Sync {
     /// [`gnarl_graph::Kind::Rank`] if a rank failed, is at another stage, or does not come before
     /// the deadline. All other collectives fail likewise.
     fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
+
+    /// Gives `outgoing[r]`, of any length, to each rank `r` and returns what each gave to this one, in
+    /// rank order.
+    fn all_to_all(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>;
 
     /// Replaces `values` by their sum over all ranks, added in rank order: the same bits on every
     /// rank and in every run.
@@ -49,6 +53,15 @@ pub trait Communicator: Send + Sync {
         }
         Ok(())
     }
+}
+
+/// Refuses to give something to more or fewer ranks than there are.
+pub(crate) fn check_outgoing(outgoing: &[Vec<u8>], size: usize, stage: &str) -> Result<()> {
+    if outgoing.len() == size {
+        return Ok(());
+    }
+    let found = outgoing.len();
+    Err(Error::usage(format!("{stage}: something for {found} ranks of {size}")))
 }
 
 /// Adds the values that `bytes` hold, in order; `bytes` need no alignment.

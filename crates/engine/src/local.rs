@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gnarl_graph::Result;
 
-use crate::communicator::{Communicator, add};
+use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, apart, caught, late, rank_error, stopped};
 
 /// Runs `body` once for each rank, on a thread each, and returns the results in rank order.
@@ -62,7 +62,8 @@ struct Hub {
     wake: Condvar,
 }
 
-type Deposit = Arc<Vec<u8>>;
+/// What a rank brings: the same for all, or something for each.
+type Deposit = Arc<Vec<Vec<u8>>>;
 
 #[derive(Default)]
 struct State {
@@ -92,7 +93,12 @@ impl Hub {
     }
 
     /// Everyone deposits, everyone receives all deposits.
-    fn exchange(&self, rank: usize, stage: &str, bytes: Vec<u8>) -> Result<Arc<Vec<Deposit>>> {
+    fn exchange(
+        &self,
+        rank: usize,
+        stage: &str,
+        brought: Vec<Vec<u8>>,
+    ) -> Result<Arc<Vec<Deposit>>> {
         let start = Instant::now();
         let mut state = self.lock();
         if state.slots.iter().all(Option::is_none) {
@@ -100,7 +106,7 @@ impl Hub {
         } else if state.stage != stage {
             return Err(apart(rank, stage, &state.stage));
         }
-        state.slots[rank] = Some(Arc::new(bytes));
+        state.slots[rank] = Some(Arc::new(brought));
         let generation = state.generation;
         if state.slots.iter().all(Option::is_some) {
             state.published = Arc::new(state.slots.iter_mut().filter_map(Option::take).collect());
@@ -143,20 +149,27 @@ impl Communicator for LocalRank {
     }
 
     fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let all = self.hub.exchange(self.rank, stage, bytes.to_vec())?;
-        Ok(all.iter().map(|b| b.to_vec()).collect())
+        let all = self.hub.exchange(self.rank, stage, vec![bytes.to_vec()])?;
+        Ok(all.iter().map(|brought| brought[0].clone()).collect())
+    }
+
+    fn all_to_all(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        check_outgoing(&outgoing, self.hub.size, stage)?;
+        let all = self.hub.exchange(self.rank, stage, outgoing)?;
+        Ok(all.iter().map(|brought| brought[self.rank].clone()).collect())
     }
 
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()> {
         if self.hub.size == 1 {
             return Ok(());
         }
-        let all = self.hub.exchange(self.rank, stage, bytemuck::cast_slice(values).to_vec())?;
-        if let Some(other) = all.iter().position(|b| b.len() != size_of_val(values)) {
+        let all =
+            self.hub.exchange(self.rank, stage, vec![bytemuck::cast_slice(values).to_vec()])?;
+        if let Some(other) = all.iter().position(|b| b[0].len() != size_of_val(values)) {
             return Err(another_length(other, stage));
         }
         values.fill(0.0);
-        all.iter().for_each(|bytes| add(values, bytes));
+        all.iter().for_each(|brought| add(values, &brought[0]));
         Ok(())
     }
 

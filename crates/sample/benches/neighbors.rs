@@ -31,10 +31,10 @@ fn neighbors(c: &mut Criterion) {
     group.sample_size(20);
     let samplers = |fanouts: &[i64]| -> gnarl_graph::Result<[Box<dyn Sampler>; 4]> {
         Ok([
-            Box::new(UniformSampler::new(fanouts)?),
-            Box::new(LaborSampler::new(fanouts)?),
-            Box::new(ExactSampler::new(fanouts)?),
-            Box::new(WeightedSampler::new(fanouts)?),
+            Box::new(UniformSampler::new(&graph, fanouts)?),
+            Box::new(LaborSampler::new(&graph, fanouts)?),
+            Box::new(ExactSampler::new(&graph, fanouts)?),
+            Box::new(WeightedSampler::new(&weighted, fanouts)?),
         ])
     };
     let sets = [&[15i64, 10, 5][..], &[25, 10]];
@@ -43,9 +43,8 @@ fn neighbors(c: &mut Criterion) {
     }) {
         let (key, mut scratch) = (Key::new(2), Scratch::new());
         let batches = sampler.epoch(&train, 1024, key);
-        let graph = if sampler.name() == "weighted" { &weighted } else { &graph };
         let mut run = || -> usize {
-            let sample = |seeds: &Vec<u32>| sampler.sample(graph, seeds, key, &mut scratch);
+            let sample = |seeds: &Vec<u32>| sampler.sample(seeds, key, &mut scratch);
             batches[..8].iter().map(sample).map(|b| b.map_or(0, |b| b.num_edges())).sum()
         };
         group.throughput(Throughput::Elements(run() as u64));

@@ -13,6 +13,7 @@ use crate::{MiniBatch, SampleGraph, Sampler, Scratch};
 /// subgraph, by which the paper normalises (section 3.2, after equation 7).
 #[derive(Debug)]
 pub struct ClusterSampler {
+    graph: SampleGraph,
     /// Nodes by cluster; `offsets` has one more entry than there are clusters.
     members: Vec<u32>,
     offsets: Vec<usize>,
@@ -22,14 +23,24 @@ pub struct ClusterSampler {
 }
 
 impl ClusterSampler {
-    /// `assignment[v]` is the cluster of local node `v`, as any partitioner gives it; `train` lists
+    /// `assignment[v]` is the cluster of `graph`'s local node `v`, as any partitioner gives it; `train` lists
     /// the training nodes; each batch unites `per_batch` clusters and serves `layers` layers.
     ///
     /// # Errors
-    /// If a training node has no cluster, or `per_batch` or `layers` is 0.
-    pub fn new(assignment: &[u32], train: &[u32], per_batch: usize, layers: usize) -> Result<Self> {
+    /// If a node has no cluster, a training node is not in the graph, or `per_batch` or `layers` is 0.
+    pub fn new(
+        graph: &SampleGraph,
+        assignment: &[u32],
+        train: &[u32],
+        per_batch: usize,
+        layers: usize,
+    ) -> Result<Self> {
         if per_batch == 0 || layers == 0 {
             return Err(Error::usage("Cluster-GCN needs a layer, and a cluster in each batch"));
+        }
+        if assignment.len() != graph.num_nodes() {
+            let (found, nodes) = (assignment.len(), graph.num_nodes());
+            return Err(Error::usage(format!("clusters of {found} nodes for a graph of {nodes}")));
         }
         let clusters = assignment.iter().max().map_or(0, |&c| c as usize + 1);
         let mut offsets = vec![0usize; clusters + 1];
@@ -45,7 +56,7 @@ impl ClusterSampler {
             next[cluster as usize] += 1;
         }
         let targets = Targets::new(assignment.len(), train)?;
-        Ok(Self { members, offsets, per_batch, layers, targets })
+        Ok(Self { graph: graph.clone(), members, offsets, per_batch, layers, targets })
     }
 
     /// Number of clusters.
@@ -72,13 +83,7 @@ impl Sampler for ClusterSampler {
         self.batches(key)
     }
 
-    fn sample(
-        &self,
-        graph: &SampleGraph,
-        seeds: &[u32],
-        _key: Key,
-        scratch: &mut Scratch,
-    ) -> Result<MiniBatch> {
+    fn sample(&self, seeds: &[u32], _key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
         let mut nodes = Vec::new();
         for &cluster in seeds {
             let Some(&end) = self.offsets.get(cluster as usize + 1) else {
@@ -87,8 +92,8 @@ impl Sampler for ClusterSampler {
             };
             nodes.extend_from_slice(&self.members[self.offsets[cluster as usize]..end]);
         }
-        let induced = self.targets.induce(graph, &nodes, scratch)?;
-        let view = graph.view();
+        let induced = self.targets.induce(&self.graph, &nodes, scratch)?;
+        let view = self.graph.view();
         let mut info = scratch.node_info(view);
         for (dst, degree) in info.degrees.iter_mut().enumerate() {
             *degree = induced.degree(dst);

@@ -12,12 +12,12 @@ use crate::{Block, MiniBatch, NodeInfo, SampleGraph, Sampler, Scratch, UniformSa
 pub struct FullSampler(UniformSampler);
 
 impl FullSampler {
-    /// Complete neighbourhoods of `layers` hops.
+    /// Complete neighbourhoods of `layers` hops in `graph`.
     ///
     /// # Errors
     /// If `layers` is 0.
-    pub fn new(layers: usize) -> Result<Self> {
-        UniformSampler::new(&vec![-1; layers]).map(Self)
+    pub fn new(graph: &SampleGraph, layers: usize) -> Result<Self> {
+        UniformSampler::new(graph, &vec![-1; layers]).map(Self)
     }
 }
 
@@ -26,14 +26,8 @@ impl Sampler for FullSampler {
         "full"
     }
 
-    fn sample(
-        &self,
-        graph: &SampleGraph,
-        seeds: &[u32],
-        key: Key,
-        scratch: &mut Scratch,
-    ) -> Result<MiniBatch> {
-        self.0.sample(graph, seeds, key, scratch)
+    fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
+        self.0.sample(seeds, key, scratch)
     }
 }
 

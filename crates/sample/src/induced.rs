@@ -37,16 +37,7 @@ impl Targets {
         (0..self.0.len() as u32).filter(|&v| self.0[v as usize])
     }
 
-    /// Refuses a graph other than the sampler was made for.
-    pub fn check(&self, graph: &SampleGraph) -> Result<()> {
-        if self.0.len() == graph.num_nodes() {
-            return Ok(());
-        }
-        let (made, given) = (self.0.len(), graph.num_nodes());
-        Err(Error::usage(format!("a sampler made for {made} nodes was given a graph of {given}")))
-    }
-
-    /// The subgraph of `graph` induced by `nodes`, which may repeat. Its nodes are in `scratch`.
+    /// The subgraph of `graph`, that of the training nodes, induced by `nodes`, which may repeat. Its nodes are in `scratch`.
     pub fn induce(
         &self,
         graph: &SampleGraph,
@@ -54,7 +45,6 @@ impl Targets {
         scratch: &mut Scratch,
     ) -> Result<Induced> {
         let view = graph.view();
-        self.check(graph)?;
         if let Some(&node) = nodes.iter().find(|&&v| v as usize >= view.num_nodes()) {
             return Err(view.bad_source(node));
         }

@@ -10,11 +10,11 @@
 //! use gnarl_sample::{SampleGraph, Sampler, Scratch, UniformSampler};
 //!
 //! let graph = SampleGraph::new(Csc::from_edges(4, &[(1, 0), (2, 0), (3, 0), (3, 1), (0, 3)]))?;
-//! let sampler = UniformSampler::new(&[2, -1])?; // two neighbours of each seed, then all
+//! let sampler = UniformSampler::new(&graph, &[2, -1])?; // two neighbours of each seed, then all
 //! let mut scratch = Scratch::new(); // one a thread, for all its batches
 //! let key = Key::new(42).with(0); // the run's seed, then the epoch
 //! for seeds in sampler.epoch(&[0, 1], 1, key) {
-//!     let batch = sampler.sample(&graph, &seeds, key, &mut scratch)?;
+//!     let batch = sampler.sample(&seeds, key, &mut scratch)?;
 //!     assert_eq!(batch.blocks.len(), 2);
 //!     assert_eq!(batch.input_nodes[0], seeds[0]);
 //!     assert_eq!(batch.blocks[1].num_dst(), 1);

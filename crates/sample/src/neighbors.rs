@@ -73,18 +73,20 @@ pub trait Draw: Send + Sync {
 /// Takes neighbourhoods of seeds, a block for each fan-out, with neighbours chosen by the rule `D`.
 #[derive(Debug, Clone)]
 pub struct NeighborSampler<D> {
+    graph: SampleGraph,
     fanouts: Fanouts,
     rule: PhantomData<D>,
 }
 
 impl<D: Draw> NeighborSampler<D> {
-    /// `fanouts[0]` in-neighbours of each seed, `fanouts[1]` of each node reached so far (seeds
+    /// A sampler of `graph`: `fanouts[0]` in-neighbours of each seed, `fanouts[1]` of each node reached so far (seeds
     /// included), and so on; -1 takes all. As many blocks as fan-outs.
     ///
     /// # Errors
     /// If there are no fan-outs, or one is neither positive nor -1.
-    pub fn new(fanouts: &[i64]) -> Result<Self> {
-        Ok(Self { fanouts: Fanouts::new(fanouts)?, rule: PhantomData })
+    pub fn new(graph: &SampleGraph, fanouts: &[i64]) -> Result<Self> {
+        let (graph, fanouts) = (graph.clone(), Fanouts::new(fanouts)?);
+        Ok(Self { graph, fanouts, rule: PhantomData })
     }
 }
 
@@ -93,17 +95,11 @@ impl<D: Draw> Sampler for NeighborSampler<D> {
         D::NAME
     }
 
-    fn sample(
-        &self,
-        graph: &SampleGraph,
-        seeds: &[u32],
-        key: Key,
-        scratch: &mut Scratch,
-    ) -> Result<MiniBatch> {
-        let view = graph.view();
+    fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
+        let view = self.graph.view();
         let mut chooser = D::chooser(view, key)?;
-        graph.check_seeds(seeds)?;
-        let targets = scratch.start(graph.num_nodes(), seeds);
+        self.graph.check_seeds(seeds)?;
+        let targets = scratch.start(self.graph.num_nodes(), seeds);
         let mut hops = Vec::with_capacity(self.fanouts.iter().len());
         for &fanout in self.fanouts.iter() {
             hops.push(sample_hop(view, fanout, &mut chooser, scratch)?);

@@ -36,6 +36,7 @@ pub trait SaintDraw: Send + Sync {
 ///
 /// Counts of 0 are taken as 1.
 pub struct SaintSampler {
+    graph: SampleGraph,
     draw: Box<dyn SaintDraw>,
     layers: usize,
     steps: usize,
@@ -84,7 +85,8 @@ impl SaintSampler {
         let steps = (graph.num_nodes() * samples).div_ceil(seen.max(1));
         let reached = targets.iter().filter(|&v| node_counts[v as usize] > 0).count();
         let loss_scale = hits as f32 / reached.max(1) as f32;
-        Ok(Self { draw, layers, steps, targets, node_counts, edge_counts, loss_scale })
+        let graph = graph.clone();
+        Ok(Self { graph, draw, layers, steps, targets, node_counts, edge_counts, loss_scale })
     }
 
     /// How often a node was in a pre-sample: `C_v`.
@@ -97,8 +99,8 @@ impl SaintSampler {
         &self.edge_counts
     }
 
-    fn edge_weights(&self, graph: &SampleGraph, induced: &Induced, nodes: &[u32]) -> Vec<f32> {
-        let view = graph.view();
+    fn edge_weights(&self, induced: &Induced, nodes: &[u32]) -> Vec<f32> {
+        let view = self.graph.view();
         let mut weights = Vec::with_capacity(induced.positions.len());
         for (dst, &node) in nodes.iter().enumerate() {
             let count = self.node_counts[node as usize].max(1) as f32;
@@ -123,25 +125,18 @@ impl Sampler for SaintSampler {
         (0..self.steps as u32).map(|step| vec![step]).collect()
     }
 
-    fn sample(
-        &self,
-        graph: &SampleGraph,
-        seeds: &[u32],
-        key: Key,
-        scratch: &mut Scratch,
-    ) -> Result<MiniBatch> {
-        self.targets.check(graph)?;
+    fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
         let mut nodes = Vec::new();
         for &seed in seeds {
-            self.draw.draw(graph, key.with(seed.into()), &mut nodes);
+            self.draw.draw(&self.graph, key.with(seed.into()), &mut nodes);
         }
-        let induced = self.targets.induce(graph, &nodes, scratch)?;
-        let weights = self.edge_weights(graph, &induced, scratch.nodes());
+        let induced = self.targets.induce(&self.graph, &nodes, scratch)?;
+        let weights = self.edge_weights(&induced, scratch.nodes());
         let loss = scratch.nodes()[..induced.num_targets]
             .iter()
             .map(|&v| self.loss_scale / self.node_counts[v as usize].max(1) as f32)
             .collect();
-        let info = scratch.node_info(graph.view());
+        let info = scratch.node_info(self.graph.view());
         let batch = induced.into_batch(self.layers, Some(weights), info, scratch);
         Ok(MiniBatch { target_weights: Some(loss), ..batch })
     }

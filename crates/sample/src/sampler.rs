@@ -3,9 +3,9 @@
 use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 
-use crate::{MiniBatch, SampleGraph, Scratch};
+use crate::{MiniBatch, Scratch};
 
-/// Makes mini-batches.
+/// Makes mini-batches of the graph it was made for.
 ///
 /// A batch is a pure function of the graph, the seeds and the key: never of the thread, of the
 /// scratch memory's history, or of what was sampled before.
@@ -28,11 +28,5 @@ pub trait Sampler: Send + Sync {
     /// # Errors
     /// If a seed is not a core node, a list is not inside the graph, or a block would exceed 32-bit
     /// offsets.
-    fn sample(
-        &self,
-        graph: &SampleGraph,
-        seeds: &[u32],
-        key: Key,
-        scratch: &mut Scratch,
-    ) -> Result<MiniBatch>;
+    fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch>;
 }

@@ -46,18 +46,18 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         Box::new(WalkDraw::new(&train, 10, 3).unwrap()),
     ];
     let mut all: Vec<Box<dyn Sampler>> = vec![
-        Box::new(UniformSampler::new(&[4, 3]).unwrap()),
-        Box::new(UniformSampler::new(&[120, -1, 2]).unwrap()),
-        Box::new(LaborSampler::new(&[4, 3]).unwrap()),
-        Box::new(LaborSampler::new(&[120, -1, 2]).unwrap()),
-        Box::new(ExactSampler::new(&[4, 3]).unwrap()),
-        Box::new(ExactSampler::new(&[120, -1, 2]).unwrap()),
-        Box::new(FullSampler::new(2).unwrap()),
-        Box::new(ClusterSampler::new(&clusters, &train, 2, 2).unwrap()),
+        Box::new(UniformSampler::new(graph, &[4, 3]).unwrap()),
+        Box::new(UniformSampler::new(graph, &[120, -1, 2]).unwrap()),
+        Box::new(LaborSampler::new(graph, &[4, 3]).unwrap()),
+        Box::new(LaborSampler::new(graph, &[120, -1, 2]).unwrap()),
+        Box::new(ExactSampler::new(graph, &[4, 3]).unwrap()),
+        Box::new(ExactSampler::new(graph, &[120, -1, 2]).unwrap()),
+        Box::new(FullSampler::new(graph, 2).unwrap()),
+        Box::new(ClusterSampler::new(graph, &clusters, &train, 2, 2).unwrap()),
     ];
     if graph.is_weighted() {
-        all.push(Box::new(WeightedSampler::new(&[4, 3]).unwrap()));
-        all.push(Box::new(WeightedSampler::new(&[120, -1, 2]).unwrap()));
+        all.push(Box::new(WeightedSampler::new(graph, &[4, 3]).unwrap()));
+        all.push(Box::new(WeightedSampler::new(graph, &[120, -1, 2]).unwrap()));
     }
     for draw in draws {
         let saint = SaintSampler::prepare(draw, graph, &train, 2, 20, Key::new(2)).unwrap();
@@ -72,7 +72,7 @@ fn for_each_batch(mut check: impl FnMut(&str, &SampleGraph, &[u32], &MiniBatch))
         for sampler in samplers(&graph) {
             let (key, mut scratch) = (Key::new(1).with(0), Scratch::new());
             for seeds in sampler.epoch(&train(&graph), 7, key) {
-                let batch = sampler.sample(&graph, &seeds, key, &mut scratch).unwrap();
+                let batch = sampler.sample(&seeds, key, &mut scratch).unwrap();
                 check(&format!("{} on {name}", sampler.name()), &graph, &seeds, &batch);
             }
         }
@@ -166,7 +166,7 @@ fn a_batch_depends_on_seeds_and_key_alone() {
                 let mut scratch = Scratch::new();
                 let mut found: Vec<_> = order
                     .into_iter()
-                    .map(|i| (i, sampler.sample(&graph, &batches[i], key, &mut scratch).unwrap()))
+                    .map(|i| (i, sampler.sample(&batches[i], key, &mut scratch).unwrap()))
                     .collect();
                 found.sort_by_key(|(i, _)| *i);
                 found
@@ -186,10 +186,10 @@ fn a_batch_depends_on_seeds_and_key_alone() {
 fn an_epoch_of_clusters_covers_each_node_once() {
     let (_, graph) = graphs().swap_remove(0);
     let clusters: Vec<u32> = (0..200).map(|v| v % 13).collect();
-    let sampler = ClusterSampler::new(&clusters, &[], 4, 1).unwrap();
+    let sampler = ClusterSampler::new(&graph, &clusters, &[], 4, 1).unwrap();
     let (key, mut scratch, mut nodes) = (Key::new(4), Scratch::new(), Vec::new());
     for seeds in sampler.batches(key) {
-        nodes.extend(sampler.sample(&graph, &seeds, key, &mut scratch).unwrap().input_nodes);
+        nodes.extend(sampler.sample(&seeds, key, &mut scratch).unwrap().input_nodes);
     }
     nodes.sort_unstable();
     assert_eq!(nodes, (0..200).collect::<Vec<_>>());
@@ -207,7 +207,7 @@ fn saint_corrects_the_bias_of_its_choice() {
     let (mut sums, mut seen) = (vec![0.0; 200], vec![0.0; 200]);
     let (mut loss, mut targets, mut scratch) = (0.0, 0.0, Scratch::new());
     for step in 0..4000 {
-        let batch = saint.sample(&graph, &[step], Key::new(6), &mut scratch).unwrap();
+        let batch = saint.sample(&[step], Key::new(6), &mut scratch).unwrap();
         let block = &batch.blocks[0];
         for dst in 0..block.num_dst() {
             let from = block.indptr()[dst] as usize;

@@ -13,11 +13,11 @@ fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
 }
 
 /// Those that draw uniformly.
-fn samplers(fanouts: &[i64]) -> [Box<dyn Sampler>; 3] {
+fn samplers(graph: &SampleGraph, fanouts: &[i64]) -> [Box<dyn Sampler>; 3] {
     [
-        Box::new(UniformSampler::new(fanouts).unwrap()),
-        Box::new(LaborSampler::new(fanouts).unwrap()),
-        Box::new(ExactSampler::new(fanouts).unwrap()),
+        Box::new(UniformSampler::new(graph, fanouts).unwrap()),
+        Box::new(LaborSampler::new(graph, fanouts).unwrap()),
+        Box::new(ExactSampler::new(graph, fanouts).unwrap()),
     ]
 }
 
@@ -30,8 +30,8 @@ fn weights(graph: &SampleGraph) -> Buf<f32> {
     (0..graph.num_nodes() as u32).flat_map(of_list).collect::<Vec<f32>>().into()
 }
 
-fn sample(sampler: &dyn Sampler, graph: &SampleGraph, seeds: &[u32], key: Key) -> MiniBatch {
-    sampler.sample(graph, seeds, key, &mut Scratch::new()).unwrap()
+fn sample(sampler: &dyn Sampler, seeds: &[u32], key: Key) -> MiniBatch {
+    sampler.sample(seeds, key, &mut Scratch::new()).unwrap()
 }
 
 /// A copy with node `v` renamed `names[v]`, lists still in the order of dataset ids.
@@ -66,10 +66,10 @@ fn each_neighbour_is_equally_likely() {
     let star: Vec<_> = (1..301).map(|v| (v, 0)).collect();
     let graph = graph(301, &star);
     let (draws, fanout) = (20_000u64, 15);
-    for sampler in samplers(&[fanout]) {
+    for sampler in samplers(&graph, &[fanout]) {
         let mut counts = vec![0f64; 301];
         for epoch in 0..draws {
-            let batch = sample(&*sampler, &graph, &[0], Key::new(8).with(epoch));
+            let batch = sample(&*sampler, &[0], Key::new(8).with(epoch));
             assert_eq!(batch.num_edges(), 15);
             for &node in &batch.input_nodes[1..] {
                 counts[node as usize] += 1.0;
@@ -89,10 +89,10 @@ fn each_neighbour_is_equally_likely() {
 fn weighted_pairs_have_the_probabilities_of_successive_draws() {
     let graph = graph(5, &[(1, 0), (2, 0), (3, 0), (4, 0)]);
     let graph = graph.with_weights(vec![1.0, 2.0, 3.0, 4.0].into()).unwrap();
-    let sampler = WeightedSampler::new(&[2]).unwrap();
+    let sampler = WeightedSampler::new(&graph, &[2]).unwrap();
     let (draws, mut counts) = (300_000u64, [[0f64; 5]; 5]);
     for epoch in 0..draws {
-        let batch = sample(&sampler, &graph, &[0], Key::new(6).with(epoch));
+        let batch = sample(&sampler, &[0], Key::new(6).with(epoch));
         let [a, b] = batch.input_nodes[1..] else { panic!("two neighbours") };
         counts[a as usize][b as usize] += 1.0;
     }
@@ -113,10 +113,10 @@ fn weighted_draws_follow_the_weights() {
     let weights: Vec<f32> = (1..301).map(|v| (v % 7 + 1) as f32).collect();
     let total: f32 = weights.iter().sum();
     let graph = graph(301, &star).with_weights(weights.clone().into()).unwrap();
-    let sampler = WeightedSampler::new(&[1]).unwrap();
+    let sampler = WeightedSampler::new(&graph, &[1]).unwrap();
     let (draws, mut counts) = (60_000u64, vec![0f64; 301]);
     for epoch in 0..draws {
-        let batch = sample(&sampler, &graph, &[0], Key::new(5).with(epoch));
+        let batch = sample(&sampler, &[0], Key::new(5).with(epoch));
         counts[batch.input_nodes[1] as usize] += 1.0;
     }
     let chi: f64 = (weights.iter().zip(&counts[1..]))
@@ -133,8 +133,8 @@ fn edges_of_no_weight_come_last() {
     let graph = graph.with_weights(weights.into()).unwrap();
     for seed in 0..50 {
         let nodes = |fanout| {
-            let sampler = WeightedSampler::new(&[fanout]).unwrap();
-            sample(&sampler, &graph, &[0], Key::new(seed)).input_nodes
+            let sampler = WeightedSampler::new(&graph, &[fanout]).unwrap();
+            sample(&sampler, &[0], Key::new(seed)).input_nodes
         };
         assert_eq!(nodes(3), [0, 2, 4, 5]);
         assert_eq!(nodes(4).len(), 5);
@@ -149,19 +149,20 @@ fn equal_edges_are_drawn_independently() {
     let given = weights(&graph);
     let graph = graph.with_weights(given).unwrap();
     let samplers: [Box<dyn Sampler>; 2] = [
-        Box::new(ExactSampler::new(&[20]).unwrap()),
-        Box::new(WeightedSampler::new(&[20]).unwrap()),
+        Box::new(ExactSampler::new(&graph, &[20]).unwrap()),
+        Box::new(WeightedSampler::new(&graph, &[20]).unwrap()),
     ];
     for sampler in samplers {
-        let batch = sample(&*sampler, &graph, &[0], Key::new(3));
+        let batch = sample(&*sampler, &[0], Key::new(3));
         assert_eq!((batch.num_edges(), batch.input_nodes.len()), (20, 5), "{}", sampler.name());
     }
 }
 
 #[test]
 fn repeated_seeds_share_a_row() {
-    for sampler in samplers(&[5]) {
-        let batch = sample(&*sampler, &graph(3, &[(1, 0), (2, 1)]), &[1, 0, 1], Key::new(1));
+    let chain = graph(3, &[(1, 0), (2, 1)]);
+    for sampler in samplers(&chain, &[5]) {
+        let batch = sample(&*sampler, &[1, 0, 1], Key::new(1));
         assert_eq!(batch.targets, [0, 1, 0]);
         assert_eq!(batch.input_nodes, [1, 0, 2]);
     }
@@ -174,8 +175,8 @@ fn weights_follow_their_edges() {
     let csc = Csc { edge: Some(rows.into()), ..csc };
     let weights: Vec<f32> = (0..50).map(|row| (49 - row) as f32).collect();
     let graph = SampleGraph::new(csc).unwrap().with_weights(weights.into()).unwrap();
-    for sampler in samplers(&[20]) {
-        let batch = sample(&*sampler, &graph, &[0], Key::new(3));
+    for sampler in samplers(&graph, &[20]) {
+        let batch = sample(&*sampler, &[0], Key::new(3));
         let block = &batch.blocks[0];
         for (&source, &weight) in block.indices().iter().zip(block.weights().unwrap()) {
             assert_eq!(batch.input_nodes[source as usize] as f32, weight);
@@ -187,8 +188,8 @@ fn weights_follow_their_edges() {
 fn labor_agrees_on_common_neighbours() {
     let shared: Vec<_> = (0..4).flat_map(|dst| (4..104).map(move |src| (src, dst))).collect();
     let graph = graph(104, &shared);
-    let [uniform, labor, _] = samplers(&[10]);
-    let nodes = |s: &dyn Sampler| sample(s, &graph, &[0, 1, 2, 3], Key::new(2)).input_nodes.len();
+    let [uniform, labor, _] = samplers(&graph, &[10]);
+    let nodes = |s: &dyn Sampler| sample(s, &[0, 1, 2, 3], Key::new(2)).input_nodes.len();
     assert_eq!(nodes(&*labor), 4 + 10);
     assert!(nodes(&*uniform) > 4 + 20);
 }
@@ -197,22 +198,19 @@ fn labor_agrees_on_common_neighbours() {
 fn wrong_input_is_an_error() {
     let kind = |r: gnarl_graph::Result<MiniBatch>| r.unwrap_err().kind();
     let try_on = |graph: &SampleGraph, seed| {
-        let [a, b, c] = samplers(&[2])
-            .map(|sampler| kind(sampler.sample(graph, &[seed], Key::new(1), &mut Scratch::new())));
+        let [a, b, c] = samplers(graph, &[2])
+            .map(|sampler| kind(sampler.sample(&[seed], Key::new(1), &mut Scratch::new())));
         assert_eq!((a, b), (b, c));
         a
     };
+    let two = graph(2, &[(1, 0)]);
     for fanouts in [&[][..], &[0]] {
-        assert_eq!(UniformSampler::new(fanouts).unwrap_err().kind(), Kind::Usage);
-        assert_eq!(LaborSampler::new(fanouts).unwrap_err().kind(), Kind::Usage);
+        assert_eq!(UniformSampler::new(&two, fanouts).unwrap_err().kind(), Kind::Usage);
+        assert_eq!(LaborSampler::new(&two, fanouts).unwrap_err().kind(), Kind::Usage);
     }
-    assert_eq!(try_on(&graph(2, &[(1, 0)]), 2), Kind::InvalidInput);
-    let unweighted = WeightedSampler::new(&[1]).unwrap().sample(
-        &graph(2, &[(1, 0)]),
-        &[0],
-        Key::new(1),
-        &mut Scratch::new(),
-    );
+    assert_eq!(try_on(&two, 2), Kind::InvalidInput);
+    let unweighted = WeightedSampler::new(&two, &[1]).unwrap();
+    let unweighted = unweighted.sample(&[0], Key::new(1), &mut Scratch::new());
     assert_eq!(kind(unweighted), Kind::Usage);
     let raw = |indptr: Vec<u64>, indices: Vec<u32>| {
         let csc = Csc { indptr: indptr.into(), indices: indices.into(), edge: None };
@@ -248,9 +246,12 @@ proptest! {
         let given = weights(&whole);
         let whole = whole.with_weights(given).unwrap();
         let renamed: Vec<u32> = seeds.iter().map(|&s| names[s as usize]).collect();
-        let more: Box<dyn Sampler> = Box::new(WeightedSampler::new(&fanouts).unwrap());
-        for sampler in samplers(&fanouts).into_iter().chain([more]) {
-            let batch = sample(&*sampler, &whole, &seeds, key);
+        let more: Box<dyn Sampler> = Box::new(WeightedSampler::new(&whole, &fanouts).unwrap());
+        let same: Box<dyn Sampler> = Box::new(WeightedSampler::new(&copy, &fanouts).unwrap());
+        let copies = samplers(&copy, &fanouts).into_iter().chain([same]);
+        let all = samplers(&whole, &fanouts).into_iter().chain([more]);
+        for (sampler, of_copy) in all.zip(copies) {
+            let batch = sample(&*sampler, &seeds, key);
             for (block, &fanout) in batch.blocks.iter().rev().zip(&fanouts) {
                 for dst in 0..block.num_dst() {
                     let degree = block.degrees()[dst] as usize;
@@ -258,7 +259,7 @@ proptest! {
                     prop_assert_eq!(block.sources(dst).len(), expected);
                 }
             }
-            prop_assert_eq!(edges(&batch), edges(&sample(&*sampler, &copy, &renamed, key)));
+            prop_assert_eq!(edges(&batch), edges(&sample(&*of_copy, &renamed, key)));
         }
     }
 }

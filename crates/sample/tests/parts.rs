@@ -61,12 +61,12 @@ fn services(parts: &[LocalPart]) -> Vec<Arc<dyn NeighborService>> {
     parts.iter().map(|part| Arc::new(part.clone()) as Arc<dyn NeighborService>).collect()
 }
 
-fn sampler(rule: Rule) -> Box<dyn Sampler> {
+fn sampler(graph: &SampleGraph, rule: Rule) -> Box<dyn Sampler> {
     match rule {
-        Rule::Uniform => Box::new(UniformSampler::new(&FANOUTS).unwrap()),
-        Rule::Labor => Box::new(LaborSampler::new(&FANOUTS).unwrap()),
-        Rule::Exact => Box::new(ExactSampler::new(&FANOUTS).unwrap()),
-        Rule::Weighted => Box::new(WeightedSampler::new(&FANOUTS).unwrap()),
+        Rule::Uniform => Box::new(UniformSampler::new(graph, &FANOUTS).unwrap()),
+        Rule::Labor => Box::new(LaborSampler::new(graph, &FANOUTS).unwrap()),
+        Rule::Exact => Box::new(ExactSampler::new(graph, &FANOUTS).unwrap()),
+        Rule::Weighted => Box::new(WeightedSampler::new(graph, &FANOUTS).unwrap()),
     }
 }
 
@@ -86,13 +86,13 @@ fn same_batches(dataset: &Dataset, parts: &PartitionedDataset, rules: &[Rule]) {
     let local = local(parts);
     let train: Vec<u32> = (0..NODES as u32).filter(|v| v % 3 == 0).collect();
     for &rule in rules {
-        let whole = sampler(rule);
+        let whole = sampler(&graph, rule);
         let routes = Routes::of(parts).unwrap();
         let divided = PartsSampler::new(rule, &FANOUTS, routes, services(&local)).unwrap();
         let (key, mut scratch) = (Key::new(3).with(1), Scratch::new());
         for seeds in whole.epoch(&train, 50, key) {
-            let expected = whole.sample(&graph, &seeds, key, &mut Scratch::new()).unwrap();
-            let found = divided.sample(&graph, &seeds, key, &mut scratch).unwrap();
+            let expected = whole.sample(&seeds, key, &mut Scratch::new()).unwrap();
+            let found = divided.sample(&seeds, key, &mut scratch).unwrap();
             let (layout, rule) = (parts.manifest().layout, rule.name());
             assert_same(&format!("{rule} of {layout} parts"), &expected, &found);
         }
@@ -135,12 +135,11 @@ fn equal_edges_in_one_part_are_drawn_as_in_the_whole_graph() {
 fn parts_count_what_they_do() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
-    let graph = SampleGraph::open(&dataset).unwrap();
     let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "adadne");
     let local = local(&parts);
     let routes = Routes::of(&parts).unwrap();
     let sampler = PartsSampler::new(Rule::Exact, &[5], routes, services(&local)).unwrap();
-    let batch = sampler.sample(&graph, &[0, 1, 2], Key::new(1), &mut Scratch::new()).unwrap();
+    let batch = sampler.sample(&[0, 1, 2], Key::new(1), &mut Scratch::new()).unwrap();
     let loads: Vec<_> = local.iter().map(LocalPart::load).collect();
     assert_eq!(batch.num_edges(), 15);
     let listed: u64 = loads.iter().map(|load| load.edges_listed).sum();
@@ -153,7 +152,6 @@ fn parts_count_what_they_do() {
 fn what_cannot_be_sampled_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
-    let graph = SampleGraph::open(&dataset).unwrap();
     let owned = cut(&dataset, &dir.path().join("owned"), PartLayout::EdgeCut, "random");
     let shared = cut(&dataset, &dir.path().join("shared"), PartLayout::VertexCut, "dbh");
     let make = |rule, parts, services| {
@@ -196,7 +194,7 @@ fn what_cannot_be_sampled_is_told() {
             (0..4).map(|_| Arc::new(Wrong(reply.clone())) as Arc<dyn NeighborService>).collect();
         let routes = Routes::of(&owned).unwrap();
         let sampler = PartsSampler::new(Rule::Exact, &[2], routes, wrong).unwrap();
-        sampler.sample(&graph, &[at(0) as u32], Key::new(1), &mut Scratch::new())
+        sampler.sample(&[at(0) as u32], Key::new(1), &mut Scratch::new())
     };
     edge(&|_| ()).unwrap();
     let changes: [&dyn Fn(&mut HopReply); 6] = [

@@ -1,13 +1,11 @@
 //! A connection to a server.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::FlightClient;
 use arrow_flight::flight_service_client::FlightServiceClient;
-use arrow_flight::{FlightClient, FlightDescriptor};
-use futures::{TryStreamExt, stream};
 use gnarl_graph::{Error, Kind, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
@@ -15,9 +13,10 @@ use tokio::time::timeout;
 use tonic::Status;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
-use crate::codec::nodes_batch;
-use crate::command::{self, Command};
+use crate::calls::{Call, Describe, Exchange};
+use crate::command::{self, Command, Whole};
 use crate::failure::{error, is_passing, status_of};
+use crate::held::Description;
 use crate::remote::RemotePart;
 use crate::security::bearer;
 
@@ -59,16 +58,25 @@ struct Inner {
     deadline: Duration,
     channel: Channel,
     places: Semaphore,
-    runtime: Option<Runtime>,
+    runtime: &'static Runtime,
 }
 
-impl Drop for Inner {
-    fn drop(&mut self) {
-        // The last clone may be dropped by a call of its own runtime, which must not wait for itself.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
+/// The threads of all clients of this process: they wait most of the time.
+fn runtime() -> Result<&'static Runtime> {
+    static SHARED: Mutex<Option<&'static Runtime>> = Mutex::new(None);
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runtime) = *shared {
+        return Ok(runtime);
     }
+    let built = Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("remote")
+        .enable_all()
+        .build()
+        .map_err(|e| Error::new(Kind::Limit, format!("cannot start the clients' threads: {e}")))?;
+    let runtime: &Runtime = Box::leak(Box::new(built));
+    *shared = Some(runtime);
+    Ok(runtime)
 }
 
 impl Client {
@@ -95,12 +103,7 @@ impl Client {
             .keep_alive_timeout(SILENCE)
             .initial_stream_window_size(8 << 20)
             .initial_connection_window_size(64 << 20);
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("remote")
-            .enable_all()
-            .build()
-            .map_err(|e| Error::new(Kind::Limit, format!("cannot start a client's thread: {e}")))?;
+        let runtime = runtime()?;
         let channel = {
             let _entered = runtime.enter();
             endpoint.connect_lazy()
@@ -111,7 +114,7 @@ impl Client {
             deadline: config.deadline,
             channel,
             places: Semaphore::new(config.in_flight.max(1)),
-            runtime: Some(runtime),
+            runtime,
         })))
     }
 
@@ -120,30 +123,54 @@ impl Client {
         RemotePart::new(self.clone(), part)
     }
 
+    /// Where the server is.
+    pub fn uri(&self) -> &str {
+        &self.0.uri
+    }
+
+    /// What the server's parts have.
+    ///
+    /// # Errors
+    /// If it does not answer.
+    pub fn describe(&self) -> Result<Vec<Description>> {
+        let replies = self.start(Describe)()?;
+        let parts: Result<Vec<Vec<Description>>> =
+            replies.iter().map(|body| command::read("the description", body)).collect();
+        Ok(parts?.concat())
+    }
+
+    /// All values of a column.
+    pub(crate) fn whole(&self, whole: Whole) -> Result<Vec<RecordBatch>> {
+        self.start(whole)()
+    }
+
     /// Begins a call about `nodes`; the function returned waits for its reply.
     pub(crate) fn begin(
         &self,
         command: Command,
         nodes: Vec<u64>,
     ) -> impl FnOnce() -> Result<Vec<RecordBatch>> + Send + use<> {
+        self.start(Exchange { command, nodes })
+    }
+
+    /// Begins a call; the function returned waits for its reply.
+    fn start<C: Call>(&self, call: C) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let client = self.clone();
-        let call = async move {
+        let runtime = self.0.runtime;
+        let work = async move {
             // Who asked may be gone.
-            drop(sender.send(client.0.call(&command, &nodes).await));
+            drop(sender.send(client.0.call(&call).await));
         };
+        drop(runtime.spawn(work));
         let gone = || Error::new(Kind::Rank, "the connection's thread ended");
-        match &self.0.runtime {
-            Some(runtime) => drop(runtime.spawn(call)),
-            None => drop(call),
-        }
         move || receiver.recv().unwrap_or_else(|_| Err(gone()))
     }
 }
 
 impl Inner {
     /// Calls until there is a reply, an error that will not pass, or no time left.
-    async fn call(&self, command: &Command, nodes: &[u64]) -> Result<Vec<RecordBatch>> {
+    async fn call<C: Call>(&self, call: &C) -> Result<C::Reply> {
         let start = Instant::now();
         let left = || self.deadline.saturating_sub(start.elapsed());
         let late = |last: Option<Status>| {
@@ -156,7 +183,7 @@ impl Inner {
         };
         let (mut last, mut pause) = (None, PAUSES.0);
         loop {
-            match timeout(left(), self.try_once(command, nodes)).await {
+            match timeout(left(), self.try_once(call)).await {
                 Err(_) => return Err(late(last)),
                 Ok(Ok(reply)) => return Ok(reply),
                 Ok(Err(status)) if is_passing(&status) => last = Some(status),
@@ -172,7 +199,7 @@ impl Inner {
         }
     }
 
-    async fn try_once(&self, command: &Command, nodes: &[u64]) -> Result<Vec<RecordBatch>, Status> {
+    async fn try_once<C: Call>(&self, call: &C) -> Result<C::Reply, Status> {
         let inner = FlightServiceClient::new(self.channel.clone())
             .max_decoding_message_size(usize::MAX)
             .max_encoding_message_size(usize::MAX);
@@ -180,12 +207,6 @@ impl Inner {
         if let Some(token) = &self.token {
             client.add_header("authorization", token).map_err(status_of)?;
         }
-        let batch = nodes_batch(nodes).map_err(|e| crate::failure::status(&e))?;
-        let descriptor = FlightDescriptor::new_cmd(command::write(command));
-        let request = FlightDataEncoderBuilder::new()
-            .with_flight_descriptor(Some(descriptor))
-            .build(stream::iter([Ok(batch)]));
-        let reply = client.do_exchange(request).await.map_err(status_of)?;
-        reply.try_collect().await.map_err(status_of)
+        call.make(client).await
     }
 }

@@ -13,7 +13,7 @@ pub enum Command {
     Gather {
         /// Which part.
         part: usize,
-        /// `features` or `label`.
+        /// `features`, `label` or `split`.
         column: Column,
     },
     /// In-neighbours, see [`HopRequest`].
@@ -38,6 +38,8 @@ pub enum Column {
     Features,
     /// Class numbers, or a row of 0 and 1.
     Label,
+    /// The split a node is in: 0 for none, 1 to 3 for `train`, `valid` and `test`.
+    Split,
 }
 
 /// All values of a column, a ticket's: a row for each node the part owns.
@@ -50,12 +52,19 @@ pub struct Whole {
     pub column: Column,
 }
 
+/// Names of the splits, in the order of [`Column::Split`]'s numbers from 1 on.
+pub const SPLITS: [&str; 3] = ["train", "valid", "test"];
+
 impl Column {
+    /// All columns.
+    pub const ALL: [Self; 3] = [Self::Features, Self::Label, Self::Split];
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Features => "features",
             Self::Label => "label",
+            Self::Split => "split",
         }
     }
 }

@@ -1,14 +1,14 @@
 //! A part as a server holds it.
 
 use arrow_array::RecordBatch;
-use gnarl_graph::{Buf, Context, Error, Labels, Result};
+use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{HopRequest, LocalPart};
-use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
-use serde::Serialize;
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
+use serde::{Deserialize, Serialize};
 
-use crate::codec::{hop_batch, labels_batch, rows_batch};
-use crate::command::Column;
+use crate::codec::{hop_batch, labels_batch, rows_batch, splits_batch};
+use crate::command::{Column, SPLITS};
 
 /// The lists and columns of one part, mapped.
 pub struct HeldPart {
@@ -16,13 +16,15 @@ pub struct HeldPart {
     neighbors: LocalPart,
     features: Option<MappedFeatures>,
     labels: Option<Labels>,
+    /// Numbers of [`Column::Split`].
+    splits: Vec<u8>,
     new_ids: Buf<u64>,
     /// New ids of its own nodes.
     own: std::ops::Range<u64>,
 }
 
 /// What a server says of a part.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
     /// Which part.
     pub part: usize,
@@ -32,6 +34,10 @@ pub struct Description {
     pub columns: Vec<String>,
     /// Width of a feature row; 0 without features.
     pub feature_width: usize,
+    /// Whether feature rows are sparse.
+    pub sparse: bool,
+    /// Number of classes, or of labels that may hold for a node; 0 without labels.
+    pub outputs: usize,
 }
 
 impl HeldPart {
@@ -49,27 +55,45 @@ impl HeldPart {
             let features = dataset.features(&node.name)?;
             let features = features.map(|f| MappedFeatures::new(f, Normalize::None)).transpose()?;
             let ranges = &parts.node_type(&node.name)?.ranges;
+            let own = ranges[part]..ranges[part + 1];
+            let splits = splits(&dataset, &node.name, (own.end - own.start) as usize)?;
             Ok(Self {
                 part,
                 neighbors,
                 features,
                 labels: dataset.labels(&node.name)?,
+                splits,
                 new_ids: parts.new_ids(&node.name)?,
-                own: ranges[part]..ranges[part + 1],
+                own,
             })
         };
         read().while_doing(|| format!("opening part {part} to serve it"))
     }
 
+    /// Which part it is.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// The columns that its nodes have.
+    pub fn columns(&self) -> impl Iterator<Item = Column> {
+        let has = |column: &Column| match column {
+            Column::Features => self.features.is_some(),
+            Column::Label => self.labels.is_some(),
+            Column::Split => true,
+        };
+        Column::ALL.into_iter().filter(has)
+    }
+
     /// What it has.
     pub fn describe(&self) -> Description {
-        let features = self.features.as_ref().map(|_| Column::Features);
-        let labels = self.labels.as_ref().map(|_| Column::Label);
         Description {
             part: self.part,
             nodes: self.own.end - self.own.start,
-            columns: features.into_iter().chain(labels).map(|c| c.name().into()).collect(),
+            columns: self.columns().map(|column| column.name().into()).collect(),
             feature_width: self.features.as_ref().map_or(0, |f| f.width()),
+            sparse: self.features.as_ref().is_some_and(|f| f.is_sparse()),
+            outputs: self.labels.as_ref().map_or(0, Labels::outputs),
         }
     }
 
@@ -87,14 +111,36 @@ impl HeldPart {
         self.rows(column, &locals)
     }
 
+    /// Labels of its own nodes, in the order of their new ids, if nodes have labels.
+    pub fn labels(&self) -> Option<&Labels> {
+        self.labels.as_ref()
+    }
+
+    /// The splits its own nodes are in, by the numbers of [`Column::Split`].
+    pub fn splits(&self) -> &[u8] {
+        &self.splits
+    }
+
+    /// Feature rows of own nodes, by dataset ids.
+    ///
+    /// # Errors
+    /// If a node is not its own, or nodes have no features.
+    pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
+        let locals: Vec<u32> = nodes.iter().map(|&id| self.local(id)).collect::<Result<_>>()?;
+        self.stored()?.gather(&locals)
+    }
+
     /// Dense feature rows of own nodes into `out`, `nodes × width` values.
     ///
     /// # Errors
     /// If a node is not its own, or nodes have no dense features.
     pub fn features_into(&self, nodes: &[u64], out: &mut [f32]) -> Result<()> {
         let locals: Vec<u32> = nodes.iter().map(|&id| self.local(id)).collect::<Result<_>>()?;
-        let features = self.features.as_ref().ok_or_else(|| self.without(Column::Features))?;
-        features.gather_into(&locals, out)
+        self.stored()?.gather_into(&locals, out)
+    }
+
+    fn stored(&self) -> Result<&MappedFeatures> {
+        self.features.as_ref().ok_or_else(|| self.without(Column::Features))
     }
 
     fn without(&self, column: Column) -> Error {
@@ -123,13 +169,15 @@ impl HeldPart {
     }
 
     fn rows(&self, column: Column, nodes: &[u32]) -> Result<RecordBatch> {
-        let none = || self.without(column);
         match column {
             Column::Features => {
-                let features = self.features.as_ref().ok_or_else(none)?;
+                let features = self.stored()?;
                 rows_batch(features.gather(nodes)?, features.width())
             }
-            Column::Label => labels_batch(self.labels.as_ref().ok_or_else(none)?, nodes),
+            Column::Label => {
+                labels_batch(self.labels.as_ref().ok_or_else(|| self.without(column))?, nodes)
+            }
+            Column::Split => splits_batch(&self.splits, nodes),
         }
     }
 
@@ -140,4 +188,18 @@ impl HeldPart {
             Error::invalid(format!("node {id} is not one of part {}'s own", self.part))
         })
     }
+}
+
+/// The splits that `nodes` own nodes are in.
+fn splits(dataset: &Dataset, ntype: &str, nodes: usize) -> Result<Vec<u8>> {
+    let mut splits = vec![0; nodes];
+    for (number, name) in (1..).zip(SPLITS) {
+        for &node in dataset.split(ntype, name)?.unwrap_or_default().iter() {
+            let split = splits.get_mut(node as usize);
+            *split.ok_or_else(|| {
+                Error::invalid(format!("split '{name}' names node {node}, which is not its own"))
+            })? = number;
+        }
+    }
+    Ok(splits)
 }

@@ -2,7 +2,8 @@
 //!
 //! A [`Server`] holds parts of a partitioned graph and answers any Flight client; a [`Client`] asks it
 //! as a [`NeighborService`](gnarl_sample::parts::NeighborService), with deadlines, retries, and a bound
-//! on requests under way; [`DividedRows`] gathers from local and remote parts alike.
+//! on requests under way; a [`PartAccess`] is a part here or there, and [`DividedFeatures`] gathers
+//! rows from both alike.
 //!
 //! In: part directories, and requests as record batches with a JSON command. Out: record batches, a
 //! row for each node asked for. Clients of other languages need no code of ours; `docs/serving.md` has
@@ -13,7 +14,7 @@
 //! use gnarl_graph::{Dataset, generate::{RmatOptions, rmat}, rng::Key};
 //! use gnarl_partition::{PartitionConfig, Parts, partition_dataset};
 //! use gnarl_sample::parts::{NeighborService, PartsSampler, Routes, Rule};
-//! use gnarl_sample::{SampleGraph, Sampler, Scratch};
+//! use gnarl_sample::{Sampler, Scratch};
 //! use gnarl_serve::{Client, ClientConfig, HeldPart, Server, ServerConfig};
 //!
 //! let dir = tempfile::tempdir().unwrap();
@@ -23,23 +24,25 @@
 //! let config = PartitionConfig { parts: Parts::Count(2), ..Default::default() };
 //! let (parts, _) = partition_dataset(&graph, &config, &dir.path().join("parts"))?;
 //!
-//! let held = vec![HeldPart::open(&parts, 0)?, HeldPart::open(&parts, 1)?];
+//! let held = vec![Arc::new(HeldPart::open(&parts, 0)?), Arc::new(HeldPart::open(&parts, 1)?)];
 //! let server = Server::start(held, &ServerConfig::default())?; // a free port of this machine
 //! let client = Client::connect(&ClientConfig::new(server.uri()))?;
 //!
 //! let services: Vec<Arc<dyn NeighborService>> =
 //!     (0..2).map(|p| Arc::new(client.part(p)) as _).collect();
 //! let sampler = PartsSampler::new(Rule::Uniform, &[5, 5], Routes::of(&parts)?, services)?;
-//! let whole = SampleGraph::open(&graph)?;
-//! let batch = sampler.sample(&whole, &[1, 2, 3], Key::new(1), &mut Scratch::new())?;
+//! let batch = sampler.sample(&[1, 2, 3], Key::new(1), &mut Scratch::new())?;
 //! assert_eq!(batch.targets, [0, 1, 2]);
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
+mod access;
+mod calls;
 mod client;
 mod codec;
 mod command;
 mod failure;
+mod features;
 mod held;
 mod remote;
 mod rows;
@@ -47,10 +50,12 @@ mod security;
 mod server;
 mod service;
 
+pub use access::PartAccess;
 pub use client::{Client, ClientConfig};
-pub use command::{Column, Command, Whole};
+pub use command::{Column, Command, SPLITS, Whole};
+pub use features::DividedFeatures;
 pub use held::{Description, HeldPart};
 pub use remote::RemotePart;
-pub use rows::{DividedRows, PartRows};
+pub use rows::DividedRows;
 pub use security::Tls;
 pub use server::{Server, ServerConfig};

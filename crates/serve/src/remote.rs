@@ -1,12 +1,14 @@
 //! A part on another machine.
 
+use arrow_array::RecordBatch;
 use gnarl_graph::{Context, Error, Result};
 use gnarl_sample::parts::{Answer, HopRequest, NeighborService};
 use gnarl_store::Rows;
 
 use crate::client::Client;
 use crate::codec::{hop_reply, rows_of};
-use crate::command::{Column, Command};
+use crate::command::{Column, Command, Whole};
+use crate::held::Description;
 
 /// Draws neighbours of a part's nodes, and gathers their rows, through a server that holds it.
 #[derive(Clone)]
@@ -20,42 +22,43 @@ impl RemotePart {
         Self { client, part }
     }
 
+    /// What the part has.
+    ///
+    /// # Errors
+    /// If the server does not have it, or does not answer.
+    pub fn describe(&self) -> Result<Description> {
+        let all = self.client.describe()?;
+        let found = all.into_iter().find(|about| about.part == self.part);
+        found.ok_or_else(|| {
+            Error::usage(format!("{} does not have part {}", self.client.uri(), self.part))
+        })
+    }
+
+    /// All values of a column.
+    ///
+    /// # Errors
+    /// If nodes have no such column, or the server does not answer.
+    pub(crate) fn whole(&self, column: Column) -> Result<Vec<RecordBatch>> {
+        let reply = self.client.whole(Whole { part: self.part, column });
+        reply.while_doing(|| format!("reading {} of part {}", column.name(), self.part))
+    }
+
     /// Feature rows of nodes the part owns, by dataset ids.
     ///
     /// # Errors
     /// If a node is not its own, nodes have no features, or the server does not answer.
     pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
-        let reply = self.client.begin(self.gather(), nodes.to_vec());
-        let rows = reply().and_then(|batches| rows_of(&batches));
-        rows.while_doing(|| format!("gathering rows of part {}", self.part))
+        self.begin_features(nodes.to_vec())()
     }
 
-    /// Begins to gather dense feature rows of nodes the part owns; the function returned waits for them
-    /// and writes them to its argument, `nodes × width` values. It fails as [`RemotePart::features`]
-    /// does, or if rows are sparse or not of that width.
-    pub fn begin_features(
-        &self,
-        nodes: Vec<u64>,
-    ) -> impl FnOnce(&mut [f32]) -> Result<()> + Send + use<> {
-        let (part, count) = (self.part, nodes.len());
+    /// Begins to gather feature rows of nodes the part owns; the function returned waits for them. It
+    /// fails as [`RemotePart::features`] does, or if there are more or fewer rows than nodes.
+    pub fn begin_features(&self, nodes: Vec<u64>) -> impl FnOnce() -> Result<Rows> + Send + use<> {
+        let part = self.part;
         let reply = self.client.begin(self.gather(), nodes);
-        move |out| {
+        move || {
             let rows = reply().and_then(|batches| rows_of(&batches));
-            let written = rows.and_then(|rows| match rows {
-                Rows::Dense(values) if values.len() == out.len() => {
-                    out.copy_from_slice(&values);
-                    Ok(())
-                }
-                Rows::Dense(values) => {
-                    let (found, wanted) = (values.len(), out.len());
-                    let what = format!("{found} values came for {count} nodes instead of {wanted}");
-                    Err(Error::invalid(what))
-                }
-                Rows::Sparse { .. } => {
-                    Err(Error::invalid("sparse rows came instead of dense ones"))
-                }
-            });
-            written.while_doing(|| format!("gathering rows of part {part}"))
+            rows.while_doing(|| format!("gathering rows of part {part}"))
         }
     }
 

@@ -1,29 +1,17 @@
 //! Feature rows of a graph that lies in parts.
 
-use std::sync::Arc;
-
 use gnarl_graph::{Error, Result};
 use gnarl_sample::parts::Routes;
-use gnarl_store::RowSource;
+use gnarl_store::{RowSource, Rows};
 
-use crate::held::HeldPart;
-use crate::remote::RemotePart;
-
-/// Where the rows of one part are.
-#[derive(Clone)]
-pub enum PartRows {
-    /// In files of this machine.
-    Local(Arc<HeldPart>),
-    /// Behind a server.
-    Remote(RemotePart),
-}
+use crate::access::PartAccess;
 
 /// Dense feature rows of all nodes, from the parts that own them: servers are asked at the same time,
 /// and while they work, local files are read. Put a cache before it
 /// ([`CachePolicy`](gnarl_store::cache::CachePolicy)) to ask for less.
 pub struct DividedRows {
     routes: Routes,
-    parts: Vec<PartRows>,
+    parts: Vec<PartAccess>,
     width: usize,
 }
 
@@ -32,7 +20,7 @@ impl DividedRows {
     ///
     /// # Errors
     /// If a part is missing.
-    pub fn new(routes: Routes, parts: Vec<PartRows>, width: usize) -> Result<Self> {
+    pub fn new(routes: Routes, parts: Vec<PartAccess>, width: usize) -> Result<Self> {
         if parts.len() != routes.num_parts() {
             let (found, wanted) = (parts.len(), routes.num_parts());
             return Err(Error::usage(format!("rows of {found} parts for {wanted} parts")));
@@ -70,8 +58,8 @@ impl RowSource for DividedRows {
         for (places, part) in asked {
             let nodes: Vec<u64> = places.iter().map(|&place| ids[place]).collect();
             match part {
-                PartRows::Remote(part) => remote.push((places, part.begin_features(nodes))),
-                PartRows::Local(part) => local.push((places, part, nodes)),
+                PartAccess::Remote(part) => remote.push((places, part.begin_features(nodes))),
+                PartAccess::Local(part) => local.push((places, part, nodes)),
             }
         }
         let mut put = |places: &[usize], rows: &[f32]| {
@@ -86,9 +74,17 @@ impl RowSource for DividedRows {
             put(places, &rows);
         }
         for (places, reply) in remote {
-            rows.resize(places.len() * self.width, 0.0);
-            reply(&mut rows)?;
-            put(places, &rows);
+            match reply()? {
+                Rows::Dense(rows) if rows.len() == places.len() * self.width => put(places, &rows),
+                Rows::Dense(rows) => {
+                    let (found, nodes, width) = (rows.len(), places.len(), self.width);
+                    let what = format!("{found} values came for {nodes} rows of {width}");
+                    return Err(Error::invalid(what));
+                }
+                Rows::Sparse { .. } => {
+                    return Err(Error::invalid("sparse rows came instead of dense ones"));
+                }
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A server of parts on threads of its own.
 
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use gnarl_graph::{Error, Kind, Result};
@@ -51,7 +52,7 @@ impl Server {
     ///
     /// # Errors
     /// If the address is taken, or can be reached from elsewhere without a token and encryption.
-    pub fn start(parts: Vec<HeldPart>, config: &ServerConfig) -> Result<Self> {
+    pub fn start(parts: Vec<Arc<HeldPart>>, config: &ServerConfig) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check(config.listen, token, tls, config.open_to_everyone)?;
         let refused = |e: std::io::Error| {

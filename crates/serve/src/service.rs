@@ -26,19 +26,19 @@ const STRETCH: u64 = 1 << 14;
 
 /// The parts a server holds.
 #[derive(Clone)]
-pub(crate) struct Service(Arc<Vec<HeldPart>>);
+pub(crate) struct Service(Arc<Vec<Arc<HeldPart>>>);
 
 type Answer<T> = Result<Response<T>, Status>;
 type Replies<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
-    pub(crate) fn new(parts: Vec<HeldPart>) -> Self {
+    pub(crate) fn new(parts: Vec<Arc<HeldPart>>) -> Self {
         Self(Arc::new(parts))
     }
 
     fn part(&self, part: usize) -> Result<&HeldPart> {
-        self.0.iter().find(|held| held.describe().part == part).ok_or_else(|| {
-            let held: Vec<String> = self.0.iter().map(|h| h.describe().part.to_string()).collect();
+        self.0.iter().map(Arc::as_ref).find(|held| held.part() == part).ok_or_else(|| {
+            let held: Vec<String> = self.0.iter().map(|h| h.part().to_string()).collect();
             Error::usage(format!("part {part} is not here"))
                 .hint(format!("this server has: {}", held.join(", ")))
         })
@@ -54,14 +54,13 @@ impl Service {
     }
 
     fn info(&self, part: &HeldPart, column: Column) -> Result<FlightInfo> {
-        let about = part.describe();
-        let ticket = command::write(&Whole { part: about.part, column });
+        let ticket = command::write(&Whole { part: part.part(), column });
         let schema = part.stretch(column, 0, 0)?.map(|batch| batch.schema());
-        let path = vec![format!("part-{}", about.part), column.name().into()];
+        let path = vec![format!("part-{}", part.part()), column.name().into()];
         let info = FlightInfo::new()
             .with_descriptor(FlightDescriptor::new_path(path))
             .with_endpoint(FlightEndpoint::new().with_ticket(Ticket::new(ticket)))
-            .with_total_records(about.nodes as i64);
+            .with_total_records(part.splits().len() as i64);
         match schema {
             Some(schema) => info
                 .try_with_schema(&schema)
@@ -71,12 +70,7 @@ impl Service {
     }
 
     fn infos(&self) -> Result<Vec<FlightInfo>> {
-        let columns = |part: &HeldPart| {
-            let has = part.describe().columns;
-            let all = [Column::Features, Column::Label];
-            all.into_iter().filter(move |c| has.iter().any(|name| name == c.name()))
-        };
-        let all = self.0.iter().flat_map(|part| columns(part).map(move |c| self.info(part, c)));
+        let all = self.0.iter().flat_map(|part| part.columns().map(|c| self.info(part, c)));
         all.collect()
     }
 
@@ -172,7 +166,7 @@ impl FlightService for Service {
         if action != "describe" {
             return unsupported(&format!("the action '{action}'"));
         }
-        let all: Vec<_> = self.0.iter().map(HeldPart::describe).collect();
+        let all: Vec<_> = self.0.iter().map(|part| part.describe()).collect();
         let result = arrow_flight::Result { body: command::write(&all).into() };
         Ok(Response::new(stream::iter([Ok(result)]).boxed()))
     }

@@ -8,9 +8,9 @@ use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Kind};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule};
-use gnarl_sample::{SampleGraph, Sampler, Scratch};
+use gnarl_sample::{Sampler, Scratch};
 use gnarl_serve::{
-    Client, ClientConfig, DividedRows, HeldPart, PartRows, Server, ServerConfig, Tls,
+    Client, ClientConfig, DividedRows, HeldPart, PartAccess, Server, ServerConfig, Tls,
 };
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, RowSource, Rows};
@@ -34,8 +34,8 @@ fn cut(layout: PartLayout, algorithm: &str) -> Cut {
     Cut { _dir: dir, graph, parts }
 }
 
-fn held(parts: &PartitionedDataset, which: &[usize]) -> Vec<HeldPart> {
-    which.iter().map(|&p| HeldPart::open(parts, p).unwrap()).collect()
+fn held(parts: &PartitionedDataset, which: &[usize]) -> Vec<Arc<HeldPart>> {
+    which.iter().map(|&p| Arc::new(HeldPart::open(parts, p).unwrap())).collect()
 }
 
 fn client(server: &Server) -> Client {
@@ -74,10 +74,9 @@ fn remote_parts_give_the_batches_of_local_ones() {
             PartsSampler::new(rule, &[4, -1], routes, services).unwrap()
         };
         let (local, remote) = (sampler(local), sampler(remote));
-        let whole = SampleGraph::open(&cut.graph).unwrap();
         for seed in 0..5 {
             let (seeds, key) = ([3 * seed, 700, 45], Key::new(seed.into()));
-            let take = |s: &PartsSampler| s.sample(&whole, &seeds, key, &mut Scratch::new());
+            let take = |s: &PartsSampler| s.sample(&seeds, key, &mut Scratch::new());
             let (a, b) = (take(&local).unwrap(), take(&remote).unwrap());
             assert_eq!(a.input_nodes, b.input_nodes);
             for (a, b) in a.blocks.iter().zip(&b.blocks) {
@@ -112,9 +111,9 @@ fn rows_come_from_wherever_the_parts_are_with_and_without_a_cache() {
     let client = client(&server);
     let divided = || {
         let parts = vec![
-            PartRows::Remote(client.part(0)),
-            PartRows::Local(Arc::new(HeldPart::open(&cut.parts, 1).unwrap())),
-            PartRows::Remote(client.part(2)),
+            PartAccess::Remote(client.part(0)),
+            PartAccess::Local(Arc::new(HeldPart::open(&cut.parts, 1).unwrap())),
+            PartAccess::Remote(client.part(2)),
         ];
         DividedRows::new(Routes::of(&cut.parts).unwrap(), parts, all.width()).unwrap()
     };

@@ -77,4 +77,9 @@ pub trait FeatureStore: Send + Sync {
     /// # Errors
     /// If an id has no row, or the rows are sparse.
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()>;
+
+    /// What the cache before rows of other machines answered so far, if there is one.
+    fn cache_stats(&self) -> Option<cache::CacheStats> {
+        None
+    }
 }

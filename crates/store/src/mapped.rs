@@ -17,6 +17,19 @@ pub enum Normalize {
     Row,
 }
 
+impl Normalize {
+    /// Does it to a row.
+    pub fn apply(self, row: &mut [f32]) {
+        if self == Self::None {
+            return;
+        }
+        let sum: f32 = row.iter().map(|v| v.abs()).sum();
+        if sum > 0.0 {
+            row.iter_mut().for_each(|v| *v /= sum);
+        }
+    }
+}
+
 /// How many rows ahead memory is asked for.
 const AHEAD: usize = 8;
 
@@ -77,20 +90,10 @@ impl MappedFeatures {
             let start = out.2.len();
             out.1.extend_from_slice(&indices[range(id)]);
             out.2.extend_from_slice(&values[range(id)]);
-            self.normalize(&mut out.2[start..]);
+            self.normalize.apply(&mut out.2[start..]);
             out.0.push(out.2.len() as u64);
         }
         Ok(Rows::Sparse { indptr: out.0, indices: out.1, values: out.2 })
-    }
-
-    fn normalize(&self, row: &mut [f32]) {
-        if self.normalize == Normalize::None {
-            return;
-        }
-        let sum: f32 = row.iter().map(|v| v.abs()).sum();
-        if sum > 0.0 {
-            row.iter_mut().for_each(|v| *v /= sum);
-        }
     }
 }
 
@@ -130,7 +133,7 @@ impl FeatureStore for MappedFeatures {
                 values.prefetch_row(later as usize, self.width);
             }
             values.copy_row(ids[i] as usize, row);
-            self.normalize(row);
+            self.normalize.apply(row);
         }
         Ok(())
     }

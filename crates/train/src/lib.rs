@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod pipeline;
 mod report;
 mod run;
+mod shares;
 pub mod state;
 mod step;
 pub mod strategy;

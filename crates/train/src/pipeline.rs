@@ -102,8 +102,8 @@ pub fn run<T>(
     let (to_compute, receiver) = bounded(depth);
     std::thread::scope(|scope| {
         let spawn = |name: &str| std::thread::Builder::new().name(name.into());
-        let sample = spawn("sample")
-            .spawn_scoped(scope, move || sample_stage(graphs, samplers, jobs, &to_fetch));
+        let sample =
+            spawn("sample").spawn_scoped(scope, move || sample_stage(samplers, jobs, &to_fetch));
         let fetch = spawn("fetch")
             .spawn_scoped(scope, move || fetch_stage(graphs, &from_sample, &to_compute));
         if sample.is_err() || fetch.is_err() {
@@ -121,19 +121,18 @@ struct Sampled {
 }
 
 fn sample_stage(
-    graphs: &[Arc<TaskGraph>],
     samplers: &Samplers,
     jobs: impl Iterator<Item = Job>,
     out: &Sender<Result<Sampled>>,
 ) {
     let mut scratch = Scratch::new();
-    let mut made = vec![false; graphs.len()];
+    let mut made = vec![false; samplers.len()];
     for job in jobs {
         let start = Instant::now();
         let again = job.fixed && std::mem::replace(&mut made[job.graph], true);
         let batch = match &samplers[job.graph] {
             Some(sampler) if !job.seeds.is_empty() && !again => {
-                sample(&graphs[job.graph], sampler.as_ref(), &job, &mut scratch).map(Some)
+                sample(sampler.as_ref(), &job, &mut scratch).map(Some)
             }
             _ => Ok(None),
         };
@@ -146,13 +145,8 @@ fn sample_stage(
     }
 }
 
-fn sample(
-    graph: &TaskGraph,
-    sampler: &dyn Sampler,
-    job: &Job,
-    scratch: &mut Scratch,
-) -> Result<MiniBatch> {
-    let batch = sampler.sample(&graph.graph, &job.seeds, job.key, scratch)?;
+fn sample(sampler: &dyn Sampler, job: &Job, scratch: &mut Scratch) -> Result<MiniBatch> {
+    let batch = sampler.sample(&job.seeds, job.key, scratch)?;
     // The input layer's transpose is needed by few models; they make it when they do.
     batch.blocks.iter().skip(1).for_each(|block| {
         block.transpose();
@@ -188,7 +182,7 @@ fn fetch_stage(
 }
 
 fn fetch(graph: &TaskGraph, batch: MiniBatch) -> Result<Prepared> {
-    let input = rows(&graph.features, &batch.input_nodes)?;
+    let input = rows(graph.features.as_ref(), &batch.input_nodes)?;
     let targets = batch.targets.iter().map(|&row| batch.input_nodes[row as usize]).collect();
     Ok(Prepared { batch, input, targets })
 }

@@ -15,36 +15,35 @@ use crate::task::TaskGraph;
 /// # Errors
 /// [`gnarl_graph::Kind::Usage`] for sizes of 0 or more clusters than nodes.
 pub fn sampler(config: &RunConfig, task: &TaskGraph) -> Result<Box<dyn Sampler>> {
-    let (sample, layers) = (&config.sample, config.model.layers);
+    let (sample, layers, graph) = (&config.sample, config.model.layers, task.held()?);
     if sample.budget == 0 && sample.method != Method::ClusterGcn {
         return Err(Error::usage("sample.budget is 0").hint("it must be positive"));
     }
     let draw: Box<dyn SaintDraw> = match sample.method {
-        Method::SaintNode => Box::new(NodeDraw::new(&task.graph, sample.budget)?),
+        Method::SaintNode => Box::new(NodeDraw::new(graph, sample.budget)?),
         Method::SaintEdge => Box::new(EdgeDraw::new(sample.budget)),
         Method::SaintWalk => {
             Box::new(WalkDraw::new(&task.train, sample.budget, sample.walk_length)?)
         }
-        _ => return clusters(config, task),
+        _ => return clusters(config, graph, &task.train),
     };
     let key = Key::new(config.train.seed).with(4);
-    let (graph, train) = (&task.graph, &task.train);
-    let saint = SaintSampler::prepare(draw, graph, train, layers, sample.estimate, key)?;
+    let saint = SaintSampler::prepare(draw, graph, &task.train, layers, sample.estimate, key)?;
     Ok(Box::new(saint))
 }
 
-fn clusters(config: &RunConfig, task: &TaskGraph) -> Result<Box<dyn Sampler>> {
+fn clusters(config: &RunConfig, graph: &SampleGraph, train: &[u32]) -> Result<Box<dyn Sampler>> {
     let sample = &config.sample;
     let options = PartitionOptions {
         parts: sample.clusters,
         seed: config.partition.seed,
         ..PartitionOptions::default()
     };
-    let mut edges = GraphEdges { graph: &task.graph, node: 0 };
+    let mut edges = GraphEdges { graph, node: 0 };
     let found = by_name(&sample.cluster_algorithm)?.partition(&mut edges, &options)?;
     let of: Vec<u32> = found.of.iter().map(|&c| u32::from(c)).collect();
-    let (train, layers) = (&task.train, config.model.layers);
-    Ok(Box::new(ClusterSampler::new(&of, train, sample.clusters_per_batch, layers)?))
+    let (count, layers) = (sample.clusters_per_batch, config.model.layers);
+    Ok(Box::new(ClusterSampler::new(graph, &of, train, count, layers)?))
 }
 
 /// The edges of an opened graph as a stream, destination by destination.

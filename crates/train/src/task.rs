@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Labels, Result};
+use gnarl_graph::{Buf, Dataset, Error, Labels, Result};
 use gnarl_sample::SampleGraph;
+use gnarl_sample::parts::{NeighborService, Routes};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use crate::config::{DatasetSection, SplitSection};
@@ -88,12 +89,32 @@ fn draw(roles: &mut [Role], labels: &Labels, split: &SplitSection) {
     }
 }
 
+/// Where the in-neighbour lists of a graph are.
+pub enum Topology {
+    /// In files of this machine, in local ids.
+    Held(SampleGraph),
+    /// In parts, here and on other machines. Local ids are dataset ids.
+    Divided(Divided),
+}
+
+/// A graph that lies in parts.
+pub struct Divided {
+    /// Which parts have edges of a node.
+    pub routes: Routes,
+    /// What answers for each part.
+    pub services: Vec<Arc<dyn NeighborService>>,
+    /// New id of each node, those of a part following each other.
+    pub new_ids: Buf<u64>,
+    /// First new id of each part, and the number of nodes.
+    pub ranges: Vec<u64>,
+}
+
 /// A graph to train on or to judge by: the whole dataset or one part.
 pub struct TaskGraph {
-    /// Topology in local ids.
-    pub graph: SampleGraph,
+    /// In-neighbour lists.
+    pub topology: Topology,
     /// Feature rows by local id.
-    pub features: MappedFeatures,
+    pub features: Box<dyn FeatureStore>,
     /// Labels by local id.
     pub labels: Labels,
     /// Training nodes, ascending local ids; core nodes only.
@@ -115,8 +136,21 @@ impl TaskGraph {
             (0..graph.core() as u32).filter(|&v| roles.get(graph.id(v)) == role).collect()
         };
         let (train, valid, test) = (with(Role::Train), with(Role::Valid), with(Role::Test));
-        let features = MappedFeatures::new(features_of(dataset)?, normalize)?;
-        Ok(Arc::new(Self { graph, features, labels: labels_of(dataset)?, train, valid, test }))
+        let features = Box::new(MappedFeatures::new(features_of(dataset)?, normalize)?);
+        let (topology, labels) = (Topology::Held(graph), labels_of(dataset)?);
+        Ok(Arc::new(Self { topology, features, labels, train, valid, test }))
+    }
+
+    /// The lists, if they are on this machine as a whole.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] if they lie in parts.
+    pub fn held(&self) -> Result<&SampleGraph> {
+        match &self.topology {
+            Topology::Held(graph) => Ok(graph),
+            Topology::Divided(_) => Err(Error::usage("this needs the whole graph in one place")
+                .hint("leave out partition.servers, or sample neighbours")),
+        }
     }
 
     /// Width of a feature row.

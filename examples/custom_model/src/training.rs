@@ -6,7 +6,7 @@ use gnarl::nn::models::Model;
 use gnarl::nn::optim::OptimizerConfig;
 use gnarl::nn::{Mode, Params, Tape, Tensor};
 use gnarl::sample::{Sampler, Scratch, UniformSampler};
-use gnarl::store::{FeatureStore, Rows};
+use gnarl::store::Rows;
 use gnarl::train::task::TaskGraph;
 
 const BATCH: usize = 64;
@@ -19,7 +19,7 @@ pub fn train(
     task: &TaskGraph,
     epochs: u64,
 ) -> Result<Vec<f64>> {
-    let sampler = UniformSampler::new(&vec![10; model.num_layers()])?;
+    let sampler = UniformSampler::new(task.held()?, &vec![10; model.num_layers()])?;
     let mut scratch = Scratch::new();
     let mut optimizer = OptimizerConfig::default().build()?;
     let mut grads = vec![0.0; params.len()];
@@ -29,7 +29,7 @@ pub fn train(
         let key = Key::new(7).with(epoch);
         let mut sum = 0.0;
         for (step, seeds) in sampler.epoch(&task.train, BATCH, key.with(0)).iter().enumerate() {
-            let batch = sampler.sample(&task.graph, seeds, key.with(1), &mut scratch)?;
+            let batch = sampler.sample(seeds, key.with(1), &mut scratch)?;
             let input = dense_rows(task, &batch.input_nodes)?;
             let nodes: Vec<u32> =
                 batch.targets.iter().map(|&t| batch.input_nodes[t as usize]).collect();

@@ -1,7 +1,7 @@
 //! `gnarl serve`
 
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use gnarl_graph::{Context, Error, Kind, Result, ResultExt};
@@ -18,9 +18,11 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         [] => (0..parts.num_parts()).collect(),
         some => some.to_vec(),
     };
-    let held: Vec<HeldPart> =
-        which.iter().map(|&part| HeldPart::open(&parts, part)).collect::<Result<_>>()?;
-    let loads: Vec<_> = held.iter().map(HeldPart::counters).collect();
+    let held: Vec<Arc<HeldPart>> = which
+        .iter()
+        .map(|&part| HeldPart::open(&parts, part).map(Arc::new))
+        .collect::<Result<_>>()?;
+    let loads: Vec<_> = held.iter().map(|part| part.counters()).collect();
     let (end, ended) = mpsc::channel();
     ctrlc::set_handler(move || _ = end.send(()))
         .map_err(|e| Error::new(Kind::Io, format!("cannot wait for signals: {e}")))?;

@@ -13,7 +13,7 @@ use ::mpi::Threading;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
 use gnarl_graph::{Error, Result};
 
-use crate::communicator::{Communicator, add};
+use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, caught, late, stopped};
 use exchange::{Exchange, FEW, take};
 use transfer::Transfer;
@@ -178,6 +178,12 @@ impl Communicator for MpiRank {
         let bytes = Arc::new(bytes.to_vec());
         let all: Vec<_> = (0..self.size).map(|_| bytes.clone()).collect();
         self.exchange(stage, &all)
+    }
+
+    fn all_to_all(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        check_outgoing(&outgoing, self.size, stage)?;
+        let outgoing: Vec<_> = outgoing.into_iter().map(Arc::new).collect();
+        self.exchange(stage, &outgoing)
     }
 
     /// Every rank adds up a share of the values, in rank order, and gives its sums to all.

@@ -24,6 +24,7 @@ macro_rules! for_each_case {
             all_reduce_adds_in_rank_order,
             all_reduce_of_one_rank_changes_nothing,
             gather_and_broadcast_reach_everyone,
+            everyone_gets_what_is_meant_for_it,
             many_rounds_do_not_mix,
             large_messages_arrive_whole,
             a_missing_rank_is_named_before_the_deadline_ends_the_wait,
@@ -78,6 +79,22 @@ pub fn gather_and_broadcast_reach_everyone() -> Case {
         let right = vec![1.0, 2.0, 2.0, 3.0, 3.0, 3.0, 2.0, 2.0, 2.0, 4.0, 6.0];
         assert_eq!(outcome, Ok(vec![right; 4]));
     };
+    Case { ranks: 4, deadline: LONG, body, check }
+}
+
+pub fn everyone_gets_what_is_meant_for_it() -> Case {
+    let body = |c: &dyn Communicator| {
+        // Nothing, a few bytes and many, in both directions.
+        let length = |from: usize, to: usize| [0, 3, 5000][(from + 2 * to) % 3];
+        let outgoing =
+            (0..c.size()).map(|to| vec![(10 * c.rank() + to) as u8; length(c.rank(), to)]);
+        let found = c.all_to_all("rows", outgoing.collect())?;
+        let right = |from: usize| vec![(10 * from + c.rank()) as u8; length(from, c.rank())];
+        let wrong = found.iter().enumerate().filter(|&(from, bytes)| *bytes != right(from)).count();
+        let refused = c.all_to_all("too few", vec![]).is_err();
+        Ok(vec![found.len() as f64, wrong as f64, f64::from(u8::from(refused))])
+    };
+    let check = |outcome: Outcome| assert_eq!(outcome, Ok(vec![vec![4.0, 0.0, 1.0]; 4]));
     Case { ranks: 4, deadline: LONG, body, check }
 }
 

@@ -11,7 +11,7 @@ use super::routes::Routes;
 use super::service::NeighborService;
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, Scratch};
-use crate::{MiniBatch, NodeInfo, SampleGraph, Sampler};
+use crate::{MiniBatch, NodeInfo, Sampler};
 
 /// Takes neighbourhoods of seeds from the parts that have them: the batches are those that a
 /// [`NeighborSampler`](crate::NeighborSampler) of the same rule takes from the whole graph. Seeds and
@@ -111,14 +111,7 @@ impl Sampler for PartsSampler {
         self.rule.name()
     }
 
-    /// Samples from the parts; `_graph` is not looked at.
-    fn sample(
-        &self,
-        _graph: &SampleGraph,
-        seeds: &[u32],
-        key: Key,
-        scratch: &mut Scratch,
-    ) -> Result<MiniBatch> {
+    fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
         let nodes = self.routes.num_nodes();
         if let Some(seed) = seeds.iter().find(|&&seed| seed as usize >= nodes) {
             return Err(Error::invalid(format!("seed {seed} is not one of {nodes} nodes")));

@@ -2,12 +2,12 @@
 //!
 //! Dense features are a column `features` of fixed-size lists of f32; sparse ones the columns `indices`
 //! (lists of u32) and `values` (lists of f32); labels a column `label` of i32, or of fixed-size lists
-//! of u8.
+//! of u8; splits a column `split` of u8.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, UInt32Type};
+use arrow_array::types::{Float32Type, Int32Type, UInt8Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, Float32Array, Int32Array, ListArray, RecordBatch,
     UInt8Array, UInt32Array,
@@ -84,6 +84,44 @@ pub(crate) fn labels_batch(labels: &Labels, nodes: &[u32]) -> Result<RecordBatch
         }
     };
     batch([("label", column)])
+}
+
+/// The labels in batches that follow each other, of `outputs` classes or labels.
+pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Labels> {
+    let (mut classes, mut values) = (Vec::new(), Vec::new());
+    let mut multi = false;
+    for batch in batches {
+        let labels = column(batch, "label")?;
+        if let Some(labels) = labels.as_primitive_opt::<Int32Type>() {
+            classes.extend_from_slice(labels.values());
+            continue;
+        }
+        let lists =
+            labels.as_fixed_size_list_opt().ok_or_else(|| wrong("label", "i32 or lists"))?;
+        let labels = lists.values().as_primitive_opt::<UInt8Type>();
+        values.extend_from_slice(labels.ok_or_else(|| wrong("label", "lists of u8"))?.values());
+        multi = true;
+    }
+    Ok(match multi {
+        true => Labels::Multi { values: values.into(), tasks: outputs },
+        false => Labels::Single { classes: classes.into(), count: outputs },
+    })
+}
+
+/// The splits of nodes, by their local ids, as a batch.
+pub(crate) fn splits_batch(splits: &[u8], nodes: &[u32]) -> Result<RecordBatch> {
+    let splits = nodes.iter().map(|&v| splits[v as usize]);
+    batch([("split", Arc::new(UInt8Array::from_iter_values(splits)) as ArrayRef)])
+}
+
+/// The splits in batches that follow each other.
+pub(crate) fn splits_of(batches: &[RecordBatch]) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let splits = column(batch, "split")?.as_primitive_opt::<UInt8Type>();
+        all.extend_from_slice(splits.ok_or_else(|| wrong("split", "u8"))?.values());
+    }
+    Ok(all)
 }
 
 fn fixed(values: ArrayRef, width: usize) -> Result<ArrayRef> {

@@ -14,13 +14,13 @@ use gnarl_nn::models::Model;
 use rayon::ThreadPool;
 
 use crate::config::{EvaluateOn, RunConfig, Strategy};
-use crate::evaluate::{Evaluation, evaluate};
+use crate::evaluate::{Evaluation, evaluate, evaluate_divided};
 use crate::history::{EpochRecord, Stages, Tally};
 use crate::metrics::Meter;
 use crate::pipeline::{Deliveries, Delivery};
 use crate::state::TrainState;
 use crate::step::{BatchLoss, batch_gradient};
-use crate::task::TaskGraph;
+use crate::task::{TaskGraph, Topology};
 
 /// What every rank reads and none changes.
 pub struct Session<'a> {
@@ -163,6 +163,11 @@ fn share_evaluation(
     rank: &dyn Communicator,
     state: &TrainState,
 ) -> Result<Evaluation> {
+    let (model, params, metric) = (session.model, &state.params, session.metric);
+    if let Topology::Divided(divided) = &session.whole.topology {
+        let pool = pool(session.threads)?;
+        return evaluate_divided(model, params, &session.whole, divided, metric, rank, &pool);
+    }
     let mut bytes = Vec::new();
     if rank.rank() == 0 {
         let pool = pool(session.threads * rank.size())?;
@@ -172,8 +177,7 @@ fn share_evaluation(
             _ => &whole[..],
         };
         let graphs = graphs.iter().map(Arc::as_ref);
-        let scores =
-            pool.install(|| evaluate(session.model, &state.params, graphs, session.metric))?;
+        let scores = pool.install(|| evaluate(model, params, graphs, metric))?;
         bytes =
             serde_json::to_vec(&(scores.valid, scores.valid_loss, scores.test)).unwrap_or_default();
     }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+use gnarl_sample::parts::{PartsSampler, Rule};
 use gnarl_sample::{
     ExactSampler, FullSampler, LaborSampler, Sampler, UniformSampler, WeightedSampler,
 };
@@ -12,19 +13,43 @@ use super::{Keys, Session};
 use crate::config::{Method, RunConfig};
 use crate::pipeline::{Job, Samplers};
 use crate::subgraphs;
-use crate::task::TaskGraph;
+use crate::task::{Divided, TaskGraph, Topology};
 
 /// The sampler the run file asks for, over `graph`.
 pub(super) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
     let fanouts = &config.sample.fanouts;
+    let held = match &graph.topology {
+        Topology::Held(held) => held,
+        Topology::Divided(divided) => return divided_sampler(config, divided),
+    };
     match config.sample.method {
-        Method::Neighbor => Ok(Box::new(UniformSampler::new(fanouts)?)),
-        Method::Labor => Ok(Box::new(LaborSampler::new(fanouts)?)),
-        Method::Exact => Ok(Box::new(ExactSampler::new(fanouts)?)),
-        Method::Weighted => Ok(Box::new(WeightedSampler::new(fanouts)?)),
-        Method::Full => Ok(Box::new(FullSampler::new(config.model.layers)?)),
+        Method::Neighbor => Ok(Box::new(UniformSampler::new(held, fanouts)?)),
+        Method::Labor => Ok(Box::new(LaborSampler::new(held, fanouts)?)),
+        Method::Exact => Ok(Box::new(ExactSampler::new(held, fanouts)?)),
+        Method::Weighted => Ok(Box::new(WeightedSampler::new(held, fanouts)?)),
+        Method::Full => Ok(Box::new(FullSampler::new(held, config.model.layers)?)),
         _ => subgraphs::sampler(config, graph),
     }
+}
+
+/// The same of a graph that lies in parts.
+fn divided_sampler(config: &RunConfig, divided: &Divided) -> Result<Box<dyn Sampler>> {
+    let all = vec![-1; config.model.layers];
+    let fanouts = &config.sample.fanouts[..];
+    let (rule, fanouts) = match config.sample.method {
+        Method::Neighbor => (Rule::Uniform, fanouts),
+        Method::Labor => (Rule::Labor, fanouts),
+        Method::Exact => (Rule::Exact, fanouts),
+        Method::Weighted => (Rule::Weighted, fanouts),
+        Method::Full => (Rule::Exact, &all[..]),
+        _ => {
+            return Err(Error::usage("subgraphs are drawn from whole graphs only").hint(
+                "leave out partition.servers, or set sample.method to 'neighbor' or 'exact'",
+            ));
+        }
+    };
+    let (routes, services) = (divided.routes.clone(), divided.services.clone());
+    Ok(Box::new(PartsSampler::new(rule, fanouts, routes, services)?))
 }
 
 /// The samplers of a rank's own parts.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Csc, Error, Result, ResultExt};
+use gnarl_graph::{Context, Error, Result, ResultExt};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Load, LocalPart, NeighborService, PartsSampler, Routes, Rule};
-use gnarl_sample::{SampleGraph, Sampler, Scratch};
+use gnarl_sample::{Sampler, Scratch};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -94,7 +94,6 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
         (0..parts.num_parts()).map(|p| LocalPart::open(parts, p)).collect::<Result<_>>()?;
     let services = local.iter().map(|part| Arc::new(part.clone()) as Arc<dyn NeighborService>);
     let sampler = PartsSampler::new(args.rule, &args.fanouts, routes, services.collect())?;
-    let unused = SampleGraph::new(Csc::from_edges(0, &[]))?;
     let mut scratch = Scratch::new();
     for batch in 0..args.batches {
         let place = |i: usize| batch * args.batch_size + i;
@@ -105,7 +104,7 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
         let mut seeds: Vec<u32> = (0..args.batch_size).map(seed).collect();
         seeds.sort_unstable();
         seeds.dedup();
-        sampler.sample(&unused, &seeds, key.with(batch as u64), &mut scratch)?;
+        sampler.sample(&seeds, key.with(batch as u64), &mut scratch)?;
     }
     Ok(local.iter().map(LocalPart::load).collect())
 }

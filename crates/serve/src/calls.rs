@@ -1,0 +1,63 @@
+//! The calls that a client makes, one type each.
+
+use arrow_array::RecordBatch;
+use arrow_flight::encode::FlightDataEncoderBuilder;
+use arrow_flight::{Action, FlightClient, FlightDescriptor, Ticket};
+use futures::{TryStreamExt, stream};
+use tonic::Status;
+
+use crate::codec::nodes_batch;
+use crate::command::{self, Command, Whole};
+use crate::failure::{status, status_of};
+
+/// Something to ask a server, as often as it takes.
+pub(crate) trait Call: Send + Sync + 'static {
+    type Reply: Send + 'static;
+
+    /// Asks once.
+    fn make(
+        &self,
+        client: FlightClient,
+    ) -> impl Future<Output = Result<Self::Reply, Status>> + Send;
+}
+
+/// A command about some nodes.
+pub(crate) struct Exchange {
+    pub command: Command,
+    pub nodes: Vec<u64>,
+}
+
+impl Call for Exchange {
+    type Reply = Vec<RecordBatch>;
+
+    async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
+        let batch = nodes_batch(&self.nodes).map_err(|e| status(&e))?;
+        let descriptor = FlightDescriptor::new_cmd(command::write(&self.command));
+        let request = FlightDataEncoderBuilder::new()
+            .with_flight_descriptor(Some(descriptor))
+            .build(stream::iter([Ok(batch)]));
+        let reply = client.do_exchange(request).await.map_err(status_of)?;
+        reply.try_collect().await.map_err(status_of)
+    }
+}
+
+impl Call for Whole {
+    type Reply = Vec<RecordBatch>;
+
+    async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
+        let reply = client.do_get(Ticket::new(command::write(self))).await.map_err(status_of)?;
+        reply.try_collect().await.map_err(status_of)
+    }
+}
+
+/// What the server has: the bodies of its answer.
+pub(crate) struct Describe;
+
+impl Call for Describe {
+    type Reply = Vec<Vec<u8>>;
+
+    async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
+        let reply = client.do_action(Action::new("describe", "")).await.map_err(status_of)?;
+        reply.map_ok(|body| body.to_vec()).try_collect().await.map_err(status_of)
+    }
+}

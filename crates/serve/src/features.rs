@@ -1,0 +1,167 @@
+//! Feature rows of a graph that lies in parts, as training reads them.
+
+use gnarl_graph::{Error, Result};
+use gnarl_sample::parts::Routes;
+use gnarl_store::cache::{CacheStats, CachedRows};
+use gnarl_store::{FeatureStore, Normalize, RowSource, Rows};
+
+use crate::access::PartAccess;
+use crate::held::HeldPart;
+use crate::rows::DividedRows;
+
+/// Rows of all nodes: those of parts on this machine from their files, the others from servers, dense
+/// ones through a cache.
+pub struct DividedFeatures {
+    routes: Routes,
+    parts: Vec<PartAccess>,
+    remote: CachedRows<DividedRows>,
+    width: usize,
+    sparse: bool,
+    normalize: Normalize,
+}
+
+/// Places of the output, and the ids whose rows go there.
+type Asked = (Vec<usize>, Vec<u64>);
+
+impl DividedFeatures {
+    /// Rows of `parts`, `width` values each. `cached` makes the cache before rows of parts elsewhere.
+    ///
+    /// # Errors
+    /// If a part is missing, or those of `cached`.
+    pub fn new(
+        routes: Routes,
+        parts: Vec<PartAccess>,
+        (width, sparse): (usize, bool),
+        normalize: Normalize,
+        cached: impl FnOnce(DividedRows) -> Result<CachedRows<DividedRows>>,
+    ) -> Result<Self> {
+        let remote = cached(DividedRows::new(routes.clone(), parts.clone(), width)?)?;
+        Ok(Self { routes, parts, remote, width, sparse, normalize })
+    }
+
+    /// What to ask each part for.
+    fn asked(&self, ids: &[u32]) -> Result<Vec<Asked>> {
+        let mut asked = vec![Asked::default(); self.parts.len()];
+        for (place, &id) in ids.iter().enumerate() {
+            if id as usize >= self.routes.num_nodes() {
+                return Err(Error::invalid(format!("node {id} has no features")));
+            }
+            let of_part = &mut asked[self.routes.owner(id)];
+            of_part.0.push(place);
+            of_part.1.push(id.into());
+        }
+        Ok(asked)
+    }
+
+    /// What to ask parts on this machine for, and the rest.
+    fn divide<'a>(&'a self, asked: &'a [Asked]) -> (Vec<(&'a HeldPart, &'a Asked)>, Asked) {
+        let (mut local, mut remote) = (Vec::new(), Asked::default());
+        for (part, asked) in self.parts.iter().zip(asked).filter(|(_, (_, ids))| !ids.is_empty()) {
+            match part {
+                PartAccess::Local(part) => local.push((&**part, asked)),
+                PartAccess::Remote(_) => {
+                    remote.0.extend_from_slice(&asked.0);
+                    remote.1.extend_from_slice(&asked.1);
+                }
+            }
+        }
+        (local, remote)
+    }
+
+    fn gather_sparse(&self, ids: &[u32]) -> Result<Rows> {
+        let asked = self.asked(ids)?;
+        let parts = self.parts.iter().zip(&asked).filter(|(_, (_, ids))| !ids.is_empty());
+        type Reply<'a> = Box<dyn FnOnce() -> Result<Rows> + 'a>;
+        let begun: Vec<(Reply, &[usize])> = parts
+            .map(|(part, (places, ids))| -> (Reply, &[usize]) {
+                match part {
+                    PartAccess::Remote(part) => {
+                        (Box::new(part.begin_features(ids.clone())), places)
+                    }
+                    PartAccess::Local(part) => (Box::new(|| part.features(ids)), places),
+                }
+            })
+            .collect();
+        let mut from = vec![(0, 0); ids.len()];
+        let mut replies = Vec::new();
+        for (reply, places) in begun {
+            let Rows::Sparse { indptr, indices, values } = reply()? else {
+                return Err(Error::invalid("dense rows came instead of sparse ones"));
+            };
+            if indptr.len() != places.len() + 1 {
+                let (found, wanted) = (indptr.len() - 1, places.len());
+                return Err(Error::invalid(format!("{found} rows came for {wanted} nodes")));
+            }
+            for (row, &place) in places.iter().enumerate() {
+                from[place] = (replies.len(), row);
+            }
+            replies.push((indptr, indices, values));
+        }
+        let (mut indptr, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for (reply, row) in from {
+            let (ends, columns, all) = &replies[reply];
+            let span = ends[row] as usize..ends[row + 1] as usize;
+            let start = values.len();
+            indices.extend_from_slice(&columns[span.clone()]);
+            values.extend_from_slice(&all[span]);
+            self.normalize.apply(&mut values[start..]);
+            indptr.push(values.len() as u64);
+        }
+        Ok(Rows::Sparse { indptr, indices, values })
+    }
+}
+
+impl FeatureStore for DividedFeatures {
+    fn rows(&self) -> usize {
+        self.routes.num_nodes()
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn is_sparse(&self) -> bool {
+        self.sparse
+    }
+
+    fn gather(&self, ids: &[u32]) -> Result<Rows> {
+        if self.sparse {
+            return self.gather_sparse(ids);
+        }
+        let mut out = vec![0.0; ids.len() * self.width];
+        self.gather_into(ids, &mut out)?;
+        Ok(Rows::Dense(out))
+    }
+
+    fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+        if self.sparse {
+            return Err(Error::invalid("sparse features cannot be gathered as dense rows"));
+        }
+        let asked = self.asked(ids)?;
+        let (local, remote) = self.divide(&asked);
+        let mut rows = Vec::new();
+        let mut put = |places: &[usize], rows: &[f32]| {
+            for (&place, row) in places.iter().zip(rows.chunks(self.width.max(1))) {
+                let out = &mut out[place * self.width..(place + 1) * self.width];
+                out.copy_from_slice(row);
+                self.normalize.apply(out);
+            }
+        };
+        for (part, (places, ids)) in local {
+            rows.resize(ids.len() * self.width, 0.0);
+            part.features_into(ids, &mut rows)?;
+            put(places, &rows);
+        }
+        if !remote.1.is_empty() {
+            rows.resize(remote.1.len() * self.width, 0.0);
+            self.remote.fetch(&remote.1, &mut rows)?;
+            put(&remote.0, &rows);
+        }
+        Ok(())
+    }
+
+    fn cache_stats(&self) -> Option<CacheStats> {
+        let elsewhere = |part: &PartAccess| matches!(part, PartAccess::Remote(_));
+        self.parts.iter().any(elsewhere).then(|| self.remote.stats())
+    }
+}
