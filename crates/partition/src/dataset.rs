@@ -126,6 +126,11 @@ impl PartitionedDataset {
         Dataset::open(self.dir.join(part_dir(index)))
     }
 
+    /// Whether the files of part `index` are here.
+    pub fn has_part(&self, index: usize) -> bool {
+        index < self.num_parts() && self.dir.join(part_dir(index)).exists()
+    }
+
     /// The edges of part `index` of a vertex cut.
     ///
     /// # Errors

@@ -57,5 +57,5 @@ pub use features::DividedFeatures;
 pub use held::{Description, HeldPart};
 pub use remote::RemotePart;
 pub use rows::DividedRows;
-pub use security::Tls;
+pub use security::{Tls, random_token, read_token};
 pub use server::{Server, ServerConfig};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_graph::{Context, Error, Kind, Result, ResultExt};
 use subtle::ConstantTimeEq;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Identity, ServerTlsConfig};
@@ -28,9 +28,45 @@ impl Tls {
         Ok(Self { certificate: read(certificate)?, key: read(key)? })
     }
 
+    /// A certificate for `addresses` that vouches for itself, for those who are given it another way.
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn self_signed(addresses: Vec<String>) -> Result<Self> {
+        let made = rcgen::generate_simple_self_signed(addresses)
+            .map_err(|e| Error::new(Kind::Limit, format!("cannot make a certificate: {e}")))?;
+        let certificate = made.cert.pem().into_bytes();
+        Ok(Self { certificate, key: made.signing_key.serialize_pem().into_bytes() })
+    }
+
     pub(crate) fn config(&self) -> ServerTlsConfig {
         ServerTlsConfig::new().identity(Identity::from_pem(&self.certificate, &self.key))
     }
+}
+
+/// A token nobody can guess: 32 random bytes in hexadecimal.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub fn random_token() -> Result<String> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes)
+        .map_err(|e| Error::new(Kind::Limit, format!("cannot make a token: {e}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Reads the token in a file, without the end of its line.
+///
+/// # Errors
+/// If the file cannot be read, or is not one word of ASCII characters.
+pub fn read_token(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).at(path).while_doing(|| "reading the token")?;
+    let token = text.trim();
+    if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
+        let what = format!("{}: not a token: one word of ASCII characters", path.display());
+        return Err(Error::usage(what).hint("such as the output of 'openssl rand -hex 32'"));
+    }
+    Ok(token.into())
 }
 
 /// Refuses to listen where others can reach without a token and encryption, unless `open` says to.

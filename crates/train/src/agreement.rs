@@ -1,8 +1,7 @@
 //! Whether all ranks are about to do the same.
 
 use gnarl_engine::Communicator;
-use gnarl_graph::{Dataset, Error, Kind, Result};
-use gnarl_partition::fingerprint;
+use gnarl_graph::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::config::RunConfig;
@@ -18,19 +17,20 @@ struct Stand {
     config: String,
 }
 
-/// Compares what all ranks have, and returns how many of them are on this one's machine.
+/// Compares what all ranks have, and returns the machine each is on. `fingerprint` tells the dataset
+/// from others.
 ///
 /// # Errors
 /// [`Kind::Rank`] naming the first rank that differs from rank 0, and in what.
 pub(crate) fn reach(
     rank: &dyn Communicator,
     config: &RunConfig,
-    dataset: &Dataset,
-) -> Result<usize> {
+    fingerprint: String,
+) -> Result<Vec<String>> {
     let mine = Stand {
-        host: gethostname::gethostname().to_string_lossy().into_owned(),
+        host: host(),
         version: env!("CARGO_PKG_VERSION").into(),
-        dataset: fingerprint(dataset.manifest()),
+        dataset: fingerprint,
         config: settings(config),
     };
     let bytes = serde_json::to_vec(&mine).unwrap_or_default();
@@ -46,7 +46,14 @@ pub(crate) fn reach(
             Err(Error::new(Kind::Rank, text).hint("all ranks need the same files and settings"))
         })?;
     }
-    Ok(all.iter().filter(|other| other.host == mine.host).count())
+    Ok(all.into_iter().map(|other| other.host).collect())
+}
+
+/// The name of this machine: what the environment variable `GNARL_HOST` says, where several are called
+/// alike or one stands for several, else its own.
+fn host() -> String {
+    let name = std::env::var("GNARL_HOST").ok().filter(|name| !name.is_empty());
+    name.unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned())
 }
 
 /// What two ranks differ in.
@@ -66,6 +73,9 @@ fn differing(a: &Stand, b: &Stand) -> Option<String> {
 fn settings(config: &RunConfig) -> String {
     let mut config = config.clone();
     config.dataset.path = Default::default();
+    config.partition.path = config.partition.path.map(|_| Default::default());
+    config.partition.token_file = None;
+    config.partition.certificate = None;
     config.train.threads = 0;
     config.train.prefetch = 1;
     config.output.metrics_listen = None;

@@ -28,6 +28,9 @@ pub struct EpochRecord {
     pub sampled_edges: u64,
     /// Seeds, over all workers.
     pub seeds: u64,
+    /// Share of the rows of other machines that a cache had, if rows come from other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_hit_rate: Option<f64>,
 }
 
 impl EpochRecord {
@@ -85,6 +88,8 @@ pub(crate) struct Tally {
     pub edges: u64,
     pub seeds: u64,
     pub stages: Stages,
+    /// Rows of other machines that a cache had, and had not; none if there are no other machines.
+    pub cached: [u64; 2],
 }
 
 impl Tally {
@@ -98,13 +103,15 @@ impl Tally {
             edges: self.edges - before.edges,
             seeds: self.seeds - before.seeds,
             stages: Stages::from_array(spent),
+            cached: [0, 1].map(|i| self.cached[i] - before.cached[i]),
         }
     }
 
-    pub(crate) fn to_array(self) -> [f64; 10] {
-        let mut all =
-            [self.loss, self.weight, self.edges as f64, self.seeds as f64, 0., 0., 0., 0., 0., 0.];
-        all[4..].copy_from_slice(&self.stages.to_array());
+    pub(crate) fn to_array(self) -> [f64; 12] {
+        let mut all = [0.0; 12];
+        all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);
+        all[4..10].copy_from_slice(&self.stages.to_array());
+        all[10..].copy_from_slice(&self.cached.map(|rows| rows as f64));
         all
     }
 
@@ -128,6 +135,7 @@ impl Tally {
             stages: Stages::from_array(stages),
             sampled_edges: sums[2] as u64,
             seeds: sums[3] as u64,
+            cache_hit_rate: (sums[10] + sums[11] > 0.0).then(|| sums[10] / (sums[10] + sums[11])),
             ..EpochRecord::default()
         }
     }

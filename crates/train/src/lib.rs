@@ -6,9 +6,13 @@
 mod agreement;
 pub mod checkpoint;
 pub mod config;
+mod cut;
+#[cfg(feature = "serve")]
+mod divided;
 pub mod evaluate;
 pub mod folder;
 pub mod history;
+mod loaded;
 pub mod metrics;
 pub mod pipeline;
 mod report;
@@ -24,6 +28,7 @@ mod verdict;
 pub use config::RunConfig;
 pub use folder::Begin;
 pub use history::{EpochRecord, Stages};
+pub use loaded::build_model;
 pub use report::write_report;
-pub use run::{Finished, Summary, build_model, eval_run, run, run_on};
+pub use run::{Finished, Summary, eval_run, run, run_on};
 pub use verdict::Verdict;

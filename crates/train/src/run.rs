@@ -2,30 +2,26 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Dataset, Error, Labels, Result, ResultExt, peak_rss};
-use gnarl_nn::Params;
-use gnarl_nn::models::{self, Model};
+use gnarl_graph::{Context, Error, Result, ResultExt, peak_rss};
+use gnarl_nn::models::Model;
 use gnarl_nn::state::{params_from_bytes, params_to_bytes};
-use gnarl_partition::{
-    PartLayout, PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
-    partition_dataset,
-};
+use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement;
 use crate::checkpoint::{self, atomic_write};
-use crate::config::{Parts, RunConfig, Strategy};
+use crate::config::RunConfig;
 use crate::evaluate::{Evaluation, Scores, evaluate};
 use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
+use crate::loaded::{KeptServer, Loaded, Source, build_model, metric_of};
 use crate::metrics::Metrics;
 use crate::state::TrainState;
 use crate::strategy::{self, Session};
-use crate::task::{Roles, TaskGraph, whole};
+use crate::task::{TaskGraph, whole};
 
 /// What a run found; the last line of `gnarl train`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,10 +71,11 @@ pub fn run(
     begin: Begin,
     watch: &(dyn Fn(&EpochRecord) + Sync),
 ) -> Result<Finished> {
-    let loaded = Loaded::new(config)?;
+    let source = Source::open(config)?;
+    let loaded = Loaded::new(config, source, None)?;
     let metrics = Metrics::start(config, 0)?;
     let (folder, resume) = RunFolder::open(config, begin)?;
-    let cut = cut(config, &loaded.dataset, &folder)?;
+    let cut = loaded.source.cut(config, &folder)?;
     let run = Run::new(config, loaded, folder, cut, resume)?;
     run.folder.start_metrics(&run.start.progress.history)?;
     let workers = config.train.workers;
@@ -90,8 +87,9 @@ pub fn run(
 
 /// Trains as `config` says, as one rank of a group: `train.workers` is its size, whatever the
 /// configuration says. The first rank makes the run's folder, and the partition if there is none;
-/// the others read both, from a file system they share with it. `watch` is called on the first rank
-/// after every epoch; that rank alone returns what came of the run.
+/// the others read both, from a file system they share with it, unless `partition.servers` says that
+/// machines have parts of their own. `watch` is called on the first rank after every epoch; that rank
+/// alone returns what came of the run.
 ///
 /// # Errors
 /// Those of the dataset, the configuration, the folder and the ranks;
@@ -104,15 +102,17 @@ pub fn run_on(
 ) -> Result<Option<Finished>> {
     let mut config = config.clone();
     config.train.workers = rank.size();
-    let loaded = Loaded::new(&config)?;
+    let source = Source::open(&config)?;
     let metrics = Metrics::start(&config, rank.rank())?;
-    let neighbours = agreement::reach(rank, &config, &loaded.dataset)?;
+    let hosts = agreement::reach(rank, &config, source.fingerprint())?;
+    let neighbours = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
+    let loaded = Loaded::new(&config, source, Some((rank, &hosts)))?;
     let lead = rank.rank() == 0;
     let (folder, mut resume) = match lead {
         true => RunFolder::open(&config, begin)?,
         false => (RunFolder::join(&config), false),
     };
-    let mut parts = if lead { cut(&config, &loaded.dataset, &folder)? } else { None };
+    let mut parts = if lead { loaded.source.cut(&config, &folder)? } else { None };
     let made = [resume as u8, parts.is_some() as u8];
     let made = rank.all_gather("run folder", &made)?.swap_remove(0);
     if !lead {
@@ -125,27 +125,9 @@ pub fn run_on(
         run.folder.start_metrics(&run.start.progress.history)?;
     }
     let state = run.train(rank, neighbours, &metrics, watch)?;
+    // Others may still ask this rank's server for rows.
+    rank.barrier("the end of training")?;
     lead.then(|| run.finish(state)).transpose()
-}
-
-/// The dataset and the model, as every rank has them.
-struct Loaded {
-    dataset: Dataset,
-    roles: Roles,
-    task: Arc<TaskGraph>,
-    metric: String,
-    model: Box<dyn Model>,
-    params: Params,
-}
-
-impl Loaded {
-    fn new(config: &RunConfig) -> Result<Self> {
-        let (dataset, roles, task) = whole(&config.dataset)?;
-        let metric = metric_of(config, &task);
-        gnarl_nn::metrics::build(&metric)?;
-        let (model, params) = build_model(config, &task)?;
-        Ok(Self { dataset, roles, task, metric, model, params })
-    }
 }
 
 /// A run about to start, or to go on.
@@ -159,6 +141,7 @@ struct Run<'a> {
     owner: Vec<u32>,
     partition: Option<PartitionManifest>,
     start: TrainState,
+    _server: KeptServer,
 }
 
 impl<'a> Run<'a> {
@@ -169,17 +152,28 @@ impl<'a> Run<'a> {
         cut: Option<PartitionedDataset>,
         resume: bool,
     ) -> Result<Self> {
-        let Loaded { dataset, roles, task, metric, model, params } = loaded;
+        let Loaded { source, task, metric, model, params, server } = loaded;
         let (parts, owner) = match &cut {
             None => Default::default(),
-            Some(cut) => open_parts(config, cut, &dataset, &roles)?,
+            Some(cut) => (source.parts(config, cut)?, owners(cut)?),
         };
         let start = match resume {
             true => checkpoint::load(folder.dir(), params)?,
             false => TrainState::new(params),
         };
         let partition = cut.map(|cut| cut.manifest().clone());
-        Ok(Self { config, folder, task, metric, model, parts, owner, partition, start })
+        Ok(Self {
+            config,
+            folder,
+            task,
+            metric,
+            model,
+            parts,
+            owner,
+            partition,
+            start,
+            _server: server,
+        })
     }
 
     /// Trains to the end as one rank, one of `neighbours` that share this machine.
@@ -219,25 +213,6 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The metric a run is judged by.
-fn metric_of(config: &RunConfig, task: &TaskGraph) -> String {
-    config.train.metric.clone().unwrap_or_else(|| match task.labels {
-        Labels::Single { .. } => "accuracy".into(),
-        Labels::Multi { .. } => "micro-f1".into(),
-    })
-}
-
-/// The model of a run for this dataset, freshly initialised.
-///
-/// # Errors
-/// [`gnarl_graph::Kind::Usage`] for an unknown name or impossible sizes.
-pub fn build_model(config: &RunConfig, task: &TaskGraph) -> Result<(Box<dyn Model>, Params)> {
-    let mut model = config.model.clone();
-    model.in_dim = task.width();
-    model.out_dim = task.labels.outputs();
-    models::build(&model, Key::new(config.train.seed).with(0))
-}
-
 /// Compute threads of each of the ranks that share a machine.
 fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -245,102 +220,12 @@ fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     (threads / ranks).max(1)
 }
 
-/// Cuts the graph, or takes the partition that is there already.
-fn cut(
-    config: &RunConfig,
-    dataset: &Dataset,
-    folder: &RunFolder,
-) -> Result<Option<PartitionedDataset>> {
-    if let Some(path) = &config.partition.path {
-        return PartitionedDataset::open(path).map(Some);
-    }
-    let parts = match config.partition.parts {
-        Parts::Count(1) => return Ok(None),
-        Parts::Count(n) => gnarl_partition::Parts::Count(n),
-        Parts::Levels { machines, workers } => gnarl_partition::Parts::Levels { machines, workers },
-        Parts::Auto => gnarl_partition::Parts::Auto(Workers {
-            count: config.train.workers,
-            memory: physical_memory() / config.train.workers as u64,
-            reserved: None,
-        }),
+/// The part of each node.
+fn owners(cut: &PartitionedDataset) -> Result<Vec<u32>> {
+    let [node] = &cut.manifest().node_types[..] else {
+        return Err(Error::invalid("training knows graphs of one node type only"));
     };
-    let wanted = PartitionConfig {
-        algorithm: config.partition.algorithm.clone(),
-        parts,
-        hops: config.partition.hops as u32,
-        seed: config.partition.seed,
-        balance: config.partition.balance,
-        tau_vol: config.partition.tau_vol,
-        chunk: config.partition.chunk,
-        passes: config.partition.passes,
-        freeze: config.partition.freeze,
-        constraints: config.partition.constraints.clone(),
-        ..PartitionConfig::default()
-    };
-    let out = folder.dir().join(PARTITION);
-    if let Ok(existing) = PartitionedDataset::open(&out) {
-        if same_cut(existing.manifest(), dataset, &wanted) {
-            tracing::info!("using the partition in {}", out.display());
-            return Ok(Some(existing));
-        }
-        std::fs::remove_dir_all(&out).map_err(|e| gnarl_graph::Error::io(&out, e))?;
-    }
-    let start = Instant::now();
-    let (cut, report) = partition_dataset(dataset, &wanted, &out)?;
-    tracing::info!(
-        "cut into {} parts by {}: edge cut {:.1} %, replication {:.2}, {:.1} s",
-        report.parts,
-        report.algorithm,
-        100.0 * report.edge_cut,
-        report.replication_factor,
-        start.elapsed().as_secs_f64()
-    );
-    Ok(Some(cut))
-}
-
-/// Whether a partition is the one that is wanted. Automatic parts are always found anew.
-fn same_cut(made: &PartitionManifest, dataset: &Dataset, wanted: &PartitionConfig) -> bool {
-    made.source.fingerprint == fingerprint(dataset.manifest())
-        && made.algorithm == wanted.algorithm
-        && made.hops == wanted.hops
-        && made.seed == wanted.seed
-        && made.layout == wanted.layout
-        && made.parameters == wanted.parameters()
-        && match wanted.parts {
-            gnarl_partition::Parts::Auto(_) => false,
-            parts => parts.resolve(0).is_ok_and(|count| count == made.parts),
-        }
-}
-
-/// Bytes of memory of this machine.
-fn physical_memory() -> u64 {
-    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
-    let (pages, size) =
-        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    pages.max(0) as u64 * size.max(0) as u64
-}
-
-type OpenParts = (Vec<Arc<TaskGraph>>, Vec<u32>);
-
-/// Opens what the strategy reads of the parts: their graphs to train on alone, or only who owns
-/// which node.
-fn open_parts(
-    config: &RunConfig,
-    cut: &PartitionedDataset,
-    dataset: &Dataset,
-    roles: &Roles,
-) -> Result<OpenParts> {
-    let owner = cut.assignment(&dataset.plain()?.0.name)?.to_vec();
-    if config.train.strategy == Strategy::Gradient {
-        return Ok((Vec::new(), owner));
-    }
-    cut.check_layout(PartLayout::EdgeCut)
-        .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
-    let open = |part: usize| {
-        TaskGraph::open(&cut.part(part)?, roles, config.dataset.normalize)
-            .while_doing(|| format!("opening part {part}"))
-    };
-    Ok(((0..cut.num_parts()).map(open).collect::<Result<_>>()?, owner))
+    Ok(cut.assignment(&node.name)?.to_vec())
 }
 
 fn finish(
@@ -395,6 +280,10 @@ pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
         toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
     if let Some(dataset) = dataset {
         config.dataset.path = dataset.into();
+    }
+    if config.dataset.path.as_os_str().is_empty() {
+        return Err(Error::usage("the run was trained on parts, without a dataset")
+            .hint("give the whole one with --dataset"));
     }
     let (_, _, task) = whole(&config.dataset)?;
     let (model, mut params) = build_model(&config, &task)?;

@@ -1,7 +1,5 @@
 //! Which rank takes care of which nodes of a graph that lies in parts.
 
-use std::ops::Range;
-
 use crate::task::Divided;
 
 /// Every rank's share: its parts where there are as many as ranks, else a piece of a part it shares
@@ -60,7 +58,8 @@ impl<'a> Shares<'a> {
 }
 
 /// The parts that `ranks` of `size` have between them. Several ranks may share one.
-pub fn parts_of(ranks: Range<usize>, size: usize, parts: usize) -> Range<usize> {
+#[cfg(feature = "serve")]
+pub fn parts_of(ranks: std::ops::Range<usize>, size: usize, parts: usize) -> std::ops::Range<usize> {
     match parts >= size {
         true => first_part(ranks.start, size, parts)..first_part(ranks.end, size, parts),
         false => ranks.start * parts / size..((ranks.end - 1) * parts / size + 1),

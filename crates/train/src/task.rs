@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Dataset, Error, Labels, Result};
+use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
 use gnarl_sample::SampleGraph;
 use gnarl_sample::parts::{NeighborService, Routes};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
@@ -24,6 +24,12 @@ pub enum Role {
     Test,
 }
 
+impl Role {
+    /// The splits of a dataset, and the roles of their nodes.
+    pub const SPLITS: [(&str, Self); 3] =
+        [("train", Self::Train), ("valid", Self::Valid), ("test", Self::Test)];
+}
+
 /// Roles of all nodes of a dataset, one byte each.
 #[derive(Debug, Clone)]
 pub struct Roles(Vec<Role>);
@@ -37,20 +43,29 @@ impl Roles {
     pub fn of(dataset: &Dataset, labels: &Labels, split: Option<&SplitSection>) -> Result<Self> {
         let (node, _) = dataset.plain()?;
         let mut roles = vec![Role::None; node.count as usize];
-        match split {
-            Some(split) => draw(&mut roles, labels, split),
-            None => {
-                for (name, role) in
-                    [("train", Role::Train), ("valid", Role::Valid), ("test", Role::Test)]
-                {
-                    for &id in dataset.split(&node.name, name)?.unwrap_or_default().iter() {
-                        roles[id as usize] = role;
-                    }
-                }
+        for (name, role) in Role::SPLITS {
+            for &id in dataset.split(&node.name, name)?.unwrap_or_default().iter() {
+                roles[id as usize] = role;
             }
         }
+        Self::new(roles, labels, split).while_doing(|| dataset.dir().display().to_string())
+    }
+
+    /// The roles given, or those that `split` draws instead.
+    ///
+    /// # Errors
+    /// If there is no training node, or a node with a role has no label.
+    pub fn new(
+        mut roles: Vec<Role>,
+        labels: &Labels,
+        split: Option<&SplitSection>,
+    ) -> Result<Self> {
+        if let Some(split) = split {
+            roles.fill(Role::None);
+            draw(&mut roles, labels, split);
+        }
         if !roles.contains(&Role::Train) {
-            return Err(Error::invalid(format!("{}: no training nodes", dataset.dir().display()))
+            return Err(Error::invalid("no training nodes")
                 .hint("import with --split train=…, or set dataset.split in the run file"));
         }
         if let Labels::Single { classes, .. } = labels
@@ -59,6 +74,11 @@ impl Roles {
             return Err(Error::invalid(format!("node {v} is in a split but has no label")));
         }
         Ok(Self(roles))
+    }
+
+    /// The nodes of a role, ascending.
+    pub fn nodes(&self, role: Role) -> Vec<u32> {
+        (0..self.0.len() as u32).filter(|&v| self.0[v as usize] == role).collect()
     }
 
     /// The role of a node of the dataset.

@@ -1,12 +1,11 @@
 //! `gnarl serve`
 
-use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use gnarl_graph::{Context, Error, Kind, Result, ResultExt};
+use gnarl_graph::{Error, Kind, Result};
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{HeldPart, Server, ServerConfig, Tls};
+use gnarl_serve::{HeldPart, Server, ServerConfig, Tls, read_token};
 use serde_json::{Value, json};
 
 use crate::args::ServeArgs;
@@ -58,20 +57,9 @@ fn config(args: &ServeArgs) -> Result<ServerConfig> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(ServerConfig {
         listen: args.listen,
-        token: args.token_file.as_deref().map(token).transpose()?,
+        token: args.token_file.as_deref().map(read_token).transpose()?,
         tls,
         open_to_everyone: args.open_to_everyone,
         threads: if args.threads == 0 { cores } else { args.threads },
     })
-}
-
-/// The token in a file, without the end of its line.
-fn token(path: &Path) -> Result<String> {
-    let text = std::fs::read_to_string(path).at(path).while_doing(|| "reading the token")?;
-    let token = text.trim();
-    if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
-        let what = format!("{}: not a token: one word of ASCII characters", path.display());
-        return Err(Error::usage(what).hint("such as the output of 'openssl rand -hex 32'"));
-    }
-    Ok(token.into())
 }

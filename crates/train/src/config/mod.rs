@@ -11,6 +11,7 @@ pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;
 pub use load::load;
 pub use sections::{
-    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, PartitionSection,
-    Parts, RunConfig, SampleSection, SplitSection, Strategy, TrainSection,
+    CacheSection, DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection,
+    PartitionSection, Parts, RunConfig, SampleSection, Servers, SplitSection, Strategy,
+    TrainSection,
 };

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
 use gnarl_partition::{Chunk, Constraint, PartitionConfig};
 use gnarl_store::Normalize;
+use gnarl_store::cache::CachePolicy;
 use serde::{Deserialize, Serialize};
 
 use super::Listen;
@@ -20,6 +22,8 @@ pub struct RunConfig {
     pub dataset: DatasetSection,
     /// How it is cut.
     pub partition: PartitionSection,
+    /// What is kept of rows of other machines.
+    pub cache: CacheSection,
     /// What is trained.
     pub model: ModelConfig,
     /// What a mini-batch is.
@@ -105,6 +109,17 @@ pub struct PartitionSection {
     /// A partition made before by `gnarl partition`; the keys above are then not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
+    /// Who has the parts, if no rank is to have the whole graph; needs `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub servers: Option<Servers>,
+    /// Holds the token that listed servers ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+    /// The certificate, in PEM, by which listed servers are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// Where machines of the run listen for each other; 0 takes a free port.
+    pub port: u16,
 }
 
 impl Default for PartitionSection {
@@ -122,7 +137,64 @@ impl Default for PartitionSection {
             freeze: cut.freeze,
             constraints: cut.constraints,
             path: None,
+            servers: None,
+            token_file: None,
+            certificate: None,
+            port: 0,
         }
+    }
+}
+
+/// Who has the parts of a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "toml::Value", into = "toml::Value")]
+pub enum Servers {
+    /// The machines of the run: each reads its own parts from its files, and serves them to the others.
+    Ranks,
+    /// Servers at these addresses have the parts whose files are not here.
+    At(Vec<String>),
+}
+
+impl TryFrom<toml::Value> for Servers {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        let servers = match &value {
+            toml::Value::String(s) if s == "ranks" => Some(Self::Ranks),
+            toml::Value::Array(all) => {
+                let all: Option<Vec<_>> =
+                    all.iter().map(|v| v.as_str().map(String::from)).collect();
+                all.filter(|all| !all.is_empty()).map(Self::At)
+            }
+            _ => None,
+        };
+        let kinds = "\"ranks\", or a list of addresses as in [\"https://10.0.0.1:7070\"]";
+        servers.ok_or_else(|| format!("{value}: servers is {kinds}"))
+    }
+}
+
+impl From<Servers> for toml::Value {
+    fn from(servers: Servers) -> Self {
+        match servers {
+            Servers::Ranks => Self::String("ranks".into()),
+            Servers::At(all) => Self::Array(all.into_iter().map(Self::String).collect()),
+        }
+    }
+}
+
+/// `[cache]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheSection {
+    /// Which rows stay: `clockpro`, `lru`, `fifo`, or `fixed`.
+    pub policy: CachePolicy,
+    /// Most memory of a process for rows of other machines, such as `"256MiB"`; 0 keeps none.
+    pub memory: ByteSize,
+}
+
+impl Default for CacheSection {
+    fn default() -> Self {
+        Self { policy: CachePolicy::ClockPro, memory: ByteSize(0) }
     }
 }
 
@@ -378,7 +450,7 @@ impl RunConfig {
                 return Err(Error::usage(format!("{key} is 0")).hint("it must be positive"));
             }
         }
-        if self.dataset.path.as_os_str().is_empty() {
+        if self.dataset.path.as_os_str().is_empty() && self.partition.servers.is_none() {
             return Err(Error::usage("dataset.path is not set"));
         }
         if !(self.train.lr > 0.0 && self.train.lr.is_finite()) {
@@ -390,6 +462,7 @@ impl RunConfig {
         }
         self.check_fanouts()?;
         self.check_split()?;
+        self.check_servers()?;
         self.optimizer.build().map(drop)?;
         self.schedule.check()
     }
@@ -405,6 +478,31 @@ impl RunConfig {
             fanouts.len()
         ))
         .hint("give one fan-out a layer, the seeds' hop first; -1 takes all neighbours"))
+    }
+
+    fn check_servers(&self) -> Result<()> {
+        let section = &self.partition;
+        if section.servers.is_none() {
+            return Ok(());
+        }
+        if section.path.is_none() {
+            return Err(Error::usage("partition.servers needs partition.path")
+                .hint("cut the graph beforehand with gnarl partition"));
+        }
+        if self.train.strategy == Strategy::Average {
+            return Err(Error::usage("train.strategy = 'average' trains on parts alone")
+                .hint("leave out partition.servers"));
+        }
+        if self.train.evaluate_on == EvaluateOn::Parts {
+            return Err(Error::usage("train.evaluate_on = 'parts' needs the whole graph here")
+                .hint("leave out partition.servers"));
+        }
+        if !self.sample.method.has_fanouts() && self.sample.method != Method::Full {
+            return Err(Error::usage("subgraphs are drawn from whole graphs only").hint(
+                "leave out partition.servers, or set sample.method to 'neighbor' or 'exact'",
+            ));
+        }
+        Ok(())
     }
 
     fn check_split(&self) -> Result<()> {

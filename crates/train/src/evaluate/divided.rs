@@ -112,7 +112,7 @@ impl Pass<'_> {
         let give = |wanted: &Vec<u8>| -> Vec<u8> {
             let row = |at: &[u8; 8]| own.row(u64::from_le_bytes(*at) as usize);
             let rows = wanted.as_chunks().0.iter().map(row);
-            rows.flat_map(|row| bytemuck::cast_slice::<f32, u8>(row)).copied().collect()
+            rows.flat_map(bytemuck::cast_slice::<f32, u8>).copied().collect()
         };
         let given = wanted.iter().map(give).collect();
         let found = self.rank.all_to_all("evaluation: rows given", given)?;

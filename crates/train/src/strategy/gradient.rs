@@ -75,10 +75,14 @@ impl Run<'_> {
         let start = Instant::now();
         let lr = units::learning_rate(self.session.config, epoch);
         let mut tally = Tally::default();
+        let cached = || self.session.whole.features.cache_stats().unwrap_or_default();
+        let before = cached();
         let mut step = 0;
         while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
             step += 1;
         }
+        let after = cached();
+        tally.cached = [after.hits - before.hits, after.misses - before.misses];
         let mut sums = tally.to_array();
         self.rank.all_reduce_f64("epoch figures", &mut sums)?;
         let seconds = start.elapsed().as_secs_f64();

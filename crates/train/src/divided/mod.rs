@@ -1,0 +1,52 @@
+//! Training on a graph that no rank has as a whole: parts on this machine are read from their files,
+//! the others are asked for.
+
+mod listed;
+mod mesh;
+mod task;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_partition::PartitionedDataset;
+use gnarl_serve::{PartAccess, Server};
+
+use crate::config::{RunConfig, Servers};
+use crate::task::TaskGraph;
+
+/// The ranks of a run, and the machine each is on.
+pub(crate) struct Ranks<'a> {
+    /// This one.
+    pub rank: &'a dyn Communicator,
+    /// Names of the machines, by rank.
+    pub hosts: &'a [String],
+}
+
+/// A graph in parts, ready for training.
+pub(crate) struct Opened {
+    pub task: TaskGraph,
+    /// Serves this machine's parts to the others.
+    pub server: Option<Server>,
+}
+
+/// Opens the parts of `cut` wherever they are, as `partition.servers` says. Without `ranks`, the run
+/// is one process.
+///
+/// # Errors
+/// If a part is nowhere, is damaged, or its server does not answer.
+pub(crate) fn open(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    ranks: Option<&Ranks<'_>>,
+) -> Result<Opened> {
+    let (parts, server) = match (&config.partition.servers, ranks) {
+        (Some(Servers::At(addresses)), _) => (listed::open(config, cut, addresses)?, None),
+        (_, Some(ranks)) => mesh::open(config, cut, ranks)?,
+        _ => (local(cut)?, None),
+    };
+    Ok(Opened { task: task::open(config, cut, parts)?, server })
+}
+
+/// All parts from files of this machine.
+fn local(cut: &PartitionedDataset) -> Result<Vec<PartAccess>> {
+    (0..cut.num_parts()).map(|part| listed::here(cut, part)).collect()
+}

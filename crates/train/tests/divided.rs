@@ -1,0 +1,164 @@
+//! Training on parts, here and behind servers: the losses and scores of training on the whole graph.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gnarl_engine::local;
+use gnarl_graph::generate::{CommunityOptions, community};
+use gnarl_graph::{Dataset, Kind};
+use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
+use gnarl_serve::{HeldPart, Server, ServerConfig};
+use gnarl_train::config::{Method, RunConfig, Servers};
+use gnarl_train::{Begin, Finished, Summary, run, run_on};
+
+const PARTS: usize = 4;
+
+struct Bench {
+    dir: tempfile::TempDir,
+    graph: Dataset,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = CommunityOptions { nodes: 1500, communities: 4, ..Default::default() };
+        community(&options, &dir.path().join("graph")).unwrap();
+        let graph = Dataset::open(dir.path().join("graph")).unwrap();
+        Self { dir, graph }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn cut(&self, layout: PartLayout, algorithm: &str) -> PartitionedDataset {
+        let (algorithm, count) = (algorithm.into(), Parts::Count(PARTS));
+        let config = PartitionConfig { algorithm, parts: count, layout, ..Default::default() };
+        partition_dataset(&self.graph, &config, &self.path(&layout.to_string())).unwrap().0
+    }
+
+    fn config(&self, name: &str) -> RunConfig {
+        let mut config = RunConfig::default();
+        config.dataset.path = self.path("graph");
+        config.model.name = "sage".into();
+        config.model.hidden = 16;
+        config.sample.method = Method::Exact;
+        config.sample.fanouts = vec![5, 5];
+        config.sample.batch_size = 100;
+        config.train.epochs = 4;
+        config.train.threads = 2;
+        config.train.deadline_seconds = 60.0;
+        config.output.dir = self.path(name);
+        config
+    }
+
+    /// A run that has nothing but parts.
+    fn divided(&self, name: &str, parts: &Path, servers: Servers) -> RunConfig {
+        let mut config = self.config(name);
+        config.dataset.path = PathBuf::new();
+        config.partition.path = Some(parts.into());
+        config.partition.servers = Some(servers);
+        config
+    }
+}
+
+fn train(config: &RunConfig) -> Summary {
+    run(config, Begin::Fresh, &|_| ()).unwrap().summary
+}
+
+fn assert_same(a: &Summary, b: &Summary, what: &str) {
+    let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+    assert!(a.losses.iter().zip(&b.losses).all(near), "{what}: {a:?} {b:?}");
+    assert_eq!((&a.test, &a.valid, a.best_epoch), (&b.test, &b.valid, b.best_epoch), "{what}");
+}
+
+/// Copies the partition without the parts that others are to have.
+fn only(cut: &PartitionedDataset, keep: &[usize], to: &Path) {
+    let copy = std::process::Command::new("cp").arg("-r").arg(cut.dir()).arg(to).status().unwrap();
+    assert!(copy.success());
+    for part in (0..PARTS).filter(|part| !keep.contains(part)) {
+        std::fs::remove_dir_all(to.join(format!("part-{part}"))).unwrap();
+    }
+}
+
+fn serve(cut: &PartitionedDataset, parts: &[usize]) -> Server {
+    let held = parts.iter().map(|&part| Arc::new(HeldPart::open(cut, part).unwrap())).collect();
+    Server::start(held, &ServerConfig::default()).unwrap()
+}
+
+#[test]
+fn parts_on_one_machine_train_as_the_whole_graph() {
+    let bench = Bench::new();
+    let whole = train(&bench.config("whole"));
+    assert!(whole.test["accuracy"] > 0.5, "{whole:?}");
+    for (layout, algorithm) in [(PartLayout::EdgeCut, "spring"), (PartLayout::VertexCut, "adadne")] {
+        let cut = bench.cut(layout, algorithm);
+        for workers in [1, 3, 4, 6] {
+            let name = format!("{layout}-{workers}");
+            let mut config = bench.divided(&name, cut.dir(), Servers::Ranks);
+            config.train.workers = workers;
+            assert_same(&whole, &train(&config), &name);
+        }
+    }
+}
+
+#[test]
+fn parts_behind_servers_train_as_the_whole_graph_with_and_without_a_cache() {
+    let bench = Bench::new();
+    let mut config = bench.config("whole");
+    config.sample.method = Method::Neighbor;
+    let whole = train(&config);
+    let cut = bench.cut(PartLayout::EdgeCut, "spring");
+    only(&cut, &[1], &bench.path("mine"));
+    let servers = [serve(&cut, &[0, 3]), serve(&cut, &[2])];
+    let addresses = Servers::At(servers.iter().map(Server::uri).collect());
+    for memory in ["0", "10KiB", "1MiB"] {
+        let mut config = bench.divided(memory, &bench.path("mine"), addresses.clone());
+        config.sample.method = Method::Neighbor;
+        config.train.workers = 2;
+        config.cache.memory = memory.parse().unwrap();
+        let Finished { summary, history, .. } = run(&config, Begin::Fresh, &|_| ()).unwrap();
+        assert_same(&whole, &summary, memory);
+        let rate = history[3].cache_hit_rate.unwrap();
+        assert_eq!(rate > 0.9, memory == "1MiB", "{memory}: {rate}");
+        assert_eq!(rate == 0.0, memory == "0", "{memory}: {rate}");
+    }
+}
+
+#[test]
+fn ranks_of_a_group_train_on_parts() {
+    let bench = Bench::new();
+    let whole = train(&bench.config("whole"));
+    let cut = bench.cut(PartLayout::EdgeCut, "spring");
+    let config = bench.divided("ranks", cut.dir(), Servers::Ranks);
+    let deadline = Duration::from_secs(60);
+    let all = local::run(3, deadline, |rank| run_on(rank, &config, Begin::Fresh, &|_| ())).unwrap();
+    assert_same(&whole, &all[0].as_ref().unwrap().summary, "three ranks");
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let bench = Bench::new();
+    let cut = bench.cut(PartLayout::EdgeCut, "spring");
+    let fails = |config: &RunConfig| run(config, Begin::Fresh, &|_| ()).err().unwrap();
+    only(&cut, &[0, 1, 2], &bench.path("three"));
+    let server = serve(&cut, &[1]);
+    let config =
+        bench.divided("a", &bench.path("three"), Servers::At(vec![server.uri()]));
+    let error = fails(&config);
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(error.to_string().contains("part 3 is neither in"), "{error}");
+    let error = fails(&bench.divided("b", &bench.path("three"), Servers::Ranks));
+    assert!(format!("{error:?}").contains("part 3"), "{error:?}");
+    assert!(!bench.path("a").exists() && !bench.path("b").exists(), "no run folder is left");
+
+    let mut other = PartitionConfig { parts: Parts::Count(PARTS), ..Default::default() };
+    other.seed = 9;
+    other.algorithm = "random".into();
+    let (other, _) = partition_dataset(&bench.graph, &other, &bench.path("other")).unwrap();
+    let server = serve(&other, &[3]);
+    let error =
+        fails(&bench.divided("c", &bench.path("three"), Servers::At(vec![server.uri()])));
+    assert!(error.to_string().contains("part 3 is of another"), "{error}");
+}
