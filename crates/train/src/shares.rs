@@ -59,7 +59,11 @@ impl<'a> Shares<'a> {
 
 /// The parts that `ranks` of `size` have between them. Several ranks may share one.
 #[cfg(feature = "serve")]
-pub fn parts_of(ranks: std::ops::Range<usize>, size: usize, parts: usize) -> std::ops::Range<usize> {
+pub fn parts_of(
+    ranks: std::ops::Range<usize>,
+    size: usize,
+    parts: usize,
+) -> std::ops::Range<usize> {
     match parts >= size {
         true => first_part(ranks.start, size, parts)..first_part(ranks.end, size, parts),
         false => ranks.start * parts / size..((ranks.end - 1) * parts / size + 1),

@@ -92,7 +92,8 @@ fn parts_on_one_machine_train_as_the_whole_graph() {
     let bench = Bench::new();
     let whole = train(&bench.config("whole"));
     assert!(whole.test["accuracy"] > 0.5, "{whole:?}");
-    for (layout, algorithm) in [(PartLayout::EdgeCut, "spring"), (PartLayout::VertexCut, "adadne")] {
+    for (layout, algorithm) in [(PartLayout::EdgeCut, "spring"), (PartLayout::VertexCut, "adadne")]
+    {
         let cut = bench.cut(layout, algorithm);
         for workers in [1, 3, 4, 6] {
             let name = format!("{layout}-{workers}");
@@ -144,8 +145,7 @@ fn what_is_missing_is_told() {
     let fails = |config: &RunConfig| run(config, Begin::Fresh, &|_| ()).err().unwrap();
     only(&cut, &[0, 1, 2], &bench.path("three"));
     let server = serve(&cut, &[1]);
-    let config =
-        bench.divided("a", &bench.path("three"), Servers::At(vec![server.uri()]));
+    let config = bench.divided("a", &bench.path("three"), Servers::At(vec![server.uri()]));
     let error = fails(&config);
     assert_eq!(error.kind(), Kind::Usage);
     assert!(error.to_string().contains("part 3 is neither in"), "{error}");
@@ -158,7 +158,6 @@ fn what_is_missing_is_told() {
     other.algorithm = "random".into();
     let (other, _) = partition_dataset(&bench.graph, &other, &bench.path("other")).unwrap();
     let server = serve(&other, &[3]);
-    let error =
-        fails(&bench.divided("c", &bench.path("three"), Servers::At(vec![server.uri()])));
+    let error = fails(&bench.divided("c", &bench.path("three"), Servers::At(vec![server.uri()])));
     assert!(error.to_string().contains("part 3 is of another"), "{error}");
 }

@@ -89,6 +89,42 @@ fn a_killed_rank_ends_the_run_which_then_goes_on_to_the_same_numbers() {
     assert_eq!(resumed["losses"], whole["losses"]);
 }
 
+/// The command of ranks of which each pair stands for a machine, as a shell runs it.
+#[cfg(feature = "serve")]
+fn in_pairs(args: &[&str]) -> String {
+    let gnarl = gnarl().get_program().display().to_string();
+    let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
+    format!("GNARL_HOST=m$((OMPI_COMM_WORLD_RANK / 2)) exec {gnarl} {}", words.join(" "))
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn machines_serve_their_parts_to_each_other() {
+    let bench = Bench::new(RUN);
+    let parts = bench.dir.path().join("parts");
+    let graph = bench.dir.path().join("graph");
+    let cut = ["partition", path(&graph), "--algorithm", "spring", "--parts", "6", "--out"];
+    succeed(&[&cut[..], &[path(&parts)]].concat());
+    let whole = succeed(&bench.args(&["sample.method=exact"]));
+    let parts_path = format!("partition.path={}", path(&parts));
+    let sets = ["sample.method=exact", &parts_path, "partition.servers=ranks", "cache.memory=1MiB"];
+    let args = [&bench.args(&sets)[..], &["--engine", "mpi", "--restart"]].concat();
+    for ranks in [2, 5] {
+        let run = launcher(ranks).args(["sh", "-c", &in_pairs(&args)]).output().unwrap();
+        let divided = result(&run);
+        assert_eq!(whole["test"], divided["test"], "{ranks} ranks");
+        let losses = |of: &Value| -> Vec<f64> {
+            of["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
+        };
+        let apart = losses(&whole).into_iter().zip(losses(&divided)).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f64::max) < 1e-5, "{ranks} ranks: {whole} {divided}");
+    }
+    std::fs::remove_dir_all(parts.join("part-5")).unwrap();
+    let output = launcher(4).args(["sh", "-c", &in_pairs(&args)]).output().unwrap();
+    let err = text(&output.stderr);
+    assert!(!output.status.success() && err.contains("m1 is to have part 5"), "{err}");
+}
+
 #[test]
 fn every_rank_serves_metrics_of_its_own() {
     let bench = Bench::new(RUN);

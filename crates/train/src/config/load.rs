@@ -69,7 +69,7 @@ fn known() -> Table {
     };
     add("dataset", "import", keys(&["format", "options"]));
     add("dataset", "split", keys(&["train", "valid", "test", "seed"]));
-    for key in ["path", "tau_vol", "constraints"] {
+    for key in ["path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));
     }
     add("train", "metric", Value::Boolean(true));
@@ -175,6 +175,34 @@ mod tests {
              [train]\nmetric = 'macro-f1'\n[model]\ninput_dropout = 0.1\nactivation = 'relu'\n",
         );
         load(&path, &[]).unwrap();
+    }
+
+    #[test]
+    fn parts_elsewhere_need_a_cut_made_before() {
+        use crate::config::Servers;
+
+        let lines = "[partition]\npath = 'p'\nservers = ['http://a:1', 'http://b:1']\n\
+                     token_file = 't'\ncertificate = 'c'\n[cache]\nmemory = '1MiB'\n";
+        let (_dir, path) = file(lines);
+        let config = load(&path, &[]).unwrap();
+        let both = ["http://a:1", "http://b:1"].map(String::from);
+        assert_eq!(config.partition.servers, Some(Servers::At(both.into())));
+        assert_eq!(config.cache.memory.as_u64(), 1 << 20);
+        let config = load(&path, &["partition.servers=ranks".into()]).unwrap();
+        assert_eq!(config.partition.servers, Some(Servers::Ranks));
+        for (set, text) in [
+            ("partition.servers=rank", "servers is \"ranks\", or a list"),
+            ("train.strategy=average", "leave out partition.servers"),
+            ("sample.method=saint-node", "leave out partition.servers"),
+            ("train.evaluate_on=parts", "leave out partition.servers"),
+        ] {
+            let error = load(&path, &[set.into()]).unwrap_err();
+            assert_eq!(error.exit_code(), 2);
+            assert!(format!("{error:?}").contains(text), "{set}: {error:?}");
+        }
+        let (_dir, path) = file("[partition]\nservers = 'ranks'\n");
+        let error = load(&path, &[]).unwrap_err().to_string();
+        assert!(error.contains("needs partition.path"), "{error}");
     }
 
     #[test]
