@@ -78,6 +78,7 @@ fn settings(config: &RunConfig) -> String {
     config.partition.certificate = None;
     config.train.threads = 0;
     config.train.prefetch = 1;
+    config.train.pipeline = Default::default();
     config.output.metrics_listen = None;
     toml::to_string(&config).unwrap_or_default()
 }

@@ -40,13 +40,18 @@ impl EpochRecord {
     }
 }
 
-/// Seconds spent in each stage. `sample` and `fetch` run beside `compute`.
+/// Seconds spent in each stage. The first four run beside the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Stages {
+    /// Choosing the seeds of batches.
+    pub schedule: f64,
     /// Making blocks.
     pub sample: f64,
     /// Gathering feature rows.
     pub fetch: f64,
+    /// Turning blocks for backward.
+    pub compact: f64,
     /// Waiting for a prepared batch.
     pub wait: f64,
     /// Forward, backward and update.
@@ -58,25 +63,45 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// Names of the six, in the order of [`Stages::to_array`].
-    pub const NAMES: [&str; 6] = ["sample", "fetch", "wait", "compute", "reduce", "evaluate"];
+    /// How many there are.
+    pub const COUNT: usize = 8;
+    /// Their names, in the order of [`Stages::to_array`].
+    pub const NAMES: [&str; Self::COUNT] =
+        ["schedule", "sample", "fetch", "compact", "wait", "compute", "reduce", "evaluate"];
 
     /// The stage that decides how long an epoch takes, evaluation not included.
     pub fn bottleneck(&self) -> &'static str {
-        let busiest_ahead = if self.sample >= self.fetch { "sample" } else { "fetch" };
         let stages =
-            [(self.wait, busiest_ahead), (self.compute, "compute"), (self.reduce, "reduce")];
+            [(self.wait, self.busiest_ahead()), (self.compute, "compute"), (self.reduce, "reduce")];
         stages.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("compute", |s| s.1)
     }
 
-    /// The six numbers, for adding up over ranks.
-    pub fn to_array(self) -> [f64; 6] {
-        [self.sample, self.fetch, self.wait, self.compute, self.reduce, self.evaluate]
+    /// The stage ahead of compute that works most.
+    pub fn busiest_ahead(&self) -> &'static str {
+        match self.sample + self.schedule + self.compact >= self.fetch {
+            true => "sample",
+            false => "fetch",
+        }
+    }
+
+    /// The numbers, for adding up over ranks.
+    pub fn to_array(self) -> [f64; Self::COUNT] {
+        let Self { schedule, sample, fetch, compact, wait, compute, reduce, evaluate } = self;
+        [schedule, sample, fetch, compact, wait, compute, reduce, evaluate]
     }
 
     /// The inverse of [`Stages::to_array`].
-    pub fn from_array([sample, fetch, wait, compute, reduce, evaluate]: [f64; 6]) -> Self {
-        Self { sample, fetch, wait, compute, reduce, evaluate }
+    pub fn from_array(
+        [schedule, sample, fetch, compact, wait, compute, reduce, evaluate]: [f64; Self::COUNT],
+    ) -> Self {
+        Self { schedule, sample, fetch, compact, wait, compute, reduce, evaluate }
+    }
+
+    /// Adds the seconds of `other`.
+    pub(crate) fn add(&mut self, other: Self) {
+        let mut sums = self.to_array();
+        sums.iter_mut().zip(other.to_array()).for_each(|(sum, more)| *sum += more);
+        *self = Self::from_array(sums);
     }
 }
 
@@ -107,11 +132,11 @@ impl Tally {
         }
     }
 
-    pub(crate) fn to_array(self) -> [f64; 12] {
-        let mut all = [0.0; 12];
+    pub(crate) fn to_array(self) -> [f64; 6 + Stages::COUNT] {
+        let mut all = [0.0; 6 + Stages::COUNT];
         all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);
-        all[4..10].copy_from_slice(&self.stages.to_array());
-        all[10..].copy_from_slice(&self.cached.map(|rows| rows as f64));
+        all[4..6].copy_from_slice(&self.cached.map(|rows| rows as f64));
+        all[6..].copy_from_slice(&self.stages.to_array());
         all
     }
 
@@ -123,8 +148,8 @@ impl Tally {
         seconds: f64,
         workers: usize,
     ) -> EpochRecord {
-        let mut stages = [0.0; 6];
-        for (mean, sum) in stages.iter_mut().zip(&sums[4..10]) {
+        let mut stages = [0.0; Stages::COUNT];
+        for (mean, sum) in stages.iter_mut().zip(&sums[6..]) {
             *mean = sum / workers as f64;
         }
         EpochRecord {
@@ -135,7 +160,7 @@ impl Tally {
             stages: Stages::from_array(stages),
             sampled_edges: sums[2] as u64,
             seeds: sums[3] as u64,
-            cache_hit_rate: (sums[10] + sums[11] > 0.0).then(|| sums[10] / (sums[10] + sums[11])),
+            cache_hit_rate: (sums[4] + sums[5] > 0.0).then(|| sums[4] / (sums[4] + sums[5])),
             ..EpochRecord::default()
         }
     }

@@ -58,7 +58,7 @@ impl Verdict {
 fn ahead(stages: &Stages, seconds: f64) -> &'static str {
     match stages.sample.max(stages.fetch) < BUSY * seconds {
         true => "batches come unevenly; a larger train.prefetch would help",
-        false if stages.sample >= stages.fetch => {
+        false if stages.busiest_ahead() == "sample" => {
             "smaller sample.fanouts or more train.workers would help"
         }
         false => "narrower features (f16), more memory or more train.workers would help",

@@ -32,6 +32,10 @@ fn gradient_gives_the_same_losses_on_any_number_of_workers() {
     }
     let same = train(&["train.workers=1", "train.threads=3", "train.prefetch=5"]);
     assert_eq!(losses(&one), losses(&same), "threads change nothing");
+    for pipeline in ["off", "epoch"] {
+        let sets = ["train.workers=1", &format!("train.pipeline={pipeline}")];
+        assert_eq!(losses(&one), losses(&train(&sets)), "when batches are made changes nothing");
+    }
     assert_ne!(losses(&one), losses(&train(&["train.seed=1"])), "the seed does");
 }
 

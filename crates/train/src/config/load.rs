@@ -191,7 +191,7 @@ mod tests {
         let config = load(&path, &["partition.servers=ranks".into()]).unwrap();
         assert_eq!(config.partition.servers, Some(Servers::Ranks));
         for (set, text) in [
-            ("partition.servers=rank", "servers is \"ranks\", or a list"),
+            ("partition.servers=rank", "or a list of addresses"),
             ("train.strategy=average", "leave out partition.servers"),
             ("sample.method=saint-node", "leave out partition.servers"),
             ("train.evaluate_on=parts", "leave out partition.servers"),

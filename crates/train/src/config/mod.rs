@@ -12,6 +12,6 @@ pub use listen::Listen;
 pub use load::load;
 pub use sections::{
     CacheSection, DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection,
-    PartitionSection, Parts, RunConfig, SampleSection, Servers, SplitSection, Strategy,
+    PartitionSection, Parts, Pipeline, RunConfig, SampleSection, Servers, SplitSection, Strategy,
     TrainSection,
 };

@@ -355,6 +355,19 @@ pub enum EvaluateOn {
     Parts,
 }
 
+/// When batches are prepared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pipeline {
+    /// Ahead of computing, from one epoch into the next (DistDGLv2 §5.5).
+    #[default]
+    NonStop,
+    /// Ahead of computing, each epoch anew.
+    Epoch,
+    /// When they are computed, one stage after the other.
+    Off,
+}
+
 /// `[train]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -387,7 +400,9 @@ pub struct TrainSection {
     pub metric: Option<String>,
     /// Largest global norm of a gradient; 0 does not clip.
     pub clip_norm: f32,
-    /// Mini-batches prepared ahead of the one being computed.
+    /// Whether batches are prepared beside computing.
+    pub pipeline: Pipeline,
+    /// Mini-batches ahead at each stage of the pipeline.
     pub prefetch: usize,
     /// Seconds between two checkpoints, written between epochs; 0 writes one after every epoch.
     pub checkpoint_seconds: f64,
@@ -411,6 +426,7 @@ impl Default for TrainSection {
             evaluate_on: EvaluateOn::Graph,
             metric: None,
             clip_norm: 0.0,
+            pipeline: Pipeline::NonStop,
             prefetch: 2,
             checkpoint_seconds: 10.0,
             deadline_seconds: 600.0,

@@ -15,7 +15,7 @@ pub struct Meter {
     steps: Counter,
     edges: Counter,
     seeds: Counter,
-    stages: [Seconds; 6],
+    stages: [Seconds; Stages::COUNT],
 }
 
 impl Meter {

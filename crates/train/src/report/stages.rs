@@ -20,7 +20,12 @@ const LINE: [(&str, &str); 5] = [
     ("evaluate", "evaluate"),
 ];
 /// Stages that run beside them.
-const AHEAD: [(&str, &str); 2] = [("sample", "sample"), ("fetch", "fetch features")];
+const AHEAD: [(&str, &str); 4] = [
+    ("schedule", "schedule"),
+    ("sample", "sample"),
+    ("fetch", "fetch features"),
+    ("compact", "compact"),
+];
 
 /// The verdict, the means of an epoch, and every epoch.
 pub(super) fn time(finished: &Finished) -> String {
@@ -53,7 +58,7 @@ pub(super) fn time(finished: &Finished) -> String {
 /// The mean of some epochs, with the number of the last.
 fn mean(epochs: &[EpochRecord]) -> EpochRecord {
     let n = epochs.len().max(1) as f64;
-    let mut stages = [0.0; 6];
+    let mut stages = [0.0; Stages::COUNT];
     for record in epochs {
         for (sum, value) in stages.iter_mut().zip(record.stages.to_array()) {
             *sum += value / n;
@@ -86,7 +91,8 @@ fn verdict(mean: &EpochRecord) -> String {
 /// Two bars on one scale: what follows one another, and what runs beside it.
 fn totals(mean: &EpochRecord) -> String {
     let line = line(mean);
-    let ahead = [mean.stages.sample, mean.stages.fetch];
+    let s = &mean.stages;
+    let ahead = [s.schedule, s.sample, s.fetch, s.compact];
     let longest = line.iter().sum::<f64>().max(ahead.iter().sum());
     let (unit, factor) = unit(longest);
     let x = Axis::new(0.0..longest * factor, 82.0..WIDTH - 14.0, 5.0, false);

@@ -31,9 +31,11 @@ fn finished(epochs: usize) -> Finished {
                 compute: slow,
                 reduce: 0.005,
                 evaluate: if evaluated { 0.004 } else { 0.0 },
+                ..Stages::default()
             },
             sampled_edges: 41_234,
             seeds: 1218,
+            ..EpochRecord::default()
         }
     };
     let history: Vec<EpochRecord> = (1..=epochs).map(record).collect();

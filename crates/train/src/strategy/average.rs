@@ -55,8 +55,7 @@ pub(super) fn train(
             window.clone().flat_map(move |epoch| trainer.jobs(samplers, part, epoch))
         })
     });
-    let depth = session.config.train.prefetch;
-    pipeline::run(parts, &samplers, jobs, depth, |deliveries| {
+    pipeline::run(&session.config.train, parts, &samplers, jobs, |deliveries| {
         trainer.run(deliveries, state, optimizers)
     })
 }
@@ -110,7 +109,7 @@ impl Trainer<'_> {
 
     fn run(
         &self,
-        deliveries: &Deliveries,
+        deliveries: &Deliveries<'_>,
         mut state: TrainState,
         mut optimizers: BTreeMap<usize, Box<dyn Optimizer>>,
     ) -> Result<TrainState> {
@@ -170,7 +169,7 @@ impl Trainer<'_> {
         &self,
         part: usize,
         epoch: usize,
-        deliveries: &Deliveries,
+        deliveries: &Deliveries<'_>,
         params: &mut Params,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,

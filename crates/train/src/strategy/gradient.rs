@@ -39,7 +39,7 @@ pub(super) fn train(
         keys: Keys::new(config.train.seed),
     };
     let jobs = (state.progress.epoch + 1..=config.train.epochs).flat_map(|e| plan.epoch(e));
-    pipeline::run(&graphs, &samplers, jobs, config.train.prefetch, |deliveries| {
+    pipeline::run(&config.train, &graphs, &samplers, jobs, |deliveries| {
         let mut clock = CheckpointClock::new(session);
         let pool = pool(session.threads)?;
         let mut run = Run { session, rank, pool, plan: &plan };
@@ -68,7 +68,7 @@ impl Run<'_> {
     fn epoch(
         &mut self,
         epoch: usize,
-        deliveries: &Deliveries,
+        deliveries: &Deliveries<'_>,
         state: &mut TrainState,
         optimizer: &mut dyn Optimizer,
     ) -> Result<EpochRecord> {
@@ -95,7 +95,7 @@ impl Run<'_> {
         epoch: usize,
         step: usize,
         lr: f32,
-        deliveries: &Deliveries,
+        deliveries: &Deliveries<'_>,
         state: &mut TrainState,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,

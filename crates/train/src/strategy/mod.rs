@@ -99,7 +99,7 @@ impl Keys {
 fn consume(
     session: &Session<'_>,
     graphs: &[Arc<TaskGraph>],
-    deliveries: &Deliveries,
+    deliveries: &Deliveries<'_>,
     params: &gnarl_nn::Params,
     key: Key,
     pool: &ThreadPool,
@@ -109,8 +109,7 @@ fn consume(
     let start = Instant::now();
     let delivery = deliveries.next()?;
     tally.stages.wait += start.elapsed().as_secs_f64();
-    tally.stages.sample += delivery.sample_seconds;
-    tally.stages.fetch += delivery.fetch_seconds;
+    tally.stages.add(delivery.stages);
     let Some(prepared) = delivery.prepared.clone() else {
         return Ok((delivery, BatchLoss::default()));
     };

@@ -1,0 +1,204 @@
+//! The mini-batch pipeline: schedule → sample → fetch → compact → compute (DistDGLv2 §5.5).
+//!
+//! The first four run on threads of their own, ahead of the compute stage by a bounded number of
+//! batches, and go on from one epoch into the next without draining. Batches arrive in the order of
+//! the jobs, whatever the timing.
+
+mod stages;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::{SparseRows, Tensor};
+use gnarl_sample::{MiniBatch, Sampler};
+use gnarl_store::{FeatureStore, Rows};
+
+use crate::config::{Pipeline, TrainSection};
+use crate::history::Stages;
+use crate::task::TaskGraph;
+use stages::{Fetch, Sample, Schedule, compact};
+
+/// A batch to be made.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Which of the worker's graphs.
+    pub graph: usize,
+    /// Seeds, or the unit of a subgraph sampler; empty makes no batch.
+    pub seeds: Vec<u32>,
+    /// Stands for the run's seed and the epoch.
+    pub key: Key,
+    /// Whether every epoch has this very batch, so that it is made once.
+    pub fixed: bool,
+    /// Whether the optimizer steps after this job.
+    pub last_of_step: bool,
+    /// Whether the epoch (over this graph) ends with this job.
+    pub last_of_epoch: bool,
+}
+
+/// The rows of a batch's input nodes.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// One row of values for each node.
+    Dense(Tensor),
+    /// Bags of words.
+    Sparse(Arc<SparseRows>),
+}
+
+/// A batch ready for the compute stage.
+#[derive(Debug)]
+pub struct Prepared {
+    /// Blocks and targets.
+    pub batch: MiniBatch,
+    /// Feature rows of the input nodes.
+    pub input: Input,
+    /// Local ids of the target nodes.
+    pub targets: Vec<u32>,
+}
+
+/// What comes out of the pipeline.
+#[derive(Debug)]
+pub struct Delivery {
+    /// The job it answers.
+    pub job: Job,
+    /// The batch, unless the job had no seeds.
+    pub prepared: Option<Arc<Prepared>>,
+    /// Seconds that the stages before compute worked on it.
+    pub stages: Stages,
+}
+
+/// The compute stage's end of the pipeline.
+pub struct Deliveries<'a> {
+    next: RefCell<Box<dyn FnMut() -> Option<Result<Delivery>> + 'a>>,
+}
+
+impl<'a> Deliveries<'a> {
+    fn new(next: impl FnMut() -> Option<Result<Delivery>> + 'a) -> Self {
+        Self { next: RefCell::new(Box::new(next)) }
+    }
+
+    /// The next batch, in job order.
+    ///
+    /// # Errors
+    /// What the earlier stages met, or that the jobs are used up.
+    pub fn next(&self) -> Result<Delivery> {
+        (self.next.borrow_mut())().unwrap_or_else(|| {
+            Err(Error::new(Kind::Rank, "the sampling pipeline ended before the training did"))
+        })
+    }
+}
+
+/// A sampler for each of a worker's graphs; none for graphs it makes no batches of.
+pub type Samplers = Vec<Option<Box<dyn Sampler>>>;
+
+/// Runs `compute` over the batches of `jobs`, with at most `train.prefetch` of them ahead at each
+/// stage.
+///
+/// # Errors
+/// Those of `compute`, which sees the errors of the stages before it.
+pub fn run<T>(
+    config: &TrainSection,
+    graphs: &[Arc<TaskGraph>],
+    samplers: &Samplers,
+    jobs: impl Iterator<Item = Job> + Send,
+    compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
+) -> Result<T> {
+    let (sample, fetch) = (Sample::new(samplers), Fetch::new(graphs));
+    let drains = config.pipeline == Pipeline::Epoch;
+    if config.pipeline != Pipeline::Off {
+        let depth = config.prefetch;
+        return on_threads(Schedule::new(jobs), sample, fetch, drains, depth, compute);
+    }
+    let (mut schedule, mut sample, mut fetch) = (Schedule::new(jobs), sample, fetch);
+    compute(&Deliveries::new(|| {
+        let job = schedule.next()?;
+        Some(sample.make(job).and_then(|sampled| fetch.make(sampled)).map(compact))
+    }))
+}
+
+/// Runs each stage before `compute` on a thread. If the pipeline `drains`, no job of an epoch is
+/// begun before the last one of the epoch before is computed.
+fn on_threads<T>(
+    mut schedule: Schedule<impl Iterator<Item = Job> + Send>,
+    mut sample: Sample<'_>,
+    mut fetch: Fetch<'_>,
+    drains: bool,
+    depth: usize,
+    compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
+) -> Result<T> {
+    let (to_sample, scheduled) = bounded(depth);
+    let (to_fetch, sampled) = bounded(depth);
+    let (to_compact, fetched) = bounded(depth);
+    let (to_compute, compacted) = bounded(depth);
+    let (drained, is_drained) = bounded(1);
+    std::thread::scope(|scope| {
+        let spawn = |name: &str| std::thread::Builder::new().name(name.into());
+        let started = [
+            spawn("schedule").spawn_scoped(scope, move || {
+                while let Some(job) = schedule.next() {
+                    let wait = drains && job.job.last_of_epoch;
+                    if to_sample.send(Ok(job)).is_err() || (wait && is_drained.recv().is_err()) {
+                        return;
+                    }
+                }
+            }),
+            spawn("sample").spawn_scoped(scope, move || {
+                stage(&scheduled, &to_fetch, |job| sample.make(job));
+            }),
+            spawn("fetch").spawn_scoped(scope, move || {
+                stage(&sampled, &to_compact, |sampled| fetch.make(sampled));
+            }),
+            spawn("compact").spawn_scoped(scope, move || {
+                stage(&fetched, &to_compute, |delivery| Ok(compact(delivery)));
+            }),
+        ];
+        if started.iter().any(std::io::Result::is_err) {
+            return Err(Error::new(Kind::Limit, "cannot start the pipeline's threads"));
+        }
+        let mut ended = false;
+        // Dropping both ends lets all stages finish.
+        compute(&Deliveries::new(move || {
+            if std::mem::take(&mut ended) && drains {
+                // The schedule may have come to its end.
+                _ = drained.send(());
+            }
+            let delivery = compacted.recv().ok();
+            ended = matches!(&delivery, Some(Ok(delivery)) if delivery.job.last_of_epoch);
+            delivery
+        }))
+    })
+}
+
+/// Works on what comes until it ends, fails, or nobody wants more.
+fn stage<I, O>(
+    input: &Receiver<Result<I>>,
+    out: &Sender<Result<O>>,
+    mut work: impl FnMut(I) -> Result<O>,
+) {
+    for item in input {
+        let made = item.and_then(&mut work);
+        let failed = made.is_err();
+        if out.send(made).is_err() || failed {
+            return;
+        }
+    }
+}
+
+/// The feature rows of `ids` as a model's input.
+///
+/// # Errors
+/// If an id has no features.
+pub fn rows(features: &dyn FeatureStore, ids: &[u32]) -> Result<Input> {
+    if features.is_sparse() {
+        let Rows::Sparse { indptr, indices, values } = features.gather(ids)? else {
+            return Err(Error::invalid("sparse features were gathered as dense rows"));
+        };
+        let rows = SparseRows::new(features.width(), indptr, indices, values);
+        return Ok(Input::Sparse(Arc::new(rows)));
+    }
+    let mut out = Tensor::scratch(ids.len(), features.width());
+    features.gather_into(ids, out.data_mut())?;
+    Ok(Input::Dense(out))
+}
