@@ -73,17 +73,20 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<()> {
     written
 }
 
-/// Reads the state in `dir` for a model with the shape of `params`.
+/// The bytes of the checkpoint in `dir`.
 ///
 /// # Errors
-/// If the file is damaged or belongs to another model.
-pub fn load(dir: &Path, params: Params) -> Result<TrainState> {
+/// If there is none.
+pub fn read(dir: &Path) -> Result<Vec<u8>> {
     let path = dir.join(CHECKPOINT);
-    let bytes = std::fs::read(&path).at(&path)?;
-    decode(&bytes, params).while_doing(|| format!("reading {}", path.display()))
+    std::fs::read(&path).at(&path)
 }
 
-fn decode(bytes: &[u8], params: Params) -> Result<TrainState> {
+/// The state that the bytes of a checkpoint hold.
+///
+/// # Errors
+/// If they are damaged, or of another model.
+pub fn decode(bytes: &[u8], params: Params) -> Result<TrainState> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
     let progress = metadata.metadata().as_ref().and_then(|m| m.get("progress"));
     let progress = progress.ok_or_else(|| Error::invalid("it holds no training progress"))?;
@@ -150,7 +153,7 @@ mod tests {
         state.optimizers.insert(0, vec![("m".into(), vec![1.0; 20]), ("step".into(), vec![7.0])]);
         state.optimizers.insert(3, vec![("m".into(), vec![0.5; 20])]);
         save(dir.path(), &state).unwrap();
-        let back = load(dir.path(), params()).unwrap();
+        let back = decode(&read(dir.path()).unwrap(), params()).unwrap();
         assert_eq!(back.params.flat(), state.params.flat());
         assert_eq!(back.best, state.best);
         assert_eq!(back.progress, state.progress);
@@ -165,7 +168,7 @@ mod tests {
         let path = dir.path().join(CHECKPOINT);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        let text = load(dir.path(), params()).unwrap_err().to_string();
-        assert!(text.contains(CHECKPOINT) && text.contains("damaged"), "{text}");
+        let text = decode(&read(dir.path()).unwrap(), params()).unwrap_err().to_string();
+        assert!(text.contains("damaged"), "{text}");
     }
 }

@@ -12,7 +12,7 @@ use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement;
-use crate::checkpoint::{self, atomic_write};
+use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
 use crate::evaluate::{Evaluation, Scores, evaluate};
 use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RunFolder, SUMMARY};
@@ -76,7 +76,8 @@ pub fn run(
     let metrics = Metrics::start(config, 0)?;
     let (folder, resume) = RunFolder::open(config, begin)?;
     let cut = loaded.source.cut(config, &folder)?;
-    let run = Run::new(config, loaded, folder, cut, resume)?;
+    let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
+    let run = Run::new(config, loaded, folder, cut, checkpoint)?;
     run.folder.start_metrics(&run.start.progress.history)?;
     let workers = config.train.workers;
     let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
@@ -108,19 +109,21 @@ pub fn run_on(
     let neighbours = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
     let loaded = Loaded::new(&config, source, Some((rank, &hosts)))?;
     let lead = rank.rank() == 0;
-    let (folder, mut resume) = match lead {
+    let (folder, resume) = match lead {
         true => RunFolder::open(&config, begin)?,
         false => (RunFolder::join(&config), false),
     };
     let mut parts = if lead { loaded.source.cut(&config, &folder)? } else { None };
-    let made = [resume as u8, parts.is_some() as u8];
-    let made = rank.all_gather("run folder", &made)?.swap_remove(0);
+    // A state to go on from is never empty.
+    let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
+    let state = rank.all_gather("checkpoint to go on from", &state)?.swap_remove(0);
+    let made = rank.all_gather("run folder", &[parts.is_some() as u8])?.swap_remove(0);
     if !lead {
-        resume = made[0] == 1;
         let path = config.partition.path.clone().unwrap_or(folder.dir().join(PARTITION));
-        parts = (made[1] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
+        parts = (made[0] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
     }
-    let run = Run::new(&config, loaded, folder, parts, resume)?;
+    let checkpoint = Some(state).filter(|state| !state.is_empty());
+    let run = Run::new(&config, loaded, folder, parts, checkpoint)?;
     if lead {
         run.folder.start_metrics(&run.start.progress.history)?;
     }
@@ -150,16 +153,17 @@ impl<'a> Run<'a> {
         loaded: Loaded,
         folder: RunFolder,
         cut: Option<PartitionedDataset>,
-        resume: bool,
+        checkpoint: Option<Vec<u8>>,
     ) -> Result<Self> {
         let Loaded { source, task, metric, model, params, server } = loaded;
         let (parts, owner) = match &cut {
             None => Default::default(),
             Some(cut) => (source.parts(config, cut)?, owners(cut)?),
         };
-        let start = match resume {
-            true => checkpoint::load(folder.dir(), params)?,
-            false => TrainState::new(params),
+        let start = match checkpoint {
+            Some(bytes) => checkpoint::decode(&bytes, params)
+                .while_doing(|| format!("reading {}", folder.dir().join(CHECKPOINT).display()))?,
+            None => TrainState::new(params),
         };
         let partition = cut.map(|cut| cut.manifest().clone());
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gnarl_train::RunConfig;
-use gnarl_train::config::{ImportSection, Listen, SplitSection};
+use gnarl_train::config::{ImportSection, Listen, Servers, SplitSection};
 use toml::Value;
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
@@ -49,6 +49,9 @@ fn every_key_is_documented_with_its_default() {
     full.dataset.import = Some(ImportSection::default());
     full.dataset.split = Some(SplitSection { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
     full.partition.path = Some("parts".into());
+    full.partition.servers = Some(Servers::Ranks);
+    full.partition.token_file = Some("token".into());
+    full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
     full.train.metric = Some("accuracy".into());
