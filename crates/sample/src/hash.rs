@@ -19,10 +19,10 @@ impl Hash {
         Self { before: bits as u32, between: (bits >> 32) as u32 }
     }
 
-    /// The numbers of at most [`LANES`] nodes.
+    /// The numbers of at most [`LANES`] sources.
     #[inline(always)]
     pub fn all(self, view: View<'_>, nodes: &[u32], numbers: &mut [u32; LANES]) {
-        match (view.ids, <&[u32; LANES]>::try_from(nodes)) {
+        match (view.source_ids, <&[u32; LANES]>::try_from(nodes)) {
             (None, Ok(nodes)) => {
                 for (number, &node) in numbers.iter_mut().zip(nodes) {
                     *number = self.of(u64::from(node));

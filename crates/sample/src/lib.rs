@@ -24,8 +24,10 @@
 //! ```
 //!
 //! Samplers are one file each: [`UniformSampler`], [`ExactSampler`], [`WeightedSampler`],
-//! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds; [`ClusterSampler`] and [`SaintSampler`] take
-//! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
+//! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds,
+//! [`TemporalSampler`] those no later than the seeds; [`ClusterSampler`] and [`SaintSampler`] take
+//! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To
+//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
 
 mod block;
 mod cluster;
@@ -42,6 +44,7 @@ mod saint;
 mod sampler;
 mod scratch;
 mod smallest;
+mod temporal;
 mod uniform;
 mod view;
 mod weighted;
@@ -56,5 +59,6 @@ pub use neighbors::NeighborSampler;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;
+pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler};
 pub use uniform::UniformSampler;
 pub use weighted::WeightedSampler;
