@@ -27,7 +27,8 @@
 //! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds,
 //! [`TemporalSampler`] those no later than the seeds; [`ClusterSampler`] and [`SaintSampler`] take
 //! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To
-//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
+//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`TypedSampler`] takes
+//! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges.
 
 mod block;
 mod cluster;
@@ -45,6 +46,7 @@ mod sampler;
 mod scratch;
 mod smallest;
 mod temporal;
+mod typed;
 mod uniform;
 mod view;
 mod weighted;
@@ -60,5 +62,9 @@ pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;
 pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler};
+pub use typed::{
+    FusedBatch, FusedBlock, Relation, Schema, Segment, TypedBatch, TypedBlock, TypedFanouts,
+    TypedGraph, TypedSampler, TypedScratch,
+};
 pub use uniform::UniformSampler;
 pub use weighted::WeightedSampler;
