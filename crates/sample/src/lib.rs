@@ -25,10 +25,12 @@
 //!
 //! Samplers are one file each: [`UniformSampler`], [`ExactSampler`], [`WeightedSampler`],
 //! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds,
-//! [`TemporalSampler`] those no later than the seeds; [`ClusterSampler`] and [`SaintSampler`] take
+//! [`TemporalSampler`] those no later than the seeds, [`WalkNeighbors`] those that random walks
+//! visit most; [`ClusterSampler`] and [`SaintSampler`] take
 //! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To
 //! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`TypedSampler`] takes
-//! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges.
+//! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
+//! [`MetaPathWalk`] give the walks themselves.
 
 mod block;
 mod cluster;
@@ -49,6 +51,7 @@ mod temporal;
 mod typed;
 mod uniform;
 mod view;
+mod walk;
 mod weighted;
 
 pub use block::{Block, MiniBatch, NodeInfo, Transpose};
@@ -67,4 +70,5 @@ pub use typed::{
     TypedGraph, TypedSampler, TypedScratch,
 };
 pub use uniform::UniformSampler;
+pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};
 pub use weighted::WeightedSampler;

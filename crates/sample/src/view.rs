@@ -44,6 +44,19 @@ impl<'a> View<'a> {
         self.ids.map_or(u64::from(node), |ids| ids.get(node as usize))
     }
 
+    /// Dataset id of a source, as [`known_id`] has it.
+    #[inline(always)]
+    pub fn source_id(&self, source: u32) -> u64 {
+        self.source_ids.map_or(u64::from(source), |ids| known_id(ids, source))
+    }
+
+    /// Source of the edge at `position` of the indices.
+    #[inline(always)]
+    pub fn source(&self, position: usize) -> Result<u32> {
+        let source = self.indices[position];
+        if (source as usize) < self.num_sources { Ok(source) } else { Err(self.bad_source(source)) }
+    }
+
     #[inline(always)]
     pub fn degree(&self, node: u32) -> u32 {
         match self.degrees {
@@ -98,17 +111,13 @@ impl<'a> View<'a> {
 
     /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.
     pub fn verify(&self) -> Result<()> {
-        let id = |source: u32| match self.source_ids {
-            Some(ids) => ids.get(source as usize),
-            None => u64::from(source),
-        };
         for node in 0..self.num_nodes() as u32 {
             let (start, degree) = self.list(node)?;
             let list = &self.indices[start..start + degree as usize];
             if let Some(&source) = list.iter().find(|&&s| s as usize >= self.num_sources) {
                 return Err(self.bad_source(source));
             }
-            if !list.is_sorted_by_key(|&s| id(s)) {
+            if !list.is_sorted_by_key(|&s| self.source_id(s)) {
                 return Err(Error::invalid(format!(
                     "in-neighbours of local node {node} are not in the order of dataset ids"
                 )));
@@ -124,6 +133,12 @@ impl<'a> View<'a> {
             self.num_sources
         ))
     }
+}
+
+/// Dataset id of a node; one outside the graph is reported when its edge is looked up.
+#[inline(always)]
+pub fn known_id(ids: NarrowSlice<'_>, node: u32) -> u64 {
+    if (node as usize) < ids.len() { ids.get(node as usize) } else { u64::MAX }
 }
 
 #[cold]

@@ -6,8 +6,8 @@ use gnarl_graph::Csc;
 use gnarl_graph::rng::Key;
 use gnarl_sample::{
     ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, MiniBatch, NodeDraw,
-    SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule, TemporalSampler,
-    UniformSampler, WalkDraw, WeightedSampler, whole_graph,
+    RandomWalk, SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule,
+    TemporalSampler, UniformSampler, WalkDraw, WalkNeighbors, WeightedSampler, whole_graph,
 };
 
 fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
@@ -47,6 +47,7 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         Box::new(EdgeDraw::new(20)),
         Box::new(WalkDraw::new(&train, 10, 3).unwrap()),
     ];
+    let walk = RandomWalk::new(graph, 3).and_then(|walk| walk.with_restart(0.2)).unwrap();
     let mut all: Vec<Box<dyn Sampler>> = vec![
         Box::new(UniformSampler::new(graph, &[4, 3]).unwrap()),
         Box::new(UniformSampler::new(graph, &[120, -1, 2]).unwrap()),
@@ -55,6 +56,7 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         Box::new(ExactSampler::new(graph, &[4, 3]).unwrap()),
         Box::new(ExactSampler::new(graph, &[120, -1, 2]).unwrap()),
         Box::new(FullSampler::new(graph, 2).unwrap()),
+        Box::new(WalkNeighbors::new(walk, 8, &[4, 3]).unwrap()),
         Box::new(ClusterSampler::new(graph, &clusters, &train, 2, 2).unwrap()),
     ];
     if graph.is_weighted() {
@@ -119,6 +121,9 @@ fn blocks_chain_and_nodes_are_distinct() {
 #[test]
 fn every_edge_is_in_the_graph() {
     for_each_batch(|what, graph, _, batch| {
+        if what.starts_with("walks") {
+            return;
+        }
         for block in &batch.blocks {
             for dst in 0..block.num_dst() {
                 let list = graph.csc().sources(batch.input_nodes[dst]);
@@ -136,7 +141,7 @@ fn every_edge_is_in_the_graph() {
 #[test]
 fn seeds_are_the_first_targets() {
     for_each_batch(|what, graph, seeds, batch| {
-        if ["uniform", "labor", "exact", "weighted", "full", "temporal"]
+        if ["uniform", "labor", "exact", "weighted", "full", "temporal", "walks"]
             .iter()
             .any(|name| what.starts_with(name))
         {

@@ -134,13 +134,9 @@ impl TemporalSampler {
             self.rule.choose(permitted, time_of, key, seen, &mut chosen);
             total = add_edges(total, chosen.len() as u32)?;
             indptr.push(total);
-            for &mut position in &mut chosen {
+            for &position in &chosen {
                 let edge = start + position as usize;
-                let source = view.indices[edge];
-                if source as usize >= view.num_sources {
-                    return Err(view.bad_source(source));
-                }
-                indices.push(pairs.insert(source, time));
+                indices.push(pairs.insert(view.source(edge)?, time));
                 edge_times.push(view.time(times, edge));
                 if let (Some(out), Some(values)) = (&mut weights, view.weights) {
                     out.push(view.weight(values, edge));
