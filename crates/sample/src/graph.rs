@@ -2,6 +2,7 @@
 
 use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, NarrowSlice, Result};
 
+use crate::temporal::edge_times;
 use crate::view::View;
 
 /// A graph, or one part of it, ready for sampling.
@@ -18,6 +19,7 @@ pub struct SampleGraph {
     ids: Option<Buf<u64>>,
     degrees: Option<Buf<u32>>,
     weights: Option<Buf<f32>>,
+    times: Option<Buf<i64>>,
     core: usize,
 }
 
@@ -41,7 +43,7 @@ impl SampleGraph {
             return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit local ids"))
                 .hint("partition the graph first"));
         }
-        Ok(Self { csc, ids: None, degrees: None, weights: None, core: nodes })
+        Ok(Self { csc, ids: None, degrees: None, weights: None, times: None, core: nodes })
     }
 
     /// A part: `ids` are the dataset ids of its nodes, `degrees` their in-degrees in the whole
@@ -56,17 +58,28 @@ impl SampleGraph {
         degrees: Option<Buf<u32>>,
         core: usize,
     ) -> Result<Self> {
-        let whole = Self::new(csc)?;
-        let nodes = whole.num_nodes();
-        same_length("dataset ids", Some(ids.len()), nodes)?;
+        Self::new(csc)?.in_part(Some(ids), degrees, core)
+    }
+
+    /// As [`SampleGraph::with_part`] where the lists are there already; without `ids`, local ids
+    /// are dataset ids.
+    pub(crate) fn in_part(
+        self,
+        ids: Option<Buf<u64>>,
+        degrees: Option<Buf<u32>>,
+        core: usize,
+    ) -> Result<Self> {
+        let nodes = self.num_nodes();
+        same_length("dataset ids", ids.as_ref().map(|ids| ids.len()), nodes)?;
         same_length("in-degrees", degrees.as_ref().map(|d| d.len()), nodes)?;
         if core > nodes {
             return Err(Error::invalid(format!("{core} core nodes in a part of {nodes} nodes")));
         }
-        Ok(Self { ids: Some(ids), degrees, core, ..whole })
+        Ok(Self { ids, degrees, core, ..self })
     }
 
-    /// A plain dataset, or a part of one, with its edge weights.
+    /// A plain dataset, or a part of one, with its edge weights, and its edge times if they are
+    /// integers.
     ///
     /// # Errors
     /// As [`SampleGraph::with_part`], or if there are several types of nodes or edges.
@@ -82,8 +95,12 @@ impl SampleGraph {
                 Self::with_part(csc, ids.ids()?, degrees, core)?
             }
         };
-        match dataset.edge_column(&edge.triple, "weight")? {
-            Some(weights) => graph.with_weights(weights.values()?),
+        let graph = match dataset.edge_column(&edge.triple, "weight")? {
+            Some(weights) => graph.with_weights(weights.values()?)?,
+            None => graph,
+        };
+        match edge_times(dataset, &edge.triple)? {
+            Some(times) => graph.with_times(times),
             None => Ok(graph),
         }
     }
@@ -93,19 +110,32 @@ impl SampleGraph {
     /// # Errors
     /// If an edge's row has no weight. Reads all rows once.
     pub fn with_weights(mut self, weights: Buf<f32>) -> Result<Self> {
-        match &self.csc.edge {
-            None => same_length("edge weights", Some(weights.len()), self.num_edges())?,
-            Some(rows) => {
-                if let Some(row) = rows.iter().find(|&&row| row >= weights.len() as u64) {
-                    return Err(Error::invalid(format!(
-                        "edge row {row} has no weight: there are {}",
-                        weights.len()
-                    )));
-                }
-            }
-        }
+        self.check_rows("weight", weights.len())?;
         self.weights = Some(weights);
         Ok(self)
+    }
+
+    /// Adds edge times, one per edge row as weights, in whatever unit seeds have theirs.
+    ///
+    /// # Errors
+    /// If an edge's row has no time. Reads all rows once.
+    pub fn with_times(mut self, times: Buf<i64>) -> Result<Self> {
+        self.check_rows("time", times.len())?;
+        self.times = Some(times);
+        Ok(self)
+    }
+
+    /// Refuses a column of `len` values that lacks the row of an edge.
+    fn check_rows(&self, what: &str, len: usize) -> Result<()> {
+        let Some(rows) = &self.csc.edge else {
+            return same_length(&format!("edge {what}s"), Some(len), self.num_edges());
+        };
+        match rows.iter().find(|&&row| row >= len as u64) {
+            Some(row) => {
+                Err(Error::invalid(format!("edge row {row} has no {what}: there are {len}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Number of local nodes, halo included.
@@ -157,41 +187,37 @@ impl SampleGraph {
         self.weights.is_some()
     }
 
+    /// Whether edges have times.
+    pub fn is_timed(&self) -> bool {
+        self.times.is_some()
+    }
+
     /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.
     /// Samplers check what they touch; this is for writers of parts and for tests.
     ///
     /// # Errors
     /// Names the first node whose list is wrong.
     pub fn verify(&self) -> Result<()> {
-        let view = self.view();
-        for node in 0..self.num_nodes() as u32 {
-            let (start, degree) = view.list(node)?;
-            let list = &view.indices[start..start + degree as usize];
-            if let Some(source) = list.iter().find(|&&s| s as usize >= self.num_nodes()) {
-                return Err(view.bad_source(*source));
-            }
-            if !list.is_sorted_by_key(|&s| self.id(s)) {
-                return Err(Error::invalid(format!(
-                    "in-neighbours of local node {node} are not in the order of dataset ids"
-                )));
-            }
-        }
-        Ok(())
+        self.view().verify()
     }
 
     pub(crate) fn view(&self) -> View<'_> {
+        let ids = self.ids.as_deref().map(NarrowSlice::U64);
         View {
             indptr: NarrowSlice::U64(&self.csc.indptr),
             indices: &self.csc.indices,
             edge: self.csc.edge.as_deref(),
-            ids: self.ids.as_deref().map(NarrowSlice::U64),
+            ids,
+            num_sources: self.num_nodes(),
+            source_ids: ids,
             degrees: self.degrees.as_deref(),
             weights: self.weights.as_deref(),
+            times: self.times.as_deref(),
         }
     }
 }
 
-fn same_length(what: &str, found: Option<usize>, expected: usize) -> Result<()> {
+pub(crate) fn same_length(what: &str, found: Option<usize>, expected: usize) -> Result<()> {
     match found {
         Some(n) if n != expected => {
             Err(Error::invalid(format!("{n} {what}, but the in-neighbour lists have {expected}")))

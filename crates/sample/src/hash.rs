@@ -1,10 +1,9 @@
 //! Random numbers of nodes.
 
-use gnarl_graph::NarrowSlice;
 use gnarl_graph::rng::Key;
 
 use crate::smallest::LANES;
-use crate::view::View;
+use crate::view::{View, known_id};
 
 /// A random 32-bit number for each dataset id.
 #[derive(Clone, Copy)]
@@ -19,10 +18,10 @@ impl Hash {
         Self { before: bits as u32, between: (bits >> 32) as u32 }
     }
 
-    /// The numbers of at most [`LANES`] nodes.
+    /// The numbers of at most [`LANES`] sources.
     #[inline(always)]
     pub fn all(self, view: View<'_>, nodes: &[u32], numbers: &mut [u32; LANES]) {
-        match (view.ids, <&[u32; LANES]>::try_from(nodes)) {
+        match (view.source_ids, <&[u32; LANES]>::try_from(nodes)) {
             (None, Ok(nodes)) => {
                 for (number, &node) in numbers.iter_mut().zip(nodes) {
                     *number = self.of(u64::from(node));
@@ -35,7 +34,7 @@ impl Hash {
             }
             (Some(ids), _) => {
                 for (number, &node) in numbers.iter_mut().zip(nodes) {
-                    *number = self.of(known(ids, node));
+                    *number = self.of(known_id(ids, node));
                 }
             }
         }
@@ -79,12 +78,6 @@ impl Hash {
             }
         }
     }
-}
-
-/// Dataset id of a node; one outside the graph is reported when its edge is looked up.
-#[inline(always)]
-fn known(ids: NarrowSlice<'_>, node: u32) -> u64 {
-    if (node as usize) < ids.len() { ids.get(node as usize) } else { u64::MAX }
 }
 
 #[cfg(test)]

@@ -24,8 +24,13 @@
 //! ```
 //!
 //! Samplers are one file each: [`UniformSampler`], [`ExactSampler`], [`WeightedSampler`],
-//! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds; [`ClusterSampler`] and [`SaintSampler`] take
-//! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To add one, implement [`Sampler`] and list it in `tests/conformance.rs`.
+//! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds,
+//! [`TemporalSampler`] those no later than the seeds, [`WalkNeighbors`] those that random walks
+//! visit most; [`ClusterSampler`] and [`SaintSampler`] take
+//! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To
+//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`TypedSampler`] takes
+//! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
+//! [`MetaPathWalk`] give the walks themselves.
 
 mod block;
 mod cluster;
@@ -42,8 +47,11 @@ mod saint;
 mod sampler;
 mod scratch;
 mod smallest;
+mod temporal;
+mod typed;
 mod uniform;
 mod view;
+mod walk;
 mod weighted;
 
 pub use block::{Block, MiniBatch, NodeInfo, Transpose};
@@ -56,5 +64,11 @@ pub use neighbors::NeighborSampler;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;
+pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler};
+pub use typed::{
+    FusedBatch, FusedBlock, Relation, Schema, Segment, TypedBatch, TypedBlock, TypedFanouts,
+    TypedGraph, TypedSampler, TypedScratch,
+};
 pub use uniform::UniformSampler;
+pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};
 pub use weighted::WeightedSampler;

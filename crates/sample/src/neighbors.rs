@@ -79,8 +79,8 @@ pub struct NeighborSampler<D> {
 }
 
 impl<D: Draw> NeighborSampler<D> {
-    /// A sampler of `graph`: `fanouts[0]` in-neighbours of each seed, `fanouts[1]` of each node reached so far (seeds
-    /// included), and so on; -1 takes all. As many blocks as fan-outs.
+    /// A sampler of `graph`: `fanouts[0]` in-neighbours of each seed, `fanouts[1]` of each node
+    /// reached so far (seeds included), and so on; -1 takes all. As many blocks as fan-outs.
     ///
     /// # Errors
     /// If there are no fan-outs, or one is neither positive nor -1.
@@ -115,8 +115,21 @@ pub(crate) fn sample_hop(
     chooser: &mut impl Choose,
     scratch: &mut Scratch,
 ) -> Result<Hop> {
-    let indptr = find_lists(view, fanout, scratch)?;
-    let num_dst = indptr.len() - 1;
+    let nodes = scratch.nodes().to_vec();
+    sample_from(view, &nodes, fanout, chooser, scratch)
+}
+
+/// Samples `fanout` in-neighbours of `nodes` and adds them to `scratch`, which holds nodes of the
+/// type of the sources.
+pub(crate) fn sample_from(
+    view: View<'_>,
+    nodes: &[u32],
+    fanout: u32,
+    chooser: &mut impl Choose,
+    scratch: &mut Scratch,
+) -> Result<Hop> {
+    let indptr = find_lists(view, nodes, fanout, &mut scratch.lists)?;
+    let num_dst = nodes.len();
     let num_edges = indptr[num_dst] as usize;
     scratch.reserve(num_edges);
     let mut indices = vec![0u32; num_edges];
@@ -126,8 +139,9 @@ pub(crate) fn sample_hop(
         let base = indptr[first] as usize;
         let edges = &mut indices[base..indptr[group.end] as usize];
         let offsets = &indptr[first..=group.end];
-        choose_positions(view, chooser, &group, offsets, edges, scratch);
-        let (lists, nodes) = (&scratch.lists[group.clone()], &scratch.nodes()[group]);
+        let nodes = &nodes[group.clone()];
+        choose_positions(view, chooser, nodes, first, offsets, edges, scratch);
+        let lists = &scratch.lists[group];
         for ((list, &found), &node) in offsets.windows(2).zip(lists).zip(nodes) {
             let positions = &edges[list[0] as usize - base..list[1] as usize - base];
             chooser.chosen(view, node, found, positions);
@@ -147,7 +161,7 @@ pub(crate) fn sample_hop(
                 scratch.hint(*edge);
             }
         }
-        if largest as usize >= view.num_nodes() {
+        if !edges.is_empty() && largest as usize >= view.num_sources {
             return Err(view.bad_source(largest));
         }
         scratch.insert_all(edges);
@@ -155,10 +169,13 @@ pub(crate) fn sample_hop(
     Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights })
 }
 
-/// Looks up the lists of all nodes in `scratch`; returns the block's offsets.
-fn find_lists(view: View<'_>, fanout: u32, scratch: &mut Scratch) -> Result<Vec<u32>> {
-    let mut lists = std::mem::take(&mut scratch.lists);
-    let nodes = scratch.nodes();
+/// Looks up the lists of `nodes`; returns the block's offsets.
+fn find_lists(
+    view: View<'_>,
+    nodes: &[u32],
+    fanout: u32,
+    lists: &mut Vec<(usize, u32)>,
+) -> Result<Vec<u32>> {
     let mut indptr = Vec::with_capacity(nodes.len() + 1);
     indptr.push(0);
     lists.clear();
@@ -173,33 +190,33 @@ fn find_lists(view: View<'_>, fanout: u32, scratch: &mut Scratch) -> Result<Vec<
         indptr.push(total);
         lists.push(list);
     }
-    scratch.lists = lists;
     Ok(indptr)
 }
 
-/// Fills `edges` with the chosen positions in each destination's list.
+/// Fills `edges` with the chosen positions in the list of each of `nodes`, destinations from
+/// `first` on.
 fn choose_positions(
     view: View<'_>,
     chooser: &mut impl Choose,
-    group: &std::ops::Range<usize>,
+    nodes: &[u32],
+    first: usize,
     offsets: &[u32],
     edges: &mut [u32],
     scratch: &mut Scratch,
 ) {
     let base = offsets[0];
-    for &list in &scratch.lists[group.clone()] {
+    for &list in &scratch.lists[first..first + nodes.len()] {
         chooser.announce(view, list);
     }
-    for (i, dst) in group.clone().enumerate() {
+    for (i, &node) in nodes.iter().enumerate() {
         let chosen = &mut edges[(offsets[i] - base) as usize..(offsets[i + 1] - base) as usize];
-        let (start, degree) = scratch.lists[dst];
+        let (start, degree) = scratch.lists[first + i];
         if chosen.len() == degree as usize {
             for (position, edge) in chosen.iter_mut().enumerate() {
                 *edge = position as u32;
             }
             prefetch(view.indices, start);
         } else {
-            let node = scratch.nodes()[dst];
             chooser.choose(view, node, (start, degree), scratch, chosen);
         }
     }

@@ -17,9 +17,7 @@ pub trait Sampler: Send + Sync {
     /// them into `batch_size` pieces, the last one smaller; subgraph samplers have units of their
     /// own and say so.
     fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        let mut order = train.to_vec();
-        key.shuffle(&mut order);
-        order.chunks(batch_size.max(1)).map(<[u32]>::to_vec).collect()
+        batches(train, batch_size, key)
     }
 
     /// The batch for `seeds`: local ids of core nodes for neighbour samplers. `key` stands for the
@@ -29,4 +27,11 @@ pub trait Sampler: Send + Sync {
     /// If a seed is not a core node, a list is not inside the graph, or a block would exceed 32-bit
     /// offsets.
     fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch>;
+}
+
+/// The nodes in an order chosen by `key`, cut into pieces of `batch_size`.
+pub(crate) fn batches(train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
+    let mut order = train.to_vec();
+    key.shuffle(&mut order);
+    order.chunks(batch_size.max(1)).map(<[u32]>::to_vec).collect()
 }

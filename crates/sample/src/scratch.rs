@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gnarl_graph::prefetch::item as prefetch;
 use gnarl_graph::{Error, Kind, Result};
 
+use crate::temporal::Pairs;
 use crate::view::View;
 use crate::{Block, MiniBatch, NodeInfo};
 
@@ -23,6 +24,8 @@ pub struct Scratch {
     pub(crate) lists: Vec<(usize, u32)>,
     /// Spare set for large draws.
     pub(crate) seen: Vec<u32>,
+    /// The batch's nodes where a node may be there at several times.
+    pub(crate) pairs: Pairs,
 }
 
 /// One hop's edges before the blocks are put together.
@@ -117,18 +120,24 @@ impl Scratch {
 
     /// The batch of `hops`, the seeds' hop first, whose nodes `info` is about.
     pub(crate) fn finish(&self, info: NodeInfo, hops: Vec<Hop>, targets: Vec<u32>) -> MiniBatch {
-        let info = Arc::new(info);
-        let block = |hop: Hop| {
-            let Hop { num_src, indptr, indices, weights } = hop;
-            Arc::new(Block::new(num_src, indptr, indices, weights, info.clone()))
-        };
-        MiniBatch {
-            blocks: hops.into_iter().rev().map(block).collect(),
-            input_nodes: self.nodes().to_vec(),
-            targets,
-            target_weights: None,
-        }
+        assemble(self.nodes().to_vec(), info, hops, targets)
     }
+}
+
+/// The batch of `hops`, the seeds' hop first, that lead to `input_nodes`, of which `info` knows.
+pub(crate) fn assemble(
+    input_nodes: Vec<u32>,
+    info: NodeInfo,
+    hops: Vec<Hop>,
+    targets: Vec<u32>,
+) -> MiniBatch {
+    let info = Arc::new(info);
+    let block = |hop: Hop| {
+        let Hop { num_src, indptr, indices, weights } = hop;
+        Arc::new(Block::new(num_src, indptr, indices, weights, info.clone()))
+    };
+    let blocks = hops.into_iter().rev().map(block).collect();
+    MiniBatch { blocks, input_nodes, targets, target_weights: None }
 }
 
 /// Adds `more` edges to a block's offset.

@@ -13,9 +13,14 @@ pub struct View<'a> {
     pub edge: Option<&'a [u64]>,
     /// Dataset id of each node, or they are the local ids.
     pub ids: Option<NarrowSlice<'a>>,
+    /// Number of nodes that may be sources: those with lists, unless they are of another type.
+    pub num_sources: usize,
+    /// As `ids`, of the sources.
+    pub source_ids: Option<NarrowSlice<'a>>,
     /// In-degrees in the whole graph, or they are those of the lists.
     pub degrees: Option<&'a [u32]>,
     pub weights: Option<&'a [f32]>,
+    pub times: Option<&'a [i64]>,
 }
 
 impl<'a> View<'a> {
@@ -39,6 +44,19 @@ impl<'a> View<'a> {
         self.ids.map_or(u64::from(node), |ids| ids.get(node as usize))
     }
 
+    /// Dataset id of a source, as [`known_id`] has it.
+    #[inline(always)]
+    pub fn source_id(&self, source: u32) -> u64 {
+        self.source_ids.map_or(u64::from(source), |ids| known_id(ids, source))
+    }
+
+    /// Source of the edge at `position` of the indices.
+    #[inline(always)]
+    pub fn source(&self, position: usize) -> Result<u32> {
+        let source = self.indices[position];
+        if (source as usize) < self.num_sources { Ok(source) } else { Err(self.bad_source(source)) }
+    }
+
     #[inline(always)]
     pub fn degree(&self, node: u32) -> u32 {
         match self.degrees {
@@ -50,10 +68,29 @@ impl<'a> View<'a> {
         }
     }
 
+    /// In-degree of a node whose list was not looked at yet.
+    #[inline]
+    pub fn checked_degree(&self, node: u32) -> Result<u32> {
+        self.list(node)?;
+        Ok(self.degree(node))
+    }
+
+    /// Row in the edge columns of the edge at `position` of the indices.
+    #[inline(always)]
+    fn row(&self, position: usize) -> usize {
+        self.edge.map_or(position, |rows| rows[position] as usize)
+    }
+
     /// Weight of the edge at `position` of the indices.
     #[inline(always)]
     pub fn weight(&self, weights: &[f32], position: usize) -> f32 {
-        weights[self.edge.map_or(position, |rows| rows[position] as usize)]
+        weights[self.row(position)]
+    }
+
+    /// Time of the edge at `position` of the indices.
+    #[inline(always)]
+    pub fn time(&self, times: &[i64], position: usize) -> i64 {
+        times[self.row(position)]
     }
 
     /// The weights, for those who cannot do without.
@@ -64,13 +101,44 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The times, for those who cannot do without.
+    pub fn needed_times(&self) -> Result<&'a [i64]> {
+        self.times.ok_or_else(|| {
+            Error::usage("temporal sampling of a graph whose edges have no times")
+                .hint("import it with a column 'time' of integers, or take another sampler")
+        })
+    }
+
+    /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.
+    pub fn verify(&self) -> Result<()> {
+        for node in 0..self.num_nodes() as u32 {
+            let (start, degree) = self.list(node)?;
+            let list = &self.indices[start..start + degree as usize];
+            if let Some(&source) = list.iter().find(|&&s| s as usize >= self.num_sources) {
+                return Err(self.bad_source(source));
+            }
+            if !list.is_sorted_by_key(|&s| self.source_id(s)) {
+                return Err(Error::invalid(format!(
+                    "in-neighbours of local node {node} are not in the order of dataset ids"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     #[cold]
     pub fn bad_source(&self, source: u32) -> Error {
         Error::invalid(format!(
             "in-neighbour lists: source {source} does not exist, there are {} nodes",
-            self.num_nodes()
+            self.num_sources
         ))
     }
+}
+
+/// Dataset id of a node; one outside the graph is reported when its edge is looked up.
+#[inline(always)]
+pub fn known_id(ids: NarrowSlice<'_>, node: u32) -> u64 {
+    if (node as usize) < ids.len() { ids.get(node as usize) } else { u64::MAX }
 }
 
 #[cold]

@@ -6,16 +6,16 @@ use gnarl_graph::Csc;
 use gnarl_graph::rng::Key;
 use gnarl_sample::{
     ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, MiniBatch, NodeDraw,
-    SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, UniformSampler, WalkDraw,
-    WeightedSampler, whole_graph,
+    RandomWalk, SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule,
+    TemporalSampler, UniformSampler, WalkDraw, WalkNeighbors, WeightedSampler, whole_graph,
 };
 
 fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
     SampleGraph::new(Csc::from_edges(nodes, edges)).unwrap()
 }
 
-/// Random, hub, loops with repeated edges, no edges at all, and edges with weights; each with isolated
-/// nodes.
+/// Random, hub, loops with repeated edges, no edges at all, edges with weights, and with times;
+/// each with isolated nodes.
 fn graphs() -> Vec<(&'static str, SampleGraph)> {
     let key = Key::new(11);
     let random: Vec<_> = (0..2000u64)
@@ -24,12 +24,14 @@ fn graphs() -> Vec<(&'static str, SampleGraph)> {
     let hub: Vec<_> = (1..150).flat_map(|v| [(v, 0), (0, v)]).collect();
     let loops: Vec<_> = (0..60).flat_map(|v| [(v, v), (v, v), ((v + 1) % 60, v)]).collect();
     let weights: Vec<f32> = (0..2000).map(|i| key.with(1).unit(i) as f32).collect();
+    let times: Vec<i64> = (0..2000).map(|i| key.with(2).below(i, 50) as i64).collect();
     vec![
         ("random", graph(200, &random)),
         ("hub", graph(200, &hub)),
         ("loops", graph(70, &loops)),
         ("no edges", graph(10, &[])),
         ("weights", graph(200, &random).with_weights(weights.into()).unwrap()),
+        ("times", graph(200, &random).with_times(times.into()).unwrap()),
     ]
 }
 
@@ -45,6 +47,7 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         Box::new(EdgeDraw::new(20)),
         Box::new(WalkDraw::new(&train, 10, 3).unwrap()),
     ];
+    let walk = RandomWalk::new(graph, 3).and_then(|walk| walk.with_restart(0.2)).unwrap();
     let mut all: Vec<Box<dyn Sampler>> = vec![
         Box::new(UniformSampler::new(graph, &[4, 3]).unwrap()),
         Box::new(UniformSampler::new(graph, &[120, -1, 2]).unwrap()),
@@ -53,11 +56,19 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         Box::new(ExactSampler::new(graph, &[4, 3]).unwrap()),
         Box::new(ExactSampler::new(graph, &[120, -1, 2]).unwrap()),
         Box::new(FullSampler::new(graph, 2).unwrap()),
+        Box::new(WalkNeighbors::new(walk, 8, &[4, 3]).unwrap()),
         Box::new(ClusterSampler::new(graph, &clusters, &train, 2, 2).unwrap()),
     ];
     if graph.is_weighted() {
         all.push(Box::new(WeightedSampler::new(graph, &[4, 3]).unwrap()));
         all.push(Box::new(WeightedSampler::new(graph, &[120, -1, 2]).unwrap()));
+    }
+    if graph.is_timed() {
+        for rule in [TemporalRule::Recent, TemporalRule::Uniform] {
+            let sampler = TemporalSampler::new(graph, &[4, -1, 3], rule).unwrap();
+            let times: Vec<i64> = (0..graph.num_nodes() as i64).map(|v| v % 53).collect();
+            all.push(Box::new(sampler.with_seed_times(times.into()).unwrap()));
+        }
     }
     for draw in draws {
         let saint = SaintSampler::prepare(draw, graph, &train, 2, 20, Key::new(2)).unwrap();
@@ -100,7 +111,8 @@ fn blocks_chain_and_nodes_are_distinct() {
         let last = &batch.blocks[batch.blocks.len() - 1];
         assert!(batch.targets.iter().all(|&t| (t as usize) < last.num_dst()), "{what}");
         let distinct: HashSet<_> = batch.input_nodes.iter().collect();
-        assert_eq!(distinct.len(), batch.input_nodes.len(), "{what}");
+        let repeated = batch.input_nodes.len() - distinct.len();
+        assert!(repeated == 0 || what.starts_with("temporal"), "{what}");
         let weights = batch.target_weights.as_ref();
         assert!(weights.is_none_or(|w| w.len() == batch.targets.len()), "{what}");
     });
@@ -109,6 +121,9 @@ fn blocks_chain_and_nodes_are_distinct() {
 #[test]
 fn every_edge_is_in_the_graph() {
     for_each_batch(|what, graph, _, batch| {
+        if what.starts_with("walks") {
+            return;
+        }
         for block in &batch.blocks {
             for dst in 0..block.num_dst() {
                 let list = graph.csc().sources(batch.input_nodes[dst]);
@@ -126,7 +141,7 @@ fn every_edge_is_in_the_graph() {
 #[test]
 fn seeds_are_the_first_targets() {
     for_each_batch(|what, graph, seeds, batch| {
-        if ["uniform", "labor", "exact", "weighted", "full"]
+        if ["uniform", "labor", "exact", "weighted", "full", "temporal", "walks"]
             .iter()
             .any(|name| what.starts_with(name))
         {
@@ -149,6 +164,8 @@ fn ids_and_degrees_are_the_graphs() {
             assert_eq!(block.ids()[i], graph.id(node), "{what}");
             if what.starts_with("cluster") {
                 assert_eq!(block.degrees()[i] as usize, block.sources(i).len(), "{what}");
+            } else if what.starts_with("temporal") {
+                assert!(block.degrees()[i] <= graph.degree(node), "{what}");
             } else {
                 assert_eq!(block.degrees()[i], graph.degree(node), "{what}");
             }

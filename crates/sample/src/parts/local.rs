@@ -33,7 +33,7 @@ struct Inner {
 /// The lists of a part.
 enum Lists {
     /// Whole lists of its own nodes, whose new ids begin at `first`.
-    Owned { graph: SampleGraph, new_ids: Buf<u64>, first: u64 },
+    Owned { graph: Box<SampleGraph>, new_ids: Buf<u64>, first: u64 },
     /// Its share of the lists of the nodes it holds.
     Shared { part: Box<VertexCutPart>, weights: Option<Buf<f32>> },
 }
@@ -107,7 +107,7 @@ impl NeighborService for LocalPart {
 fn owned(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
     let dataset = parts.part(part)?;
     let (node, _) = dataset.plain()?;
-    let graph = SampleGraph::open(&dataset)?;
+    let graph = Box::new(SampleGraph::open(&dataset)?);
     let first = parts.node_type(&node.name)?.ranges[part];
     Ok(Lists::Owned { graph, new_ids: parts.new_ids(&node.name)?, first })
 }
@@ -127,13 +127,17 @@ impl Lists {
             Self::Owned { graph, .. } => graph.view(),
             Self::Shared { part, weights } => {
                 let lists = part.in_lists();
+                let ids = Some(lists.ids);
                 View {
                     indptr: lists.indptr,
                     indices: lists.sources,
                     edge: None,
-                    ids: Some(lists.ids),
+                    ids,
+                    num_sources: lists.indptr.len() - 1,
+                    source_ids: ids,
                     degrees: Some(lists.degrees),
                     weights: weights.as_deref(),
+                    times: None,
                 }
             }
         }

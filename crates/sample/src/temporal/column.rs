@@ -1,0 +1,30 @@
+//! Edge times of datasets.
+
+use gnarl_graph::{Buf, Column, DType, Dataset, Element, Error, Result, Triple};
+
+/// The column `time` of an edge type, if it has one of integers: mapped where it is 64 bits wide,
+/// copied otherwise.
+///
+/// # Errors
+/// If a time exceeds 63 bits.
+pub(crate) fn edge_times(dataset: &Dataset, triple: &Triple) -> Result<Option<Buf<i64>>> {
+    let Some(column) = dataset.edge_column(triple, "time")? else { return Ok(None) };
+    Ok(Some(match column.spec().dtype {
+        DType::I64 => column.values()?,
+        DType::U64 => copied::<u64>(&column)?,
+        DType::I32 => copied::<i32>(&column)?,
+        DType::U32 => copied::<u32>(&column)?,
+        DType::U8 => copied::<u8>(&column)?,
+        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return Ok(None),
+    }))
+}
+
+fn copied<T: Element + TryInto<i64>>(column: &Column) -> Result<Buf<i64>> {
+    let widen = |(row, &time): (usize, &T)| {
+        let file = &column.spec().file;
+        time.try_into()
+            .map_err(|_| Error::invalid(format!("{file}: row {row}: the time exceeds 63 bits")))
+    };
+    let times = column.values::<T>()?.iter().enumerate().map(widen).collect::<Result<Vec<_>>>()?;
+    Ok(times.into())
+}

@@ -1,0 +1,154 @@
+//! Blocks and batches with types of nodes and edges.
+
+use std::sync::{Arc, OnceLock};
+
+use gnarl_graph::Result;
+
+use super::fused::FusedBatch;
+use super::graph::TypedGraph;
+use super::schema::Schema;
+use crate::Transpose;
+use crate::block::transpose;
+use crate::scratch::Hop;
+
+/// The edges of one type in a block, from nodes of its source type to nodes of its destination
+/// type, in CSC form. Both count from 0 within their types.
+#[derive(Debug)]
+pub struct Relation {
+    num_src: usize,
+    indptr: Vec<u32>,
+    indices: Vec<u32>,
+    weights: Option<Vec<f32>>,
+    degrees: Vec<u32>,
+    transpose: OnceLock<Transpose>,
+}
+
+impl Relation {
+    /// What a hop found over one edge type; `degrees` are the destinations', `num_src` is known
+    /// when all types are done.
+    pub(super) fn new(hop: Hop, num_src: usize, degrees: Vec<u32>) -> Self {
+        let Hop { indptr, indices, weights, .. } = hop;
+        debug_assert_eq!(indptr.len(), degrees.len() + 1);
+        Self { num_src, indptr, indices, weights, degrees, transpose: OnceLock::new() }
+    }
+
+    /// Number of destination nodes.
+    pub fn num_dst(&self) -> usize {
+        self.degrees.len()
+    }
+
+    /// Number of source nodes: all of the block's of that type.
+    pub fn num_src(&self) -> usize {
+        self.num_src
+    }
+
+    /// Number of edges.
+    pub fn num_edges(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Offsets of each destination's edges, `num_dst + 1` values.
+    pub fn indptr(&self) -> &[u32] {
+        &self.indptr
+    }
+
+    /// Source of each edge.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The sources of destination `dst`.
+    #[inline]
+    pub fn sources(&self, dst: usize) -> &[u32] {
+        &self.indices[self.indptr[dst] as usize..self.indptr[dst + 1] as usize]
+    }
+
+    /// Edge weights, where the edges of this type have them.
+    pub fn weights(&self) -> Option<&[f32]> {
+        self.weights.as_deref()
+    }
+
+    /// In-degree of each destination over this edge type in the whole graph, not in the sample.
+    pub fn degrees(&self) -> &[u32] {
+        &self.degrees
+    }
+
+    /// The edges grouped by source, built on first use and kept, as
+    /// [`Block::transpose`](crate::Block::transpose).
+    pub fn transpose(&self) -> &Transpose {
+        self.transpose.get_or_init(|| transpose(self.num_src, &self.indptr, &self.indices))
+    }
+}
+
+/// One layer of message passing between nodes of several types. Among the source nodes of each type
+/// its destination nodes come first, in the same order.
+#[derive(Debug)]
+pub struct TypedBlock {
+    num_dst: Vec<usize>,
+    num_src: Vec<usize>,
+    relations: Vec<Relation>,
+}
+
+impl TypedBlock {
+    pub(super) fn new(num_dst: Vec<usize>, num_src: Vec<usize>, relations: Vec<Relation>) -> Self {
+        debug_assert!(num_dst.iter().zip(&num_src).all(|(dst, src)| dst <= src));
+        Self { num_dst, num_src, relations }
+    }
+
+    /// Number of destination nodes of each type.
+    pub fn num_dst(&self) -> &[usize] {
+        &self.num_dst
+    }
+
+    /// Number of source nodes of each type, destinations included.
+    pub fn num_src(&self) -> &[usize] {
+        &self.num_src
+    }
+
+    /// The edges of each type, in the order of [`Schema::edge_types`]; also of those that nothing
+    /// was taken of.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+
+    /// Edges of all types.
+    pub fn num_edges(&self) -> usize {
+        self.relations.iter().map(Relation::num_edges).sum()
+    }
+}
+
+/// All a training step needs to know of a graph with types.
+#[derive(Debug)]
+pub struct TypedBatch {
+    /// The types, which all numbers of types refer to.
+    pub schema: Arc<Schema>,
+    /// Blocks from the input layer to the output layer, one per model layer.
+    pub blocks: Vec<TypedBlock>,
+    /// For each node type the local ids (in the sampled graph) of the input nodes of `blocks[0]`;
+    /// those of every later block are a prefix.
+    pub input_nodes: Vec<Vec<u32>>,
+    /// For each node type the dataset ids of the input nodes.
+    pub ids: Vec<Vec<u64>>,
+    /// Number of the seeds' node type.
+    pub seed_type: usize,
+    /// Row of each seed among the nodes of its type, of which they are the first.
+    pub targets: Vec<u32>,
+}
+
+impl TypedBatch {
+    /// Edges over all blocks.
+    pub fn num_edges(&self) -> usize {
+        self.blocks.iter().map(TypedBlock::num_edges).sum()
+    }
+
+    /// The same batch with all nodes in one order and all edges of a layer in one block, for layers
+    /// that handle relations together. Where some edge types have weights, edges of the others
+    /// weigh 1. Takes time in proportion to the edges, and to the input nodes of each type times
+    /// the edge types that end there.
+    ///
+    /// # Errors
+    /// If `graph` is not the one that was sampled, or a block would exceed 32-bit offsets.
+    pub fn fuse(&self, graph: &TypedGraph) -> Result<FusedBatch> {
+        FusedBatch::new(self, graph)
+    }
+}

@@ -1,0 +1,155 @@
+//! Typed batches as blocks without types: one order of all nodes, one block for all edges of a
+//! layer.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+
+use super::block::{TypedBatch, TypedBlock};
+use super::graph::TypedGraph;
+use super::schema::{Schema, hash};
+use crate::scratch::add_edges;
+use crate::{Block, NodeInfo};
+
+/// A [`TypedBatch`] whose nodes of all types are rows of one matrix, and whose layers are one block
+/// each.
+///
+/// Rows are in the order in which nodes were reached: the seeds, then what each hop added, by type.
+/// So, as without types, the nodes of every block are a prefix of the input nodes, and destination
+/// `i` is source `i`.
+#[derive(Debug)]
+pub struct FusedBatch {
+    /// Blocks from the input layer to the output layer.
+    ///
+    /// [`NodeInfo::ids`] are dataset ids in a graph of one node type; otherwise numbers that the
+    /// type's name and the dataset id decide. [`NodeInfo::degrees`] are over all edge types.
+    pub blocks: Vec<FusedBlock>,
+    /// What the rows are, one segment after the other.
+    pub segments: Vec<Segment>,
+    /// Row of each seed.
+    pub targets: Vec<u32>,
+}
+
+/// A layer of a [`FusedBatch`].
+#[derive(Debug)]
+pub struct FusedBlock {
+    /// The edges of all types; those of each destination ascend by edge type, and so are a range
+    /// for each.
+    pub block: Arc<Block>,
+    /// Number of each edge's type.
+    pub edge_types: Vec<u16>,
+    /// Position of each edge among those of its type, in
+    /// [`Relation::indices`](super::Relation::indices).
+    pub edges: Vec<u32>,
+}
+
+/// Successive rows that are nodes of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of the type.
+    pub node_type: usize,
+    /// Which of its input nodes.
+    pub nodes: Range<usize>,
+}
+
+impl FusedBatch {
+    pub(super) fn new(batch: &TypedBatch, graph: &TypedGraph) -> Result<Self> {
+        if graph.schema() != &batch.schema {
+            return Err(Error::usage("a batch of a graph with other types"));
+        }
+        let segments = segments(&batch.blocks);
+        let rows = rows(&segments, &batch.input_nodes);
+        let info = Arc::new(node_info(batch, graph, &segments)?);
+        let block = |block| fuse(block, &batch.schema, &segments, &rows, &info);
+        let blocks = batch.blocks.iter().map(block).collect::<Result<_>>()?;
+        let targets = batch.targets.iter().map(|&v| rows[batch.seed_type][v as usize]).collect();
+        Ok(Self { blocks, segments, targets })
+    }
+}
+
+/// The seeds of each type, then what each hop added of each.
+fn segments(blocks: &[TypedBlock]) -> Vec<Segment> {
+    let mut segments = Vec::new();
+    let mut before = vec![0; blocks.last().map_or(0, |block| block.num_dst().len())];
+    let counts = blocks.last().map(TypedBlock::num_dst).into_iter();
+    for counts in counts.chain(blocks.iter().rev().map(TypedBlock::num_src)) {
+        for (node_type, (&start, &end)) in before.iter().zip(counts).enumerate() {
+            segments.extend((start < end).then_some(Segment { node_type, nodes: start..end }));
+        }
+        before = counts.to_vec();
+    }
+    segments
+}
+
+/// The row of each input node of each type.
+fn rows(segments: &[Segment], input_nodes: &[Vec<u32>]) -> Vec<Vec<u32>> {
+    let mut rows: Vec<Vec<u32>> = input_nodes.iter().map(|n| Vec::with_capacity(n.len())).collect();
+    let mut next = 0;
+    for Segment { node_type, nodes } in segments {
+        rows[*node_type].extend(next..next + nodes.len() as u32);
+        next += nodes.len() as u32;
+    }
+    rows
+}
+
+fn node_info(batch: &TypedBatch, graph: &TypedGraph, segments: &[Segment]) -> Result<NodeInfo> {
+    let schema = &batch.schema;
+    let mut degrees: Vec<Vec<u32>> = batch.input_nodes.iter().map(|n| vec![0; n.len()]).collect();
+    for edge_type in 0..schema.edge_types().len() {
+        let (view, dst) = (graph.view(edge_type), schema.ends(edge_type).1);
+        for (sum, &node) in degrees[dst].iter_mut().zip(&batch.input_nodes[dst]) {
+            *sum = sum.saturating_add(view.checked_degree(node)?);
+        }
+    }
+    let mut info = NodeInfo::default();
+    for Segment { node_type, nodes } in segments {
+        let (ids, degrees) = (&batch.ids[*node_type], &degrees[*node_type]);
+        let key = Key::new(hash(&schema.node_types()[*node_type]));
+        info.ids.extend(ids[nodes.clone()].iter().map(|&id| match schema.node_types().len() {
+            1 => id,
+            _ => key.with(id).bits(),
+        }));
+        info.degrees.extend(&degrees[nodes.clone()]);
+    }
+    Ok(info)
+}
+
+fn fuse(
+    typed: &TypedBlock,
+    schema: &Schema,
+    segments: &[Segment],
+    rows: &[Vec<u32>],
+    info: &Arc<NodeInfo>,
+) -> Result<FusedBlock> {
+    let num_dst: usize = typed.num_dst().iter().sum();
+    let relations = || typed.relations().iter().enumerate();
+    let weighted = relations().any(|(_, relation)| relation.weights().is_some());
+    let mut weights = weighted.then(Vec::new);
+    let (mut indptr, mut indices) = (vec![0], Vec::new());
+    let (mut edge_types, mut edges) = (Vec::new(), Vec::new());
+    let of = segments.iter().flat_map(|s| s.nodes.clone().map(|node| (s.node_type, node)));
+    for (node_type, dst) in of.take(num_dst) {
+        let mut total = indptr[indptr.len() - 1];
+        for (edge_type, relation) in relations().filter(|(e, _)| schema.ends(*e).1 == node_type) {
+            let sources = relation.sources(dst);
+            let first = relation.indptr()[dst];
+            let source_rows = &rows[schema.ends(edge_type).0];
+            total = add_edges(total, sources.len() as u32)?;
+            indices.extend(sources.iter().map(|&source| source_rows[source as usize]));
+            edge_types.extend(std::iter::repeat_n(edge_type as u16, sources.len()));
+            edges.extend(first..first + sources.len() as u32);
+            if let Some(out) = &mut weights {
+                match relation.weights() {
+                    Some(own) => out.extend(&own[first as usize..][..sources.len()]),
+                    None => out.extend(std::iter::repeat_n(1.0, sources.len())),
+                }
+            }
+        }
+        indptr.push(total);
+    }
+    let num_src = typed.num_src().iter().sum();
+    let block = Arc::new(Block::new(num_src, indptr, indices, weights, info.clone()));
+    Ok(FusedBlock { block, edge_types, edges })
+}

@@ -1,0 +1,75 @@
+//! The types of nodes and edges, by number.
+
+use gnarl_graph::rng::{Key, mix};
+use gnarl_graph::{Error, Result, Triple};
+
+/// The types of a graph's nodes and edges. Blocks and batches refer to them by number, in the order
+/// given here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schema {
+    pub(super) node_types: Vec<String>,
+    pub(super) edge_types: Vec<Triple>,
+    /// Numbers of each edge type's source and destination type.
+    pub(super) ends: Vec<(usize, usize)>,
+}
+
+impl Schema {
+    /// Names of the node types.
+    pub fn node_types(&self) -> &[String] {
+        &self.node_types
+    }
+
+    /// Names of the edge types.
+    pub fn edge_types(&self) -> &[Triple] {
+        &self.edge_types
+    }
+
+    /// Numbers of the source and destination node types of edge type number `edge_type`.
+    pub fn ends(&self, edge_type: usize) -> (usize, usize) {
+        self.ends[edge_type]
+    }
+
+    /// Number of the node type `name`.
+    ///
+    /// # Errors
+    /// Lists the known ones if there is none.
+    pub fn node_type(&self, name: &str) -> Result<usize> {
+        self.node_types.iter().position(|known| known == name).ok_or_else(|| {
+            Error::usage(format!("unknown node type '{name}'"))
+                .hint(format!("there are: {}", self.node_types.join(", ")))
+        })
+    }
+
+    /// Number of the edge type `triple`.
+    ///
+    /// # Errors
+    /// Lists the known ones if there is none.
+    pub fn edge_type(&self, triple: &Triple) -> Result<usize> {
+        self.edge_types.iter().position(|known| known == triple).ok_or_else(|| {
+            let known: Vec<String> = self.edge_types.iter().map(Triple::to_string).collect();
+            Error::usage(format!("unknown edge type '{triple}'"))
+                .hint(format!("there are: {}", known.join(", ")))
+        })
+    }
+
+    /// Numbers of the edge types in the order of their names, which is that of no file.
+    pub(super) fn by_name(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.edge_types.len()).collect();
+        order.sort_unstable_by_key(|&e| &self.edge_types[e]);
+        order
+    }
+
+    /// The key of draws over an edge type: its name decides. The only edge type of a graph has
+    /// `key` itself, so that a graph without types may be sampled as one with types.
+    pub(super) fn draw_key(&self, key: Key, edge_type: usize) -> Key {
+        match self.edge_types.len() {
+            1 => key,
+            _ => key.with(hash(&self.edge_types[edge_type].to_string())),
+        }
+    }
+}
+
+/// A number for a name, the same on every machine.
+pub(super) fn hash(name: &str) -> u64 {
+    name.bytes().fold(name.len() as u64, |sum, byte| mix(sum.rotate_left(8) ^ u64::from(byte)))
+}

@@ -1,0 +1,13 @@
+//! Random walks, and neighbourhoods made of them.
+//!
+//! Walks go from a node to one of its in-neighbours, so against the direction in which messages
+//! pass. Each step chooses uniformly among the edges of the list, repeated ones included.
+
+mod bias;
+mod metapath;
+mod neighbors;
+mod random;
+
+pub use metapath::MetaPathWalk;
+pub use neighbors::WalkNeighbors;
+pub use random::RandomWalk;
