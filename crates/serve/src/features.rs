@@ -1,12 +1,13 @@
 //! Feature rows of a graph that lies in parts, as training reads them.
 
+use std::sync::{Mutex, PoisonError};
+
 use gnarl_graph::{Error, Result};
 use gnarl_sample::parts::Routes;
 use gnarl_store::cache::{CacheStats, CachedRows};
 use gnarl_store::{FeatureStore, Normalize, RowSource, Rows};
 
 use crate::access::PartAccess;
-use crate::held::HeldPart;
 use crate::rows::DividedRows;
 
 /// Rows of all nodes: those of parts on this machine from their files, the others from servers, dense
@@ -18,7 +19,12 @@ pub struct DividedFeatures {
     width: usize,
     sparse: bool,
     normalize: Normalize,
+    /// Memory of the last call's rows from elsewhere.
+    spare: Mutex<Vec<f32>>,
 }
+
+/// How many rows ahead memory is asked for.
+const AHEAD: usize = 8;
 
 /// Places of the output, and the ids whose rows go there.
 type Asked = (Vec<usize>, Vec<u64>);
@@ -36,7 +42,7 @@ impl DividedFeatures {
         cached: impl FnOnce(DividedRows) -> Result<CachedRows<DividedRows>>,
     ) -> Result<Self> {
         let remote = cached(DividedRows::new(routes.clone(), parts.clone(), width)?)?;
-        Ok(Self { routes, parts, remote, width, sparse, normalize })
+        Ok(Self { routes, parts, remote, width, sparse, normalize, spare: Mutex::default() })
     }
 
     /// What to ask each part for.
@@ -53,19 +59,30 @@ impl DividedFeatures {
         Ok(asked)
     }
 
-    /// What to ask parts on this machine for, and the rest.
-    fn divide<'a>(&'a self, asked: &'a [Asked]) -> (Vec<(&'a HeldPart, &'a Asked)>, Asked) {
-        let (mut local, mut remote) = (Vec::new(), Asked::default());
-        for (part, asked) in self.parts.iter().zip(asked).filter(|(_, (_, ids))| !ids.is_empty()) {
-            match part {
-                PartAccess::Local(part) => local.push((&**part, asked)),
+    /// Copies the rows of parts on this machine; returns which are elsewhere.
+    fn copy_local(&self, ids: &[u32], out: &mut [f32]) -> Result<Asked> {
+        let mut remote = Asked::default();
+        let part = |id: u32| match (id as usize) < self.routes.num_nodes() {
+            true => Ok(&self.parts[self.routes.owner(id)]),
+            false => Err(Error::invalid(format!("node {id} has no features"))),
+        };
+        for (place, (&id, row)) in ids.iter().zip(out.chunks_mut(self.width.max(1))).enumerate() {
+            if let Some(&later) = ids.get(place + AHEAD)
+                && let PartAccess::Local(part) = part(later)?
+            {
+                part.prefetch_row(later.into());
+            }
+            match part(id)? {
+                PartAccess::Local(part) => part.feature_row(id.into(), row)?,
                 PartAccess::Remote(_) => {
-                    remote.0.extend_from_slice(&asked.0);
-                    remote.1.extend_from_slice(&asked.1);
+                    remote.0.push(place);
+                    remote.1.push(id.into());
+                    continue;
                 }
             }
+            self.normalize.apply(row);
         }
-        (local, remote)
+        Ok(remote)
     }
 
     fn gather_sparse(&self, ids: &[u32]) -> Result<Rows> {
@@ -137,26 +154,20 @@ impl FeatureStore for DividedFeatures {
         if self.sparse {
             return Err(Error::invalid("sparse features cannot be gathered as dense rows"));
         }
-        let asked = self.asked(ids)?;
-        let (local, remote) = self.divide(&asked);
-        let mut rows = Vec::new();
-        let mut put = |places: &[usize], rows: &[f32]| {
-            for (&place, row) in places.iter().zip(rows.chunks(self.width.max(1))) {
-                let out = &mut out[place * self.width..(place + 1) * self.width];
-                out.copy_from_slice(row);
-                self.normalize.apply(out);
-            }
-        };
-        for (part, (places, ids)) in local {
-            rows.resize(ids.len() * self.width, 0.0);
-            part.features_into(ids, &mut rows)?;
-            put(places, &rows);
+        let (places, ids) = self.copy_local(ids, out)?;
+        if ids.is_empty() {
+            return Ok(());
         }
-        if !remote.1.is_empty() {
-            rows.resize(remote.1.len() * self.width, 0.0);
-            self.remote.fetch(&remote.1, &mut rows)?;
-            put(&remote.0, &rows);
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rows = std::mem::take(&mut *spare());
+        rows.resize(ids.len() * self.width, 0.0);
+        self.remote.fetch(&ids, &mut rows)?;
+        for (&place, row) in places.iter().zip(rows.chunks(self.width.max(1))) {
+            let out = &mut out[place * self.width..(place + 1) * self.width];
+            out.copy_from_slice(row);
+            self.normalize.apply(out);
         }
+        *spare() = rows;
         Ok(())
     }
 

@@ -139,6 +139,21 @@ impl HeldPart {
         self.stored()?.gather_into(&locals, out)
     }
 
+    /// The dense feature row of one of its own nodes into `out`, of the row's width.
+    ///
+    /// # Errors
+    /// If the node is not its own, or nodes have no dense features.
+    pub fn feature_row(&self, node: u64, out: &mut [f32]) -> Result<()> {
+        self.stored()?.row_into(self.local(node)?, out)
+    }
+
+    /// Asks for the memory of a row that will be wanted soon.
+    pub fn prefetch_row(&self, node: u64) {
+        if let (Some(features), Ok(local)) = (&self.features, self.local(node)) {
+            features.prefetch(local);
+        }
+    }
+
     fn stored(&self) -> Result<&MappedFeatures> {
         self.features.as_ref().ok_or_else(|| self.without(Column::Features))
     }

@@ -64,6 +64,36 @@ impl MappedFeatures {
         Ok(Self { source, rows, width, normalize })
     }
 
+    /// The dense row of `id` into `out`, of the row's width.
+    ///
+    /// # Errors
+    /// If the id has no row, or the rows are sparse.
+    pub fn row_into(&self, id: u32, out: &mut [f32]) -> Result<()> {
+        self.check(&[id])?;
+        self.dense()?.copy_row(id as usize, out);
+        self.normalize.apply(out);
+        Ok(())
+    }
+
+    /// Asks for the memory of a dense row that will be wanted soon.
+    #[inline]
+    pub fn prefetch(&self, id: u32) {
+        if let Source::Dense(values) = &self.source
+            && (id as usize) < self.rows
+        {
+            values.prefetch_row(id as usize, self.width);
+        }
+    }
+
+    fn dense(&self) -> Result<&Values> {
+        match &self.source {
+            Source::Dense(values) => Ok(values),
+            Source::Csr { .. } => {
+                Err(Error::invalid("sparse features cannot be gathered as dense rows"))
+            }
+        }
+    }
+
     fn check(&self, ids: &[u32]) -> Result<()> {
         match ids.iter().find(|&&id| id as usize >= self.rows) {
             None => Ok(()),
@@ -121,9 +151,7 @@ impl FeatureStore for MappedFeatures {
     }
 
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
-        let Source::Dense(values) = &self.source else {
-            return Err(Error::invalid("sparse features cannot be gathered as dense rows"));
-        };
+        let values = self.dense()?;
         if self.width == 0 {
             return Ok(());
         }
