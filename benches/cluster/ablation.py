@@ -23,7 +23,7 @@ EPOCHS = 4
 RUN = f"""
 [model]
 name = 'sage'
-hidden = 32
+hidden = 16
 [sample]
 fanouts = [10, 10]
 batch_size = 4000
@@ -44,7 +44,7 @@ STEPS = [
     ("parts of two levels", "levels", ["train.pipeline=off"]),
     ("pipeline", "levels", ["train.pipeline=epoch"]),
     ("non-stop", "levels", ["train.pipeline=non-stop"]),
-    ("cache of 64 MiB a rank", "levels", ["cache.memory=64MiB"]),
+    ("cache of 256 MiB a rank", "levels", ["cache.memory=256MiB"]),
 ]
 PARTITIONS = {"random": ("random", "2"), "parts": ("knot", "2"), "levels": ("knot", "2x2")}
 
@@ -61,7 +61,7 @@ def prepare():
     WORK.mkdir(parents=True, exist_ok=True)
     if not (WORK / "graph").exists():
         call(GNARL, "generate", "community", "--nodes", 1_000_000, "--communities", 64, "--classes", 16,
-             "--features", 128, "--average-degree", 15, "--split", 0.05, 0.02, 0.03, "--out", WORK / "graph")
+             "--features", 256, "--average-degree", 15, "--split", 0.05, 0.02, 0.03, "--out", WORK / "graph")
     for name, (algorithm, parts) in PARTITIONS.items():
         if not (WORK / name).exists():
             call(GNARL, "partition", WORK / "graph", "--algorithm", algorithm, "--parts", parts, "--out", WORK / name)

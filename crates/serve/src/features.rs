@@ -67,6 +67,15 @@ impl DividedFeatures {
             false => Err(Error::invalid(format!("node {id} has no features"))),
         };
         for (place, (&id, row)) in ids.iter().zip(out.chunks_mut(self.width.max(1))).enumerate() {
+            // First where a row is, then the row.
+            if let Some(&later) = ids.get(place + 3 * AHEAD) {
+                self.routes.prefetch(later);
+            }
+            if let Some(&later) = ids.get(place + 2 * AHEAD)
+                && let PartAccess::Local(part) = part(later)?
+            {
+                part.prefetch_place(later.into());
+            }
             if let Some(&later) = ids.get(place + AHEAD)
                 && let PartAccess::Local(part) = part(later)?
             {

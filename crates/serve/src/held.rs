@@ -147,6 +147,11 @@ impl HeldPart {
         self.stored()?.row_into(self.local(node)?, out)
     }
 
+    /// Asks for the memory by which a node's row will be found soon.
+    pub fn prefetch_place(&self, node: u64) {
+        gnarl_graph::prefetch::item(&self.new_ids, node as usize);
+    }
+
     /// Asks for the memory of a row that will be wanted soon.
     pub fn prefetch_row(&self, node: u64) {
         if let (Some(features), Ok(local)) = (&self.features, self.local(node)) {

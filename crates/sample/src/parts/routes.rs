@@ -1,5 +1,6 @@
 //! Which parts have edges of a node.
 
+use gnarl_graph::prefetch::item as prefetch;
 use gnarl_graph::{Buf, Error, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
@@ -52,6 +53,12 @@ impl Routes {
     /// The part that owns `node`.
     pub fn owner(&self, node: u32) -> usize {
         self.owner[node as usize] as usize
+    }
+
+    /// Asks for the memory of what [`Routes::owner`] will be asked soon.
+    #[inline]
+    pub fn prefetch(&self, node: u32) {
+        prefetch(&self.owner, node as usize);
     }
 
     /// Calls `each` with every part that may have in-neighbours of `node`, ascending.
