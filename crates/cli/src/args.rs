@@ -218,6 +218,8 @@ pub enum Bench {
     Load(bench::load::LoadBench),
     /// All partitioners on all graphs: replication, cut, balances, time and memory
     Partition(bench::partition::PartitionBench),
+    /// Edges sampled a second by one thread, and memory of the graph
+    Sample(bench::sample::SampleBench),
 }
 
 /// Reads `512MiB`, `4GiB`, `1000000`.

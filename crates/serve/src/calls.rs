@@ -6,9 +6,8 @@ use arrow_flight::{Action, FlightClient, FlightDescriptor, Ticket};
 use futures::{TryStreamExt, stream};
 use tonic::Status;
 
-use crate::codec::nodes_batch;
 use crate::command::{self, Command, Whole};
-use crate::failure::{status, status_of};
+use crate::failure::status_of;
 
 /// Something to ask a server, as often as it takes.
 pub(crate) trait Call: Send + Sync + 'static {
@@ -21,21 +20,20 @@ pub(crate) trait Call: Send + Sync + 'static {
     ) -> impl Future<Output = Result<Self::Reply, Status>> + Send;
 }
 
-/// A command about some nodes.
+/// A command about the nodes in a batch.
 pub(crate) struct Exchange {
     pub command: Command,
-    pub nodes: Vec<u64>,
+    pub about: RecordBatch,
 }
 
 impl Call for Exchange {
     type Reply = Vec<RecordBatch>;
 
     async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
-        let batch = nodes_batch(&self.nodes).map_err(|e| status(&e))?;
         let descriptor = FlightDescriptor::new_cmd(command::write(&self.command));
         let request = FlightDataEncoderBuilder::new()
             .with_flight_descriptor(Some(descriptor))
-            .build(stream::iter([Ok(batch)]));
+            .build(stream::iter([Ok(self.about.clone())]));
         let reply = client.do_exchange(request).await.map_err(status_of)?;
         reply.try_collect().await.map_err(status_of)
     }

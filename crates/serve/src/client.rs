@@ -144,13 +144,13 @@ impl Client {
         self.start(whole)()
     }
 
-    /// Begins a call about `nodes`; the function returned waits for its reply.
+    /// Begins a call about the nodes in a batch; the function returned waits for its reply.
     pub(crate) fn begin(
         &self,
         command: Command,
-        nodes: Vec<u64>,
+        about: RecordBatch,
     ) -> impl FnOnce() -> Result<Vec<RecordBatch>> + Send + use<> {
-        self.start(Exchange { command, nodes })
+        self.start(Exchange { command, about })
     }
 
     /// Begins a call; the function returned waits for its reply.

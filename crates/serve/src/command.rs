@@ -13,8 +13,21 @@ pub enum Command {
     Gather {
         /// Which part.
         part: usize,
-        /// `features`, `label` or `split`.
+        /// `features`, `label`, `split` or `embedding`.
         column: Column,
+    },
+    /// A step of the learnt rows of the part's own nodes, by the gradients that follow in a column
+    /// `gradient`. Answered with the rows after it.
+    Push {
+        /// Which part.
+        part: usize,
+        /// Learning rate.
+        lr: f32,
+        /// Who pushes; each client has a number of its own.
+        from: u64,
+        /// Counts the client's pushes from 1 on. One that was taken already is not taken again, so
+        /// that a push whose answer was lost can be made anew.
+        step: u64,
     },
     /// In-neighbours, see [`HopRequest`].
     Sample {
@@ -40,6 +53,8 @@ pub enum Column {
     Label,
     /// The split a node is in: 0 for none, 1 to 3 for `train`, `valid` and `test`.
     Split,
+    /// Learnt rows.
+    Embedding,
 }
 
 /// All values of a column, a ticket's: a row for each node the part owns.
@@ -57,7 +72,7 @@ pub const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 3] = [Self::Features, Self::Label, Self::Split];
+    pub const ALL: [Self; 4] = [Self::Features, Self::Label, Self::Split, Self::Embedding];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -65,6 +80,7 @@ impl Column {
             Self::Features => "features",
             Self::Label => "label",
             Self::Split => "split",
+            Self::Embedding => "embedding",
         }
     }
 }

@@ -1,13 +1,17 @@
 //! A part as a server holds it.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use arrow_array::RecordBatch;
 use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{HopRequest, LocalPart};
-use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
+use gnarl_store::embedding::Embedding;
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize, RowSource, Rows};
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{hop_batch, labels_batch, rows_batch, splits_batch};
+use crate::codec::{embedding_batch, hop_batch, labels_batch, rows_batch, splits_batch};
 use crate::command::{Column, SPLITS};
 
 /// The lists and columns of one part, mapped.
@@ -18,9 +22,16 @@ pub struct HeldPart {
     labels: Option<Labels>,
     /// Numbers of [`Column::Split`].
     splits: Vec<u8>,
+    embedding: Option<Mutex<Learnt>>,
     new_ids: Buf<u64>,
     /// New ids of its own nodes.
     own: std::ops::Range<u64>,
+}
+
+/// Learnt rows, and the last push of each client that was taken.
+struct Learnt {
+    table: Embedding,
+    taken: HashMap<u64, u64>,
 }
 
 /// What a server says of a part.
@@ -63,6 +74,7 @@ impl HeldPart {
                 features,
                 labels: dataset.labels(&node.name)?,
                 splits,
+                embedding: None,
                 new_ids: parts.new_ids(&node.name)?,
                 own,
             })
@@ -70,17 +82,28 @@ impl HeldPart {
         read().while_doing(|| format!("opening part {part} to serve it"))
     }
 
+    /// Has it hold `table`, learnt rows of its own nodes, which clients gather and push to.
+    ///
+    /// # Errors
+    /// If a row is not of one of its own nodes.
+    pub fn with_embedding(mut self, table: Embedding) -> Result<Self> {
+        table.ids().iter().try_for_each(|&id| self.local(id).map(drop))?;
+        self.embedding = Some(Mutex::new(Learnt { table, taken: HashMap::new() }));
+        Ok(self)
+    }
+
     /// Which part it is.
     pub fn part(&self) -> usize {
         self.part
     }
 
-    /// The columns that its nodes have.
+    /// The columns that can be read as a whole.
     pub fn columns(&self) -> impl Iterator<Item = Column> {
         let has = |column: &Column| match column {
             Column::Features => self.features.is_some(),
             Column::Label => self.labels.is_some(),
             Column::Split => true,
+            Column::Embedding => false,
         };
         Column::ALL.into_iter().filter(has)
     }
@@ -90,7 +113,11 @@ impl HeldPart {
         Description {
             part: self.part,
             nodes: self.own.end - self.own.start,
-            columns: self.columns().map(|column| column.name().into()).collect(),
+            columns: self
+                .columns()
+                .chain(self.embedding.as_ref().map(|_| Column::Embedding))
+                .map(|column| column.name().into())
+                .collect(),
             feature_width: self.features.as_ref().map_or(0, |f| f.width()),
             sparse: self.features.as_ref().is_some_and(|f| f.is_sparse()),
             outputs: self.labels.as_ref().map_or(0, Labels::outputs),
@@ -107,8 +134,48 @@ impl HeldPart {
     /// # Errors
     /// If a node is not its own, or nodes have no such column.
     pub fn gather(&self, column: Column, nodes: &[u64]) -> Result<RecordBatch> {
+        if column == Column::Embedding {
+            return self.learnt(nodes);
+        }
         let locals: Vec<u32> = nodes.iter().map(|&id| self.local(id)).collect::<Result<_>>()?;
         self.rows(column, &locals)
+    }
+
+    /// Learnt rows of own nodes.
+    fn learnt(&self, nodes: &[u64]) -> Result<RecordBatch> {
+        let table = &self.lock_learnt()?.table;
+        let mut rows = vec![0.0; nodes.len() * table.width()];
+        table.fetch(nodes, &mut rows)?;
+        embedding_batch(rows, table.width())
+    }
+
+    /// Steps the learnt rows of `nodes` by `grads`, `nodes × width` values, unless `from` pushed this
+    /// `step` or a later one before. Returns the rows after it.
+    ///
+    /// # Errors
+    /// If nodes have no learnt rows here, or lengths disagree; no row has changed then.
+    pub fn push(
+        &self,
+        nodes: &[u64],
+        grads: &[f32],
+        lr: f32,
+        (from, step): (u64, u64),
+    ) -> Result<RecordBatch> {
+        {
+            let mut learnt = self.lock_learnt()?;
+            let Learnt { table, taken } = &mut *learnt;
+            let last = taken.entry(from).or_default();
+            if step > *last {
+                table.update(nodes, grads, lr)?;
+                *last = step;
+            }
+        }
+        self.learnt(nodes)
+    }
+
+    fn lock_learnt(&self) -> Result<MutexGuard<'_, Learnt>> {
+        let learnt = self.embedding.as_ref().ok_or_else(|| self.without(Column::Embedding))?;
+        Ok(learnt.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Labels of its own nodes, in the order of their new ids, if nodes have labels.
@@ -198,6 +265,9 @@ impl HeldPart {
                 labels_batch(self.labels.as_ref().ok_or_else(|| self.without(column))?, nodes)
             }
             Column::Split => splits_batch(&self.splits, nodes),
+            Column::Embedding => {
+                Err(Error::usage("learnt rows change: gather those of the nodes wanted"))
+            }
         }
     }
 

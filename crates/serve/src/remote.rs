@@ -6,7 +6,7 @@ use gnarl_sample::parts::{Answer, HopRequest, NeighborService};
 use gnarl_store::Rows;
 
 use crate::client::Client;
-use crate::codec::{hop_reply, rows_of};
+use crate::codec::{embedding_of, hop_reply, nodes_batch, push_batch, rows_of};
 use crate::command::{Column, Command, Whole};
 use crate::held::Description;
 
@@ -55,15 +55,49 @@ impl RemotePart {
     /// fails as [`RemotePart::features`] does, or if there are more or fewer rows than nodes.
     pub fn begin_features(&self, nodes: Vec<u64>) -> impl FnOnce() -> Result<Rows> + Send + use<> {
         let part = self.part;
-        let reply = self.client.begin(self.gather(), nodes);
+        let begun = nodes_batch(&nodes)
+            .map(|about| self.client.begin(self.gather(Column::Features), about));
         move || {
-            let rows = reply().and_then(|batches| rows_of(&batches));
+            let rows = begun.and_then(|reply| reply()).and_then(|batches| rows_of(&batches));
             rows.while_doing(|| format!("gathering rows of part {part}"))
         }
     }
 
-    fn gather(&self) -> Command {
-        Command::Gather { part: self.part, column: Column::Features }
+    /// Learnt rows of nodes the part owns.
+    ///
+    /// # Errors
+    /// If a node has no learnt row there, or the server does not answer.
+    pub fn embedding(&self, nodes: &[u64]) -> Result<Vec<f32>> {
+        let about = nodes_batch(nodes)?;
+        let reply = self.client.begin(self.gather(Column::Embedding), about)();
+        let rows = reply.and_then(|batches| embedding_of(&batches));
+        rows.while_doing(|| format!("gathering learnt rows of part {}", self.part))
+    }
+
+    /// Pushes gradients of the learnt rows of `nodes`, `nodes × width` values, and returns the rows
+    /// after the step. `step` counts the pushes of the client `from`, from 1 on: a call that is made
+    /// again because its answer was lost steps once.
+    ///
+    /// # Errors
+    /// As [`RemotePart::embedding`], or if lengths disagree; no row has changed then.
+    pub fn push(
+        &self,
+        nodes: &[u64],
+        grads: &[f32],
+        lr: f32,
+        (from, step): (u64, u64),
+    ) -> Result<Vec<f32>> {
+        let pushed = || {
+            let width = grads.len() / nodes.len().max(1);
+            let about = push_batch(nodes, grads, width)?;
+            let command = Command::Push { part: self.part, lr, from, step };
+            embedding_of(&self.client.begin(command, about)()?)
+        };
+        pushed().while_doing(|| format!("pushing gradients to part {}", self.part))
+    }
+
+    fn gather(&self, column: Column) -> Command {
+        Command::Gather { part: self.part, column }
     }
 }
 
@@ -71,9 +105,9 @@ impl NeighborService for RemotePart {
     fn ask(&self, request: HopRequest) -> Answer {
         let command = Command::sample(self.part, &request);
         let part = self.part;
-        let reply = self.client.begin(command, request.nodes);
+        let begun = nodes_batch(&request.nodes).map(|about| self.client.begin(command, about));
         Box::new(move || {
-            let reply = reply().and_then(|batches| hop_reply(&batches));
+            let reply = begun.and_then(|reply| reply()).and_then(|batches| hop_reply(&batches));
             reply.while_doing(|| format!("sampling from part {part}"))
         })
     }

@@ -16,7 +16,7 @@ use futures::{StreamExt, TryStreamExt};
 use gnarl_graph::{Error, Result};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::codec::nodes_of;
+use crate::codec::{gradients_of, nodes_of};
 use crate::command::{self, Column, Command, Whole};
 use crate::failure::{status, status_of};
 use crate::held::HeldPart;
@@ -44,9 +44,13 @@ impl Service {
         })
     }
 
-    fn answer(&self, command: &Command, nodes: Vec<u64>) -> Result<RecordBatch> {
+    fn answer(&self, command: &Command, batches: &[RecordBatch]) -> Result<RecordBatch> {
+        let nodes = nodes_of(batches)?;
         match command {
             Command::Gather { part, column } => self.part(*part)?.gather(*column, &nodes),
+            Command::Push { part, lr, from, step } => {
+                self.part(*part)?.push(&nodes, &gradients_of(batches)?, *lr, (*from, *step))
+            }
             Command::Sample { part, fanout, rule, key } => {
                 self.part(*part)?.sample(&command::hop(nodes, *fanout, rule, *key)?)
             }
@@ -193,7 +197,7 @@ impl FlightService for Service {
         let decoded = FlightRecordBatchStream::new_from_flight_data(all);
         let batches: Vec<RecordBatch> = decoded.try_collect().await.map_err(status_of)?;
         let service = self.clone();
-        let reply = busy(move || service.answer(&command, nodes_of(&batches)?)).await?;
+        let reply = busy(move || service.answer(&command, &batches)).await?;
         Ok(Response::new(encoded(stream::iter([Ok(reply)]))))
     }
 }

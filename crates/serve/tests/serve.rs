@@ -13,6 +13,7 @@ use gnarl_serve::{
     Client, ClientConfig, DividedRows, HeldPart, PartAccess, Server, ServerConfig, Tls,
 };
 use gnarl_store::cache::CachePolicy;
+use gnarl_store::embedding::{Embedding, SparseAdagrad};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, RowSource, Rows};
 
 const PARTS: usize = 3;
@@ -256,4 +257,39 @@ fn more_calls_than_places_all_get_through() {
     let answers: Vec<_> = (0..50).map(|_| part.ask(hop(nodes.clone()))).collect();
     let replies: Vec<_> = answers.into_iter().map(|answer| answer().unwrap()).collect();
     assert!(replies.windows(2).all(|pair| pair[0] == pair[1]));
+}
+
+#[test]
+fn pushed_gradients_step_learnt_rows_once() {
+    let cut = cut(PartLayout::EdgeCut, "spring");
+    let nodes = own(&cut.parts, 1);
+    let table = || {
+        let adagrad = Box::new(SparseAdagrad::new(1e-10).unwrap());
+        Embedding::new(nodes.clone(), 3, 0.1, Key::new(4), adagrad).unwrap()
+    };
+    let held = HeldPart::open(&cut.parts, 1).unwrap().with_embedding(table()).unwrap();
+    let server = Server::start(vec![Arc::new(held)], &ServerConfig::default()).unwrap();
+    let part = client(&server).part(1);
+    assert!(part.describe().unwrap().columns.contains(&"embedding".to_string()));
+    let (few, mut expected) = ([nodes[5], nodes[0], nodes[5]], table());
+    let rows = |table: &Embedding| {
+        let mut rows = vec![0.0; 9];
+        table.fetch(&few, &mut rows).unwrap();
+        rows
+    };
+    assert_eq!(part.embedding(&few).unwrap(), rows(&expected));
+    let grads: Vec<f32> = (0..9).map(|i| i as f32 - 3.0).collect();
+    for step in 1..4 {
+        expected.update(&few, &grads, 0.1).unwrap();
+        for _ in 0..2 {
+            // The second time it was taken already.
+            assert_eq!(part.push(&few, &grads, 0.1, (7, step)).unwrap(), rows(&expected));
+        }
+    }
+    let foreign = own(&cut.parts, 0)[0];
+    assert!(part.push(&[foreign], &grads[..3], 0.1, (7, 4)).is_err());
+    assert!(part.push(&few, &grads[..6], 0.1, (7, 4)).is_err());
+    assert_eq!(part.embedding(&few).unwrap(), rows(&expected), "nothing changed");
+    let other = HeldPart::open(&cut.parts, 0).unwrap().with_embedding(table());
+    assert!(other.err().unwrap().to_string().contains("is not one of part 0's own"));
 }

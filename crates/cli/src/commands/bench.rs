@@ -5,6 +5,7 @@ mod catgnn;
 mod kept;
 pub mod load;
 pub mod partition;
+pub mod sample;
 
 use gnarl_graph::Result;
 use gnarl_train::{RunConfig, Summary};
@@ -20,6 +21,7 @@ pub fn run(what: Bench) -> Result<Value> {
         }
         Bench::Load(args) => load::run(&args),
         Bench::Partition(args) => partition::run(&args),
+        Bench::Sample(args) => sample::run(&args),
     }
 }
 

@@ -12,7 +12,10 @@ use arrow_schema::ArrowError;
 use gnarl_graph::{Error, Result};
 
 pub(crate) use hop::{hop_batch, hop_reply};
-pub(crate) use rows::{labels_batch, labels_of, rows_batch, rows_of, splits_batch, splits_of};
+pub(crate) use rows::{
+    embedding_batch, embedding_of, gradients_of, labels_batch, labels_of, push_batch, rows_batch,
+    rows_of, splits_batch, splits_of,
+};
 
 /// Node ids as a batch of one column, `node`.
 pub(crate) fn nodes_batch(nodes: &[u64]) -> Result<RecordBatch> {

@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type, UInt8Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, FixedSizeListArray, Float32Array, Int32Array, ListArray, RecordBatch,
-    UInt8Array, UInt32Array,
+    UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
@@ -37,19 +37,45 @@ pub(crate) fn rows_batch(rows: Rows, width: usize) -> Result<RecordBatch> {
     }
 }
 
+/// Learnt rows of `width` values as a batch.
+pub(crate) fn embedding_batch(rows: Vec<f32>, width: usize) -> Result<RecordBatch> {
+    batch([("embedding", fixed(Arc::new(Float32Array::from(rows)), width)?)])
+}
+
+/// The learnt rows in batches that follow each other.
+pub(crate) fn embedding_of(batches: &[RecordBatch]) -> Result<Vec<f32>> {
+    dense(batches, "embedding")
+}
+
+/// Nodes and their gradients of `width` values as a batch.
+pub(crate) fn push_batch(nodes: &[u64], grads: &[f32], width: usize) -> Result<RecordBatch> {
+    let ids: ArrayRef = Arc::new(UInt64Array::from(nodes.to_vec()));
+    let grads = fixed(Arc::new(Float32Array::from(grads.to_vec())), width)?;
+    batch([("node", ids), ("gradient", grads)])
+}
+
+/// The gradients in batches that follow each other.
+pub(crate) fn gradients_of(batches: &[RecordBatch]) -> Result<Vec<f32>> {
+    dense(batches, "gradient")
+}
+
+/// All values of a column of fixed-size lists of f32.
+fn dense(batches: &[RecordBatch], name: &str) -> Result<Vec<f32>> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let lists = column(batch, name)?.as_fixed_size_list_opt();
+        let lists = lists.ok_or_else(|| wrong(name, "fixed-size lists"))?;
+        let values = lists.values().as_primitive_opt::<Float32Type>();
+        all.extend_from_slice(values.ok_or_else(|| wrong(name, "lists of f32"))?.values());
+    }
+    Ok(all)
+}
+
 /// The feature rows in batches that follow each other.
 pub(crate) fn rows_of(batches: &[RecordBatch]) -> Result<Rows> {
     let sparse = batches.iter().any(|batch| batch.column_by_name("values").is_some());
     if !sparse {
-        let mut all = Vec::new();
-        for batch in batches {
-            let lists = column(batch, "features")?.as_fixed_size_list_opt();
-            let lists = lists.ok_or_else(|| wrong("features", "fixed-size lists"))?;
-            let values = lists.values().as_primitive_opt::<Float32Type>();
-            let values = values.ok_or_else(|| wrong("features", "lists of f32"))?;
-            all.extend_from_slice(values.values());
-        }
-        return Ok(Rows::Dense(all));
+        return dense(batches, "features").map(Rows::Dense);
     }
     let mut rows = (vec![0u64], Vec::new(), Vec::new());
     for batch in batches {

@@ -1,0 +1,96 @@
+//! How fast one thread samples, and what the graph takes in memory.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Buf, Dataset, Error, Result};
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{
+    ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
+};
+use serde_json::{Value, json};
+
+/// `gnarl bench sample`
+#[derive(Debug, Args)]
+pub struct SampleBench {
+    /// The dataset
+    pub dataset: PathBuf,
+    /// Neighbours of each hop
+    #[arg(long, value_delimiter = ',', default_value = "15,10,5", allow_negative_numbers = true)]
+    pub fanouts: Vec<i64>,
+    /// How neighbours are chosen: uniform, exact, labor or weighted; weights are drawn if there are
+    /// none
+    #[arg(long, default_value = "uniform")]
+    pub rule: Rule,
+    /// Seeds of a batch
+    #[arg(long, default_value_t = 1024)]
+    pub batch_size: usize,
+    /// Batches
+    #[arg(long, default_value_t = 50)]
+    pub batches: usize,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+pub fn run(args: &SampleBench) -> Result<Value> {
+    let dataset = Dataset::open(&args.dataset)?;
+    let graph = SampleGraph::open(&dataset)?;
+    let graph = match (args.rule, graph.is_weighted()) {
+        (Rule::Weighted, false) => with_weights(graph, Key::new(args.seed))?,
+        _ => graph,
+    };
+    let sampler = sampler(args, &graph)?;
+    let nodes: Vec<u32> = (0..graph.num_nodes() as u32).collect();
+    let key = Key::new(args.seed).with(1);
+    let batches = sampler.epoch(&nodes, args.batch_size, key);
+    if args.batches == 0 || batches.is_empty() {
+        return Err(Error::usage("there is no batch to sample").hint("give --batches above 0"));
+    }
+    let mut scratch = Scratch::new();
+    // Two batches to warm up.
+    for seeds in batches.iter().cycle().skip(args.batches).take(2) {
+        sampler.sample(seeds, key, &mut scratch)?;
+    }
+    let (mut edges, start) = (0, Instant::now());
+    for seeds in batches.iter().cycle().take(args.batches) {
+        edges += sampler.sample(seeds, key, &mut scratch)?.num_edges();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let bytes = bytes(&graph);
+    Ok(json!({
+        "rule": args.rule.name(),
+        "fanouts": args.fanouts,
+        "batches": args.batches,
+        "edges": edges,
+        "seconds": seconds,
+        "edges_per_second": edges as f64 / seconds,
+        "graph_bytes": bytes,
+        "bytes_per_edge": bytes as f64 / graph.num_edges().max(1) as f64,
+    }))
+}
+
+fn sampler(args: &SampleBench, graph: &SampleGraph) -> Result<Box<dyn Sampler>> {
+    let fanouts = &args.fanouts;
+    Ok(match args.rule {
+        Rule::Uniform => Box::new(UniformSampler::new(graph, fanouts)?),
+        Rule::Labor => Box::new(LaborSampler::new(graph, fanouts)?),
+        Rule::Exact => Box::new(ExactSampler::new(graph, fanouts)?),
+        Rule::Weighted => Box::new(WeightedSampler::new(graph, fanouts)?),
+    })
+}
+
+/// A weight between 0 and 1 for each edge.
+fn with_weights(graph: SampleGraph, key: Key) -> Result<SampleGraph> {
+    let weights: Vec<f32> = (0..graph.num_edges() as u64).map(|e| key.unit(e) as f32).collect();
+    graph.with_weights(Buf::from(weights))
+}
+
+/// Bytes that sampling reads of the graph once all of it is resident.
+fn bytes(graph: &SampleGraph) -> usize {
+    let csc = graph.csc();
+    let weights = if graph.is_weighted() { size_of::<f32>() * csc.indices.len() } else { 0 };
+    let rows = csc.edge.as_ref().filter(|_| graph.is_weighted()).map_or(0, |e| size_of_val(&e[..]));
+    size_of_val(&csc.indptr[..]) + size_of_val(&csc.indices[..]) + rows + weights
+}
