@@ -19,6 +19,9 @@ pub(super) struct ClockPro {
     rows: usize,
 }
 
+/// The slot of a key that has none yet.
+const UNPLACED: u32 = u32::MAX;
+
 /// Gathers the slots of evicted keys.
 struct Freed;
 
@@ -26,7 +29,10 @@ impl Lifecycle<u64, u32> for Freed {
     type RequestState = Vec<u32>;
 
     fn on_evict(&self, free: &mut Vec<u32>, _: u64, slot: u32) {
-        free.push(slot);
+        // A key that came back may go again at once, if all others are in use.
+        if slot != UNPLACED {
+            free.push(slot);
+        }
     }
 }
 
@@ -74,7 +80,7 @@ impl Policy for ClockPro {
 
     fn insert(&mut self, key: u64) -> Option<u32> {
         // Which slot is free is known once the cache has made room for the key.
-        self.slots.insert_with_lifecycle(key, u32::MAX, &mut self.free);
+        self.slots.insert_with_lifecycle(key, UNPLACED, &mut self.free);
         let mut entry = self.slots.peek_mut(&key)?;
         *entry = self.free.pop()?;
         Some(*entry)

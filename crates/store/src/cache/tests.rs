@@ -40,6 +40,27 @@ fn a_slot_has_one_key_at_a_time() {
     }
 }
 
+/// Whatever is held is in use, so that a policy may find the newcomer the least worth keeping.
+#[test]
+fn a_key_that_does_not_stay_takes_no_slot_with_it() {
+    let rows = 20;
+    for (name, mut policy) in policies(rows) {
+        let mut held = vec![None; rows];
+        for step in 0..20_000 {
+            let key = Key::new(1).below(step, 60);
+            if policy.get(key).is_none()
+                && let Some(slot) = policy.insert(key)
+            {
+                held[slot as usize] = Some(key);
+            }
+            for key in held.iter().flatten().filter(|key| (*key + step) % 3 == 0) {
+                let slot = policy.get(*key);
+                assert!(slot.is_none_or(|slot| held[slot as usize] == Some(*key)), "{name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn names_are_read_and_unknown_ones_meet_the_nearest() {
     for policy in CachePolicy::ALL {
