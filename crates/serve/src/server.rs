@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
+use futures::TryStreamExt;
 use gnarl_graph::{Error, Kind, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -75,7 +76,7 @@ impl Server {
             .max_decoding_message_size(LONGEST_REQUEST)
             .max_encoding_message_size(usize::MAX);
         let service = InterceptedService::new(service, Guard::new(config.token.clone()));
-        let mut builder = tonic::transport::Server::builder().tcp_nodelay(true);
+        let mut builder = tonic::transport::Server::builder();
         if let Some(tls) = &config.tls {
             let wrong = |e| Error::usage(format!("the certificate or its key is not usable: {e}"));
             builder = builder.tls_config(tls.config()).map_err(wrong)?;
@@ -84,7 +85,12 @@ impl Server {
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
         drop(entered);
         runtime.spawn(async move {
-            let incoming = TcpListenerStream::new(listener);
+            // The builder's settings are not for connections that it did not accept.
+            let incoming = TcpListenerStream::new(listener).inspect_ok(|connection| {
+                if let Err(e) = connection.set_nodelay(true) {
+                    tracing::debug!("small answers may be late: {e}");
+                }
+            });
             let ended = async { drop(stopped.await) };
             let served = builder.add_service(service);
             if let Err(e) = served.serve_with_incoming_shutdown(incoming, ended).await {
