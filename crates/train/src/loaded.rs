@@ -17,9 +17,16 @@ use crate::task::{Roles, TaskGraph, whole};
 /// Where the graph comes from.
 pub(crate) enum Source {
     /// A dataset, of which every rank has all files.
-    Whole(Dataset, Roles, Arc<TaskGraph>),
+    Whole(Box<Whole>),
     /// Parts, of which machines have some each.
     Parts(Box<PartitionedDataset>),
+}
+
+/// A dataset, opened.
+pub(crate) struct Whole {
+    dataset: Dataset,
+    roles: Roles,
+    task: Arc<TaskGraph>,
 }
 
 /// Serves this machine's parts as long as it lives.
@@ -47,13 +54,13 @@ impl Source {
             return PartitionedDataset::open(path).map(|cut| Self::Parts(Box::new(cut)));
         }
         let (dataset, roles, task) = whole(&config.dataset)?;
-        Ok(Self::Whole(dataset, roles, task))
+        Ok(Self::Whole(Box::new(Whole { dataset, roles, task })))
     }
 
     /// Tells the graph from others.
     pub fn fingerprint(&self) -> String {
         match self {
-            Self::Whole(dataset, ..) => fingerprint(dataset.manifest()),
+            Self::Whole(whole) => fingerprint(whole.dataset.manifest()),
             Self::Parts(cut) => {
                 let made = cut.manifest();
                 format!("{} by {} {:?}", made.source.fingerprint, made.algorithm, made.part_counts)
@@ -68,7 +75,7 @@ impl Source {
         folder: &RunFolder,
     ) -> Result<Option<PartitionedDataset>> {
         match self {
-            Self::Whole(dataset, ..) => cut(config, dataset, folder),
+            Self::Whole(whole) => cut(config, &whole.dataset, folder),
             Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
         }
     }
@@ -79,14 +86,14 @@ impl Source {
         config: &RunConfig,
         cut: &PartitionedDataset,
     ) -> Result<Vec<Arc<TaskGraph>>> {
-        let Self::Whole(_, roles, _) = self else { return Ok(Vec::new()) };
+        let Self::Whole(whole) = self else { return Ok(Vec::new()) };
         if config.train.strategy == Strategy::Gradient {
             return Ok(Vec::new());
         }
         cut.check_layout(PartLayout::EdgeCut)
             .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
         let open = |part: usize| {
-            TaskGraph::open(&cut.part(part)?, roles, config.dataset.normalize)
+            TaskGraph::open(&cut.part(part)?, &whole.roles, config.dataset.normalize)
                 .while_doing(|| format!("opening part {part}"))
         };
         (0..cut.num_parts()).map(open).collect()
@@ -102,7 +109,7 @@ impl Loaded {
         ranks: Option<(&dyn Communicator, &[String])>,
     ) -> Result<Self> {
         let (task, server) = match &source {
-            Source::Whole(_, _, task) => (task.clone(), KeptServer::default()),
+            Source::Whole(whole) => (whole.task.clone(), KeptServer::default()),
             Source::Parts(cut) => divided(config, cut, ranks)?,
         };
         let metric = metric_of(config, &task);
