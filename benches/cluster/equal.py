@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The same run by threads, by processes, and by machines: are losses and accuracy the same?
 
-    cargo build --release --features mpi
-    sudo GNARL_DATA=... benches/cluster/equal.py target/release/gnarl WORK_FOLDER
+    cargo build --profile dist --features mpi,serve
+    sudo GNARL_DATA=... benches/cluster/equal.py target/dist/gnarl WORK_FOLDER
 
-Machines are network namespaces (see `hosts` beside this file), so it needs root, and Open MPI. Prints a
-table in Markdown.
+Machines are network namespaces (see `hosts` beside this file), so it needs root, and Open MPI. `of parts`: no
+rank reads the dataset, each has its parts and asks the others for the rest. Prints a table in Markdown.
 """
 
 import json
@@ -90,11 +90,17 @@ WAYS = {
     "2 processes": lambda: (mpirun(2), ["train.engine=mpi"]),
     "4 processes": lambda: (mpirun(4), ["train.engine=mpi"]),
     "3 machines": lambda: (machines(3), ["train.engine=mpi"]),
+    "3 machines, of parts": lambda: (machines(3), ["train.engine=mpi", "partition.servers=ranks", "cache.memory=16MiB"]),
 }
 
 
-def train(run, way):
+def train(name, run, way):
     launcher, sets = WAYS[way]()
+    if way.endswith("of parts"):
+        parts = WORK / f"{name}-parts"
+        if not parts.exists():
+            call(GNARL, "partition", dataset(name), "--algorithm", "spring", "--parts", 4, "--out", parts)
+        sets = [*sets, f"partition.path={parts}"]
     words = [w for s in [f"output.dir={WORK / 'run'}", *sets] for w in ("--set", s)]
     out = call(*launcher, GNARL, "train", run, *words, "--restart", timeout=3600)
     return json.loads(out.strip().splitlines()[-1])
@@ -112,7 +118,7 @@ def main():
             run.write_text(RUN.format(path=dataset(name), deadline=DEADLINE, **figures) + split)
             first = None
             for way in WAYS:
-                summary = train(run, way)
+                summary = train(name, run, way)
                 losses = summary["losses"]
                 first = first or losses
                 apart = max(abs(a - b) for a, b in zip(losses, first, strict=True))
