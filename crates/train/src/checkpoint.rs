@@ -14,6 +14,7 @@ use gnarl_nn::Params;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
+use crate::faults;
 use crate::state::{Progress, TrainState};
 
 /// File name within the run's folder.
@@ -24,6 +25,7 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 /// # Errors
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
 pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
+    faults::reached("checkpoint");
     let mut tensors = vec![
         ("weights".to_string(), state.params.flat()),
         ("best".to_string(), state.best.as_slice()),
@@ -35,7 +37,9 @@ pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
     }
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
     let metadata = HashMap::from([("progress".to_string(), progress)]);
-    write(&dir.join(CHECKPOINT), &tensors, metadata).while_doing(|| "writing the checkpoint")
+    let written = write(&dir.join(CHECKPOINT), &tensors, metadata);
+    let advised = written.map_err(|e| e.hint("the run can go on from the one before: --resume"));
+    advised.while_doing(|| "writing the checkpoint")
 }
 
 /// Writes flat arrays atomically.
@@ -64,6 +68,7 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<()> {
         let mut file = File::create(&tmp).at(&tmp)?;
         file.write_all(bytes).at(&tmp)?;
         file.sync_all().at(&tmp)?;
+        faults::reached("replace");
         std::fs::rename(&tmp, path).at(path)
     })();
     if written.is_err() {

@@ -68,6 +68,7 @@ impl RunFolder {
                 }
             }
         }
+        tidy(&dir)?;
         let text = toml::to_string_pretty(config)
             .map_err(|e| Error::invalid(format!("the configuration cannot be written: {e}")))?;
         atomic_write(&dir.join(CONFIG), text.as_bytes())?;
@@ -104,6 +105,22 @@ impl RunFolder {
             None => Ok(()),
         }
     }
+}
+
+/// Removes what a killed run was about to write.
+fn tidy(dir: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(dir).at(dir)? {
+        let path = entry.at(dir)?.path();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        if !extension.starts_with("tmp-") {
+            continue;
+        }
+        match path.is_dir() {
+            true => std::fs::remove_dir_all(&path).at(&path)?,
+            false => std::fs::remove_file(&path).at(&path)?,
+        }
+    }
+    Ok(())
 }
 
 /// A line of `metrics.jsonl`.

@@ -10,6 +10,7 @@ mod cut;
 #[cfg(feature = "serve")]
 mod divided;
 pub mod evaluate;
+mod faults;
 pub mod folder;
 pub mod history;
 mod loaded;

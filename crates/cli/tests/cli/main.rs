@@ -3,6 +3,8 @@
 mod bench;
 mod common;
 mod errors;
+#[cfg(feature = "serve")]
+mod faults;
 mod import;
 mod metrics;
 #[cfg(feature = "mpi")]

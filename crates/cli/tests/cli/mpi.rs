@@ -26,12 +26,12 @@ fn mpirun(ranks: usize, args: &[&str]) -> Command {
     mpirun
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The one line of JSON that all ranks together print.
-fn result(output: &Output) -> Value {
+pub fn result(output: &Output) -> Value {
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{err}");
     assert_eq!(out.lines().count(), 1, "one rank has a result: {out}");
@@ -95,6 +95,21 @@ fn in_pairs(args: &[&str]) -> String {
     let gnarl = gnarl().get_program().display().to_string();
     let words: Vec<String> = args.iter().map(|word| format!("'{word}'")).collect();
     format!("GNARL_HOST=m$((OMPI_COMM_WORLD_RANK / 2)) exec {gnarl} {}", words.join(" "))
+}
+
+/// `gnarl` with the arguments on two machines with a rank each, one of which has a fault.
+#[cfg(all(feature = "serve", feature = "faults"))]
+pub fn machines(args: &[String], fault: Option<(usize, &str)>) -> Command {
+    let words: Vec<String> = args.iter().map(|word| format!(" '{word}'")).collect();
+    let fault = fault.map(|(rank, what)| {
+        format!("[ $OMPI_COMM_WORLD_RANK != {rank} ] || export FAILPOINTS='{what}'; ")
+    });
+    let (fault, gnarl) = (fault.unwrap_or_default(), gnarl().get_program().display().to_string());
+    let command =
+        format!("{fault}GNARL_HOST=m$OMPI_COMM_WORLD_RANK exec '{gnarl}'{}", words.concat());
+    let mut mpirun = launcher(2);
+    mpirun.args(["sh", "-c", &command]);
+    mpirun
 }
 
 #[cfg(feature = "serve")]

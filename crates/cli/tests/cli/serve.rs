@@ -19,11 +19,11 @@ fn parts(dir: &TempDir, layout: &[&str]) -> std::path::PathBuf {
 }
 
 /// A server, ended with the test.
-struct Serving(Child);
+pub struct Serving(Child);
 
 impl Serving {
     /// Starts `gnarl serve`; also where it is.
-    fn start(args: &[&str]) -> (Self, String) {
+    pub fn start(args: &[&str]) -> (Self, String) {
         let mut child =
             gnarl().arg("serve").args(args).stderr(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let stderr = child.as_mut().expect("the binary starts").stderr.take().expect("piped");

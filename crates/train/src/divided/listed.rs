@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_graph::{Error, Kind, Result, ResultExt};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Client, ClientConfig, HeldPart, PartAccess, read_token};
 
@@ -29,8 +29,13 @@ pub(super) fn open(
     let mut servers = Vec::new();
     for address in addresses {
         let client = connect(address)?;
-        let parts: Vec<usize> = client.describe()?.iter().map(|about| about.part).collect();
-        servers.push((client, parts));
+        let abouts = client.describe().map_err(|e| match e.kind() {
+            Kind::Usage => {
+                e.hint("partition.token_file names the file that has the server's token")
+            }
+            _ => e,
+        })?;
+        servers.push((client, abouts.iter().map(|about| about.part).collect::<Vec<_>>()));
     }
     let find = |part: usize| {
         if cut.has_part(part) {

@@ -8,6 +8,7 @@ use gnarl_graph::Result;
 use gnarl_sample::{MiniBatch, Scratch};
 
 use super::{Delivery, Job, Prepared, Samplers, rows};
+use crate::faults;
 use crate::history::Stages;
 use crate::task::TaskGraph;
 
@@ -36,6 +37,7 @@ impl<J: Iterator<Item = Job>> Schedule<J> {
 
     pub fn next(&mut self) -> Option<Scheduled> {
         let start = Instant::now();
+        faults::reached("schedule");
         let job = self.jobs.next()?;
         let schedule = start.elapsed().as_secs_f64();
         Some(Scheduled { job, stages: Stages { schedule, ..Stages::default() } })
@@ -57,6 +59,7 @@ impl<'a> Sample<'a> {
 
     pub fn make(&mut self, Scheduled { job, mut stages }: Scheduled) -> Result<Sampled> {
         let start = Instant::now();
+        faults::reached("sample");
         let again = job.fixed && std::mem::replace(&mut self.made[job.graph], true);
         let batch = match &self.samplers[job.graph] {
             Some(sampler) if !job.seeds.is_empty() && !again => {
@@ -82,6 +85,7 @@ impl<'a> Fetch<'a> {
 
     pub fn make(&mut self, Sampled { job, batch, mut stages }: Sampled) -> Result<Delivery> {
         let start = Instant::now();
+        faults::reached("fetch");
         let prepared = match batch {
             Some(batch) => Some(Arc::new(fetch(&self.graphs[job.graph], batch)?)),
             None if job.fixed => self.fixed.get(&job.graph).cloned(),
@@ -104,6 +108,7 @@ fn fetch(graph: &TaskGraph, batch: MiniBatch) -> Result<Prepared> {
 /// Turns blocks into the form that backward needs too.
 pub(super) fn compact(mut delivery: Delivery) -> Delivery {
     let start = Instant::now();
+    faults::reached("compact");
     if let Some(prepared) = &delivery.prepared {
         // The input layer's transpose is needed by few models; they make it when they do.
         prepared.batch.blocks.iter().skip(1).for_each(|block| {

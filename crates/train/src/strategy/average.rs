@@ -14,6 +14,7 @@ use rayon::ThreadPool;
 
 use super::units;
 use super::{CheckpointClock, Keys, Session, close_epochs, consume, evaluates, pool};
+use crate::faults;
 use crate::history::{Stages, Tally};
 use crate::pipeline::{self, Deliveries, Job, Samplers};
 use crate::state::{OptimizerState, TrainState};
@@ -224,6 +225,7 @@ impl Trainer<'_> {
                 weights.copy_from_slice(model.flat());
             }
             let owner = part % self.rank.size();
+            faults::reached("reduce");
             self.rank.broadcast("weights of a part", owner, &mut weights)?;
             let share = graph.train.len() as f32 / self.total as f32;
             for (s, w) in sum.iter_mut().zip(&weights) {

@@ -11,6 +11,7 @@ use gnarl_nn::optim::{self, Optimizer};
 
 use super::units::{self, StepPlan};
 use super::{CheckpointClock, Keys, Session, close_epochs, consume, evaluates, pool};
+use crate::faults;
 use crate::history::{EpochRecord, Tally};
 use crate::pipeline::{self, Deliveries};
 use crate::state::TrainState;
@@ -120,6 +121,7 @@ impl Run<'_> {
             }
         };
         let start = Instant::now();
+        faults::reached("reduce");
         self.rank.all_reduce_sum("gradients", &mut grads)?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let start = Instant::now();

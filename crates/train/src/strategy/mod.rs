@@ -15,6 +15,7 @@ use rayon::ThreadPool;
 
 use crate::config::{EvaluateOn, RunConfig, Strategy};
 use crate::evaluate::{Evaluation, evaluate, evaluate_divided};
+use crate::faults;
 use crate::history::{EpochRecord, Stages, Tally};
 use crate::metrics::Meter;
 use crate::pipeline::{Deliveries, Delivery};
@@ -116,6 +117,7 @@ fn consume(
     tally.edges += prepared.batch.num_edges() as u64;
     tally.seeds += prepared.targets.len() as u64;
     let start = Instant::now();
+    faults::reached("compute");
     let labels = &graphs[delivery.job.graph].labels;
     let loss =
         pool.install(|| batch_gradient(session.model, params, labels, &prepared, key, grads))?;
@@ -162,6 +164,7 @@ fn share_evaluation(
     rank: &dyn Communicator,
     state: &TrainState,
 ) -> Result<Evaluation> {
+    faults::reached("evaluate");
     let (model, params, metric) = (session.model, &state.params, session.metric);
     if let Topology::Divided(divided) = &session.whole.topology {
         let pool = pool(session.threads)?;

@@ -1,0 +1,52 @@
+//! A file of a partition is cut short.
+
+use std::path::{Path, PathBuf};
+
+use super::{Divided, numbers};
+use crate::common::{gnarl, path, succeed};
+
+/// All files in a folder and its subfolders.
+fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+/// Cuts each file of the partition in turn, and trains: those that are not `unread` are named.
+fn every_cut_is_told(layout: &[&str], unread: &[&str]) {
+    let divided = Divided::cut("epochs = 2", layout);
+    let args = divided.args(&divided.parts, "ranks", &["sample.method=exact"]);
+    let train = |file: &Path, bytes: &[u8]| {
+        std::fs::write(file, bytes).unwrap();
+        let output = gnarl().args(&args).output().expect("the binary starts");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let read = |file: &PathBuf| !unread.contains(&file.file_name().unwrap().to_str().unwrap());
+    for file in files(&divided.parts).into_iter().filter(read) {
+        let bytes = std::fs::read(&file).unwrap();
+        for length in [bytes.len() / 2, bytes.len() - 1] {
+            let (code, err) = train(&file, &bytes[..length]);
+            let named = err.starts_with("error: ") && err.contains(path(&file));
+            assert!(code == Some(1) && named, "{}, {length} bytes: {err}", file.display());
+            assert!(!divided.bench.run.exists(), "nothing is written");
+        }
+        std::fs::write(&file, &bytes).unwrap();
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let whole = numbers(&succeed(&args));
+    for file in files(&divided.parts).into_iter().filter(|file| !read(file)) {
+        std::fs::remove_file(file).unwrap();
+    }
+    assert_eq!(numbers(&succeed(&args)), whole, "the others are not needed");
+}
+
+#[test]
+fn a_cut_file_of_an_edge_cut_partition_is_named() {
+    let unread = ["report.html", "map-0.holders.npy", "_N._E._N.src.npy", "_N._E._N.dst.npy"];
+    every_cut_is_told(&["--algorithm", "spring"], &unread);
+}
+
+#[test]
+fn a_cut_file_of_a_vertex_cut_partition_is_named() {
+    let unread = ["report.html", "_N.degree.npy", "_N.orig_id.npy"];
+    every_cut_is_told(&["--algorithm", "adadne", "--layout", "vertex-cut"], &unread);
+}

@@ -1,0 +1,65 @@
+//! A rank is killed.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{Divided, numbers};
+use crate::mpi::{machines, result, text};
+
+/// A run of two machines is short of one no longer than this.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Where a rank dies: the name of the stage, and how often it gets through. There are some ten batches
+/// an epoch, and the first stages are ahead by twenty.
+const DEATHS: [(&str, usize); 9] = [
+    ("schedule", 45),
+    ("sample", 41),
+    ("fetch", 37),
+    ("compact", 33),
+    ("compute", 25),
+    ("reduce", 25),
+    ("evaluate", 3),
+    ("checkpoint", 3),
+    ("replace", 3),
+];
+
+/// Kills rank `victim` in one stage after the other, going on in between.
+fn killed_in_every_stage(victim: usize, stages: &[(&str, usize)]) {
+    let divided = Divided::new("epochs = 60\ndeadline_seconds = 120");
+    let args = divided.args(&divided.parts, "ranks", &["train.engine=mpi", "cache.memory=64KiB"]);
+    let with = |how: &str| [&args[..], &[how.to_string()]].concat();
+    let expected = numbers(&result(&machines(&with("--restart"), None).output().unwrap()));
+    let files = names(&divided.bench.run);
+
+    let mut how = "--restart";
+    for (stage, before) in stages {
+        let fault = format!("{stage}={before}*off->return");
+        let start = Instant::now();
+        let output = machines(&with(how), Some((victim, &fault))).output().unwrap();
+        let err = text(&output.stderr);
+        assert!(!output.status.success() && err.contains("signal 9"), "{stage}: {err}");
+        assert!(start.elapsed() < SOON, "{stage}: {:?}", start.elapsed());
+        how = "--resume";
+    }
+    let resumed = result(&machines(&with(how), None).output().unwrap());
+    assert_eq!(numbers(&resumed), expected);
+    assert_eq!(names(&divided.bench.run), files, "nothing else is left");
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<_> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_first_rank_killed_in_every_stage_goes_on_to_the_same_numbers() {
+    killed_in_every_stage(0, &DEATHS);
+}
+
+#[test]
+fn another_rank_killed_in_every_stage_goes_on_to_the_same_numbers() {
+    killed_in_every_stage(1, &DEATHS[..7]);
+}

@@ -1,0 +1,121 @@
+//! What a run does when something breaks: it ends soon with an error that says what, or goes on, and in
+//! the end has the numbers of a run that nothing happened to.
+
+mod damaged;
+mod disk;
+#[cfg(all(feature = "mpi", feature = "faults"))]
+mod killed;
+mod link;
+mod service;
+#[cfg(all(feature = "mpi", feature = "faults"))]
+mod slow;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Bench, gnarl, path, succeed};
+use serde_json::Value;
+
+/// A graph in two parts, and a run file to train on it.
+struct Divided {
+    bench: Bench,
+    parts: PathBuf,
+}
+
+impl Divided {
+    /// With `train` among the lines of `[train]`.
+    fn new(train: &str) -> Self {
+        Self::cut(train, &["--algorithm", "spring"])
+    }
+
+    /// The same, cut otherwise.
+    fn cut(train: &str, layout: &[&str]) -> Self {
+        let bench = Bench::new(&format!("[train]\ncheckpoint_seconds = 0\n{train}\n"));
+        let parts = bench.dir.path().join("parts");
+        let cut = ["partition", path(&bench.graph), "--parts", "2", "--out", path(&parts)];
+        succeed(&[&cut[..], layout].concat());
+        Self { bench, parts }
+    }
+
+    /// A copy of the partition that has no part but `keep`.
+    fn only(&self, keep: usize) -> PathBuf {
+        let to = self.bench.dir.path().join(format!("only-{keep}"));
+        copy(&self.parts, &to);
+        std::fs::remove_dir_all(to.join(format!("part-{}", 1 - keep))).unwrap();
+        to
+    }
+
+    /// Arguments that train on the partition in `parts`, whose other parts `servers` have.
+    fn args(&self, parts: &Path, servers: &str, sets: &[&str]) -> Vec<String> {
+        let parts = format!("partition.path={}", path(parts));
+        let servers = format!("partition.servers={servers}");
+        let sets = [&[parts.as_str(), &servers], sets].concat();
+        self.bench.args(&sets).into_iter().map(String::from).collect()
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = std::process::Command::new("cp").arg("-r").args([from, to]).status().unwrap();
+    assert!(copied.success());
+}
+
+/// What must be the same, whatever happened.
+fn numbers(summary: &Value) -> Value {
+    let keys = ["losses", "test", "valid", "best_epoch", "epochs"];
+    let pairs = keys.map(|key| (key.to_string(), summary[key].clone()));
+    Value::Object(pairs.into_iter().collect())
+}
+
+/// A run under way.
+struct Run {
+    child: Option<Child>,
+    folder: PathBuf,
+}
+
+impl Run {
+    /// Starts `gnarl` with the arguments.
+    fn start(divided: &Divided, args: &[String]) -> Self {
+        let mut run = gnarl();
+        run.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let folder = divided.bench.run.clone();
+        Self { child: Some(run.spawn().expect("the binary starts")), folder }
+    }
+
+    /// Waits until some epochs more are trained.
+    fn trains(&mut self, epochs: usize) {
+        let lines = || {
+            let text = std::fs::read_to_string(self.folder.join("metrics.jsonl"));
+            text.map_or(0, |text| text.lines().count())
+        };
+        let (start, goal) = (Instant::now(), lines() + epochs);
+        let child = self.child.as_mut().expect("it is not awaited yet");
+        while lines() < goal {
+            assert!(child.try_wait().unwrap().is_none(), "the run is over too soon");
+            assert!(start.elapsed() < Duration::from_secs(60), "the run does not get on");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Waits for its end.
+    fn end(mut self) -> Output {
+        self.child.take().expect("it is not awaited yet").wait_with_output().unwrap()
+    }
+
+    /// Waits for its result.
+    fn result(self) -> Value {
+        let output = self.end();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{err}");
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
