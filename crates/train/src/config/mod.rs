@@ -5,13 +5,14 @@
 
 mod listen;
 mod load;
+mod parts;
 mod sections;
 
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;
 pub use load::load;
+pub use parts::{CacheSection, PartitionSection, Parts, Servers};
 pub use sections::{
-    CacheSection, DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection,
-    PartitionSection, Parts, Pipeline, RunConfig, SampleSection, Servers, SplitSection, Strategy,
-    TrainSection,
+    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
+    SampleSection, SplitSection, Strategy, TrainSection,
 };

@@ -3,16 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bytesize::ByteSize;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
-use gnarl_partition::{Chunk, Constraint, PartitionConfig};
 use gnarl_store::Normalize;
-use gnarl_store::cache::CachePolicy;
 use serde::{Deserialize, Serialize};
 
 use super::Listen;
+use super::parts::{CacheSection, PartitionSection};
 
 /// A whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -78,171 +76,6 @@ pub struct SplitSection {
     /// Which draw.
     #[serde(default)]
     pub seed: u64,
-}
-
-/// `[partition]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PartitionSection {
-    /// A registered partitioner.
-    pub algorithm: String,
-    /// Number of parts, machines and workers on each as in `"2x4"`, or `"auto"`.
-    pub parts: Parts,
-    /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only.
-    pub hops: usize,
-    /// Seed of the partitioner.
-    pub seed: u64,
-    /// How much larger than the mean a part may be.
-    pub balance: f64,
-    /// SPRING: clusters above this volume stop growing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tau_vol: Option<u64>,
-    /// GREM: edges looked at together, such as `"10%"` or `5000000`.
-    pub chunk: Chunk,
-    /// GREM: passes over the edges at each level.
-    pub passes: u32,
-    /// GREM: leaves nodes where they were first put.
-    pub freeze: bool,
-    /// METIS: what is balanced.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub constraints: Option<Vec<Constraint>>,
-    /// A partition made before by `gnarl partition`; the keys above are then not used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// Who has the parts, if no rank is to have the whole graph; needs `path`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub servers: Option<Servers>,
-    /// Holds the token that listed servers ask for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token_file: Option<PathBuf>,
-    /// The certificate, in PEM, by which listed servers are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<PathBuf>,
-    /// Where machines of the run listen for each other; 0 takes a free port.
-    pub port: u16,
-}
-
-impl Default for PartitionSection {
-    fn default() -> Self {
-        let cut = PartitionConfig::default();
-        Self {
-            algorithm: cut.algorithm,
-            parts: Parts::Count(1),
-            hops: cut.hops as usize,
-            seed: cut.seed,
-            balance: cut.balance,
-            tau_vol: cut.tau_vol,
-            chunk: cut.chunk,
-            passes: cut.passes,
-            freeze: cut.freeze,
-            constraints: cut.constraints,
-            path: None,
-            servers: None,
-            token_file: None,
-            certificate: None,
-            port: 0,
-        }
-    }
-}
-
-/// Who has the parts of a graph.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "toml::Value", into = "toml::Value")]
-pub enum Servers {
-    /// The machines of the run: each reads its own parts from its files, and serves them to the others.
-    Ranks,
-    /// Servers at these addresses have the parts whose files are not here.
-    At(Vec<String>),
-}
-
-impl TryFrom<toml::Value> for Servers {
-    type Error = String;
-
-    fn try_from(value: toml::Value) -> Result<Self, String> {
-        let servers = match &value {
-            toml::Value::String(s) if s == "ranks" => Some(Self::Ranks),
-            toml::Value::Array(all) => {
-                let all: Option<Vec<_>> =
-                    all.iter().map(|v| v.as_str().map(String::from)).collect();
-                all.filter(|all| !all.is_empty()).map(Self::At)
-            }
-            _ => None,
-        };
-        let kinds = "\"ranks\", or a list of addresses as in [\"https://10.0.0.1:7070\"]";
-        servers.ok_or_else(|| format!("{value}: servers is {kinds}"))
-    }
-}
-
-impl From<Servers> for toml::Value {
-    fn from(servers: Servers) -> Self {
-        match servers {
-            Servers::Ranks => Self::String("ranks".into()),
-            Servers::At(all) => Self::Array(all.into_iter().map(Self::String).collect()),
-        }
-    }
-}
-
-/// `[cache]`
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CacheSection {
-    /// Which rows stay: `clockpro`, `lru`, `fifo`, or `fixed`.
-    pub policy: CachePolicy,
-    /// Most memory of a process for rows of other machines, such as `"256MiB"`; 0 keeps none.
-    pub memory: ByteSize,
-}
-
-impl Default for CacheSection {
-    fn default() -> Self {
-        Self { policy: CachePolicy::ClockPro, memory: ByteSize(0) }
-    }
-}
-
-/// How many parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "toml::Value", into = "toml::Value")]
-pub enum Parts {
-    /// From the number of workers and the memory of the machine.
-    Auto,
-    /// This many.
-    Count(usize),
-    /// Some workers on each of some machines.
-    Levels {
-        /// Number of machines.
-        machines: usize,
-        /// Workers on each.
-        workers: usize,
-    },
-}
-
-impl TryFrom<toml::Value> for Parts {
-    type Error = String;
-
-    fn try_from(value: toml::Value) -> Result<Self, String> {
-        let levels = |text: &str| {
-            let (machines, workers) = text.split_once('x')?;
-            let (machines, workers) = (machines.parse().ok()?, workers.parse().ok()?);
-            (machines > 0 && workers > 0).then_some(Self::Levels { machines, workers })
-        };
-        let parts = match &value {
-            toml::Value::Integer(n) if *n >= 1 => Some(Self::Count(*n as usize)),
-            toml::Value::String(s) if s == "auto" => Some(Self::Auto),
-            toml::Value::String(s) => levels(s),
-            _ => None,
-        };
-        let kinds = "a positive number, machines and workers as in \"2x4\", or \"auto\"";
-        parts.ok_or_else(|| format!("{value}: parts is {kinds}"))
-    }
-}
-
-impl From<Parts> for toml::Value {
-    fn from(parts: Parts) -> Self {
-        match parts {
-            Parts::Auto => Self::String("auto".into()),
-            Parts::Count(n) => Self::Integer(n as i64),
-            Parts::Levels { machines, workers } => Self::String(format!("{machines}x{workers}")),
-        }
-    }
 }
 
 /// Where a mini-batch comes from.
