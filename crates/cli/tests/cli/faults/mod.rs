@@ -38,6 +38,12 @@ impl Divided {
         Self { bench, parts }
     }
 
+    /// How many epochs the run has trained.
+    fn trained(&self) -> usize {
+        let lines = std::fs::read_to_string(self.bench.run.join("metrics.jsonl"));
+        lines.map_or(0, |text| text.lines().count())
+    }
+
     /// A copy of the partition that has no part but `keep`.
     fn only(&self, keep: usize) -> PathBuf {
         let to = self.bench.dir.path().join(format!("only-{keep}"));
@@ -68,29 +74,24 @@ fn numbers(summary: &Value) -> Value {
 }
 
 /// A run under way.
-struct Run {
+struct Run<'a> {
     child: Option<Child>,
-    folder: PathBuf,
+    divided: &'a Divided,
 }
 
-impl Run {
+impl<'a> Run<'a> {
     /// Starts `gnarl` with the arguments.
-    fn start(divided: &Divided, args: &[String]) -> Self {
+    fn start(divided: &'a Divided, args: &[String]) -> Self {
         let mut run = gnarl();
         run.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let folder = divided.bench.run.clone();
-        Self { child: Some(run.spawn().expect("the binary starts")), folder }
+        Self { child: Some(run.spawn().expect("the binary starts")), divided }
     }
 
     /// Waits until some epochs more are trained.
     fn trains(&mut self, epochs: usize) {
-        let lines = || {
-            let text = std::fs::read_to_string(self.folder.join("metrics.jsonl"));
-            text.map_or(0, |text| text.lines().count())
-        };
-        let (start, goal) = (Instant::now(), lines() + epochs);
+        let (start, goal) = (Instant::now(), self.divided.trained() + epochs);
         let child = self.child.as_mut().expect("it is not awaited yet");
-        while lines() < goal {
+        while self.divided.trained() < goal {
             assert!(child.try_wait().unwrap().is_none(), "the run is over too soon");
             assert!(start.elapsed() < Duration::from_secs(60), "the run does not get on");
             std::thread::sleep(Duration::from_millis(2));
@@ -111,7 +112,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for Run<'_> {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
             drop(child.kill());

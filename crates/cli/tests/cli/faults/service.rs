@@ -55,7 +55,7 @@ fn a_server_that_stays_away_is_named_by_the_deadline_and_the_run_goes_on_later()
     drop(server);
     let start = Instant::now();
     let output = run.end();
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains(&format!("no answer from http://{address} within 2 s")), "{err}");
