@@ -57,12 +57,13 @@ def refused(call, words):
 
 
 features, labels = column(graph, "features"), column(graph, "label")
+train = set(column(graph, "split.train"))
 owner = read(f"{parts}/map-0.assignment.npy")
 own = [[v for v, p in enumerate(owner) if p == part] for part in range(2)]
 
 # What is there.
 paths = sorted(tuple(p.decode() for p in f.descriptor.path) for f in client.list_flights(options=options))
-assert paths == [(f"part-{p}", c) for p in range(2) for c in ("features", "label")], paths
+assert paths == [(f"part-{p}", c) for p in range(2) for c in ("features", "label", "split")], paths
 about = json.loads(next(client.do_action("describe", options)).body.to_pybytes())
 assert [a["nodes"] for a in about] == [len(o) for o in own]
 
@@ -78,6 +79,8 @@ rows = exchange({"op": "gather", "part": 0, "column": "features"}, some)
 assert rows["features"].to_pylist() == [features[v] for v in some]
 rows = exchange({"op": "gather", "part": 0, "column": "label"}, some)
 assert rows["label"].to_pylist() == [labels[v] for v in some]
+rows = exchange({"op": "gather", "part": 0, "column": "split"}, some)
+assert [v == 1 for v in rows["split"].to_pylist()] == [v in train for v in some]
 
 # All neighbours, then some of them, the same each time.
 for part in range(2):
