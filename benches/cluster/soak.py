@@ -6,10 +6,11 @@
 
 Machines are processes with names of their own, started by Open MPI, that serve their parts to each other,
 with a cache and with metrics. Reads the resident memory and the open file descriptors of both from their
-metrics, every few seconds. Prints a table in Markdown; ends with 1 if, after the first quarter, memory
-grew by more than 2 % or descriptors grew. An epoch takes some hundredths of a second: ten minutes have
-as many as eight hours of ordinary ones. Figures of all epochs are kept by design, here and in the
-checkpoint; what they take is not counted as growth.
+metrics, every few seconds, into WORK_FOLDER/soak.csv. Prints a table in Markdown; ends with 1 if the least
+of the last third is above that of the first, the warm-up left out: for memory by more than 2 %, for
+descriptors at all. An epoch takes some hundredths of a second: ten minutes have as many as eight hours of
+ordinary ones. Figures of all epochs are kept by design, here and in the checkpoint; what they take is not
+counted as growth.
 """
 
 import os
@@ -97,6 +98,8 @@ def metrics(port):
 def watched(run, port):
     """What each rank said, as lists of seconds, memory, descriptors and epochs."""
     said = [[] for _ in range(RANKS)]
+    samples = (WORK / "soak.csv").open("w")
+    print("rank,seconds,bytes,files,epochs", file=samples)
     start = time.monotonic()
     while time.monotonic() - start < SECONDS:
         time.sleep(PAUSE)
@@ -112,6 +115,8 @@ def watched(run, port):
             continue
         for rank, values in enumerate(now):
             said[rank].append((time.monotonic() - start, *values))
+            row = ",".join(f"{value:.0f}" for value in (rank, *said[rank][-1]))
+            print(row, file=samples, flush=True)
     return said
 
 
@@ -120,14 +125,17 @@ def judged(rank, samples):
     samples = samples[int(WARM * len(samples)) :]
     times, memory, files, epochs = map(list, zip(*samples, strict=True))
     slope = statistics.linear_regression(times, memory).slope
-    kept = FIGURES * (epochs[-1] - epochs[0])
-    grown = (slope * (times[-1] - times[0]) - kept) / statistics.mean(memory)
-    # Connections that are made anew have two descriptors for a moment.
-    first, last = (min(part) for part in (files[: len(files) // 3], files[-(len(files) // 3) :]))
+    # What batches under way take comes and goes, as do descriptors of connections made anew: a leak
+    # raises the least there is.
+    third = len(times) // 3
+    ends = (slice(third), slice(-third, None))
+    low, high = (min(memory[end]) for end in ends)
+    first, last = (min(files[end]) for end in ends)
+    grown = (high - low - FIGURES * (epochs[-1] - epochs[0])) / low
     count = f"{epochs[0]:.0f} to {epochs[-1]:.0f}"
     mib, hourly = 2**20, 3600 * slope / 2**20
     print(
-        f"| {rank} | {count} | {memory[0] / mib:.1f} | {memory[-1] / mib:.1f} | {hourly:+.1f} "
+        f"| {rank} | {count} | {low / mib:.1f} | {high / mib:.1f} | {hourly:+.1f} "
         f"| {100 * grown:+.2f} % | {first:.0f} | {last:.0f} |"
     )
     return grown <= GROWTH and last <= first
@@ -149,7 +157,7 @@ def main():
     finally:
         run.terminate()
         run.wait()
-    print("| rank | epochs | MiB first | MiB last | MiB an hour | growth | files first | files last |")
+    print("| rank | epochs | MiB first | MiB last | slope, MiB an hour | growth | files first | files last |")
     print("|---:|---|---:|---:|---:|---:|---:|---:|")
     well = [judged(rank, samples) for rank, samples in enumerate(said)]
     minutes = SECONDS / 60
