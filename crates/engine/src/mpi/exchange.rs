@@ -18,8 +18,9 @@ const BODY: i32 = 2;
 /// Most bytes sent with the head: with the stage's name they stay below what transports send at once
 /// (4 KiB in shared memory), so that receiving them never waits.
 pub(super) const FEW: usize = 2048;
-/// How long to look for messages without a pause, and how long a pause is.
-const EAGER: Duration = Duration::from_millis(2);
+/// How long to look for messages without a pause, and how long a pause is: ranks may share cores with
+/// each other, with their servers, and with others.
+const EAGER: Duration = Duration::from_micros(200);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// What came of a rank's bytes so far.
