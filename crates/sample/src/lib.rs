@@ -41,6 +41,7 @@ mod graph;
 mod hash;
 mod induced;
 mod labor;
+mod lanes;
 mod neighbors;
 pub mod parts;
 mod saint;

@@ -2,6 +2,8 @@
 
 use gnarl_graph::{Error, NarrowSlice, Result};
 
+use crate::lanes::LANES;
+
 /// The arrays of a graph or a part, looked up once a batch.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -85,6 +87,22 @@ impl<'a> View<'a> {
     #[inline(always)]
     pub fn weight(&self, weights: &[f32], position: usize) -> f32 {
         weights[self.row(position)]
+    }
+
+    /// Weights of `count` edges from that at `first` of the indices on.
+    #[inline(always)]
+    pub fn weights_from(&self, weights: &[f32], first: usize, count: usize) -> [f32; LANES] {
+        let mut lanes = [0.0; LANES];
+        match (self.edge, weights.get(first..).and_then(|w| w.first_chunk())) {
+            (None, Some(chunk)) => lanes = *chunk,
+            (None, None) => lanes[..count].copy_from_slice(&weights[first..first + count]),
+            (Some(rows), _) => {
+                for (lane, &row) in lanes.iter_mut().zip(&rows[first..first + count]) {
+                    *lane = weights[row as usize];
+                }
+            }
+        }
+        lanes
     }
 
     /// Time of the edge at `position` of the indices.
