@@ -1,6 +1,6 @@
 //! What samplers read: in-neighbour lists in local ids, and facts in terms of the whole graph.
 
-use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, NarrowSlice, Result};
+use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Narrow, NarrowSlice, Result};
 
 use crate::temporal::edge_times;
 use crate::view::View;
@@ -31,7 +31,7 @@ impl SampleGraph {
     pub fn new(csc: Csc) -> Result<Self> {
         let nodes = csc.indptr.len().checked_sub(1);
         let nodes = nodes.ok_or_else(|| Error::invalid("in-neighbour lists: no offsets"))?;
-        let (first, last) = (csc.indptr[0], csc.indptr[nodes]);
+        let (first, last) = (csc.indptr.get(0), csc.indptr.get(nodes as u64));
         if first != 0 || last != csc.indices.len() as u64 {
             return Err(Error::invalid(format!(
                 "in-neighbour lists: offsets span {first}..{last}, but there are {} edges",
@@ -130,7 +130,7 @@ impl SampleGraph {
         let Some(rows) = &self.csc.edge else {
             return same_length(&format!("edge {what}s"), Some(len), self.num_edges());
         };
-        match rows.iter().find(|&&row| row >= len as u64) {
+        match rows.as_slice().range(0..rows.len()).find(|&row| row >= len as u64) {
             Some(row) => {
                 Err(Error::invalid(format!("edge row {row} has no {what}: there are {len}")))
             }
@@ -204,9 +204,9 @@ impl SampleGraph {
     pub(crate) fn view(&self) -> View<'_> {
         let ids = self.ids.as_deref().map(NarrowSlice::U64);
         View {
-            indptr: NarrowSlice::U64(&self.csc.indptr),
+            indptr: self.csc.indptr.as_slice(),
             indices: &self.csc.indices,
-            edge: self.csc.edge.as_deref(),
+            edge: self.csc.edge.as_ref().map(Narrow::as_slice),
             ids,
             num_sources: self.num_nodes(),
             source_ids: ids,

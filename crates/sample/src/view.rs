@@ -12,7 +12,7 @@ pub struct View<'a> {
     /// Local id of each edge's source.
     pub indices: &'a [u32],
     /// Row of each edge in the edge columns, or their positions are.
-    pub edge: Option<&'a [u64]>,
+    pub edge: Option<NarrowSlice<'a>>,
     /// Dataset id of each node, or they are the local ids.
     pub ids: Option<NarrowSlice<'a>>,
     /// Number of nodes that may be sources: those with lists, unless they are of another type.
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
     /// Row in the edge columns of the edge at `position` of the indices.
     #[inline(always)]
     fn row(&self, position: usize) -> usize {
-        self.edge.map_or(position, |rows| rows[position] as usize)
+        self.edge.map_or(position, |rows| rows.get(position) as usize)
     }
 
     /// Weight of the edge at `position` of the indices.
@@ -97,7 +97,7 @@ impl<'a> View<'a> {
             (None, Some(chunk)) => lanes = *chunk,
             (None, None) => lanes[..count].copy_from_slice(&weights[first..first + count]),
             (Some(rows), _) => {
-                for (lane, &row) in lanes.iter_mut().zip(&rows[first..first + count]) {
+                for (lane, row) in lanes.iter_mut().zip(rows.range(first..first + count)) {
                     *lane = weights[row as usize];
                 }
             }

@@ -42,7 +42,7 @@ fn relabelled(graph: &SampleGraph, names: &[u32]) -> SampleGraph {
     }
     let (mut indptr, mut indices, mut rows) = (vec![0u64], Vec::new(), Vec::new());
     for &node in &ids {
-        rows.extend(graph.csc().indptr[node as usize]..graph.csc().indptr[node as usize + 1]);
+        rows.extend(graph.csc().indptr.get(node)..graph.csc().indptr.get(node + 1));
         indices.extend(graph.csc().sources(node as u32).iter().map(|&s| names[s as usize]));
         indptr.push(indices.len() as u64);
     }

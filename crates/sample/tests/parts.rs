@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use gnarl_graph::npy::NpyWriter;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, DatasetWriter, IdWidth, Kind, Result, Triple};
+use gnarl_graph::{
+    DType, Dataset, DatasetWriter, IdWidth, Kind, MANIFEST, Manifest, Result, Triple, inspect,
+};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{
     Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule,
@@ -129,6 +132,47 @@ fn equal_edges_in_one_part_are_drawn_as_in_the_whole_graph() {
     let dataset = write(&dir.path().join("graph"), &edges()).unwrap();
     let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "dbh");
     same_batches(&dataset, &parts, &ALL[1..]);
+}
+
+/// Rewrites offsets and rows of lists in 64 bits, as they were before they were narrowed.
+fn widen(dataset: &Dataset) {
+    let path = dataset.dir().join(MANIFEST);
+    let mut manifest: Manifest =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let columns = manifest.edge_types.iter_mut().flat_map(|t| &mut t.columns);
+    for spec in columns.filter(|c| matches!(&c.name[..], "csc.indptr" | "csc.edge")) {
+        assert_eq!(spec.dtype, DType::U32);
+        let values = dataset.edge_column(&Triple::plain(), &spec.name).unwrap().unwrap().ids();
+        let mut writer = NpyWriter::<u64>::create(dataset.dir().join(&spec.file), &[]).unwrap();
+        writer.push(&values.unwrap()).unwrap();
+        (spec.shape, spec.crc32) = writer.finish().unwrap();
+        spec.dtype = DType::U64;
+    }
+    std::fs::write(&path, serde_json::to_string(&manifest).unwrap()).unwrap();
+}
+
+#[test]
+fn lists_of_64_bits_are_read_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let narrow = write(&dir.path().join("narrow"), &simple()).unwrap();
+    let wide = write(&dir.path().join("wide"), &simple()).unwrap();
+    widen(&wide);
+    let wide = Dataset::open(wide.dir()).unwrap();
+    inspect::verify(&wide).unwrap();
+    let [a, b] = [&narrow, &wide].map(|d| inspect::inspect(d).unwrap().edges);
+    assert_eq!(a, b);
+    for (layout, algorithm, rules) in [
+        (PartLayout::EdgeCut, "knot", &ALL[..]),
+        (PartLayout::EdgeCut, "ldg", &ALL[..]),
+        (PartLayout::VertexCut, "adadne", &ALL[1..]),
+    ] {
+        let parts = cut(&wide, &dir.path().join(algorithm), layout, algorithm);
+        same_batches(&narrow, &parts, rules);
+        for p in 0..parts.num_parts() {
+            widen(&parts.part(p).unwrap());
+        }
+        same_batches(&wide, &parts, rules);
+    }
 }
 
 #[test]

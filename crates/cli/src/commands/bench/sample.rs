@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Dataset, Error, Result};
+use gnarl_graph::{Buf, Dataset, Error, Narrow, Result};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
@@ -91,6 +91,6 @@ fn with_weights(graph: SampleGraph, key: Key) -> Result<SampleGraph> {
 fn bytes(graph: &SampleGraph) -> usize {
     let csc = graph.csc();
     let weights = if graph.is_weighted() { size_of::<f32>() * csc.indices.len() } else { 0 };
-    let rows = csc.edge.as_ref().filter(|_| graph.is_weighted()).map_or(0, |e| size_of_val(&e[..]));
-    size_of_val(&csc.indptr[..]) + size_of_val(&csc.indices[..]) + rows + weights
+    let rows = csc.edge.as_ref().filter(|_| graph.is_weighted()).map_or(0, Narrow::num_bytes);
+    csc.indptr.num_bytes() + size_of_val(&csc.indices[..]) + rows + weights
 }
