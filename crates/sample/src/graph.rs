@@ -4,6 +4,7 @@ use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Narrow, NarrowSlice, Result};
 
 use crate::temporal::edge_times;
 use crate::view::View;
+use crate::weights::Weights;
 
 /// A graph, or one part of it, ready for sampling.
 ///
@@ -18,7 +19,7 @@ pub struct SampleGraph {
     csc: Csc,
     ids: Option<Buf<u64>>,
     degrees: Option<Buf<u32>>,
-    weights: Option<Buf<f32>>,
+    weights: Option<Weights>,
     times: Option<Buf<i64>>,
     core: usize,
 }
@@ -96,7 +97,7 @@ impl SampleGraph {
             }
         };
         let graph = match dataset.edge_column(&edge.triple, "weight")? {
-            Some(weights) => graph.with_weights(weights.values()?)?,
+            Some(weights) => graph.with_weights(Weights::of(&weights)?)?,
             None => graph,
         };
         match edge_times(dataset, &edge.triple)? {
@@ -109,7 +110,7 @@ impl SampleGraph {
     ///
     /// # Errors
     /// If an edge's row has no weight. Reads all rows once.
-    pub fn with_weights(mut self, weights: Buf<f32>) -> Result<Self> {
+    pub fn with_weights(mut self, weights: Weights) -> Result<Self> {
         self.check_rows("weight", weights.len())?;
         self.weights = Some(weights);
         Ok(self)
@@ -182,6 +183,11 @@ impl SampleGraph {
         }
     }
 
+    /// The edge weights, a value for each edge row.
+    pub fn weights(&self) -> Option<&Weights> {
+        self.weights.as_ref()
+    }
+
     /// Whether edges have weights.
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
@@ -211,7 +217,7 @@ impl SampleGraph {
             num_sources: self.num_nodes(),
             source_ids: ids,
             degrees: self.degrees.as_deref(),
-            weights: self.weights.as_deref(),
+            weights: self.weights.as_ref().map(Weights::as_slice),
             times: self.times.as_deref(),
         }
     }

@@ -8,6 +8,8 @@ pub const LANES: usize = 32;
 pub struct Lanes(u32);
 
 impl Lanes {
+    pub const NONE: Self = Self(0);
+
     /// The first `count`, at least one and at most all.
     #[inline(always)]
     pub fn first(count: usize) -> Self {

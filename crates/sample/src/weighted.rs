@@ -2,7 +2,6 @@
 //! 2006: A-ES), drawn in pieces where a list lies in several parts (GLISP, section III-C).
 
 use gnarl_graph::Result;
-use gnarl_graph::prefetch::item as prefetch;
 use gnarl_graph::rng::Key;
 
 use crate::hash::Hash;
@@ -53,9 +52,8 @@ impl Numbers for ByWeight {
 
     #[inline(always)]
     fn announce(&self, view: View<'_>, (start, degree): (usize, u32)) {
-        let Some(weights) = view.weights.filter(|_| view.edge.is_none()) else { return };
-        for line in (0..degree.min(128) as usize).step_by(16) {
-            prefetch(weights, start + line);
+        if let Some(weights) = view.aligned_weights() {
+            weights.prefetch(start, degree as usize);
         }
     }
 
@@ -72,8 +70,8 @@ impl Numbers for ByWeight {
     ) -> Lanes {
         self.hash.all_edges(view, list, from, numbers);
         let left = LANES.min(list.1 as usize - from);
-        let values = view.weights.unwrap_or_default();
-        let weights = view.weights_from(values, list.0 + from, left);
+        let Some(weights) = view.weights else { return Lanes::NONE };
+        let weights = view.weights_from(weights, list.0 + from, left);
         // Not a number where there is no limit: then no comparison holds.
         let limit_2_24 = f32::from_bits(limit.saturating_add(SLACK)) * 16_777_216.0;
         let beyond = Lanes::that(|i| least_2_24(numbers[i]) > limit_2_24 * weights[i]);
@@ -96,25 +94,12 @@ impl Numbers for ByWeight {
     /// Of times whose rates are small, as many as `limit` times the sum of the rates are below
     /// `limit`; where they are larger, fewer by the share that their mean leaves.
     #[inline(always)]
-    fn likely_limit(
-        &self,
-        view: View<'_>,
-        (start, degree): (usize, u32),
-        wanted: usize,
-    ) -> u32 {
+    fn likely_limit(&self, view: View<'_>, (start, degree): (usize, u32), wanted: usize) -> u32 {
         let share = with_spare(wanted) / f64::from(degree);
-        let Some(values) = view.weights.filter(|_| view.edge.is_none() && share < 0.5) else {
+        let Some(weights) = view.aligned_weights().filter(|_| share < 0.5) else {
             return u32::MAX;
         };
-        let values = &values[start..start + degree as usize];
-        let mut sums = [0f32; 8];
-        let (whole, rest) = values.as_chunks::<8>();
-        for weights in whole {
-            for (sum, &weight) in sums.iter_mut().zip(weights) {
-                *sum += weight.max(0.0);
-            }
-        }
-        let total: f32 = sums.iter().chain(rest).map(|w| w.max(0.0)).sum();
+        let total = weights.sum(start, degree as usize);
         let mean = f64::from(total) / f64::from(degree);
         let limit = (-(-share).ln_1p() / mean) as f32;
         if limit > 0.0 && limit.is_finite() { limit.to_bits() } else { u32::MAX }
