@@ -3,8 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use gnarl_graph::npy::NpyWriter;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, DatasetWriter, IdWidth, Kind, Result, Triple};
+use gnarl_graph::{
+    DType, Dataset, DatasetWriter, Element, IdWidth, Kind, MANIFEST, Manifest, Result, Triple,
+    inspect,
+};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{
     Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule,
@@ -13,6 +17,7 @@ use gnarl_sample::{
     ExactSampler, LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler,
     WeightedSampler,
 };
+use half::{bf16, f16};
 
 const NODES: u64 = 600;
 const FANOUTS: [i64; 3] = [4, -1, 3];
@@ -33,13 +38,22 @@ fn simple() -> Vec<(u64, u64)> {
 }
 
 fn write(out: &Path, edges: &[(u64, u64)]) -> Result<Dataset> {
+    write_as(out, edges, |weight| weight)
+}
+
+/// Weights are stored as what `narrow` makes of them.
+fn write_as<T: Element>(
+    out: &Path,
+    edges: &[(u64, u64)],
+    narrow: impl Fn(f32) -> T,
+) -> Result<Dataset> {
     let mut writer = DatasetWriter::create(out, IdWidth::U32)?;
     writer.add_node_type("_N", NODES);
     let mut list = writer.edge_writer(&Triple::plain(), None)?;
-    let mut weights = writer.edge_column::<f32>(&Triple::plain(), "weight", &[])?;
+    let mut weights = writer.edge_column::<T>(&Triple::plain(), "weight", &[])?;
     for &(src, dst) in edges {
         list.push(&[src], &[dst])?;
-        weights.push(&[Key::new(1).with(src).unit(dst) as f32])?;
+        weights.push(&[narrow(Key::new(1).with(src).unit(dst) as f32)])?;
     }
     let mut columns = list.finish()?;
     columns.push(weights.finish()?);
@@ -129,6 +143,78 @@ fn equal_edges_in_one_part_are_drawn_as_in_the_whole_graph() {
     let dataset = write(&dir.path().join("graph"), &edges()).unwrap();
     let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "dbh");
     same_batches(&dataset, &parts, &ALL[1..]);
+}
+
+/// Draws are by the stored weights, and batches carry them, in whole graphs and all kinds of parts.
+#[test]
+fn weights_of_16_bits_are_drawn_by_and_carried_as_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let edges = simple();
+    let half = write_as(&dir.path().join("f16"), &edges, f16::from_f32).unwrap();
+    let brain = write_as(&dir.path().join("bf16"), &edges, bf16::from_f32).unwrap();
+    let rounded = |weight| f16::from_f32(weight).to_f32();
+    let same_as_half = write_as(&dir.path().join("f32"), &edges, rounded).unwrap();
+    for (name, dataset) in [("f16", &half), ("bf16", &brain)] {
+        for (layout, algorithm, rules) in
+            [(PartLayout::EdgeCut, "random", &ALL[..]), (PartLayout::VertexCut, "dbh", &ALL[1..])]
+        {
+            let out = dir.path().join(format!("{name}-{algorithm}"));
+            let parts = cut(dataset, &out, layout, algorithm);
+            same_batches(dataset, &parts, rules);
+            if name == "f16" {
+                same_batches(&same_as_half, &parts, rules);
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_other_types_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write_as(&dir.path().join("g"), &simple(), f64::from).unwrap();
+    let message = SampleGraph::open(&dataset).unwrap_err().to_string();
+    assert!(message.contains("weight.npy: edge weights of type f64"), "{message}");
+}
+
+/// Rewrites offsets and rows of lists in 64 bits, as they were before they were narrowed.
+fn widen(dataset: &Dataset) {
+    let path = dataset.dir().join(MANIFEST);
+    let mut manifest: Manifest =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let columns = manifest.edge_types.iter_mut().flat_map(|t| &mut t.columns);
+    for spec in columns.filter(|c| matches!(&c.name[..], "csc.indptr" | "csc.edge")) {
+        assert_eq!(spec.dtype, DType::U32);
+        let values = dataset.edge_column(&Triple::plain(), &spec.name).unwrap().unwrap().ids();
+        let mut writer = NpyWriter::<u64>::create(dataset.dir().join(&spec.file), &[]).unwrap();
+        writer.push(&values.unwrap()).unwrap();
+        (spec.shape, spec.crc32) = writer.finish().unwrap();
+        spec.dtype = DType::U64;
+    }
+    std::fs::write(&path, serde_json::to_string(&manifest).unwrap()).unwrap();
+}
+
+#[test]
+fn lists_of_64_bits_are_read_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let narrow = write(&dir.path().join("narrow"), &simple()).unwrap();
+    let wide = write(&dir.path().join("wide"), &simple()).unwrap();
+    widen(&wide);
+    let wide = Dataset::open(wide.dir()).unwrap();
+    inspect::verify(&wide).unwrap();
+    let [a, b] = [&narrow, &wide].map(|d| inspect::inspect(d).unwrap().edges);
+    assert_eq!(a, b);
+    for (layout, algorithm, rules) in [
+        (PartLayout::EdgeCut, "knot", &ALL[..]),
+        (PartLayout::EdgeCut, "ldg", &ALL[..]),
+        (PartLayout::VertexCut, "adadne", &ALL[1..]),
+    ] {
+        let parts = cut(&wide, &dir.path().join(algorithm), layout, algorithm);
+        same_batches(&narrow, &parts, rules);
+        for p in 0..parts.num_parts() {
+            widen(&parts.part(p).unwrap());
+        }
+        same_batches(&wide, &parts, rules);
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::smallest::{Numbered, Numbers, Smallest};
 use crate::uniform::Uniform;
 use crate::view::View;
 use crate::weighted::Weighted;
+use crate::weights::Weights;
 use crate::{SampleGraph, Scratch};
 
 /// Draws from a part's mapped files.
@@ -35,7 +36,7 @@ enum Lists {
     /// Whole lists of its own nodes, whose new ids begin at `first`.
     Owned { graph: Box<SampleGraph>, new_ids: Buf<u64>, first: u64 },
     /// Its share of the lists of the nodes it holds.
-    Shared { part: Box<VertexCutPart>, weights: Option<Buf<f32>> },
+    Shared { part: Box<VertexCutPart>, weights: Option<Weights> },
 }
 
 /// What a part had to do so far.
@@ -117,7 +118,7 @@ fn shared(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
     if part.manifest().edge_types.len() != 1 || part.manifest().node_types.len() != 1 {
         return Err(Error::invalid("sampling from parts knows graphs of one edge type only"));
     }
-    let weights = part.edge_column(0, "weight")?.map(|column| column.values()).transpose()?;
+    let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
     Ok(Lists::Shared { part: Box::new(part), weights })
 }
 
@@ -136,7 +137,7 @@ impl Lists {
                     num_sources: lists.indptr.len() - 1,
                     source_ids: ids,
                     degrees: Some(lists.degrees),
-                    weights: weights.as_deref(),
+                    weights: weights.as_ref().map(Weights::as_slice),
                     times: None,
                 }
             }
