@@ -11,7 +11,7 @@ use gnarl_graph::{
 };
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{
-    Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule,
+    Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Replica, Routes, Rule,
 };
 use gnarl_sample::{
     ExactSampler, LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler,
@@ -143,6 +143,87 @@ fn equal_edges_in_one_part_are_drawn_as_in_the_whole_graph() {
     let dataset = write(&dir.path().join("graph"), &edges()).unwrap();
     let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "dbh");
     same_batches(&dataset, &parts, &ALL[1..]);
+}
+
+/// Copies of the lists of `wanted`.
+fn replica(parts: &PartitionedDataset, wanted: &[u32], bytes: u64) -> Replica {
+    let (routes, services) = (Routes::of(parts).unwrap(), services(&local(parts)));
+    let whole = PartsSampler::new(Rule::Exact, &[-1], routes, services).unwrap();
+    Replica::read(&whole, wanted, bytes).unwrap()
+}
+
+#[test]
+fn copied_lists_give_the_same_batches_and_spare_the_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
+    let graph = SampleGraph::open(&dataset).unwrap();
+    let mut hubs: Vec<u32> = (0..NODES as u32).collect();
+    hubs.sort_by_key(|&v| std::cmp::Reverse(graph.degree(v)));
+    let edges = |of: &[u32]| of.iter().map(|&v| graph.degree(v) as usize).sum::<usize>();
+    for (layout, algorithm, rules) in
+        [(PartLayout::EdgeCut, "spring", &ALL[..]), (PartLayout::VertexCut, "adadne", &ALL[1..])]
+    {
+        let parts = cut(&dataset, &dir.path().join(layout.name()), layout, algorithm);
+        let some = Arc::new(replica(&parts, &hubs[..40], 1 << 20));
+        assert_eq!((some.nodes(), some.edges()), (40, edges(&hubs[..40])));
+        let all = Arc::new(replica(&parts, &hubs, 1 << 20));
+        assert_eq!((all.nodes(), all.edges()), (NODES as usize, graph.num_edges()));
+        for &rule in rules {
+            let local = local(&parts);
+            let divided = || {
+                let routes = Routes::of(&parts).unwrap();
+                PartsSampler::new(rule, &FANOUTS, routes, services(&local)).unwrap()
+            };
+            let asked = || local.iter().map(|part| part.load().nodes).sum::<u64>();
+            let seeds: Vec<u32> = (0..NODES as u32).step_by(7).collect();
+            let whole = sampler(&graph, rule);
+            let mut before = asked();
+            let mut asked_more = || asked() - std::mem::replace(&mut before, asked());
+            let what = format!("{} of {layout} parts", rule.name());
+            let same = |sampler: &PartsSampler| {
+                let key = Key::new(5);
+                let expected = whole.sample(&seeds, key, &mut Scratch::new()).unwrap();
+                let found = sampler.sample(&seeds, key, &mut Scratch::new()).unwrap();
+                assert_same(&what, &expected, &found);
+            };
+            same(&divided());
+            let everything = asked_more();
+            let drawn = some.load().nodes;
+            same(&divided().with_replica(some.clone()));
+            let (fewer, drawn) = (asked_more(), some.load().nodes - drawn);
+            assert!(drawn > 0 && fewer < everything, "{what}: {fewer} of {everything}");
+            if layout == PartLayout::EdgeCut {
+                assert_eq!(fewer + drawn, everything, "{what}");
+            }
+            same(&divided().with_replica(all.clone()));
+            assert_eq!(asked_more(), 0, "{what}: nobody is asked");
+        }
+    }
+}
+
+#[test]
+fn copies_stay_within_their_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
+    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::EdgeCut, "random");
+    let wanted: Vec<u32> = (0..NODES as u32).rev().collect();
+    let mut last = 0;
+    for bytes in [0, 100, 2000, 20_000, 40_000, 1 << 20] {
+        let copies = replica(&parts, &wanted, bytes);
+        assert!(copies.bytes() <= bytes && copies.nodes() >= last, "{bytes}: {}", copies.nodes());
+        assert!(copies.bytes() >= 8 * copies.edges() as u64, "an id and a weight for each edge");
+        last = copies.nodes();
+        let node = wanted[0];
+        assert_eq!(copies.has(node), copies.nodes() > 0, "the most wanted comes first");
+    }
+    assert_eq!(last, NODES as usize);
+    let few = replica(&parts, &wanted[..3], 1 << 20);
+    let ask = |nodes: Vec<u64>| {
+        few.ask(HopRequest { nodes, fanout: 2, rule: Rule::Exact, key: Key::new(1) })()
+    };
+    assert_eq!(ask(vec![wanted[1].into()]).unwrap().asked_degrees.len(), 1);
+    let error = ask(vec![wanted[3].into()]).unwrap_err().to_string();
+    assert!(error.contains("was not copied"), "{error}");
 }
 
 /// Draws are by the stored weights, and batches carry them, in whole graphs and all kinds of parts.
