@@ -135,31 +135,34 @@ impl Block {
     /// The edges grouped by source. Built on first use and kept; the pipeline's sampling stage
     /// calls this so that the compute stage finds it ready.
     pub fn transpose(&self) -> &Transpose {
-        self.transpose.get_or_init(|| transpose(self.num_src, &self.indptr, &self.indices))
+        self.transpose.get_or_init(|| Transpose::of(self.num_src, &self.indptr, &self.indices))
     }
 }
 
-/// The edges of `indices`, listed by destination, grouped by their `num_src` sources.
-pub(crate) fn transpose(num_src: usize, offsets: &[u32], indices: &[u32]) -> Transpose {
-    let mut indptr = vec![0u32; num_src + 1];
-    for &s in indices {
-        indptr[s as usize + 1] += 1;
-    }
-    for i in 0..num_src {
-        indptr[i + 1] += indptr[i];
-    }
-    let mut next = indptr.clone();
-    let mut dst = vec![0u32; indices.len()];
-    let mut edge = vec![0u32; indices.len()];
-    for d in 0..offsets.len() - 1 {
-        for e in offsets[d]..offsets[d + 1] {
-            let slot = &mut next[indices[e as usize] as usize];
-            dst[*slot as usize] = d as u32;
-            edge[*slot as usize] = e;
-            *slot += 1;
+impl Transpose {
+    /// The edges of `indices`, listed by destination at `offsets`, grouped by their `num_src`
+    /// sources.
+    pub fn of(num_src: usize, offsets: &[u32], indices: &[u32]) -> Self {
+        let mut indptr = vec![0u32; num_src + 1];
+        for &s in indices {
+            indptr[s as usize + 1] += 1;
         }
+        for i in 0..num_src {
+            indptr[i + 1] += indptr[i];
+        }
+        let mut next = indptr.clone();
+        let mut dst = vec![0u32; indices.len()];
+        let mut edge = vec![0u32; indices.len()];
+        for d in 0..offsets.len() - 1 {
+            for e in offsets[d]..offsets[d + 1] {
+                let slot = &mut next[indices[e as usize] as usize];
+                dst[*slot as usize] = d as u32;
+                edge[*slot as usize] = e;
+                *slot += 1;
+            }
+        }
+        Self { indptr, dst, edge }
     }
-    Transpose { indptr, dst, edge }
 }
 
 /// All a training step needs to know of the graph.
