@@ -7,7 +7,7 @@ use serde_json::json;
 use super::ids::{Collector, Ids, StringIds};
 use super::spool::{Extra, Spool};
 use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader, string_pairs};
-use super::{Imported, finish};
+use super::{Imported, Reverses, finish};
 use crate::column::ColumnSpec;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
@@ -89,7 +89,7 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
         Some(relations) => relation_names(&writer, &triple, relations)?,
         None => Vec::new(),
     };
-    job.spool.store(&mut writer, &triple, (&entities, &entities), false, names)?;
+    job.spool.store(&mut writer, &triple, (&entities, &entities), Reverses::None, names)?;
     drop(entities);
     let renumbered = if renumbered { vec![ENTITY.to_string()] } else { Vec::new() };
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, renumbered)

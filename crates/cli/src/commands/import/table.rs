@@ -71,6 +71,9 @@ pub struct Table {
     /// Store the reverse of every edge too, dropping repeated ones
     #[arg(long)]
     symmetrize: bool,
+    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
+    #[arg(long)]
+    reverse: bool,
     /// Whether repeated edges are dropped
     #[arg(long)]
     coalesce: Option<bool>,
@@ -89,6 +92,7 @@ impl Table {
             delimiter: self.delimiter.map(|c| c as u8).or(delimiter),
             header: self.header,
             symmetrize: self.symmetrize,
+            reverse: self.reverse,
             coalesce: self.coalesce,
             memory: self.common.memory,
             ..TableOptions::default()

@@ -101,8 +101,10 @@ pub struct TableOptions {
     pub delimiter: Option<u8>,
     /// Whether text tables have a header; if unset, they do when an expected name is in it.
     pub header: Option<bool>,
-    /// Store the reverse of every edge too (self loops once).
+    /// Store the reverse of every edge too (self loops once), where both ends are of one type.
     pub symmetrize: bool,
+    /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
+    pub reverse: bool,
     /// Drop repeated edges; by default when symmetrizing edges without columns.
     pub coalesce: Option<bool>,
     /// Bytes the import may hold: id maps, then the topology.
@@ -119,6 +121,7 @@ impl Default for TableOptions {
             delimiter: None,
             header: None,
             symmetrize: false,
+            reverse: false,
             coalesce: None,
             memory: 1 << 30,
         }
