@@ -205,7 +205,16 @@ pub fn labels_of(dataset: &Dataset) -> Result<Labels> {
 /// As [`Roles::of`] and [`TaskGraph::open`].
 pub fn whole(section: &DatasetSection) -> Result<(Dataset, Roles, Arc<TaskGraph>)> {
     let dataset = Dataset::open(&section.path)?;
-    let roles = Roles::of(&dataset, &labels_of(&dataset)?, section.split.as_ref())?;
-    let graph = TaskGraph::open(&dataset, &roles, section.normalize)?;
+    let (roles, graph) = opened(&dataset, section)?;
     Ok((dataset, roles, graph))
+}
+
+/// The same of a dataset that is open.
+pub(crate) fn opened(
+    dataset: &Dataset,
+    section: &DatasetSection,
+) -> Result<(Roles, Arc<TaskGraph>)> {
+    let roles = Roles::of(dataset, &labels_of(dataset)?, section.split.as_ref())?;
+    let graph = TaskGraph::open(dataset, &roles, section.normalize)?;
+    Ok((roles, graph))
 }

@@ -54,6 +54,8 @@ fn every_key_is_documented_with_its_default() {
     full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
+    full.embedding.lr = Some(0.1);
+    full.embedding.bound = Some(0.1);
     full.train.metric = Some("accuracy".into());
     full.output.metrics_listen = Listen::try_from(Value::Integer(9400)).ok();
     full.model.input_dropout = Some(0.1);

@@ -72,6 +72,9 @@ fn known() -> Table {
     for key in ["path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));
     }
+    for key in ["lr", "bound"] {
+        add("embedding", key, Value::Boolean(true));
+    }
     add("train", "metric", Value::Boolean(true));
     add("output", "metrics_listen", Value::Boolean(true));
     add("model", "input_dropout", Value::Boolean(true));

@@ -7,6 +7,7 @@ mod listen;
 mod load;
 mod parts;
 mod sections;
+mod task;
 
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;
@@ -16,3 +17,4 @@ pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
     SampleSection, SplitSection, Strategy, TrainSection,
 };
+pub use task::{EmbeddingSection, RowOptimizer, TaskKind, TaskSection};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Listen;
 use super::parts::{CacheSection, PartitionSection};
+use super::task::{EmbeddingSection, TaskSection};
 
 /// A whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,10 @@ pub struct RunConfig {
     pub partition: PartitionSection,
     /// What is kept of rows of other machines.
     pub cache: CacheSection,
+    /// What is to be learnt.
+    pub task: TaskSection,
+    /// Rows learnt for nodes that have no features.
+    pub embedding: EmbeddingSection,
     /// What is trained.
     pub model: ModelConfig,
     /// What a mini-batch is.
@@ -313,6 +318,7 @@ impl RunConfig {
         self.check_split()?;
         self.check_servers()?;
         self.optimizer.build().map(drop)?;
+        self.embedding.check()?;
         self.schedule.check()
     }
 

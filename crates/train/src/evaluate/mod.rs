@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use gnarl_graph::Result;
 use gnarl_nn::Params;
 use gnarl_nn::models::Model;
+use serde::{Deserialize, Serialize};
 
 pub use divided::evaluate_divided;
 pub use held::logits;
@@ -23,7 +24,7 @@ pub type Scores = BTreeMap<String, f64>;
 const RANGE_NODES: usize = 1 << 14;
 
 /// Validation and test scores of a model over the given graphs.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Scores over the validation nodes; empty if there are none.
     pub valid: Scores,

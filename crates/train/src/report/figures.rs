@@ -47,8 +47,8 @@ pub(super) fn tiles(finished: &Finished) -> String {
     let summary = &finished.summary;
     let name = metric(finished).unwrap_or("score").replace('_', " ");
     let tiles = [
-        (score(&summary.test), format!("test {name}")),
-        (score(&summary.valid), format!("validation {name}")),
+        (score(&summary.test, &summary.metric), format!("test {name}")),
+        (score(&summary.valid, &summary.metric), format!("validation {name}")),
         (summary.best_epoch.to_string(), format!("best epoch of {}", summary.epochs)),
         (seconds(summary.epoch_seconds), "median epoch".into()),
         (large(summary.sampled_edges_per_second), "sampled edges a second".into()),
@@ -60,8 +60,8 @@ pub(super) fn tiles(finished: &Finished) -> String {
 }
 
 /// A score as it is quoted: `0.8642`.
-fn score(scores: &Scores) -> String {
-    match scores.values().next() {
+fn score(scores: &Scores, metric: &str) -> String {
+    match scores.get(metric) {
         Some(v) if v.is_finite() => format!("{v:.4}"),
         _ => "–".into(),
     }

@@ -40,6 +40,7 @@ fn finished(epochs: usize) -> Finished {
     };
     let history: Vec<EpochRecord> = (1..=epochs).map(record).collect();
     let summary = Summary {
+        metric: "accuracy".into(),
         test: scores(0.8642),
         valid: scores(0.8711),
         best_epoch: epochs.div_ceil(2),

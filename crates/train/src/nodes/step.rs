@@ -5,16 +5,9 @@ use gnarl_graph::{Labels, Result};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Var};
 
-use crate::pipeline::{Input, Prepared};
-
-/// What a batch adds to its step.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BatchLoss {
-    /// Sum of the (weighted) losses of the targets.
-    pub sum: f64,
-    /// What the sum is to be divided by: the number of targets; target weights average 1.
-    pub weight: f64,
-}
+use super::Prepared;
+use crate::learner::BatchLoss;
+use crate::pipeline::Input;
 
 /// Adds the gradient of the summed loss of a batch's targets to `grads`. Dividing by the weight
 /// of the whole step is left to the caller, so that parts of a step add up.
@@ -24,7 +17,7 @@ pub struct BatchLoss {
 ///
 /// # Errors
 /// If shapes disagree.
-pub fn batch_gradient(
+pub(super) fn batch_gradient(
     model: &dyn Model,
     params: &Params,
     labels: &Labels,
@@ -56,7 +49,7 @@ pub fn batch_gradient(
 }
 
 /// Puts a batch's input on the tape.
-pub fn input(tape: &mut Tape<'_>, input: &Input) -> Var {
+pub(crate) fn input(tape: &mut Tape<'_>, input: &Input) -> Var {
     match input {
         Input::Dense(rows) => tape.dense(rows.clone()),
         Input::Sparse(rows) => tape.sparse(rows.clone()),

@@ -1,0 +1,91 @@
+//! What is to be learnt.
+
+use gnarl_graph::{Error, Result};
+use gnarl_nn::optim::OptimizerConfig;
+use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer};
+use serde::{Deserialize, Serialize};
+
+use super::TrainSection;
+
+/// Kinds of tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskKind {
+    /// Labels of nodes.
+    #[default]
+    NodeClassification,
+}
+
+/// `[task]`
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskSection {
+    /// What is to be learnt.
+    pub kind: TaskKind,
+}
+
+/// Rules that update learnt rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOptimizer {
+    /// Lazy Adam, with the constants of `[optimizer]`.
+    #[default]
+    Adam,
+    /// Adagrad, with `optimizer.eps`.
+    Adagrad,
+}
+
+/// `[embedding]`: rows learnt for nodes that have no features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingSection {
+    /// Numbers in a row; complex ones where the decoder's are.
+    pub dim: usize,
+    /// The rule of their updates.
+    pub optimizer: RowOptimizer,
+    /// Their learning rate; by default that of the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lr: Option<f32>,
+    /// Rows start uniform between minus and plus this; by default 1 / √dim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f32>,
+}
+
+impl Default for EmbeddingSection {
+    fn default() -> Self {
+        Self { dim: 200, optimizer: RowOptimizer::Adam, lr: None, bound: None }
+    }
+}
+
+impl EmbeddingSection {
+    /// The learning rate of rows over that of weights.
+    pub fn rate(&self, train: &TrainSection) -> f32 {
+        self.lr.map_or(1.0, |lr| lr / train.lr)
+    }
+
+    /// The optimizer of rows.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] for constants out of range.
+    pub fn optimizer(&self, constants: &OptimizerConfig) -> Result<Box<dyn SparseOptimizer>> {
+        let OptimizerConfig { beta1, beta2, eps, .. } = *constants;
+        Ok(match self.optimizer {
+            RowOptimizer::Adam => Box::new(SparseAdam::new(beta1, beta2, eps)?),
+            RowOptimizer::Adagrad => Box::new(SparseAdagrad::new(eps)?),
+        })
+    }
+
+    /// Refuses values out of range.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.dim == 0 {
+            return Err(Error::usage("embedding.dim is 0").hint("it must be positive"));
+        }
+        let positive = |v: f32| v > 0.0 && v.is_finite();
+        for (key, value) in [("lr", self.lr), ("bound", self.bound)] {
+            if let Some(value) = value.filter(|v| !positive(*v)) {
+                return Err(Error::usage(format!("embedding.{key} is {value}, not above 0")));
+            }
+        }
+        Ok(())
+    }
+}
