@@ -26,6 +26,7 @@ pub mod state;
 pub mod strategy;
 mod subgraphs;
 pub mod task;
+mod typed;
 mod verdict;
 
 pub use config::RunConfig;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::{Dataset, Error, Result};
 use gnarl_nn::Params;
 use gnarl_nn::models::{self, Model};
 use gnarl_partition::{PartitionedDataset, fingerprint};
@@ -16,6 +16,7 @@ use crate::learner::Task;
 use crate::nodes::Nodes;
 use crate::state::TrainState;
 use crate::task::{TaskGraph, opened};
+use crate::typed::TypedNodes;
 
 /// Where the graph comes from.
 pub(crate) enum Source {
@@ -88,6 +89,10 @@ impl Loaded {
     /// Loads `source` as one of some ranks, or for all threads of one process.
     pub fn new(config: &RunConfig, source: Source, ranks: Ranks<'_>) -> Result<Self> {
         let (task, start): (Box<dyn Task>, _) = match config.task.kind {
+            TaskKind::NodeClassification if is_typed(config, &source) => {
+                let (nodes, start) = typed_nodes(config, &source)?;
+                (Box::new(nodes), start)
+            }
             TaskKind::NodeClassification => {
                 let (nodes, params) = nodes(config, &source, ranks)?;
                 (Box::new(nodes), TrainState::new(params, Vec::new()))
@@ -95,6 +100,28 @@ impl Loaded {
         };
         Ok(Self { source, task, start })
     }
+}
+
+/// Whether the run classifies nodes of one of several types.
+fn is_typed(config: &RunConfig, source: &Source) -> bool {
+    let several = |manifest: &gnarl_graph::Manifest| {
+        manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
+    };
+    config.task.node_type.is_some() || source.dataset().is_some_and(|d| several(d.manifest()))
+}
+
+fn typed_nodes(config: &RunConfig, source: &Source) -> Result<(TypedNodes, TrainState)> {
+    let Some(dataset) = source.dataset() else {
+        return Err(Error::usage("graphs with types are trained where every rank has the whole")
+            .hint("leave out partition.servers, or task.node_type"));
+    };
+    let Some(node_type) = &config.task.node_type else {
+        let types = dataset.manifest().node_types.iter().map(|t| t.name.as_str());
+        let types: Vec<&str> = types.collect();
+        return Err(Error::usage("the graph has types, and task.node_type is not set")
+            .hint(format!("the type of the nodes to classify, of: {}", types.join(", "))));
+    };
+    TypedNodes::open(config, dataset, node_type)
 }
 
 fn nodes(config: &RunConfig, source: &Source, ranks: Ranks<'_>) -> Result<(Nodes, Params)> {
@@ -127,7 +154,7 @@ fn divided(
     _: &PartitionedDataset,
     _: Ranks<'_>,
 ) -> Result<(Arc<TaskGraph>, KeptServer)> {
-    Err(gnarl_graph::Error::usage("partition.servers is set, and this gnarl was built without it")
+    Err(Error::usage("partition.servers is set, and this gnarl was built without it")
         .hint("build with --features serve"))
 }
 

@@ -129,7 +129,7 @@ impl Communities {
     fn of(&self, node: u64) -> u64 {
         let place = u128::from(self.order.apply(node));
         // The last range that starts at or before the place.
-        ((place + 1) * u128::from(self.communities) - 1).div_euclid(u128::from(self.nodes)) as u64
+        (((place + 1) * u128::from(self.communities) - 1) / u128::from(self.nodes)) as u64
     }
 
     /// The node at the share `unit` of a community.

@@ -75,6 +75,8 @@ fn known() -> Table {
     for key in ["lr", "bound"] {
         add("embedding", key, Value::Boolean(true));
     }
+    add("task", "node_type", Value::Boolean(true));
+    add("sample", "edge_fanouts", Value::Boolean(true));
     add("train", "metric", Value::Boolean(true));
     add("output", "metrics_listen", Value::Boolean(true));
     add("model", "input_dropout", Value::Boolean(true));

@@ -123,6 +123,9 @@ pub struct SampleSection {
     pub method: Method,
     /// Neighbours drawn for each node, the seeds' hop first; -1 takes all. One entry a layer.
     pub fanouts: Vec<i64>,
+    /// Fan-outs of edge types that have their own, in graphs with types.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub edge_fanouts: BTreeMap<String, Vec<i64>>,
     /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
     /// 0 takes all training nodes at once.
     pub batch_size: usize,
@@ -148,6 +151,7 @@ impl Default for SampleSection {
         Self {
             method: Method::Neighbor,
             fanouts: vec![25, 10],
+            edge_fanouts: BTreeMap::new(),
             batch_size: 1024,
             accumulate: 1,
             clusters: 100,

@@ -22,6 +22,9 @@ pub enum TaskKind {
 pub struct TaskSection {
     /// What is to be learnt.
     pub kind: TaskKind,
+    /// The type of the nodes to classify, in a graph with several types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_type: Option<String>,
 }
 
 /// Rules that update learnt rows.

@@ -1,6 +1,7 @@
 //! Node classification: labels of nodes, learnt from batches of seeds and their neighbours.
 
 mod learner;
+pub(crate) mod loss;
 pub(crate) mod step;
 mod units;
 

@@ -6,6 +6,7 @@ use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Var};
 
 use super::Prepared;
+use super::loss::{add_loss, targets_of};
 use crate::learner::BatchLoss;
 use crate::pipeline::Input;
 
@@ -30,19 +31,8 @@ pub(super) fn batch_gradient(
     let logits = model.forward(&mut tape, &prepared.batch.blocks, x)?;
     let weights = prepared.batch.target_weights.as_deref();
     let rows = &prepared.batch.targets;
-    let loss = match labels {
-        Labels::Single { classes, .. } => {
-            let classes: Vec<u32> =
-                prepared.targets.iter().map(|&v| classes[v as usize].max(0) as u32).collect();
-            tape.cross_entropy(logits, rows, &classes, weights, 1.0)
-        }
-        Labels::Multi { values, tasks } => {
-            let row = |&v: &u32| &values[v as usize * tasks..(v as usize + 1) * tasks];
-            let targets: Vec<f32> =
-                prepared.targets.iter().flat_map(row).map(|&b| f32::from(b)).collect();
-            tape.bce_with_logits(logits, rows, &targets, weights, 1.0)
-        }
-    };
+    let targets = targets_of(labels, &prepared.targets);
+    let loss = add_loss(&mut tape, logits, rows, &targets, weights);
     let sum = f64::from(tape.value(loss).data()[0]);
     tape.backward(loss, grads)?;
     Ok(BatchLoss { sum, weight: rows.len() as f64 })
