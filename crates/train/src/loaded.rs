@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::{Dataset, Error, Result};
 use gnarl_nn::Params;
 use gnarl_nn::models::{self, Model};
 use gnarl_partition::{PartitionedDataset, fingerprint};
@@ -13,6 +13,7 @@ use crate::config::{RunConfig, TaskKind};
 use crate::cut::cut;
 use crate::folder::RunFolder;
 use crate::learner::Task;
+use crate::links::Links;
 use crate::nodes::Nodes;
 use crate::state::TrainState;
 use crate::task::{TaskGraph, opened};
@@ -92,6 +93,14 @@ impl Loaded {
                 let (nodes, params) = nodes(config, &source, ranks)?;
                 (Box::new(nodes), TrainState::new(params, Vec::new()))
             }
+            TaskKind::LinkPrediction => {
+                let dataset = source.dataset().ok_or_else(|| {
+                    Error::usage("link prediction needs the whole dataset on every rank")
+                        .hint("leave out partition.servers")
+                })?;
+                let (links, start) = Links::new(config, dataset)?;
+                (Box::new(links), start)
+            }
         };
         Ok(Self { source, task, start })
     }
@@ -127,7 +136,7 @@ fn divided(
     _: &PartitionedDataset,
     _: Ranks<'_>,
 ) -> Result<(Arc<TaskGraph>, KeptServer)> {
-    Err(gnarl_graph::Error::usage("partition.servers is set, and this gnarl was built without it")
+    Err(Error::usage("partition.servers is set, and this gnarl was built without it")
         .hint("build with --features serve"))
 }
 

@@ -54,6 +54,8 @@ fn every_key_is_documented_with_its_default() {
     full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
+    full.negatives.heads = Some("heads.npy".into());
+    full.negatives.tails = Some("tails.npy".into());
     full.embedding.lr = Some(0.1);
     full.embedding.bound = Some(0.1);
     full.train.metric = Some("accuracy".into());

@@ -27,6 +27,7 @@ use crate::edges::{EdgeChunk, EdgeStream};
 use crate::error::{Error, Kind, Result};
 use crate::writer::{DatasetWriter, FinishOptions};
 
+pub use array::id_table;
 pub use graphbolt::{GraphboltOptions, graphbolt};
 pub use npy::{NpyOptions, npy};
 pub use ogb::{OgbOptions, ogb};

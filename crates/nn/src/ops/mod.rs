@@ -13,6 +13,7 @@ mod gcn;
 mod head_scores;
 mod heads;
 mod linear;
+mod links;
 mod loss;
 mod lstm;
 mod matmul;
