@@ -26,8 +26,10 @@
 //! fixed size, and partial results are added in order. Operations run on the rayon pool they are
 //! called from.
 
+pub mod decoders;
 mod kernel;
 mod lists;
+pub mod losses;
 pub mod metrics;
 pub mod models;
 pub mod ops;

@@ -13,6 +13,7 @@ use crate::config::{RunConfig, TaskKind};
 use crate::cut::cut;
 use crate::folder::RunFolder;
 use crate::learner::Task;
+use crate::links::Links;
 use crate::nodes::Nodes;
 use crate::state::TrainState;
 use crate::task::{TaskGraph, opened};
@@ -96,6 +97,14 @@ impl Loaded {
             TaskKind::NodeClassification => {
                 let (nodes, params) = nodes(config, &source, ranks)?;
                 (Box::new(nodes), TrainState::new(params, Vec::new()))
+            }
+            TaskKind::LinkPrediction => {
+                let dataset = source.dataset().ok_or_else(|| {
+                    Error::usage("link prediction needs the whole dataset on every rank")
+                        .hint("leave out partition.servers")
+                })?;
+                let (links, start) = Links::new(config, dataset)?;
+                (Box::new(links), start)
             }
         };
         Ok(Self { source, task, start })

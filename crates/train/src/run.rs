@@ -13,9 +13,10 @@ use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
 use crate::embeddings::{model_from_bytes, model_to_bytes};
 use crate::evaluate::{Evaluation, Scores};
-use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RunFolder, SUMMARY};
+use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RELATIONS, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
 use crate::learner::Task;
+use crate::links::RelationScores;
 use crate::loaded::{Loaded, Source};
 use crate::metrics::Metrics;
 use crate::state::TrainState;
@@ -60,6 +61,8 @@ pub struct Finished {
     pub history: Vec<EpochRecord>,
     /// The partition, if the graph was cut.
     pub partition: Option<PartitionManifest>,
+    /// Test scores of each relation, in link prediction.
+    pub relations: Vec<RelationScores>,
 }
 
 /// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
@@ -229,9 +232,14 @@ fn finish(run: Run<'_>, mut state: TrainState) -> Result<Finished> {
         parts: partition.as_ref().map_or(1, |p| p.parts),
         run_dir: folder.dir().into(),
     };
+    let relations = state.progress.best_relations;
+    if !relations.is_empty() {
+        let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
+        atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
+    }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { summary, history, partition })
+    Ok(Finished { summary, history, partition, relations })
 }
 
 fn per_second(history: &[EpochRecord]) -> f64 {

@@ -7,6 +7,7 @@ use gnarl_nn::Params;
 use crate::embeddings::Table;
 use crate::evaluate::{Evaluation, Scores};
 use crate::history::EpochRecord;
+use crate::links::RelationScores;
 
 /// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
 pub type OptimizerState = Vec<(String, Vec<f32>)>;
@@ -39,6 +40,9 @@ pub struct Progress {
     pub best_loss: f64,
     /// Its test scores.
     pub best_test: Scores,
+    /// Its test scores of each relation, in link prediction.
+    #[serde(default)]
+    pub best_relations: Vec<RelationScores>,
     /// Evaluations since then.
     pub since_best: usize,
     /// Whether patience ended the run.
@@ -75,6 +79,7 @@ impl TrainState {
             p.best_valid = evaluation.valid.clone();
             p.best_loss = evaluation.valid_loss;
             p.best_test = evaluation.test.clone();
+            p.best_relations = evaluation.relations.clone();
             p.since_best = 0;
         } else {
             p.since_best += 1;

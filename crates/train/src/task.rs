@@ -179,7 +179,8 @@ impl TaskGraph {
     }
 }
 
-fn features_of(dataset: &Dataset) -> Result<gnarl_graph::Features> {
+/// The features of a plain dataset's nodes.
+pub(crate) fn features_of(dataset: &Dataset) -> Result<gnarl_graph::Features> {
     let (node, _) = dataset.plain()?;
     dataset.features(&node.name)?.ok_or_else(|| {
         Error::invalid(format!("{}: nodes have no features", dataset.dir().display()))

@@ -56,6 +56,8 @@ fn every_key_is_documented_with_its_default() {
     full.partition.constraints = Some(vec![]);
     full.task.node_type = Some("movie".into());
     full.sample.edge_fanouts.insert("a:b:c".into(), vec![5, 5]);
+    full.negatives.heads = Some("heads.npy".into());
+    full.negatives.tails = Some("tails.npy".into());
     full.embedding.lr = Some(0.1);
     full.embedding.bound = Some(0.1);
     full.train.metric = Some("accuracy".into());

@@ -31,6 +31,7 @@ use crate::error::{Error, Kind, Result};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions};
 
+pub use array::id_table;
 pub use graphbolt::{GraphboltOptions, graphbolt};
 pub use npy::{NpyOptions, npy};
 pub use npy_typed::{TypedNpyOptions, typed_npy};

@@ -99,12 +99,15 @@ pub trait Model: Send + Sync {
 /// its range.
 pub fn build(config: &ModelConfig, key: Key) -> Result<(Box<dyn Model>, Params)> {
     let mut params = ParamsBuilder::new(key);
-    let model = build_into(config, &mut params)?;
+    let model = add(config, &mut params)?;
     Ok((model, params.build()))
 }
 
-/// Builds the model `config` describes, adding its parameters to `params`.
-fn build_into(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn Model>> {
+/// As [`build`], beside other parameters.
+///
+/// # Errors
+/// As [`build`].
+pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn Model>> {
     if !names().contains(&config.name.as_str()) {
         let error = unknown_name("model", &config.name, names());
         return Err(match typed::names().contains(&config.name.as_str()) {

@@ -14,6 +14,7 @@ mod head_scores;
 mod heads;
 mod interleave;
 mod linear;
+mod links;
 mod loss;
 mod lstm;
 mod matmul;

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gnarl_graph::{Error, Result};
+use gnarl_nn::decoders::DecoderConfig;
+use gnarl_nn::losses::LossConfig;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
 use gnarl_store::Normalize;
 use serde::{Deserialize, Serialize};
 
 use super::Listen;
+use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::task::{EmbeddingSection, TaskSection};
 
@@ -29,6 +32,12 @@ pub struct RunConfig {
     pub embedding: EmbeddingSection,
     /// What is trained.
     pub model: ModelConfig,
+    /// Link prediction: how edges are scored.
+    pub decoder: DecoderConfig,
+    /// Link prediction: what scores cost.
+    pub loss: LossConfig,
+    /// Link prediction: what edges are told from.
+    pub negatives: NegativesSection,
     /// What a mini-batch is.
     pub sample: SampleSection,
     /// How it is trained.
@@ -236,8 +245,9 @@ pub struct TrainSection {
     pub eval_every: usize,
     /// Which edges evaluation sees.
     pub evaluate_on: EvaluateOn,
-    /// `accuracy`, `micro-f1`, `macro-f1` or `roc-auc`; by default `accuracy` for classes and
-    /// `micro-f1` for several labels a node.
+    /// `accuracy`, `micro-f1`, `macro-f1`, `roc-auc` or `average-precision`; by default `accuracy` for
+    /// classes and `micro-f1` for several labels a node. Of link prediction `mrr`, `mrr_raw`, `hits@1`,
+    /// `hits@3` or `hits@10`; by default `mrr`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// Largest global norm of a gradient; 0 does not clip.
@@ -322,13 +332,17 @@ impl RunConfig {
         self.check_split()?;
         self.check_servers()?;
         self.optimizer.build().map(drop)?;
+        self.task.check()?;
         self.embedding.check()?;
+        self.decoder.check()?;
+        self.loss.build().map(drop)?;
+        self.negatives.check()?;
         self.schedule.check()
     }
 
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
-        let uses = self.sample.method.has_fanouts();
+        let uses = self.sample.method.has_fanouts() && self.model.name != "none";
         if !uses || fanouts.len() == layers {
             return Ok(());
         }

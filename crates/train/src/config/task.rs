@@ -1,5 +1,6 @@
 //! What is to be learnt.
 
+use bytesize::ByteSize;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::optim::OptimizerConfig;
 use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer};
@@ -14,10 +15,23 @@ pub enum TaskKind {
     /// Labels of nodes.
     #[default]
     NodeClassification,
+    /// Which edges there are.
+    LinkPrediction,
+}
+
+/// What becomes of the edges that a batch is to find, in the graph that messages pass over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Leakage {
+    /// They leave it for the batch, with their reverses.
+    #[default]
+    Remove,
+    /// They stay, to show what that does.
+    Keep,
 }
 
 /// `[task]`
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSection {
     /// What is to be learnt.
@@ -25,6 +39,44 @@ pub struct TaskSection {
     /// The type of the nodes to classify, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
+    /// Link prediction: share of edges held out to validate on, where the dataset says nothing itself.
+    pub valid: f64,
+    /// Link prediction: share of edges held out to test on.
+    pub test: f64,
+    /// Link prediction: which draw of them.
+    pub split_seed: u64,
+    /// Link prediction with an encoder: what becomes of the edges that a batch is to find.
+    pub leakage: Leakage,
+    /// Link prediction: most memory of a process for scores, when edges are ranked.
+    pub rank_memory: ByteSize,
+}
+
+impl Default for TaskSection {
+    fn default() -> Self {
+        Self {
+            kind: TaskKind::NodeClassification,
+            node_type: None,
+            valid: 0.05,
+            test: 0.1,
+            split_seed: 0,
+            leakage: Leakage::Remove,
+            rank_memory: ByteSize::mib(256),
+        }
+    }
+}
+
+impl TaskSection {
+    /// Refuses shares that are none.
+    pub(super) fn check(&self) -> Result<()> {
+        let (valid, test) = (self.valid, self.test);
+        let share = |x: f64| (0.0..1.0).contains(&x);
+        match share(valid) && share(test) && valid + test < 1.0 {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "task.valid {valid} and task.test {test} leave no edges to train on"
+            ))),
+        }
+    }
 }
 
 /// Rules that update learnt rows.

@@ -15,6 +15,7 @@ pub use divided::evaluate_divided;
 pub use held::logits;
 pub use judge::Judge;
 
+use crate::links::{LeakageReport, RelationScores};
 use crate::task::TaskGraph;
 
 /// Metric values by name, for instance `accuracy`.
@@ -32,11 +33,16 @@ pub struct Evaluation {
     pub valid_loss: f64,
     /// Scores over the test nodes; empty if there are none.
     pub test: Scores,
+    /// Test scores of each relation, in link prediction.
+    pub relations: Vec<RelationScores>,
+    /// What could be seen of what was to be found, if it was looked for.
+    pub leakage: Option<LeakageReport>,
 }
 
 impl Evaluation {
     fn of(valid: &Judge, test: &Judge) -> Self {
-        Self { valid: valid.scores(), valid_loss: valid.loss(), test: test.scores() }
+        let (valid_loss, test) = (valid.loss(), test.scores());
+        Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::strategy::{Session, average, gradient};
 use crate::task::{Roles, TaskGraph};
 
 pub(crate) use learner::{NodeLearner, Prepared};
+pub(crate) use units::sampler;
 
 /// The task of a run.
 pub(crate) struct Nodes {

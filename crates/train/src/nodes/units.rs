@@ -20,7 +20,7 @@ use crate::task::{Divided, TaskGraph, Topology};
 pub(super) type Samplers = Vec<Option<Box<dyn Sampler>>>;
 
 /// The sampler the run file asks for, over `graph`.
-pub(super) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
+pub(crate) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
     let fanouts = &config.sample.fanouts;
     let held = match &graph.topology {
         Topology::Held(held) => held,

@@ -6,7 +6,7 @@ use gnarl_sample::Schema;
 use super::Source;
 use super::stack::{TypedLayer, TypedStack};
 use crate::models::stack::After;
-use crate::models::{Model, ModelConfig, build_into};
+use crate::models::{Model, ModelConfig, add};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
 /// Every edge type passes messages by a layer of its own (`model.relation_layer`); what a node hears
@@ -58,7 +58,7 @@ impl Hetero {
             ..config.clone()
         };
         let layer = |triple: &gnarl_graph::Triple| {
-            params.scoped(&format!("{triple}."), |params| build_into(&one, params))
+            params.scoped(&format!("{triple}."), |params| add(&one, params))
         };
         let relations = schema.edge_types().iter().map(layer).collect::<Result<_>>()?;
         let silent = |node_type: usize| {
