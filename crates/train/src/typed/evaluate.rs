@@ -35,7 +35,8 @@ pub(super) fn evaluate(
         valid.add(&graph.labels, &logits, first, &graph.valid);
         test.add(&graph.labels, &logits, second, &graph.test);
     }
-    Ok(Evaluation { valid: valid.scores(), valid_loss: valid.loss(), test: test.scores() })
+    let (valid_loss, test) = (valid.loss(), test.scores());
+    Ok(Evaluation { valid: valid.scores(), valid_loss, test, ..Evaluation::default() })
 }
 
 struct Layers<'a> {
