@@ -104,6 +104,11 @@ pub struct Triple {
 }
 
 impl Triple {
+    /// The edge type of the edges turned around: `destination:rev_relation:source`.
+    pub fn reversed(&self) -> Self {
+        Self { src: self.dst.clone(), rel: format!("rev_{}", self.rel), dst: self.src.clone() }
+    }
+
     /// The edge type of a plain graph, `_N:_E:_N`.
     pub fn plain() -> Self {
         Self { src: PLAIN_NODE.into(), rel: "_E".into(), dst: PLAIN_NODE.into() }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use gnarl_graph::generate::{
-    Attributes, CommunityOptions, DrawnEdges, Generated, RmatEdges, RmatOptions, community, rmat,
+    Attributes, CommunityOptions, DrawnEdges, Generated, RmatEdges, RmatOptions, TypedOptions,
+    community, rmat, typed,
 };
 use gnarl_graph::inspect::{inspect, verify};
 use gnarl_graph::{DType, EdgeStream, Features, Labels, PLAIN_NODE, Result, Triple};
@@ -15,8 +16,13 @@ fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
 
 /// The checksum of every column.
 fn checksums(made: &Generated) -> BTreeMap<String, u32> {
-    let (node, edge) = made.dataset.plain().unwrap();
-    node.columns.iter().chain(&edge.columns).map(|c| (c.name.clone(), c.crc32)).collect()
+    let manifest = made.dataset.manifest();
+    let nodes = manifest.node_types.iter().map(|t| (t.name.clone(), &t.columns));
+    let edges = manifest.edge_types.iter().map(|t| (t.triple.to_string(), &t.columns));
+    let named = |(of, columns): (String, &Vec<gnarl_graph::ColumnSpec>)| {
+        columns.iter().map(|c| (format!("{of} {}", c.name), c.crc32)).collect::<Vec<_>>()
+    };
+    nodes.chain(edges).flat_map(named).collect()
 }
 
 fn same_for_any_number_of_threads(make: impl Fn(&Path) -> Result<Generated> + Sync) {
@@ -54,6 +60,51 @@ fn rmat_does_not_depend_on_threads() {
 fn communities_do_not_depend_on_threads() {
     let options = CommunityOptions { nodes: 30_000, ..CommunityOptions::default() };
     same_for_any_number_of_threads(|out| community(&options, out));
+}
+
+#[test]
+fn graphs_with_types_do_not_depend_on_threads() {
+    let options = TypedOptions { nodes: 20_000, edges: 100_000, ..TypedOptions::default() };
+    same_for_any_number_of_threads(|out| typed(&options, out));
+}
+
+#[test]
+fn graphs_with_types_are_as_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = TypedOptions { nodes: 16_000, edges: 80_000, ..TypedOptions::default() };
+    let made = typed(&options, &dir.path().join("graph")).unwrap();
+    let manifest = made.dataset.manifest();
+    let counts: Vec<_> = manifest.node_types.iter().map(|t| (t.name.as_str(), t.count)).collect();
+    assert_eq!(counts, [("paper", 8000), ("author", 5000), ("venue", 1000), ("topic", 2000)]);
+    assert_eq!((manifest.edge_types.len(), manifest.num_edges()), (8, 80_000));
+    let Some(Labels::Single { classes, count: 16 }) = made.dataset.labels("paper").unwrap() else {
+        panic!("labels of papers")
+    };
+    assert!(made.dataset.labels("author").unwrap().is_none());
+    assert!(made.dataset.features("author").unwrap().is_some());
+    assert!(made.dataset.features("venue").unwrap().is_none());
+    assert_eq!(made.dataset.split_names("paper").unwrap(), ["train", "valid", "test"]);
+    // Papers that are joined by an author in the same community are of one class.
+    let same: Triple = "paper:r12:paper".parse().unwrap();
+    let many = TypedOptions { relations: 16, mixing: 0.0, ..options };
+    let made = typed(&many, &dir.path().join("many")).unwrap();
+    let mut edges = made.dataset.edges_of(&same).unwrap();
+    let mut all = 0;
+    edges
+        .for_each(&mut |s, d| {
+            assert_eq!(classes[s as usize], classes[d as usize]);
+            all += 1;
+        })
+        .unwrap();
+    assert_eq!(all, 5000);
+    for (name, bad) in [
+        ("communities", TypedOptions { communities: 0, ..TypedOptions::default() }),
+        ("edge types", TypedOptions { relations: 2, ..TypedOptions::default() }),
+        ("mixing", TypedOptions { mixing: 1.5, ..TypedOptions::default() }),
+    ] {
+        let message = typed(&bad, &dir.path().join("bad")).unwrap_err().to_string();
+        assert!(message.contains(name), "{message}");
+    }
 }
 
 #[test]

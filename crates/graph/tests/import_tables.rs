@@ -170,3 +170,38 @@ fn triples_become_one_edge_type_with_relations() {
     let message = triples(&bad, &files.path("out2")).unwrap_err().to_string();
     assert!(message.contains("bad.txt") && message.contains("3 columns"), "{message}");
 }
+
+#[test]
+fn triples_of_arrays_are_those_of_text() {
+    let files = Files::new();
+    let array = |name: &str, rows: &[[i64; 3]], width: u64| {
+        let mut writer = gnarl_graph::npy::NpyWriter::create(files.path(name), &[width]).unwrap();
+        writer.push(&rows.concat()).unwrap();
+        writer.finish().unwrap();
+        files.path(name)
+    };
+    let options = TriplesOptions {
+        train: array("train.npy", &[[0, 1, 3], [3, 0, 2]], 3),
+        valid: Some(files.text("valid.txt", "2\t1\t0\n")),
+        test: Some(array("test.npy", &[[1, 0, 0]], 3)),
+        num_entities: Some(5),
+        delimiter: None,
+        memory: 1 << 26,
+    };
+    let made = triples(&options, &files.out()).unwrap();
+    assert_eq!(edges(&made.dataset), [(0, 3), (3, 2), (2, 0), (1, 0)]);
+    let triple: Triple = "entity:to:entity".parse().unwrap();
+    let column = |name: &str| made.dataset.edge_column(&triple, name).unwrap().unwrap();
+    assert_eq!(column("relation").values::<u32>().unwrap()[..], [1, 0, 1, 0]);
+    assert_eq!(column("split").values::<u8>().unwrap()[..], [0, 0, 1, 2]);
+    let fails = |test: std::path::PathBuf| {
+        let options = TriplesOptions { test: Some(test), ..options.clone() };
+        triples(&options, &files.path("bad")).unwrap_err().to_string()
+    };
+    let error = fails(array("far.npy", &[[0, 0, 1], [0, 0, 9]], 3));
+    assert!(error.contains("far.npy: row 1") && error.contains('9'), "{error}");
+    let error = fails(array("negative.npy", &[[0, 0, 1], [0, -4, 2]], 3));
+    assert!(error.contains("row 1: id -4 is negative"), "{error}");
+    let error = fails(array("wide.npy", &[[0, 0, 1], [0, 1, 2]], 2));
+    assert!(error.contains("2 columns, triples have 3"), "{error}");
+}

@@ -26,7 +26,10 @@
 //! fixed size, and partial results are added in order. Operations run on the rayon pool they are
 //! called from.
 
+pub mod decoders;
 mod kernel;
+mod lists;
+pub mod losses;
 pub mod metrics;
 pub mod models;
 pub mod ops;
@@ -34,15 +37,18 @@ pub mod optim;
 pub mod params;
 pub mod pool;
 mod registry;
+mod relations;
 pub mod sparse;
 pub mod state;
 pub mod tape;
 pub mod tensor;
 
+pub use lists::{EdgeLists, Lists};
 pub use ops::activation::Activation;
 pub use ops::gat::Gat;
 pub use ops::spmm::Reduce;
 pub use params::{Init, ParamId, ParamSpec, Params, ParamsBuilder};
+pub use relations::{Homogeneous, RelBlock, Span};
 pub use sparse::SparseRows;
 pub use tape::{Mode, Tape, Var};
 pub use tensor::Tensor;

@@ -126,13 +126,15 @@ impl Params {
 #[derive(Debug)]
 pub struct ParamsBuilder {
     key: Key,
+    /// What names begin with.
+    prefix: String,
     params: Params,
 }
 
 impl ParamsBuilder {
     /// A builder that draws from `key`.
     pub fn new(key: Key) -> Self {
-        Self { key, params: Params::default() }
+        Self { key, prefix: String::new(), params: Params::default() }
     }
 
     /// Adds a `rows × cols` parameter.
@@ -146,7 +148,7 @@ impl ParamsBuilder {
         cols: usize,
         init: Init,
     ) -> ParamId {
-        let (name, offset) = (name.into(), self.params.len());
+        let (name, offset) = (self.prefix.clone() + &name.into(), self.params.len());
         assert!(self.params.find(&name).is_none(), "parameter {name} added twice");
         let key = self.key.with(hash(&name));
         let uniform = |a: f32, i| (2.0 * key.unit(i) as f32 - 1.0) * a;
@@ -160,6 +162,15 @@ impl ParamsBuilder {
         }));
         self.params.specs.push(ParamSpec { name, rows, cols, offset, init });
         ParamId(self.params.specs.len() - 1)
+    }
+
+    /// Calls `add`, whose parameters' names begin with `prefix`.
+    pub fn scoped<T>(&mut self, prefix: &str, add: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.prefix.len();
+        self.prefix.push_str(prefix);
+        let added = add(self);
+        self.prefix.truncate(before);
+        added
     }
 
     /// Two parameters added one right after the other, taken as one with the rows of both: a

@@ -8,16 +8,40 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::Params;
 
+/// A matrix that is kept beside parameters, such as learnt rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    /// Unique among parameters and matrices.
+    pub name: String,
+    /// Rows and columns.
+    pub shape: (usize, usize),
+    /// All values, row by row.
+    pub values: Vec<f32>,
+}
+
 /// All parameters, one `rows × cols` tensor each.
 ///
 /// # Errors
 /// If the format cannot hold them.
 pub fn params_to_bytes(params: &Params) -> Result<Vec<u8>> {
+    to_bytes(params, &[])
+}
+
+/// All parameters and some matrices, one tensor each.
+///
+/// # Errors
+/// If the format cannot hold them.
+pub fn to_bytes(params: &Params, matrices: &[Matrix]) -> Result<Vec<u8>> {
     let values = |id| bytemuck::cast_slice::<f32, u8>(params.get(id));
-    encode(params.ids().map(|id| {
+    let weights = params.ids().map(|id| {
         let spec = params.spec(id);
         (spec.name.clone(), vec![spec.rows, spec.cols], values(id))
-    }))
+    });
+    let others = matrices.iter().map(|m| {
+        let shape = vec![m.shape.0, m.shape.1];
+        (m.name.clone(), shape, bytemuck::cast_slice::<f32, u8>(&m.values))
+    });
+    encode(weights.chain(others))
 }
 
 /// Fills `params` from what [`params_to_bytes`] wrote; nothing changes on an error.
@@ -26,23 +50,34 @@ pub fn params_to_bytes(params: &Params) -> Result<Vec<u8>> {
 /// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file, or names or
 /// shapes are not those of `params`.
 pub fn params_from_bytes(params: &mut Params, bytes: &[u8]) -> Result<()> {
+    from_bytes(params, &[], bytes).map(drop)
+}
+
+/// Fills `params` from what [`to_bytes`] wrote, and returns the values of the matrices of these names
+/// and shapes; nothing changes on an error.
+///
+/// # Errors
+/// As [`params_from_bytes`].
+pub fn from_bytes(
+    params: &mut Params,
+    matrices: &[(String, (usize, usize))],
+    bytes: &[u8],
+) -> Result<Vec<Vec<f32>>> {
     let file = open(bytes)?;
-    for id in params.ids() {
-        let spec = params.spec(id);
-        let tensor = find(&file, &spec.name)?;
-        if tensor.shape() != [spec.rows, spec.cols] || tensor.dtype() != Dtype::F32 {
+    let weights = params.specs().iter().map(|spec| (&spec.name, (spec.rows, spec.cols)));
+    for (name, (rows, cols)) in weights.chain(matrices.iter().map(|(name, shape)| (name, *shape))) {
+        let tensor = find(&file, name)?;
+        if tensor.shape() != [rows, cols] || tensor.dtype() != Dtype::F32 {
             return Err(Error::invalid(format!(
-                "tensor '{}' is {:?} of shape {:?}, the model's is F32 of shape [{}, {}]",
-                spec.name,
+                "tensor '{name}' is {:?} of shape {:?}, the model's is F32 of shape [{rows}, {cols}]",
                 tensor.dtype(),
                 tensor.shape(),
-                spec.rows,
-                spec.cols
             ))
             .hint("the checkpoint belongs to a model of another configuration"));
         }
     }
-    if let Some(name) = file.names().into_iter().find(|name| params.find(name).is_none()) {
+    let known = |name: &str| params.find(name).is_some() || matrices.iter().any(|m| m.0 == name);
+    if let Some(name) = file.names().into_iter().find(|name| !known(name)) {
         return Err(Error::invalid(format!("tensor '{name}' is not part of the model"))
             .hint("the checkpoint belongs to a model of another configuration"));
     }
@@ -50,7 +85,7 @@ pub fn params_from_bytes(params: &mut Params, bytes: &[u8]) -> Result<()> {
         let values = floats(find(&file, &params.spec(id).name)?.data());
         params.get_mut(id).copy_from_slice(&values);
     }
-    Ok(())
+    matrices.iter().map(|(name, _)| Ok(floats(find(&file, name)?.data()))).collect()
 }
 
 /// Named vectors, such as the state of an optimizer.

@@ -273,6 +273,11 @@ impl Gradients<'_> {
         }
     }
 
+    /// The gradients of all parameters, to add to.
+    pub(crate) fn flat(&mut self) -> &mut [f32] {
+        self.flat
+    }
+
     /// The gradient of a parameter, to add to.
     pub(crate) fn param(&mut self, id: ParamId) -> &mut [f32] {
         &mut self.flat[self.params.spec(id).range()]

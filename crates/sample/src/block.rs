@@ -132,34 +132,59 @@ impl Block {
         })
     }
 
+    /// The block without the edges that `leaves` names by dataset ids, source first. Sources stay, with
+    /// or without edges, and so do degrees.
+    pub fn without(&self, leaves: impl Fn(u64, u64) -> bool) -> Self {
+        let ids = self.ids();
+        let (mut indptr, mut indices) = (vec![0], Vec::with_capacity(self.num_edges()));
+        let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(self.num_edges()));
+        for dst in 0..self.num_dst {
+            for edge in self.indptr[dst] as usize..self.indptr[dst + 1] as usize {
+                let src = self.indices[edge];
+                if leaves(ids[src as usize], ids[dst]) {
+                    continue;
+                }
+                indices.push(src);
+                if let (Some(out), Some(own)) = (&mut weights, &self.weights) {
+                    out.push(own[edge]);
+                }
+            }
+            indptr.push(indices.len() as u32);
+        }
+        Self::new(self.num_src, indptr, indices, weights, self.nodes.clone())
+    }
+
     /// The edges grouped by source. Built on first use and kept; the pipeline's sampling stage
     /// calls this so that the compute stage finds it ready.
     pub fn transpose(&self) -> &Transpose {
-        self.transpose.get_or_init(|| transpose(self.num_src, &self.indptr, &self.indices))
+        self.transpose.get_or_init(|| Transpose::of(self.num_src, &self.indptr, &self.indices))
     }
 }
 
-/// The edges of `indices`, listed by destination, grouped by their `num_src` sources.
-pub(crate) fn transpose(num_src: usize, offsets: &[u32], indices: &[u32]) -> Transpose {
-    let mut indptr = vec![0u32; num_src + 1];
-    for &s in indices {
-        indptr[s as usize + 1] += 1;
-    }
-    for i in 0..num_src {
-        indptr[i + 1] += indptr[i];
-    }
-    let mut next = indptr.clone();
-    let mut dst = vec![0u32; indices.len()];
-    let mut edge = vec![0u32; indices.len()];
-    for d in 0..offsets.len() - 1 {
-        for e in offsets[d]..offsets[d + 1] {
-            let slot = &mut next[indices[e as usize] as usize];
-            dst[*slot as usize] = d as u32;
-            edge[*slot as usize] = e;
-            *slot += 1;
+impl Transpose {
+    /// The edges of `indices`, listed by destination at `offsets`, grouped by their `num_src`
+    /// sources.
+    pub fn of(num_src: usize, offsets: &[u32], indices: &[u32]) -> Self {
+        let mut indptr = vec![0u32; num_src + 1];
+        for &s in indices {
+            indptr[s as usize + 1] += 1;
         }
+        for i in 0..num_src {
+            indptr[i + 1] += indptr[i];
+        }
+        let mut next = indptr.clone();
+        let mut dst = vec![0u32; indices.len()];
+        let mut edge = vec![0u32; indices.len()];
+        for d in 0..offsets.len() - 1 {
+            for e in offsets[d]..offsets[d + 1] {
+                let slot = &mut next[indices[e as usize] as usize];
+                dst[*slot as usize] = d as u32;
+                edge[*slot as usize] = e;
+                *slot += 1;
+            }
+        }
+        Self { indptr, dst, edge }
     }
-    Transpose { indptr, dst, edge }
 }
 
 /// All a training step needs to know of the graph.
@@ -181,5 +206,21 @@ impl MiniBatch {
     /// Edges over all blocks.
     pub fn num_edges(&self) -> usize {
         self.blocks.iter().map(|block| block.num_edges()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_leave_by_dataset_ids_with_their_weights() {
+        let nodes = Arc::new(NodeInfo { ids: vec![40, 7, 9], degrees: vec![2, 1, 0] });
+        let weights = Some(vec![0.1, 0.2, 0.3]);
+        let block = Block::new(3, vec![0, 2, 3], vec![1, 2, 0], weights, nodes);
+        let left = block.without(|src, dst| (src, dst) == (9, 40));
+        assert_eq!((left.indptr(), left.indices()), (&[0, 1, 2][..], &[1, 0][..]));
+        assert_eq!(left.weights(), Some(&[0.1, 0.3][..]));
+        assert_eq!((left.ids(), left.degrees()), (block.ids(), block.degrees()));
     }
 }

@@ -30,7 +30,7 @@
 //! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To
 //! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`TypedSampler`] takes
 //! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
-//! [`MetaPathWalk`] give the walks themselves.
+//! [`MetaPathWalk`] give the walks themselves. [`negatives`] chooses what edges are told from.
 
 mod block;
 mod cluster;
@@ -42,6 +42,7 @@ mod hash;
 mod induced;
 mod labor;
 mod lanes;
+pub mod negatives;
 mod neighbors;
 pub mod parts;
 mod saint;

@@ -1,7 +1,8 @@
 //! Checkpoints: everything a killed run needs to go on to the same numbers.
 //!
-//! One safetensors file holds weights, best weights and optimizer state; its metadata holds the
-//! position; the epochs so far are in `metrics.jsonl`, so that a checkpoint is no larger late in a run. It is written beside the old one and renamed over it, so a crash leaves
+//! One safetensors file holds weights, best weights and optimizer state, those of learnt rows too; its
+//! metadata holds the position. The epochs so far are in `metrics.jsonl`, so that a checkpoint is no larger
+//! late in a run. It is written beside the old one and renamed over it, so a crash leaves
 //! the old or the new.
 
 use std::collections::{BTreeMap, HashMap};
@@ -10,10 +11,10 @@ use std::io::Write;
 use std::path::Path;
 
 use gnarl_graph::{Context, Error, Result, ResultExt};
-use gnarl_nn::Params;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
+use crate::embeddings::Table;
 use crate::faults;
 use crate::state::{Progress, TrainState};
 
@@ -26,14 +27,24 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
 pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
     faults::reached("checkpoint");
+    let floats = |name: String, values| (name, Dtype::F32, bytemuck::cast_slice::<f32, u8>(values));
     let mut tensors = vec![
-        ("weights".to_string(), state.params.flat()),
-        ("best".to_string(), state.best.as_slice()),
+        floats("weights".to_string(), state.params.flat()),
+        floats("best".to_string(), &state.best),
     ];
     for (owner, entries) in &state.optimizers {
         for (name, values) in entries {
-            tensors.push((format!("optimizer.{owner}.{name}"), values));
+            tensors.push(floats(format!("optimizer.{owner}.{name}"), values));
         }
+    }
+    for table in &state.tables {
+        let (kept, steps) = table.rows.state();
+        for (part, values) in
+            [("rows", table.rows.values()), ("best", &table.best), ("state", kept)]
+        {
+            tensors.push(floats(entry(table, part), values));
+        }
+        tensors.push((entry(table, "steps"), Dtype::U32, bytemuck::cast_slice(steps)));
     }
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
     let metadata = HashMap::from([("progress".to_string(), progress)]);
@@ -42,16 +53,20 @@ pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
     advised.while_doing(|| "writing the checkpoint")
 }
 
-/// Writes flat arrays atomically.
+/// The name of an array of a table.
+fn entry(table: &Table, part: &str) -> String {
+    format!("table.{}.{part}", table.name)
+}
+
+/// Writes flat arrays of four-byte values atomically.
 fn write(
     path: &Path,
-    tensors: &[(String, &[f32])],
+    tensors: &[(String, Dtype, &[u8])],
     metadata: HashMap<String, String>,
 ) -> Result<()> {
     let mut views = Vec::new();
-    for (name, values) in tensors {
-        let bytes = bytemuck::cast_slice(values);
-        let view = TensorView::new(Dtype::F32, vec![values.len()], bytes).map_err(corrupt)?;
+    for (name, dtype, bytes) in tensors {
+        let view = TensorView::new(*dtype, vec![bytes.len() / 4], bytes).map_err(corrupt)?;
         views.push((name.as_str(), view));
     }
     let bytes = safetensors::serialize(views, Some(metadata)).map_err(corrupt)?;
@@ -87,36 +102,49 @@ pub fn read(dir: &Path) -> Result<Vec<u8>> {
     std::fs::read(&path).at(&path)
 }
 
-/// The state that the bytes of a checkpoint hold.
+/// The state that the bytes of a checkpoint hold; `start` is that of a run that begins.
 ///
 /// # Errors
 /// If they are damaged, or of another model.
-pub fn decode(bytes: &[u8], params: Params) -> Result<TrainState> {
+pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
     let progress = metadata.metadata().as_ref().and_then(|m| m.get("progress"));
     let progress = progress.ok_or_else(|| Error::invalid("it holds no training progress"))?;
     let progress: Progress = serde_json::from_str(progress).map_err(corrupt)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
-    let mut state = TrainState::new(params);
+    let mut state = start;
     state.progress = progress;
+    fill(state.params.flat_mut(), &floats(&tensors, "weights")?)?;
+    fill(&mut state.best, &floats(&tensors, "best")?)?;
+    for table in &mut state.tables {
+        let part = |part: &str| floats(&tensors, &entry(table, part));
+        let (rows, best, kept) = (part("rows")?, part("best")?, part("state")?);
+        let steps: Vec<u32> = words(&tensors, &entry(table, "steps"))?.collect();
+        fill(&mut table.best, &best)?;
+        table.rows.restore(&rows, &kept, &steps)?;
+    }
     let mut optimizers: BTreeMap<usize, Vec<(String, Vec<f32>)>> = BTreeMap::new();
-    for (name, view) in tensors.tensors() {
-        let values: Vec<f32> = view
-            .data()
-            .chunks_exact(4)
-            .map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")))
-            .collect();
-        match name.strip_prefix("optimizer.").and_then(|rest| rest.split_once('.')) {
-            Some((owner, entry)) => {
-                let owner = owner.parse().map_err(corrupt)?;
-                optimizers.entry(owner).or_default().push((entry.into(), values));
-            }
-            None if name == "weights" => fill(state.params.flat_mut(), &values)?,
-            None => fill(&mut state.best, &values)?,
-        }
+    let mut names = tensors.names();
+    names.sort_unstable();
+    for name in names {
+        let Some(rest) = name.strip_prefix("optimizer.") else { continue };
+        let (owner, entry) = rest.split_once('.').ok_or_else(|| corrupt(name))?;
+        let owner = owner.parse().map_err(corrupt)?;
+        optimizers.entry(owner).or_default().push((entry.into(), floats(&tensors, name)?));
     }
     state.optimizers = optimizers;
     Ok(state)
+}
+
+/// The values of a tensor.
+fn floats(tensors: &SafeTensors<'_>, name: &str) -> Result<Vec<f32>> {
+    Ok(words(tensors, name)?.map(f32::from_bits).collect())
+}
+
+/// A tensor as words of four bytes.
+fn words<'a>(tensors: &SafeTensors<'a>, name: &str) -> Result<impl Iterator<Item = u32> + use<'a>> {
+    let data = tensors.tensor(name).map_err(corrupt)?.data();
+    Ok(data.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)))
 }
 
 fn fill(target: &mut [f32], values: &[f32]) -> Result<()> {
@@ -141,39 +169,51 @@ mod tests {
     use super::*;
     use gnarl_graph::rng::Key;
     use gnarl_nn::{Init, ParamsBuilder};
+    use gnarl_store::embedding::{Embedding, SparseAdam};
 
-    fn params() -> Params {
+    /// A state with weights and a table of `rows` rows.
+    fn start(rows: u64) -> TrainState {
         let mut builder = ParamsBuilder::new(Key::new(3));
         builder.add("w", 4, 5, Init::XavierUniform);
-        builder.build()
+        let adam = Box::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap());
+        let table = Embedding::new((0..rows).collect(), 2, 0.1, Key::new(4), adam).unwrap();
+        TrainState::new(builder.build(), vec![Table::new("entity", table)])
     }
 
     #[test]
     fn state_survives_a_round_trip() {
         let dir = tempfile::tempdir().unwrap();
-        let mut state = TrainState::new(params());
+        let mut state = start(3);
         state.progress.epoch = 7;
+        state.tables[0].rows.update(&[2, 0], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
+        state.tables[0].best[1] = 4.0;
         state.progress.best_valid.insert("accuracy".into(), 0.8123456789);
         state.best[3] = -2.5;
         state.optimizers.insert(0, vec![("m".into(), vec![1.0; 20]), ("step".into(), vec![7.0])]);
         state.optimizers.insert(3, vec![("m".into(), vec![0.5; 20])]);
         save(dir.path(), &state).unwrap();
-        let back = decode(&read(dir.path()).unwrap(), params()).unwrap();
+        let bytes = read(dir.path()).unwrap();
+        let back = decode(&bytes, start(3)).unwrap();
         assert_eq!(back.params.flat(), state.params.flat());
         assert_eq!(back.best, state.best);
         assert_eq!(back.progress, state.progress);
-        assert_eq!(back.optimizers[&3], state.optimizers[&3]);
+        assert_eq!(back.optimizers, state.optimizers);
+        let (table, kept) = (&back.tables[0], &state.tables[0]);
+        assert_eq!((table.rows.values(), &table.best), (kept.rows.values(), &kept.best));
+        assert_eq!(table.rows.state(), kept.rows.state());
+        let error = decode(&bytes, start(4)).unwrap_err().to_string();
+        assert!(error.contains("the model 8"), "{error}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file stays");
     }
 
     #[test]
     fn damage_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        save(dir.path(), &TrainState::new(params())).unwrap();
+        save(dir.path(), &start(3)).unwrap();
         let path = dir.path().join(CHECKPOINT);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        let text = decode(&read(dir.path()).unwrap(), params()).unwrap_err().to_string();
+        let text = decode(&read(dir.path()).unwrap(), start(3)).unwrap_err().to_string();
         assert!(text.contains("damaged"), "{text}");
     }
 }

@@ -20,6 +20,8 @@ pub const METRICS: &str = "metrics.jsonl";
 pub const MODEL: &str = "model.safetensors";
 /// Results and figures.
 pub const SUMMARY: &str = "summary.json";
+/// Test scores of each relation, in link prediction.
+pub const RELATIONS: &str = "relations.json";
 /// Curves and pictures.
 pub const REPORT: &str = "report.html";
 /// The partition made for the run.
@@ -61,7 +63,7 @@ impl RunFolder {
         if resume {
             same_run(&dir.join(CONFIG), config)?;
         } else {
-            for name in [CHECKPOINT, METRICS, MODEL, SUMMARY, REPORT] {
+            for name in [CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT] {
                 let path = dir.join(name);
                 if path.exists() {
                     std::fs::remove_file(&path).at(&path)?;

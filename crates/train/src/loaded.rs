@@ -4,29 +4,27 @@ use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Dataset, Labels, Result};
+use gnarl_graph::{Dataset, Error, Result};
 use gnarl_nn::Params;
 use gnarl_nn::models::{self, Model};
-use gnarl_partition::{PartLayout, PartitionedDataset, fingerprint};
+use gnarl_partition::{PartitionedDataset, fingerprint};
 
-use crate::config::{RunConfig, Strategy};
+use crate::config::{RunConfig, TaskKind};
 use crate::cut::cut;
 use crate::folder::RunFolder;
-use crate::task::{Roles, TaskGraph, whole};
+use crate::learner::Task;
+use crate::links::Links;
+use crate::nodes::Nodes;
+use crate::state::TrainState;
+use crate::task::{TaskGraph, opened};
+use crate::typed::TypedNodes;
 
 /// Where the graph comes from.
 pub(crate) enum Source {
     /// A dataset, of which every rank has all files.
-    Whole(Box<Whole>),
+    Whole(Box<Dataset>),
     /// Parts, of which machines have some each.
     Parts(Box<PartitionedDataset>),
-}
-
-/// A dataset, opened.
-pub(crate) struct Whole {
-    dataset: Dataset,
-    roles: Roles,
-    task: Arc<TaskGraph>,
 }
 
 /// Serves this machine's parts as long as it lives.
@@ -36,14 +34,14 @@ pub(crate) type KeptServer = Option<gnarl_serve::Server>;
 #[cfg(not(feature = "serve"))]
 pub(crate) type KeptServer = ();
 
-/// The graph and the model.
+/// This rank of a run, and the machine each is on; none for all threads of one process.
+pub(crate) type Ranks<'a> = Option<(&'a dyn Communicator, &'a [String])>;
+
+/// The graph, what is to be learnt of it, and the state that training starts from.
 pub(crate) struct Loaded {
     pub source: Source,
-    pub task: Arc<TaskGraph>,
-    pub metric: String,
-    pub model: Box<dyn Model>,
-    pub params: Params,
-    pub server: KeptServer,
+    pub task: Box<dyn Task>,
+    pub start: TrainState,
 }
 
 impl Source {
@@ -53,18 +51,25 @@ impl Source {
         if let (Some(_), Some(path)) = (&section.servers, &section.path) {
             return PartitionedDataset::open(path).map(|cut| Self::Parts(Box::new(cut)));
         }
-        let (dataset, roles, task) = whole(&config.dataset)?;
-        Ok(Self::Whole(Box::new(Whole { dataset, roles, task })))
+        Ok(Self::Whole(Box::new(Dataset::open(&config.dataset.path)?)))
     }
 
     /// Tells the graph from others.
     pub fn fingerprint(&self) -> String {
         match self {
-            Self::Whole(whole) => fingerprint(whole.dataset.manifest()),
+            Self::Whole(dataset) => fingerprint(dataset.manifest()),
             Self::Parts(cut) => {
                 let made = cut.manifest();
                 format!("{} by {} {:?}", made.source.fingerprint, made.algorithm, made.part_counts)
             }
+        }
+    }
+
+    /// The dataset, if every rank has it.
+    pub fn dataset(&self) -> Option<&Dataset> {
+        match self {
+            Self::Whole(dataset) => Some(dataset),
+            Self::Parts(_) => None,
         }
     }
 
@@ -75,47 +80,69 @@ impl Source {
         folder: &RunFolder,
     ) -> Result<Option<PartitionedDataset>> {
         match self {
-            Self::Whole(whole) => cut(config, &whole.dataset, folder),
+            Self::Whole(dataset) => cut(config, dataset, folder),
             Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
         }
-    }
-
-    /// The parts as graphs to train on alone, if the strategy does.
-    pub fn parts(
-        &self,
-        config: &RunConfig,
-        cut: &PartitionedDataset,
-    ) -> Result<Vec<Arc<TaskGraph>>> {
-        let Self::Whole(whole) = self else { return Ok(Vec::new()) };
-        if config.train.strategy == Strategy::Gradient {
-            return Ok(Vec::new());
-        }
-        cut.check_layout(PartLayout::EdgeCut)
-            .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
-        let open = |part: usize| {
-            TaskGraph::open(&cut.part(part)?, &whole.roles, config.dataset.normalize)
-                .while_doing(|| format!("opening part {part}"))
-        };
-        (0..cut.num_parts()).map(open).collect()
     }
 }
 
 impl Loaded {
-    /// Loads `source` as one of some ranks, or for all threads of one process. `ranks` are this one
-    /// and the machine of each.
-    pub fn new(
-        config: &RunConfig,
-        source: Source,
-        ranks: Option<(&dyn Communicator, &[String])>,
-    ) -> Result<Self> {
-        let (task, server) = match &source {
-            Source::Whole(whole) => (whole.task.clone(), KeptServer::default()),
-            Source::Parts(cut) => divided(config, cut, ranks)?,
+    /// Loads `source` as one of some ranks, or for all threads of one process.
+    pub fn new(config: &RunConfig, source: Source, ranks: Ranks<'_>) -> Result<Self> {
+        let (task, start): (Box<dyn Task>, _) = match config.task.kind {
+            TaskKind::NodeClassification if is_typed(config, &source) => {
+                let (nodes, start) = typed_nodes(config, &source)?;
+                (Box::new(nodes), start)
+            }
+            TaskKind::NodeClassification => {
+                let (nodes, params) = nodes(config, &source, ranks)?;
+                (Box::new(nodes), TrainState::new(params, Vec::new()))
+            }
+            TaskKind::LinkPrediction => {
+                let dataset = source.dataset().ok_or_else(|| {
+                    Error::usage("link prediction needs the whole dataset on every rank")
+                        .hint("leave out partition.servers")
+                })?;
+                let (links, start) = Links::new(config, dataset)?;
+                (Box::new(links), start)
+            }
         };
-        let metric = metric_of(config, &task);
-        gnarl_nn::metrics::build(&metric)?;
-        let (model, params) = build_model(config, &task)?;
-        Ok(Self { source, task, metric, model, params, server })
+        Ok(Self { source, task, start })
+    }
+}
+
+/// Whether the run classifies nodes of one of several types.
+fn is_typed(config: &RunConfig, source: &Source) -> bool {
+    let several = |manifest: &gnarl_graph::Manifest| {
+        manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
+    };
+    config.task.node_type.is_some() || source.dataset().is_some_and(|d| several(d.manifest()))
+}
+
+fn typed_nodes(config: &RunConfig, source: &Source) -> Result<(TypedNodes, TrainState)> {
+    let Some(dataset) = source.dataset() else {
+        return Err(Error::usage("graphs with types are trained where every rank has the whole")
+            .hint("leave out partition.servers, or task.node_type"));
+    };
+    let Some(node_type) = &config.task.node_type else {
+        let types = dataset.manifest().node_types.iter().map(|t| t.name.as_str());
+        let types: Vec<&str> = types.collect();
+        return Err(Error::usage("the graph has types, and task.node_type is not set")
+            .hint(format!("the type of the nodes to classify, of: {}", types.join(", "))));
+    };
+    TypedNodes::open(config, dataset, node_type)
+}
+
+fn nodes(config: &RunConfig, source: &Source, ranks: Ranks<'_>) -> Result<(Nodes, Params)> {
+    match source {
+        Source::Whole(dataset) => {
+            let (roles, whole) = opened(dataset, &config.dataset)?;
+            Nodes::new(config, whole, Some(roles), KeptServer::default())
+        }
+        Source::Parts(cut) => {
+            let (whole, server) = divided(config, cut, ranks)?;
+            Nodes::new(config, whole, None, server)
+        }
     }
 }
 
@@ -123,7 +150,7 @@ impl Loaded {
 fn divided(
     config: &RunConfig,
     cut: &PartitionedDataset,
-    ranks: Option<(&dyn Communicator, &[String])>,
+    ranks: Ranks<'_>,
 ) -> Result<(Arc<TaskGraph>, KeptServer)> {
     let ranks = ranks.map(|(rank, hosts)| crate::divided::Ranks { rank, hosts });
     let opened = crate::divided::open(config, cut, ranks.as_ref())?;
@@ -134,18 +161,10 @@ fn divided(
 fn divided(
     _: &RunConfig,
     _: &PartitionedDataset,
-    _: Option<(&dyn Communicator, &[String])>,
+    _: Ranks<'_>,
 ) -> Result<(Arc<TaskGraph>, KeptServer)> {
-    Err(gnarl_graph::Error::usage("partition.servers is set, and this gnarl was built without it")
+    Err(Error::usage("partition.servers is set, and this gnarl was built without it")
         .hint("build with --features serve"))
-}
-
-/// The metric a run is judged by.
-pub(crate) fn metric_of(config: &RunConfig, task: &TaskGraph) -> String {
-    config.train.metric.clone().unwrap_or_else(|| match task.labels {
-        Labels::Single { .. } => "accuracy".into(),
-        Labels::Multi { .. } => "micro-f1".into(),
-    })
 }
 
 /// The model of a run for this dataset, freshly initialised.

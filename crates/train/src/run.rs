@@ -1,31 +1,33 @@
 //! One run from configuration to results.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::{Context, Error, Result, ResultExt, peak_rss};
-use gnarl_nn::models::Model;
-use gnarl_nn::state::{params_from_bytes, params_to_bytes};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use serde::{Deserialize, Serialize};
 
 use crate::agreement;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
-use crate::evaluate::{Evaluation, Scores, evaluate};
-use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RunFolder, SUMMARY};
+use crate::embeddings::{model_from_bytes, model_to_bytes};
+use crate::evaluate::{Evaluation, Scores};
+use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RELATIONS, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
-use crate::loaded::{KeptServer, Loaded, Source, build_model, metric_of};
+use crate::learner::Task;
+use crate::links::RelationScores;
+use crate::loaded::{Loaded, Source};
 use crate::metrics::Metrics;
 use crate::state::TrainState;
-use crate::strategy::{self, Session};
-use crate::task::{TaskGraph, whole};
+use crate::strategy::Session;
 
 /// What a run found; the last line of `gnarl train`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
+    /// The score that decided which weights are best.
+    pub metric: String,
     /// Test scores of the weights that were best in validation.
     pub test: Scores,
     /// Their validation scores.
@@ -42,7 +44,7 @@ pub struct Summary {
     pub losses: Vec<f64>,
     /// Largest resident memory of the process, in bytes.
     pub peak_rss_bytes: u64,
-    /// Number of weights.
+    /// Number of weights, learnt rows included.
     pub parameters: usize,
     /// Ranks.
     pub workers: usize,
@@ -60,6 +62,8 @@ pub struct Finished {
     pub history: Vec<EpochRecord>,
     /// The partition, if the graph was cut.
     pub partition: Option<PartitionManifest>,
+    /// Test scores of each relation, in link prediction.
+    pub relations: Vec<RelationScores>,
 }
 
 /// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
@@ -137,14 +141,10 @@ pub fn run_on(
 struct Run<'a> {
     config: &'a RunConfig,
     folder: RunFolder,
-    task: Arc<TaskGraph>,
+    task: Box<dyn Task>,
     metric: String,
-    model: Box<dyn Model>,
-    parts: Vec<Arc<TaskGraph>>,
-    owner: Vec<u32>,
     partition: Option<PartitionManifest>,
     start: TrainState,
-    _server: KeptServer,
 }
 
 impl<'a> Run<'a> {
@@ -155,29 +155,17 @@ impl<'a> Run<'a> {
         cut: Option<PartitionedDataset>,
         checkpoint: Option<Vec<u8>>,
     ) -> Result<Self> {
-        let Loaded { source, task, metric, model, params, server } = loaded;
-        let (parts, owner) = match &cut {
-            None => Default::default(),
-            Some(cut) => (source.parts(config, cut)?, owners(cut)?),
-        };
+        let Loaded { source, mut task, start } = loaded;
+        if let Some(cut) = &cut {
+            task.divide(source.dataset(), cut)?;
+        }
         let start = match checkpoint {
-            Some(bytes) => checkpoint::decode(&bytes, params)
+            Some(bytes) => checkpoint::decode(&bytes, start)
                 .while_doing(|| format!("reading {}", folder.dir().join(CHECKPOINT).display()))?,
-            None => TrainState::new(params),
+            None => start,
         };
         let partition = cut.map(|cut| cut.manifest().clone());
-        Ok(Self {
-            config,
-            folder,
-            task,
-            metric,
-            model,
-            parts,
-            owner,
-            partition,
-            start,
-            _server: server,
-        })
+        Ok(Self { config, folder, metric: task.metric(), task, partition, start })
     }
 
     /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
@@ -213,21 +201,17 @@ impl<'a> Run<'a> {
         self.start.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
             config: self.config,
-            model: self.model.as_ref(),
-            whole: self.task.clone(),
-            parts: self.parts.clone(),
-            owner: &self.owner,
             metric: &self.metric,
             threads: threads_each(self.config, neighbours),
             meter: &meter,
             on_epoch: &on_epoch,
             on_checkpoint: &save,
         };
-        strategy::train(&session, rank, self.start.clone())
+        self.task.train(&session, rank, self.start.clone())
     }
 
     fn finish(self, state: TrainState) -> Result<Finished> {
-        finish(self.config, &self.folder, state, self.partition)
+        finish(self, state)
     }
 }
 
@@ -238,25 +222,18 @@ fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     (threads / ranks).max(1)
 }
 
-/// The part of each node.
-fn owners(cut: &PartitionedDataset) -> Result<Vec<u32>> {
-    let [node] = &cut.manifest().node_types[..] else {
-        return Err(Error::invalid("training knows graphs of one node type only"));
-    };
-    Ok(cut.assignment(&node.name)?.to_vec())
-}
-
-fn finish(
-    config: &RunConfig,
-    folder: &RunFolder,
-    mut state: TrainState,
-    partition: Option<PartitionManifest>,
-) -> Result<Finished> {
+fn finish(run: Run<'_>, mut state: TrainState) -> Result<Finished> {
+    let Run { config, folder, partition, metric, .. } = run;
     let best = std::mem::take(&mut state.best);
     state.params.flat_mut().copy_from_slice(&best);
-    atomic_write(&folder.dir().join(MODEL), &params_to_bytes(&state.params)?)?;
+    for table in &mut state.tables {
+        table.rows.values_mut().copy_from_slice(&table.best);
+    }
+    atomic_write(&folder.dir().join(MODEL), &model_to_bytes(&state.params, &state.tables)?)?;
     let history = state.progress.history;
+    let learnt: usize = state.tables.iter().map(|table| table.best.len()).sum();
     let summary = Summary {
+        metric,
         test: state.progress.best_test,
         valid: state.progress.best_valid,
         best_epoch: state.progress.best_epoch,
@@ -265,14 +242,19 @@ fn finish(
         sampled_edges_per_second: per_second(&history),
         losses: history.iter().map(|r| r.loss).collect(),
         peak_rss_bytes: peak_rss(),
-        parameters: state.params.len(),
+        parameters: state.params.len() + learnt,
         workers: config.train.workers,
         parts: partition.as_ref().map_or(1, |p| p.parts),
         run_dir: folder.dir().into(),
     };
+    let relations = state.progress.best_relations;
+    if !relations.is_empty() {
+        let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
+        atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
+    }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { summary, history, partition })
+    Ok(Finished { summary, history, partition, relations })
 }
 
 fn per_second(history: &[EpochRecord]) -> f64 {
@@ -303,10 +285,12 @@ pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
         return Err(Error::usage("the run was trained on parts, without a dataset")
             .hint("give the whole one with --dataset"));
     }
-    let (_, _, task) = whole(&config.dataset)?;
-    let (model, mut params) = build_model(&config, &task)?;
+    config.partition.servers = None;
+    let Loaded { task, start, .. } = Loaded::new(&config, Source::open(&config)?, None)?;
+    let TrainState { mut params, mut tables, .. } = start;
     let path = dir.join(MODEL);
     let bytes = std::fs::read(&path).at(&path)?;
-    params_from_bytes(&mut params, &bytes).while_doing(|| format!("reading {}", path.display()))?;
-    evaluate(model.as_ref(), &params, [task.as_ref()], &metric_of(&config, &task))
+    model_from_bytes(&mut params, &mut tables, &bytes)
+        .while_doing(|| format!("reading {}", path.display()))?;
+    task.judge(&params, &tables)
 }

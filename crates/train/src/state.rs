@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use gnarl_nn::Params;
 
+use crate::embeddings::Table;
 use crate::evaluate::{Evaluation, Scores};
 use crate::history::EpochRecord;
+use crate::links::RelationScores;
 
 /// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
 pub type OptimizerState = Vec<(String, Vec<f32>)>;
@@ -17,6 +19,8 @@ pub struct TrainState {
     pub params: Params,
     /// Weights of the best evaluation so far.
     pub best: Vec<f32>,
+    /// Learnt rows, each table with its best so far.
+    pub tables: Vec<Table>,
     /// What is saved beside the weights.
     pub progress: Progress,
     /// Optimizer state by owner: 0 for `gradient`, the part for `average`.
@@ -36,6 +40,9 @@ pub struct Progress {
     pub best_loss: f64,
     /// Its test scores.
     pub best_test: Scores,
+    /// Its test scores of each relation, in link prediction.
+    #[serde(default)]
+    pub best_relations: Vec<RelationScores>,
     /// Evaluations since then.
     pub since_best: usize,
     /// Whether patience ended the run.
@@ -47,16 +54,17 @@ pub struct Progress {
 
 impl TrainState {
     /// The start of training.
-    pub fn new(params: Params) -> Self {
+    pub fn new(params: Params, tables: Vec<Table>) -> Self {
         let best = params.flat().to_vec();
-        Self { params, best, progress: Progress::default(), optimizers: BTreeMap::new() }
+        let (progress, optimizers) = (Progress::default(), BTreeMap::new());
+        Self { params, best, tables, progress, optimizers }
     }
 
-    /// Takes note of an evaluation of the current weights. Of equal scores the one with the lower
+    /// Takes note of an evaluation of the current weights by the score `metric`. Of equal scores the one with the lower
     /// validation loss is better, and does not count against patience. Without validation nodes the latest
     /// weights count as the best.
-    pub fn judge(&mut self, evaluation: &Evaluation, patience: usize) {
-        let score = |scores: &Scores| scores.values().next().copied();
+    pub fn judge(&mut self, evaluation: &Evaluation, metric: &str, patience: usize) {
+        let score = |scores: &Scores| scores.get(metric).copied();
         let p = &mut self.progress;
         let better = match (score(&evaluation.valid), score(&p.best_valid)) {
             (Some(new), Some(old)) if new == old => evaluation.valid_loss < p.best_loss,
@@ -65,10 +73,14 @@ impl TrainState {
         };
         if better {
             self.best.copy_from_slice(self.params.flat());
+            for table in &mut self.tables {
+                table.best.copy_from_slice(table.rows.values());
+            }
             p.best_epoch = p.epoch;
             p.best_valid = evaluation.valid.clone();
             p.best_loss = evaluation.valid_loss;
             p.best_test = evaluation.test.clone();
+            p.best_relations = evaluation.relations.clone();
             p.since_best = 0;
         } else {
             p.since_best += 1;

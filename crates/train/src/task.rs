@@ -196,7 +196,8 @@ impl TaskGraph {
     }
 }
 
-fn features_of(dataset: &Dataset) -> Result<gnarl_graph::Features> {
+/// The features of a plain dataset's nodes.
+pub(crate) fn features_of(dataset: &Dataset) -> Result<gnarl_graph::Features> {
     let (node, _) = dataset.plain()?;
     dataset.features(&node.name)?.ok_or_else(|| {
         Error::invalid(format!("{}: nodes have no features", dataset.dir().display()))
@@ -222,7 +223,16 @@ pub fn labels_of(dataset: &Dataset) -> Result<Labels> {
 /// As [`Roles::of`] and [`TaskGraph::open`].
 pub fn whole(section: &DatasetSection) -> Result<(Dataset, Roles, Arc<TaskGraph>)> {
     let dataset = Dataset::open(&section.path)?;
-    let roles = Roles::of(&dataset, &labels_of(&dataset)?, section.split.as_ref())?;
-    let graph = TaskGraph::open(&dataset, &roles, section.normalize)?;
+    let (roles, graph) = opened(&dataset, section)?;
     Ok((dataset, roles, graph))
+}
+
+/// The same of a dataset that is open.
+pub(crate) fn opened(
+    dataset: &Dataset,
+    section: &DatasetSection,
+) -> Result<(Roles, Arc<TaskGraph>)> {
+    let roles = Roles::of(dataset, &labels_of(dataset)?, section.split.as_ref())?;
+    let graph = TaskGraph::open(dataset, &roles, section.normalize)?;
+    Ok((roles, graph))
 }

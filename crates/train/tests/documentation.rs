@@ -7,8 +7,8 @@ use gnarl_train::config::{ImportSection, Listen, Servers, SplitSection};
 use toml::Value;
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
-/// A table that users fill with keys of their own.
-const FREE: &str = "dataset.import.options";
+/// Tables that users fill with keys of their own.
+const FREE: [&str; 2] = ["dataset.import.options", "sample.edge_fanouts"];
 /// What stands for "nothing" in the column of defaults.
 const NONE: &str = "–";
 
@@ -25,7 +25,7 @@ fn documented() -> BTreeMap<String, String> {
 /// Every key of a table, with its value.
 fn flatten(prefix: &str, value: &Value, out: &mut BTreeMap<String, Value>) {
     match value {
-        Value::Table(table) if prefix != FREE => {
+        Value::Table(table) if !FREE.contains(&prefix) => {
             for (key, value) in table {
                 let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
                 flatten(&key, value, out);
@@ -54,6 +54,12 @@ fn every_key_is_documented_with_its_default() {
     full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
+    full.task.node_type = Some("movie".into());
+    full.sample.edge_fanouts.insert("a:b:c".into(), vec![5, 5]);
+    full.negatives.heads = Some("heads.npy".into());
+    full.negatives.tails = Some("tails.npy".into());
+    full.embedding.lr = Some(0.1);
+    full.embedding.bound = Some(0.1);
     full.train.metric = Some("accuracy".into());
     full.output.metrics_listen = Listen::try_from(Value::Integer(9400)).ok();
     full.model.input_dropout = Some(0.1);

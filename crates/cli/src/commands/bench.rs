@@ -38,7 +38,7 @@ fn test_scores(config: &RunConfig, seeds: u64) -> Result<Vec<f64>> {
 }
 
 fn test_score(summary: &Summary) -> f64 {
-    summary.test.values().next().copied().unwrap_or(0.0)
+    summary.test.get(&summary.metric).copied().unwrap_or(0.0)
 }
 
 fn mean(values: &[f64]) -> f64 {

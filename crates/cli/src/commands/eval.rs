@@ -8,10 +8,18 @@ use crate::args::EvalArgs;
 
 pub fn run(args: &EvalArgs) -> Result<Value> {
     let evaluation = eval_run(&args.run_dir, args.dataset.as_deref())?;
-    Ok(json!({
+    let mut found = json!({
         "test": evaluation.test,
         "valid": evaluation.valid,
         "run_dir": args.run_dir,
         "peak_rss_bytes": gnarl_graph::peak_rss(),
-    }))
+    });
+    if let Some(leakage) = evaluation.leakage {
+        match leakage.train.seen + leakage.valid.seen + leakage.test.seen {
+            0 => tracing::info!("{}", leakage.verdict),
+            _ => tracing::warn!("{}", leakage.verdict),
+        }
+        found["leakage"] = json!(leakage);
+    }
+    Ok(found)
 }

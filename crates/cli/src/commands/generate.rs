@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use gnarl_graph::generate::{
-    Attributes, CommunityOptions, Generated, RmatOptions, community, rmat,
+    Attributes, CommunityOptions, Generated, RmatOptions, TypedOptions, community, rmat, typed,
 };
 use gnarl_graph::{DType, Error, Result};
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ enum Kind {
     Rmat(Rmat),
     /// Degree-corrected planted communities whose features and labels a GNN can learn
     Community(Community),
+    /// Four node types and any number of edge types, with labels a GNN can learn
+    Typed(Typed),
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +109,36 @@ struct Community {
     common: Common,
 }
 
+#[derive(Debug, Args)]
+struct Typed {
+    /// Nodes of all types
+    #[arg(long, default_value_t = 200_000)]
+    nodes: u64,
+    /// Edges of all types
+    #[arg(long, default_value_t = 2_000_000)]
+    edges: u64,
+    /// Number of edge types
+    #[arg(long, default_value_t = 8)]
+    relations: usize,
+    /// Number of communities, the classes of the labelled type
+    #[arg(long, default_value_t = 16)]
+    communities: u64,
+    /// Share of the edges that leave their community
+    #[arg(long, default_value_t = 0.3)]
+    mixing: f64,
+    /// How much some sources are preferred; 1 draws evenly
+    #[arg(long, default_value_t = 2.0)]
+    skew: f64,
+    /// Width of the features of the two types that have some; 0 for none
+    #[arg(long, default_value_t = 64)]
+    features: usize,
+    /// Shares of the labelled nodes in the splits train, valid and test
+    #[arg(long, num_args = 3, value_names = ["TRAIN", "VALID", "TEST"], default_values_t = [0.5, 0.2, 0.3])]
+    split: Vec<f64>,
+    #[command(flatten)]
+    common: Common,
+}
+
 pub fn run(args: GenerateArgs) -> Result<Value> {
     let (out, made) = match args.kind {
         Kind::Rmat(args) => {
@@ -141,6 +173,20 @@ pub fn run(args: GenerateArgs) -> Result<Value> {
                 args.common.out.clone(),
                 busy(&args.common.out, || community(&options, &args.common.out))?,
             )
+        }
+        Kind::Typed(args) => {
+            let options = TypedOptions {
+                nodes: args.nodes,
+                edges: args.edges,
+                relations: args.relations,
+                communities: args.communities,
+                mixing: args.mixing,
+                skew: args.skew,
+                seed: args.common.seed,
+                attributes: attributes(&args.common, args.features, 0, &args.split)?,
+                memory: args.common.memory,
+            };
+            (args.common.out.clone(), busy(&args.common.out, || typed(&options, &args.common.out))?)
         }
     };
     Ok(result(&out, &made))

@@ -83,16 +83,7 @@ impl Attributes {
         key: Key,
         class: &(impl Fn(u64) -> u32 + Sync),
     ) -> Result<()> {
-        match (self.features, self.dtype) {
-            (0, _) => {}
-            (_, DType::F16) => {
-                self.write_features(writer, ntype, count, key, class, f16::from_f32)?;
-            }
-            (_, DType::BF16) => {
-                self.write_features(writer, ntype, count, key, class, bf16::from_f32)?;
-            }
-            _ => self.write_features(writer, ntype, count, key, class, |x: f32| x)?,
-        }
+        self.write_rows(writer, ntype, count, key, class)?;
         if self.classes > 0 {
             let mut column = writer.node_column::<i32>(ntype, "label", &[])?;
             let fill = |nodes: Range<u64>, out: &mut Vec<i32>| {
@@ -105,6 +96,25 @@ impl Attributes {
             node_type.columns.push(spec);
         }
         self.write_splits(writer, ntype, count, key.with(2))
+    }
+
+    /// Writes the features alone.
+    pub(crate) fn write_rows(
+        &self,
+        writer: &mut DatasetWriter,
+        ntype: &str,
+        count: u64,
+        key: Key,
+        class: &(impl Fn(u64) -> u32 + Sync),
+    ) -> Result<()> {
+        match (self.features, self.dtype) {
+            (0, _) => Ok(()),
+            (_, DType::F16) => self.write_features(writer, ntype, count, key, class, f16::from_f32),
+            (_, DType::BF16) => {
+                self.write_features(writer, ntype, count, key, class, bf16::from_f32)
+            }
+            _ => self.write_features(writer, ntype, count, key, class, |x: f32| x),
+        }
     }
 
     fn write_features<T: Element>(

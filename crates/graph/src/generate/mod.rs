@@ -7,6 +7,7 @@ mod community;
 mod permute;
 mod rmat;
 mod stream;
+mod typed;
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,6 +18,7 @@ pub use attributes::Attributes;
 pub use community::{CommunityEdges, CommunityOptions};
 pub use rmat::{RmatEdges, RmatOptions};
 pub use stream::{DrawnEdges, EdgeFunction};
+pub use typed::{TypedOptions, typed};
 
 use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
 
 use half::f16;
 
@@ -86,6 +87,34 @@ macro_rules! decode {
             $convert
         }))
     };
+}
+
+/// Reads the table of ids in the npy file at `path`, row after row: the ids, and how many a row has. `what`
+/// names them in errors.
+///
+/// # Errors
+/// If it is no table of integers in C order, or an id is negative, naming its row.
+pub fn id_table(path: &Path, what: &str) -> Result<(Vec<u64>, usize)> {
+    let mut reader = ArrayReader::open(Source::npy(path)?)?;
+    reader.expect_integers()?;
+    let [_, width] = reader.shape()[..] else {
+        return Err(reader.error(format!("has shape {:?}, not rows and columns", reader.shape())));
+    };
+    if reader.fortran() {
+        return Err(reader
+            .error("is stored column by column")
+            .hint("convert it with numpy.ascontiguousarray"));
+    }
+    let mut ids = Vec::new();
+    reader.fill(reader.len())?;
+    decode!(reader.num, reader.bytes, ids, x => x as u64);
+    // Sign extension puts every negative id above i64::MAX.
+    match ids.iter().position(|&id| id > i64::MAX as u64) {
+        None => Ok((ids, width as usize)),
+        Some(at) => Err(reader
+            .error(format!("row {}: {what} {} is negative", at as u64 / width, ids[at] as i64))
+            .hint("ids are counted from 0")),
+    }
 }
 
 /// Reads an array in storage order, a stretch at a time.

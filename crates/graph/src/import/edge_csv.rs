@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::empty_graph;
 use super::ids::{Ids, unknown};
 use super::spool::{Extra, Spool};
 use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader};
+use super::{Reverses, empty_graph};
 use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::DatasetWriter;
@@ -103,6 +103,7 @@ pub(super) fn csv_edges(
     }
     followers.iter_mut().try_for_each(Follower::expect_end)?;
     let edges = spool.edges;
-    spool.store(writer, triple, (&sources, &destinations), symmetrize, Vec::new())?;
+    let reverses = Reverses::within(symmetrize);
+    spool.store(writer, triple, (&sources, &destinations), reverses, Vec::new())?;
     Ok(edges)
 }

@@ -9,7 +9,7 @@ use super::array::ArrayReader;
 use super::edge_csv::csv_edges;
 use super::npy::{EdgeArray, write_edges, write_features};
 use super::source::Source;
-use super::{Imported, columns, finish};
+use super::{Imported, Reverses, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
@@ -157,7 +157,7 @@ fn add_edges(writer: &mut DatasetWriter, edges: &Edges, dir: &Path) -> Result<()
     let path = dir.join(&edges.path);
     if edges.format == "numpy" {
         let array = EdgeArray::open(Source::npy(&path)?)?;
-        return write_edges(writer, &triple, counts, array, None, false);
+        return write_edges(writer, &triple, counts, array, None, Reverses::None);
     }
     if edges.format != "csv" {
         return Err(Error::invalid(format!("{}: format '{}'", path.display(), edges.format))

@@ -12,11 +12,13 @@ mod edge_csv;
 mod graphbolt;
 mod ids;
 mod npy;
+mod npy_typed;
 mod ogb;
 mod source;
 mod spool;
 mod table;
 mod triples;
+mod triples_typed;
 mod weights;
 
 use std::path::Path;
@@ -26,10 +28,14 @@ use serde::Serialize;
 use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};
 use crate::error::{Error, Kind, Result};
+#[cfg(doc)]
+use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions};
 
+pub use array::id_table;
 pub use graphbolt::{GraphboltOptions, graphbolt};
 pub use npy::{NpyOptions, npy};
+pub use npy_typed::{TypedNpyOptions, typed_npy};
 pub use ogb::{OgbOptions, ogb};
 pub use table::{EdgeTable, IdKind, NodeTable, TableOptions, tables};
 pub use triples::{TriplesOptions, triples};
@@ -102,10 +108,35 @@ fn isolated(dataset: &Dataset) -> Result<u64> {
     Ok(nodes - seen.iter().map(|word| u64::from(word.count_ones())).sum::<u64>())
 }
 
+/// What becomes of the reverse of each edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reverses {
+    /// It is not stored.
+    None,
+    /// It is an edge of the same type; self loops are not turned around.
+    Same,
+    /// It is an edge of a type of its own, [`Triple::reversed`].
+    Apart,
+}
+
+impl Reverses {
+    /// Those that an option to symmetrize asks for.
+    fn within(symmetrize: bool) -> Self {
+        if symmetrize { Self::Same } else { Self::None }
+    }
+}
+
 /// The error of input without a node or an edge.
 fn empty_graph(path: &Path) -> Error {
     Error::invalid(format!("{}: the graph is empty: no edge", path.display()))
         .hint("an import needs at least one edge")
+}
+
+/// The error of two ways to store reverses.
+fn both_reverses() -> Error {
+    Error::usage("reverses are asked for twice").hint(
+        "--reverse stores them as edge types of their own, --symmetrize as edges of the same type",
+    )
 }
 
 /// The error of a budget that does not suffice.

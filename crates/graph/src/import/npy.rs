@@ -8,7 +8,8 @@ use super::array::ArrayReader;
 use super::columns;
 use super::source::{Npz, Source};
 use super::weights::{WeightColumn, WeightType};
-use super::{Imported, empty_graph, finish};
+use super::{Imported, Reverses, empty_graph, finish};
+use crate::column::ColumnSpec;
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Context, Error, Result};
 use crate::manifest::{PLAIN_NODE, Triple};
@@ -94,7 +95,8 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     let weights = options.weights.as_deref().map(open).transpose()?;
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && weights.is_none());
     let triple = Triple::plain();
-    write_edges(&mut writer, &triple, (nodes, nodes), edges, weights, options.symmetrize)?;
+    let reverses = Reverses::within(options.symmetrize);
+    write_edges(&mut writer, &triple, (nodes, nodes), edges, weights, reverses)?;
     finish(writer, FinishOptions { memory: options.memory, coalesce }, Vec::new())
 }
 
@@ -115,7 +117,8 @@ fn count_nodes(options: &NpyOptions) -> Result<Option<u64>> {
     Ok(stated.map(|(count, _)| count))
 }
 
-fn rows_of(path: &Path) -> Result<u64> {
+/// Number of rows of an array or of a CSR archive.
+pub(super) fn rows_of(path: &Path) -> Result<u64> {
     if is_npz(path) {
         return Ok(columns::csr_shape(&mut Npz::open(path, &std::env::temp_dir())?)?.0);
     }
@@ -167,7 +170,8 @@ impl EdgeArray {
         Ok(Self { src, dst, pairs: Vec::new() })
     }
 
-    fn again(&self) -> Result<Self> {
+    /// A second reader of the same array, at its start.
+    pub fn again(&self) -> Result<Self> {
         let (src, mut dst) = (self.src.again()?, self.src.again()?);
         dst.seek(src.len() / 2)?;
         Ok(Self { src, dst, pairs: Vec::new() })
@@ -204,10 +208,16 @@ impl EdgeArray {
     }
 
     /// The largest id.
-    fn largest(mut self) -> Result<u64> {
-        let (mut src, mut dst, mut largest) = (Vec::new(), Vec::new(), 0);
+    fn largest(self) -> Result<u64> {
+        self.largest_of_ends().map(|(src, dst)| src.max(dst))
+    }
+
+    /// The largest ids of sources and of destinations.
+    pub fn largest_of_ends(mut self) -> Result<(u64, u64)> {
+        let (mut src, mut dst, mut largest) = (Vec::new(), Vec::new(), (0, 0));
         while self.read(&mut src, &mut dst)? {
-            largest = src.iter().chain(&dst).copied().fold(largest, u64::max);
+            largest.0 = src.iter().copied().fold(largest.0, u64::max);
+            largest.1 = dst.iter().copied().fold(largest.1, u64::max);
         }
         Ok(largest)
     }
@@ -221,7 +231,7 @@ pub(super) fn write_edges(
     limits: (u64, u64),
     mut edges: EdgeArray,
     mut weights: Option<(ArrayReader, WeightType)>,
-    symmetrize: bool,
+    reverses: Reverses,
 ) -> Result<()> {
     if let Some((array, _)) = &weights {
         array.expect_vector()?;
@@ -229,10 +239,14 @@ pub(super) fn write_edges(
             return Err(array.error(format!("{} weights for {} edges", array.len(), edges.len())));
         }
     }
-    let mut ids = writer.edge_writer(triple, Some(limits))?;
-    let mut column = match &weights {
-        Some((_, stored)) => Some(WeightColumn::create(writer, triple, *stored)?),
-        None => None,
+    let stored = weights.as_ref().map(|(_, stored)| *stored);
+    let mut out = EdgeColumns::create(writer, triple, limits, stored)?;
+    let mut apart = match reverses {
+        Reverses::Apart => {
+            let limits = (limits.1, limits.0);
+            Some(EdgeColumns::create(writer, &triple.reversed(), limits, stored)?)
+        }
+        _ => None,
     };
     let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let (mut row, mut wide) = (0u64, Vec::new());
@@ -247,31 +261,59 @@ pub(super) fn write_edges(
         }
         check_ids(edges.name(), row, &src, &dst, limits)?;
         row += src.len() as u64;
-        push_edges(&mut ids, column.as_mut(), &src, &dst, &values)?;
-        if symmetrize {
+        out.push(&src, &dst, &values)?;
+        if let Some(apart) = &mut apart {
+            apart.push(&dst, &src, &values)?;
+        }
+        if reverses == Reverses::Same {
             reverse(&mut src, &mut dst, &mut values);
-            push_edges(&mut ids, column.as_mut(), &src, &dst, &values)?;
+            out.push(&src, &dst, &values)?;
         }
     }
-    let mut specs = ids.finish()?;
-    specs.extend(column.map(WeightColumn::finish).transpose()?);
-    writer.add_edge_type(triple.clone(), specs);
+    writer.add_edge_type(triple.clone(), out.finish()?);
+    if let Some(apart) = apart {
+        writer.add_edge_type(triple.reversed(), apart.finish()?);
+    }
     Ok(())
 }
 
-fn push_edges(
-    ids: &mut EdgeWriter,
-    column: Option<&mut WeightColumn>,
-    src: &[u64],
-    dst: &[u64],
-    values: &[f32],
-) -> Result<()> {
-    ids.push(src, dst)?;
-    column.map_or(Ok(()), |column| column.push(values))
+/// The columns of an edge type being written.
+struct EdgeColumns {
+    ids: EdgeWriter,
+    weights: Option<WeightColumn>,
+}
+
+impl EdgeColumns {
+    fn create(
+        writer: &DatasetWriter,
+        triple: &Triple,
+        limits: (u64, u64),
+        stored: Option<WeightType>,
+    ) -> Result<Self> {
+        let weights = stored.map(|stored| WeightColumn::create(writer, triple, stored));
+        Ok(Self { ids: writer.edge_writer(triple, Some(limits))?, weights: weights.transpose()? })
+    }
+
+    fn push(&mut self, src: &[u64], dst: &[u64], weights: &[f32]) -> Result<()> {
+        self.ids.push(src, dst)?;
+        self.weights.as_mut().map_or(Ok(()), |column| column.push(weights))
+    }
+
+    fn finish(self) -> Result<Vec<ColumnSpec>> {
+        let mut specs = self.ids.finish()?;
+        specs.extend(self.weights.map(WeightColumn::finish).transpose()?);
+        Ok(specs)
+    }
 }
 
 /// Refuses ids that are not below the number of nodes, naming file and row.
-fn check_ids(name: &str, first: u64, src: &[u64], dst: &[u64], limits: (u64, u64)) -> Result<()> {
+pub(super) fn check_ids(
+    name: &str,
+    first: u64,
+    src: &[u64],
+    dst: &[u64],
+    limits: (u64, u64),
+) -> Result<()> {
     for (what, ids, limit) in [("source", src, limits.0), ("destination", dst, limits.1)] {
         if ids.iter().all(|&id| id < limit) {
             continue;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use super::Reverses;
 use super::ids::Ids;
 use super::weights::{WeightColumn, WeightType};
 use crate::column::ColumnSpec;
@@ -80,22 +81,31 @@ impl Spool {
         Ok(())
     }
 
-    /// Writes everything as an edge type, with `more` columns; `maps` resolve the raw ids of
-    /// sources and destinations.
+    /// Writes everything as an edge type, with `more` columns, and the reverses; `maps` resolve the
+    /// raw ids of sources and destinations.
     pub fn store(
         self,
         writer: &mut DatasetWriter,
         triple: &Triple,
         maps: (&Ids, &Ids),
-        symmetrize: bool,
+        reverses: Reverses,
         more: Vec<ColumnSpec>,
     ) -> Result<()> {
         let dir = self.dir;
         let mut file = self.file.into_inner().map_err(|e| e.into_error()).at(&dir)?;
         file.seek(SeekFrom::Start(0)).at(&dir)?;
         let mut file = BufReader::with_capacity(1 << 18, file);
-        let mut ids = writer.edge_writer(triple, Some((maps.0.count(), maps.1.count())))?;
+        let limits = (maps.0.count(), maps.1.count());
+        let mut ids = writer.edge_writer(triple, Some(limits))?;
         let mut columns = Columns::create(writer, triple, &self.extras)?;
+        let turned = triple.reversed();
+        let mut apart = match reverses {
+            Reverses::Apart => Some((
+                writer.edge_writer(&turned, Some((limits.1, limits.0)))?,
+                Columns::create(writer, &turned, &self.extras)?,
+            )),
+            _ => None,
+        };
         let width: usize = self.extras.iter().map(|e| e.width()).sum();
         let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
         let mut left = self.edges;
@@ -113,7 +123,11 @@ impl Spool {
             resolve(&mut dst, self.raw.1, maps.1);
             ids.push(bytemuck::cast_slice(&src), bytemuck::cast_slice(&dst))?;
             columns.push(&values, count, |_| true)?;
-            if symmetrize {
+            if let Some((ids, columns)) = &mut apart {
+                ids.push(bytemuck::cast_slice(&dst), bytemuck::cast_slice(&src))?;
+                columns.push(&values, count, |_| true)?;
+            }
+            if reverses == Reverses::Same {
                 let kept = |i: usize| src[i] != dst[i];
                 columns.push(&values, count, kept)?;
                 let (s, d): (Vec<u64>, Vec<u64>) =
@@ -126,6 +140,11 @@ impl Spool {
         specs.extend(columns.finish()?);
         specs.extend(more);
         writer.add_edge_type(triple.clone(), specs);
+        if let Some((ids, columns)) = apart {
+            let mut specs = ids.finish()?;
+            specs.extend(columns.finish()?);
+            writer.add_edge_type(turned, specs);
+        }
         Ok(())
     }
 }

@@ -1,13 +1,14 @@
-//! Knowledge graphs: text files of head, relation, tail.
+//! Knowledge graphs: files of head, relation, tail, as text or as npy arrays of three columns.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::array::id_table;
 use super::ids::{Collector, Ids, StringIds};
 use super::spool::{Extra, Spool};
 use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader, string_pairs};
-use super::{Imported, finish};
+use super::{Imported, Reverses, finish};
 use crate::column::ColumnSpec;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
@@ -16,7 +17,7 @@ use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 /// Files and choices of [`triples`].
 #[derive(Debug, Clone)]
 pub struct TriplesOptions {
-    /// Training triples: head, relation, tail in each line.
+    /// Training triples: head, relation, tail in each line, or in each row of an npy array.
     pub train: PathBuf,
     /// Validation triples.
     pub valid: Option<PathBuf>,
@@ -48,31 +49,33 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
     let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).at(parent)?;
     let format = CsvFormat { delimiter: options.delimiter, header: Some(false) };
-    let first = CsvReader::open(&options.train, &format, "")?;
-    if first.columns().len() != 3 {
-        return Err(Error::invalid(format!(
-            "{}: {} columns, triples have 3: head, relation, tail",
-            first.name(),
-            first.columns().len()
-        )));
-    }
+    let integer = match is_array(&options.train) {
+        true => [true; 3],
+        false => {
+            let first = CsvReader::open(&options.train, &format, "")?;
+            check_width(first.name(), first.columns().len())?;
+            [0, 1, 2].map(|column| first.looks_integer(column))
+        }
+    };
     let share = options.memory / 4 * 3;
-    let entities = match (first.looks_integer(0) && first.looks_integer(2), options.num_entities) {
+    let entities = match (integer[0] && integer[2], options.num_entities) {
         (true, Some(count)) => Ids::Kept(count),
         (true, None) => Ids::Open(Collector::default()),
         (false, _) => Ids::Strings { ids: StringIds::default(), closed: false },
     };
     let raw = matches!(entities, Ids::Open(_));
     let mut job = Job {
-        relations: if first.looks_integer(1) { None } else { Some(StringIds::default()) },
+        relations: if integer[1] { None } else { Some(StringIds::default()) },
         spool: Spool::create(parent, vec![Extra::Relation, Extra::Split], (raw, raw))?,
         entities,
         memory: share,
     };
     let files = [Some(&options.train), options.valid.as_ref(), options.test.as_ref()];
     for (split, path) in files.into_iter().enumerate() {
-        if let Some(path) = path {
-            job.read(CsvReader::open(path, &format, "")?, split)?;
+        match path {
+            Some(path) if is_array(path) => job.read_array(path, split)?,
+            Some(path) => job.read(CsvReader::open(path, &format, "")?, split)?,
+            None => {}
         }
     }
     let entities = match job.entities {
@@ -89,10 +92,22 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
         Some(relations) => relation_names(&writer, &triple, relations)?,
         None => Vec::new(),
     };
-    job.spool.store(&mut writer, &triple, (&entities, &entities), false, names)?;
+    job.spool.store(&mut writer, &triple, (&entities, &entities), Reverses::None, names)?;
     drop(entities);
     let renumbered = if renumbered { vec![ENTITY.to_string()] } else { Vec::new() };
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, renumbered)
+}
+
+fn is_array(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "npy")
+}
+
+fn check_width(name: &str, columns: usize) -> Result<()> {
+    if columns == 3 {
+        return Ok(());
+    }
+    let text = format!("{name}: {columns} columns, triples have 3 columns: head, relation, tail");
+    Err(Error::invalid(text))
 }
 
 fn relation_names(
@@ -125,55 +140,76 @@ impl Job {
         let text = matches!(self.entities, Ids::Strings { .. });
         let entity = if text { Cell::Text } else { Cell::Integer };
         let relation = if self.relations.is_some() { Cell::Text } else { Cell::Integer };
-        if reader.columns().len() != 3 {
-            return Err(Error::invalid(format!("{}: triples have 3 columns", reader.name())));
-        }
+        check_width(reader.name(), reader.columns().len())?;
         reader.select(vec![(0, entity), (1, relation), (2, entity)])?;
         let mut batch = Batch::default();
         while reader.next(&mut batch)? {
+            let place = |row: usize| reader.place(batch.places[row]);
             let (heads, tails) = match &mut self.entities {
                 Ids::Strings { ids, .. } => string_pairs(&batch, (0, 2), ids, self.memory)?,
-                _ => (self.nodes(&reader, &batch, 0)?, self.nodes(&reader, &batch, 2)?),
+                _ => {
+                    let [heads, tails] = [0, 2].map(|column| batch.columns[column].integers());
+                    self.check(heads, &place)?;
+                    self.check(tails, &place)?;
+                    (heads.to_vec(), tails.to_vec())
+                }
             };
-            let mut values = self.relations(&reader, &batch)?;
+            let mut values = match &mut self.relations {
+                Some(ids) => {
+                    let number = |row| ids.insert(batch.columns[1].text(row), self.memory);
+                    (0..batch.rows()).map(number).map(|n| Ok(n?.0 as f64)).collect::<Result<_>>()?
+                }
+                None => relations(batch.columns[1].integers(), &place)?,
+            };
             values.resize(2 * batch.rows(), split as f64);
             self.spool.push(&heads, &tails, &values)?;
         }
         Ok(())
     }
 
-    fn nodes(&mut self, reader: &CsvReader, batch: &Batch, column: usize) -> Result<Vec<i64>> {
-        let integers = batch.columns[column].integers();
-        match &mut self.entities {
-            Ids::Open(collector) => collector.add(integers, self.memory)?,
-            kept => {
-                if let Some(row) = integers.iter().position(|&id| kept.find(id).is_none()) {
-                    let place = reader.place(batch.places[row]);
-                    return Err(super::ids::unknown(
-                        &place,
-                        &integers[row].to_string(),
-                        ENTITY,
-                        kept,
-                    ));
-                }
-            }
+    fn read_array(&mut self, path: &Path, split: usize) -> Result<()> {
+        let name = path.display();
+        if matches!(self.entities, Ids::Strings { .. }) || self.relations.is_some() {
+            return Err(Error::invalid(format!(
+                "{name}: ids are integers, in the training file names"
+            ))
+            .hint("give all files the same kind of ids"));
         }
-        Ok(integers.to_vec())
+        let (ids, width) = id_table(path, "id")?;
+        check_width(&name.to_string(), width)?;
+        let place = |row: usize| format!("{name}: row {row}");
+        let column =
+            |i: usize| -> Vec<i64> { ids.iter().skip(i).step_by(3).map(|&id| id as i64).collect() };
+        let (heads, tails) = (column(0), column(2));
+        self.check(&heads, &place)?;
+        self.check(&tails, &place)?;
+        let mut values = relations(&column(1), &place)?;
+        values.resize(2 * heads.len(), split as f64);
+        self.spool.push(&heads, &tails, &values)
     }
 
-    fn relations(&mut self, reader: &CsvReader, batch: &Batch) -> Result<Vec<f64>> {
-        if let Some(ids) = &mut self.relations {
-            let number = |row| ids.insert(batch.columns[1].text(row), self.memory);
-            return (0..batch.rows()).map(number).map(|n| Ok(n?.0 as f64)).collect();
+    /// Takes note of entities, or refuses those that do not exist.
+    fn check(&mut self, integers: &[i64], place: &dyn Fn(usize) -> String) -> Result<()> {
+        match &mut self.entities {
+            Ids::Open(collector) => collector.add(integers, self.memory),
+            kept => match integers.iter().position(|&id| kept.find(id).is_none()) {
+                Some(row) => {
+                    let id = integers[row].to_string();
+                    Err(super::ids::unknown(&place(row), &id, ENTITY, kept))
+                }
+                None => Ok(()),
+            },
         }
-        let integers = batch.columns[1].integers();
-        if let Some(row) = integers.iter().position(|&r| u32::try_from(r).is_err()) {
-            let place = reader.place(batch.places[row]);
-            return Err(Error::invalid(format!(
-                "{place}: relation {} is not a u32",
-                integers[row]
-            )));
+    }
+}
+
+/// Numbers of relations.
+fn relations(integers: &[i64], place: &dyn Fn(usize) -> String) -> Result<Vec<f64>> {
+    match integers.iter().position(|&r| u32::try_from(r).is_err()) {
+        None => Ok(integers.iter().map(|&r| r as f64).collect()),
+        Some(row) => {
+            let text = format!("{}: relation {} is not a u32", place(row), integers[row]);
+            Err(Error::invalid(text))
         }
-        Ok(integers.iter().map(|&r| r as f64).collect())
     }
 }

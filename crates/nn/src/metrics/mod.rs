@@ -5,11 +5,15 @@
 //! over one.
 
 mod accuracy;
+mod average_precision;
 mod f1;
+mod ranks;
 mod roc_auc;
 
 pub use accuracy::Accuracy;
+pub use average_precision::AveragePrecision;
 pub use f1::{F1, F1Average};
+pub use ranks::Ranks;
 pub use roc_auc::RocAuc;
 
 use gnarl_graph::error::Result;
@@ -51,13 +55,14 @@ pub fn build(name: &str) -> Result<Box<dyn Metric>> {
         "micro-f1" => Ok(Box::new(F1::new(F1Average::Micro))),
         "macro-f1" => Ok(Box::new(F1::new(F1Average::Macro))),
         "roc-auc" => Ok(Box::new(RocAuc::default())),
+        "average-precision" => Ok(Box::new(AveragePrecision::default())),
         other => Err(unknown_name("metric", other, names())),
     }
 }
 
 /// The names [`build`] knows.
 pub fn names() -> &'static [&'static str] {
-    &["accuracy", "micro-f1", "macro-f1", "roc-auc"]
+    &["accuracy", "micro-f1", "macro-f1", "roc-auc", "average-precision"]
 }
 
 /// Column of the largest value; the first one on ties.

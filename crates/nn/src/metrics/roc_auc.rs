@@ -28,6 +28,11 @@ fn log_probability(row: &[f32], class: usize) -> f32 {
 }
 
 impl RocAuc {
+    /// The entries of each class; the lowest bit is the label, the others order them by score.
+    pub(super) fn entries(&self) -> &[Vec<u64>] {
+        &self.entries
+    }
+
     fn push(&mut self, class: usize, score: f32, positive: bool) {
         if self.entries.len() <= class {
             self.entries.resize(class + 1, Vec::new());

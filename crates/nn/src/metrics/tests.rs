@@ -57,6 +57,11 @@ fn known_values() {
     // The example of scikit-learn's roc_auc_score: scores 0.1, 0.4, 0.35, 0.8, labels 0, 0, 1, 1.
     let labels = Targets::Multi(&[0, 0, 1, 1]);
     assert_eq!(value("roc-auc", &[0.1, 0.4, 0.35, 0.8], 1, labels), 0.75);
+    // Its average_precision_score of the same: 0.83.
+    let precision = value("average-precision", &[0.1, 0.4, 0.35, 0.8], 1, labels);
+    assert!((precision - 5.0 / 6.0).abs() < 1e-12);
+    let tied = value("average-precision", &[0.5; 4], 1, Targets::Multi(&[0, 1, 0, 0]));
+    assert_eq!(tied, 0.25);
     let binary = [0.0f32, 0.1, 0.0, 0.4, 0.0, 0.35, 0.0, 0.8];
     assert_eq!(value("roc-auc", &binary, 2, Targets::Classes(&[0, 0, 1, 1])), 0.75);
 }

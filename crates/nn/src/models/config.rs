@@ -3,7 +3,7 @@
 use gnarl_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::Activation;
+use crate::{Activation, Reduce};
 
 /// How GraphSAGE combines neighbours (Hamilton et al., NeurIPS 2017, §3.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,30 @@ pub enum Aggregator {
     MaxPool,
     /// The last state of an LSTM that reads the neighbours in stored order.
     Lstm,
+}
+
+/// How R-GCN comes by a weight for each edge type (Schlichtkrull et al., ESWC 2018, §2.2).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decomposition {
+    /// A matrix for each.
+    #[default]
+    None,
+    /// Sums of bases that all edge types share (eq. 3).
+    Basis,
+    /// A block-diagonal matrix for each (eq. 4).
+    Block,
+}
+
+/// Which edges of a destination R-GAT's attention divides itself among.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Softmax {
+    /// Those of one type each (WIRGAT).
+    #[default]
+    Within,
+    /// Those of all types (ARGAT).
+    Across,
 }
 
 /// What to build. Fields a model has no use for are ignored by it.
@@ -52,6 +76,16 @@ pub struct ModelConfig {
     pub self_loops: bool,
     /// GAT: slope of the leaky ReLU for negative attention scores.
     pub negative_slope: f32,
+    /// R-GCN: how edge types come by their weights.
+    pub decomposition: Decomposition,
+    /// R-GCN: number of bases, or of blocks on the diagonal.
+    pub bases: usize,
+    /// R-GAT: which edges attention is divided among.
+    pub softmax: Softmax,
+    /// `hetero`: the layer that each edge type has of its own: a model's name.
+    pub relation_layer: String,
+    /// `hetero`: how a node combines what it hears over several edge types.
+    pub across: Reduce,
 }
 
 impl Default for ModelConfig {
@@ -71,6 +105,11 @@ impl Default for ModelConfig {
             activation: None,
             self_loops: true,
             negative_slope: 0.2,
+            decomposition: Decomposition::None,
+            bases: 4,
+            softmax: Softmax::Within,
+            relation_layer: "sage".into(),
+            across: Reduce::Sum,
         }
     }
 }
@@ -93,6 +132,7 @@ impl ModelConfig {
             ("out_heads", self.out_heads),
             ("in_dim", self.in_dim),
             ("out_dim", self.out_dim),
+            ("bases", self.bases),
         ];
         for (key, value) in positive {
             if value == 0 {

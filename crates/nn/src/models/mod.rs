@@ -35,12 +35,14 @@ pub mod config;
 mod gat;
 mod gcn;
 mod gin;
+mod mlp;
 mod ngnn;
 mod sage;
 mod sgc;
 mod stack;
+pub mod typed;
 
-pub use config::{Aggregator, ModelConfig};
+pub use config::{Aggregator, Decomposition, ModelConfig, Softmax};
 
 use std::sync::Arc;
 
@@ -96,25 +98,39 @@ pub trait Model: Send + Sync {
 /// A usage error if the name is unknown (the nearest known one is the hint) or a value is outside
 /// its range.
 pub fn build(config: &ModelConfig, key: Key) -> Result<(Box<dyn Model>, Params)> {
+    let mut params = ParamsBuilder::new(key);
+    let model = add(config, &mut params)?;
+    Ok((model, params.build()))
+}
+
+/// As [`build`], beside other parameters.
+///
+/// # Errors
+/// As [`build`].
+pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn Model>> {
     if !names().contains(&config.name.as_str()) {
-        return Err(unknown_name("model", &config.name, names()));
+        let error = unknown_name("model", &config.name, names());
+        return Err(match typed::names().contains(&config.name.as_str()) {
+            true => Error::usage(format!("model '{}' needs a graph with types", config.name))
+                .hint("set task.node_type, the type of the nodes to classify"),
+            false => error,
+        });
     }
     config.check()?;
-    let mut params = ParamsBuilder::new(key);
-    let model: Box<dyn Model> = match config.name.as_str() {
-        "gat" => Box::new(gat::build(config, &mut params)?),
-        "gcn" => Box::new(gcn::build(config, &mut params)),
-        "gin" => Box::new(gin::build(config, &mut params)),
-        "ngnn" => Box::new(ngnn::build(config, &mut params)),
-        "sgc" => Box::new(sgc::Sgc::new(config, &mut params)),
-        _ => Box::new(sage::build(config, &mut params)),
-    };
-    Ok((model, params.build()))
+    Ok(match config.name.as_str() {
+        "gat" => Box::new(gat::build(config, params)?),
+        "gcn" => Box::new(gcn::build(config, params)),
+        "gin" => Box::new(gin::build(config, params)),
+        "mlp" => Box::new(mlp::build(config, params)),
+        "ngnn" => Box::new(ngnn::build(config, params)),
+        "sgc" => Box::new(sgc::Sgc::new(config, params)),
+        _ => Box::new(sage::build(config, params)),
+    })
 }
 
 /// The names [`build`] knows.
 pub fn names() -> &'static [&'static str] {
-    &["gat", "gcn", "gin", "ngnn", "sage", "sgc"]
+    &["gat", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
 }
 
 /// Multiply-adds of a matrix product that take as long as one of a gathered row: products run

@@ -88,4 +88,27 @@ impl Tape<'_> {
             }
         })
     }
+
+    /// The larger of `a` and `b`, value by value; `a` where they are equal.
+    ///
+    /// # Panics
+    /// If the shapes differ.
+    pub fn max(&mut self, a: Var, b: Var) -> Var {
+        assert_eq!(self.shape(a), self.shape(b), "max");
+        let (left, right) = (self.value(a).clone(), self.value(b).clone());
+        let mut larger = left.clone();
+        elementwise::zip(larger.data_mut(), right.data(), |a, b| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a = a.max(*b));
+        });
+        self.push(larger, self.needs_grad(a) || self.needs_grad(b), move |grads, grad| {
+            let (mut to_a, mut to_b) = (grad.clone(), grad);
+            let (left, right) = (left.data().iter(), right.data().iter());
+            let pairs = to_a.data_mut().iter_mut().zip(to_b.data_mut());
+            for ((to_a, to_b), (left, right)) in pairs.zip(left.zip(right)) {
+                *(if left >= right { to_b } else { to_a }) = 0.0;
+            }
+            grads.add(a, to_a);
+            grads.add(b, to_b);
+        })
+    }
 }

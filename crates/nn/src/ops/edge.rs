@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::dropout::Mask;
 use crate::kernel::gather::{Rows, gather_sum};
 use crate::kernel::{math, multiversion};
-use crate::{Tape, Tensor, Var};
+use crate::{Lists, Tape, Tensor, Var};
 
 /// Destinations per task.
 const ROWS: usize = 256;
@@ -18,7 +18,7 @@ impl<'b> Tape<'b> {
     ///
     /// # Panics
     /// If the shapes disagree.
-    pub fn sddmm_add(&mut self, block: &'b Block, source: Var, destination: Var) -> Var {
+    pub fn sddmm_add(&mut self, block: &'b impl Lists, source: Var, destination: Var) -> Var {
         let heads = self.shape(source).1;
         assert_eq!(self.shape(source).0, block.num_src(), "sddmm_add: one row a source");
         assert_eq!(self.shape(destination), (block.num_dst(), heads), "sddmm_add");
@@ -45,12 +45,34 @@ impl<'b> Tape<'b> {
                 grads.add(source, to_source);
             }
             if grads.wants(destination) {
-                let mut to_destination = Tensor::scratch(block.num_dst(), heads);
-                let all: Vec<u32> = (0..block.num_edges() as u32).collect();
-                let csc = (block.indptr(), &*all);
-                gather_sum(to_destination.data_mut(), csc, edges, |_, _| 1.0, None);
-                grads.add(destination, to_destination);
+                grads.add(destination, list_sums(block, &grad));
             }
+        })
+    }
+
+    /// `out[e] = edges[e] + lists[list of e]`: one row an edge, one a list.
+    ///
+    /// # Panics
+    /// If the shapes disagree.
+    pub fn add_to_lists(&mut self, block: &'b impl Lists, edges: Var, lists: Var) -> Var {
+        let heads = self.shape(edges).1;
+        assert_eq!(self.shape(edges).0, block.num_edges(), "add_to_lists: one row an edge");
+        assert_eq!(self.shape(lists), (block.num_dst(), heads), "add_to_lists: one row a list");
+        let (mut y, of_lists) = (self.value(edges).clone(), self.value(lists).clone());
+        by_destination(y.data_mut(), block, heads, |first, last, out| {
+            let mut rows = out.chunks_exact_mut(heads);
+            for list in first..last {
+                for out in rows.by_ref().take(block.sources(list).len()) {
+                    out.iter_mut().zip(of_lists.row(list)).for_each(|(o, v)| *o += v);
+                }
+            }
+        });
+        let needed = self.needs_grad(edges) || self.needs_grad(lists);
+        self.push(y, needed, move |grads, grad| {
+            if grads.wants(lists) {
+                grads.add(lists, list_sums(block, &grad));
+            }
+            grads.add(edges, grad);
         })
     }
 
@@ -58,7 +80,7 @@ impl<'b> Tape<'b> {
     ///
     /// # Panics
     /// If `scores` has not one row an edge.
-    pub fn edge_softmax(&mut self, block: &'b Block, scores: Var) -> Var {
+    pub fn edge_softmax(&mut self, block: &'b impl Lists, scores: Var) -> Var {
         let (edges, heads) = self.shape(scores);
         assert_eq!(edges, block.num_edges(), "edge_softmax: one row an edge");
         let mut y = self.value(scores).clone();
@@ -92,6 +114,15 @@ impl<'b> Tape<'b> {
     }
 }
 
+/// The sum over each list's edges of their values.
+fn list_sums(block: &impl Lists, edges: &Tensor) -> Tensor {
+    let mut sums = Tensor::scratch(block.num_dst(), edges.cols());
+    let all: Vec<u32> = (0..block.num_edges() as u32).collect();
+    let rows = Rows::new(edges.data(), edges.cols());
+    gather_sum(sums.data_mut(), (block.indptr(), &*all), rows, |_, _| 1.0, None);
+    sums
+}
+
 fn drop_edges(values: &mut Tensor, block: &Block, mask: Mask) {
     let heads = values.cols();
     by_destination(values.data_mut(), block, heads, |first, last, out| {
@@ -112,7 +143,7 @@ fn drop_edges(values: &mut Tensor, block: &Block, mask: Mask) {
 /// edges.
 pub(crate) fn by_destination(
     out: &mut [f32],
-    block: &Block,
+    block: &impl Lists,
     heads: usize,
     f: impl Fn(usize, usize, &mut [f32]) + Sync,
 ) {

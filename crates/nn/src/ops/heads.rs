@@ -1,12 +1,11 @@
 //! Weighted sums over edges with several heads.
 
-use gnarl_sample::Block;
 use rayon::prelude::*;
 
 use super::edge::by_destination;
 use crate::kernel::gather::add_scaled;
 use crate::kernel::{multiversion, prefetch};
-use crate::{Tape, Tensor, Var};
+use crate::{Lists, Tape, Tensor, Var};
 
 /// Rows per task.
 const ROWS: usize = 128;
@@ -19,7 +18,7 @@ impl<'b> Tape<'b> {
     ///
     /// # Panics
     /// If the shapes disagree.
-    pub fn spmm_weighted(&mut self, block: &'b Block, x: Var, w: Var) -> Var {
+    pub fn spmm_weighted(&mut self, block: &'b impl Lists, x: Var, w: Var) -> Var {
         let (cols, heads) = (self.shape(x).1, self.shape(w).1);
         assert!(heads > 0 && cols % heads == 0, "spmm_weighted: {cols} columns, {heads} heads");
         self.head_sums(block, x, w, Shape { heads, width: cols / heads, step: cols / heads })
@@ -30,22 +29,16 @@ impl<'b> Tape<'b> {
     ///
     /// # Panics
     /// If the shapes disagree.
-    pub fn spmm_heads(&mut self, block: &'b Block, x: Var, w: Var) -> Var {
+    pub fn spmm_heads(&mut self, block: &'b impl Lists, x: Var, w: Var) -> Var {
         let (width, heads) = (self.shape(x).1, self.shape(w).1);
         self.head_sums(block, x, w, Shape { heads, width, step: 0 })
     }
 
-    fn head_sums(&mut self, block: &'b Block, x: Var, w: Var, shape: Shape) -> Var {
+    fn head_sums(&mut self, block: &'b impl Lists, x: Var, w: Var, shape: Shape) -> Var {
         assert_eq!(self.shape(x).0, block.num_src(), "one row a source");
         assert_eq!(self.shape(w).0, block.num_edges(), "one row an edge");
         let (value, weights) = (self.value(x).clone(), self.value(w).clone());
-        let out_cols = shape.heads * shape.width;
-        let mut y = Tensor::scratch(block.num_dst(), out_cols);
-        if out_cols > 0 {
-            let chunks = y.data_mut().par_chunks_mut(ROWS * out_cols).enumerate();
-            chunks
-                .for_each(|(i, out)| forward_chunk(out, i * ROWS, block, &value, &weights, shape));
-        }
+        let y = forward(block, &value, &weights, shape);
         self.push(y, self.needs_grad(x) || self.needs_grad(w), move |grads, grad| {
             if grads.wants(w) {
                 let mut to_w = Tensor::scratch(block.num_edges(), shape.heads);
@@ -55,32 +48,53 @@ impl<'b> Tape<'b> {
                 grads.add(w, to_w);
             }
             if grads.wants(x) {
-                let mut to_x = Tensor::zeros(value.rows(), value.cols());
-                if value.cols() > 0 {
-                    let chunks = to_x.data_mut().par_chunks_mut(ROWS * value.cols()).enumerate();
-                    chunks.for_each(|(i, out)| {
-                        source_chunk(out, i * ROWS, block, &grad, &weights, shape);
-                    });
-                }
-                grads.add(x, to_x);
+                grads.add(x, to_sources(block, &grad, &weights, value.shape(), shape));
             }
         })
     }
 }
 
+/// `out[d, h] = Σ_e weights[e, h] · x[source of e, h]`.
+pub(super) fn forward(block: &impl Lists, x: &Tensor, weights: &Tensor, shape: Shape) -> Tensor {
+    let cols = shape.heads * shape.width;
+    let mut y = Tensor::scratch(block.num_dst(), cols);
+    if cols > 0 {
+        let chunks = y.data_mut().par_chunks_mut(ROWS * cols).enumerate();
+        chunks.for_each(|(i, out)| forward_chunk(out, i * ROWS, block, x, weights, shape));
+    }
+    y
+}
+
+/// `out[s, h] = Σ_e weights[e, h] · rows[destination of e, h]` over the edges of each source, of
+/// shape `to`.
+pub(super) fn to_sources(
+    block: &impl Lists,
+    rows: &Tensor,
+    weights: &Tensor,
+    to: (usize, usize),
+    shape: Shape,
+) -> Tensor {
+    let mut out = Tensor::zeros(to.0, to.1);
+    if to.1 > 0 {
+        let chunks = out.data_mut().par_chunks_mut(ROWS * to.1).enumerate();
+        chunks.for_each(|(i, out)| source_chunk(out, i * ROWS, block, rows, weights, shape));
+    }
+    out
+}
+
 /// How rows divide into heads: `width` values a head; head `h` starts at `h * step` in `x`.
 #[derive(Clone, Copy)]
-struct Shape {
-    heads: usize,
-    width: usize,
-    step: usize,
+pub(super) struct Shape {
+    pub(super) heads: usize,
+    pub(super) width: usize,
+    pub(super) step: usize,
 }
 
 multiversion! {
     fn forward_chunk(
         out: &mut [f32],
         first: usize,
-        block: &Block,
+        block: &impl Lists,
         x: &Tensor,
         weights: &Tensor,
         shape: Shape,
@@ -107,11 +121,12 @@ multiversion! {
 }
 
 multiversion! {
-    /// Gradients of the weights of edges into a range of destinations.
-    fn weight_chunk(
+    /// Products of the rows of `grad` and of `x` at both ends of the edges into a range of
+    /// destinations: gradients of the edges' weights.
+    pub(super) fn weight_chunk(
         out: &mut [f32],
         destinations: (usize, usize),
-        block: &Block,
+        block: &impl Lists,
         x: &Tensor,
         grad: &Tensor,
         shape: Shape,
@@ -138,7 +153,7 @@ multiversion! {
     fn source_chunk(
         out: &mut [f32],
         first: usize,
-        block: &Block,
+        block: &impl Lists,
         grad: &Tensor,
         weights: &Tensor,
         shape: Shape,
@@ -164,7 +179,7 @@ multiversion! {
 
 /// The dot product in sixteen interleaved sums, so that it vectorises.
 #[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
+pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 16;
     let mut sums = [0.0f32; LANES];
     let (a, b) = (a.chunks_exact(LANES), b.chunks_exact(LANES));

@@ -51,6 +51,16 @@ impl Tape<'_> {
         self.push(head, needed, move |grads, grad| grads.add_head(x, grad, all))
     }
 
+    /// The same values seen as another shape of as many values.
+    ///
+    /// # Panics
+    /// If the number of values differs.
+    pub fn reshape(&mut self, x: Var, rows: usize, cols: usize) -> Var {
+        let (before, needed) = (self.shape(x), self.needs_grad(x));
+        let seen = self.value(x).clone().reshape(rows, cols);
+        self.push(seen, needed, move |grads, grad| grads.add(x, grad.reshape(before.0, before.1)))
+    }
+
     /// The columns of all `parts` side by side.
     ///
     /// # Panics

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use gnarl_sample::Block;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::gather::{Rows, gather_sum};
-use crate::{Tape, Tensor, Var};
+use crate::{Lists, Tape, Tensor, Var};
 
 /// How neighbours are combined. A destination without neighbours gets zeros.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduce {
     /// The sum, each neighbour times its edge's weight.
+    #[default]
     Sum,
     /// The sum divided by the number of edges.
     Mean,
@@ -29,7 +29,7 @@ impl<'b> Tape<'b> {
     /// If the shapes disagree.
     pub fn spmm(
         &mut self,
-        block: &'b Block,
+        block: &'b impl Lists,
         x: Var,
         reduce: Reduce,
         weights: Option<Arc<[f32]>>,
@@ -60,7 +60,7 @@ impl<'b> Tape<'b> {
         })
     }
 
-    fn spmm_max(&mut self, block: &'b Block, x: Var, weights: Option<Arc<[f32]>>) -> Var {
+    fn spmm_max(&mut self, block: &'b impl Lists, x: Var, weights: Option<Arc<[f32]>>) -> Var {
         let (rows, cols) = self.shape(x);
         let value = self.value(x);
         let weight = |e: usize| weights.as_ref().map_or(1.0, |w| w[e]);
@@ -119,7 +119,7 @@ fn with_weights(
 }
 
 /// 1 / number of edges of each destination, 0 without edges.
-pub(crate) fn inverse_degrees(block: &Block) -> Vec<f32> {
+pub(crate) fn inverse_degrees(block: &impl Lists) -> Vec<f32> {
     let degree = |w: &[u32]| (w[1] - w[0]) as f32;
     block.indptr().windows(2).map(|w| if w[0] == w[1] { 0.0 } else { 1.0 / degree(w) }).collect()
 }

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use gnarl_graph::rng::Key;
+use gnarl_graph::{Csc, Triple};
 use gnarl_nn::{
-    Activation, Gat, Init, Mode, ParamId, Params, ParamsBuilder, Reduce, SparseRows, Tape, Tensor,
-    Var,
+    Activation, Gat, Init, Lists, Mode, ParamId, Params, ParamsBuilder, Reduce, RelBlock, Span,
+    SparseRows, Tape, Tensor, Var,
 };
-use gnarl_sample::{Block, NodeInfo};
+use gnarl_sample::{Block, FusedBlock, NodeInfo, Segment, TypedGraph};
 
 /// What a case computes with.
 pub struct Scene {
@@ -16,6 +17,10 @@ pub struct Scene {
     pub block: Block,
     pub leaf: Tensor,
     pub sparse: Arc<SparseRows>,
+    /// The block's edges with three types.
+    pub typed: RelBlock,
+    /// Rows of the leaf under three weights, in five spans.
+    pub spans: Vec<Span>,
 }
 
 /// A value to differentiate, from the leaf (one row a source).
@@ -49,12 +54,18 @@ impl Scene {
             ("words", 11, cols),
             ("one", 1, 1),
             ("gates", cols, 4 * cols),
+            ("matrices", 3 * cols, cols),
+            ("blocks", 3 * cols / 2, cols),
+            ("rows", 3, cols),
+            ("row-scores", 3, cols),
         ] {
             builder.add(name, rows, width, Init::Uniform(0.8));
         }
         let normal = (0..(src * cols) as u64).map(|i| key.with(5).normal(i) as f32).collect();
         Self {
             params: builder.build(),
+            typed: typed(&block),
+            spans: spans(src),
             block,
             leaf: Tensor::from_vec(src, cols, normal),
             sparse: Arc::new(words(src, key.with(6))),
@@ -104,6 +115,38 @@ impl Scene {
         let of_leaf = of_leaf.unwrap_or_else(|| vec![0.0; self.leaf.data().len()]);
         (tape.value(loss).data()[0], grads, of_leaf)
     }
+}
+
+/// The edges of `block`, which ascend by destination, with types that ascend for each.
+fn typed(block: &Block) -> RelBlock {
+    let mut graph = TypedGraph::new().with_nodes("n", block.num_src()).unwrap();
+    for name in ["n:a:n", "n:b:n", "n:c:n"] {
+        let triple: Triple = name.parse().unwrap();
+        graph = graph.with_edges(&triple, Csc::from_edges(block.num_src(), &[])).unwrap();
+    }
+    let (mut edge_types, mut group_degrees) = (Vec::new(), Vec::new());
+    for d in 0..block.num_dst() {
+        let edges = block.sources(d).len();
+        let types: Vec<u16> = (0..edges).map(|i| ((i * 3 + d % 2) / edges.max(1)) as u16).collect();
+        let types: Vec<u16> = types.into_iter().map(|t| t.min(2)).collect();
+        group_degrees.extend(types.chunk_by(|a, b| a == b).map(|group| group.len() as u32));
+        edge_types.extend(types);
+    }
+    let nodes = NodeInfo { ids: block.ids().to_vec(), degrees: block.degrees().to_vec() };
+    let (indptr, indices) = (block.indptr().to_vec(), block.indices().to_vec());
+    let weights = block.weights().map(<[f32]>::to_vec);
+    let copy = Block::new(block.num_src(), indptr, indices, weights, Arc::new(nodes));
+    let edges = (0..block.num_edges() as u32).collect();
+    let fused = FusedBlock { block: Arc::new(copy), edge_types, edges, group_degrees };
+    let segments = [Segment { node_type: 0, nodes: 0..block.num_src() }];
+    RelBlock::new(&fused, &segments, graph.schema()).unwrap()
+}
+
+/// Five spans of `rows` rows, weights 0, 2, 1, 0 and 2.
+fn spans(rows: usize) -> Vec<Span> {
+    let bound = |i: usize| rows * i / 5;
+    let span = |(i, weight): (usize, usize)| Span { rows: bound(i)..bound(i + 1), weight };
+    [0, 2, 1, 0, 2].into_iter().enumerate().map(span).collect()
 }
 
 fn words(rows: usize, key: Key) -> SparseRows {
@@ -225,6 +268,68 @@ pub const CASES: &[(&str, Case)] = &[
     ("gat dropout", |t, s, x| {
         let y = t.gat(&s.block, x, gat(s, 0.3), Activation::None);
         t.mean_heads(y, 2)
+    }),
+    ("span linear", |t, s, x| {
+        let w = t.param(s.id("matrices"));
+        t.span_linear(x, w, &s.spans)
+    }),
+    ("span linear heads", |t, s, x| {
+        let w = t.param(s.id("blocks"));
+        t.span_linear_heads(x, w, &s.spans, 2)
+    }),
+    ("span bias", |t, s, x| {
+        let b = t.param(s.id("rows"));
+        t.span_bias(x, b, &s.spans)
+    }),
+    ("relation messages", |t, s, x| {
+        let heard = t.spmm(s.typed.groups(), x, Reduce::Mean, None);
+        let w = t.param(s.id("matrices"));
+        let messages = t.span_linear(heard, w, s.typed.spans());
+        t.spmm(s.typed.destinations(), messages, Reduce::Sum, None)
+    }),
+    ("relation messages weighted", |t, s, x| {
+        t.spmm(s.typed.groups(), x, Reduce::Sum, s.typed.weights().cloned())
+    }),
+    ("relation scores", |t, s, x| {
+        let (w, a) = (t.param(s.id("matrices")), t.param(s.id("row-scores")));
+        let u = t.relation_score_weights(w, a, 2);
+        let of_edges = t.relation_scores(s.typed.groups(), s.typed.spans(), x, u);
+        let own = t.head_rows(x, s.block.num_dst());
+        let of_groups = t.relation_scores(s.typed.ends(), s.typed.spans(), own, u);
+        t.add_to_lists(s.typed.groups(), of_edges, of_groups)
+    }),
+    ("softmax within groups", |t, s, x| {
+        let scores = s.scores(t, x);
+        let scores = t.gather_rows(scores, s.typed.position());
+        let within = t.edge_softmax(s.typed.groups(), scores);
+        t.spmm_heads(s.typed.groups(), x, within)
+    }),
+    ("sddmm dot", |t, s, x| {
+        let own = t.head_rows(x, s.block.num_dst());
+        let q = t.gather_rows(own, s.typed.ends().indices());
+        t.sddmm_dot(s.typed.groups(), x, q, 2)
+    }),
+    ("sddmm dot heads", |t, s, x| {
+        let own = t.head_rows(x, s.block.num_dst());
+        let q = t.gather_rows(own, s.typed.ends().indices());
+        let q = t.concat_cols(&[q, q]);
+        t.sddmm_dot_heads(s.typed.groups(), x, q, 2)
+    }),
+    ("interleave", |t, s, x| {
+        // Ranks of rows within their spans' weights, as parts that are taken apart again.
+        let rows_of = |weight: usize| -> Vec<u32> {
+            let spans = s.spans.iter().filter(|span| span.weight == weight);
+            spans.flat_map(|span| span.rows.start as u32..span.rows.end as u32).collect()
+        };
+        let parts: Vec<Option<Var>> =
+            (0..3).map(|weight| Some(t.gather_rows(x, &rows_of(weight)))).collect();
+        let y = t.interleave(&parts, &s.spans, s.leaf.cols());
+        t.add(x, y)
+    }),
+    ("reshape", |t, s, x| t.reshape(x, s.leaf.data().len() / 2, 2)),
+    ("max", |t, s, x| {
+        let y = s.linear(t, x, Activation::Tanh);
+        t.max(x, y)
     }),
     ("head scores", |t, s, x| t.head_scores(x, s.id("attention"))),
     ("lstm neighbours", |t, s, x| {

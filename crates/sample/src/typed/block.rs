@@ -8,7 +8,6 @@ use super::fused::FusedBatch;
 use super::graph::TypedGraph;
 use super::schema::Schema;
 use crate::Transpose;
-use crate::block::transpose;
 use crate::scratch::Hop;
 
 /// The edges of one type in a block, from nodes of its source type to nodes of its destination
@@ -76,7 +75,7 @@ impl Relation {
     /// The edges grouped by source, built on first use and kept, as
     /// [`Block::transpose`](crate::Block::transpose).
     pub fn transpose(&self) -> &Transpose {
-        self.transpose.get_or_init(|| transpose(self.num_src, &self.indptr, &self.indices))
+        self.transpose.get_or_init(|| Transpose::of(self.num_src, &self.indptr, &self.indices))
     }
 }
 

@@ -43,6 +43,9 @@ pub struct FusedBlock {
     /// Position of each edge among those of its type, in
     /// [`Relation::indices`](super::Relation::indices).
     pub edges: Vec<u32>,
+    /// In-degree in the whole graph over one edge type, for each destination and edge type by which
+    /// it hears somebody, in the order of the edges.
+    pub group_degrees: Vec<u32>,
 }
 
 /// Successive rows that are nodes of one type.
@@ -128,7 +131,7 @@ fn fuse(
     let weighted = relations().any(|(_, relation)| relation.weights().is_some());
     let mut weights = weighted.then(Vec::new);
     let (mut indptr, mut indices) = (vec![0], Vec::new());
-    let (mut edge_types, mut edges) = (Vec::new(), Vec::new());
+    let (mut edge_types, mut edges, mut group_degrees) = (Vec::new(), Vec::new(), Vec::new());
     let of = segments.iter().flat_map(|s| s.nodes.clone().map(|node| (s.node_type, node)));
     for (node_type, dst) in of.take(num_dst) {
         let mut total = indptr[indptr.len() - 1];
@@ -138,6 +141,7 @@ fn fuse(
             let source_rows = &rows[schema.ends(edge_type).0];
             total = add_edges(total, sources.len() as u32)?;
             indices.extend(sources.iter().map(|&source| source_rows[source as usize]));
+            group_degrees.extend((!sources.is_empty()).then(|| relation.degrees()[dst]));
             edge_types.extend(std::iter::repeat_n(edge_type as u16, sources.len()));
             edges.extend(first..first + sources.len() as u32);
             if let Some(out) = &mut weights {
@@ -151,5 +155,5 @@ fn fuse(
     }
     let num_src = typed.num_src().iter().sum();
     let block = Arc::new(Block::new(num_src, indptr, indices, weights, info.clone()));
-    Ok(FusedBlock { block, edge_types, edges })
+    Ok(FusedBlock { block, edge_types, edges, group_degrees })
 }

@@ -27,7 +27,7 @@ mod table;
 
 pub use adagrad::SparseAdagrad;
 pub use adam::SparseAdam;
-pub use table::Embedding;
+pub use table::{Embedding, Summed};
 
 use gnarl_graph::{Error, Result};
 

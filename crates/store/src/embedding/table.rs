@@ -1,5 +1,7 @@
 //! The rows, and how gradients reach them.
 
+use std::sync::Arc;
+
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Result};
 use hashbrown::HashMap;
@@ -10,6 +12,7 @@ use crate::RowSource;
 use crate::source::{check_len, span};
 
 /// A table of learnable rows, or the rows of it that one part owns.
+#[derive(Clone)]
 pub struct Embedding {
     pub(super) ids: Vec<u64>,
     rows: HashMap<u64, u32>,
@@ -20,14 +23,26 @@ pub struct Embedding {
     pub(super) state: Vec<f32>,
     /// How often each row was updated.
     pub(super) steps: Vec<u32>,
-    pub(super) optimizer: Box<dyn SparseOptimizer>,
+    pub(super) optimizer: Arc<dyn SparseOptimizer>,
 }
 
 /// The summed gradients of the rows that one update touches, in the order they were first named.
-#[derive(Default)]
-struct Summed {
+#[derive(Debug, Default)]
+pub struct Summed {
     rows: Vec<u32>,
     grads: Vec<f32>,
+}
+
+impl Summed {
+    /// One row of gradients for each row touched.
+    pub fn grads(&self) -> &[f32] {
+        &self.grads
+    }
+
+    /// The gradients for writing, to divide or clip them.
+    pub fn grads_mut(&mut self) -> &mut [f32] {
+        &mut self.grads
+    }
 }
 
 impl Embedding {
@@ -60,12 +75,47 @@ impl Embedding {
         });
         let state = vec![0.0; values.len() * optimizer.state_size()];
         let steps = vec![0; ids.len()];
+        let optimizer = Arc::from(optimizer);
         Ok(Self { ids, rows, width, values, state, steps, optimizer })
     }
 
     /// Dataset ids of the rows, in the order they were given.
     pub fn ids(&self) -> &[u64] {
         &self.ids
+    }
+
+    /// All rows, in the order of [`Embedding::ids`].
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// All rows for writing.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
+    /// What the optimizer keeps, and how often each row was updated.
+    pub fn state(&self) -> (&[f32], &[u32]) {
+        (&self.state, &self.steps)
+    }
+
+    /// Restores rows, and what [`Embedding::state`] gave.
+    ///
+    /// # Errors
+    /// If lengths are not those of this table; nothing has changed then.
+    pub fn restore(&mut self, values: &[f32], state: &[f32], steps: &[u32]) -> Result<()> {
+        let found = (values.len(), state.len(), steps.len());
+        let own = (self.values.len(), self.state.len(), self.steps.len());
+        if found != own {
+            return Err(Error::invalid(format!(
+                "{found:?} values, optimizer values and steps do not fill a table of {own:?}"
+            ))
+            .hint("they belong to a table of another size or optimizer"));
+        }
+        self.values.copy_from_slice(values);
+        self.state.copy_from_slice(state);
+        self.steps.copy_from_slice(steps);
+        Ok(())
     }
 
     /// Updates the rows of `ids` from their gradients, `ids.len()` × `width` values, with learning
@@ -78,23 +128,34 @@ impl Embedding {
     /// # Errors
     /// If an id has no row here or lengths disagree; no row has changed then.
     pub fn update(&mut self, ids: &[u64], grads: &[f32], lr: f32) -> Result<()> {
-        let Summed { rows, grads } = self.sum(ids, grads)?;
-        let (width, size) = (self.width, self.width * self.optimizer.state_size());
-        for (&row, grad) in rows.iter().zip(grads.chunks_exact(width)) {
-            let row = row as usize;
-            self.steps[row] = self.steps[row].saturating_add(1);
-            self.optimizer.step(
-                self.steps[row],
-                &mut self.values[span(row, width)],
-                &mut self.state[span(row, size)],
-                grad,
-                lr,
-            );
-        }
+        let summed = self.sum(ids, grads)?;
+        self.apply(&summed, lr);
         Ok(())
     }
 
-    fn sum(&self, ids: &[u64], grads: &[f32]) -> Result<Summed> {
+    /// The second half of [`Embedding::update`]: updates each row of `summed`, on the rayon pool
+    /// this is called from. The rows do not depend on its size.
+    pub fn apply(&mut self, summed: &Summed, lr: f32) {
+        let (width, size) = (self.width, self.width * self.optimizer.state_size());
+        let mut order: Vec<u32> = (0..summed.rows.len() as u32).collect();
+        order.sort_unstable_by_key(|&place| summed.rows[place as usize]);
+        let all = Touched {
+            first: 0,
+            values: &mut self.values,
+            state: &mut self.state,
+            steps: &mut self.steps,
+        };
+        let optimizer = self.optimizer.as_ref();
+        update_rows(all, &order, summed, (width, size), &|step, row, state, grad| {
+            optimizer.step(step, row, state, grad, lr);
+        });
+    }
+
+    /// The first half of [`Embedding::update`]: what each row's gradients add up to.
+    ///
+    /// # Errors
+    /// If an id has no row here or lengths disagree.
+    pub fn sum(&self, ids: &[u64], grads: &[f32]) -> Result<Summed> {
         check_len(grads, ids.len(), self.width)?;
         let (mut summed, mut places) = (Summed::default(), HashMap::new());
         for (&id, grad) in ids.iter().zip(grads.chunks_exact(self.width)) {
@@ -131,6 +192,54 @@ impl RowSource for Embedding {
             out.copy_from_slice(&self.values[span(self.row(id)? as usize, self.width)]);
         }
         Ok(())
+    }
+}
+
+/// Rows of a table from number `first` on.
+struct Touched<'a> {
+    first: usize,
+    values: &'a mut [f32],
+    state: &'a mut [f32],
+    steps: &'a mut [u32],
+}
+
+/// Rows that one task updates.
+const ROWS: usize = 64;
+
+/// Updates the rows of `summed` at the places of `order`, which ascend by row; all are in `rows`.
+fn update_rows(
+    rows: Touched<'_>,
+    order: &[u32],
+    summed: &Summed,
+    (width, size): (usize, usize),
+    step: &(impl Fn(u32, &mut [f32], &mut [f32], &[f32]) + Sync),
+) {
+    let row_of = |place: u32| summed.rows[place as usize] as usize;
+    if order.len() > ROWS {
+        let (low, high) = order.split_at(order.len() / 2);
+        let middle = row_of(high[0]);
+        let here = middle - rows.first;
+        let (values, more_values) = rows.values.split_at_mut(here * width);
+        let (state, more_state) = rows.state.split_at_mut(here * size);
+        let (steps, more_steps) = rows.steps.split_at_mut(here);
+        let below = Touched { first: rows.first, values, state, steps };
+        let above =
+            Touched { first: middle, values: more_values, state: more_state, steps: more_steps };
+        rayon::join(
+            || update_rows(below, low, summed, (width, size), step),
+            || update_rows(above, high, summed, (width, size), step),
+        );
+        return;
+    }
+    for &place in order {
+        let row = row_of(place) - rows.first;
+        rows.steps[row] = rows.steps[row].saturating_add(1);
+        step(
+            rows.steps[row],
+            &mut rows.values[span(row, width)],
+            &mut rows.state[span(row, size)],
+            &summed.grads[span(place as usize, width)],
+        );
     }
 }
 

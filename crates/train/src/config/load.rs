@@ -72,6 +72,14 @@ fn known() -> Table {
     for key in ["path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));
     }
+    for key in ["heads", "tails"] {
+        add("negatives", key, Value::Boolean(true));
+    }
+    for key in ["lr", "bound"] {
+        add("embedding", key, Value::Boolean(true));
+    }
+    add("task", "node_type", Value::Boolean(true));
+    add("sample", "edge_fanouts", Value::Boolean(true));
     add("train", "metric", Value::Boolean(true));
     add("output", "metrics_listen", Value::Boolean(true));
     add("model", "input_dropout", Value::Boolean(true));
@@ -221,6 +229,13 @@ mod tests {
             "dataset.path = 'd'\noutput.metrics_listen = 'here'",
             "train.lr = 0.1",
             "dataset.path = 'd'\noptimizer.name = 'adamm'",
+            "dataset.path = 'd'\ndecoder.name = 'distmul'",
+            "dataset.path = 'd'\nloss.name = 'hinge'",
+            "dataset.path = 'd'\nnegatives.kind = 'join'",
+            "dataset.path = 'd'\nnegatives.kind = 'file'",
+            "dataset.path = 'd'\nnegatives.count = 0",
+            "dataset.path = 'd'\ntask.kind = 'links'",
+            "dataset.path = 'd'\nembedding.dim = 0",
             "dataset.path = 'd'\ndataset.split = { train = 0.7, valid = 0.5, test = 0.1 }",
         ] {
             let (_dir, path) = file(text);

@@ -5,14 +5,19 @@
 
 mod listen;
 mod load;
+mod negatives;
 mod parts;
 mod sections;
+mod task;
 
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;
 pub use load::load;
+pub(crate) use negatives::unknown_name;
+pub use negatives::{NegativesSection, Sides};
 pub use parts::{CacheSection, PartitionSection, Parts, Servers};
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
     SampleSection, SplitSection, Strategy, TrainSection,
 };
+pub use task::{EmbeddingSection, Leakage, RowOptimizer, TaskKind, TaskSection};

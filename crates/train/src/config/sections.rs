@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gnarl_graph::{Error, Result};
+use gnarl_nn::decoders::DecoderConfig;
+use gnarl_nn::losses::LossConfig;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
 use gnarl_store::Normalize;
 use serde::{Deserialize, Serialize};
 
 use super::Listen;
+use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
+use super::task::{EmbeddingSection, TaskSection};
 
 /// A whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,8 +26,18 @@ pub struct RunConfig {
     pub partition: PartitionSection,
     /// What is kept of rows of other machines.
     pub cache: CacheSection,
+    /// What is to be learnt.
+    pub task: TaskSection,
+    /// Rows learnt for nodes that have no features.
+    pub embedding: EmbeddingSection,
     /// What is trained.
     pub model: ModelConfig,
+    /// Link prediction: how edges are scored.
+    pub decoder: DecoderConfig,
+    /// Link prediction: what scores cost.
+    pub loss: LossConfig,
+    /// Link prediction: what edges are told from.
+    pub negatives: NegativesSection,
     /// What a mini-batch is.
     pub sample: SampleSection,
     /// How it is trained.
@@ -118,6 +132,9 @@ pub struct SampleSection {
     pub method: Method,
     /// Neighbours drawn for each node, the seeds' hop first; -1 takes all. One entry a layer.
     pub fanouts: Vec<i64>,
+    /// Fan-outs of edge types that have their own, in graphs with types.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub edge_fanouts: BTreeMap<String, Vec<i64>>,
     /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
     /// 0 takes all training nodes at once.
     pub batch_size: usize,
@@ -143,6 +160,7 @@ impl Default for SampleSection {
         Self {
             method: Method::Neighbor,
             fanouts: vec![25, 10],
+            edge_fanouts: BTreeMap::new(),
             batch_size: 1024,
             accumulate: 1,
             clusters: 100,
@@ -227,8 +245,9 @@ pub struct TrainSection {
     pub eval_every: usize,
     /// Which edges evaluation sees.
     pub evaluate_on: EvaluateOn,
-    /// `accuracy`, `micro-f1`, `macro-f1` or `roc-auc`; by default `accuracy` for classes and
-    /// `micro-f1` for several labels a node.
+    /// `accuracy`, `micro-f1`, `macro-f1`, `roc-auc` or `average-precision`; by default `accuracy` for
+    /// classes and `micro-f1` for several labels a node. Of link prediction `mrr`, `mrr_raw`, `hits@1`,
+    /// `hits@3` or `hits@10`; by default `mrr`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// Largest global norm of a gradient; 0 does not clip.
@@ -313,6 +332,11 @@ impl RunConfig {
         self.check_split()?;
         self.check_servers()?;
         self.optimizer.build().map(drop)?;
+        self.task.check()?;
+        self.embedding.check()?;
+        self.decoder.check()?;
+        self.loss.build().map(drop)?;
+        self.negatives.check()?;
         self.schedule.check()
     }
 
@@ -326,7 +350,7 @@ impl RunConfig {
 
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
-        let uses = self.sample.method.has_fanouts();
+        let uses = self.sample.method.has_fanouts() && self.model.name != "none";
         if !uses || fanouts.len() == layers {
             return Ok(());
         }

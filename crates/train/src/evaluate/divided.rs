@@ -10,9 +10,9 @@ use gnarl_sample::{Sampler, Scratch};
 use rayon::ThreadPool;
 
 use super::{Evaluation, Judge, RANGE_NODES};
+use crate::nodes::step;
 use crate::pipeline::rows;
 use crate::shares::Shares;
-use crate::step;
 use crate::task::{Divided, TaskGraph};
 
 /// Judges `params` as [`evaluate`](super::evaluate) does, each rank its share of the nodes: the ranks

@@ -7,8 +7,8 @@ use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::{FullSampler, SampleGraph, Sampler, Scratch, whole_graph};
 
 use super::RANGE_NODES;
+use crate::nodes::step;
 use crate::pipeline::rows;
-use crate::step;
 use crate::task::TaskGraph;
 
 /// Above this many edges, layers run over ranges of nodes instead of one block.

@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use gnarl_graph::Result;
 use gnarl_nn::Params;
 use gnarl_nn::models::Model;
+use serde::{Deserialize, Serialize};
 
 pub use divided::evaluate_divided;
 pub use held::logits;
 pub use judge::Judge;
 
+use crate::links::{LeakageReport, RelationScores};
 use crate::task::TaskGraph;
 
 /// Metric values by name, for instance `accuracy`.
@@ -23,7 +25,7 @@ pub type Scores = BTreeMap<String, f64>;
 const RANGE_NODES: usize = 1 << 14;
 
 /// Validation and test scores of a model over the given graphs.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Scores over the validation nodes; empty if there are none.
     pub valid: Scores,
@@ -31,11 +33,16 @@ pub struct Evaluation {
     pub valid_loss: f64,
     /// Scores over the test nodes; empty if there are none.
     pub test: Scores,
+    /// Test scores of each relation, in link prediction.
+    pub relations: Vec<RelationScores>,
+    /// What could be seen of what was to be found, if it was looked for.
+    pub leakage: Option<LeakageReport>,
 }
 
 impl Evaluation {
     fn of(valid: &Judge, test: &Judge) -> Self {
-        Self { valid: valid.scores(), valid_loss: valid.loss(), test: test.scores() }
+        let (valid_loss, test) = (valid.loss(), test.scores());
+        Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
     }
 }
 

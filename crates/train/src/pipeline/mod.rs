@@ -7,18 +7,18 @@
 mod stages;
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::{SparseRows, Tensor};
-use gnarl_sample::{MiniBatch, Sampler};
 use gnarl_store::{FeatureStore, Rows};
 
 use crate::config::{Pipeline, TrainSection};
 use crate::history::Stages;
-use crate::task::TaskGraph;
+use crate::learner::Learner;
 use stages::{Fetch, Sample, Schedule, compact};
 
 /// A batch to be made.
@@ -26,8 +26,10 @@ use stages::{Fetch, Sample, Schedule, compact};
 pub struct Job {
     /// Which of the worker's graphs.
     pub graph: usize,
-    /// Seeds, or the unit of a subgraph sampler; empty makes no batch.
-    pub seeds: Vec<u32>,
+    /// Seeds of the batch on all ranks together, or the unit of a subgraph sampler.
+    pub batch: Arc<[u32]>,
+    /// Which of them are this rank's; an empty range makes no batch.
+    pub share: Range<usize>,
     /// Stands for the run's seed and the epoch.
     pub key: Key,
     /// Whether every epoch has this very batch, so that it is made once.
@@ -36,6 +38,13 @@ pub struct Job {
     pub last_of_step: bool,
     /// Whether the epoch (over this graph) ends with this job.
     pub last_of_epoch: bool,
+}
+
+impl Job {
+    /// The seeds that are this rank's.
+    pub fn seeds(&self) -> &[u32] {
+        &self.batch[self.share.clone()]
+    }
 }
 
 /// The rows of a batch's input nodes.
@@ -47,35 +56,24 @@ pub enum Input {
     Sparse(Arc<SparseRows>),
 }
 
-/// A batch ready for the compute stage.
-#[derive(Debug)]
-pub struct Prepared {
-    /// Blocks and targets.
-    pub batch: MiniBatch,
-    /// Feature rows of the input nodes.
-    pub input: Input,
-    /// Local ids of the target nodes.
-    pub targets: Vec<u32>,
-}
-
 /// What comes out of the pipeline.
 #[derive(Debug)]
-pub struct Delivery {
+pub struct Delivery<B> {
     /// The job it answers.
     pub job: Job,
     /// The batch, unless the job had no seeds.
-    pub prepared: Option<Arc<Prepared>>,
+    pub prepared: Option<Arc<B>>,
     /// Seconds that the stages before compute worked on it.
     pub stages: Stages,
 }
 
 /// The compute stage's end of the pipeline.
-pub struct Deliveries<'a> {
-    next: RefCell<Box<dyn FnMut() -> Option<Result<Delivery>> + 'a>>,
+pub struct Deliveries<'a, B> {
+    next: RefCell<Box<dyn FnMut() -> Option<Result<Delivery<B>>> + 'a>>,
 }
 
-impl<'a> Deliveries<'a> {
-    fn new(next: impl FnMut() -> Option<Result<Delivery>> + 'a) -> Self {
+impl<'a, B> Deliveries<'a, B> {
+    fn new(next: impl FnMut() -> Option<Result<Delivery<B>>> + 'a) -> Self {
         Self { next: RefCell::new(Box::new(next)) }
     }
 
@@ -83,29 +81,25 @@ impl<'a> Deliveries<'a> {
     ///
     /// # Errors
     /// What the earlier stages met, or that the jobs are used up.
-    pub fn next(&self) -> Result<Delivery> {
+    pub fn next(&self) -> Result<Delivery<B>> {
         (self.next.borrow_mut())().unwrap_or_else(|| {
             Err(Error::new(Kind::Rank, "the sampling pipeline ended before the training did"))
         })
     }
 }
 
-/// A sampler for each of a worker's graphs; none for graphs it makes no batches of.
-pub type Samplers = Vec<Option<Box<dyn Sampler>>>;
-
-/// Runs `compute` over the batches of `jobs`, with at most `train.prefetch` of them ahead at each
-/// stage.
+/// Runs `compute` over the batches that `learner` makes of `jobs`, with at most `train.prefetch` of
+/// them ahead at each stage.
 ///
 /// # Errors
 /// Those of `compute`, which sees the errors of the stages before it.
-pub fn run<T>(
+pub fn run<L: Learner, T>(
     config: &TrainSection,
-    graphs: &[Arc<TaskGraph>],
-    samplers: &Samplers,
+    learner: &L,
     jobs: impl Iterator<Item = Job> + Send,
-    compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
+    compute: impl FnOnce(&Deliveries<'_, L::Batch>) -> Result<T>,
 ) -> Result<T> {
-    let (sample, fetch) = (Sample::new(samplers), Fetch::new(graphs));
+    let (sample, fetch) = (Sample::new(learner), Fetch::new(learner));
     let drains = config.pipeline == Pipeline::Epoch;
     if config.pipeline != Pipeline::Off {
         let depth = config.prefetch;
@@ -114,20 +108,22 @@ pub fn run<T>(
     let (mut schedule, mut sample, mut fetch) = (Schedule::new(jobs), sample, fetch);
     compute(&Deliveries::new(|| {
         let job = schedule.next()?;
-        Some(sample.make(job).and_then(|sampled| fetch.make(sampled)).map(compact))
+        let fetched = sample.make(job).and_then(|sampled| fetch.make(sampled));
+        Some(fetched.map(|delivery| compact(learner, delivery)))
     }))
 }
 
 /// Runs each stage before `compute` on a thread. If the pipeline `drains`, no job of an epoch is
 /// begun before the last one of the epoch before is computed.
-fn on_threads<T>(
+fn on_threads<L: Learner, T>(
     mut schedule: Schedule<impl Iterator<Item = Job> + Send>,
-    mut sample: Sample<'_>,
-    mut fetch: Fetch<'_>,
+    mut sample: Sample<'_, L>,
+    mut fetch: Fetch<'_, L>,
     drains: bool,
     depth: usize,
-    compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
+    compute: impl FnOnce(&Deliveries<'_, L::Batch>) -> Result<T>,
 ) -> Result<T> {
+    let learner = sample.learner;
     let (to_sample, scheduled) = bounded(depth);
     let (to_fetch, sampled) = bounded(depth);
     let (to_compact, fetched) = bounded(depth);
@@ -151,7 +147,7 @@ fn on_threads<T>(
                 stage(&sampled, &to_compact, |sampled| fetch.make(sampled));
             }),
             spawn("compact").spawn_scoped(scope, move || {
-                stage(&fetched, &to_compute, |delivery| Ok(compact(delivery)));
+                stage(&fetched, &to_compute, |delivery| Ok(compact(learner, delivery)));
             }),
         ];
         if started.iter().any(std::io::Result::is_err) {

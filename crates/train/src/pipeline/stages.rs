@@ -1,16 +1,16 @@
 //! What each stage before compute does with a batch, and how long it takes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
 use gnarl_graph::Result;
-use gnarl_sample::{MiniBatch, Scratch};
+use gnarl_sample::Scratch;
 
-use super::{Delivery, Job, Prepared, Samplers, rows};
+use super::{Delivery, Job};
 use crate::faults;
 use crate::history::Stages;
-use crate::task::TaskGraph;
+use crate::learner::Learner;
 
 /// Says which batch comes next.
 pub(super) struct Schedule<J> {
@@ -23,10 +23,10 @@ pub(super) struct Scheduled {
     stages: Stages,
 }
 
-/// A job and its blocks.
-pub(super) struct Sampled {
+/// A job and what was drawn for it.
+pub(super) struct Sampled<S> {
     job: Job,
-    batch: Option<MiniBatch>,
+    batch: Option<S>,
     stages: Stages,
 }
 
@@ -44,28 +44,29 @@ impl<J: Iterator<Item = Job>> Schedule<J> {
     }
 }
 
-/// Draws blocks.
-pub(super) struct Sample<'a> {
-    samplers: &'a Samplers,
+/// Draws batches.
+pub(super) struct Sample<'a, L> {
+    pub learner: &'a L,
     scratch: Scratch,
     /// Graphs whose one batch is made.
-    made: Vec<bool>,
+    made: HashSet<usize>,
 }
 
-impl<'a> Sample<'a> {
-    pub fn new(samplers: &'a Samplers) -> Self {
-        Self { samplers, scratch: Scratch::new(), made: vec![false; samplers.len()] }
+impl<'a, L: Learner> Sample<'a, L> {
+    pub fn new(learner: &'a L) -> Self {
+        Self { learner, scratch: Scratch::new(), made: HashSet::new() }
     }
 
-    pub fn make(&mut self, Scheduled { job, mut stages }: Scheduled) -> Result<Sampled> {
+    pub fn make(
+        &mut self,
+        Scheduled { job, mut stages }: Scheduled,
+    ) -> Result<Sampled<L::Sampled>> {
         let start = Instant::now();
         faults::reached("sample");
-        let again = job.fixed && std::mem::replace(&mut self.made[job.graph], true);
-        let batch = match &self.samplers[job.graph] {
-            Some(sampler) if !job.seeds.is_empty() && !again => {
-                Some(sampler.sample(&job.seeds, job.key, &mut self.scratch)?)
-            }
-            _ => None,
+        let again = job.fixed && !self.made.insert(job.graph);
+        let batch = match job.share.is_empty() || again {
+            true => None,
+            false => Some(self.learner.sample(&job, &mut self.scratch)?),
         };
         stages.sample = start.elapsed().as_secs_f64();
         Ok(Sampled { job, batch, stages })
@@ -73,21 +74,22 @@ impl<'a> Sample<'a> {
 }
 
 /// Gathers the rows of batches, wherever they are.
-pub(super) struct Fetch<'a> {
-    graphs: &'a [Arc<TaskGraph>],
-    fixed: HashMap<usize, Arc<Prepared>>,
+pub(super) struct Fetch<'a, L: Learner> {
+    learner: &'a L,
+    fixed: HashMap<usize, Arc<L::Batch>>,
 }
 
-impl<'a> Fetch<'a> {
-    pub fn new(graphs: &'a [Arc<TaskGraph>]) -> Self {
-        Self { graphs, fixed: HashMap::new() }
+impl<'a, L: Learner> Fetch<'a, L> {
+    pub fn new(learner: &'a L) -> Self {
+        Self { learner, fixed: HashMap::new() }
     }
 
-    pub fn make(&mut self, Sampled { job, batch, mut stages }: Sampled) -> Result<Delivery> {
+    pub fn make(&mut self, sampled: Sampled<L::Sampled>) -> Result<Delivery<L::Batch>> {
+        let Sampled { job, batch, mut stages } = sampled;
         let start = Instant::now();
         faults::reached("fetch");
         let prepared = match batch {
-            Some(batch) => Some(Arc::new(fetch(&self.graphs[job.graph], batch)?)),
+            Some(batch) => Some(Arc::new(self.learner.fetch(&job, batch)?)),
             None if job.fixed => self.fixed.get(&job.graph).cloned(),
             None => None,
         };
@@ -99,21 +101,15 @@ impl<'a> Fetch<'a> {
     }
 }
 
-fn fetch(graph: &TaskGraph, batch: MiniBatch) -> Result<Prepared> {
-    let input = rows(graph.features.as_ref(), &batch.input_nodes)?;
-    let targets = batch.targets.iter().map(|&row| batch.input_nodes[row as usize]).collect();
-    Ok(Prepared { batch, input, targets })
-}
-
-/// Turns blocks into the form that backward needs too.
-pub(super) fn compact(mut delivery: Delivery) -> Delivery {
+/// Prepares batches for backward.
+pub(super) fn compact<L: Learner>(
+    learner: &L,
+    mut delivery: Delivery<L::Batch>,
+) -> Delivery<L::Batch> {
     let start = Instant::now();
     faults::reached("compact");
     if let Some(prepared) = &delivery.prepared {
-        // The input layer's transpose is needed by few models; they make it when they do.
-        prepared.batch.blocks.iter().skip(1).for_each(|block| {
-            block.transpose();
-        });
+        learner.compact(prepared);
     }
     delivery.stages.compact = start.elapsed().as_secs_f64();
     delivery

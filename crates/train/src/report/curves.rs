@@ -22,8 +22,8 @@ pub(super) fn learning(finished: &Finished) -> String {
     let loss: Series = history.iter().map(|r| (r.epoch as f64, r.loss)).collect();
     let mut out = String::from("<div class=\"pair\">");
     out += &figure("Mean training loss", &[("loss", "training", loss)], history, None);
-    let valid = scores(history, |r| &r.valid);
-    let test = scores(history, |r| &r.test);
+    let valid = scores(finished, |r| &r.valid);
+    let test = scores(finished, |r| &r.test);
     if let Some(name) = metric(finished) {
         let title = format!("Score: {}", name.replace('_', " "));
         let best = (finished.summary.best_epoch > 0).then_some(finished.summary.best_epoch);
@@ -46,17 +46,19 @@ pub(super) fn learning(finished: &Finished) -> String {
     out
 }
 
-/// The name of the metric that was used.
+/// The name of the metric that was used, if there were evaluations.
 pub(super) fn metric(finished: &Finished) -> Option<&str> {
     let summary = &finished.summary;
     let scores = [&summary.valid, &summary.test].into_iter();
     let epochs = finished.history.iter().flat_map(|r| [&r.valid, &r.test]);
-    scores.chain(epochs).find_map(|s| s.keys().next()).map(String::as_str)
+    let used = scores.chain(epochs).any(|scores| scores.contains_key(&summary.metric));
+    used.then_some(summary.metric.as_str())
 }
 
-fn scores(history: &[EpochRecord], of: impl Fn(&EpochRecord) -> &Scores) -> Series {
-    let value = |r: &EpochRecord| of(r).values().next().map(|&v| (r.epoch as f64, v));
-    history.iter().filter_map(value).collect()
+fn scores(finished: &Finished, of: impl Fn(&EpochRecord) -> &Scores) -> Series {
+    let metric = &finished.summary.metric;
+    let value = |r: &EpochRecord| of(r).get(metric).map(|&v| (r.epoch as f64, v));
+    finished.history.iter().filter_map(value).collect()
 }
 
 fn figure(

@@ -9,7 +9,12 @@ use crate::run::Finished;
 
 /// `GraphSAGE on cora`, as plain text.
 pub(super) fn title(config: &RunConfig) -> String {
-    format!("{} on {}", config.model.name, dataset(config))
+    format!("{} on {}", trained(config), dataset(config))
+}
+
+/// The model, or the decoder where there is none.
+fn trained(config: &RunConfig) -> &str {
+    if config.model.name == "none" { &config.decoder.name } else { &config.model.name }
 }
 
 /// The last name of the dataset's path.
@@ -27,15 +32,19 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
         Strategy::Average if config.train.sync_every == 1 => "weights averaged every epoch".into(),
         Strategy::Average => format!("weights averaged every {} epochs", config.train.sync_every),
     };
+    let size = match config.model.name.as_str() {
+        "none" => format!("rows of {} numbers", config.embedding.dim),
+        _ => plural(config.model.layers, "layer"),
+    };
     let parts = match &finished.partition {
         Some(cut) => format!("{} by {}", plural(cut.parts, "part"), cut.algorithm),
         None => "graph not partitioned".into(),
     };
     format!(
         "<header><h1>{} <span>on</span> {}</h1><p>{} · {} · {} · {}</p></header>\n",
-        escape(&config.model.name),
+        escape(trained(config)),
         escape(&dataset(config)),
-        plural(config.model.layers, "layer"),
+        size,
         strategy,
         plural(summary.workers, "worker"),
         escape(&parts),
@@ -47,8 +56,8 @@ pub(super) fn tiles(finished: &Finished) -> String {
     let summary = &finished.summary;
     let name = metric(finished).unwrap_or("score").replace('_', " ");
     let tiles = [
-        (score(&summary.test), format!("test {name}")),
-        (score(&summary.valid), format!("validation {name}")),
+        (score(&summary.test, &summary.metric), format!("test {name}")),
+        (score(&summary.valid, &summary.metric), format!("validation {name}")),
         (summary.best_epoch.to_string(), format!("best epoch of {}", summary.epochs)),
         (seconds(summary.epoch_seconds), "median epoch".into()),
         (large(summary.sampled_edges_per_second), "sampled edges a second".into()),
@@ -60,8 +69,8 @@ pub(super) fn tiles(finished: &Finished) -> String {
 }
 
 /// A score as it is quoted: `0.8642`.
-fn score(scores: &Scores) -> String {
-    match scores.values().next() {
+fn score(scores: &Scores, metric: &str) -> String {
+    match scores.get(metric) {
         Some(v) if v.is_finite() => format!("{v:.4}"),
         _ => "–".into(),
     }

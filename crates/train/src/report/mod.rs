@@ -6,6 +6,7 @@
 
 mod curves;
 mod figures;
+mod relations;
 mod stages;
 
 #[cfg(test)]
@@ -36,6 +37,9 @@ fn page(config: &RunConfig, finished: &Finished) -> String {
     let mut body = figures::headline(config, finished);
     body += &figures::tiles(finished);
     body += &section("Learning", &curves::learning(finished));
+    if !finished.relations.is_empty() {
+        body += &section("Relations", &relations::table(&finished.relations));
+    }
     body += &section("Where the time went", &stages::time(finished));
     if let Some(manifest) = &finished.partition {
         body += &section("Partition", &partition(manifest));

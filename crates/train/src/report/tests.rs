@@ -40,6 +40,7 @@ fn finished(epochs: usize) -> Finished {
     };
     let history: Vec<EpochRecord> = (1..=epochs).map(record).collect();
     let summary = Summary {
+        metric: "accuracy".into(),
         test: scores(0.8642),
         valid: scores(0.8711),
         best_epoch: epochs.div_ceil(2),
@@ -53,7 +54,7 @@ fn finished(epochs: usize) -> Finished {
         parts: 4,
         run_dir: "runs/cora".into(),
     };
-    Finished { summary, history, partition: None }
+    Finished { summary, history, partition: None, relations: Vec::new() }
 }
 
 fn partition(parts: usize) -> PartitionManifest {
@@ -169,6 +170,27 @@ fn a_run_with_everything() {
     ] {
         assert!(page.contains(shown), "{shown}");
     }
+}
+
+#[test]
+fn relations_have_a_table() {
+    let row = |i: usize| crate::links::RelationScores {
+        relation: format!("is <part> {i}"),
+        edges: 1000 - i,
+        mrr: 0.4321,
+        sides: [0.25, 0.75],
+        ..Default::default()
+    };
+    let mut done = Finished { relations: (0..2).map(row).collect(), ..finished(3) };
+    let mut config = config();
+    config.model.name = "none".into();
+    let page = checked(&config, &done);
+    for shown in ["distmult <span>on</span> cora", "is &lt;part&gt; 1", "0.4321", "0.7500"] {
+        assert!(page.contains(shown), "{shown}");
+    }
+    assert!(!page.contains("less frequent"));
+    done.relations = (0..1000).map(row).collect();
+    assert!(checked(&config, &done).contains("700 less frequent relations"));
 }
 
 #[test]

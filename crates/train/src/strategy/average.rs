@@ -12,24 +12,29 @@ use gnarl_nn::Params;
 use gnarl_nn::optim::{self, Optimizer};
 use rayon::ThreadPool;
 
-use super::units;
-use super::{CheckpointClock, Keys, Session, close_epochs, consume, evaluates, pool};
+use super::{
+    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool,
+};
 use crate::faults;
 use crate::history::{Stages, Tally};
-use crate::pipeline::{self, Deliveries, Job, Samplers};
+use crate::learner::Gradients;
+use crate::nodes::{NodeLearner, Nodes, Prepared};
+use crate::pipeline::{self, Deliveries};
 use crate::state::{OptimizerState, TrainState};
 use crate::task::TaskGraph;
 
-pub(super) fn train(
+/// Trains parts, or the whole graph as the only one. Nothing but weights is averaged: the task has no
+/// learnt rows.
+pub fn train(
     session: &Session<'_>,
+    nodes: &Nodes,
     rank: &dyn Communicator,
     state: TrainState,
 ) -> Result<TrainState> {
     if state.progress.stopped {
         return Ok(state);
     }
-    let whole = [session.whole.clone()];
-    let parts = if session.parts.is_empty() { &whole[..] } else { &session.parts[..] };
+    let parts = nodes.parts();
     let mine: Vec<usize> = (rank.rank()..parts.len()).step_by(rank.size()).collect();
     let mut optimizers = BTreeMap::new();
     for &part in &mine {
@@ -39,24 +44,24 @@ pub(super) fn train(
         }
         optimizers.insert(part, optimizer);
     }
-    let samplers = units::part_samplers(session.config, parts, &mine)?;
-    let keys = Keys::new(session.config.train.seed);
+    let learner = NodeLearner::new(nodes, parts, &mine)?;
     let trainer = Trainer {
         session,
         rank,
+        learner: &learner,
         parts,
         mine: &mine,
-        keys,
+        keys: Keys::new(session.config.train.seed),
         total: parts.iter().map(|p| p.train.len()).sum(),
         pool: pool(session.threads)?,
     };
     let jobs = windows(session, state.progress.epoch).flat_map(|window| {
-        let (trainer, samplers) = (&trainer, &samplers);
-        trainer.mine.iter().flat_map(move |&part| {
-            window.clone().flat_map(move |epoch| trainer.jobs(samplers, part, epoch))
+        let (learner, mine) = (&learner, mine.iter());
+        mine.flat_map(move |&part| {
+            window.clone().flat_map(move |epoch| learner.part_epoch(part, epoch))
         })
     });
-    pipeline::run(&session.config.train, parts, &samplers, jobs, |deliveries| {
+    pipeline::run(&session.config.train, &learner, jobs, |deliveries| {
         trainer.run(deliveries, state, optimizers)
     })
 }
@@ -79,6 +84,7 @@ fn windows(
 struct Trainer<'a> {
     session: &'a Session<'a>,
     rank: &'a dyn Communicator,
+    learner: &'a NodeLearner<'a>,
     parts: &'a [Arc<TaskGraph>],
     mine: &'a [usize],
     keys: Keys,
@@ -88,29 +94,9 @@ struct Trainer<'a> {
 }
 
 impl Trainer<'_> {
-    fn jobs(&self, samplers: &Samplers, part: usize, epoch: usize) -> Vec<Job> {
-        let Some(sampler) = &samplers[part] else { return Vec::new() };
-        let config = self.session.config;
-        let graph = &self.parts[part];
-        let order = self.keys.order(epoch, part);
-        let seeds = units::epoch_units(config, sampler.as_ref(), graph, order);
-        let fixed = units::is_fixed(config);
-        let last = seeds.len().saturating_sub(1);
-        let key = self.keys.sample(epoch);
-        let job = |(i, seeds)| Job {
-            graph: part,
-            seeds,
-            key: units::batch_key(config, key, part, i),
-            fixed,
-            last_of_step: true,
-            last_of_epoch: i == last,
-        };
-        seeds.into_iter().enumerate().map(job).collect()
-    }
-
     fn run(
         &self,
-        deliveries: &Deliveries<'_>,
+        deliveries: &Deliveries<'_, Prepared>,
         mut state: TrainState,
         mut optimizers: BTreeMap<usize, Box<dyn Optimizer>>,
     ) -> Result<TrainState> {
@@ -145,12 +131,12 @@ impl Trainer<'_> {
             for (epoch, tally) in window.clone().zip(&tallies) {
                 let mut sums = tally.to_array();
                 rank.all_reduce_f64("epoch figures", &mut sums)?;
-                let lr = units::learning_rate(session.config, epoch);
+                let lr = learning_rate(session.config, epoch);
                 let seconds = start.elapsed().as_secs_f64() / epochs as f64;
                 records.push(Tally::record(&sums, epoch, lr, seconds, rank.size()));
             }
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
-            close_epochs(session, rank, &mut state, records, judge)?;
+            close_epochs(session, self.learner, rank, &mut state, records, judge)?;
             let finished = state.progress.stopped || *window.end() == session.config.train.epochs;
             if clock.due(rank, finished)? {
                 self.collect(&mut state, &optimizers)?;
@@ -170,7 +156,7 @@ impl Trainer<'_> {
         &self,
         part: usize,
         epoch: usize,
-        deliveries: &Deliveries<'_>,
+        deliveries: &Deliveries<'_, Prepared>,
         params: &mut Params,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,
@@ -179,20 +165,20 @@ impl Trainer<'_> {
             return Ok(());
         }
         let config = self.session.config;
-        let lr = units::learning_rate(config, epoch);
+        let lr = learning_rate(config, epoch);
         let mut grads = vec![0.0; params.len()];
         for step in 0.. {
             let key = self.keys.dropout(epoch, part, step);
             let before = *tally;
             grads.fill(0.0);
-            let (delivery, loss) = consume(
-                self.session,
-                self.parts,
+            let mut gradients = Gradients { dense: &mut grads, rows: &mut [] };
+            let (job, loss) = consume(
+                self.learner,
                 deliveries,
-                params,
+                (params, &[]),
                 key,
                 &self.pool,
-                &mut grads,
+                &mut gradients,
                 tally,
             )?;
             tally.loss += loss.sum;
@@ -208,7 +194,7 @@ impl Trainer<'_> {
             }
             tally.stages.compute += start.elapsed().as_secs_f64();
             self.session.meter.step(&tally.since(&before));
-            if delivery.job.last_of_epoch {
+            if job.last_of_epoch {
                 break;
             }
         }

@@ -1,23 +1,31 @@
 //! `gradient`: synchronous SGD (DistDGLv2 §5). A step's batch is the same whatever the number of
-//! ranks: its seeds are split evenly, each rank taking mostly those of its own part, gradients of
-//! the summed loss are added over the ranks and divided by the weight of the whole batch. Every
-//! rank makes the same number of steps.
+//! ranks: its seeds are split evenly, gradients of the summed loss are added over the ranks and
+//! divided by the weight of the whole batch. Every rank makes the same number of steps. Learnt rows
+//! follow the same rule: all ranks join the gradients of the rows they touched, and update them alike.
 
 use std::time::Instant;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::Result;
-use gnarl_nn::optim::{self, Optimizer};
+use gnarl_nn::optim::Optimizer;
 
-use super::units::{self, StepPlan};
-use super::{CheckpointClock, Keys, Session, close_epochs, consume, evaluates, pool};
+use super::{
+    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool,
+};
+use crate::embeddings::{RowGradients, clip};
 use crate::faults;
 use crate::history::{EpochRecord, Tally};
-use crate::pipeline::{self, Deliveries};
+use crate::learner::{Gradients, Learner};
+use crate::pipeline::{self, Deliveries, Job};
 use crate::state::TrainState;
 
-pub(super) fn train(
+/// Trains from `state` to the last epoch or until patience ends; all ranks return the same.
+///
+/// # Errors
+/// Those of sampling and of the other ranks.
+pub fn train<L: Learner>(
     session: &Session<'_>,
+    learner: &L,
     rank: &dyn Communicator,
     mut state: TrainState,
 ) -> Result<TrainState> {
@@ -29,25 +37,17 @@ pub(super) fn train(
     if state.progress.stopped {
         return Ok(state);
     }
-    let graphs = [session.whole.clone()];
-    let samplers = units::part_samplers(config, &graphs, &[0])?;
-    let Some(sampler) = samplers[0].as_deref() else { return Ok(state) };
-    let plan = StepPlan {
-        session,
-        sampler,
-        rank: rank.rank(),
-        size: rank.size(),
-        keys: Keys::new(config.train.seed),
-    };
-    let jobs = (state.progress.epoch + 1..=config.train.epochs).flat_map(|e| plan.epoch(e));
-    pipeline::run(&config.train, &graphs, &samplers, jobs, |deliveries| {
+    let epochs = state.progress.epoch + 1..=config.train.epochs;
+    let jobs = epochs.flat_map(|epoch| learner.epoch(epoch, rank.rank(), rank.size()));
+    pipeline::run(&config.train, learner, jobs, |deliveries| {
         let mut clock = CheckpointClock::new(session);
-        let pool = pool(session.threads)?;
-        let mut run = Run { session, rank, pool, plan: &plan };
+        let (keys, pool) = (Keys::new(config.train.seed), pool(session.threads)?);
+        let mut run = Run { session, learner, rank, pool, keys };
         while state.progress.epoch < config.train.epochs && !state.progress.stopped {
             let epoch = state.progress.epoch + 1;
             let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
-            close_epochs(session, rank, &mut state, vec![record], evaluates(session, epoch))?;
+            let judge = evaluates(session, epoch);
+            close_epochs(session, learner, rank, &mut state, vec![record], judge)?;
             let finished = state.progress.stopped || epoch == config.train.epochs;
             if clock.due(rank, finished)? && rank.rank() == 0 {
                 state.optimizers.insert(0, optimizer.state());
@@ -58,32 +58,32 @@ pub(super) fn train(
     })
 }
 
-struct Run<'a> {
+struct Run<'a, L> {
     session: &'a Session<'a>,
+    learner: &'a L,
     rank: &'a dyn Communicator,
     pool: rayon::ThreadPool,
-    plan: &'a StepPlan<'a>,
+    keys: Keys,
 }
 
-impl Run<'_> {
+impl<L: Learner> Run<'_, L> {
     fn epoch(
         &mut self,
         epoch: usize,
-        deliveries: &Deliveries<'_>,
+        deliveries: &Deliveries<'_, L::Batch>,
         state: &mut TrainState,
         optimizer: &mut dyn Optimizer,
     ) -> Result<EpochRecord> {
         let start = Instant::now();
-        let lr = units::learning_rate(self.session.config, epoch);
+        let lr = learning_rate(self.session.config, epoch);
         let mut tally = Tally::default();
-        let cached = || self.session.whole.features.cache_stats().unwrap_or_default();
-        let before = cached();
+        let before = self.learner.cached();
         let mut step = 0;
         while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
             step += 1;
         }
-        let after = cached();
-        tally.cached = [after.hits - before.hits, after.misses - before.misses];
+        let after = self.learner.cached();
+        tally.cached = [0, 1].map(|i| after[i] - before[i]);
         let mut sums = tally.to_array();
         self.rank.all_reduce_f64("epoch figures", &mut sums)?;
         let seconds = start.elapsed().as_secs_f64();
@@ -96,48 +96,70 @@ impl Run<'_> {
         epoch: usize,
         step: usize,
         lr: f32,
-        deliveries: &Deliveries<'_>,
+        deliveries: &Deliveries<'_, L::Batch>,
         state: &mut TrainState,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,
     ) -> Result<bool> {
-        let graphs = std::slice::from_ref(&self.session.whole);
-        let key = self.plan.keys.dropout(epoch, 0, step);
-        let length = state.params.len();
         let before = *tally;
         // The last two places carry the batch's loss and weight through the same all-reduce.
-        let mut grads = vec![0.0; length + 2];
-        let job = loop {
-            let (params, grads) = (&state.params, &mut grads[..]);
-            let (sums, totals) = grads.split_at_mut(length);
-            let (delivery, loss) =
-                consume(self.session, graphs, deliveries, params, key, &self.pool, sums, tally)?;
-            totals[0] += loss.sum as f32;
-            totals[1] += loss.weight as f32;
-            tally.loss += loss.sum;
-            tally.weight += loss.weight;
-            if delivery.job.last_of_step {
-                break delivery.job;
-            }
-        };
+        let mut dense = vec![0.0; state.params.len() + 2];
+        let mut rows = vec![RowGradients::default(); state.tables.len()];
+        let key = self.keys.dropout(epoch, 0, step);
+        let job = self.add_batches(key, deliveries, state, &mut dense, &mut rows, tally)?;
         let start = Instant::now();
         faults::reached("reduce");
-        self.rank.all_reduce_sum("gradients", &mut grads)?;
+        self.rank.all_reduce_sum("gradients", &mut dense)?;
+        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.join(self.rank, own));
+        let mut joined = joined.collect::<Result<Vec<_>>>()?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let weight = grads[length + 1];
+        let weight = dense[state.params.len() + 1];
         if weight > 0.0 {
-            let grads = &mut grads[..length];
-            grads.iter_mut().for_each(|g| *g /= weight);
-            let clip = self.session.config.train.clip_norm;
-            if clip > 0.0 {
-                optim::clip_by_global_norm(grads, clip);
+            let dense = &mut dense[..state.params.len()];
+            let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
+            dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
+            let limit = self.session.config.train.clip_norm;
+            if limit > 0.0 {
+                clip(dense, &mut joined, limit);
             }
-            let params = state.params.flat_mut();
-            self.pool.install(|| optimizer.step(params, grads, lr));
+            let rate = lr * self.session.config.embedding.rate(&self.session.config.train);
+            let (params, tables) = (state.params.flat_mut(), &mut state.tables);
+            self.pool.install(|| {
+                optimizer.step(params, dense, lr);
+                for (table, summed) in tables.iter_mut().zip(&joined) {
+                    table.rows.apply(summed, rate);
+                }
+            });
         }
         tally.stages.compute += start.elapsed().as_secs_f64();
         self.session.meter.step(&tally.since(&before));
         Ok(job.last_of_epoch)
+    }
+
+    /// Adds the gradients of this rank's batches of a step, of which it returns the last.
+    fn add_batches(
+        &self,
+        key: gnarl_graph::rng::Key,
+        deliveries: &Deliveries<'_, L::Batch>,
+        state: &TrainState,
+        dense: &mut [f32],
+        rows: &mut [RowGradients],
+        tally: &mut Tally,
+    ) -> Result<Job> {
+        let (sums, totals) = dense.split_at_mut(state.params.len());
+        loop {
+            let mut gradients = Gradients { dense: sums, rows };
+            let now = (&state.params, &state.tables[..]);
+            let (job, loss) =
+                consume(self.learner, deliveries, now, key, &self.pool, &mut gradients, tally)?;
+            totals[0] += loss.sum as f32;
+            totals[1] += loss.weight as f32;
+            tally.loss += loss.sum;
+            tally.weight += loss.weight;
+            if job.last_of_step {
+                return Ok(job);
+            }
+        }
     }
 }

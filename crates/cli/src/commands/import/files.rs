@@ -3,41 +3,56 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::Result;
-use gnarl_graph::import::{self, Imported, NpyOptions, TriplesOptions, WeightType};
+use gnarl_graph::import::{
+    self, Imported, NpyOptions, TriplesOptions, TypedNpyOptions, WeightType,
+};
+use gnarl_graph::{Error, Result, Triple};
 
 use super::{Common, named};
 
-/// `gnarl import npy`
+/// Arrays of a plain graph (`--edges edges.npy --features features.npy`) or of a typed one
+/// (`--edges actor:acted_in:movie=edges.npy --features movie=features.npz`).
 #[derive(Debug, Args)]
 pub struct Npy {
     /// Edges [2, E]: row 0 sources, row 1 destinations
-    #[arg(long)]
-    edges: PathBuf,
+    #[arg(long, value_name = "[TYPE=]FILE", required_unless_present = "triples")]
+    edges: Vec<String>,
+    /// Triples [T, 3] of head, relation, tail: an edge type for each relation
+    #[arg(long, value_name = "NODE_TYPE=FILE", value_parser = named)]
+    triples: Option<(String, PathBuf)>,
+    /// Names of the relations of triples, one a line
+    #[arg(long, requires = "triples")]
+    relations: Option<PathBuf>,
     /// Features: [N, F] npy, or a scipy CSR npz
-    #[arg(long)]
-    features: Option<PathBuf>,
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    features: Vec<String>,
     /// Labels: [N] classes or [N, C] of 0 and 1
-    #[arg(long)]
-    labels: Option<PathBuf>,
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    labels: Vec<String>,
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
     /// A split: ids or booleans, such as train=train_idx.npy
-    #[arg(long, value_name = "NAME=FILE", value_parser = named)]
+    #[arg(long, value_name = "[TYPE:]NAME=FILE", value_parser = named)]
     split: Vec<(String, PathBuf)>,
+    /// Labels of a split's nodes, in their order
+    #[arg(long, value_name = "TYPE:NAME=FILE", value_parser = named)]
+    split_labels: Vec<(String, PathBuf)>,
     /// A weight for each edge
-    #[arg(long)]
-    weights: Option<PathBuf>,
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    weights: Vec<String>,
     /// How weights are stored: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
     /// Number of nodes, if features and labels do not tell
-    #[arg(long)]
-    num_nodes: Option<u64>,
+    #[arg(long, value_name = "[TYPE=]N")]
+    num_nodes: Vec<String>,
     /// Store the reverse of every edge too, dropping repeated ones
     #[arg(long)]
     symmetrize: bool,
+    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
+    #[arg(long, conflicts_with = "symmetrize")]
+    reverse: bool,
     /// Whether repeated edges are dropped
     #[arg(long)]
     coalesce: Option<bool>,
@@ -47,21 +62,96 @@ pub struct Npy {
 
 impl Npy {
     pub fn import(&self) -> Result<Imported> {
-        let options = NpyOptions {
-            edges: self.edges.clone(),
-            features: self.features.clone(),
-            labels: self.labels.clone(),
+        match self.triples.is_some() || self.edges.iter().any(|given| given.contains('=')) {
+            true => import::typed_npy(&self.typed()?, &self.common.out),
+            false => import::npy(&self.plain()?, &self.common.out),
+        }
+    }
+
+    fn plain(&self) -> Result<NpyOptions> {
+        if self.reverse || !self.split_labels.is_empty() {
+            return Err(Error::usage("--reverse and --split-labels are for graphs with types")
+                .hint("name the type: --edges source:relation:destination=FILE"));
+        }
+        let file = |option, given: &[String]| one(option, given).map(|f| f.map(PathBuf::from));
+        let number = |text: &str| count("_N", text);
+        Ok(NpyOptions {
+            edges: file("edges", &self.edges)?.unwrap_or_default(),
+            features: file("features", &self.features)?,
+            labels: file("labels", &self.labels)?,
             num_classes: self.num_classes,
             splits: self.split.clone(),
-            weights: self.weights.clone(),
+            weights: file("weights", &self.weights)?,
             weight_type: self.weight_type,
-            num_nodes: self.num_nodes,
+            num_nodes: one("num-nodes", &self.num_nodes)?.map(number).transpose()?,
             symmetrize: self.symmetrize,
             coalesce: self.coalesce,
             memory: self.common.memory,
-        };
-        import::npy(&options, &self.common.out)
+        })
     }
+
+    fn typed(&self) -> Result<TypedNpyOptions> {
+        if self.symmetrize || self.coalesce == Some(true) {
+            return Err(Error::usage("--symmetrize and --coalesce are for graphs without types")
+                .hint("--reverse stores the reverse of each edge type as one of its own"));
+        }
+        let edges = |(name, file): (String, PathBuf)| Ok((name.parse::<Triple>()?, file));
+        let splits = |given: &[(String, PathBuf)]| -> Result<Vec<_>> {
+            let split = |(name, file): &(String, PathBuf)| match name.split_once(':') {
+                Some((ntype, name)) => Ok((ntype.into(), name.into(), file.clone())),
+                None => Err(untyped("split", &format!("{name}={}", file.display()))),
+            };
+            given.iter().map(split).collect()
+        };
+        let numbers = |given: &String| match given.split_once('=') {
+            Some((name, number)) => Ok((name.to_string(), count(name, number)?)),
+            None => Err(untyped("num-nodes", given)),
+        };
+        Ok(TypedNpyOptions {
+            edges: of_types("edges", &self.edges)?.into_iter().map(edges).collect::<Result<_>>()?,
+            triples: self.triples.clone(),
+            relations: self.relations.clone(),
+            features: of_types("features", &self.features)?,
+            labels: of_types("labels", &self.labels)?,
+            num_classes: self.num_classes,
+            splits: splits(&self.split)?,
+            split_labels: splits(&self.split_labels)?,
+            weights: {
+                let given = of_types("weights", &self.weights)?;
+                given.into_iter().map(edges).collect::<Result<_>>()?
+            },
+            weight_type: self.weight_type,
+            num_nodes: self.num_nodes.iter().map(numbers).collect::<Result<_>>()?,
+            reverse: self.reverse,
+            memory: self.common.memory,
+        })
+    }
+}
+
+/// The only value of an option of a graph without types.
+fn one<'a>(option: &str, given: &'a [String]) -> Result<Option<&'a str>> {
+    match given {
+        [] => Ok(None),
+        [one] => Ok(Some(one)),
+        _ => Err(Error::usage(format!("--{option} is given {} times", given.len())).hint(
+            "name the types: --edges source:relation:destination=FILE, --features type=FILE",
+        )),
+    }
+}
+
+/// Values of an option for types, `TYPE=FILE` each.
+fn of_types(option: &str, given: &[String]) -> Result<Vec<(String, PathBuf)>> {
+    let of = |given: &String| named(given).map_err(|_| untyped(option, given));
+    given.iter().map(of).collect()
+}
+
+fn untyped(option: &str, given: &str) -> Error {
+    Error::usage(format!("--{option} {given}: of which type?"))
+        .hint("edges have types, so other options name theirs: --features movie=FILE, --split movie:train=FILE")
+}
+
+fn count(name: &str, text: &str) -> Result<u64> {
+    text.parse().map_err(|_| Error::usage(format!("--num-nodes {name}={text}: not a number")))
 }
 
 /// `gnarl import triples`

@@ -74,6 +74,9 @@ pub struct Table {
     /// Store the reverse of every edge too, dropping repeated ones
     #[arg(long)]
     symmetrize: bool,
+    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
+    #[arg(long)]
+    reverse: bool,
     /// Whether repeated edges are dropped
     #[arg(long)]
     coalesce: Option<bool>,
@@ -93,6 +96,7 @@ impl Table {
             header: self.header,
             weight_type: self.weight_type,
             symmetrize: self.symmetrize,
+            reverse: self.reverse,
             coalesce: self.coalesce,
             memory: self.common.memory,
             ..TableOptions::default()

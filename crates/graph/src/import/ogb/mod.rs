@@ -13,7 +13,7 @@ use super::edge_csv::{Follower, csv_edges};
 use super::npy::{EdgeArray, write_edges};
 use super::source::Source;
 use super::spool::Extra;
-use super::{Imported, WeightType, columns, finish};
+use super::{Imported, Reverses, WeightType, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
@@ -198,7 +198,8 @@ fn write_edge_type(writer: &mut DatasetWriter, part: EdgePart, symmetrize: bool)
             });
             let array = EdgeArray::open(source)?;
             let (name, read) = (array.name().to_string(), array.len());
-            write_edges(writer, &triple, limits, array, weights.transpose()?, symmetrize)?;
+            let reverses = Reverses::within(symmetrize);
+            write_edges(writer, &triple, limits, array, weights.transpose()?, reverses)?;
             (name, read)
         }
     };

@@ -164,8 +164,18 @@ pub(super) trait TableReader {
 /// Opens the table at `path`: Parquet by its extension, else delimited text.
 pub(super) fn open(path: &Path, format: &CsvFormat, expect: &str) -> Result<Box<dyn TableReader>> {
     let parquet = path.extension().is_some_and(|e| e == "parquet" || e == "pq");
-    Ok(match parquet {
+    let reader: Box<dyn TableReader> = match parquet {
         true => Box::new(parquet::ParquetReader::open(path)?),
         false => Box::new(CsvReader::open(path, format, expect)?),
-    })
+    };
+    let columns = reader.columns();
+    match (0..columns.len()).find(|&i| columns[..i].contains(&columns[i])) {
+        Some(twice) => Err(Error::invalid(format!(
+            "{}: column '{}' is there twice",
+            reader.name(),
+            columns[twice]
+        ))
+        .hint("name each column once")),
+        None => Ok(reader),
+    }
 }

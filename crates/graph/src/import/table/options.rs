@@ -104,8 +104,10 @@ pub struct TableOptions {
     pub header: Option<bool>,
     /// The type of the edge column `weight`.
     pub weight_type: WeightType,
-    /// Store the reverse of every edge too (self loops once).
+    /// Store the reverse of every edge too (self loops once), where both ends are of one type.
     pub symmetrize: bool,
+    /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
+    pub reverse: bool,
     /// Drop repeated edges; by default when symmetrizing edges without columns.
     pub coalesce: Option<bool>,
     /// Bytes the import may hold: id maps, then the topology.
@@ -123,6 +125,7 @@ impl Default for TableOptions {
             header: None,
             weight_type: WeightType::default(),
             symmetrize: false,
+            reverse: false,
             coalesce: None,
             memory: 1 << 30,
         }

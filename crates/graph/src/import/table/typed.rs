@@ -10,7 +10,7 @@ use crate::error::{Context, Error, Result, ResultExt};
 use crate::import::columns::{ClassChecker, not_finite};
 use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
 use crate::import::spool::{Extra, Spool};
-use crate::import::{Imported, empty_graph, finish, over_budget};
+use crate::import::{Imported, Reverses, both_reverses, empty_graph, finish, over_budget};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
@@ -29,6 +29,9 @@ pub fn tables(options: &TableOptions, out: &Path) -> Result<Imported> {
 fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).at(parent)?;
+    if options.reverse && options.symmetrize {
+        return Err(both_reverses());
+    }
     let order = node_order(options)?;
     let mut maps = IdMaps::new();
     let share = options.memory / 4 * 3 / order.len().max(1) as u64;
@@ -75,8 +78,12 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     for (table, spool) in options.edges.iter().zip(spools) {
         let Triple { src, dst, .. } = &table.triple;
         plain &= spool.plain();
-        let reverse = options.symmetrize && src == dst;
-        spool.store(&mut writer, &table.triple, (&maps[src], &maps[dst]), reverse, vec![])?;
+        let reverses = match (options.reverse, options.symmetrize && src == dst) {
+            (true, _) => Reverses::Apart,
+            (false, true) => Reverses::Same,
+            (false, false) => Reverses::None,
+        };
+        spool.store(&mut writer, &table.triple, (&maps[src], &maps[dst]), reverses, vec![])?;
     }
     drop(maps);
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);

@@ -1,5 +1,6 @@
 //! What the batches of an epoch are, and which of them a rank makes.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_graph::rng::Key;
@@ -9,14 +10,17 @@ use gnarl_sample::{
     ExactSampler, FullSampler, LaborSampler, Sampler, UniformSampler, WeightedSampler,
 };
 
-use super::{Keys, Session};
 use crate::config::{Method, RunConfig};
-use crate::pipeline::{Job, Samplers};
+use crate::pipeline::Job;
+use crate::strategy::Keys;
 use crate::subgraphs;
 use crate::task::{Divided, TaskGraph, Topology};
 
+/// A sampler for each of a worker's graphs; none for graphs it makes no batches of.
+pub(super) type Samplers = Vec<Option<Box<dyn Sampler>>>;
+
 /// The sampler the run file asks for, over `graph`.
-pub(super) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
+pub(crate) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn Sampler>> {
     let fanouts = &config.sample.fanouts;
     let held = match &graph.topology {
         Topology::Held(held) => held,
@@ -100,14 +104,12 @@ pub(super) fn batch_key(config: &RunConfig, epoch: Key, graph: usize, index: usi
     }
 }
 
-/// The rate of `epoch` (from 1): schedules count epochs, so that they do not depend on batches.
-pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
-    config.train.lr * config.schedule.factor(epoch as u64 - 1, config.train.epochs as u64)
-}
-
 /// The share of one rank in the steps of `gradient`.
 pub(super) struct StepPlan<'a> {
-    pub session: &'a Session<'a>,
+    pub config: &'a RunConfig,
+    pub graph: &'a TaskGraph,
+    /// Part of each node; empty if the graph was not cut.
+    pub owner: &'a [u32],
     pub sampler: &'a dyn Sampler,
     pub rank: usize,
     pub size: usize,
@@ -118,10 +120,9 @@ impl StepPlan<'_> {
     /// This rank's jobs of an epoch. Every rank has at least one (perhaps empty) job in every
     /// step, so that none waits for another at the end.
     pub fn epoch(&self, epoch: usize) -> Vec<Job> {
-        let config = self.session.config;
         let order = self.keys.order(epoch, 0);
-        let units = epoch_units(config, self.sampler, &self.session.whole, order);
-        let mut steps = match draws_subgraphs(config) {
+        let units = epoch_units(self.config, self.sampler, self.graph, order);
+        let mut steps = match draws_subgraphs(self.config) {
             true => self.dealt(units, epoch),
             false => self.split(units, epoch),
         };
@@ -134,25 +135,26 @@ impl StepPlan<'_> {
     /// Each batch's seeds in even shares.
     fn split(&self, batches: Vec<Vec<u32>>, epoch: usize) -> Vec<Vec<Job>> {
         let job = |(index, mut seeds): (usize, Vec<u32>)| {
-            if !self.session.owner.is_empty() {
-                seeds.sort_by_key(|&v| self.session.owner[v as usize]);
+            if !self.owner.is_empty() {
+                seeds.sort_by_key(|&v| self.owner[v as usize]);
             }
             let bound = |r: usize| seeds.len() * r / self.size;
-            vec![self.job(seeds[bound(self.rank)..bound(self.rank + 1)].to_vec(), epoch, index)]
+            let share = bound(self.rank)..bound(self.rank + 1);
+            vec![self.job(seeds.into(), share, epoch, index)]
         };
         batches.into_iter().enumerate().map(job).collect()
     }
 
     /// Whole subgraphs in turn, `accumulate` of them a step.
     fn dealt(&self, units: Vec<Vec<u32>>, epoch: usize) -> Vec<Vec<Job>> {
-        let group = self.session.config.sample.accumulate;
+        let group = self.config.sample.accumulate;
         let units: Vec<(usize, Vec<u32>)> = units.into_iter().enumerate().collect();
         let share = |step: &[(usize, Vec<u32>)]| {
             let own = step.iter().skip(self.rank).step_by(self.size);
             let mut jobs: Vec<Job> =
-                own.map(|(i, unit)| self.job(unit.clone(), epoch, *i)).collect();
+                own.map(|(i, u)| self.job(u[..].into(), 0..u.len(), epoch, *i)).collect();
             if jobs.is_empty() {
-                jobs.push(self.job(Vec::new(), epoch, 0));
+                jobs.push(self.job([].into(), 0..0, epoch, 0));
             }
             let last = jobs.len() - 1;
             jobs[..last].iter_mut().for_each(|job| job.last_of_step = false);
@@ -161,13 +163,13 @@ impl StepPlan<'_> {
         units.chunks(group).map(share).collect()
     }
 
-    fn job(&self, seeds: Vec<u32>, epoch: usize, index: usize) -> Job {
-        let config = self.session.config;
+    fn job(&self, batch: Arc<[u32]>, share: Range<usize>, epoch: usize, index: usize) -> Job {
         Job {
             graph: 0,
-            seeds,
-            key: batch_key(config, self.keys.sample(epoch), 0, index),
-            fixed: is_fixed(config),
+            batch,
+            share,
+            key: batch_key(self.config, self.keys.sample(epoch), 0, index),
+            fixed: is_fixed(self.config),
             last_of_step: true,
             last_of_epoch: false,
         }

@@ -5,16 +5,10 @@ use gnarl_graph::{Labels, Result};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Var};
 
-use crate::pipeline::{Input, Prepared};
-
-/// What a batch adds to its step.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct BatchLoss {
-    /// Sum of the (weighted) losses of the targets.
-    pub sum: f64,
-    /// What the sum is to be divided by: the number of targets; target weights average 1.
-    pub weight: f64,
-}
+use super::Prepared;
+use super::loss::{add_loss, targets_of};
+use crate::learner::BatchLoss;
+use crate::pipeline::Input;
 
 /// Adds the gradient of the summed loss of a batch's targets to `grads`. Dividing by the weight
 /// of the whole step is left to the caller, so that parts of a step add up.
@@ -24,7 +18,7 @@ pub struct BatchLoss {
 ///
 /// # Errors
 /// If shapes disagree.
-pub fn batch_gradient(
+pub(super) fn batch_gradient(
     model: &dyn Model,
     params: &Params,
     labels: &Labels,
@@ -37,26 +31,15 @@ pub fn batch_gradient(
     let logits = model.forward(&mut tape, &prepared.batch.blocks, x)?;
     let weights = prepared.batch.target_weights.as_deref();
     let rows = &prepared.batch.targets;
-    let loss = match labels {
-        Labels::Single { classes, .. } => {
-            let classes: Vec<u32> =
-                prepared.targets.iter().map(|&v| classes[v as usize].max(0) as u32).collect();
-            tape.cross_entropy(logits, rows, &classes, weights, 1.0)
-        }
-        Labels::Multi { values, tasks } => {
-            let row = |&v: &u32| &values[v as usize * tasks..(v as usize + 1) * tasks];
-            let targets: Vec<f32> =
-                prepared.targets.iter().flat_map(row).map(|&b| f32::from(b)).collect();
-            tape.bce_with_logits(logits, rows, &targets, weights, 1.0)
-        }
-    };
+    let targets = targets_of(labels, &prepared.targets);
+    let loss = add_loss(&mut tape, logits, rows, &targets, weights);
     let sum = f64::from(tape.value(loss).data()[0]);
     tape.backward(loss, grads)?;
     Ok(BatchLoss { sum, weight: rows.len() as f64 })
 }
 
 /// Puts a batch's input on the tape.
-pub fn input(tape: &mut Tape<'_>, input: &Input) -> Var {
+pub(crate) fn input(tape: &mut Tape<'_>, input: &Input) -> Var {
     match input {
         Input::Dense(rows) => tape.dense(rows.clone()),
         Input::Sparse(rows) => tape.sparse(rows.clone()),

@@ -1,0 +1,230 @@
+//! Graphs with types of nodes and edges as numpy arrays.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::array::ArrayReader;
+use super::npy::{EdgeArray, rows_of, write_edges, write_features};
+use super::source::Source;
+use super::triples_typed::{TripleArray, write_triples};
+use super::weights::WeightType;
+use super::{Imported, Reverses, columns, finish};
+use crate::error::{Context, Error, Result};
+use crate::manifest::Triple;
+use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
+
+/// Files and choices of [`typed_npy`].
+#[derive(Debug, Clone, Default)]
+pub struct TypedNpyOptions {
+    /// Edges `[2, E]` of each type.
+    pub edges: Vec<(Triple, PathBuf)>,
+    /// A node type and triples `[T, 3]` of head, relation, tail between its nodes: an edge type for
+    /// each relation.
+    pub triples: Option<(String, PathBuf)>,
+    /// Names of the relations of `triples`, one a line; `rK` otherwise.
+    pub relations: Option<PathBuf>,
+    /// Features of node types, as [`NpyOptions::features`](super::NpyOptions::features).
+    pub features: Vec<(String, PathBuf)>,
+    /// Labels of all nodes of a type.
+    pub labels: Vec<(String, PathBuf)>,
+    /// Number of classes; the largest label tells it otherwise.
+    pub num_classes: Option<u64>,
+    /// Splits: node type, name, vector of ids or of booleans.
+    pub splits: Vec<(String, String, PathBuf)>,
+    /// Labels of the nodes of a split of ids, in their order: node type, split, vector of classes.
+    pub split_labels: Vec<(String, String, PathBuf)>,
+    /// A weight for each edge of a type.
+    pub weights: Vec<(Triple, PathBuf)>,
+    /// The type of that column.
+    pub weight_type: WeightType,
+    /// Number of nodes of a type; features, labels or the largest id tell it otherwise.
+    pub num_nodes: Vec<(String, u64)>,
+    /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
+    pub reverse: bool,
+    /// Bytes the import may hold.
+    pub memory: u64,
+}
+
+/// Makes the dataset `out` from numpy arrays. Ids are kept as they are, counted from 0 in each node
+/// type. The number of nodes of a type comes from its features, labels or `num_nodes`, which must
+/// agree, else it is the largest id in edges plus one.
+///
+/// # Errors
+/// For the first bad value, with file and row; for arrays of types that no edges are given of;
+/// nothing is left at `out` then.
+pub fn typed_npy(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
+    import(options, out).while_doing(|| "importing npy")
+}
+
+fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
+    let mut edges = Vec::new();
+    for (i, (triple, path)) in options.edges.iter().enumerate() {
+        if options.edges[..i].iter().any(|(known, _)| known == triple) {
+            return Err(Error::usage(format!("edge type {triple} is given twice")));
+        }
+        edges.push((triple, EdgeArray::open(Source::npy(path)?)?));
+    }
+    let triples = match &options.triples {
+        Some((ntype, path)) => Some(TripleArray::open(ntype, path, options.relations.as_deref())?),
+        None => None,
+    };
+    if edges.is_empty() && triples.is_none() {
+        return Err(Error::usage("no edges are given"));
+    }
+    let types = node_types(options);
+    let counts = types.iter().map(|name| count(name, options, &edges, triples.as_ref()));
+    let counts = counts.collect::<Result<Vec<u64>>>()?;
+    check_types(options, &types)?;
+    let width = IdWidth::for_nodes(counts.iter().copied().max().unwrap_or(0));
+    let mut writer = DatasetWriter::create(out, width)?;
+    let files: Vec<String> = options.edges.iter().map(|(_, p)| p.display().to_string()).collect();
+    writer.origin(json!({ "importer": "npy", "edges": files }));
+    for (name, &count) in types.iter().zip(&counts) {
+        writer.add_node_type(name, count);
+        write_nodes(&mut writer, name, count, options)?;
+    }
+    let reverses = if options.reverse { Reverses::Apart } else { Reverses::None };
+    let of = |name: &str| types.iter().position(|known| known == name).map_or(0, |i| counts[i]);
+    for (triple, array) in edges {
+        let weights = options.weights.iter().find(|(known, _)| known == triple);
+        let weights = weights
+            .map(|(_, path)| Ok((ArrayReader::open(Source::npy(path)?)?, options.weight_type)));
+        let weights = weights.transpose()?;
+        let limits = (of(&triple.src), of(&triple.dst));
+        write_edges(&mut writer, triple, limits, array, weights, reverses)?;
+    }
+    if let Some(triples) = triples {
+        let nodes = of(&triples.ntype);
+        write_triples(&mut writer, triples, nodes, reverses)?;
+    }
+    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
+}
+
+/// Node types in the order in which edges mention them.
+fn node_types(options: &TypedNpyOptions) -> Vec<String> {
+    let ends = options.edges.iter().flat_map(|(triple, _)| [&triple.src, &triple.dst]);
+    let mut types: Vec<String> = Vec::new();
+    for name in ends.chain(options.triples.iter().map(|(ntype, _)| ntype)) {
+        if !types.contains(name) {
+            types.push(name.clone());
+        }
+    }
+    types
+}
+
+/// Refuses arrays of types that no edges are given of, and of one type twice.
+fn check_types(options: &TypedNpyOptions, types: &[String]) -> Result<()> {
+    let lists: [(&str, Vec<&String>); 5] = [
+        ("features", options.features.iter().map(|(name, _)| name).collect()),
+        ("labels", options.labels.iter().map(|(name, _)| name).collect()),
+        ("num-nodes", options.num_nodes.iter().map(|(name, _)| name).collect()),
+        ("split", options.splits.iter().map(|(name, ..)| name).collect()),
+        ("split-labels", options.split_labels.iter().map(|(name, ..)| name).collect()),
+    ];
+    for (what, names) in lists {
+        for (i, name) in names.iter().enumerate() {
+            if !types.contains(name) {
+                return Err(Error::usage(format!("--{what}: unknown node type '{name}'"))
+                    .hint(format!("edges are given between: {}", types.join(", "))));
+            }
+            if !what.starts_with("split") && names[..i].contains(name) {
+                return Err(Error::usage(format!("--{what}: node type '{name}' is given twice")));
+            }
+        }
+    }
+    let triples = || options.edges.iter().map(|(triple, _)| triple);
+    for (triple, _) in &options.weights {
+        if !triples().any(|known| known == triple) {
+            let known: Vec<String> = triples().map(Triple::to_string).collect();
+            return Err(Error::usage(format!("--weights: unknown edge type '{triple}'"))
+                .hint(format!("edges are given of: {}", known.join(", "))));
+        }
+    }
+    Ok(())
+}
+
+/// The number of nodes of a type.
+fn count(
+    name: &str,
+    options: &TypedNpyOptions,
+    edges: &[(&Triple, EdgeArray)],
+    triples: Option<&TripleArray>,
+) -> Result<u64> {
+    let stated = options.num_nodes.iter().find(|(known, _)| known == name);
+    let mut stated = stated.map(|(_, n)| (*n, "the stated number of nodes".to_string()));
+    for (_, path) in options.features.iter().chain(&options.labels).filter(|(n, _)| n == name) {
+        let (rows, file) = (rows_of(path)?, path.display().to_string());
+        match &stated {
+            Some((count, by)) if *count != rows => {
+                return Err(Error::invalid(format!("{file}: has {rows} rows, {by} is {count}")));
+            }
+            _ => stated = Some((rows, format!("the number of rows of {file}"))),
+        }
+    }
+    if let Some((count, _)) = stated {
+        return Ok(count);
+    }
+    let mut largest = 0;
+    for (triple, array) in edges {
+        let ends = array.again()?.largest_of_ends()?;
+        for (end, id) in [(&triple.src, ends.0), (&triple.dst, ends.1)] {
+            largest = if end == name { largest.max(id) } else { largest };
+        }
+    }
+    match triples.filter(|triples| triples.ntype == name) {
+        Some(triples) => Ok(largest.max(triples.largest()) + 1),
+        None => Ok(largest + 1),
+    }
+}
+
+fn write_nodes(
+    writer: &mut DatasetWriter,
+    name: &str,
+    count: u64,
+    options: &TypedNpyOptions,
+) -> Result<()> {
+    if let Some((_, path)) = options.features.iter().find(|(known, _)| known == name) {
+        write_features(writer, name, count, path)?;
+    }
+    if let Some((_, path)) = options.labels.iter().find(|(known, _)| known == name) {
+        let array = ArrayReader::open(Source::npy(path)?)?;
+        columns::labels(writer, name, count, array, options.num_classes)?;
+    }
+    let mut labels: Option<Vec<f64>> = None;
+    for (_, split, path) in options.splits.iter().filter(|(known, ..)| known == name) {
+        let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, count)?;
+        let given = options.split_labels.iter().find(|(n, s, _)| n == name && s == split);
+        if let Some((.., path)) = given {
+            let all = labels.get_or_insert_with(|| vec![f64::NAN; count as usize]);
+            read_split_labels(path, split, &ids, all)?;
+        }
+        writer.add_split(name, split, ids).while_doing(|| path.display().to_string())?;
+    }
+    for (_, split, _) in options.split_labels.iter().filter(|(known, ..)| known == name) {
+        if !options.splits.iter().any(|(n, s, _)| n == name && s == split) {
+            let message = format!("--split-labels: node type '{name}' has no split '{split}'");
+            return Err(Error::usage(message).hint("give its nodes with --split"));
+        }
+    }
+    match labels {
+        None => Ok(()),
+        Some(_) if options.labels.iter().any(|(known, _)| known == name) => {
+            Err(Error::usage(format!("labels of '{name}' are given by node and by split")))
+        }
+        Some(labels) => columns::node_classes(writer, name, &labels, options.num_classes),
+    }
+}
+
+fn read_split_labels(path: &Path, split: &str, ids: &[u64], all: &mut [f64]) -> Result<()> {
+    let mut array = ArrayReader::open(Source::npy(path)?)?;
+    array.expect_vector()?;
+    if array.len() != ids.len() as u64 {
+        let (labels, nodes) = (array.len(), ids.len());
+        return Err(array.error(format!("{labels} labels for the {nodes} nodes of split {split}")));
+    }
+    let mut values = Vec::new();
+    array.read_f64(ids.len(), &mut values)?;
+    ids.iter().zip(values).for_each(|(&id, label)| all[id as usize] = label);
+    Ok(())
+}

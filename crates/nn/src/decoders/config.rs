@@ -1,0 +1,46 @@
+//! The description of a decoder, as run files hold it.
+
+use gnarl_graph::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::registry::unknown_name;
+
+/// Which decoder, with its constants. Fields a decoder has no use for are ignored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DecoderConfig {
+    /// One of [`names`](super::names).
+    pub name: String,
+    /// TransE: 1 takes the sum of absolute differences, 2 the Euclidean distance.
+    pub degree: usize,
+    /// MLP: width of the hidden layer.
+    pub hidden: usize,
+    /// Weight of the sum of |x|³ over the rows of a batch's triples (Lacroix, Usunier & Obozinski, ICML
+    /// 2018, the N3 norm).
+    pub n3: f32,
+}
+
+impl Default for DecoderConfig {
+    fn default() -> Self {
+        Self { name: "distmult".into(), degree: 1, hidden: 200, n3: 0.0 }
+    }
+}
+
+impl DecoderConfig {
+    /// A usage error if the name is unknown (the nearest known one is the hint) or a value out of range.
+    pub fn check(&self) -> Result<()> {
+        if !super::names().contains(&self.name.as_str()) {
+            return Err(unknown_name("decoder", &self.name, super::names()));
+        }
+        if !(1..=2).contains(&self.degree) {
+            return Err(Error::usage(format!("decoder.degree is {}, not 1 or 2", self.degree)));
+        }
+        if self.hidden == 0 {
+            return Err(Error::usage("decoder.hidden is 0").hint("it must be positive"));
+        }
+        if !(self.n3 >= 0.0 && self.n3.is_finite()) {
+            return Err(Error::usage(format!("decoder.n3 is {}, not at least 0", self.n3)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,160 @@
+//! One row against many by distances, and their gradients.
+
+use super::multiversion;
+
+/// Rows of `width` values.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) width: usize,
+}
+
+/// Partial sums that loops run over side by side; they are added at the end, in order.
+const LANES: usize = 16;
+/// Added under roots so that gradients of equal numbers are 0, not undefined.
+const TINY: f32 = 1e-30;
+
+/// Sum of `term(k)` over `k` below `len`.
+#[inline(always)]
+fn sum(len: usize, term: impl Fn(usize) -> f32) -> f32 {
+    let mut lanes = [0.0f32; LANES];
+    let whole = len / LANES * LANES;
+    let mut start = 0;
+    while start < whole {
+        for lane in 0..LANES {
+            lanes[lane] += term(start + lane);
+        }
+        start += LANES;
+    }
+    let rest: f32 = (whole..len).map(term).sum();
+    lanes.iter().sum::<f32>() + rest
+}
+
+multiversion! {
+    /// Turns products `out` into negated distances, from squared lengths of the row and of the others.
+    pub(crate) fn from_products(out: &mut [f32], own: f32, others: &[f32]) {
+        for (out, other) in out.iter_mut().zip(others) {
+            *out = -(own + other - 2.0 * *out).max(0.0).sqrt();
+        }
+    }
+}
+
+multiversion! {
+    /// `out[j] = −Σ |q − c_j|`.
+    pub(crate) fn manhattan(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
+        for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(rows.width)) {
+            let (q, c) = (&query[..rows.width], &row[..rows.width]);
+            *out = -sum(rows.width, |k| (q[k] - c[k]).abs());
+        }
+    }
+}
+
+multiversion! {
+    /// Adds the gradients of [`manhattan`].
+    pub(crate) fn manhattan_grad(
+        to_query: &mut [f32],
+        to_rows: &mut [f32],
+        grads: &[f32],
+        query: &[f32],
+        rows: Rows<'_>,
+    ) {
+        let width = rows.width;
+        let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
+        for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
+            for (((q, c), to_q), to_c) in query.iter().zip(row).zip(to_query.iter_mut()).zip(to_row)
+            {
+                let difference = q - c;
+                let sign = if difference == 0.0 { 0.0 } else { 1.0f32.copysign(difference) };
+                *to_q -= grad * sign;
+                *to_c += grad * sign;
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// `out[j] = −Σ |q − c_j|` over complex numbers, whose real parts come first.
+    pub(crate) fn moduli(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
+        let dim = rows.width / 2;
+        let (q, q_i) = query.split_at(dim);
+        let (q, q_i) = (&q[..dim], &q_i[..dim]);
+        for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(rows.width)) {
+            let (c, c_i) = (&row[..dim], &row[dim..][..dim]);
+            *out = -sum(dim, |k| {
+                let (re, im) = (q[k] - c[k], q_i[k] - c_i[k]);
+                (re * re + im * im).sqrt()
+            });
+        }
+    }
+}
+
+multiversion! {
+    /// Adds the gradients of [`moduli`].
+    pub(crate) fn moduli_grad(
+        to_query: &mut [f32],
+        to_rows: &mut [f32],
+        grads: &[f32],
+        query: &[f32],
+        rows: Rows<'_>,
+    ) {
+        let (width, dim) = (rows.width, rows.width / 2);
+        let (q, q_i) = query.split_at(dim);
+        let (to_q, to_q_i) = to_query.split_at_mut(dim);
+        let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
+        for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
+            let ((c, c_i), (to_c, to_c_i)) = (row.split_at(dim), to_row.split_at_mut(dim));
+            let (q, q_i, c, c_i) = (&q[..dim], &q_i[..dim], &c[..dim], &c_i[..dim]);
+            let (to_q, to_q_i) = (&mut to_q[..dim], &mut to_q_i[..dim]);
+            let (to_c, to_c_i) = (&mut to_c[..dim], &mut to_c_i[..dim]);
+            for k in 0..dim {
+                let (re, im) = (q[k] - c[k], q_i[k] - c_i[k]);
+                let scale = grad / (re * re + im * im + TINY).sqrt();
+                to_q[k] -= scale * re;
+                to_q_i[k] -= scale * im;
+                to_c[k] += scale * re;
+                to_c_i[k] += scale * im;
+            }
+        }
+    }
+}
+
+multiversion! {
+    /// `out[j] = w · relu(q + c_j) + b`, the bias being the last of the weights.
+    pub(crate) fn rectified(out: &mut [f32], query: &[f32], rows: Rows<'_>, weights: &[f32]) {
+        let width = rows.width;
+        let (w, bias) = (&weights[..width], weights[width]);
+        for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(width)) {
+            let (q, c) = (&query[..width], &row[..width]);
+            *out = bias + sum(width, |k| w[k] * (q[k] + c[k]).max(0.0));
+        }
+    }
+}
+
+multiversion! {
+    /// Adds the gradients of [`rectified`].
+    pub(crate) fn rectified_grad(
+        to_query: &mut [f32],
+        to_rows: &mut [f32],
+        to_weights: &mut [f32],
+        grads: &[f32],
+        query: &[f32],
+        rows: Rows<'_>,
+        weights: &[f32],
+    ) {
+        let width = rows.width;
+        let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
+        for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
+            let (q, c, w) = (&query[..width], &row[..width], &weights[..width]);
+            let (to_q, to_c) = (&mut to_query[..width], &mut to_row[..width]);
+            let to_w = &mut to_weights[..width];
+            for k in 0..width {
+                let value = q[k] + c[k];
+                let on = if value > 0.0 { grad } else { 0.0 };
+                to_q[k] += on * w[k];
+                to_c[k] += on * w[k];
+                to_w[k] += on * value;
+            }
+            to_weights[width] += grad;
+        }
+    }
+}

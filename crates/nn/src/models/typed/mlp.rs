@@ -1,0 +1,47 @@
+//! A multilayer perceptron: what the rows of nodes alone are worth.
+
+use gnarl_graph::error::Result;
+use gnarl_sample::Schema;
+
+use super::Source;
+use super::stack::{TypedLayer, TypedStack};
+use crate::models::ModelConfig;
+use crate::models::stack::After;
+use crate::{Activation, Init, ParamId, ParamsBuilder, RelBlock, Tape, Var};
+
+/// A linear map of each node's own row, after the input's.
+pub(super) struct Mlp {
+    weight: ParamId,
+    bias: ParamId,
+}
+
+pub(super) fn build(
+    config: &ModelConfig,
+    schema: &Schema,
+    sources: &[Source],
+    params: &mut ParamsBuilder,
+) -> Result<TypedStack<Mlp>> {
+    TypedStack::new(config, (schema, sources), params, |i, params| {
+        let (input, output) = config.dims(i);
+        let weight = params.add(format!("layer{i}.weight"), input, output, Init::XavierUniform);
+        let bias = params.add(format!("layer{i}.bias"), 1, output, Init::Zeros);
+        Ok(Mlp { weight, bias })
+    })
+}
+
+impl TypedLayer for Mlp {
+    const NAME: &'static str = "mlp";
+    const PROJECTED: Activation = Activation::Relu;
+
+    fn apply<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b RelBlock,
+        x: Var,
+        after: After,
+    ) -> Result<Var> {
+        let own = tape.head_rows(x, block.num_dst());
+        let y = tape.linear(own, self.weight, Some(self.bias), after.activation);
+        Ok(after.drop(tape, block.block(), y))
+    }
+}

@@ -1,0 +1,120 @@
+//! R-GCN (Schlichtkrull et al., ESWC 2018).
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_sample::Schema;
+
+use super::Source;
+use super::stack::{TypedLayer, TypedStack};
+use crate::models::stack::After;
+use crate::models::{Decomposition, ModelConfig};
+use crate::{Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
+
+/// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbours j of i by r` (eq. 2, with c_{i,r} the
+/// number of neighbours, or the weighted mean). In a sample the mean is over the sampled.
+pub(super) struct Rgcn {
+    weights: Weights,
+    own: ParamId,
+    bias: ParamId,
+    output: usize,
+}
+
+/// Where the matrix of each edge type comes from.
+enum Weights {
+    /// `relations·in × out`, one below the other.
+    Each(ParamId),
+    /// Coefficients `relations × bases` of bases `bases × in·out`.
+    Bases(ParamId, ParamId),
+    /// `relations·in/blocks × out`: in block `b` of the diagonal, columns `b·out/blocks..`.
+    Blocks(ParamId, usize),
+}
+
+pub(super) fn build(
+    config: &ModelConfig,
+    schema: &Schema,
+    sources: &[Source],
+    params: &mut ParamsBuilder,
+) -> Result<TypedStack<Rgcn>> {
+    let relations = schema.edge_types().len();
+    TypedStack::new(config, (schema, sources), params, |i, params| {
+        Rgcn::new(config, relations, i, params)
+    })
+}
+
+impl Rgcn {
+    fn new(
+        config: &ModelConfig,
+        relations: usize,
+        i: usize,
+        params: &mut ParamsBuilder,
+    ) -> Result<Self> {
+        let (input, output) = config.dims(i);
+        let glorot = Init::Uniform((6.0 / (input + output) as f32).sqrt());
+        let bases = config.bases;
+        let mut add =
+            |part: &str, rows, cols, init| params.add(format!("layer{i}.{part}"), rows, cols, init);
+        let weights = match config.decomposition {
+            Decomposition::None => Weights::Each(add("weight", relations * input, output, glorot)),
+            Decomposition::Basis => {
+                // Sums of bases then vary as much as the bases.
+                let deviation = Init::Normal((1.0 / bases as f32).sqrt());
+                let coefficients = add("coefficients", relations, bases, deviation);
+                Weights::Bases(coefficients, add("bases", bases, input * output, glorot))
+            }
+            Decomposition::Block => {
+                let blocks = blocks_of(config, i)?;
+                let fan = Init::Uniform((6.0 * blocks as f32 / (input + output) as f32).sqrt());
+                Weights::Blocks(add("blocks", relations * input / blocks, output, fan), blocks)
+            }
+        };
+        let own = add("self.weight", input, output, Init::XavierUniform);
+        let bias = add("bias", 1, output, Init::Zeros);
+        Ok(Self { weights, own, bias, output })
+    }
+}
+
+/// Blocks of layer `i`: the last one, whose width is that of the classes, has one if they do not
+/// divide.
+fn blocks_of(config: &ModelConfig, i: usize) -> Result<usize> {
+    let (input, output) = config.dims(i);
+    let blocks = config.bases;
+    if !input.is_multiple_of(blocks) {
+        return Err(Error::usage(format!(
+            "model.hidden is {}, which {blocks} blocks do not divide",
+            config.hidden
+        ))
+        .hint("model.hidden is a multiple of model.bases, the number of blocks"));
+    }
+    Ok(if output.is_multiple_of(blocks) { blocks } else { 1 })
+}
+
+impl TypedLayer for Rgcn {
+    const NAME: &'static str = "rgcn";
+
+    fn apply<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b RelBlock,
+        x: Var,
+        after: After,
+    ) -> Result<Var> {
+        let reduce = if block.weights().is_some() { Reduce::Sum } else { Reduce::Mean };
+        let heard = tape.spmm(block.groups(), x, reduce, block.weights().cloned());
+        let (weights, blocks) = match self.weights {
+            Weights::Each(weights) => (tape.param(weights), 1),
+            Weights::Blocks(weights, blocks) => (tape.param(weights), blocks),
+            Weights::Bases(coefficients, bases) => {
+                let (coefficients, bases) = (tape.param(coefficients), tape.param(bases));
+                let sums = tape.matmul(coefficients, bases);
+                let (relations, values) = tape.shape(sums);
+                (tape.reshape(sums, relations * values / self.output, self.output), 1)
+            }
+        };
+        let messages = tape.span_linear_heads(heard, weights, block.spans(), blocks);
+        let sum = tape.spmm(block.destinations(), messages, Reduce::Sum, None);
+        let own = tape.head_rows(x, block.num_dst());
+        let own = tape.linear(own, self.own, Some(self.bias), crate::Activation::None);
+        let y = tape.add(own, sum);
+        let y = tape.activation(y, after.activation);
+        Ok(after.drop(tape, block.block(), y))
+    }
+}

@@ -1,0 +1,36 @@
+//! The loss of link prediction over rows that a model puts out.
+
+use gnarl_graph::Result;
+
+use crate::decoders::{Decoder, LinkBatch};
+use crate::kernel::elementwise;
+use crate::losses::Loss;
+use crate::{Tape, Tensor, Var};
+
+impl Tape<'_> {
+    /// The summed loss of a batch of triples whose entities have `rows`, a 1 × 1 value, and how many
+    /// losses it is the sum of: see [`LinkBatch::loss`]. The gradient is computed at once.
+    ///
+    /// # Errors
+    /// As [`LinkBatch::loss`].
+    pub fn link_loss(
+        &mut self,
+        rows: Var,
+        batch: &LinkBatch,
+        decoder: &dyn Decoder,
+        loss: &dyn Loss,
+        n3: f32,
+    ) -> Result<(Var, f64)> {
+        let mut own = vec![0.0; self.params().len()];
+        let found = batch.loss(decoder, loss, n3, self.params(), self.value(rows), &mut own)?;
+        let value = Tensor::from_vec(1, 1, vec![found.sum as f32]);
+        let var = self.push(value, true, move |grads, grad| {
+            let scale = grad.data()[0];
+            let mut slope = Tensor::scratch(found.rows.rows(), found.rows.cols());
+            elementwise::scale_into(slope.data_mut(), found.rows.data(), scale);
+            grads.add(rows, slope);
+            grads.flat().iter_mut().zip(&own).for_each(|(sum, g)| *sum += scale * g);
+        });
+        Ok((var, found.weight))
+    }
+}

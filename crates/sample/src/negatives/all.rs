@@ -1,0 +1,27 @@
+//! Every node: for graphs of few.
+
+use gnarl_graph::rng::Key;
+
+use super::{Drawn, NegativeSampler, Positives, Side};
+
+/// All nodes, in order of ids ("1-vs-all", Lacroix, Usunier & Obozinski, ICML 2018).
+pub struct All {
+    nodes: u32,
+}
+
+impl All {
+    /// All of `nodes` nodes.
+    pub fn new(nodes: u32) -> Self {
+        Self { nodes }
+    }
+}
+
+impl NegativeSampler for All {
+    fn name(&self) -> &'static str {
+        "all"
+    }
+
+    fn choose(&self, batch: &Positives<'_>, _: Side, _: Key) -> Drawn {
+        Drawn::shared((0..self.nodes).collect(), batch.share.len())
+    }
+}

@@ -1,0 +1,52 @@
+//! Candidates that were chosen before.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+
+use super::{Drawn, NegativeSampler, Positives, Side};
+
+/// The same candidates for an edge in every epoch, from a table with a row for each edge.
+pub struct FromFile {
+    /// For heads and for tails.
+    tables: [Vec<u32>; 2],
+    count: usize,
+}
+
+impl FromFile {
+    /// Takes candidates from two tables, `edges × count`, for heads and for tails.
+    ///
+    /// # Errors
+    /// If a table is of another size, or has a node that is not below `nodes`, naming its row.
+    pub fn new(tables: [Vec<u32>; 2], edges: usize, count: usize, nodes: u32) -> Result<Self> {
+        for (table, what) in tables.iter().zip(["heads", "tails"]) {
+            if table.len() != edges * count {
+                return Err(Error::invalid(format!(
+                    "{} candidates for {what} are not {count} for each of {edges} edges",
+                    table.len()
+                )));
+            }
+            if let Some(at) = table.iter().position(|&node| node >= nodes) {
+                return Err(Error::invalid(format!(
+                    "row {}: candidate {} does not exist: there are {nodes} nodes",
+                    at / count,
+                    table[at]
+                )));
+            }
+        }
+        Ok(Self { tables, count })
+    }
+}
+
+impl NegativeSampler for FromFile {
+    fn name(&self) -> &'static str {
+        "file"
+    }
+
+    fn choose(&self, batch: &Positives<'_>, side: Side, _: Key) -> Drawn {
+        let table = &self.tables[side as usize];
+        let row = |&place: &u32| &table[place as usize * self.count..][..self.count];
+        let ids = batch.places[batch.share.clone()].iter().flat_map(row).copied().collect();
+        let groups = (0..batch.share.len() as u32).collect();
+        Drawn { ids, count: self.count, groups, masked: Vec::new() }
+    }
+}

@@ -1,0 +1,43 @@
+//! Negatives that are no known edges.
+
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+
+use super::{Drawn, Known, NegativeSampler, Positives, Side, mask};
+
+/// Masks every candidate that would make a known edge.
+pub struct Filtered {
+    inner: Box<dyn NegativeSampler>,
+    known: Arc<Known>,
+}
+
+impl Filtered {
+    /// The candidates of `inner`, but for `known` edges.
+    pub fn new(inner: Box<dyn NegativeSampler>, known: Arc<Known>) -> Self {
+        Self { inner, known }
+    }
+}
+
+impl NegativeSampler for Filtered {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn choose(&self, batch: &Positives<'_>, side: Side, key: Key) -> Drawn {
+        self.inner.choose(batch, side, key)
+    }
+
+    fn draw(&self, batch: &Positives<'_>, side: Side, key: Key) -> Drawn {
+        let mut drawn = self.inner.draw(batch, side, key);
+        let given = &batch.triples.ends(side.other())[batch.share.clone()];
+        let relations = &batch.triples.relations[batch.share.clone()];
+        let own = std::mem::take(&mut drawn.masked);
+        mask(&mut drawn, |edge| self.known.ends(side, given[edge], relations[edge]));
+        // An edge that is trained on may be none that is known.
+        drawn.masked.extend(own);
+        drawn.masked.sort_unstable();
+        drawn.masked.dedup();
+        drawn
+    }
+}

@@ -1,0 +1,53 @@
+//! Which edges are known to be there.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::{Side, Triples};
+
+/// The ends of known edges, by the other end and the relation.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// Heads and tails.
+    sides: [Ends; 2],
+}
+
+#[derive(Debug, Default)]
+struct Ends {
+    /// Where the ends of a known end and a relation are.
+    ranges: HashMap<[u32; 2], Range<usize>>,
+    nodes: Vec<u32>,
+}
+
+impl Known {
+    /// All edges of `sets` together.
+    pub fn new(sets: &[&Triples]) -> Self {
+        Self { sides: Side::BOTH.map(|side| Ends::new(sets, side)) }
+    }
+
+    /// Nodes that are an end of `side` of a known edge of that relation whose other end is `given`;
+    /// ascending, each once.
+    pub fn ends(&self, side: Side, given: u32, relation: u32) -> &[u32] {
+        let Ends { ranges, nodes } = &self.sides[side as usize];
+        ranges.get(&[given, relation]).map_or(&[], |range| &nodes[range.clone()])
+    }
+}
+
+impl Ends {
+    fn new(sets: &[&Triples], side: Side) -> Self {
+        let of = |set: &&Triples| -> Vec<[u32; 3]> {
+            let ends = set.ends(side.other()).iter().zip(&set.relations).zip(set.ends(side));
+            ends.map(|((&given, &relation), &end)| [given, relation, end]).collect()
+        };
+        let mut all: Vec<[u32; 3]> = sets.iter().flat_map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut ranges = HashMap::new();
+        let mut start = 0;
+        for same in all.chunk_by(|a, b| a[..2] == b[..2]) {
+            ranges.insert([same[0][0], same[0][1]], start..start + same.len());
+            start += same.len();
+        }
+        Self { ranges, nodes: all.iter().map(|edge| edge[2]).collect() }
+    }
+}

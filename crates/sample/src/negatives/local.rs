@@ -1,0 +1,53 @@
+//! Nodes of the part that the known end is in, so that none has to be fetched from another (DistDGLv2,
+//! section 5.6).
+
+use gnarl_graph::rng::Key;
+
+use super::{Drawn, NegativeSampler, Positives, Side};
+
+/// Nodes drawn uniformly from a part, with repetition, `count` for all edges of the batch whose known
+/// end is there.
+pub struct Local {
+    /// Part of each node.
+    owner: Vec<u32>,
+    /// Nodes of each part.
+    members: Vec<Vec<u32>>,
+    count: usize,
+}
+
+impl Local {
+    /// Draws `count` nodes of a part; `owner` has the part of each.
+    pub fn new(owner: Vec<u32>, count: usize) -> Self {
+        let parts = owner.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut members = vec![Vec::new(); parts];
+        for (node, &part) in (0..).zip(&owner) {
+            members[part as usize].push(node);
+        }
+        Self { owner, members, count }
+    }
+}
+
+impl NegativeSampler for Local {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn choose(&self, batch: &Positives<'_>, side: Side, key: Key) -> Drawn {
+        let known = &batch.triples.ends(side.other())[batch.share.clone()];
+        let mut group_of = vec![None; self.members.len()];
+        let mut drawn = Drawn { count: self.count, ..Drawn::default() };
+        let mut groups = 0;
+        for &node in known {
+            let part = self.owner[node as usize];
+            let group = *group_of[part as usize].get_or_insert_with(|| {
+                let (key, members) = (key.with(part.into()), &self.members[part as usize]);
+                let draw = |i| members[key.below(i, members.len() as u64) as usize];
+                drawn.ids.extend((0..self.count as u64).map(draw));
+                groups += 1;
+                groups - 1
+            });
+            drawn.groups.push(group);
+        }
+        drawn
+    }
+}

@@ -1,0 +1,132 @@
+//! What edges are told from.
+
+use std::path::PathBuf;
+
+use gnarl_graph::import::id_table;
+use gnarl_graph::{Context, Error, Result};
+use gnarl_sample::negatives::{FromFile, Side};
+use serde::{Deserialize, Serialize};
+
+/// Names of `negatives.kind`.
+const KINDS: [&str; 8] =
+    ["uniform", "joint", "in-batch", "local", "degree", "typed", "all", "file"];
+
+/// Which ends of edges are replaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sides {
+    /// Heads, and tails; the losses of both are added.
+    #[default]
+    Both,
+    /// Heads.
+    Head,
+    /// Tails.
+    Tail,
+}
+
+/// `[negatives]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NegativesSection {
+    /// Where they come from.
+    pub kind: String,
+    /// How many an edge meets; `in-batch` and `all` know themselves.
+    pub count: usize,
+    /// Which ends of edges are replaced.
+    pub sides: Sides,
+    /// Whether candidates that make a training edge are left out.
+    pub filtered: bool,
+    /// `degree`: the power of the degree that nodes are drawn in proportion to.
+    pub exponent: f64,
+    /// `file`: an npy table of candidates for the heads of training edges, a row for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heads: Option<PathBuf>,
+    /// `file`: the same for tails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tails: Option<PathBuf>,
+}
+
+impl Default for NegativesSection {
+    fn default() -> Self {
+        Self {
+            kind: "joint".into(),
+            count: 256,
+            sides: Sides::Both,
+            filtered: false,
+            exponent: 0.75,
+            heads: None,
+            tails: None,
+        }
+    }
+}
+
+impl NegativesSection {
+    /// Refuses unknown names and values out of range.
+    pub(super) fn check(&self) -> Result<()> {
+        if !KINDS.contains(&self.kind.as_str()) {
+            return Err(unknown_name("negatives.kind", &self.kind, &KINDS));
+        }
+        if self.count == 0 {
+            return Err(Error::usage("negatives.count is 0").hint("it must be positive"));
+        }
+        if !self.exponent.is_finite() {
+            return Err(Error::usage("negatives.exponent is not finite"));
+        }
+        if self.kind == "file" {
+            for (key, file, side) in
+                [("heads", &self.heads, Side::Head), ("tails", &self.tails, Side::Tail)]
+            {
+                if self.replaces(side) && file.is_none() {
+                    return Err(Error::usage(format!("negatives.{key} is not set"))
+                        .hint("name an npy table of candidates, or set negatives.sides"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn replaces(&self, side: Side) -> bool {
+        match self.sides {
+            Sides::Both => true,
+            Sides::Head => side == Side::Head,
+            Sides::Tail => side == Side::Tail,
+        }
+    }
+
+    /// The candidates of `kind = "file"` for that many edges.
+    ///
+    /// # Errors
+    /// If a file has another number of rows or columns, or a node that does not exist.
+    pub(crate) fn from_files(&self, edges: usize, nodes: u32) -> Result<FromFile> {
+        let read = |file: &Option<PathBuf>, side: Side| -> Result<Vec<u32>> {
+            let Some(path) = file.as_ref().filter(|_| self.replaces(side)) else {
+                return Ok(vec![0; edges * self.count]);
+            };
+            let (ids, width) = id_table(path, "candidate")?;
+            let place = path.display();
+            if width != self.count {
+                let text = format!("{place}: {width} columns, negatives.count is {}", self.count);
+                return Err(Error::invalid(text)
+                    .hint("the file has a candidate in each column, and a row for each edge"));
+            }
+            if ids.len() != edges * width {
+                return Err(Error::invalid(format!(
+                    "{place}: {} rows, there are {edges} training edges",
+                    ids.len() / width
+                )));
+            }
+            // What does not fit is no node either, and is told so with its row.
+            Ok(ids.iter().map(|&id| u32::try_from(id).unwrap_or(u32::MAX)).collect())
+        };
+        let tables = [read(&self.heads, Side::Head)?, read(&self.tails, Side::Tail)?];
+        FromFile::new(tables, edges, self.count, nodes).while_doing(|| "reading negatives")
+    }
+}
+
+/// A usage error for a name that is not known, with the nearest one as a hint.
+pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> Error {
+    let near = |other: &str| strsim::jaro_winkler(name, other);
+    let nearest = known.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
+    let hint = format!("did you mean '{}'? Known: {}", nearest.unwrap_or(&""), known.join(", "));
+    Error::usage(format!("unknown {what} '{name}'")).hint(hint)
+}

@@ -1,0 +1,146 @@
+//! What is to be learnt.
+
+use bytesize::ByteSize;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::optim::OptimizerConfig;
+use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer};
+use serde::{Deserialize, Serialize};
+
+use super::TrainSection;
+
+/// Kinds of tasks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskKind {
+    /// Labels of nodes.
+    #[default]
+    NodeClassification,
+    /// Which edges there are.
+    LinkPrediction,
+}
+
+/// What becomes of the edges that a batch is to find, in the graph that messages pass over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Leakage {
+    /// They leave it for the batch, with their reverses.
+    #[default]
+    Remove,
+    /// They stay, to show what that does.
+    Keep,
+}
+
+/// `[task]`
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskSection {
+    /// What is to be learnt.
+    pub kind: TaskKind,
+    /// The type of the nodes to classify, in a graph with several types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_type: Option<String>,
+    /// Link prediction: share of edges held out to validate on, where the dataset says nothing itself.
+    pub valid: f64,
+    /// Link prediction: share of edges held out to test on.
+    pub test: f64,
+    /// Link prediction: which draw of them.
+    pub split_seed: u64,
+    /// Link prediction with an encoder: what becomes of the edges that a batch is to find.
+    pub leakage: Leakage,
+    /// Link prediction: most memory of a process for scores, when edges are ranked.
+    pub rank_memory: ByteSize,
+}
+
+impl Default for TaskSection {
+    fn default() -> Self {
+        Self {
+            kind: TaskKind::NodeClassification,
+            node_type: None,
+            valid: 0.05,
+            test: 0.1,
+            split_seed: 0,
+            leakage: Leakage::Remove,
+            rank_memory: ByteSize::mib(256),
+        }
+    }
+}
+
+impl TaskSection {
+    /// Refuses shares that are none.
+    pub(super) fn check(&self) -> Result<()> {
+        let (valid, test) = (self.valid, self.test);
+        let share = |x: f64| (0.0..1.0).contains(&x);
+        match share(valid) && share(test) && valid + test < 1.0 {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "task.valid {valid} and task.test {test} leave no edges to train on"
+            ))),
+        }
+    }
+}
+
+/// Rules that update learnt rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOptimizer {
+    /// Lazy Adam, with the constants of `[optimizer]`.
+    #[default]
+    Adam,
+    /// Adagrad, with `optimizer.eps`.
+    Adagrad,
+}
+
+/// `[embedding]`: rows learnt for nodes that have no features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EmbeddingSection {
+    /// Numbers in a row; complex ones where the decoder's are.
+    pub dim: usize,
+    /// The rule of their updates.
+    pub optimizer: RowOptimizer,
+    /// Their learning rate; by default that of the weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lr: Option<f32>,
+    /// Rows start uniform between minus and plus this; by default 1 / √dim.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound: Option<f32>,
+}
+
+impl Default for EmbeddingSection {
+    fn default() -> Self {
+        Self { dim: 200, optimizer: RowOptimizer::Adam, lr: None, bound: None }
+    }
+}
+
+impl EmbeddingSection {
+    /// The learning rate of rows over that of weights.
+    pub fn rate(&self, train: &TrainSection) -> f32 {
+        self.lr.map_or(1.0, |lr| lr / train.lr)
+    }
+
+    /// The optimizer of rows.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] for constants out of range.
+    pub fn optimizer(&self, constants: &OptimizerConfig) -> Result<Box<dyn SparseOptimizer>> {
+        let OptimizerConfig { beta1, beta2, eps, .. } = *constants;
+        Ok(match self.optimizer {
+            RowOptimizer::Adam => Box::new(SparseAdam::new(beta1, beta2, eps)?),
+            RowOptimizer::Adagrad => Box::new(SparseAdagrad::new(eps)?),
+        })
+    }
+
+    /// Refuses values out of range.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.dim == 0 {
+            return Err(Error::usage("embedding.dim is 0").hint("it must be positive"));
+        }
+        let positive = |v: f32| v > 0.0 && v.is_finite();
+        for (key, value) in [("lr", self.lr), ("bound", self.bound)] {
+            if let Some(value) = value.filter(|v| !positive(*v)) {
+                return Err(Error::usage(format!("embedding.{key} is {value}, not above 0")));
+            }
+        }
+        Ok(())
+    }
+}

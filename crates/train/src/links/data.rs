@@ -1,0 +1,159 @@
+//! The edges of a dataset by their splits.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Error, Kind, Result, Triple};
+use gnarl_sample::negatives::Triples;
+
+use crate::config::TaskSection;
+
+/// Edges with their relations, in dataset ids.
+#[derive(Debug)]
+pub(super) struct Edges {
+    pub train: Triples,
+    pub valid: Triples,
+    pub test: Triples,
+    pub node_type: String,
+    pub nodes: usize,
+    pub relations: usize,
+    names: Vec<String>,
+}
+
+impl Edges {
+    /// Reads the edges of a dataset of one node type and one edge type. Their column `relation` tells
+    /// relations apart, `split` what is held out, as `gnarl import triples` writes them; without it
+    /// `section` says how much, and an edge goes with its reverse.
+    ///
+    /// # Errors
+    /// If there are several types, no edge to train on, relations whose numbers have gaps, or more nodes
+    /// than 32 bits count.
+    pub fn open(dataset: &Dataset, section: &TaskSection) -> Result<Self> {
+        let (node, edge) = dataset.plain()?;
+        let nodes = u32::try_from(node.count).map_err(|_| {
+            Error::new(Kind::Limit, format!("{} nodes exceed 32-bit ids", node.count))
+        })?;
+        let place = dataset.dir().display();
+        let split = dataset.edge_column(&edge.triple, "split")?;
+        let split = split.map(|column| column.values::<u8>()).transpose()?;
+        let relation = match dataset.edge_column(&edge.triple, "relation")? {
+            Some(column) => column.values::<u32>()?.to_vec(),
+            None => vec![0; edge.count as usize],
+        };
+        let drawn = Draw::new(section);
+        // Of a graph that has every edge in both directions one is enough.
+        let once = split.is_none() && edge.facts.symmetric;
+        let mut sets = [Triples::default(), Triples::default(), Triples::default()];
+        let (mut edges, mut chunk, mut row) =
+            (dataset.edges_of(&edge.triple)?, EdgeChunk::default(), 0);
+        edges.reset()?;
+        while edges.next_chunk(&mut chunk)? {
+            for (head, tail) in chunk.iter() {
+                let number = split.as_ref().map_or_else(|| drawn.of(head, tail), |s| s[row]);
+                let set = sets.get_mut(number as usize).ok_or_else(|| {
+                    Error::invalid(format!("{place}: edge {row}: {number} is no split"))
+                        .hint("0 is train, 1 valid, 2 test")
+                })?;
+                if !once || head < tail {
+                    set.push(head as u32, relation[row], tail as u32);
+                }
+                row += 1;
+            }
+        }
+        let [train, valid, test] = sets;
+        if train.is_empty() {
+            return Err(Error::invalid(format!("{place}: no training edges")));
+        }
+        let relations = count(&relation).map_err(|e| e.context(place.to_string()))?;
+        let names = names(dataset, &edge.triple)?;
+        let node_type = node.name.clone();
+        Ok(Self { train, valid, test, node_type, nodes: nodes as usize, relations, names })
+    }
+
+    /// What a relation is called: its name, or its number.
+    pub fn name(&self, relation: u32) -> String {
+        self.names.get(relation as usize).cloned().unwrap_or_else(|| relation.to_string())
+    }
+}
+
+/// Draws which edges are held out: a function of an edge's ends, whatever its direction.
+struct Draw {
+    key: Key,
+    valid: f64,
+    test: f64,
+}
+
+impl Draw {
+    fn new(section: &TaskSection) -> Self {
+        let key = Key::new(section.split_seed).with(0x11_4e5);
+        Self { key, valid: section.valid, test: section.test }
+    }
+
+    /// The number of its split.
+    fn of(&self, head: u64, tail: u64) -> u8 {
+        let unit = self.key.with(head.min(tail)).unit(head.max(tail));
+        match unit {
+            unit if unit < self.test => 2,
+            unit if unit < self.test + self.valid => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// Number of relations, of which each occurs.
+fn count(relations: &[u32]) -> Result<usize> {
+    let most = relations.iter().max().map_or(0, |&last| last as usize + 1);
+    if most > relations.len() {
+        return Err(gaps(most, "most of them do not occur".into()));
+    }
+    let mut seen = vec![false; most];
+    relations.iter().for_each(|&relation| seen[relation as usize] = true);
+    match seen.iter().position(|seen| !seen) {
+        None => Ok(most),
+        Some(missing) => Err(gaps(most, format!("{missing} does not occur"))),
+    }
+}
+
+fn gaps(most: usize, what: String) -> Error {
+    Error::invalid(format!("relation ids have gaps: they go up to {}, and {what}", most - 1))
+        .hint("number relations from 0 without gaps, or import their names")
+}
+
+/// Names of relations; none if they are numbers.
+fn names(dataset: &Dataset, triple: &Triple) -> Result<Vec<String>> {
+    let Some(offsets) = dataset.edge_column(triple, "relation_name.offsets")? else {
+        return Ok(Vec::new());
+    };
+    let bytes = dataset.edge_column(triple, "relation_name.bytes")?;
+    let bytes = bytes.ok_or_else(|| Error::invalid("column relation_name.bytes is missing"))?;
+    let (offsets, bytes) = (offsets.values::<u64>()?, bytes.values::<u8>()?);
+    let name = |pair: &[u64]| {
+        let text = bytes.get(pair[0] as usize..pair[1] as usize);
+        let text = text.ok_or_else(|| Error::invalid("relation_name.offsets are out of range"))?;
+        Ok(String::from_utf8_lossy(text).into_owned())
+    };
+    offsets.windows(2).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_is_held_out_with_its_reverse() {
+        let draw = Draw::new(&TaskSection { valid: 0.05, test: 0.1, ..Default::default() });
+        let mut counts = [0u32; 3];
+        for i in 0..10_000u64 {
+            assert_eq!(draw.of(i, i / 7), draw.of(i / 7, i));
+            counts[draw.of(i, i / 7) as usize] += 1;
+        }
+        assert!(counts[1].abs_diff(500) < 70 && counts[2].abs_diff(1000) < 95, "{counts:?}");
+    }
+
+    #[test]
+    fn relations_are_numbered_without_gaps() {
+        assert_eq!(count(&[0, 2, 1, 2]).unwrap(), 3);
+        let error = count(&[0, 3, 1, 3]).unwrap_err().to_string();
+        assert!(error.contains("up to 3, and 2 does not occur"), "{error}");
+        let error = count(&[4_000_000_000]).unwrap_err().to_string();
+        assert!(error.contains("relation ids have gaps"), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Whether what is to be found could be seen.
+
+use gnarl_graph::{Error, Result};
+use gnarl_sample::Scratch;
+use gnarl_sample::negatives::Triples;
+use serde::{Deserialize, Serialize};
+
+use super::Links;
+use super::encoder::{EncodedLearner, Encoder, Targets};
+use crate::config;
+use crate::learner::Learner;
+
+/// Batches of training edges that are looked at.
+const BATCHES: usize = 20;
+
+/// Edges that were to be found, and how many of them, or of their reverses, could be seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Edges looked at.
+    pub edges: usize,
+    /// Those that were there, in either direction.
+    pub seen: usize,
+}
+
+/// What the self-check of a run found.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeakageReport {
+    /// Target edges of training batches, in the blocks their rows are computed from.
+    pub train: Seen,
+    /// Validation edges, among those that are trained on.
+    pub valid: Seen,
+    /// Test edges, likewise.
+    pub test: Seen,
+    /// What the figures mean, in words.
+    pub verdict: String,
+}
+
+/// Counts what could be seen. Without an encoder no edge passes messages, and what counts is whether a
+/// held-out triple is trained on.
+pub(super) fn check(links: &Links) -> Result<LeakageReport> {
+    let [valid, test] = held_out(links);
+    let train = match &links.encoder {
+        Some(encoder) => batches(links, encoder)?,
+        None => Seen { edges: links.edges.train.len(), seen: 0 },
+    };
+    let verdict = match (train.seen, valid.seen + test.seen) {
+        (0, 0) => "no edge that is to be found can be seen".to_string(),
+        (0, seen) => format!("{seen} held-out edges are trained on: scores are too good"),
+        (seen, _) => format!(
+            "task.leakage = 'keep': {seen} of {} target edges are in the message graph of their own \
+             batch: a model learns to see edges that new ones do not have",
+            train.edges
+        ),
+    };
+    Ok(LeakageReport { train, valid, test, verdict })
+}
+
+/// Refuses held-out edges that could be seen, unless the run file says so.
+pub(super) fn refuse(links: &Links) -> Result<()> {
+    let [valid, test] = held_out(links);
+    let seen = valid.seen + test.seen;
+    if seen == 0 || links.encoder.is_none() || links.config.task.leakage == config::Leakage::Keep {
+        return Ok(());
+    }
+    let text = format!(
+        "{seen} of {} held-out edges, or their reverses, are in the message graph",
+        valid.edges + test.edges
+    );
+    Err(Error::invalid(text)
+        .hint("hold out each edge with its reverse; task.leakage = 'keep' trains all the same"))
+}
+
+/// Held-out edges that are trained on: in either direction where edges pass messages, as they are where
+/// not.
+fn held_out(links: &Links) -> [Seen; 2] {
+    let edges = &links.edges;
+    let count = |held: &Triples, seen: &dyn Fn(usize) -> bool| Seen {
+        edges: held.len(),
+        seen: (0..held.len()).filter(|&edge| seen(edge)).count(),
+    };
+    [&edges.valid, &edges.test].map(|held| match &links.encoder {
+        Some(_) => {
+            let trained = Targets::of(&edges.train);
+            count(held, &|i| trained.contains(held.heads[i].into(), held.tails[i].into()))
+        }
+        None => {
+            let triple = |set: &Triples, i: usize| (set.heads[i], set.relations[i], set.tails[i]);
+            let trained: std::collections::HashSet<_> =
+                (0..edges.train.len()).map(|i| triple(&edges.train, i)).collect();
+            count(held, &|i| trained.contains(&triple(held, i)))
+        }
+    })
+}
+
+/// Looks at the first batches of the first epoch as they are trained on.
+fn batches(links: &Links, encoder: &Encoder) -> Result<Seen> {
+    let learner = EncodedLearner::new(links, encoder)?;
+    let (mut found, mut scratch) = (Seen::default(), Scratch::new());
+    for job in learner.epoch(1, 0, 1).into_iter().take(BATCHES) {
+        let (_, batch) = learner.sample(&job, &mut scratch)?;
+        let mut there = std::collections::HashSet::new();
+        for block in &batch.blocks {
+            let ids = block.ids();
+            for dst in 0..block.num_dst() {
+                let sources = block.sources(dst).iter();
+                there.extend(sources.map(|&source| (ids[source as usize], ids[dst])));
+            }
+        }
+        let targets = links.edges.train.at(&job.batch);
+        found.edges += targets.len();
+        found.seen += (0..targets.len())
+            .filter(|&i| {
+                let (head, tail) = (targets.heads[i].into(), targets.tails[i].into());
+                there.contains(&(head, tail)) || there.contains(&(tail, head))
+            })
+            .count();
+    }
+    Ok(found)
+}

@@ -1,0 +1,164 @@
+//! Link prediction: which edges of which relations there are, learnt by telling known ones from others.
+//!
+//! Without an encoder (`model.name = "none"`) the rows of nodes are learnt themselves, which is the
+//! embedding of a knowledge graph. With one, a model puts them out.
+
+mod batches;
+mod data;
+mod encoder;
+mod evaluate;
+mod leakage;
+mod learner;
+
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Error, Result};
+use gnarl_nn::decoders::{self, Decoder};
+use gnarl_nn::{Params, ParamsBuilder, models};
+use gnarl_partition::PartitionedDataset;
+use gnarl_sample::negatives::{self, Known, NegativeSampler};
+use gnarl_store::embedding::Embedding;
+
+use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
+use crate::embeddings::Table;
+use crate::evaluate::Evaluation;
+use crate::learner::Task;
+use crate::state::TrainState;
+use crate::strategy::{Session, gradient};
+use data::Edges;
+use encoder::{EncodedLearner, Encoder};
+use learner::LinkLearner;
+
+pub use evaluate::RelationScores;
+pub use leakage::{LeakageReport, Seen};
+
+/// Scores by ranks among all nodes; the first judges a run without an encoder.
+const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
+/// Scores by telling edges from as many pairs without; the first judges a run with an encoder.
+const TOLD: [&str; 2] = ["roc_auc", "average_precision"];
+
+/// The task of a run.
+pub(crate) struct Links {
+    config: RunConfig,
+    edges: Edges,
+    /// Edges of all splits.
+    known: Known,
+    decoder: Box<dyn Decoder>,
+    /// What puts out the rows of nodes, if they are not learnt themselves.
+    encoder: Option<Encoder>,
+    /// Part of each node; empty if the graph was not cut.
+    owner: Vec<u32>,
+}
+
+impl Links {
+    /// The task of `config` on a dataset, with weights and rows freshly initialised.
+    ///
+    /// # Errors
+    /// If the dataset is not one of edges with splits, or the configuration does not fit it.
+    pub fn new(config: &RunConfig, dataset: &Dataset) -> Result<(Self, TrainState)> {
+        if config.train.strategy == Strategy::Average {
+            return Err(Error::usage("train.strategy = 'average' knows node classification only")
+                .hint("set train.strategy to 'gradient'"));
+        }
+        metric_of(config)?;
+        let edges = Edges::open(dataset, &config.task)?;
+        let known = Known::new(&[&edges.train, &edges.valid, &edges.test]);
+        let key = Key::new(config.train.seed);
+        let (mut params, dim) = (ParamsBuilder::new(key.with(0)), config.embedding.dim);
+        let decoder = decoders::add(&config.decoder, dim, edges.relations, &mut params)?;
+        let (mut encoder, mut tables) = (None, Vec::new());
+        if config.model.name == "none" {
+            let section = &config.embedding;
+            let bound = section.bound.unwrap_or((dim as f32).sqrt().recip());
+            let optimizer = section.optimizer(&config.optimizer)?;
+            let ids = (0..edges.nodes as u64).collect();
+            let rows = Embedding::new(ids, decoder.width(), bound, key.with(5), optimizer)?;
+            tables.push(Table::new(&edges.node_type, rows));
+        } else {
+            let graph = encoder::message_graph(config, dataset, edges.nodes, &edges.train)?;
+            let mut sizes = config.model.clone();
+            (sizes.in_dim, sizes.out_dim) = (graph.width(), decoder.width());
+            encoder = Some(Encoder { model: models::add(&sizes, &mut params)?, graph });
+        }
+        let (config, owner) = (config.clone(), Vec::new());
+        let links = Self { config, edges, known, decoder, encoder, owner };
+        leakage::refuse(&links)?;
+        Ok((links, TrainState::new(params.build(), tables)))
+    }
+
+    /// What batches are told from.
+    fn negatives(&self) -> Result<Box<dyn NegativeSampler>> {
+        let NegativesSection { count, exponent, .. } = self.config.negatives;
+        let (train, nodes) = (&self.edges.train, self.edges.nodes as u32);
+        let sampler: Box<dyn NegativeSampler> = match self.config.negatives.kind.as_str() {
+            "uniform" => Box::new(negatives::Uniform::new(nodes, count)),
+            "joint" => Box::new(negatives::Joint::new(nodes, count)),
+            "in-batch" => Box::new(negatives::InBatch),
+            "all" => Box::new(negatives::All::new(nodes)),
+            "typed" => Box::new(negatives::Typed::new(train, count)),
+            "degree" => {
+                let mut degrees = vec![0; nodes as usize];
+                train.heads.iter().chain(&train.tails).for_each(|&v| degrees[v as usize] += 1);
+                Box::new(negatives::ByDegree::new(&degrees, exponent, count))
+            }
+            "local" if self.owner.is_empty() => {
+                return Err(Error::usage("negatives.kind is 'local', and the graph has no parts")
+                    .hint("set partition.parts, or take 'joint'"));
+            }
+            "local" => Box::new(negatives::Local::new(self.owner.clone(), count)),
+            _ => Box::new(self.config.negatives.from_files(train.len(), nodes)?),
+        };
+        if !self.config.negatives.filtered {
+            return Ok(sampler);
+        }
+        let known = Arc::new(Known::new(&[train]));
+        Ok(Box::new(negatives::Filtered::new(sampler, known)))
+    }
+}
+
+/// The score that a run is judged by.
+fn metric_of(config: &RunConfig) -> Result<String> {
+    let known: Vec<&str> = match config.model.name.as_str() {
+        "none" => RANKED.to_vec(),
+        _ => [&TOLD[..], &RANKED].concat(),
+    };
+    // Names of scores have underscores, those of metrics hyphens.
+    let name = config.train.metric.as_deref().unwrap_or(known[0]).replace('-', "_");
+    match known.contains(&name.as_str()) {
+        true => Ok(name),
+        false => Err(unknown_name("metric of link prediction", &name, &known)),
+    }
+}
+
+impl Task for Links {
+    fn metric(&self) -> String {
+        metric_of(&self.config).unwrap_or_default()
+    }
+
+    fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
+        self.owner = cut.assignment(&self.edges.node_type)?.to_vec();
+        Ok(())
+    }
+
+    fn train(
+        &self,
+        session: &Session<'_>,
+        rank: &dyn Communicator,
+        state: TrainState,
+    ) -> Result<TrainState> {
+        match &self.encoder {
+            None => gradient::train(session, &LinkLearner::new(self)?, rank, state),
+            Some(encoder) => {
+                let learner = EncodedLearner::new(self, encoder)?;
+                gradient::train(session, &learner, rank, state)
+            }
+        }
+    }
+
+    fn judge(&self, params: &Params, tables: &[Table]) -> Result<Evaluation> {
+        let found = evaluate::alone(self, params, tables)?;
+        Ok(Evaluation { leakage: Some(leakage::check(self)?), ..found })
+    }
+}

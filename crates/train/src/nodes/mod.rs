@@ -1,0 +1,124 @@
+//! Node classification: labels of nodes, learnt from batches of seeds and their neighbours.
+
+mod learner;
+pub(crate) mod loss;
+pub(crate) mod step;
+mod units;
+
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Context, Dataset, Error, Labels, Result};
+use gnarl_nn::Params;
+use gnarl_nn::models::Model;
+use gnarl_partition::{PartLayout, PartitionedDataset};
+
+use crate::config::{RunConfig, Strategy};
+use crate::embeddings::Table;
+use crate::evaluate::{Evaluation, evaluate};
+use crate::learner::Task;
+use crate::loaded::{KeptServer, build_model};
+use crate::state::TrainState;
+use crate::strategy::{Session, average, gradient};
+use crate::task::{Roles, TaskGraph};
+
+pub(crate) use learner::{NodeLearner, Prepared};
+pub(crate) use units::sampler;
+
+/// The task of a run.
+pub(crate) struct Nodes {
+    config: RunConfig,
+    /// The whole graph.
+    whole: Arc<TaskGraph>,
+    /// Roles of its nodes, if it is here.
+    roles: Option<Roles>,
+    /// Parts to train on alone.
+    parts: Vec<Arc<TaskGraph>>,
+    /// Part of each node; empty if the graph was not cut.
+    owner: Vec<u32>,
+    metric: String,
+    model: Box<dyn Model>,
+    /// Answers other machines' questions as long as the task lives.
+    _server: KeptServer,
+}
+
+impl Nodes {
+    /// The task of `config` on `graph`, with freshly initialised weights.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] for unknown names or impossible sizes.
+    pub fn new(
+        config: &RunConfig,
+        whole: Arc<TaskGraph>,
+        roles: Option<Roles>,
+        server: KeptServer,
+    ) -> Result<(Self, Params)> {
+        let metric = metric_of(config, &whole);
+        gnarl_nn::metrics::build(&metric)?;
+        let (model, params) = build_model(config, &whole)?;
+        let (config, parts, owner) = (config.clone(), Vec::new(), Vec::new());
+        let nodes = Self { config, whole, roles, parts, owner, metric, model, _server: server };
+        Ok((nodes, params))
+    }
+
+    /// The parts that train alone; the whole graph if there are none.
+    pub fn parts(&self) -> &[Arc<TaskGraph>] {
+        match self.parts.is_empty() {
+            true => std::slice::from_ref(&self.whole),
+            false => &self.parts,
+        }
+    }
+}
+
+/// The metric a run is judged by.
+fn metric_of(config: &RunConfig, task: &TaskGraph) -> String {
+    config.train.metric.clone().unwrap_or_else(|| match task.labels {
+        Labels::Single { .. } => "accuracy".into(),
+        Labels::Multi { .. } => "micro-f1".into(),
+    })
+}
+
+impl Task for Nodes {
+    fn metric(&self) -> String {
+        self.metric.replace('-', "_")
+    }
+
+    fn divide(&mut self, dataset: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
+        let [node] = &cut.manifest().node_types[..] else {
+            return Err(Error::invalid("training knows graphs of one node type only"));
+        };
+        self.owner = cut.assignment(&node.name)?.to_vec();
+        let (Some(_), Some(roles)) = (dataset, &self.roles) else { return Ok(()) };
+        if self.config.train.strategy == Strategy::Gradient {
+            return Ok(());
+        }
+        cut.check_layout(PartLayout::EdgeCut)
+            .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
+        let open = |part: usize| {
+            TaskGraph::open(&cut.part(part)?, roles, self.config.dataset.normalize)
+                .while_doing(|| format!("opening part {part}"))
+        };
+        self.parts = (0..cut.num_parts()).map(open).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    fn train(
+        &self,
+        session: &Session<'_>,
+        rank: &dyn Communicator,
+        state: TrainState,
+    ) -> Result<TrainState> {
+        match self.config.train.strategy {
+            Strategy::Gradient => {
+                let whole = std::slice::from_ref(&self.whole);
+                let learner = NodeLearner::new(self, whole, &[0])?;
+                gradient::train(session, &learner, rank, state)
+            }
+            Strategy::Average => average::train(session, self, rank, state),
+        }
+    }
+
+    fn judge(&self, params: &Params, _: &[Table]) -> Result<Evaluation> {
+        evaluate(self.model.as_ref(), params, [self.whole.as_ref()], &self.metric)
+    }
+}

@@ -1,0 +1,140 @@
+//! Evaluation by full neighbours, layer by layer: each layer over all nodes of each type, some at a
+//! time; the last one over the nodes judged.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::models::typed::TypedModel;
+use gnarl_nn::{Mode, Params, RelBlock, Span, Tape, Tensor, Var};
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
+
+use super::graph::TypedTaskGraph;
+use crate::embeddings::Table;
+use crate::evaluate::{Evaluation, Judge};
+
+/// Nodes that a layer runs over at a time.
+const RANGE_NODES: usize = 1 << 14;
+
+/// Judges weights and learnt rows on validation and test nodes.
+///
+/// # Errors
+/// If shapes disagree or the metric is unknown.
+pub(super) fn evaluate(
+    model: &dyn TypedModel,
+    params: &Params,
+    tables: &[Table],
+    graph: &TypedTaskGraph,
+    metric: &str,
+) -> Result<Evaluation> {
+    let nodes = [&graph.valid[..], &graph.test].concat();
+    let (mut valid, mut test) = (Judge::new(metric)?, Judge::new(metric)?);
+    if !nodes.is_empty() {
+        let logits = Layers { model, params, tables, graph }.logits(&nodes, RANGE_NODES)?;
+        let rows: Vec<u32> = (0..nodes.len() as u32).collect();
+        let (first, second) = rows.split_at(graph.valid.len());
+        valid.add(&graph.labels, &logits, first, &graph.valid);
+        test.add(&graph.labels, &logits, second, &graph.test);
+    }
+    let (valid_loss, test) = (valid.loss(), test.scores());
+    Ok(Evaluation { valid: valid.scores(), valid_loss, test, ..Evaluation::default() })
+}
+
+struct Layers<'a> {
+    model: &'a dyn TypedModel,
+    params: &'a Params,
+    tables: &'a [Table],
+    graph: &'a TypedTaskGraph,
+}
+
+impl Layers<'_> {
+    /// The logits of `nodes` of the target type, `range` nodes at a time.
+    fn logits(&self, nodes: &[u32], range: usize) -> Result<Tensor> {
+        let graph = &self.graph.graph;
+        let sampler = TypedSampler::new(graph, &TypedFanouts::new(&[-1]), Rule::Uniform)?;
+        let mut scratch = TypedScratch::new();
+        let types = graph.schema().node_types().len();
+        // Rows of all nodes of each type after the layer before.
+        let mut before: Option<Vec<Tensor>> = None;
+        let last = self.model.num_layers() - 1;
+        for layer in 0..last {
+            let mut after = Vec::with_capacity(types);
+            for node_type in 0..types {
+                let all: Vec<u32> = (0..graph.num_nodes(node_type) as u32).collect();
+                let rows = self.layer(
+                    (layer, node_type, &all),
+                    range,
+                    before.as_deref(),
+                    &sampler,
+                    &mut scratch,
+                )?;
+                after.push(rows);
+            }
+            before = Some(after);
+        }
+        let target = (last, self.graph.target, nodes);
+        self.layer(target, range, before.as_deref(), &sampler, &mut scratch)
+    }
+
+    /// What a layer makes of some nodes of a type.
+    fn layer(
+        &self,
+        (layer, node_type, nodes): (usize, usize, &[u32]),
+        range: usize,
+        before: Option<&[Tensor]>,
+        sampler: &TypedSampler,
+        scratch: &mut TypedScratch,
+    ) -> Result<Tensor> {
+        let graph = &self.graph.graph;
+        let name = &graph.schema().node_types()[node_type];
+        let mut out: Option<Tensor> = None;
+        for (i, nodes_now) in nodes.chunks(range).enumerate() {
+            let batch = sampler.sample(name, nodes_now, Key::new(0), scratch)?;
+            let fused = batch.fuse(graph)?;
+            let block = RelBlock::new(&fused.blocks[0], &fused.segments, graph.schema())?;
+            let mut tape = Tape::new(self.params, Mode::Eval);
+            let x = self.input(&mut tape, &batch, block.sources(), before)?;
+            let y = self.model.layer(&mut tape, layer, &block, x)?;
+            let y = tape.gather_rows(y, &fused.targets);
+            let y = tape.take(y);
+            let width = y.cols();
+            let all = out.get_or_insert_with(|| Tensor::zeros(nodes.len(), width));
+            let start = i * range * width;
+            all.data_mut()[start..start + y.data().len()].copy_from_slice(y.data());
+        }
+        Ok(out.unwrap_or_else(|| Tensor::zeros(0, 0)))
+    }
+
+    /// The rows of a batch's input nodes: their features and learnt rows, or what the layer before
+    /// made of them.
+    fn input<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        batch: &TypedBatch,
+        spans: &'b [Span],
+        before: Option<&[Tensor]>,
+    ) -> Result<Var> {
+        let Some(before) = before else {
+            let features = self.graph.features(&batch.input_nodes)?;
+            let learnt = self.graph.learnt().zip(self.tables);
+            let learnt = learnt.map(|((number, _), table)| table.gather(&batch.ids[number]));
+            let learnt = learnt.collect::<Result<Vec<_>>>()?;
+            let (rows, _) = self.graph.leaves(tape, &features, learnt);
+            return self.model.input(tape, spans, &rows);
+        };
+        let width = before.iter().map(Tensor::cols).max().unwrap_or(0);
+        let mut parts = Vec::with_capacity(before.len());
+        for (rows, nodes) in before.iter().zip(&batch.input_nodes) {
+            parts.push(match nodes.is_empty() {
+                true => None,
+                false => {
+                    let all = tape.dense(rows.clone());
+                    Some(tape.gather_rows(all, nodes))
+                }
+            });
+        }
+        if spans.iter().any(|span| parts[span.weight].is_none()) {
+            return Err(Error::invalid("a batch lacks rows of a node type"));
+        }
+        Ok(tape.interleave(&parts, spans, width))
+    }
+}

@@ -1,0 +1,113 @@
+//! What is learnt of a graph with types: labels and roles of one node type, features of all.
+
+use gnarl_graph::{Context, Dataset, Error, Labels, Result};
+use gnarl_nn::models::typed::Source;
+use gnarl_nn::{Tape, Tensor, Var};
+use gnarl_sample::TypedGraph;
+use gnarl_store::{FeatureStore, MappedFeatures};
+
+use crate::config::DatasetSection;
+use crate::pipeline::{Input, rows};
+use crate::task::{Role, Roles};
+
+/// A graph to train on and to judge by.
+pub(super) struct TypedTaskGraph {
+    /// In-neighbour lists of each edge type. Local ids are dataset ids.
+    pub graph: TypedGraph,
+    /// Feature rows of each node type that has some.
+    features: Vec<Option<MappedFeatures>>,
+    /// Number of the type whose nodes are classified.
+    pub target: usize,
+    /// Its labels.
+    pub labels: Labels,
+    /// Its training nodes, ascending.
+    pub train: Vec<u32>,
+    /// Its validation nodes.
+    pub valid: Vec<u32>,
+    /// Its test nodes.
+    pub test: Vec<u32>,
+}
+
+impl TypedTaskGraph {
+    /// Opens a dataset to classify the nodes of type `node_type`.
+    ///
+    /// # Errors
+    /// If there is no such type, it lacks labels or training nodes, or a file is damaged.
+    pub fn open(dataset: &Dataset, section: &DatasetSection, node_type: &str) -> Result<Self> {
+        let graph = TypedGraph::open(dataset)?;
+        let types = graph.schema().node_types();
+        let target = graph.schema().node_type(node_type).while_doing(|| "task.node_type")?;
+        let labels = dataset.labels(node_type)?.ok_or_else(|| {
+            let place = dataset.dir().display();
+            Error::invalid(format!("{place}: nodes of type '{node_type}' have no labels"))
+                .hint("import with --labels TYPE=FILE, or classify another type")
+        })?;
+        let mut roles = vec![Role::None; graph.num_nodes(target)];
+        for (name, role) in Role::SPLITS {
+            for &id in dataset.split(node_type, name)?.unwrap_or_default().iter() {
+                roles[id as usize] = role;
+            }
+        }
+        let roles = Roles::new(roles, &labels, section.split.as_ref())
+            .while_doing(|| format!("{}: node type '{node_type}'", dataset.dir().display()))?;
+        let features = types.iter().map(|name| {
+            let found = dataset.features(name)?;
+            found.map(|found| MappedFeatures::new(found, section.normalize)).transpose()
+        });
+        let features = features.collect::<Result<_>>()?;
+        let [train, valid, test] = Role::SPLITS.map(|(_, role)| roles.nodes(role));
+        Ok(Self { features, target, labels, train, valid, test, graph })
+    }
+
+    /// The type whose nodes are classified.
+    pub fn node_type(&self) -> &str {
+        &self.graph.schema().node_types()[self.target]
+    }
+
+    /// Where the rows of each node type come from.
+    pub fn sources(&self) -> Vec<Source> {
+        let source = |features: &Option<MappedFeatures>| {
+            features.as_ref().map_or(Source::Learnt, |found| Source::Features(found.width()))
+        };
+        self.features.iter().map(source).collect()
+    }
+
+    /// Numbers and names of the types whose rows are learnt, in the order of the state's tables.
+    pub fn learnt(&self) -> impl Iterator<Item = (usize, &str)> {
+        let types = self.graph.schema().node_types().iter().enumerate();
+        types.filter(|(number, _)| self.features[*number].is_none()).map(|(n, name)| (n, &**name))
+    }
+
+    /// Feature rows of some nodes of each type; none of types without.
+    ///
+    /// # Errors
+    /// If an id has no features.
+    pub fn features(&self, nodes: &[Vec<u32>]) -> Result<Vec<Option<Input>>> {
+        let of = |(features, nodes): (&Option<MappedFeatures>, &Vec<u32>)| match features {
+            Some(features) => rows(features, nodes).map(Some),
+            None => Ok(None),
+        };
+        self.features.iter().zip(nodes).map(of).collect()
+    }
+
+    /// Puts feature rows and `learnt` rows of each node type on a tape. The second result are the
+    /// leaves of the learnt ones.
+    pub fn leaves(
+        &self,
+        tape: &mut Tape<'_>,
+        features: &[Option<Input>],
+        learnt: impl IntoIterator<Item = Tensor>,
+    ) -> (Vec<Option<Var>>, Vec<Var>) {
+        let (mut learnt, mut leaves) = (learnt.into_iter(), Vec::new());
+        let rows = features.iter().map(|features| match features {
+            Some(Input::Dense(rows)) => Some(tape.dense(rows.clone())),
+            Some(Input::Sparse(rows)) => Some(tape.sparse(rows.clone())),
+            None => learnt.next().map(|rows| {
+                let leaf = tape.leaf(rows);
+                leaves.push(leaf);
+                leaf
+            }),
+        });
+        (rows.collect(), leaves)
+    }
+}

@@ -1,0 +1,197 @@
+//! Batches of node classification in graphs with types, and what they teach.
+
+use std::sync::{Mutex, PoisonError};
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Kind, Result, Triple};
+use gnarl_nn::{Mode, Params, RelBlock, Tape};
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
+
+use super::{TypedNodes, evaluate};
+use crate::config::{Method, RunConfig};
+use crate::evaluate::Evaluation;
+use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::nodes::loss::{add_loss, targets_of};
+use crate::pipeline::{Input, Job};
+use crate::state::TrainState;
+use crate::strategy::{Keys, pool};
+
+/// A batch ready for the compute stage.
+pub(super) struct Prepared {
+    blocks: Vec<RelBlock>,
+    /// Rows of the last block's destinations that are seeds.
+    targets: Vec<u32>,
+    /// Local ids of the seeds.
+    seeds: Vec<u32>,
+    /// Feature rows of the input nodes of each type.
+    features: Vec<Option<Input>>,
+    /// Ids of the input nodes of each type whose rows are learnt.
+    learnt: Vec<Vec<u64>>,
+    edges: usize,
+}
+
+/// Node classification on a graph with types.
+pub(super) struct TypedLearner<'a> {
+    nodes: &'a TypedNodes,
+    sampler: TypedSampler,
+    scratch: Mutex<TypedScratch>,
+    keys: Keys,
+}
+
+impl<'a> TypedLearner<'a> {
+    /// # Errors
+    /// If fan-outs do not fit the graph.
+    pub fn new(nodes: &'a TypedNodes) -> Result<Self> {
+        let (fanouts, rule) = fanouts(&nodes.config)?;
+        let sampler = TypedSampler::new(&nodes.graph.graph, &fanouts, rule)?;
+        let keys = Keys::new(nodes.config.train.seed);
+        Ok(Self { nodes, sampler, scratch: Mutex::default(), keys })
+    }
+
+    /// Whether every epoch has the same single batch.
+    fn is_fixed(&self) -> bool {
+        let sample = &self.nodes.config.sample;
+        let mut fanouts = sample.edge_fanouts.values().chain([&sample.fanouts]).flatten();
+        let full = sample.method == Method::Full || fanouts.all(|&fanout| fanout < 0);
+        full && sample.batch_size == 0
+    }
+
+    /// Seeds of each batch of an epoch.
+    fn batches(&self, epoch: usize) -> Vec<Vec<u32>> {
+        let (train, size) = (&self.nodes.graph.train, self.nodes.config.sample.batch_size);
+        match size {
+            // Unshuffled, so that a resumed run meets its nodes in the same order.
+            0 => vec![train.clone()],
+            size => self.sampler.epoch(train, size, self.keys.order(epoch, 0)),
+        }
+    }
+}
+
+/// Fan-outs and rule of a run file.
+fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
+    let sample = &config.sample;
+    let rule = match sample.method {
+        Method::Labor => Rule::Labor,
+        Method::Exact => Rule::Exact,
+        Method::Weighted => Rule::Weighted,
+        _ => Rule::Uniform,
+    };
+    if sample.method == Method::Full {
+        return Ok((TypedFanouts::new(&vec![-1; config.model.layers]), rule));
+    }
+    let mut fanouts = TypedFanouts::new(&sample.fanouts);
+    for (name, of_type) in &sample.edge_fanouts {
+        let triple: Triple = name.parse().map_err(|e: Error| e.context("sample.edge_fanouts"))?;
+        fanouts = fanouts.with(triple, of_type);
+    }
+    Ok((fanouts, rule))
+}
+
+impl Learner for TypedLearner<'_> {
+    type Sampled = (TypedBatch, Vec<RelBlock>, Vec<u32>);
+    type Batch = Prepared;
+
+    fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<Job> {
+        let (fixed, owner) = (self.is_fixed(), &self.nodes.owner);
+        let mut batches = self.batches(epoch);
+        let last = batches.len().saturating_sub(1);
+        let job = |(index, seeds): (usize, &mut Vec<u32>)| {
+            if !owner.is_empty() {
+                seeds.sort_by_key(|&v| owner[v as usize]);
+            }
+            let bound = |r: usize| seeds.len() * r / size;
+            let key = self.keys.sample(epoch);
+            Job {
+                graph: 0,
+                share: bound(rank)..bound(rank + 1),
+                // Neighbours that `labor` chooses alike in a batch differ from batch to batch.
+                key: match self.nodes.config.sample.method {
+                    Method::Labor => key.with(0).with(index as u64),
+                    _ => key,
+                },
+                batch: std::mem::take(seeds).into(),
+                fixed,
+                last_of_step: true,
+                last_of_epoch: index == last,
+            }
+        };
+        batches.iter_mut().enumerate().map(job).collect()
+    }
+
+    fn sample(&self, job: &Job, _: &mut Scratch) -> Result<Self::Sampled> {
+        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let (graph, node_type) = (&self.nodes.graph.graph, self.nodes.graph.node_type());
+        let batch = self.sampler.sample(node_type, job.seeds(), job.key, &mut scratch)?;
+        let fused = batch.fuse(graph)?;
+        let blocks = RelBlock::all(&fused, graph.schema())?;
+        Ok((batch, blocks, fused.targets))
+    }
+
+    fn fetch(&self, job: &Job, (batch, blocks, targets): Self::Sampled) -> Result<Prepared> {
+        let graph = &self.nodes.graph;
+        let ids = |(number, _): (usize, &str)| batch.ids[number].clone();
+        let learnt = graph.learnt().map(ids).collect();
+        let features = graph.features(&batch.input_nodes)?;
+        let (seeds, edges) = (job.seeds().to_vec(), batch.num_edges());
+        Ok(Prepared { blocks, targets, seeds, features, learnt, edges })
+    }
+
+    fn compact(&self, prepared: &Prepared) {
+        prepared.blocks.iter().for_each(RelBlock::prepare);
+    }
+
+    fn counts(&self, prepared: &Prepared) -> Counts {
+        Counts { edges: prepared.edges as u64, seeds: prepared.seeds.len() as u64 }
+    }
+
+    fn rows<'b>(&self, prepared: &'b Prepared) -> Vec<&'b [u64]> {
+        prepared.learnt.iter().map(Vec::as_slice).collect()
+    }
+
+    fn gradient(
+        &self,
+        params: &Params,
+        inputs: Inputs<'_, Prepared>,
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss> {
+        let Inputs { batch, rows, .. } = inputs;
+        let graph = &self.nodes.graph;
+        let mut tape = Tape::new(params, Mode::Train { key });
+        let (rows, leaves) = graph.leaves(&mut tape, &batch.features, rows);
+        let logits = self.nodes.model.forward(&mut tape, &batch.blocks, &rows)?;
+        let targets = targets_of(&graph.labels, &batch.seeds);
+        let loss = add_loss(&mut tape, logits, &batch.targets, &targets, None);
+        let sum = f64::from(tape.value(loss).data()[0]);
+        tape.backward(loss, gradients.dense)?;
+        for ((leaf, ids), out) in leaves.iter().zip(&batch.learnt).zip(&mut *gradients.rows) {
+            if let Some(grad) = tape.grad(*leaf) {
+                out.push(ids, grad);
+            }
+        }
+        Ok(BatchLoss { sum, weight: batch.seeds.len() as f64 })
+    }
+
+    /// Rank 0 judges with all threads.
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        rank: &dyn Communicator,
+        threads: usize,
+    ) -> Result<Evaluation> {
+        let TypedNodes { model, graph, metric, .. } = self.nodes;
+        let mut bytes = Vec::new();
+        if rank.rank() == 0 {
+            let pool = pool(threads * rank.size())?;
+            let (params, tables) = (&state.params, &state.tables[..]);
+            let found =
+                pool.install(|| evaluate::evaluate(model.as_ref(), params, tables, graph, metric))?;
+            bytes = serde_json::to_vec(&found).unwrap_or_default();
+        }
+        let all = rank.all_gather("evaluation", &bytes)?;
+        serde_json::from_slice(&all[0])
+            .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
+    }
+}

@@ -1,0 +1,125 @@
+//! Node classification in graphs with several types of nodes and edges: labels of the nodes of one
+//! type, learnt from batches of seeds and their neighbours over all edge types. Node types without
+//! features have learnt rows.
+
+mod evaluate;
+mod graph;
+mod learner;
+
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Error, Labels, Result};
+use gnarl_nn::Params;
+use gnarl_nn::models::ModelConfig;
+use gnarl_nn::models::typed::{self, Source, TypedModel};
+use gnarl_partition::PartitionedDataset;
+use gnarl_store::embedding::Embedding;
+
+use crate::config::{RunConfig, Strategy};
+use crate::embeddings::Table;
+use crate::evaluate::Evaluation;
+use crate::learner::Task;
+use crate::state::TrainState;
+use crate::strategy::{Session, gradient};
+use graph::TypedTaskGraph;
+use learner::TypedLearner;
+
+/// The task of a run.
+pub(crate) struct TypedNodes {
+    config: RunConfig,
+    graph: Arc<TypedTaskGraph>,
+    metric: String,
+    model: Box<dyn TypedModel>,
+    /// Part of each node of the target type; empty if the graph was not cut.
+    owner: Vec<u32>,
+}
+
+impl TypedNodes {
+    /// The task of `config`, classifying nodes of type `node_type`, and the state it starts from.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] for unknown names, impossible sizes, or what graphs with types
+    /// cannot be trained with.
+    pub fn open(
+        config: &RunConfig,
+        dataset: &Dataset,
+        node_type: &str,
+    ) -> Result<(Self, TrainState)> {
+        check(config)?;
+        let graph = Arc::new(TypedTaskGraph::open(dataset, &config.dataset, node_type)?);
+        let metric = config.train.metric.clone().unwrap_or_else(|| match graph.labels {
+            Labels::Single { .. } => "accuracy".into(),
+            Labels::Multi { .. } => "micro-f1".into(),
+        });
+        gnarl_nn::metrics::build(&metric)?;
+        let sources = graph.sources();
+        let (model, params) = build_model(config, &graph, &sources)?;
+        let tables = graph
+            .learnt()
+            .map(|(number, name)| table(config, name, dataset.manifest().node_types[number].count));
+        let start = TrainState::new(params, tables.collect::<Result<_>>()?);
+        let nodes = Self { config: config.clone(), graph, metric, model, owner: Vec::new() };
+        Ok((nodes, start))
+    }
+}
+
+fn build_model(
+    config: &RunConfig,
+    graph: &TypedTaskGraph,
+    sources: &[Source],
+) -> Result<(Box<dyn TypedModel>, Params)> {
+    let model = ModelConfig { out_dim: graph.labels.outputs(), ..config.model.clone() };
+    typed::build(&model, graph.graph.schema(), sources, Key::new(config.train.seed).with(0))
+}
+
+/// Learnt rows of the nodes of a type. Rows start as a function of the type's name.
+fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<Table> {
+    let width = config.model.hidden;
+    let bound = config.embedding.bound.unwrap_or(1.0 / (width as f32).sqrt());
+    let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+    let key = Key::new(config.train.seed).with(4);
+    let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
+    let optimizer = config.embedding.optimizer(&config.optimizer)?;
+    let rows = Embedding::new((0..count).collect(), width, bound, key, optimizer)?;
+    Ok(Table::new(format!("embedding.{node_type}"), rows))
+}
+
+/// Refuses what is for graphs without types.
+fn check(config: &RunConfig) -> Result<()> {
+    if config.train.strategy == Strategy::Average {
+        return Err(Error::usage("train.strategy = 'average' is for graphs without types")
+            .hint("graphs with types are trained by 'gradient'"));
+    }
+    if !config.sample.method.has_fanouts() && config.sample.method != crate::config::Method::Full {
+        return Err(Error::usage("subgraphs are drawn from graphs without types only")
+            .hint("set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'"));
+    }
+    Ok(())
+}
+
+impl Task for TypedNodes {
+    fn metric(&self) -> String {
+        self.metric.replace('-', "_")
+    }
+
+    /// Parts decide which rank takes which seeds; every rank has the whole graph.
+    fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
+        self.owner = cut.assignment(self.graph.node_type())?.to_vec();
+        Ok(())
+    }
+
+    fn train(
+        &self,
+        session: &Session<'_>,
+        rank: &dyn Communicator,
+        state: TrainState,
+    ) -> Result<TrainState> {
+        gradient::train(session, &TypedLearner::new(self)?, rank, state)
+    }
+
+    fn judge(&self, params: &Params, tables: &[Table]) -> Result<Evaluation> {
+        evaluate::evaluate(self.model.as_ref(), params, tables, &self.graph, &self.metric)
+    }
+}
