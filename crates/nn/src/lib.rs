@@ -26,6 +26,7 @@
 //! fixed size, and partial results are added in order. Operations run on the rayon pool they are
 //! called from.
 
+pub mod exchange;
 mod kernel;
 pub mod metrics;
 pub mod models;
@@ -39,6 +40,7 @@ pub mod state;
 pub mod tape;
 pub mod tensor;
 
+pub use exchange::Exchange;
 pub use ops::activation::Activation;
 pub use ops::gat::Gat;
 pub use ops::spmm::Reduce;

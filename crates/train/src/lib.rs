@@ -26,6 +26,7 @@ pub mod state;
 pub mod strategy;
 mod subgraphs;
 pub mod task;
+mod tensor;
 mod verdict;
 
 pub use config::RunConfig;

@@ -35,7 +35,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    fn of(valid: &Judge, test: &Judge) -> Self {
+    pub(crate) fn of(valid: &Judge, test: &Judge) -> Self {
         Self { valid: valid.scores(), valid_loss: valid.loss(), test: test.scores() }
     }
 }

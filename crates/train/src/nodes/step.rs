@@ -30,22 +30,32 @@ pub(super) fn batch_gradient(
     let logits = model.forward(&mut tape, &prepared.batch.blocks, x)?;
     let weights = prepared.batch.target_weights.as_deref();
     let rows = &prepared.batch.targets;
-    let loss = match labels {
+    let loss = loss(&mut tape, logits, (rows, &prepared.targets), labels, weights);
+    let sum = f64::from(tape.value(loss).data()[0]);
+    tape.backward(loss, grads)?;
+    Ok(BatchLoss { sum, weight: rows.len() as f64 })
+}
+
+/// The summed loss of `logits` in some rows, which are those of some nodes.
+pub(crate) fn loss(
+    tape: &mut Tape<'_>,
+    logits: Var,
+    (rows, nodes): (&[u32], &[u32]),
+    labels: &Labels,
+    weights: Option<&[f32]>,
+) -> Var {
+    match labels {
         Labels::Single { classes, .. } => {
             let classes: Vec<u32> =
-                prepared.targets.iter().map(|&v| classes[v as usize].max(0) as u32).collect();
+                nodes.iter().map(|&v| classes[v as usize].max(0) as u32).collect();
             tape.cross_entropy(logits, rows, &classes, weights, 1.0)
         }
         Labels::Multi { values, tasks } => {
             let row = |&v: &u32| &values[v as usize * tasks..(v as usize + 1) * tasks];
-            let targets: Vec<f32> =
-                prepared.targets.iter().flat_map(row).map(|&b| f32::from(b)).collect();
+            let targets: Vec<f32> = nodes.iter().flat_map(row).map(|&b| f32::from(b)).collect();
             tape.bce_with_logits(logits, rows, &targets, weights, 1.0)
         }
-    };
-    let sum = f64::from(tape.value(loss).data()[0]);
-    tape.backward(loss, grads)?;
-    Ok(BatchLoss { sum, weight: rows.len() as f64 })
+    }
 }
 
 /// Puts a batch's input on the tape.
