@@ -112,7 +112,8 @@ impl Gat {
             at = end;
         }
         match sums.is_empty() {
-            true => tape.slice_cols(x, 0, 0),
+            // No columns, but a gradient for the weights: all ranks exchange theirs.
+            true => tape.spmm_weighted(block, x, attention),
             false => tape.concat_cols(&sums),
         }
     }
