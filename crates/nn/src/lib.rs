@@ -27,6 +27,7 @@
 //! called from.
 
 pub mod decoders;
+pub mod exchange;
 mod kernel;
 mod lists;
 pub mod losses;
@@ -43,6 +44,7 @@ pub mod state;
 pub mod tape;
 pub mod tensor;
 
+pub use exchange::Exchange;
 pub use lists::{EdgeLists, Lists};
 pub use ops::activation::Activation;
 pub use ops::gat::Gat;

@@ -142,7 +142,7 @@ impl<'b> Tape<'b> {
     ///
     /// # Errors
     /// If the tape is in [`Mode::Eval`], `loss` is not 1 × 1, or `grads` has another length than
-    /// the parameters.
+    /// the parameters; if an exchange with other ranks fails.
     pub fn backward(&mut self, loss: Var, grads: &mut [f32]) -> Result<()> {
         if !self.is_training() {
             return Err(Error::usage("backward on a tape in evaluation mode")
@@ -161,6 +161,7 @@ impl<'b> Tape<'b> {
             params: self.params,
             flat: grads,
             vars: self.nodes.iter().map(|_| None).collect(),
+            failure: None,
             needed: self.nodes.iter().map(|n| n.needs_grad).collect(),
         };
         self.leaf_grads = self.nodes.iter().map(|_| None).collect();
@@ -175,6 +176,7 @@ impl<'b> Tape<'b> {
                     node.value = Value::Released;
                 }
                 backward(&mut gradients, grad);
+                gradients.failure.take().map_or(Ok(()), Err)?;
             }
         }
         Ok(())
@@ -235,12 +237,18 @@ pub(crate) struct Gradients<'g> {
     flat: &'g mut [f32],
     vars: Vec<Option<Tensor>>,
     needed: Vec<bool>,
+    failure: Option<Error>,
 }
 
 impl Gradients<'_> {
     /// Whether the gradient of `var` is of use to anybody.
     pub(crate) fn wants(&self, var: Var) -> bool {
         self.needed[var.0]
+    }
+
+    /// Ends the backward pass with `error`.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.failure = Some(error);
     }
 
     /// Adds `grad` to the gradient of `var`.

@@ -27,6 +27,7 @@ pub mod state;
 pub mod strategy;
 mod subgraphs;
 pub mod task;
+mod tensor;
 mod typed;
 mod verdict;
 

@@ -1,8 +1,11 @@
 //! GAT (Veličković et al., ICLR 2018).
 
+use std::ops::Range;
+
 use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Block;
 
+use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::{ModelConfig, PRODUCT_SPEEDUP};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
@@ -68,12 +71,51 @@ impl Gat {
         let of_source = tape.head_scores(z, self.source);
         let own = tape.head_rows(z, block.num_dst());
         let of_destination = tape.head_scores(own, self.destination);
+        let attention = self.attention(tape, block, of_source, of_destination);
+        tape.spmm_weighted(block, z, attention)
+    }
+
+    /// The weight of each edge and head, from the scores of its ends.
+    fn attention<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b Block,
+        of_source: Var,
+        of_destination: Var,
+    ) -> Var {
         let scores = tape.sddmm_add(block, of_source, of_destination);
         let slope = Activation::LeakyRelu(self.negative_slope);
         let scores = tape.activation(scores, slope);
         let attention = tape.edge_softmax(block, scores);
-        let attention = tape.edge_dropout(block, attention, self.attention_dropout);
-        tape.spmm_weighted(block, z, attention)
+        tape.edge_dropout(block, attention, self.attention_dropout)
+    }
+
+    /// Weighted sums of some columns of all heads side by side: whole heads at once, and what is left
+    /// of the first and the last one.
+    fn sum_columns<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b Block,
+        (x, columns): (Var, Range<usize>),
+        attention: Var,
+    ) -> Var {
+        let mut sums = Vec::new();
+        let mut at = columns.start;
+        while at < columns.end {
+            let head = at / self.width;
+            let whole = at.is_multiple_of(self.width);
+            let heads = if whole { ((columns.end - at) / self.width).max(1) } else { 1 };
+            let end = columns.end.min((head + heads) * self.width);
+            let part = tape.slice_cols(x, at - columns.start, end - at);
+            let weights = tape.slice_cols(attention, head, heads);
+            sums.push(tape.spmm_weighted(block, part, weights));
+            at = end;
+        }
+        match sums.is_empty() {
+            // No columns, but a gradient for the weights: all ranks exchange theirs.
+            true => tape.spmm_weighted(block, x, attention),
+            false => tape.concat_cols(&sums),
+        }
     }
 
     /// Whether projecting all sources is less work than projecting a sum of input rows for every
@@ -123,5 +165,30 @@ impl Layer for Gat {
             if self.mean { self.finish(tape, joined, after.activation) } else { joined }
         };
         after.drop(tape, looped, y)
+    }
+
+    /// The scores of all nodes go to all ranks, which have the weights of all edges then.
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        let block = if self.self_loops { slices.block.with_self_loops() } else { slices.block };
+        let z = tape.linear(x, self.weight, None, Activation::None);
+        let ends = [tape.head_scores(z, self.source), tape.head_scores(z, self.destination)];
+        let ends = tape.concat_cols(&ends);
+        let ends = tape.all_rows(slices.exchange, ends)?;
+        let of_source = tape.slice_cols(ends, 0, self.heads);
+        let of_destination = tape.slice_cols(ends, self.heads, self.heads);
+        let attention = self.attention(tape, block, of_source, of_destination);
+        let cols = self.heads * self.width;
+        let slice = tape.split(slices.exchange, z)?;
+        let columns = slices.exchange.columns(cols);
+        let sums = self.sum_columns(tape, block, (slice, columns), attention);
+        let joined = tape.gather(slices.exchange, sums, cols)?;
+        let y = self.finish(tape, joined, after.activation);
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
     }
 }

@@ -1,7 +1,9 @@
 //! GCN (Kipf & Welling, ICLR 2017).
 
+use gnarl_graph::Result;
 use gnarl_sample::Block;
 
+use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::{ModelConfig, transform_first};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
@@ -43,5 +45,26 @@ impl Layer for Gcn {
             tape.linear(mixed, self.weight, Some(self.bias), after.activation)
         };
         after.drop(tape, block, y)
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        let pass = |tape: &mut Tape<'b>, block, x| tape.gcn_norm(block, x);
+        let y = if slices.maps_first(tape, x, self.dims) {
+            let x = tape.linear(x, self.weight, None, Activation::None);
+            let mixed = slices.pass(tape, x, pass)?;
+            let bias = tape.param(self.bias);
+            let sum = tape.add_row(mixed, bias);
+            tape.activation(sum, after.activation)
+        } else {
+            let mixed = slices.pass(tape, x, pass)?;
+            tape.linear(mixed, self.weight, Some(self.bias), after.activation)
+        };
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
     }
 }

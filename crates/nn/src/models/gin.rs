@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use gnarl_graph::Result;
 use gnarl_sample::Block;
 
+use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::{ModelConfig, transform_first};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
@@ -41,6 +43,10 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<G
 fn sum_with_self<'b>(tape: &mut Tape<'b>, block: &'b Block, x: Var, eps: ParamId) -> Var {
     let neighbours = tape.spmm(block, x, Reduce::Sum, whole_sum_weights(block));
     let own = tape.head_rows(x, block.num_dst());
+    add_own(tape, own, neighbours, eps)
+}
+
+fn add_own(tape: &mut Tape<'_>, own: Var, neighbours: Var, eps: ParamId) -> Var {
     let eps = tape.param(eps);
     let extra = tape.scale_by(own, eps);
     let own = tape.add(own, extra);
@@ -85,5 +91,32 @@ impl Layer for Gin {
         };
         let y = tape.linear(middle, outer.0, Some(outer.1), after.activation);
         after.drop(tape, block, y)
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        let (inner, outer) = (self.inner, self.outer);
+        let pass = |tape: &mut Tape<'b>, block: &'b Block, x| {
+            tape.spmm(block, x, Reduce::Sum, whole_sum_weights(block))
+        };
+        let middle = if slices.maps_first(tape, x, self.dims) {
+            let x = tape.linear(x, inner.0, None, Activation::None);
+            let neighbours = slices.pass(tape, x, pass)?;
+            let mixed = add_own(tape, x, neighbours, self.eps);
+            let bias = tape.param(inner.1);
+            let mixed = tape.add_row(mixed, bias);
+            tape.activation(mixed, Activation::Relu)
+        } else {
+            let neighbours = slices.pass(tape, x, pass)?;
+            let mixed = add_own(tape, x, neighbours, self.eps);
+            tape.linear(mixed, inner.0, Some(inner.1), Activation::Relu)
+        };
+        let y = tape.linear(middle, outer.0, Some(outer.1), after.activation);
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
     }
 }

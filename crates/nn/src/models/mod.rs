@@ -39,10 +39,12 @@ mod mlp;
 mod ngnn;
 mod sage;
 mod sgc;
+mod slices;
 mod stack;
 pub mod typed;
 
 pub use config::{Aggregator, Decomposition, ModelConfig, Softmax};
+pub use slices::Slices;
 
 use std::sync::Arc;
 
@@ -69,6 +71,21 @@ pub trait Model: Send + Sync {
     /// A usage error if `x` has another shape than layer and block ask for.
     fn layer<'b>(&self, tape: &mut Tape<'b>, index: usize, block: &'b Block, x: Var)
     -> Result<Var>;
+
+    /// Applies layer `index` to the rows of this rank's own nodes, as one of several ranks; the result
+    /// has as many rows. All ranks together compute what [`Model::layer`] does with `slices.block`.
+    ///
+    /// # Errors
+    /// As [`Model::layer`], if a rank fails, or if the model has no such form.
+    fn layer_sliced<'b>(
+        &self,
+        _tape: &mut Tape<'b>,
+        _index: usize,
+        _slices: &Slices<'b>,
+        _x: Var,
+    ) -> Result<Var> {
+        Err(no_columns(self.name()))
+    }
 
     /// Applies all layers, one block each, to the rows of the first block's sources.
     ///
@@ -131,6 +148,11 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
 /// The names [`build`] knows.
 pub fn names() -> &'static [&'static str] {
     &["gat", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
+}
+
+fn no_columns(model: &str) -> Error {
+    Error::usage(format!("{model} does not train by columns"))
+        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin and gat")
 }
 
 /// Multiply-adds of a matrix product that take as long as one of a gathered row: products run

@@ -1,7 +1,9 @@
 //! GraphSAGE (Hamilton et al., NeurIPS 2017), and the convolution NGNN shares with it.
 
+use gnarl_graph::Result;
 use gnarl_sample::Block;
 
+use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::{Aggregator, ModelConfig, transform_first};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
@@ -96,6 +98,38 @@ impl Layer for Convolution {
         let sum = tape.add(own, neighbours);
         let y = tape.activation(sum, after.activation);
         after.drop(tape, block, y)
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        let map = |tape: &mut Tape<'b>, x| tape.linear(x, self.neighbours, None, Activation::None);
+        let neighbours = match self.gather {
+            Gather::Mean if slices.maps_first(tape, x, (self.input, self.output)) => {
+                let mapped = map(tape, x);
+                slices.pass(tape, mapped, neighbour_mean)?
+            }
+            Gather::Mean => {
+                let mean = slices.pass(tape, x, neighbour_mean)?;
+                map(tape, mean)
+            }
+            Gather::MaxPool { weight, bias } => {
+                let pooled = tape.linear(x, weight, Some(bias), Activation::Relu);
+                let pass = |tape: &mut Tape<'b>, block, x| tape.spmm(block, x, Reduce::Max, None);
+                let largest = slices.pass(tape, pooled, pass)?;
+                map(tape, largest)
+            }
+            // An LSTM mixes columns.
+            Gather::Lstm { .. } => return Ok(None),
+        };
+        let own = tape.linear(x, self.own, Some(self.bias), Activation::None);
+        let sum = tape.add(own, neighbours);
+        let y = tape.activation(sum, after.activation);
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
     }
 }
 

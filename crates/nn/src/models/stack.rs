@@ -3,7 +3,8 @@
 use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Block;
 
-use super::{Model, ModelConfig};
+use super::slices::Slices;
+use super::{Model, ModelConfig, no_columns};
 use crate::{Activation, Tape, Var};
 
 /// What follows the message passing of a layer: nothing after the last one.
@@ -36,6 +37,17 @@ pub(super) trait Layer: Send + Sync {
     /// Maps the rows of the sources of `block`, of width [`Layer::input`], to its destinations and
     /// does what comes `after`.
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var;
+
+    /// Passes messages as one of several ranks, see [`Model::layer_sliced`]; `None` if it cannot.
+    fn apply_sliced<'b>(
+        &self,
+        _tape: &mut Tape<'b>,
+        _slices: &Slices<'b>,
+        _x: Var,
+        _after: After,
+    ) -> Result<Option<Var>> {
+        Ok(None)
+    }
 }
 
 /// A model of layers of one kind, with activation and dropout between them.
@@ -58,9 +70,9 @@ impl<L: Layer> Stack<L> {
     }
 
     /// Dropout on the input of the first layer.
-    fn drop_input<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var) -> Var {
+    fn drop_input<'b>(&self, tape: &mut Tape<'b>, ids: &'b [u64], x: Var) -> Var {
         let paper = if L::DROPS_INPUT { self.config.dropout } else { 0.0 };
-        tape.dropout(x, self.config.input_dropout.unwrap_or(paper), block.ids())
+        tape.dropout(x, self.config.input_dropout.unwrap_or(paper), ids)
     }
 }
 
@@ -82,8 +94,22 @@ impl<L: Layer> Model for Stack<L> {
     ) -> Result<Var> {
         let layer = &self.layers[index];
         check_input(L::NAME, tape, index, block, x, layer.input())?;
-        let x = if index == 0 { self.drop_input(tape, block, x) } else { x };
+        let x = if index == 0 { self.drop_input(tape, block.ids(), x) } else { x };
         Ok(layer.apply(tape, block, x, self.after(index)))
+    }
+
+    fn layer_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        index: usize,
+        slices: &Slices<'b>,
+        x: Var,
+    ) -> Result<Var> {
+        let layer = &self.layers[index];
+        check_rows(L::NAME, tape, index, slices.ids.len(), x, layer.input())?;
+        let x = if index == 0 { self.drop_input(tape, slices.ids, x) } else { x };
+        let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
+        passed.ok_or_else(|| no_columns(L::NAME))
     }
 }
 
@@ -96,13 +122,23 @@ pub(super) fn check_input(
     x: Var,
     width: usize,
 ) -> Result<()> {
+    check_rows(model, tape, index, block.num_src(), x, width)
+}
+
+fn check_rows(
+    model: &str,
+    tape: &Tape<'_>,
+    index: usize,
+    wanted: usize,
+    x: Var,
+    width: usize,
+) -> Result<()> {
     let (rows, cols) = tape.shape(x);
-    if (rows, cols) == (block.num_src(), width) {
+    if (rows, cols) == (wanted, width) {
         return Ok(());
     }
     Err(Error::usage(format!(
-        "layer {index} of {model} got {rows} rows of {cols} values for {} sources of width {width}",
-        block.num_src()
+        "layer {index} of {model} got {rows} rows of {cols} values for {wanted} nodes of width {width}"
     ))
     .hint("model.in_dim is the width of the features; check that they belong to this dataset"))
 }

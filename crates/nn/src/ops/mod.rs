@@ -8,6 +8,7 @@ pub mod activation;
 mod arithmetic;
 mod dropout;
 mod edge;
+mod exchange;
 pub mod gat;
 mod gcn;
 mod head_scores;

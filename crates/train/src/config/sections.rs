@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Listen;
 use super::negatives::NegativesSection;
-use super::parts::{CacheSection, PartitionSection};
+use super::parts::{CacheSection, PartitionSection, Parts};
 use super::task::{EmbeddingSection, TaskSection};
 
 /// A whole run.
@@ -182,6 +182,8 @@ pub enum Strategy {
     Gradient,
     /// Parts train alone; weights are averaged every `sync_every` epochs (CATGNN §3.3).
     Average,
+    /// The whole graph in each step, columns shared out over all workers (NeutronTP §3).
+    Tensor,
 }
 
 /// What carries the ranks.
@@ -331,6 +333,7 @@ impl RunConfig {
         self.check_fanouts()?;
         self.check_split()?;
         self.check_servers()?;
+        self.check_tensor()?;
         self.optimizer.build().map(drop)?;
         self.task.check()?;
         self.embedding.check()?;
@@ -350,7 +353,8 @@ impl RunConfig {
 
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
-        let uses = self.sample.method.has_fanouts() && self.model.name != "none";
+        let whole = self.train.strategy == Strategy::Tensor;
+        let uses = self.sample.method.has_fanouts() && self.model.name != "none" && !whole;
         if !uses || fanouts.len() == layers {
             return Ok(());
         }
@@ -384,6 +388,16 @@ impl RunConfig {
             ));
         }
         Ok(())
+    }
+
+    fn check_tensor(&self) -> Result<()> {
+        let PartitionSection { parts, path, servers, .. } = &self.partition;
+        let cut = *parts != Parts::Count(1) || path.is_some() || servers.is_some();
+        match self.train.strategy == Strategy::Tensor && cut {
+            true => Err(Error::usage("train.strategy = 'tensor' shares out columns, not parts")
+                .hint("leave out [partition]")),
+            false => Ok(()),
+        }
     }
 
     fn check_split(&self) -> Result<()> {

@@ -40,7 +40,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    fn of(valid: &Judge, test: &Judge) -> Self {
+    pub(crate) fn of(valid: &Judge, test: &Judge) -> Self {
         let (valid_loss, test) = (valid.loss(), test.scores());
         Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
     }

@@ -58,8 +58,8 @@ impl Links {
     /// # Errors
     /// If the dataset is not one of edges with splits, or the configuration does not fit it.
     pub fn new(config: &RunConfig, dataset: &Dataset) -> Result<(Self, TrainState)> {
-        if config.train.strategy == Strategy::Average {
-            return Err(Error::usage("train.strategy = 'average' knows node classification only")
+        if config.train.strategy != Strategy::Gradient {
+            return Err(Error::usage("link prediction is trained by 'gradient' alone")
                 .hint("set train.strategy to 'gradient'"));
         }
         metric_of(config)?;

@@ -21,6 +21,7 @@ use crate::loaded::{KeptServer, build_model};
 use crate::state::TrainState;
 use crate::strategy::{Session, average, gradient};
 use crate::task::{Roles, TaskGraph};
+use crate::tensor::TensorLearner;
 
 pub(crate) use learner::{NodeLearner, Prepared};
 pub(crate) use units::sampler;
@@ -89,7 +90,7 @@ impl Task for Nodes {
         };
         self.owner = cut.assignment(&node.name)?.to_vec();
         let (Some(_), Some(roles)) = (dataset, &self.roles) else { return Ok(()) };
-        if self.config.train.strategy == Strategy::Gradient {
+        if self.config.train.strategy != Strategy::Average {
             return Ok(());
         }
         cut.check_layout(PartLayout::EdgeCut)
@@ -115,6 +116,11 @@ impl Task for Nodes {
                 gradient::train(session, &learner, rank, state)
             }
             Strategy::Average => average::train(session, self, rank, state),
+            Strategy::Tensor => {
+                let learner =
+                    TensorLearner::new(self.model.as_ref(), &self.whole, &self.metric, rank)?;
+                gradient::train(session, &learner, rank, state)
+            }
         }
     }
 
