@@ -2,7 +2,7 @@
 
 use gnarl_graph::rng::Key;
 
-use crate::smallest::LANES;
+use crate::lanes::LANES;
 use crate::view::{View, known_id};
 
 /// A random 32-bit number for each dataset id.
@@ -18,22 +18,31 @@ impl Hash {
         Self { before: bits as u32, between: (bits >> 32) as u32 }
     }
 
-    /// The numbers of at most [`LANES`] sources.
+    /// The numbers of the sources of the edges `from..from + LANES` (or fewer, at the end) of a list.
     #[inline(always)]
-    pub fn all(self, view: View<'_>, nodes: &[u32], numbers: &mut [u32; LANES]) {
-        match (view.source_ids, <&[u32; LANES]>::try_from(nodes)) {
-            (None, Ok(nodes)) => {
+    pub fn all(
+        self,
+        view: View<'_>,
+        (start, degree): (usize, u32),
+        from: usize,
+        numbers: &mut [u32; LANES],
+    ) {
+        let nodes = &view.indices[start + from..];
+        let left = LANES.min(degree as usize - from);
+        match (view.source_ids, nodes.first_chunk::<LANES>()) {
+            // What follows the list is numbered in vain: loops whose length is known take less.
+            (None, Some(nodes)) => {
                 for (number, &node) in numbers.iter_mut().zip(nodes) {
                     *number = self.of(u64::from(node));
                 }
             }
-            (None, Err(_)) => {
-                for (number, &node) in numbers.iter_mut().zip(nodes) {
+            (None, None) => {
+                for (number, &node) in numbers.iter_mut().zip(&nodes[..left]) {
                     *number = self.of(u64::from(node));
                 }
             }
             (Some(ids), _) => {
-                for (number, &node) in numbers.iter_mut().zip(nodes) {
+                for (number, &node) in numbers.iter_mut().zip(&nodes[..left]) {
                     *number = self.of(known_id(ids, node));
                 }
             }
@@ -59,11 +68,10 @@ impl Hash {
         from: usize,
         numbers: &mut [u32; LANES],
     ) {
+        self.all(view, (start, degree), from, numbers);
         let list = &view.indices[start..start + degree as usize];
         let nodes = &list[from..list.len().min(from + LANES)];
-        self.all(view, nodes, numbers);
-        let before = &list[from.saturating_sub(1)..from + nodes.len()];
-        if before.windows(2).any(|pair| pair[0] == pair[1]) {
+        if (from > 0 && list[from - 1] == nodes[0]) || any_repeats(nodes) {
             self.part_equals(list, from, &mut numbers[..nodes.len()]);
         }
     }
@@ -77,6 +85,15 @@ impl Hash {
                 *number = Self { before: *number, ..self }.of(earlier as u64);
             }
         }
+    }
+}
+
+/// Whether a node follows itself; without a branch for each where there are [`LANES`] nodes.
+#[inline(always)]
+fn any_repeats(nodes: &[u32]) -> bool {
+    match <&[u32; LANES]>::try_from(nodes) {
+        Ok(nodes) => (1..LANES).fold(false, |any, i| any | (nodes[i] == nodes[i - 1])),
+        Err(_) => nodes.windows(2).any(|pair| pair[0] == pair[1]),
     }
 }
 

@@ -17,6 +17,7 @@ mod source;
 mod spool;
 mod table;
 mod triples;
+mod weights;
 
 use std::path::Path;
 
@@ -33,6 +34,7 @@ pub use npy::{NpyOptions, npy};
 pub use ogb::{OgbOptions, ogb};
 pub use table::{EdgeTable, IdKind, NodeTable, TableOptions, tables};
 pub use triples::{TriplesOptions, triples};
+pub use weights::WeightType;
 
 /// A dataset and what was found while it was made.
 #[derive(Debug, Clone)]

@@ -7,11 +7,12 @@ use serde_json::json;
 use super::array::ArrayReader;
 use super::columns;
 use super::source::{Npz, Source};
+use super::weights::{WeightColumn, WeightType};
 use super::{Imported, empty_graph, finish};
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Context, Error, Result};
 use crate::manifest::{PLAIN_NODE, Triple};
-use crate::writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};
+use crate::writer::{DatasetWriter, EdgeWriter, FinishOptions, IdWidth};
 
 /// Files and choices of [`npy`].
 #[derive(Debug, Clone)]
@@ -27,8 +28,10 @@ pub struct NpyOptions {
     pub num_classes: Option<u64>,
     /// Named splits: vectors of ids, or of booleans.
     pub splits: Vec<(String, PathBuf)>,
-    /// A number for each edge, kept as f32 in the edge column `weight`.
+    /// A number for each edge, kept in the edge column `weight`.
     pub weights: Option<PathBuf>,
+    /// The type of that column.
+    pub weight_type: WeightType,
     /// Number of nodes; features, labels or the largest id tell it otherwise.
     pub num_nodes: Option<u64>,
     /// Store the reverse of every edge too (self loops once).
@@ -49,6 +52,7 @@ impl NpyOptions {
             num_classes: None,
             splits: Vec::new(),
             weights: None,
+            weight_type: WeightType::default(),
             num_nodes: None,
             symmetrize: false,
             coalesce: None,
@@ -86,8 +90,8 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
         writer.add_split(PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
     }
-    let weights = options.weights.as_deref().map(|path| ArrayReader::open(Source::npy(path)?));
-    let weights = weights.transpose()?;
+    let open = |path| Ok((ArrayReader::open(Source::npy(path)?)?, options.weight_type));
+    let weights = options.weights.as_deref().map(open).transpose()?;
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && weights.is_none());
     let triple = Triple::plain();
     write_edges(&mut writer, &triple, (nodes, nodes), edges, weights, options.symmetrize)?;
@@ -209,17 +213,17 @@ impl EdgeArray {
     }
 }
 
-/// Writes an edge type from its array and weights; `limits` are the numbers of source and
-/// destination nodes.
+/// Writes an edge type from its array and weights, which have the type beside them; `limits` are the
+/// numbers of source and destination nodes.
 pub(super) fn write_edges(
     writer: &mut DatasetWriter,
     triple: &Triple,
     limits: (u64, u64),
     mut edges: EdgeArray,
-    mut weights: Option<ArrayReader>,
+    mut weights: Option<(ArrayReader, WeightType)>,
     symmetrize: bool,
 ) -> Result<()> {
-    if let Some(array) = &weights {
+    if let Some((array, _)) = &weights {
         array.expect_vector()?;
         if array.len() != edges.len() {
             return Err(array.error(format!("{} weights for {} edges", array.len(), edges.len())));
@@ -227,18 +231,19 @@ pub(super) fn write_edges(
     }
     let mut ids = writer.edge_writer(triple, Some(limits))?;
     let mut column = match &weights {
-        Some(_) => Some(writer.edge_column::<f32>(triple, "weight", &[])?),
+        Some((_, stored)) => Some(WeightColumn::create(writer, triple, *stored)?),
         None => None,
     };
     let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let mut row = 0u64;
+    let (mut row, mut wide) = (0u64, Vec::new());
     while edges.read(&mut src, &mut dst)? {
-        if let Some(array) = &mut weights {
-            array.read_f32(src.len(), &mut values)?;
-            if let Some(i) = values.iter().position(|x| !x.is_finite()) {
-                let at = row + i as u64;
-                return Err(array.error(format!("row {at}: the weight is {}", values[i])));
+        if let Some((array, stored)) = &mut weights {
+            array.read_f64(src.len(), &mut wide)?;
+            for (&weight, at) in wide.iter().zip(row..) {
+                stored.check(weight, || format!("{}: row {at}", array.name()))?;
             }
+            values.clear();
+            values.extend(wide.iter().map(|&weight| weight as f32));
         }
         check_ids(edges.name(), row, &src, &dst, limits)?;
         row += src.len() as u64;
@@ -249,14 +254,14 @@ pub(super) fn write_edges(
         }
     }
     let mut specs = ids.finish()?;
-    specs.extend(column.map(ColumnWriter::finish).transpose()?);
+    specs.extend(column.map(WeightColumn::finish).transpose()?);
     writer.add_edge_type(triple.clone(), specs);
     Ok(())
 }
 
 fn push_edges(
     ids: &mut EdgeWriter,
-    column: Option<&mut ColumnWriter<f32>>,
+    column: Option<&mut WeightColumn>,
     src: &[u64],
     dst: &[u64],
     values: &[f32],

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_graph::Result;
-use gnarl_graph::import::{self, Imported, NpyOptions, TriplesOptions};
+use gnarl_graph::import::{self, Imported, NpyOptions, TriplesOptions, WeightType};
 
 use super::{Common, named};
 
@@ -29,6 +29,9 @@ pub struct Npy {
     /// A weight for each edge
     #[arg(long)]
     weights: Option<PathBuf>,
+    /// How weights are stored: f32, f16 or bf16
+    #[arg(long, default_value_t)]
+    weight_type: WeightType,
     /// Number of nodes, if features and labels do not tell
     #[arg(long)]
     num_nodes: Option<u64>,
@@ -51,6 +54,7 @@ impl Npy {
             num_classes: self.num_classes,
             splits: self.split.clone(),
             weights: self.weights.clone(),
+            weight_type: self.weight_type,
             num_nodes: self.num_nodes,
             symmetrize: self.symmetrize,
             coalesce: self.coalesce,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::CsvFormat;
+use crate::import::WeightType;
 use crate::manifest::{PLAIN_NODE, Triple};
 
 /// What the ids of tables are.
@@ -101,6 +102,8 @@ pub struct TableOptions {
     pub delimiter: Option<u8>,
     /// Whether text tables have a header; if unset, they do when an expected name is in it.
     pub header: Option<bool>,
+    /// The type of the edge column `weight`.
+    pub weight_type: WeightType,
     /// Store the reverse of every edge too (self loops once).
     pub symmetrize: bool,
     /// Drop repeated edges; by default when symmetrizing edges without columns.
@@ -118,6 +121,7 @@ impl Default for TableOptions {
             ids: IdKind::Auto,
             delimiter: None,
             header: None,
+            weight_type: WeightType::default(),
             symmetrize: false,
             coalesce: None,
             memory: 1 << 30,
