@@ -57,6 +57,32 @@ fn processes_give_the_losses_of_threads() {
 }
 
 #[test]
+fn processes_learn_the_rows_of_threads() {
+    let bench = Bench::new(RUN);
+    let sets = [
+        "task.kind=link-prediction",
+        "model.name=none",
+        "decoder.name=complex",
+        "embedding.dim=8",
+        "negatives.kind=local",
+        "negatives.count=16",
+    ];
+    let args = bench.args(&sets);
+    let model = || std::fs::read(bench.run.join("model.safetensors")).unwrap();
+    for ranks in [1, 4] {
+        let workers = format!("train.workers={ranks}");
+        let threads = succeed(&[&args[..], &["--restart", "--set", &workers]].concat());
+        let rows = model();
+        let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
+        let processes = result(&mpirun(ranks, &args).output().unwrap());
+        for key in ["losses", "test", "workers"] {
+            assert_eq!(threads[key], processes[key], "{ranks} ranks");
+        }
+        assert!(rows == model(), "{ranks} ranks: the rows differ");
+    }
+}
+
+#[test]
 fn a_killed_rank_ends_the_run_which_then_goes_on_to_the_same_numbers() {
     let bench = Bench::new(RUN);
     let mut args = bench.args(&["train.epochs=300", "train.checkpoint_seconds=0"]);

@@ -58,6 +58,11 @@ impl Groups {
         &self.of
     }
 
+    /// Whether every query has the group of its own number.
+    fn are_own(&self) -> bool {
+        self.of.iter().enumerate().all(|(query, &group)| query == group as usize)
+    }
+
     fn runs(&self) -> Vec<Run> {
         let mut runs = Vec::new();
         let mut start = 0;
@@ -97,7 +102,8 @@ pub fn score(
     let mut out = Tensor::scratch(queries.rows(), groups.count);
     let runs = groups.runs();
     let tasks = cut(out.data_mut(), &runs, groups.count);
-    runs.par_iter().zip(tasks).for_each(|(run, out)| {
+    // A task of few comparisons would cost more to hand out than to do.
+    runs.par_iter().with_min_len(least(&runs)).zip(tasks).for_each(|(run, out)| {
         similarity.scores(out, groups.pair(run, queries, candidates));
     });
     out
@@ -115,6 +121,9 @@ pub fn score_backward(
     scores: &Tensor,
     grads: &Tensor,
 ) -> (Tensor, Tensor, Vec<f32>) {
+    if groups.are_own() {
+        return own_backward(similarity, queries, candidates, groups, scores, grads);
+    }
     let (width, count) = (queries.cols(), groups.count);
     let mut to_queries = Tensor::scratch(queries.rows(), width);
     let runs = groups.runs();
@@ -144,6 +153,52 @@ pub fn score_backward(
         add_chunk(&mut weights, part_weights);
     }
     (to_queries, to_candidates, weights)
+}
+
+/// [`score_backward`] where no two queries meet the same candidates: nothing is added up but weights.
+fn own_backward(
+    similarity: Similarity<'_>,
+    queries: &Tensor,
+    candidates: &Tensor,
+    groups: &Groups,
+    scores: &Tensor,
+    grads: &Tensor,
+) -> (Tensor, Tensor, Vec<f32>) {
+    let (width, count) = (queries.cols(), groups.count);
+    let mut to_queries = Tensor::scratch(queries.rows(), width);
+    let mut to_candidates = Tensor::zeros(candidates.rows(), width);
+    let (rows, group) = (width.max(1), (count * width).max(1));
+    let partial: Vec<Vec<f32>> = to_queries
+        .data_mut()
+        .par_chunks_mut(ROWS * rows)
+        .zip(to_candidates.data_mut().par_chunks_mut(ROWS * group))
+        .enumerate()
+        .map(|(i, (to_queries, to_candidates))| {
+            let mut weights = vec![0.0; similarity.weights()];
+            let each = to_queries.chunks_exact_mut(rows).zip(to_candidates.chunks_exact_mut(group));
+            for (j, (queries_row, candidate_rows)) in each.enumerate() {
+                let query = i * ROWS + j;
+                let to = PairGrads {
+                    queries: queries_row,
+                    candidates: candidate_rows,
+                    weights: &mut weights,
+                };
+                let run = Run { queries: query..query + 1, group: query };
+                let pair = groups.pair(&run, queries, candidates);
+                similarity.backward(to, pair, scores.row(query), grads.row(query));
+            }
+            weights
+        })
+        .collect();
+    let mut weights = vec![0.0; similarity.weights()];
+    partial.iter().for_each(|part| add_chunk(&mut weights, part));
+    (to_queries, to_candidates, weights)
+}
+
+/// Runs that a task takes at least.
+fn least(runs: &[Run]) -> usize {
+    let queries = runs.last().map_or(0, |run| run.queries.end);
+    (ROWS * runs.len()).div_ceil(queries.max(1)).max(1)
 }
 
 /// Cuts rows of `width` values into those of each run.

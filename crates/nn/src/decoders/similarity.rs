@@ -60,11 +60,14 @@ impl Similarity<'_> {
         if m * n == 0 {
             return;
         }
+        let rows = Rows { data: candidates, width };
         let product = |out: &mut [f32]| {
+            if m == 1 {
+                return distance::product(out, queries, rows);
+            }
             let (q, c) = (View::rows(queries, width), View::rows(candidates, width));
             gemm(out, n, (m, n, k), q, c.t(), false);
         };
-        let rows = Rows { data: candidates, width };
         let each = |out: &mut [f32], row: &dyn Fn(&mut [f32], &[f32])| {
             let pairs = out.chunks_exact_mut(n).zip(queries.chunks_exact(width));
             pairs.for_each(|(out, query)| row(out, query));
@@ -100,7 +103,13 @@ impl Similarity<'_> {
             return;
         }
         let PairGrads { queries: to_queries, candidates: to_candidates, weights: to_weights } = to;
+        let rows = Rows { data: candidates, width };
         let products = |to_queries: &mut [f32], to_candidates: &mut [f32], grads: &[f32]| {
+            if m == 1 {
+                to_queries.fill(0.0);
+                to_candidates.fill(0.0);
+                return distance::product_grad(to_queries, to_candidates, grads, queries, rows);
+            }
             let (g, q, c) =
                 (View::rows(grads, n), View::rows(queries, width), View::rows(candidates, width));
             gemm(to_queries, width, (m, k, n), g, c, false);
@@ -126,7 +135,6 @@ impl Similarity<'_> {
         }
         to_queries.fill(0.0);
         to_candidates.fill(0.0);
-        let rows = Rows { data: candidates, width };
         let each = to_queries.chunks_exact_mut(width).zip(queries.chunks_exact(width));
         for ((to, query), grads) in each.zip(grads.chunks_exact(n)) {
             match *self {

@@ -31,6 +31,37 @@ fn sum(len: usize, term: impl Fn(usize) -> f32) -> f32 {
 }
 
 multiversion! {
+    /// `out[j] = ⟨q, c_j⟩`.
+    pub(crate) fn product(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
+        for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(rows.width)) {
+            let (q, c) = (&query[..rows.width], &row[..rows.width]);
+            *out = sum(rows.width, |k| q[k] * c[k]);
+        }
+    }
+}
+
+multiversion! {
+    /// Adds the gradients of [`product`].
+    pub(crate) fn product_grad(
+        to_query: &mut [f32],
+        to_rows: &mut [f32],
+        grads: &[f32],
+        query: &[f32],
+        rows: Rows<'_>,
+    ) {
+        let width = rows.width;
+        let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
+        for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
+            for (((q, c), to_q), to_c) in query.iter().zip(row).zip(to_query.iter_mut()).zip(to_row)
+            {
+                *to_q += grad * c;
+                *to_c += grad * q;
+            }
+        }
+    }
+}
+
+multiversion! {
     /// Turns products `out` into negated distances, from squared lengths of the row and of the others.
     pub(crate) fn from_products(out: &mut [f32], own: f32, others: &[f32]) {
         for (out, other) in out.iter_mut().zip(others) {
