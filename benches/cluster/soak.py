@@ -9,8 +9,7 @@ with a cache and with metrics. Reads the resident memory and the open file descr
 metrics, every few seconds, into WORK_FOLDER/soak.csv. Prints a table in Markdown; ends with 1 if the least
 of the last third is above that of the first, the warm-up left out: for memory by more than 2 %, for
 descriptors at all. An epoch takes some hundredths of a second: ten minutes have as many as eight hours of
-ordinary ones. Figures of all epochs are kept by design, here and in the checkpoint; what they take is not
-counted as growth.
+ordinary ones. Figures of all epochs are kept in memory by design; what they take is not counted as growth.
 """
 
 import os
@@ -25,8 +24,8 @@ from pathlib import Path
 GNARL, WORK = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
 SECONDS = 60 * float(sys.argv[3] if len(sys.argv) > 3 else 10)
 RANKS, WARM, GROWTH = 2, 0.25, 0.02
-# Bytes of an epoch's figures, with their text while a checkpoint is written.
-FIGURES = 2048
+# Bytes of an epoch's figures, with room for a list that doubles.
+FIGURES = 512
 PAUSE = min(5, SECONDS / 60)
 
 RUN = """

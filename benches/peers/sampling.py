@@ -7,8 +7,15 @@
 DATASET is a directory of gnarl's whose graph all of them read. Runs with a Python that has dgl 2.1 (and its
 GraphBolt), or torch_geometric with pyg-lib; a system that is not there is left out. Systems take turns,
 three times; the table has medians. Blocks are made (relabelled, destinations first) by all of them.
+
+DGL, GraphBolt and PyG have ids and offsets of 64 bits, which they take by default and their loaders and
+examples use. `int32` is the same system with ids and offsets of 32 bits (`graph.int()` of DGL, int32 tensors
+for GraphBolt), which a user has to ask for and which ends at 2^31 edges; left out where it fails. Their edge
+weights are float32: 16 bits are no type of probabilities for them. gnarl draws by weights of 32 and of 16
+bits, and each is compared with the same figures of the others.
 """
 
+import functools
 import gc
 import json
 import os
@@ -48,7 +55,7 @@ def timed(sample, nodes):
     return edges / (time.perf_counter() - start)
 
 
-def dgl(indptr, indices, weights):
+def dgl(indptr, indices, weights, narrow=False):
     import dgl
     import torch
 
@@ -56,25 +63,29 @@ def dgl(indptr, indices, weights):
     graph = graph.formats("csc")
     if weights is not None:
         graph.edata["w"] = torch.from_numpy(weights)
+    graph = graph.int() if narrow else graph
     sampler = dgl.dataloading.NeighborSampler(FANOUTS[::-1], prob="w" if weights is not None else None)
 
     def sample(seeds):
+        seeds = seeds.to(graph.idtype)
         batches = (sampler.sample_blocks(graph, batch)[2] for batch in seeds.split(BATCH))
         return sum(block.num_edges() for blocks in batches for block in blocks)
 
     return graph, sample
 
 
-def graphbolt(indptr, indices, weights):
+def graphbolt(indptr, indices, weights, narrow=False):
     import dgl.graphbolt as gb
     import torch
 
+    ids = torch.int32 if narrow else torch.int64
     attributes = {"w": torch.from_numpy(weights)} if weights is not None else None
-    graph = gb.fused_csc_sampling_graph(torch.from_numpy(indptr), torch.from_numpy(indices), edge_attributes=attributes)
+    lists = (torch.from_numpy(indptr).to(ids), torch.from_numpy(indices).to(ids))
+    graph = gb.fused_csc_sampling_graph(*lists, edge_attributes=attributes)
     name = "w" if weights is not None else None
 
     def sample(seeds):
-        items = gb.ItemSet(seeds, names="seed_nodes")
+        items = gb.ItemSet(seeds.to(ids), names="seed_nodes")
         pipe = gb.ItemSampler(items, batch_size=BATCH)
         pipe = pipe.sample_neighbor(graph, FANOUTS[::-1], prob_name=name)
         return sum(block.num_edges() for batch in gb.DataLoader(pipe, num_workers=0) for block in batch.blocks)
@@ -97,7 +108,13 @@ def pyg(indptr, indices, weights):
     return (indptr, indices, weights), sample
 
 
-PEERS = {"DGL": dgl, "GraphBolt": graphbolt, "PyG": pyg}
+PEERS = {
+    "DGL": dgl,
+    "DGL int32": functools.partial(dgl, narrow=True),
+    "GraphBolt": graphbolt,
+    "GraphBolt int32": functools.partial(graphbolt, narrow=True),
+    "PyG": pyg,
+}
 
 
 def measure(what, system, dataset, weighted):
@@ -128,17 +145,22 @@ def peer(system, dataset, weighted):
         words = [sys.executable, __file__, "--measure", what, system, dataset, str(int(weighted))]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "DGLBACKEND": "pytorch", **more}
         done = subprocess.run(words, capture_output=True, text=True, env=environment)
+        if done.returncode != 0 and "int32" in system:
+            print(f"{system}: {done.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+            return None
         if done.returncode != 0:
             sys.exit(done.stderr)
         return json.loads(done.stdout.splitlines()[-1])
 
     speed = found("speed")
     # Some allocators keep what was freed.
-    return speed and (speed, found("memory", LD_PRELOAD=""))
+    size = speed and found("memory", LD_PRELOAD="")
+    return size and (speed, size)
 
 
-def ours(gnarl, dataset, rule):
-    words = [gnarl, "bench", "sample", dataset, "--rule", rule, "--batches", str(BATCHES), "--batch-size", str(BATCH)]
+def ours(gnarl, dataset, rule, weights):
+    words = [gnarl, "bench", "sample", dataset, "--rule", rule, "--weight-type", weights]
+    words += ["--batches", str(BATCHES), "--batch-size", str(BATCH)]
     result = json.loads(subprocess.check_output(words, stderr=subprocess.DEVNULL, text=True).splitlines()[-1])
     return result["edges_per_second"], result["bytes_per_edge"]
 
@@ -148,20 +170,27 @@ def main():
     print("| graph | draw | system | million edges a second | gnarl's times | bytes an edge | gnarl's share |")
     print("|---|---|---|---:|---:|---:|---:|")
     for dataset in datasets:
-        for weighted in (False, True):
+        for rule, types in {"uniform": ["f32"], "weighted": ["f32", "f16"]}.items():
             found = {}
             for _ in range(TURNS):
-                turn = {"gnarl": ours(gnarl, dataset, "weighted" if weighted else "uniform")}
-                turn |= {system: peer(system, dataset, weighted) for system in PEERS}
+                turn = {weights: ours(gnarl, dataset, rule, weights) for weights in types}
+                turn |= {system: peer(system, dataset, rule == "weighted") for system in PEERS}
                 for system, figures in turn.items():
                     if figures:
                         found.setdefault(system, []).append(figures)
             middle = {s: [statistics.median(column) for column in zip(*all)] for s, all in found.items()}
-            speed, size = middle["gnarl"]
-            for system, (theirs, bytes_an_edge) in middle.items():
-                draw = "weighted" if weighted else "uniform"
-                print(f"| {Path(dataset).name} | {draw} | {system} | {theirs / 1e6:.1f} | {speed / theirs:.2f} "
-                      f"| {bytes_an_edge:.1f} | {size / bytes_an_edge:.2f} |", flush=True)
+            for weights in types:
+                draw = f"{rule} by {weights}" if rule == "weighted" else rule
+                rows = {"gnarl": middle[weights], **{s: middle[s] for s in PEERS if s in middle}}
+                table(Path(dataset).name, draw, rows)
+
+
+def table(graph, draw, rows):
+    """Prints the figures of all systems, and gnarl's beside them."""
+    speed, size = rows["gnarl"]
+    for system, (theirs, bytes_an_edge) in rows.items():
+        print(f"| {graph} | {draw} | {system} | {theirs / 1e6:.1f} | {speed / theirs:.2f} "
+              f"| {bytes_an_edge:.1f} | {size / bytes_an_edge:.2f} |", flush=True)
 
 
 if sys.argv[1] == "--measure":

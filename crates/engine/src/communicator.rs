@@ -2,13 +2,15 @@
 
 use gnarl_graph::{Error, Result};
 
-/// One rank's view of the group. All ranks call the same collectives in the same order; `stage`
-/// names the call in errors and must agree between ranks.
+/// One rank's view of a group: all ranks of the run, or some of them after [`Communicator::split`].
+/// All ranks of a group call the same collectives in the same order; `stage` names the call in errors
+/// and must agree between ranks. Collectives of different groups may be under way at the same time, on
+/// threads of their own. Errors name ranks by their numbers in the run.
 pub trait Communicator: Send + Sync {
-    /// This rank, below [`Communicator::size`].
+    /// This rank in the group, below [`Communicator::size`].
     fn rank(&self) -> usize;
 
-    /// Number of ranks.
+    /// Number of ranks in the group.
     fn size(&self) -> usize;
 
     /// Gives `bytes` to all ranks and returns everyone's, in rank order.
@@ -26,7 +28,18 @@ pub trait Communicator: Send + Sync {
     /// rank and in every run.
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()>;
 
-    /// Tells the other ranks that this one gives up, so that they stop waiting for it.
+    /// Divides the group: ranks of the same `color` are a group of their own, in the order of their
+    /// `key`, of this group's numbers where keys are equal. A collective of all ranks; one process
+    /// splits one group at a time.
+    ///
+    /// The deadline is the run's. A rank that fails ends the whole run, whatever groups it was in.
+    ///
+    /// # Errors
+    /// As of all collectives, or [`gnarl_graph::Kind::Limit`] if the engine has no room for more
+    /// groups.
+    fn split(&self, stage: &str, color: usize, key: usize) -> Result<Box<dyn Communicator + '_>>;
+
+    /// Tells all ranks of the run that this one gives up, so that they stop waiting for it.
     fn abort(&self, reason: &str);
 
     /// Waits until all ranks are here.

@@ -3,7 +3,7 @@
 //! In: each rank's values. Out: what all ranks agree on. A rank is one of `size` workers that run
 //! the same program; program code holds a [`Communicator`] and never asks what carries it. Every
 //! wait has a deadline and its error names the ranks that did not come and the stage they were
-//! awaited at.
+//! awaited at. A group of ranks can be split into groups, and these again.
 //!
 //! ```
 //! use gnarl_engine::{Communicator, local};
@@ -20,6 +20,7 @@
 
 mod communicator;
 mod failure;
+mod group;
 pub mod local;
 #[cfg(feature = "mpi")]
 pub mod mpi;

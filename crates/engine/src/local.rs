@@ -1,12 +1,14 @@
 //! Engine `local`: ranks are threads of one process. Nothing to install.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use gnarl_graph::Result;
 
 use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, apart, caught, late, rank_error, stopped};
+use crate::group;
 
 /// Runs `body` once for each rank, on a thread each, and returns the results in rank order.
 ///
@@ -18,25 +20,26 @@ pub fn run<T: Send>(
     deadline: Duration,
     body: impl Fn(&LocalRank) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let hub = Arc::new(Hub::new(size, deadline));
+    let shared = Arc::new(Run { deadline, failed: OnceLock::new(), rooms: Mutex::default() });
+    let room = shared.room((0..size).collect());
     let results: Vec<Result<T>> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..size)
             .map(|rank| {
-                let (hub, body) = (hub.clone(), &body);
+                let (run, room, body) = (shared.clone(), room.clone(), &body);
                 let thread = std::thread::Builder::new().name(format!("rank-{rank}"));
-                thread.spawn_scoped(scope, move || guarded(&LocalRank { rank, hub }, body))
+                thread.spawn_scoped(scope, move || guarded(&LocalRank { rank, run, room }, body))
             })
             .collect();
         let joined = handles.into_iter().enumerate().map(|(rank, handle)| match handle {
             Ok(handle) => handle.join().unwrap_or_else(|_| Err(rank_error(rank, "panicked"))),
             Err(e) => {
-                hub.fail(rank, &format!("cannot start a thread: {e}"));
+                shared.fail(rank, &format!("cannot start a thread: {e}"));
                 Err(rank_error(rank, &format!("cannot start a thread: {e}")))
             }
         });
         joined.collect()
     });
-    let first = hub.lock().failed.as_ref().map(|(rank, _)| *rank);
+    let first = shared.failed.get().map(|(rank, _)| *rank);
     let mut results: Vec<Option<Result<T>>> = results.into_iter().map(Some).collect();
     if let Some(rank) = first
         && let Some(Err(e)) = results[rank].take()
@@ -49,15 +52,24 @@ pub fn run<T: Send>(
 fn guarded<T>(rank: &LocalRank, body: impl Fn(&LocalRank) -> Result<T>) -> Result<T> {
     let result = caught(rank.rank, || body(rank));
     if let Err(e) = &result {
-        rank.hub.fail(rank.rank, &e.to_string());
+        rank.run.fail(rank.rank, &e.to_string());
     }
     result
 }
 
-/// What the ranks share.
-struct Hub {
-    size: usize,
+/// What all ranks share, whatever groups they are in.
+struct Run {
     deadline: Duration,
+    /// The rank that gave up first, and why.
+    failed: OnceLock<(usize, String)>,
+    /// Where ranks may be waiting.
+    rooms: Mutex<Vec<Weak<Room>>>,
+}
+
+/// Where the ranks of a group meet.
+struct Room {
+    /// Their numbers in the run.
+    members: Vec<usize>,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -72,58 +84,82 @@ struct State {
     stage: String,
     slots: Vec<Option<Deposit>>,
     published: Arc<Vec<Deposit>>,
-    failed: Option<(usize, String)>,
+    /// Rooms of the groups made after an exchange, by its number and their color, and how many of
+    /// their ranks have not come for them yet.
+    split: BTreeMap<(u64, u64), (Arc<Room>, usize)>,
 }
 
-impl Hub {
-    fn new(size: usize, deadline: Duration) -> Self {
-        let state = State { slots: vec![None; size], ..State::default() };
-        Self { size, deadline, state: Mutex::new(state), wake: Condvar::new() }
-    }
+/// A poisoned lock means a rank panicked while holding it; what it guards is still whole because every
+/// update below is a single assignment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A poisoned lock means a rank panicked while holding it; the state is still whole
-        // because every update below is a single assignment.
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Run {
+    /// A room for these ranks of the run.
+    fn room(&self, members: Vec<usize>) -> Arc<Room> {
+        let state = State { slots: vec![None; members.len()], ..State::default() };
+        let room = Arc::new(Room { members, state: Mutex::new(state), wake: Condvar::new() });
+        let mut rooms = lock(&self.rooms);
+        rooms.retain(|room| room.strong_count() > 0);
+        rooms.push(Arc::downgrade(&room));
+        room
     }
 
     fn fail(&self, rank: usize, reason: &str) {
-        self.lock().failed.get_or_insert_with(|| (rank, reason.into()));
-        self.wake.notify_all();
+        // Those that fail later fail since this one did.
+        _ = self.failed.set((rank, reason.into()));
+        let rooms: Vec<_> = lock(&self.rooms).iter().filter_map(Weak::upgrade).collect();
+        for room in rooms {
+            // Whoever is about to wait there has not looked yet, or is woken.
+            drop(lock(&room.state));
+            room.wake.notify_all();
+        }
+    }
+}
+
+/// A rank of the local engine, in one of its groups.
+pub struct LocalRank {
+    rank: usize,
+    run: Arc<Run>,
+    room: Arc<Room>,
+}
+
+impl LocalRank {
+    /// Its number in the run.
+    fn number(&self) -> usize {
+        self.room.members[self.rank]
     }
 
     /// Everyone deposits, everyone receives all deposits.
-    fn exchange(
-        &self,
-        rank: usize,
-        stage: &str,
-        brought: Vec<Vec<u8>>,
-    ) -> Result<Arc<Vec<Deposit>>> {
+    fn exchange(&self, stage: &str, brought: Vec<Vec<u8>>) -> Result<Arc<Vec<Deposit>>> {
         let start = Instant::now();
-        let mut state = self.lock();
+        let (run, room) = (&self.run, &self.room);
+        let mut state = lock(&room.state);
         if state.slots.iter().all(Option::is_none) {
             state.stage = stage.into();
         } else if state.stage != stage {
-            return Err(apart(rank, stage, &state.stage));
+            return Err(apart(self.number(), stage, &state.stage));
         }
-        state.slots[rank] = Some(Arc::new(brought));
+        state.slots[self.rank] = Some(Arc::new(brought));
         let generation = state.generation;
         if state.slots.iter().all(Option::is_some) {
             state.published = Arc::new(state.slots.iter_mut().filter_map(Option::take).collect());
             state.generation += 1;
-            self.wake.notify_all();
+            room.wake.notify_all();
             return Ok(state.published.clone());
         }
         while state.generation == generation {
-            if let Some((failed, reason)) = &state.failed {
-                return Err(stopped(rank, stage, *failed, reason));
+            if let Some((failed, reason)) = run.failed.get() {
+                return Err(stopped(self.number(), stage, *failed, reason));
             }
-            let left = self.deadline.saturating_sub(start.elapsed());
+            let left = run.deadline.saturating_sub(start.elapsed());
             if left.is_zero() {
-                let missing = (0..self.size).filter(|&r| state.slots[r].is_none());
-                return Err(late(rank, stage, self.deadline, missing));
+                let absent = state.slots.iter().zip(&room.members).filter(|(s, _)| s.is_none());
+                let missing = absent.map(|(_, &number)| number);
+                return Err(late(self.number(), stage, run.deadline, missing));
             }
-            state = match self.wake.wait_timeout(state, left) {
+            state = match room.wake.wait_timeout(state, left) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,
             };
@@ -131,12 +167,22 @@ impl Hub {
         // Nobody can publish again before this rank comes to the next exchange.
         Ok(state.published.clone())
     }
-}
 
-/// A rank of the local engine.
-pub struct LocalRank {
-    rank: usize,
-    hub: Arc<Hub>,
+    /// The room of the `members` of this group who chose `color` in the last exchange.
+    fn room_of(&self, color: u64, members: &[usize]) -> Arc<Room> {
+        let mut state = lock(&self.room.state);
+        let split = (state.generation, color);
+        let (room, left) = state.split.entry(split).or_insert_with(|| {
+            let numbers = members.iter().map(|&member| self.room.members[member]).collect();
+            (self.run.room(numbers), members.len())
+        });
+        let room = room.clone();
+        *left -= 1;
+        if *left == 0 {
+            state.split.remove(&split);
+        }
+        room
+    }
 }
 
 impl Communicator for LocalRank {
@@ -145,35 +191,44 @@ impl Communicator for LocalRank {
     }
 
     fn size(&self) -> usize {
-        self.hub.size
+        self.room.members.len()
     }
 
     fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let all = self.hub.exchange(self.rank, stage, vec![bytes.to_vec()])?;
+        let all = self.exchange(stage, vec![bytes.to_vec()])?;
         Ok(all.iter().map(|brought| brought[0].clone()).collect())
     }
 
     fn all_to_all(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-        check_outgoing(&outgoing, self.hub.size, stage)?;
-        let all = self.hub.exchange(self.rank, stage, outgoing)?;
+        check_outgoing(&outgoing, self.size(), stage)?;
+        let all = self.exchange(stage, outgoing)?;
         Ok(all.iter().map(|brought| brought[self.rank].clone()).collect())
     }
 
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()> {
-        if self.hub.size == 1 {
+        if self.size() == 1 {
             return Ok(());
         }
-        let all =
-            self.hub.exchange(self.rank, stage, vec![bytemuck::cast_slice(values).to_vec()])?;
+        let all = self.exchange(stage, vec![bytemuck::cast_slice(values).to_vec()])?;
         if let Some(other) = all.iter().position(|b| b[0].len() != size_of_val(values)) {
-            return Err(another_length(other, stage));
+            return Err(another_length(self.room.members[other], stage));
         }
         values.fill(0.0);
         all.iter().for_each(|brought| add(values, &brought[0]));
         Ok(())
     }
 
+    fn split(&self, stage: &str, color: usize, key: usize) -> Result<Box<dyn Communicator + '_>> {
+        let choice = [color as u64, key as u64];
+        let all = group::numbers(stage, &self.all_gather(stage, &group::message(choice))?)?;
+        let members = group::members(all.into_iter().map(|[color, key]| (color, key)), choice[0]);
+        let room = self.room_of(choice[0], &members);
+        let rank = members.iter().position(|&member| member == self.rank);
+        let rank = rank.expect("a rank is in its group");
+        Ok(Box::new(LocalRank { rank, run: self.run.clone(), room }))
+    }
+
     fn abort(&self, reason: &str) {
-        self.hub.fail(self.rank, reason);
+        self.run.fail(self.number(), reason);
     }
 }

@@ -8,20 +8,21 @@ use crate::dtype::Element;
 use crate::edges::{CHUNK_EDGES, IdReader};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::EdgeFacts;
-use crate::npy::NpyWriter;
+use crate::narrow::Narrow;
 use crate::prefetch;
 use crate::rng::mix;
+use crate::writer::{ColumnWriter, IdWriter};
 
 /// In-neighbour lists of one edge type, each ascending by source id. Local ids are 32 bits: larger
 /// graphs are partitioned first.
 #[derive(Debug, Clone)]
 pub struct Csc {
     /// `num_dst + 1` offsets into the arrays below.
-    pub indptr: Buf<u64>,
+    pub indptr: Narrow,
     /// Source of each edge.
     pub indices: Buf<u32>,
     /// Row of each edge in the edge columns, where edges carry more than their ends.
-    pub edge: Option<Buf<u64>>,
+    pub edge: Option<Narrow>,
 }
 
 impl Csc {
@@ -43,7 +44,12 @@ impl Csc {
         for v in 0..num_dst {
             indices[indptr[v] as usize..indptr[v + 1] as usize].sort_unstable();
         }
-        Self { indptr: indptr.into(), indices: indices.into(), edge: None }
+        let fits = u32::try_from(edges.len()).is_ok();
+        let indptr = match fits {
+            true => indptr.iter().map(|&offset| offset as u32).collect::<Vec<_>>().into(),
+            false => indptr.into(),
+        };
+        Self { indptr, indices: indices.into(), edge: None }
     }
 
     /// Number of destination nodes.
@@ -59,15 +65,21 @@ impl Csc {
     /// Sources of `dst`, ascending.
     #[inline]
     pub fn sources(&self, dst: u32) -> &[u32] {
-        let dst = dst as usize;
-        &self.indices[self.indptr[dst] as usize..self.indptr[dst + 1] as usize]
+        let (start, end) = self.range(dst);
+        &self.indices[start as usize..end as usize]
     }
 
     /// In-degree of `dst`.
     #[inline]
     pub fn degree(&self, dst: u32) -> u32 {
-        let dst = dst as usize;
-        (self.indptr[dst + 1] - self.indptr[dst]) as u32
+        let (start, end) = self.range(dst);
+        (end - start) as u32
+    }
+
+    #[inline(always)]
+    fn range(&self, dst: u32) -> (u64, u64) {
+        let (indptr, dst) = (self.indptr.as_slice(), dst as usize);
+        (indptr.get(dst), indptr.get(dst + 1))
     }
 }
 
@@ -146,11 +158,11 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
         .hint("raise --memory"));
     }
     let room = job.range_bytes.map_or(room, |bytes| room.min(bytes));
-    let mut indices = NpyWriter::<T>::create(job.dir.join(file(job, "indices")), &[])?;
-    let mut rows = match job.keep_rows {
-        true => Some(NpyWriter::<u64>::create(job.dir.join(file(job, "edge")), &[])?),
-        false => None,
-    };
+    let mut indices = ColumnWriter::<T>::create(job.dir, job.stem, "csc.indices", &[])?;
+    // Offsets and rows are at most the number of edges, repeated ones included.
+    let narrow = |name| IdWriter::narrow(job.dir, job.stem, name, indptr[indptr.len() - 1]);
+    let mut rows = if job.keep_rows { Some(narrow("csc.edge")?) } else { None };
+    let mut offsets = narrow("csc.indptr")?;
     let (mut start, mut kept) = (0usize, 0u64);
     let n = job.num_dst as usize;
     while start < n {
@@ -169,28 +181,12 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
     }
     indptr[n] = kept;
     let facts = tally.facts(&indptr, job);
-    let mut offsets = NpyWriter::<u64>::create(job.dir.join(file(job, "indptr")), &[])?;
     offsets.push(&indptr)?;
-    let mut columns = vec![spec(job, "indptr", offsets)?, spec(job, "indices", indices)?];
+    let mut columns = vec![offsets.finish()?, indices.finish()?];
     if let Some(rows) = rows {
-        columns.push(spec(job, "edge", rows)?);
+        columns.push(rows.finish()?);
     }
     Ok(BuiltCsc { columns, facts, num_edges: kept })
-}
-
-fn file(job: &CscJob<'_>, name: &str) -> String {
-    format!("{}.csc.{name}.npy", job.stem)
-}
-
-fn spec<T: Element>(job: &CscJob<'_>, name: &str, writer: NpyWriter<T>) -> Result<ColumnSpec> {
-    let (shape, crc32) = writer.finish()?;
-    Ok(ColumnSpec {
-        name: format!("csc.{name}"),
-        file: file(job, name),
-        dtype: T::DTYPE,
-        shape,
-        crc32,
-    })
 }
 
 /// The edges of the job, in chunks.
@@ -394,8 +390,8 @@ impl<T: Id> Range<T> {
         &mut self,
         list: std::ops::Range<usize>,
         coalesce: bool,
-        indices: &mut NpyWriter<T>,
-        rows: Option<&mut NpyWriter<u64>>,
+        indices: &mut ColumnWriter<T>,
+        rows: Option<&mut IdWriter>,
     ) -> Result<u64> {
         let sources = &self.sources[list.clone()];
         if let Some(rows) = rows {

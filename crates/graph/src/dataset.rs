@@ -9,6 +9,7 @@ use crate::edges::{DatasetEdges, IdReader, TypeReader};
 use crate::error::{Context, Error, Result};
 use crate::features::{Features, Labels};
 use crate::manifest::{EdgeType, Manifest, NodeType, Triple};
+use crate::narrow::Narrow;
 
 /// A dataset directory, opened. Columns are mapped when asked for.
 #[derive(Debug, Clone)]
@@ -129,9 +130,9 @@ impl Dataset {
                 ))
             })
         };
-        let edge = self.edge_column(triple, "csc.edge")?.map(|c| c.values()).transpose()?;
+        let edge = self.edge_column(triple, "csc.edge")?.map(|c| Narrow::of(&c)).transpose()?;
         Ok(Csc {
-            indptr: part("csc.indptr")?.values()?,
+            indptr: Narrow::of(&part("csc.indptr")?)?,
             indices: part("csc.indices")?.ids32()?,
             edge,
         })

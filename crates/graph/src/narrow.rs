@@ -69,6 +69,11 @@ impl Narrow {
         self.as_slice().get(i as usize)
     }
 
+    /// Bytes that the values take.
+    pub fn num_bytes(&self) -> usize {
+        self.as_slice().num_bytes()
+    }
+
     /// How many values from the start of `range` on `before` holds for, if it does for a prefix.
     #[inline]
     pub fn partition_point(&self, range: Range<u64>, before: impl Fn(u64) -> bool) -> u64 {
@@ -88,7 +93,19 @@ impl From<Buf<u64>> for Narrow {
     }
 }
 
-impl NarrowSlice<'_> {
+impl From<Vec<u64>> for Narrow {
+    fn from(values: Vec<u64>) -> Self {
+        Self::U64(values.into())
+    }
+}
+
+impl From<Vec<u32>> for Narrow {
+    fn from(values: Vec<u32>) -> Self {
+        Self::U32(values.into())
+    }
+}
+
+impl<'a> NarrowSlice<'a> {
     /// Number of values.
     #[inline]
     pub fn len(self) -> usize {
@@ -111,6 +128,20 @@ impl NarrowSlice<'_> {
             Self::U8(values) => values[i].into(),
             Self::U32(values) => values[i].into(),
             Self::U64(values) => values[i],
+        }
+    }
+
+    /// The values in `range`, in order.
+    pub fn range(self, range: Range<usize>) -> impl ExactSizeIterator<Item = u64> + 'a {
+        range.map(move |i| self.get(i))
+    }
+
+    /// Bytes that the values take.
+    pub fn num_bytes(self) -> usize {
+        match self {
+            Self::U8(values) => size_of_val(values),
+            Self::U32(values) => size_of_val(values),
+            Self::U64(values) => size_of_val(values),
         }
     }
 

@@ -103,7 +103,10 @@ fn several_types_share_one_id_space_in_streams() {
     let weights: Column = dataset.edge_column(&cites, "weight").unwrap().unwrap();
     let weights = weights.values::<f32>().unwrap();
     let rows = csc.edge.unwrap();
-    assert_eq!(rows[..2].iter().map(|&r| weights[r as usize]).collect::<Vec<_>>(), [0.1, 0.2]);
+    assert_eq!(
+        rows.as_slice().range(0..2).map(|r| weights[r as usize]).collect::<Vec<_>>(),
+        [0.1, 0.2]
+    );
     let unknown = dataset.csc(&"paper:writes:author".parse().unwrap()).unwrap_err().to_string();
     assert!(unknown.contains("author:writes:paper, paper:cites:paper"), "{unknown}");
     assert!(dataset.plain().unwrap_err().to_string().contains("plain graph"));

@@ -5,8 +5,9 @@ mod common;
 use std::path::PathBuf;
 
 use common::{Files, counts, edges};
-use gnarl_graph::import::{NpyOptions, npy};
+use gnarl_graph::import::{NpyOptions, WeightType, npy};
 use gnarl_graph::{Features, Kind, Labels, PLAIN_NODE, Triple};
+use half::{bf16, f16};
 
 const EDGES: [(i64, i64); 5] = [(0, 1), (1, 2), (2, 2), (0, 1), (3, 0)];
 
@@ -80,6 +81,31 @@ fn weights_follow_their_edges() {
     let column = made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap();
     let stored = column.values::<f32>().unwrap();
     assert_eq!(stored[..], [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0, 4.0, 5.0]);
+}
+
+#[test]
+fn weights_are_stored_in_the_type_asked_for() {
+    let files = Files::new();
+    let options = |weight_type, values: &[f64]| NpyOptions {
+        weights: Some(files.npy("w.npy", &[], values)),
+        weight_type,
+        ..small(&files)
+    };
+    for (weight, text) in [(7e4, "the weight 70000 is inf in f16"), (1e-9, "is 0 in f16")] {
+        let options = options(WeightType::F16, &[1.0, 2.0, weight, 4.0, 5.0]);
+        let message = files.refusal(npy(&options, &files.out()));
+        assert!(message.contains("w.npy: row 2: ") && message.contains(text), "{message}");
+    }
+
+    let given = [1.0, 0.1, 65_504.0, 0.0, 3.0];
+    let import = |weight_type| {
+        let made = npy(&options(weight_type, &given), &files.out()).unwrap();
+        made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap()
+    };
+    let half = given.map(f16::from_f64);
+    assert_eq!(import(WeightType::F16).values::<f16>().unwrap()[..], half);
+    let brain = given.map(|weight| bf16::from_f32(weight as f32));
+    assert_eq!(import(WeightType::BF16).values::<bf16>().unwrap()[..], brain);
 }
 
 #[test]

@@ -4,9 +4,10 @@ mod common;
 
 use common::{Files, assert_same, counts, sorted_edges};
 use gnarl_graph::import::{
-    EdgeTable, NodeTable, NpyOptions, OgbOptions, TableOptions, npy, ogb, tables,
+    EdgeTable, NodeTable, NpyOptions, OgbOptions, TableOptions, WeightType, npy, ogb, tables,
 };
 use gnarl_graph::{Dataset, Labels, PLAIN_NODE, Triple};
+use half::{bf16, f16};
 
 const EDGES: [(i64, i64); 4] = [(0, 1), (1, 2), (2, 2), (3, 0)];
 const FEATURES: [f32; 8] = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.5];
@@ -98,6 +99,34 @@ fn further_columns_are_kept() {
         panic!()
     };
     assert_eq!((&values[..4], tasks), (&[0, 1, 1, 1][..], 2));
+}
+
+#[test]
+fn weights_are_stored_in_the_type_asked_for() {
+    let (text, binary) = (plain_text(), Files::new());
+    text.gz("g/raw/edge_weight.csv.gz", "1\n2\n3\n70000\n");
+    let half = OgbOptions { weight_type: WeightType::F16, ..options(&text) };
+    let message = text.refusal(ogb(&half, &text.out()));
+    let expected = "edge_weight.csv.gz: line 4: the weight 70000 is inf in f16";
+    assert!(message.contains(expected), "{message}");
+    let weight_type = WeightType::BF16;
+    let made = ogb(&OgbOptions { weight_type, ..options(&text) }, &text.out()).unwrap();
+    let weight = made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap();
+    let expected = [1.0, 2.0, 3.0, 70_000.0].map(bf16::from_f32);
+    assert_eq!(weight.values::<bf16>().unwrap()[..], expected);
+
+    let members = [
+        ("num_nodes_list", binary.npy("n.npy", &[], &[2i64])),
+        ("num_edges_list", binary.npy("m.npy", &[], &[1i64])),
+        ("edge_index", binary.edges("e.npy", &[(0, 1)])),
+        ("edge_weight", binary.npy("w.npy", &[1], &[0.1f32])),
+    ];
+    binary.npz("g/raw/data.npz", &members, false);
+    let half =
+        OgbOptions { weight_type: WeightType::F16, split: Some("none".into()), ..options(&binary) };
+    let made = ogb(&half, &binary.out()).unwrap();
+    let weight = made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap();
+    assert_eq!(weight.values::<f16>().unwrap()[..], [f16::from_f32(0.1)]);
 }
 
 /// A graph of two node types as text.

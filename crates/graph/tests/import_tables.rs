@@ -4,9 +4,11 @@ mod common;
 
 use common::{Files, assert_same, counts, edges, sorted_edges};
 use gnarl_graph::import::{
-    EdgeTable, IdKind, NodeTable, NpyOptions, TableOptions, TriplesOptions, npy, tables, triples,
+    EdgeTable, IdKind, NodeTable, NpyOptions, TableOptions, TriplesOptions, WeightType, npy,
+    tables, triples,
 };
 use gnarl_graph::{PLAIN_NODE, Triple};
+use half::f16;
 
 #[test]
 fn integer_tables_equal_the_arrays() {
@@ -84,6 +86,23 @@ fn typed_tables_carry_features_labels_splits_and_weights() {
     assert_eq!(made.dataset.split("paper", "test").unwrap().unwrap()[..], [1]);
     let weight = made.dataset.edge_column(&triple, "weight").unwrap().unwrap();
     assert_eq!(weight.values::<f32>().unwrap()[..], [0.5, 2.0]);
+}
+
+#[test]
+fn weights_of_tables_are_stored_in_the_type_asked_for() {
+    let files = Files::new();
+    let options = |weight: &str| TableOptions {
+        weight_type: WeightType::F16,
+        ..TableOptions::plain(
+            files.text("w.csv", &format!("src,dst,weight\n0,1,0.1\n1,2,{weight}\n")),
+        )
+    };
+    let message = files.refusal(tables(&options("65520"), &files.out()));
+    let expected = "w.csv: line 3: the weight 65520 is inf in f16";
+    assert!(message.contains(expected) && message.contains("--weight-type"), "{message}");
+    let made = tables(&options("65504"), &files.out()).unwrap();
+    let weight = made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap();
+    assert_eq!(weight.values::<f16>().unwrap()[..], [f16::from_f32(0.1), f16::MAX]);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub(crate) fn for_each_degree(dataset: &Dataset, mut visit: impl FnMut(u64, u64)
 struct Degrees {
     path: PathBuf,
     offsets: BufReader<File>,
+    /// Bytes of an offset.
+    width: usize,
     last: u64,
 }
 
@@ -38,18 +40,20 @@ impl Degrees {
     fn open(dataset: &Dataset, t: &EdgeType) -> Result<Self> {
         let spec = t.columns.iter().find(|c| c.name == "csc.indptr");
         let missing = || Error::invalid(format!("{}: no csc.indptr", t.triple));
-        let path = dataset.dir().join(&spec.ok_or_else(missing)?.file);
+        let spec = spec.ok_or_else(missing)?;
+        let path = dataset.dir().join(&spec.file);
         let header = NpyHeader::read(&path)?;
         let mut file = File::open(&path).at(&path)?;
         file.seek(SeekFrom::Start(header.offset)).at(&path)?;
-        let mut degrees = Self { path, offsets: BufReader::new(file), last: 0 };
+        let (offsets, width) = (BufReader::new(file), spec.dtype.size());
+        let mut degrees = Self { path, offsets, width, last: 0 };
         degrees.next()?;
         Ok(degrees)
     }
 
     fn next(&mut self) -> Result<u64> {
         let mut bytes = [0; 8];
-        self.offsets.read_exact(&mut bytes).at(&self.path)?;
+        self.offsets.read_exact(&mut bytes[..self.width]).at(&self.path)?;
         let end = u64::from_le_bytes(bytes);
         Ok(end.wrapping_sub(std::mem::replace(&mut self.last, end)))
     }

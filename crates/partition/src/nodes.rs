@@ -1,7 +1,9 @@
 //! The node columns of one part.
 
 use gnarl_graph::error::{Context, Error, Result};
-use gnarl_graph::{ColumnWriter, Dataset, DatasetWriter, EdgeType, Element, Manifest, NodeType};
+use gnarl_graph::{
+    ColumnWriter, Dataset, DatasetWriter, EdgeType, Element, Manifest, Narrow, NodeType,
+};
 
 use crate::layout::{Layout, TypeSpan};
 use crate::rows::{CreateColumn, rows};
@@ -72,8 +74,8 @@ impl Job<'_> {
         let indptr = self.source.edge_column(&t.triple, "csc.indptr")?.ok_or_else(|| {
             Error::invalid(format!("{}: {}: no csc.indptr", self.source.dir().display(), t.triple))
         })?;
-        let indptr = indptr.values::<u64>()?;
-        let degree = |&v: &u64| indptr[v as usize + 1] - indptr[v as usize];
+        let indptr = Narrow::of(&indptr)?;
+        let degree = |&v: &u64| indptr.get(v + 1) - indptr.get(v);
         Ok(self.members.iter().map(|v| degree(v).min(u32::MAX as u64) as u32).collect())
     }
 

@@ -221,9 +221,10 @@ fn check_edges(graph: &Graph, data: &Dataset, ids: &[Vec<u64>]) -> BTreeSet<(usi
         let csc = data.csc(&triple).unwrap();
         let rows = csc.edge.as_ref().unwrap();
         for v in 0..csc.num_dst() as u32 {
-            let range = csc.indptr[v as usize] as usize..csc.indptr[v as usize + 1] as usize;
-            let of_row = |&r: &u64| (ids[src_type][src[r as usize] as usize], r);
-            let order: Vec<_> = rows[range].iter().map(of_row).collect();
+            let (start, end) = (csc.indptr.get(v.into()), csc.indptr.get(u64::from(v) + 1));
+            let of_row = |r: u64| (ids[src_type][src[r as usize] as usize], r);
+            let rows = rows.as_slice().range(start as usize..end as usize);
+            let order: Vec<_> = rows.map(of_row).collect();
             assert!(order.is_sorted(), "lists ascend by dataset id, then row");
             let sources: Vec<u64> =
                 csc.sources(v).iter().map(|&s| ids[src_type][s as usize]).collect();

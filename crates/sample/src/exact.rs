@@ -4,8 +4,9 @@ use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 
 use crate::hash::Hash;
+use crate::lanes::{LANES, Lanes};
 use crate::neighbors::{Draw, NeighborSampler};
-use crate::smallest::{LANES, Numbers, Smallest, exact_limit, likely_limit};
+use crate::smallest::{Numbers, Smallest, exact_limit, likely_limit};
 use crate::view::View;
 
 /// For every node at every hop, a uniform sample of its in-neighbours without replacement: the edges
@@ -45,15 +46,25 @@ impl Numbers for ByEdge {
     }
 
     #[inline(always)]
-    fn fill(&self, view: View<'_>, list: (usize, u32), from: usize, numbers: &mut [u32; LANES]) {
+    fn fill(
+        &self,
+        view: View<'_>,
+        list: (usize, u32),
+        from: usize,
+        limit: u32,
+        numbers: &mut [u32; LANES],
+    ) -> Lanes {
         self.hash.all_edges(view, list, from, numbers);
+        Lanes::at_most(limit, numbers).and(Lanes::of_list(list, from))
     }
 
-    fn likely_limit(&self, wanted: usize, degree: u32) -> u32 {
+    #[inline(always)]
+    fn likely_limit(&self, _: View<'_>, (_, degree): (usize, u32), wanted: usize) -> u32 {
         likely_limit(wanted, degree)
     }
 
-    fn exact_limit(&mut self, numbers: &[u32], limit: u32, wanted: usize) -> Option<u32> {
+    #[inline(always)]
+    fn exact_limit(&self, numbers: &[u32], limit: u32, wanted: usize) -> Option<u32> {
         exact_limit(numbers, limit, wanted)
     }
 }

@@ -1,9 +1,10 @@
 //! What samplers read: in-neighbour lists in local ids, and facts in terms of the whole graph.
 
-use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, NarrowSlice, Result};
+use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Narrow, NarrowSlice, Result};
 
 use crate::temporal::edge_times;
 use crate::view::View;
+use crate::weights::Weights;
 
 /// A graph, or one part of it, ready for sampling.
 ///
@@ -18,7 +19,7 @@ pub struct SampleGraph {
     csc: Csc,
     ids: Option<Buf<u64>>,
     degrees: Option<Buf<u32>>,
-    weights: Option<Buf<f32>>,
+    weights: Option<Weights>,
     times: Option<Buf<i64>>,
     core: usize,
 }
@@ -31,7 +32,7 @@ impl SampleGraph {
     pub fn new(csc: Csc) -> Result<Self> {
         let nodes = csc.indptr.len().checked_sub(1);
         let nodes = nodes.ok_or_else(|| Error::invalid("in-neighbour lists: no offsets"))?;
-        let (first, last) = (csc.indptr[0], csc.indptr[nodes]);
+        let (first, last) = (csc.indptr.get(0), csc.indptr.get(nodes as u64));
         if first != 0 || last != csc.indices.len() as u64 {
             return Err(Error::invalid(format!(
                 "in-neighbour lists: offsets span {first}..{last}, but there are {} edges",
@@ -96,7 +97,7 @@ impl SampleGraph {
             }
         };
         let graph = match dataset.edge_column(&edge.triple, "weight")? {
-            Some(weights) => graph.with_weights(weights.values()?)?,
+            Some(weights) => graph.with_weights(Weights::of(&weights)?)?,
             None => graph,
         };
         match edge_times(dataset, &edge.triple)? {
@@ -109,7 +110,7 @@ impl SampleGraph {
     ///
     /// # Errors
     /// If an edge's row has no weight. Reads all rows once.
-    pub fn with_weights(mut self, weights: Buf<f32>) -> Result<Self> {
+    pub fn with_weights(mut self, weights: Weights) -> Result<Self> {
         self.check_rows("weight", weights.len())?;
         self.weights = Some(weights);
         Ok(self)
@@ -130,7 +131,7 @@ impl SampleGraph {
         let Some(rows) = &self.csc.edge else {
             return same_length(&format!("edge {what}s"), Some(len), self.num_edges());
         };
-        match rows.iter().find(|&&row| row >= len as u64) {
+        match rows.as_slice().range(0..rows.len()).find(|&row| row >= len as u64) {
             Some(row) => {
                 Err(Error::invalid(format!("edge row {row} has no {what}: there are {len}")))
             }
@@ -182,6 +183,11 @@ impl SampleGraph {
         }
     }
 
+    /// The edge weights, a value for each edge row.
+    pub fn weights(&self) -> Option<&Weights> {
+        self.weights.as_ref()
+    }
+
     /// Whether edges have weights.
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
@@ -204,14 +210,14 @@ impl SampleGraph {
     pub(crate) fn view(&self) -> View<'_> {
         let ids = self.ids.as_deref().map(NarrowSlice::U64);
         View {
-            indptr: NarrowSlice::U64(&self.csc.indptr),
+            indptr: self.csc.indptr.as_slice(),
             indices: &self.csc.indices,
-            edge: self.csc.edge.as_deref(),
+            edge: self.csc.edge.as_ref().map(Narrow::as_slice),
             ids,
             num_sources: self.num_nodes(),
             source_ids: ids,
             degrees: self.degrees.as_deref(),
-            weights: self.weights.as_deref(),
+            weights: self.weights.as_ref().map(Weights::as_slice),
             times: self.times.as_deref(),
         }
     }

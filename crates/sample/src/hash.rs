@@ -2,7 +2,7 @@
 
 use gnarl_graph::rng::Key;
 
-use crate::smallest::LANES;
+use crate::lanes::{LANES, Lanes};
 use crate::view::{View, known_id};
 
 /// A random 32-bit number for each dataset id.
@@ -18,22 +18,31 @@ impl Hash {
         Self { before: bits as u32, between: (bits >> 32) as u32 }
     }
 
-    /// The numbers of at most [`LANES`] sources.
+    /// The numbers of the sources of the edges `from..from + LANES` (or fewer, at the end) of a list.
     #[inline(always)]
-    pub fn all(self, view: View<'_>, nodes: &[u32], numbers: &mut [u32; LANES]) {
-        match (view.source_ids, <&[u32; LANES]>::try_from(nodes)) {
-            (None, Ok(nodes)) => {
+    pub fn all(
+        self,
+        view: View<'_>,
+        (start, degree): (usize, u32),
+        from: usize,
+        numbers: &mut [u32; LANES],
+    ) {
+        let nodes = &view.indices[start + from..];
+        let left = LANES.min(degree as usize - from);
+        match (view.source_ids, nodes.first_chunk::<LANES>()) {
+            // What follows the list is numbered in vain: loops whose length is known take less.
+            (None, Some(nodes)) => {
                 for (number, &node) in numbers.iter_mut().zip(nodes) {
                     *number = self.of(u64::from(node));
                 }
             }
-            (None, Err(_)) => {
-                for (number, &node) in numbers.iter_mut().zip(nodes) {
+            (None, None) => {
+                for (number, &node) in numbers.iter_mut().zip(&nodes[..left]) {
                     *number = self.of(u64::from(node));
                 }
             }
             (Some(ids), _) => {
-                for (number, &node) in numbers.iter_mut().zip(nodes) {
+                for (number, &node) in numbers.iter_mut().zip(&nodes[..left]) {
                     *number = self.of(known_id(ids, node));
                 }
             }
@@ -55,34 +64,44 @@ impl Hash {
     pub fn all_edges(
         self,
         view: View<'_>,
-        (start, degree): (usize, u32),
+        list: (usize, u32),
         from: usize,
         numbers: &mut [u32; LANES],
     ) {
-        let list = &view.indices[start..start + degree as usize];
-        let nodes = &list[from..list.len().min(from + LANES)];
-        self.all(view, nodes, numbers);
-        let before = &list[from.saturating_sub(1)..from + nodes.len()];
-        if before.windows(2).any(|pair| pair[0] == pair[1]) {
-            self.part_equals(list, from, &mut numbers[..nodes.len()]);
-        }
-    }
-
-    #[cold]
-    fn part_equals(self, list: &[u32], from: usize, numbers: &mut [u32]) {
-        for (i, number) in numbers.iter_mut().enumerate() {
-            let at = from + i;
-            let earlier = list[..at].iter().rev().take_while(|&&s| s == list[at]).count();
-            if earlier > 0 {
-                *number = Self { before: *number, ..self }.of(earlier as u64);
-            }
+        self.all(view, list, from, numbers);
+        let edges = &view.indices[list.0..list.0 + list.1 as usize];
+        for lane in repeats(view, list, from) {
+            let (before, source) = edges.split_at(from + lane);
+            let earlier = before.iter().rev().take_while(|&&s| s == source[0]).count();
+            numbers[lane] = Self { before: numbers[lane], ..self }.of(earlier as u64);
         }
     }
 }
 
+/// Those of the edges `from..from + LANES` that equal the edge before them in their list.
+#[inline(always)]
+fn repeats(view: View<'_>, list: (usize, u32), from: usize) -> Lanes {
+    let start = list.0 + from;
+    let here = view.indices[start..].first_chunk::<LANES>();
+    let before = start.checked_sub(1).and_then(|at| view.indices[at..].first_chunk::<LANES>());
+    let equal = match (here, before) {
+        (Some(here), Some(before)) => Lanes::that(|lane| here[lane] == before[lane]),
+        // At the ends of the whole array.
+        _ => Lanes::that(|lane| {
+            let pair = (start + lane).checked_sub(1).and_then(|at| view.indices.get(at..at + 2));
+            pair.is_some_and(|pair| pair[0] == pair[1])
+        }),
+    };
+    let equal = equal.and(Lanes::of_list(list, from));
+    if from > 0 { equal } else { equal.without(Lanes::first(1)) }
+}
+
 #[cfg(test)]
 mod tests {
+    use gnarl_graph::Csc;
+
     use super::*;
+    use crate::SampleGraph;
 
     #[test]
     fn numbers_of_neighbouring_ids_and_keys_are_unrelated() {
@@ -103,5 +122,34 @@ mod tests {
     fn ids_above_32_bits_have_numbers_of_their_own() {
         let hash = Hash::new(Key::new(3));
         assert_ne!(hash.of(5), hash.of(5 | 1 << 32));
+    }
+
+    #[test]
+    fn repeated_edges_have_numbers_of_their_own_wherever_lists_begin_and_end() {
+        // Lists of 0 to 89 edges, of which some repeat, also from one list to the next.
+        let key = Key::new(7);
+        let edges: Vec<(u32, u32)> = (0..90u32)
+            .flat_map(|dst| {
+                (0..dst).map(move |i| (key.with(dst.into()).below(i.into(), 30) as u32, dst))
+            })
+            .collect();
+        let graph = SampleGraph::new(Csc::from_edges(90, &edges)).unwrap();
+        let (view, hash) = (graph.view(), Hash::new(Key::new(1)));
+        for dst in 0..90 {
+            let list = view.list(dst).unwrap();
+            let sources = graph.csc().sources(dst);
+            let mut expected: Vec<u32> = Vec::new();
+            for (i, &source) in sources.iter().enumerate() {
+                let first = sources.iter().position(|&s| s == source).unwrap();
+                let number = hash.of(source.into());
+                let again = Hash { before: number, ..hash }.of((i - first) as u64);
+                expected.push(if i == first { number } else { again });
+            }
+            for from in (0..sources.len()).step_by(LANES) {
+                let (mut numbers, left) = ([0; LANES], LANES.min(sources.len() - from));
+                hash.all_edges(view, list, from, &mut numbers);
+                assert_eq!(numbers[..left], expected[from..from + left], "list {dst} from {from}");
+            }
+        }
     }
 }

@@ -6,8 +6,9 @@ use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 
 use crate::hash::Hash;
+use crate::lanes::{LANES, Lanes};
 use crate::neighbors::{Draw, NeighborSampler};
-use crate::smallest::{LANES, Numbers, Smallest, exact_limit, likely_limit};
+use crate::smallest::{Numbers, Smallest, exact_limit, likely_limit};
 use crate::view::View;
 
 /// For every node at every hop, the in-neighbours with the smallest random numbers, where a
@@ -46,19 +47,22 @@ impl Numbers for BySource {
     fn fill(
         &self,
         view: View<'_>,
-        (start, degree): (usize, u32),
+        list: (usize, u32),
         from: usize,
+        limit: u32,
         numbers: &mut [u32; LANES],
-    ) {
-        let list = &view.indices[start..start + degree as usize];
-        self.0.all(view, &list[from..list.len().min(from + LANES)], numbers);
+    ) -> Lanes {
+        self.0.all(view, list, from, numbers);
+        Lanes::at_most(limit, numbers).and(Lanes::of_list(list, from))
     }
 
-    fn likely_limit(&self, wanted: usize, degree: u32) -> u32 {
+    #[inline(always)]
+    fn likely_limit(&self, _: View<'_>, (_, degree): (usize, u32), wanted: usize) -> u32 {
         likely_limit(wanted, degree)
     }
 
-    fn exact_limit(&mut self, numbers: &[u32], limit: u32, wanted: usize) -> Option<u32> {
+    #[inline(always)]
+    fn exact_limit(&self, numbers: &[u32], limit: u32, wanted: usize) -> Option<u32> {
         exact_limit(numbers, limit, wanted)
     }
 }

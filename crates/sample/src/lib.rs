@@ -41,6 +41,7 @@ mod graph;
 mod hash;
 mod induced;
 mod labor;
+mod lanes;
 pub mod negatives;
 mod neighbors;
 pub mod parts;
@@ -54,6 +55,7 @@ mod uniform;
 mod view;
 mod walk;
 mod weighted;
+mod weights;
 
 pub use block::{Block, MiniBatch, NodeInfo, Transpose};
 pub use cluster::ClusterSampler;
@@ -73,3 +75,4 @@ pub use typed::{
 pub use uniform::UniformSampler;
 pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};
 pub use weighted::WeightedSampler;
+pub use weights::Weights;

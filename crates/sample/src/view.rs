@@ -2,6 +2,9 @@
 
 use gnarl_graph::{Error, NarrowSlice, Result};
 
+use crate::lanes::LANES;
+use crate::weights::WeightSlice;
+
 /// The arrays of a graph or a part, looked up once a batch.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
@@ -10,7 +13,7 @@ pub struct View<'a> {
     /// Local id of each edge's source.
     pub indices: &'a [u32],
     /// Row of each edge in the edge columns, or their positions are.
-    pub edge: Option<&'a [u64]>,
+    pub edge: Option<NarrowSlice<'a>>,
     /// Dataset id of each node, or they are the local ids.
     pub ids: Option<NarrowSlice<'a>>,
     /// Number of nodes that may be sources: those with lists, unless they are of another type.
@@ -19,7 +22,7 @@ pub struct View<'a> {
     pub source_ids: Option<NarrowSlice<'a>>,
     /// In-degrees in the whole graph, or they are those of the lists.
     pub degrees: Option<&'a [u32]>,
-    pub weights: Option<&'a [f32]>,
+    pub weights: Option<WeightSlice<'a>>,
     pub times: Option<&'a [i64]>,
 }
 
@@ -78,13 +81,35 @@ impl<'a> View<'a> {
     /// Row in the edge columns of the edge at `position` of the indices.
     #[inline(always)]
     fn row(&self, position: usize) -> usize {
-        self.edge.map_or(position, |rows| rows[position] as usize)
+        self.edge.map_or(position, |rows| rows.get(position) as usize)
     }
 
     /// Weight of the edge at `position` of the indices.
     #[inline(always)]
-    pub fn weight(&self, weights: &[f32], position: usize) -> f32 {
-        weights[self.row(position)]
+    pub fn weight(&self, weights: WeightSlice<'_>, position: usize) -> f32 {
+        weights.get(self.row(position))
+    }
+
+    /// Weights of `count` edges from that at `first` of the indices on.
+    #[inline(always)]
+    pub fn weights_from(
+        &self,
+        weights: WeightSlice<'_>,
+        first: usize,
+        count: usize,
+    ) -> [f32; LANES] {
+        let Some(rows) = self.edge else { return weights.lanes(first, count) };
+        let mut lanes = [0.0; LANES];
+        for (lane, row) in lanes.iter_mut().zip(rows.range(first..first + count)) {
+            *lane = weights.get(row as usize);
+        }
+        lanes
+    }
+
+    /// The weights if they are in the order of the lists.
+    #[inline(always)]
+    pub fn aligned_weights(&self) -> Option<WeightSlice<'a>> {
+        self.weights.filter(|_| self.edge.is_none())
     }
 
     /// Time of the edge at `position` of the indices.
@@ -94,7 +119,7 @@ impl<'a> View<'a> {
     }
 
     /// The weights, for those who cannot do without.
-    pub fn needed_weights(&self) -> Result<&'a [f32]> {
+    pub fn needed_weights(&self) -> Result<WeightSlice<'a>> {
         self.weights.ok_or_else(|| {
             Error::usage("weighted sampling of a graph whose edges have no weights")
                 .hint("import it with weights, or take another sampler")

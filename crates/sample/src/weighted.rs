@@ -5,8 +5,9 @@ use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 
 use crate::hash::Hash;
+use crate::lanes::{LANES, Lanes};
 use crate::neighbors::{Draw, NeighborSampler};
-use crate::smallest::{LANES, Numbers, Smallest};
+use crate::smallest::{Numbers, Smallest, with_spare};
 use crate::view::View;
 
 /// For every node at every hop, in-neighbours without replacement, one after the other with
@@ -31,15 +32,18 @@ impl Draw for Weighted {
 
     fn chooser(view: View<'_>, key: Key) -> Result<Self::Chooser> {
         view.needed_weights()?;
-        Ok(Smallest::new(ByWeight { key, hash: Hash::new(key), order: Vec::new() }))
+        Ok(Smallest::new(ByWeight { key, hash: Hash::new(key) }))
     }
 }
 
 pub struct ByWeight {
     key: Key,
     hash: Hash,
-    order: Vec<u32>,
 }
+
+/// Units in the last place by which a time's limit is raised before it is compared with the bound of
+/// a time: more than the roundings of both can take.
+const SLACK: u32 = 16;
 
 impl Numbers for ByWeight {
     fn turn_to(&mut self, node: u64) {
@@ -47,34 +51,65 @@ impl Numbers for ByWeight {
     }
 
     #[inline(always)]
-    fn fill(&self, view: View<'_>, list: (usize, u32), from: usize, numbers: &mut [u32; LANES]) {
+    fn announce(&self, view: View<'_>, (start, degree): (usize, u32)) {
+        if let Some(weights) = view.aligned_weights() {
+            weights.prefetch(start, degree as usize);
+        }
+    }
+
+    /// As `-ln(u) >= 1 - u`, a time is at least `(1 - u) / weight`: most edges of a long list are
+    /// beyond the limit by that alone, and need neither a logarithm nor a division.
+    #[inline(always)]
+    fn fill(
+        &self,
+        view: View<'_>,
+        list: (usize, u32),
+        from: usize,
+        limit: u32,
+        numbers: &mut [u32; LANES],
+    ) -> Lanes {
         self.hash.all_edges(view, list, from, numbers);
-        let values = view.weights.unwrap_or_default();
-        let (first, left) = (list.0 + from, list.1 as usize - from);
-        let mut weights = [0f32; LANES];
-        for (i, weight) in weights.iter_mut().take(left).enumerate() {
-            *weight = view.weight(values, first + i);
+        let left = LANES.min(list.1 as usize - from);
+        let Some(weights) = view.weights else { return Lanes::NONE };
+        let weights = view.weights_from(weights, list.0 + from, left);
+        // Not a number where there is no limit: then no comparison holds.
+        let limit_2_24 = f32::from_bits(limit.saturating_add(SLACK)) * 16_777_216.0;
+        let beyond = Lanes::that(|i| least_2_24(numbers[i]) > limit_2_24 * weights[i]);
+        let perhaps = Lanes::first(left).without(beyond);
+        if perhaps.are_few() {
+            return perhaps.that_are(|lane| {
+                numbers[lane] = waiting_time(numbers[lane], weights[lane]).to_bits();
+                numbers[lane] <= limit
+            });
         }
-        for (number, &weight) in numbers.iter_mut().zip(&weights) {
-            *number = waiting_time(*number, weight).to_bits();
+        let both = numbers.chunks_exact_mut(8).zip(weights.chunks_exact(8));
+        for (numbers, weights) in both.take(left.div_ceil(8)) {
+            for (number, &weight) in numbers.iter_mut().zip(weights) {
+                *number = waiting_time(*number, weight).to_bits();
+            }
         }
+        Lanes::at_most(limit, numbers).and(perhaps)
     }
 
-    /// How many times are below a value is not known before they are.
-    fn likely_limit(&self, _: usize, _: u32) -> u32 {
-        u32::MAX
+    /// Of times whose rates are small, as many as `limit` times the sum of the rates are below
+    /// `limit`; where they are larger, fewer by the share that their mean leaves.
+    #[inline(always)]
+    fn likely_limit(&self, view: View<'_>, (start, degree): (usize, u32), wanted: usize) -> u32 {
+        let share = with_spare(wanted) / f64::from(degree);
+        let Some(weights) = view.aligned_weights().filter(|_| share < 0.5) else {
+            return u32::MAX;
+        };
+        let total = weights.sum(start, degree as usize);
+        let mean = f64::from(total) / f64::from(degree);
+        let limit = (-(-share).ln_1p() / mean) as f32;
+        if limit > 0.0 && limit.is_finite() { limit.to_bits() } else { u32::MAX }
     }
+}
 
-    fn exact_limit(&mut self, numbers: &[u32], limit: u32, wanted: usize) -> Option<u32> {
-        if numbers.len() == wanted {
-            return Some(limit);
-        }
-        self.order.clear();
-        self.order.extend_from_slice(numbers);
-        let (before, &mut last, after) = self.order.select_nth_unstable(wanted - 1);
-        debug_assert!(before.iter().all(|&n| n <= last));
-        (!after.contains(&last)).then_some(last)
-    }
+/// 2^24 times what `1 - u` at least is, for the `u` in (0, 1) that `number` stands for; exact.
+#[inline(always)]
+fn least_2_24(number: u32) -> f32 {
+    (!number >> 8) as i32 as f32
 }
 
 /// `-ln(u) / weight` for the `u` in (0, 1) that `number` stands for; never negative, so that its bits
@@ -99,22 +134,4 @@ fn waiting_time(number: u32, weight: f32) -> f32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_times_are_logarithms() {
-        for number in (0..u32::MAX - 99_991).step_by(99_991).chain([0, 1, u32::MAX - 1, u32::MAX]) {
-            let u = (f64::from(number) + 0.5) / 4_294_967_296.0;
-            let (found, expected) = (waiting_time(number, 3.0), -u.ln() / 3.0);
-            assert!((f64::from(found) / expected - 1.0).abs() < 1e-6, "{number}: {found}");
-        }
-    }
-
-    #[test]
-    fn useless_weights_wait_for_ever() {
-        for weight in [0.0, -0.0, -1.0, f32::NAN, f32::NEG_INFINITY] {
-            assert_eq!(waiting_time(5, weight), f32::INFINITY);
-        }
-    }
-}
+mod tests;

@@ -42,7 +42,7 @@ fn relabelled(graph: &SampleGraph, names: &[u32]) -> SampleGraph {
     }
     let (mut indptr, mut indices, mut rows) = (vec![0u64], Vec::new(), Vec::new());
     for &node in &ids {
-        rows.extend(graph.csc().indptr[node as usize]..graph.csc().indptr[node as usize + 1]);
+        rows.extend(graph.csc().indptr.get(node)..graph.csc().indptr.get(node + 1));
         indices.extend(graph.csc().sources(node as u32).iter().map(|&s| names[s as usize]));
         indptr.push(indices.len() as u64);
     }
@@ -147,7 +147,7 @@ fn equal_edges_are_drawn_independently() {
     let edges: Vec<_> = (0..40).map(|i| (1 + i / 10, 0)).collect();
     let graph = graph(5, &edges);
     let given = weights(&graph);
-    let graph = graph.with_weights(given).unwrap();
+    let graph = graph.with_weights(given.into()).unwrap();
     let samplers: [Box<dyn Sampler>; 2] = [
         Box::new(ExactSampler::new(&graph, &[20]).unwrap()),
         Box::new(WeightedSampler::new(&graph, &[20]).unwrap()),
@@ -241,10 +241,10 @@ proptest! {
         let seeds: Vec<u32> = seeds.into_iter().collect();
         let mut names: Vec<u32> = (0..40).collect();
         key.with(7).shuffle(&mut names);
-        let copy = relabelled(&whole, &names).with_weights(weights(&whole)).unwrap();
+        let copy = relabelled(&whole, &names).with_weights(weights(&whole).into()).unwrap();
         copy.verify().unwrap();
         let given = weights(&whole);
-        let whole = whole.with_weights(given).unwrap();
+        let whole = whole.with_weights(given.into()).unwrap();
         let renamed: Vec<u32> = seeds.iter().map(|&s| names[s as usize]).collect();
         let more: Box<dyn Sampler> = Box::new(WeightedSampler::new(&whole, &fanouts).unwrap());
         let same: Box<dyn Sampler> = Box::new(WeightedSampler::new(&copy, &fanouts).unwrap());

@@ -3,16 +3,21 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use gnarl_graph::npy::NpyWriter;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, DatasetWriter, IdWidth, Kind, Result, Triple};
+use gnarl_graph::{
+    DType, Dataset, DatasetWriter, Element, IdWidth, Kind, MANIFEST, Manifest, Result, Triple,
+    inspect,
+};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{
-    Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule,
+    Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Replica, Routes, Rule,
 };
 use gnarl_sample::{
     ExactSampler, LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler,
     WeightedSampler,
 };
+use half::{bf16, f16};
 
 const NODES: u64 = 600;
 const FANOUTS: [i64; 3] = [4, -1, 3];
@@ -33,13 +38,22 @@ fn simple() -> Vec<(u64, u64)> {
 }
 
 fn write(out: &Path, edges: &[(u64, u64)]) -> Result<Dataset> {
+    write_as(out, edges, |weight| weight)
+}
+
+/// Weights are stored as what `narrow` makes of them.
+fn write_as<T: Element>(
+    out: &Path,
+    edges: &[(u64, u64)],
+    narrow: impl Fn(f32) -> T,
+) -> Result<Dataset> {
     let mut writer = DatasetWriter::create(out, IdWidth::U32)?;
     writer.add_node_type("_N", NODES);
     let mut list = writer.edge_writer(&Triple::plain(), None)?;
-    let mut weights = writer.edge_column::<f32>(&Triple::plain(), "weight", &[])?;
+    let mut weights = writer.edge_column::<T>(&Triple::plain(), "weight", &[])?;
     for &(src, dst) in edges {
         list.push(&[src], &[dst])?;
-        weights.push(&[Key::new(1).with(src).unit(dst) as f32])?;
+        weights.push(&[narrow(Key::new(1).with(src).unit(dst) as f32)])?;
     }
     let mut columns = list.finish()?;
     columns.push(weights.finish()?);
@@ -129,6 +143,159 @@ fn equal_edges_in_one_part_are_drawn_as_in_the_whole_graph() {
     let dataset = write(&dir.path().join("graph"), &edges()).unwrap();
     let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "dbh");
     same_batches(&dataset, &parts, &ALL[1..]);
+}
+
+/// Copies of the lists of `wanted`.
+fn replica(parts: &PartitionedDataset, wanted: &[u32], bytes: u64) -> Replica {
+    let (routes, services) = (Routes::of(parts).unwrap(), services(&local(parts)));
+    let whole = PartsSampler::new(Rule::Exact, &[-1], routes, services).unwrap();
+    Replica::read(&whole, wanted, bytes).unwrap()
+}
+
+#[test]
+fn copied_lists_give_the_same_batches_and_spare_the_parts() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
+    let graph = SampleGraph::open(&dataset).unwrap();
+    let mut hubs: Vec<u32> = (0..NODES as u32).collect();
+    hubs.sort_by_key(|&v| std::cmp::Reverse(graph.degree(v)));
+    let edges = |of: &[u32]| of.iter().map(|&v| graph.degree(v) as usize).sum::<usize>();
+    for (layout, algorithm, rules) in
+        [(PartLayout::EdgeCut, "spring", &ALL[..]), (PartLayout::VertexCut, "adadne", &ALL[1..])]
+    {
+        let parts = cut(&dataset, &dir.path().join(layout.name()), layout, algorithm);
+        let some = Arc::new(replica(&parts, &hubs[..40], 1 << 20));
+        assert_eq!((some.nodes(), some.edges()), (40, edges(&hubs[..40])));
+        let all = Arc::new(replica(&parts, &hubs, 1 << 20));
+        assert_eq!((all.nodes(), all.edges()), (NODES as usize, graph.num_edges()));
+        for &rule in rules {
+            let local = local(&parts);
+            let divided = || {
+                let routes = Routes::of(&parts).unwrap();
+                PartsSampler::new(rule, &FANOUTS, routes, services(&local)).unwrap()
+            };
+            let asked = || local.iter().map(|part| part.load().nodes).sum::<u64>();
+            let seeds: Vec<u32> = (0..NODES as u32).step_by(7).collect();
+            let whole = sampler(&graph, rule);
+            let mut before = asked();
+            let mut asked_more = || asked() - std::mem::replace(&mut before, asked());
+            let what = format!("{} of {layout} parts", rule.name());
+            let same = |sampler: &PartsSampler| {
+                let key = Key::new(5);
+                let expected = whole.sample(&seeds, key, &mut Scratch::new()).unwrap();
+                let found = sampler.sample(&seeds, key, &mut Scratch::new()).unwrap();
+                assert_same(&what, &expected, &found);
+            };
+            same(&divided());
+            let everything = asked_more();
+            let drawn = some.load().nodes;
+            same(&divided().with_replica(some.clone()));
+            let (fewer, drawn) = (asked_more(), some.load().nodes - drawn);
+            assert!(drawn > 0 && fewer < everything, "{what}: {fewer} of {everything}");
+            if layout == PartLayout::EdgeCut {
+                assert_eq!(fewer + drawn, everything, "{what}");
+            }
+            same(&divided().with_replica(all.clone()));
+            assert_eq!(asked_more(), 0, "{what}: nobody is asked");
+        }
+    }
+}
+
+#[test]
+fn copies_stay_within_their_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
+    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::EdgeCut, "random");
+    let wanted: Vec<u32> = (0..NODES as u32).rev().collect();
+    let mut last = 0;
+    for bytes in [0, 100, 2000, 20_000, 40_000, 1 << 20] {
+        let copies = replica(&parts, &wanted, bytes);
+        assert!(copies.bytes() <= bytes && copies.nodes() >= last, "{bytes}: {}", copies.nodes());
+        assert!(copies.bytes() >= 8 * copies.edges() as u64, "an id and a weight for each edge");
+        last = copies.nodes();
+        let node = wanted[0];
+        assert_eq!(copies.has(node), copies.nodes() > 0, "the most wanted comes first");
+    }
+    assert_eq!(last, NODES as usize);
+    let few = replica(&parts, &wanted[..3], 1 << 20);
+    let ask = |nodes: Vec<u64>| {
+        few.ask(HopRequest { nodes, fanout: 2, rule: Rule::Exact, key: Key::new(1) })()
+    };
+    assert_eq!(ask(vec![wanted[1].into()]).unwrap().asked_degrees.len(), 1);
+    let error = ask(vec![wanted[3].into()]).unwrap_err().to_string();
+    assert!(error.contains("was not copied"), "{error}");
+}
+
+/// Draws are by the stored weights, and batches carry them, in whole graphs and all kinds of parts.
+#[test]
+fn weights_of_16_bits_are_drawn_by_and_carried_as_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let edges = simple();
+    let half = write_as(&dir.path().join("f16"), &edges, f16::from_f32).unwrap();
+    let brain = write_as(&dir.path().join("bf16"), &edges, bf16::from_f32).unwrap();
+    let rounded = |weight| f16::from_f32(weight).to_f32();
+    let same_as_half = write_as(&dir.path().join("f32"), &edges, rounded).unwrap();
+    for (name, dataset) in [("f16", &half), ("bf16", &brain)] {
+        for (layout, algorithm, rules) in
+            [(PartLayout::EdgeCut, "random", &ALL[..]), (PartLayout::VertexCut, "dbh", &ALL[1..])]
+        {
+            let out = dir.path().join(format!("{name}-{algorithm}"));
+            let parts = cut(dataset, &out, layout, algorithm);
+            same_batches(dataset, &parts, rules);
+            if name == "f16" {
+                same_batches(&same_as_half, &parts, rules);
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_other_types_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write_as(&dir.path().join("g"), &simple(), f64::from).unwrap();
+    let message = SampleGraph::open(&dataset).unwrap_err().to_string();
+    assert!(message.contains("weight.npy: edge weights of type f64"), "{message}");
+}
+
+/// Rewrites offsets and rows of lists in 64 bits, as they were before they were narrowed.
+fn widen(dataset: &Dataset) {
+    let path = dataset.dir().join(MANIFEST);
+    let mut manifest: Manifest =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    let columns = manifest.edge_types.iter_mut().flat_map(|t| &mut t.columns);
+    for spec in columns.filter(|c| matches!(&c.name[..], "csc.indptr" | "csc.edge")) {
+        assert_eq!(spec.dtype, DType::U32);
+        let values = dataset.edge_column(&Triple::plain(), &spec.name).unwrap().unwrap().ids();
+        let mut writer = NpyWriter::<u64>::create(dataset.dir().join(&spec.file), &[]).unwrap();
+        writer.push(&values.unwrap()).unwrap();
+        (spec.shape, spec.crc32) = writer.finish().unwrap();
+        spec.dtype = DType::U64;
+    }
+    std::fs::write(&path, serde_json::to_string(&manifest).unwrap()).unwrap();
+}
+
+#[test]
+fn lists_of_64_bits_are_read_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let narrow = write(&dir.path().join("narrow"), &simple()).unwrap();
+    let wide = write(&dir.path().join("wide"), &simple()).unwrap();
+    widen(&wide);
+    let wide = Dataset::open(wide.dir()).unwrap();
+    inspect::verify(&wide).unwrap();
+    let [a, b] = [&narrow, &wide].map(|d| inspect::inspect(d).unwrap().edges);
+    assert_eq!(a, b);
+    for (layout, algorithm, rules) in [
+        (PartLayout::EdgeCut, "knot", &ALL[..]),
+        (PartLayout::EdgeCut, "ldg", &ALL[..]),
+        (PartLayout::VertexCut, "adadne", &ALL[1..]),
+    ] {
+        let parts = cut(&wide, &dir.path().join(algorithm), layout, algorithm);
+        same_batches(&narrow, &parts, rules);
+        for p in 0..parts.num_parts() {
+            widen(&parts.part(p).unwrap());
+        }
+        same_batches(&wide, &parts, rules);
+    }
 }
 
 #[test]

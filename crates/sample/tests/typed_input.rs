@@ -101,7 +101,7 @@ fn wrong_graphs_are_told() {
     let twice = graph().with_edges(&triple("w:r:v"), csc()).unwrap();
     let error = text(twice.clone().with_edges(&triple("w:r:v"), csc()));
     assert_eq!(error, "edge type 'w:r:v' is there twice");
-    let error = text(twice.with_weights(&triple("w:r:v"), vec![].into()));
+    let error = text(twice.with_weights(&triple("w:r:v"), Vec::<f32>::new().into()));
     assert!(error.starts_with("edge type w:r:v: 0 edge weights"), "{error}");
     let error = text(graph().with_part_nodes("p", vec![4, 7].into(), 3));
     assert_eq!(error, "3 core nodes of type 'p' in a part that has 2");

@@ -20,6 +20,11 @@ pub enum PartAccess {
 }
 
 impl PartAccess {
+    /// Whether it is read without asking a server.
+    pub fn is_here(&self) -> bool {
+        matches!(self, Self::Local(_))
+    }
+
     /// What it has.
     ///
     /// # Errors

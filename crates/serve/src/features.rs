@@ -181,7 +181,7 @@ impl FeatureStore for DividedFeatures {
     }
 
     fn cache_stats(&self) -> Option<CacheStats> {
-        let elsewhere = |part: &PartAccess| matches!(part, PartAccess::Remote(_));
-        self.parts.iter().any(elsewhere).then(|| self.remote.stats())
+        let all_here = self.parts.iter().all(PartAccess::is_here);
+        (!all_here).then(|| self.remote.stats())
     }
 }

@@ -113,6 +113,21 @@ fn a_cache_keeps_what_fits() {
 }
 
 #[test]
+fn rows_fetched_ahead_are_hits_and_come_in_batches() {
+    for_each_cache(|what, rows, remote, cache| {
+        let ids: Vec<u64> = (0..NODES.min(rows as u64)).collect();
+        cache.prefetch(&ids, 7).unwrap();
+        assert!(remote.asked.lock().unwrap().iter().all(|asked| asked.len() <= 7), "{what}");
+        let ahead = CacheStats { fetched: ids.len() as u64, ..CacheStats::default() };
+        assert_eq!(cache.stats(), ahead, "{what}");
+        assert_eq!(get(&cache, &ids).unwrap(), expected(&ids), "{what}");
+        assert_eq!(cache.stats(), CacheStats { hits: ids.len() as u64, ..ahead }, "{what}");
+        remote.down.store(true, Ordering::Relaxed);
+        assert!(cache.prefetch(&[NODES + 1], 7).is_err(), "{what}");
+    });
+}
+
+#[test]
 fn no_more_rows_are_kept_than_fit() {
     for_each_cache(|what, rows, remote, cache| {
         let all: Vec<u64> = (0..NODES).collect();

@@ -87,16 +87,44 @@ impl RunFolder {
         &self.dir
     }
 
+    /// The first `epochs` epochs of a run to go on with.
+    ///
+    /// # Errors
+    /// If one is missing, or its line is damaged.
+    pub fn history(&self, epochs: usize) -> Result<Vec<EpochRecord>> {
+        let path = self.dir.join(METRICS);
+        let text =
+            if epochs > 0 { std::fs::read_to_string(&path).at(&path)? } else { String::new() };
+        let mut lines = text.lines();
+        let record = |epoch: usize| {
+            let record = lines.next().and_then(|line| serde_json::from_str(line).ok());
+            record.filter(|record: &EpochRecord| record.epoch == epoch).ok_or_else(|| {
+                let place = format!("{}: line {epoch}", path.display());
+                Error::invalid(format!("{place}: not epoch {epoch}, which the checkpoint knows of"))
+                    .hint("the run can be started over with --restart")
+            })
+        };
+        (1..=epochs).map(record).collect()
+    }
+
     /// Starts `metrics.jsonl` over with the epochs already known: after a crash it may hold lines
     /// of epochs that are trained again.
     pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
         let path = self.dir.join(METRICS);
-        let mut file = File::create(&path).at(&path)?;
-        for record in history {
-            writeln!(file, "{}", line(record)).at(&path)?;
-        }
+        let lines: String = history.iter().map(|record| line(record) + "\n").collect();
+        atomic_write(&path, lines.as_bytes())?;
+        let file = File::options().append(true).open(&path).at(&path)?;
         *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
         Ok(())
+    }
+
+    /// Returns when all epochs appended are on disk.
+    pub fn sync_metrics(&self) -> Result<()> {
+        let path = self.dir.join(METRICS);
+        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
+            Some(file) => file.sync_data().at(&path),
+            None => Ok(()),
+        }
     }
 
     /// Appends an epoch to `metrics.jsonl`.
@@ -179,6 +207,24 @@ fn first_difference(old: &toml::Value, new: &toml::Value, path: String) -> Optio
 mod tests {
     use super::*;
     use crate::history::Stages;
+
+    #[test]
+    fn history_is_read_back_up_to_the_checkpoint() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder { dir: dir.path().into(), metrics: Mutex::new(None) };
+        let record = |epoch| EpochRecord { epoch, loss: 0.1 * epoch as f64, ..Default::default() };
+        folder.start_metrics(&[record(1)]).unwrap();
+        (2..=4).for_each(|epoch| folder.append(&record(epoch)).unwrap());
+        folder.sync_metrics().unwrap();
+        // Killed while it wrote the fifth line.
+        let path = dir.path().join(METRICS);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}{{\"epo")).unwrap();
+        assert_eq!(folder.history(3).unwrap(), [record(1), record(2), record(3)]);
+        assert_eq!(folder.history(4).unwrap().len(), 4);
+        let error = folder.history(5).unwrap_err().to_string();
+        assert!(error.contains("line 5: not epoch 5"), "{error}");
+    }
 
     #[test]
     fn a_line_is_the_record_with_its_verdict() {

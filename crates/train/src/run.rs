@@ -1,6 +1,7 @@
 //! One run from configuration to results.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
@@ -80,8 +81,8 @@ pub fn run(
     let (folder, resume) = RunFolder::open(config, begin)?;
     let cut = loaded.source.cut(config, &folder)?;
     let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
-    let run = Run::new(config, loaded, folder, cut, checkpoint)?;
-    run.folder.start_metrics(&run.start.progress.history)?;
+    let mut run = Run::new(config, loaded, folder, cut, checkpoint)?;
+    run.recall()?;
     let workers = config.train.workers;
     let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
     let mut states =
@@ -126,9 +127,9 @@ pub fn run_on(
         parts = (made[0] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
     }
     let checkpoint = Some(state).filter(|state| !state.is_empty());
-    let run = Run::new(&config, loaded, folder, parts, checkpoint)?;
+    let mut run = Run::new(&config, loaded, folder, parts, checkpoint)?;
     if lead {
-        run.folder.start_metrics(&run.start.progress.history)?;
+        run.recall()?;
     }
     let state = run.train(rank, neighbours, &metrics, watch)?;
     // Others may still ask this rank's server for rows.
@@ -167,6 +168,13 @@ impl<'a> Run<'a> {
         Ok(Self { config, folder, metric: task.metric(), task, partition, start })
     }
 
+    /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
+    fn recall(&mut self) -> Result<()> {
+        let progress = &mut self.start.progress;
+        progress.history = self.folder.history(progress.epoch)?;
+        self.folder.start_metrics(&progress.history)
+    }
+
     /// Trains to the end as one rank, one of `neighbours` that share this machine.
     fn train(
         &self,
@@ -175,13 +183,20 @@ impl<'a> Run<'a> {
         metrics: &Metrics,
         watch: &(dyn Fn(&EpochRecord) + Sync),
     ) -> Result<TrainState> {
+        let unwritten = Mutex::new(None);
+        let first = || unwritten.lock().unwrap_or_else(PoisonError::into_inner);
         let on_epoch = |record: &EpochRecord| {
             if let Err(e) = self.folder.append(record) {
-                tracing::warn!("{e}");
+                first().get_or_insert(e);
             }
             watch(record);
         };
-        let save = |state: &TrainState| checkpoint::save(self.folder.dir(), state);
+        let save = |state: &TrainState| {
+            // A checkpoint relies on the lines of its epochs.
+            first().take().map_or(Ok(()), Err)?;
+            self.folder.sync_metrics()?;
+            checkpoint::save(self.folder.dir(), state)
+        };
         let meter = metrics.meter(rank.rank());
         self.start.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {

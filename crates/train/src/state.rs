@@ -47,7 +47,8 @@ pub struct Progress {
     pub since_best: usize,
     /// Whether patience ended the run.
     pub stopped: bool,
-    /// One record for each epoch.
+    /// One record for each epoch; they are in `metrics.jsonl`, not in checkpoints.
+    #[serde(skip)]
     pub history: Vec<EpochRecord>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
 use gnarl_sample::SampleGraph;
-use gnarl_sample::parts::{NeighborService, Routes};
+use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use crate::config::{DatasetSection, SplitSection};
@@ -127,6 +127,23 @@ pub struct Divided {
     pub new_ids: Buf<u64>,
     /// First new id of each part, and the number of nodes.
     pub ranges: Vec<u64>,
+    /// Copies of lists of other machines.
+    pub replica: Option<Arc<Replica>>,
+}
+
+impl Divided {
+    /// A sampler of its parts.
+    ///
+    /// # Errors
+    /// As [`PartsSampler::new`].
+    pub fn sampler(&self, rule: Rule, fanouts: &[i64]) -> Result<PartsSampler> {
+        let (routes, services) = (self.routes.clone(), self.services.clone());
+        let sampler = PartsSampler::new(rule, fanouts, routes, services)?;
+        Ok(match &self.replica {
+            Some(replica) => sampler.with_replica(replica.clone()),
+            None => sampler,
+        })
+    }
 }
 
 /// A graph to train on or to judge by: the whole dataset or one part.

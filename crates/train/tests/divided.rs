@@ -8,7 +8,10 @@ use gnarl_engine::local;
 use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_graph::{Dataset, Kind};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
+use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig};
+use gnarl_store::cache::CachePolicy;
+use gnarl_store::cache::scores::Score;
 use gnarl_train::config::{Method, RunConfig, Servers};
 use gnarl_train::{Begin, Finished, Summary, run, run_on};
 
@@ -125,6 +128,136 @@ fn parts_behind_servers_train_as_the_whole_graph_with_and_without_a_cache() {
         assert_eq!(rate > 0.9, memory == "1MiB", "{memory}: {rate}");
         assert_eq!(rate == 0.0, memory == "0", "{memory}: {rate}");
     }
+}
+
+/// One part here and three behind servers that count, and a run on them.
+struct Apart {
+    bench: Bench,
+    _servers: Vec<Server>,
+    config: RunConfig,
+    counted: Vec<LocalPart>,
+}
+
+impl Apart {
+    fn new(layout: PartLayout, algorithm: &str) -> Self {
+        let bench = Bench::new();
+        let cut = bench.cut(layout, algorithm);
+        only(&cut, &[1], &bench.path("mine"));
+        let held = [0, 2, 3].map(|part| Arc::new(HeldPart::open(&cut, part).unwrap()));
+        let counted = held.iter().map(|held| held.counters()).collect();
+        let start = |held: &[Arc<HeldPart>]| {
+            Server::start(held.to_vec(), &ServerConfig::default()).unwrap()
+        };
+        let servers = vec![start(&held[..2]), start(&held[2..])];
+        let addresses = Servers::At(servers.iter().map(Server::uri).collect());
+        let config = bench.divided("apart", &bench.path("mine"), addresses);
+        Self { bench, _servers: servers, config, counted }
+    }
+
+    /// Trains, and counts the requests that servers got to draw neighbours.
+    fn train(&self, name: &str, change: impl Fn(&mut RunConfig)) -> (Finished, u64) {
+        let mut config = self.config.clone();
+        config.output.dir = self.bench.path(name);
+        change(&mut config);
+        let asked = || self.counted.iter().map(|part| part.load().requests).sum::<u64>();
+        let before = asked();
+        (run(&config, Begin::Fresh, &|_| ()).unwrap(), asked() - before)
+    }
+}
+
+#[test]
+fn rows_chosen_beforehand_are_there_before_the_first_epoch() {
+    let apart = Apart::new(PartLayout::EdgeCut, "spring");
+    let whole = train(&apart.bench.config("whole"));
+    for score in [Score::Degree, Score::Access] {
+        let mut rates = vec![];
+        for memory in ["0", "40KiB", "1MiB"] {
+            let name = format!("{score:?} {memory}");
+            let (Finished { summary, history, .. }, _) = apart.train(&name, |config| {
+                config.train.workers = 2;
+                config.cache.policy = CachePolicy::Fixed;
+                config.cache.score = score;
+                config.cache.memory = memory.parse().unwrap();
+            });
+            assert_same(&whole, &summary, &name);
+            rates.push((history[0].cache_hit_rate.unwrap(), history[3].cache_hit_rate.unwrap()));
+        }
+        assert_eq!(rates[0], (0.0, 0.0), "{score:?}");
+        let (first, last) = rates[1];
+        assert!(first > 0.1 && last < 0.9, "{score:?}: {rates:?}");
+        assert!((first - last).abs() < 0.1, "{score:?}: nothing is learnt on the way: {rates:?}");
+        // A node that the lists here never name may be met by way of other parts.
+        let all = rates[2].0;
+        assert!(if score == Score::Access { all == 1.0 } else { all > first }, "{rates:?}");
+    }
+}
+
+#[test]
+fn lists_copied_beforehand_spare_other_machines() {
+    for (layout, algorithm) in [(PartLayout::EdgeCut, "spring"), (PartLayout::VertexCut, "adadne")]
+    {
+        let apart = Apart::new(layout, algorithm);
+        let whole = train(&apart.bench.config("whole"));
+        // What is asked in training alone: more epochs ask more, but for what is read before them.
+        let asked = |lists: &str| {
+            let [four, two] = [4, 2].map(|epochs| {
+                let name = format!("{lists} {epochs}");
+                let (finished, requests) = apart.train(&name, |config| {
+                    config.cache.lists = lists.parse().unwrap();
+                    config.cache.policy = CachePolicy::Fixed;
+                    config.cache.memory = "1MiB".parse().unwrap();
+                    config.train.epochs = epochs;
+                    config.train.eval_every = 0;
+                });
+                let expected = &whole.losses[..epochs];
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+                assert!(finished.summary.losses.iter().zip(expected).all(near), "{name}");
+                assert_eq!(finished.history[0].cache_hit_rate, Some(1.0), "{name}");
+                requests
+            });
+            four - two
+        };
+        let (without, some, all) = (asked("0"), asked("60KiB"), asked("8MiB"));
+        println!(
+            "{layout}: {without} requests in two epochs, {some} with some copies, {all} with all"
+        );
+        assert!(some <= without && without > 0, "{layout}: {some} of {without}");
+        assert_eq!(all, 0, "{layout}: no request crosses the network");
+    }
+}
+
+#[test]
+fn ranks_choose_rows_by_their_own_seeds() {
+    let apart = Apart::new(PartLayout::EdgeCut, "spring");
+    let whole = train(&apart.bench.config("whole"));
+    let mut config = apart.config.clone();
+    config.cache.policy = CachePolicy::Fixed;
+    config.cache.memory = "40KiB".parse().unwrap();
+    config.cache.lists = "40KiB".parse().unwrap();
+    let deadline = Duration::from_secs(60);
+    let all = local::run(3, deadline, |rank| run_on(rank, &config, Begin::Fresh, &|_| ())).unwrap();
+    let Finished { summary, history, .. } = all[0].as_ref().unwrap();
+    assert_same(&whole, summary, "three ranks");
+    let rate = history[0].cache_hit_rate.unwrap();
+    assert!(rate > 0.1 && rate < 1.0, "{rate}");
+}
+
+#[test]
+fn scores_need_lists() {
+    let bench = Bench::new();
+    let cut = bench.cut(PartLayout::EdgeCut, "spring");
+    only(&cut, &[], &bench.path("none"));
+    let server = serve(&cut, &[0, 1, 2, 3]);
+    let mut config = bench.divided("a", &bench.path("none"), Servers::At(vec![server.uri()]));
+    config.cache.policy = CachePolicy::Fixed;
+    config.cache.memory = "1MiB".parse().unwrap();
+    config.cache.score = Score::Degree;
+    let error = run(&config, Begin::Fresh, &|_| ()).err().unwrap();
+    assert_eq!(error.kind(), Kind::Usage);
+    assert!(format!("{error:?}").contains("take 'access'"), "{error:?}");
+    config.cache.score = Score::Access;
+    let rate = run(&config, Begin::Fresh, &|_| ()).unwrap().history[0].cache_hit_rate;
+    assert_eq!(rate, Some(1.0));
 }
 
 #[test]

@@ -8,18 +8,16 @@ use mpi::point_to_point::Source;
 use mpi::topology::{Communicator, SimpleCommunicator};
 use mpi::traits::Equivalence;
 
+use super::process::Process;
 use super::transfer::Transfer;
 use crate::failure::{apart, late};
 
-/// Tag of heads: what the sender is at, how much it sends, and the bytes themselves if few.
-const HEAD: i32 = 1;
-/// Tag of bytes that did not fit in a head.
-const BODY: i32 = 2;
 /// Most bytes sent with the head: with the stage's name they stay below what transports send at once
 /// (4 KiB in shared memory), so that receiving them never waits.
 pub(super) const FEW: usize = 2048;
-/// How long to look for messages without a pause, and how long a pause is.
-const EAGER: Duration = Duration::from_millis(2);
+/// How long to look for messages without a pause, and how long a pause is: ranks may share cores with
+/// each other, with their servers, and with others.
+const EAGER: Duration = Duration::from_micros(200);
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// What came of a rank's bytes so far.
@@ -29,26 +27,47 @@ enum Arrival {
     Here(Vec<u8>),
 }
 
-/// One exchange, of which every rank has the same `number` at the same `stage`.
+/// The tags of a group's messages, which no other group uses.
+#[derive(Clone, Copy)]
+pub(super) struct Tags {
+    /// Of heads: what the sender is at, how much it sends, and the bytes themselves if few.
+    head: i32,
+    /// Of bytes that did not fit in a head.
+    body: i32,
+}
+
+/// The last group that has tags: MPI promises tags up to 32 767.
+pub(super) const LAST_GROUP: u64 = (1 << 14) - 2;
+
+impl Tags {
+    /// Those of the run's group `number`, at most [`LAST_GROUP`].
+    pub(super) fn of(number: u64) -> Self {
+        let head = 2 * number as i32 + 2;
+        Self { head, body: head + 1 }
+    }
+}
+
+/// One exchange, of which every rank of a group has the same `number` at the same `stage`.
 pub(super) struct Exchange<'a> {
+    pub(super) process: &'a Process,
+    /// The group's ranks by their numbers in the run.
+    pub(super) members: &'a [usize],
+    pub(super) tags: Tags,
+    /// This rank in the group.
     pub(super) rank: usize,
     pub(super) stage: &'a str,
     pub(super) number: u64,
-    pub(super) deadline: Duration,
 }
 
 impl Exchange<'_> {
-    /// Sends `outgoing[r]` to each rank `r`, and returns what each sent here. `interrupted` is asked
-    /// while waiting whether there is a reason to stop.
-    pub(super) fn run(
-        &self,
-        outgoing: &[Arc<Vec<u8>>],
-        mut interrupted: impl FnMut() -> Result<()>,
-    ) -> Result<Vec<Vec<u8>>> {
+    /// Sends `outgoing[r]` to each rank `r` of the group, and returns what each sent here.
+    pub(super) fn run(&self, outgoing: &[Arc<Vec<u8>>]) -> Result<Vec<Vec<u8>>> {
         let start = Instant::now();
-        let mut sending = self.send(outgoing);
+        let process = self.process;
         let mut arrivals: Vec<Arrival> = outgoing.iter().map(|_| Arrival::Awaited).collect();
         arrivals[self.rank] = Arrival::Here(outgoing[self.rank].to_vec());
+        let mut state = process.state();
+        let mut sending = self.send(outgoing);
         let mut progress = start;
         loop {
             let mut moved = sending.iter_mut().map(Transfer::look).sum::<usize>();
@@ -60,11 +79,14 @@ impl Exchange<'_> {
             if sending.is_empty() && arrivals.iter().all(here) {
                 return Ok(arrivals.into_iter().filter_map(Arrival::bytes).collect());
             }
-            interrupted()?;
+            state.listen(process, self.stage)?;
+            // Threads that wait in other groups have their turn.
+            drop(state);
             let now = Instant::now();
-            if now - start >= self.deadline {
-                let missing = (0..arrivals.len()).filter(|&r| !here(&arrivals[r]));
-                return Err(late(self.rank, self.stage, self.deadline, missing));
+            if now - start >= process.deadline {
+                let awaited = arrivals.iter().zip(self.members).filter(|(a, _)| !here(a));
+                let missing = awaited.map(|(_, &number)| number);
+                return Err(late(process.rank, self.stage, process.deadline, missing));
             }
             if moved > 0 {
                 progress = now;
@@ -74,6 +96,7 @@ impl Exchange<'_> {
             } else {
                 std::thread::sleep(PAUSE)
             }
+            state = process.state();
         }
     }
 
@@ -90,9 +113,10 @@ impl Exchange<'_> {
             if bytes.len() <= FEW {
                 head.extend(bytes.as_slice());
             }
-            sending.push(Transfer::send(to as i32, HEAD, Arc::new(head)));
+            let number = self.members[to] as i32;
+            sending.push(Transfer::send(number, self.tags.head, Arc::new(head)));
             if bytes.len() > FEW {
-                sending.push(Transfer::send(to as i32, BODY, bytes.clone()));
+                sending.push(Transfer::send(number, self.tags.body, bytes.clone()));
             }
         }
         sending
@@ -104,9 +128,10 @@ impl Exchange<'_> {
             Arrival::Here(_) => Ok(0),
             Arrival::Awaited => {
                 let world = SimpleCommunicator::world();
-                let head = take(world.process_at_rank(from as i32), HEAD);
+                let number = self.members[from];
+                let head = take(world.process_at_rank(number as i32), self.tags.head);
                 let Some((_, head)) = head else { return Ok(0) };
-                *arrival = self.open(from, &head)?;
+                *arrival = self.open(number, &head)?;
                 Ok(1)
             }
             Arrival::Coming(transfer) => {
@@ -121,7 +146,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What is to come after the `head` of rank `from`.
+    /// What is to come after the `head` of rank `from` of the run.
     fn open(&self, from: usize, head: &[u8]) -> Result<Arrival> {
         let damaged = || Error::invalid(format!("rank {from} sent a damaged message"));
         let (numbers, rest) = head.split_first_chunk::<24>().ok_or_else(damaged)?;
@@ -133,7 +158,7 @@ impl Exchange<'_> {
         }
         let length = number(1) as usize;
         if length > FEW {
-            return Ok(Arrival::Coming(Transfer::receive(from as i32, BODY, length)));
+            return Ok(Arrival::Coming(Transfer::receive(from as i32, self.tags.body, length)));
         }
         Ok(Arrival::Here(bytes.to_vec()))
     }

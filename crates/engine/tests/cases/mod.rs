@@ -1,5 +1,7 @@
 //! What every engine must do: each case runs a body on all ranks and judges what came of it.
 
+mod groups;
+
 use std::time::Duration;
 
 use gnarl_engine::Communicator;
@@ -32,10 +34,18 @@ macro_rules! for_each_case {
             a_panicking_rank_ends_the_run,
             ranks_at_different_stages_are_told,
             another_length_is_told,
+            groups_are_of_one_color_in_the_order_of_keys,
+            ranks_are_in_several_groups_at_once,
+            groups_wait_on_threads_of_their_own,
+            a_missing_rank_of_a_group_is_named_by_its_number_in_the_run,
+            a_rank_that_fails_in_a_group_ends_all_groups,
+            a_group_that_gives_up_ends_the_run,
+            ranks_of_a_group_at_different_stages_are_told,
         }
     };
 }
 pub(crate) use for_each_case;
+pub use groups::*;
 
 /// Number `i` of `rank`: sums depend on the order they are added in.
 fn value(i: usize, rank: usize) -> f32 {

@@ -46,15 +46,7 @@ impl Follower {
                 }
             }
             let value = self.batch.columns[0].numbers()[self.at];
-            let fits = match self.extra {
-                Extra::Relation => value.fract() == 0.0 && (0.0..4_294_967_296.0).contains(&value),
-                Extra::Time => value.fract() == 0.0,
-                _ => value.is_finite(),
-            };
-            if !fits {
-                let place = self.reader.place(self.batch.places[self.at]);
-                return Err(Error::invalid(format!("{place}: an edge's value is {value}")));
-            }
+            self.extra.check(value, || self.reader.place(self.batch.places[self.at]))?;
             out.push(value);
             self.at += 1;
         }

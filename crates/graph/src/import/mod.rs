@@ -19,6 +19,7 @@ mod spool;
 mod table;
 mod triples;
 mod triples_typed;
+mod weights;
 
 use std::path::Path;
 
@@ -38,6 +39,7 @@ pub use npy_typed::{TypedNpyOptions, typed_npy};
 pub use ogb::{OgbOptions, ogb};
 pub use table::{EdgeTable, Feature, IdKind, NodeTable, TableOptions, Transform, tables};
 pub use triples::{TriplesOptions, triples};
+pub use weights::WeightType;
 
 /// A dataset and what was found while it was made.
 #[derive(Debug, Clone)]

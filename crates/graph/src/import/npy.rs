@@ -7,12 +7,13 @@ use serde_json::json;
 use super::array::ArrayReader;
 use super::columns;
 use super::source::{Npz, Source};
+use super::weights::{WeightColumn, WeightType};
 use super::{Imported, Reverses, empty_graph, finish};
 use crate::column::ColumnSpec;
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Context, Error, Result};
 use crate::manifest::{PLAIN_NODE, Triple};
-use crate::writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};
+use crate::writer::{DatasetWriter, EdgeWriter, FinishOptions, IdWidth};
 
 /// Files and choices of [`npy`].
 #[derive(Debug, Clone)]
@@ -28,8 +29,10 @@ pub struct NpyOptions {
     pub num_classes: Option<u64>,
     /// Named splits: vectors of ids, or of booleans.
     pub splits: Vec<(String, PathBuf)>,
-    /// A number for each edge, kept as f32 in the edge column `weight`.
+    /// A number for each edge, kept in the edge column `weight`.
     pub weights: Option<PathBuf>,
+    /// The type of that column.
+    pub weight_type: WeightType,
     /// Number of nodes; features, labels or the largest id tell it otherwise.
     pub num_nodes: Option<u64>,
     /// Store the reverse of every edge too (self loops once).
@@ -50,6 +53,7 @@ impl NpyOptions {
             num_classes: None,
             splits: Vec::new(),
             weights: None,
+            weight_type: WeightType::default(),
             num_nodes: None,
             symmetrize: false,
             coalesce: None,
@@ -87,8 +91,8 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
         writer.add_split(PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
     }
-    let weights = options.weights.as_deref().map(|path| ArrayReader::open(Source::npy(path)?));
-    let weights = weights.transpose()?;
+    let open = |path| Ok((ArrayReader::open(Source::npy(path)?)?, options.weight_type));
+    let weights = options.weights.as_deref().map(open).transpose()?;
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && weights.is_none());
     let triple = Triple::plain();
     let reverses = Reverses::within(options.symmetrize);
@@ -219,40 +223,41 @@ impl EdgeArray {
     }
 }
 
-/// Writes an edge type from its array and weights; `limits` are the numbers of source and
-/// destination nodes.
+/// Writes an edge type from its array and weights, which have the type beside them; `limits` are the
+/// numbers of source and destination nodes.
 pub(super) fn write_edges(
     writer: &mut DatasetWriter,
     triple: &Triple,
     limits: (u64, u64),
     mut edges: EdgeArray,
-    mut weights: Option<ArrayReader>,
+    mut weights: Option<(ArrayReader, WeightType)>,
     reverses: Reverses,
 ) -> Result<()> {
-    if let Some(array) = &weights {
+    if let Some((array, _)) = &weights {
         array.expect_vector()?;
         if array.len() != edges.len() {
             return Err(array.error(format!("{} weights for {} edges", array.len(), edges.len())));
         }
     }
-    let weighted = weights.is_some();
-    let mut out = EdgeColumns::create(writer, triple, limits, weighted)?;
+    let stored = weights.as_ref().map(|(_, stored)| *stored);
+    let mut out = EdgeColumns::create(writer, triple, limits, stored)?;
     let mut apart = match reverses {
         Reverses::Apart => {
             let limits = (limits.1, limits.0);
-            Some(EdgeColumns::create(writer, &triple.reversed(), limits, weighted)?)
+            Some(EdgeColumns::create(writer, &triple.reversed(), limits, stored)?)
         }
         _ => None,
     };
     let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let mut row = 0u64;
+    let (mut row, mut wide) = (0u64, Vec::new());
     while edges.read(&mut src, &mut dst)? {
-        if let Some(array) = &mut weights {
-            array.read_f32(src.len(), &mut values)?;
-            if let Some(i) = values.iter().position(|x| !x.is_finite()) {
-                let at = row + i as u64;
-                return Err(array.error(format!("row {at}: the weight is {}", values[i])));
+        if let Some((array, stored)) = &mut weights {
+            array.read_f64(src.len(), &mut wide)?;
+            for (&weight, at) in wide.iter().zip(row..) {
+                stored.check(weight, || format!("{}: row {at}", array.name()))?;
             }
+            values.clear();
+            values.extend(wide.iter().map(|&weight| weight as f32));
         }
         check_ids(edges.name(), row, &src, &dst, limits)?;
         row += src.len() as u64;
@@ -275,7 +280,7 @@ pub(super) fn write_edges(
 /// The columns of an edge type being written.
 struct EdgeColumns {
     ids: EdgeWriter,
-    weights: Option<ColumnWriter<f32>>,
+    weights: Option<WeightColumn>,
 }
 
 impl EdgeColumns {
@@ -283,9 +288,9 @@ impl EdgeColumns {
         writer: &DatasetWriter,
         triple: &Triple,
         limits: (u64, u64),
-        weighted: bool,
+        stored: Option<WeightType>,
     ) -> Result<Self> {
-        let weights = weighted.then(|| writer.edge_column::<f32>(triple, "weight", &[]));
+        let weights = stored.map(|stored| WeightColumn::create(writer, triple, stored));
         Ok(Self { ids: writer.edge_writer(triple, Some(limits))?, weights: weights.transpose()? })
     }
 
@@ -296,7 +301,7 @@ impl EdgeColumns {
 
     fn finish(self) -> Result<Vec<ColumnSpec>> {
         let mut specs = self.ids.finish()?;
-        specs.extend(self.weights.map(ColumnWriter::finish).transpose()?);
+        specs.extend(self.weights.map(WeightColumn::finish).transpose()?);
         Ok(specs)
     }
 }

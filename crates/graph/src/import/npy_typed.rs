@@ -8,6 +8,7 @@ use super::array::ArrayReader;
 use super::npy::{EdgeArray, rows_of, write_edges, write_features};
 use super::source::Source;
 use super::triples_typed::{TripleArray, write_triples};
+use super::weights::WeightType;
 use super::{Imported, Reverses, columns, finish};
 use crate::error::{Context, Error, Result};
 use crate::manifest::Triple;
@@ -35,6 +36,8 @@ pub struct TypedNpyOptions {
     pub split_labels: Vec<(String, String, PathBuf)>,
     /// A weight for each edge of a type.
     pub weights: Vec<(Triple, PathBuf)>,
+    /// The type of that column.
+    pub weight_type: WeightType,
     /// Number of nodes of a type; features, labels or the largest id tell it otherwise.
     pub num_nodes: Vec<(String, u64)>,
     /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
@@ -85,7 +88,9 @@ fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
     let of = |name: &str| types.iter().position(|known| known == name).map_or(0, |i| counts[i]);
     for (triple, array) in edges {
         let weights = options.weights.iter().find(|(known, _)| known == triple);
-        let weights = weights.map(|(_, path)| ArrayReader::open(Source::npy(path)?)).transpose()?;
+        let weights = weights
+            .map(|(_, path)| Ok((ArrayReader::open(Source::npy(path)?)?, options.weight_type)));
+        let weights = weights.transpose()?;
         let limits = (of(&triple.src), of(&triple.dst));
         write_edges(&mut writer, triple, limits, array, weights, reverses)?;
     }

@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 
 use super::Reverses;
 use super::ids::Ids;
+use super::weights::{WeightColumn, WeightType};
 use crate::column::ColumnSpec;
-use crate::error::{Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
 /// An extra column of an edge type: how its values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
-    /// One f32 column `weight`.
-    Weight,
+    /// One column `weight` of that type.
+    Weight(WeightType),
     /// One i64 column `time`.
     Time,
     /// One u32 column `relation`.
@@ -27,7 +28,22 @@ pub(super) enum Extra {
 }
 
 impl Extra {
-    fn width(self) -> usize {
+    /// Refuses a value, found at `place`, that cannot be stored so.
+    pub fn check(self, value: f64, place: impl FnOnce() -> String) -> Result<()> {
+        let fits = match self {
+            Self::Weight(stored) => return stored.check(value, place),
+            Self::Relation => value.fract() == 0.0 && (0.0..4_294_967_296.0).contains(&value),
+            Self::Time => value.fract() == 0.0,
+            Self::Split | Self::Features(_) => value.is_finite(),
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::invalid(format!("{}: an edge's value is {value}", place())))
+        }
+    }
+
+    pub fn width(self) -> usize {
         if let Self::Features(width) = self { width } else { 1 }
     }
 }
@@ -141,6 +157,7 @@ fn resolve(ids: &mut [i64], raw: bool, map: &Ids) {
 }
 
 enum Column {
+    Weight(WeightColumn),
     F32(ColumnWriter<f32>),
     I64(ColumnWriter<i64>),
     U32(ColumnWriter<u32>),
@@ -155,7 +172,9 @@ impl Columns {
         let mut columns = Vec::new();
         for &extra in extras {
             let column = match extra {
-                Extra::Weight => Column::F32(writer.edge_column(triple, "weight", &[])?),
+                Extra::Weight(stored) => {
+                    Column::Weight(WeightColumn::create(writer, triple, stored)?)
+                }
                 Extra::Time => Column::I64(writer.edge_column(triple, "time", &[])?),
                 Extra::Relation => Column::U32(writer.edge_column(triple, "relation", &[])?),
                 Extra::Split => Column::U8(writer.edge_column(triple, "split", &[])?),
@@ -177,6 +196,7 @@ impl Columns {
             let rows = (0..count).filter(|&i| kept(i));
             let cells = rows.flat_map(|i| (0..extra.width()).map(move |c| mine[c * count + i]));
             match column {
+                Column::Weight(out) => out.push(&cells.map(|x| x as f32).collect::<Vec<_>>())?,
                 Column::F32(out) => out.push(&cells.map(|x| x as f32).collect::<Vec<_>>())?,
                 Column::I64(out) => out.push(&cells.map(|x| x as i64).collect::<Vec<_>>())?,
                 Column::U32(out) => out.push(&cells.map(|x| x as u32).collect::<Vec<_>>())?,
@@ -188,6 +208,7 @@ impl Columns {
 
     fn finish(self) -> Result<Vec<ColumnSpec>> {
         let finish = |(_, column)| match column {
+            Column::Weight(column) => column.finish(),
             Column::F32(column) => column.finish(),
             Column::I64(column) => column.finish(),
             Column::U32(column) => column.finish(),

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::narrow::NarrowSlice;
+
 /// Degrees of the nodes of one edge type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Degrees {
@@ -24,7 +26,7 @@ const COUNTED: usize = 1 << 16;
 
 impl Degrees {
     /// The statistics of the degrees between `offsets`; all zero without nodes.
-    pub fn of(offsets: &[u64]) -> Self {
+    pub fn of(offsets: NarrowSlice<'_>) -> Self {
         let nodes = offsets.len().saturating_sub(1);
         if nodes == 0 {
             return Self::default();
@@ -32,8 +34,8 @@ impl Degrees {
         let mut counts = vec![0u64; COUNTED];
         let mut large = Vec::new();
         let mut histogram = Vec::new();
-        for w in offsets.windows(2) {
-            let degree = w[1].saturating_sub(w[0]);
+        for v in 0..nodes {
+            let degree = offsets.get(v + 1).saturating_sub(offsets.get(v));
             match counts.get_mut(degree as usize) {
                 Some(count) => *count += 1,
                 None => large.push(degree),
@@ -54,7 +56,7 @@ impl Degrees {
             large[left as usize - 1]
         };
         Self {
-            mean: (offsets[nodes] - offsets[0]) as f64 / nodes as f64,
+            mean: (offsets.get(nodes) - offsets.get(0)) as f64 / nodes as f64,
             p50: quantile(0.5),
             p90: quantile(0.9),
             p99: quantile(0.99),
@@ -77,7 +79,7 @@ mod tests {
         }
         let mut sorted = degrees.clone();
         sorted.sort_unstable();
-        let found = Degrees::of(&offsets);
+        let found = Degrees::of(NarrowSlice::U64(&offsets));
         let expected = [sorted[499], sorted[899], sorted[989], sorted[999]];
         assert_eq!([found.p50, found.p90, found.p99, found.max], expected);
         assert_eq!(found.histogram.iter().sum::<u64>(), 1000);
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn no_nodes_have_no_degrees() {
-        assert_eq!(Degrees::of(&[]), Degrees::default());
-        assert_eq!(Degrees::of(&[0]), Degrees::default());
+        assert_eq!(Degrees::of(NarrowSlice::U32(&[])), Degrees::default());
+        assert_eq!(Degrees::of(NarrowSlice::U32(&[0])), Degrees::default());
     }
 }

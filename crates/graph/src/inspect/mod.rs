@@ -20,6 +20,7 @@ use crate::edges::{EdgeChunk, EdgeStream};
 use crate::error::Result;
 use crate::features::{Features, Labels};
 use crate::manifest::{EdgeFacts, EdgeType, NodeType, Triple};
+use crate::narrow::Narrow;
 use homophily::Mixing;
 
 /// What [`inspect`] found.
@@ -218,8 +219,8 @@ fn edge_report(
         }
     }
     let indptr = match dataset.edge_column(&t.triple, "csc.indptr")? {
-        Some(column) => column.values::<u64>()?,
-        None => Default::default(),
+        Some(column) => Narrow::of(&column)?,
+        None => Vec::<u32>::new().into(),
     };
     let known = |name: &str| matches!(name, "src" | "dst") || name.starts_with("csc.");
     let other = t.columns.iter().filter(|c| !known(&c.name)).map(|c| c.name.clone());
@@ -227,7 +228,7 @@ fn edge_report(
         triple: t.triple.clone(),
         count: t.count,
         facts: t.facts.clone(),
-        in_degrees: Degrees::of(&indptr),
+        in_degrees: Degrees::of(indptr.as_slice()),
         homophily: mixing.and_then(|m| m.finish()),
         other_columns: other.collect(),
     })

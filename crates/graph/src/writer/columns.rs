@@ -34,13 +34,21 @@ impl<T: Element> ColumnWriter<T> {
     }
 }
 
-/// Writes ids in the dataset's width.
+/// Writes ids in the dataset's width, or offsets in what they need.
 pub(crate) enum IdWriter {
     U32(ColumnWriter<u32>),
     U64(ColumnWriter<u64>),
 }
 
 impl IdWriter {
+    /// Starts `<stem>.<name>.npy` for values of which none is above `largest`.
+    pub(crate) fn narrow(dir: &Path, stem: &str, name: &str, largest: u64) -> Result<Self> {
+        Ok(match u32::try_from(largest) {
+            Ok(_) => Self::U32(ColumnWriter::create(dir, stem, name, &[])?),
+            Err(_) => Self::U64(ColumnWriter::create(dir, stem, name, &[])?),
+        })
+    }
+
     pub(crate) fn push(&mut self, ids: &[u64]) -> Result<()> {
         match self {
             Self::U64(column) => column.push(ids),

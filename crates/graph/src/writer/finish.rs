@@ -8,6 +8,7 @@ use crate::csc::{self, CscJob};
 use crate::dataset::Dataset;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::MANIFEST;
+use crate::narrow::Narrow;
 
 impl DatasetWriter {
     /// Builds the topology of every edge type, checks the whole, and gives it its name.
@@ -82,15 +83,15 @@ impl DatasetWriter {
             let spec = edge_type.columns.iter().find(|c| c.name == name).expect("built above");
             Column::open(&self.tmp, spec)
         };
-        let indptr = open("csc.indptr")?.values::<u64>()?;
+        let indptr = Narrow::of(&open("csc.indptr")?)?;
         let indices = open("csc.indices")?;
         let mut writer = self.edge_writer(&triple, None)?;
         let mut sources = crate::edges::IdReader::open(&self.tmp, indices.spec())?;
         let (mut src, mut dst) = (Vec::new(), Vec::new());
-        for v in 0..indptr.len() - 1 {
-            let degree = (indptr[v + 1] - indptr[v]) as usize;
+        for v in 0..indptr.len() as u64 - 1 {
+            let degree = (indptr.get(v + 1) - indptr.get(v)) as usize;
             sources.read(degree, 0, &mut src)?;
-            dst.resize(dst.len() + degree, v as u64);
+            dst.resize(dst.len() + degree, v);
             if src.len() >= crate::edges::CHUNK_EDGES {
                 writer.push(&src, &dst)?;
                 src.clear();

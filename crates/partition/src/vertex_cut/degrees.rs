@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{Buf, Column, Dataset, EdgeType, for_each_edge};
+use gnarl_graph::{Buf, Column, Dataset, EdgeType, Narrow, for_each_edge};
 
 use super::side::Direction;
 use crate::columns::NamedColumn;
@@ -18,7 +18,7 @@ struct OfType {
     /// Positions of the source and destination node types.
     ends: [usize; 2],
     /// Offsets of in-neighbour lists.
-    into: Buf<u64>,
+    into: Narrow,
     out: Buf<u32>,
 }
 
@@ -36,7 +36,7 @@ impl GlobalDegrees {
     pub(super) fn of(&self, kind: usize, v: u64, direction: Direction) -> u32 {
         let t = &self.types[kind];
         match direction {
-            Direction::In => narrow(t.into[v as usize + 1] - t.into[v as usize]),
+            Direction::In => narrow(t.into.get(v + 1) - t.into.get(v)),
             Direction::Out => t.out[v as usize],
         }
     }
@@ -69,7 +69,7 @@ impl OfType {
         let mut column = NamedColumn::<u32>::create(dir, &index.to_string(), "out", &[])?;
         column.push(&degrees)?;
         let out = Column::open(dir, &column.finish()?)?.values()?;
-        Ok(Self { ends, into: into.values()?, out })
+        Ok(Self { ends, into: Narrow::of(&into)?, out })
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_graph::{Buf, Context, Error, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset, VertexCutPart};
+use hashbrown::HashMap;
 
 use super::hop::{HopReply, HopRequest, Rule};
 use super::service::{Answer, NeighborService};
@@ -16,6 +17,7 @@ use crate::smallest::{Numbered, Numbers, Smallest};
 use crate::uniform::Uniform;
 use crate::view::View;
 use crate::weighted::Weighted;
+use crate::weights::Weights;
 use crate::{SampleGraph, Scratch};
 
 /// Draws from a part's mapped files.
@@ -23,7 +25,8 @@ use crate::{SampleGraph, Scratch};
 pub struct LocalPart(Arc<Inner>);
 
 struct Inner {
-    part: usize,
+    /// What it is called in errors.
+    name: String,
     lists: Lists,
     /// Memory of earlier requests: as many as were answered at the same time.
     spare: Mutex<Vec<Scratch>>,
@@ -35,7 +38,9 @@ enum Lists {
     /// Whole lists of its own nodes, whose new ids begin at `first`.
     Owned { graph: Box<SampleGraph>, new_ids: Buf<u64>, first: u64 },
     /// Its share of the lists of the nodes it holds.
-    Shared { part: Box<VertexCutPart>, weights: Option<Buf<f32>> },
+    Shared { part: Box<VertexCutPart>, weights: Option<Weights> },
+    /// Copies of the whole lists of some nodes, which come first in the graph.
+    Copied { graph: Box<SampleGraph>, local: HashMap<u32, u32> },
 }
 
 /// What a part had to do so far.
@@ -73,8 +78,22 @@ impl LocalPart {
             PartLayout::VertexCut => shared(parts, part),
         };
         let lists = open().while_doing(|| format!("opening part {part} to sample from"))?;
-        let inner = Inner { part, lists, spare: Mutex::default(), load: LoadCounters::default() };
-        Ok(Self(Arc::new(inner)))
+        Ok(Self::of(format!("part {part}"), lists))
+    }
+
+    /// Copies of lists, of the nodes in `local`, by their local ids in `graph`.
+    pub(super) fn copied(graph: SampleGraph, local: HashMap<u32, u32>) -> Self {
+        Self::of("the lists copied".into(), Lists::Copied { graph: Box::new(graph), local })
+    }
+
+    fn of(name: String, lists: Lists) -> Self {
+        let (spare, load) = (Mutex::default(), LoadCounters::default());
+        Self(Arc::new(Inner { name, lists, spare, load }))
+    }
+
+    /// Whether it has copies of the list of `node`.
+    pub(super) fn has_copied(&self, node: u32) -> bool {
+        matches!(&self.0.lists, Lists::Copied { local, .. } if local.contains_key(&node))
     }
 
     /// What it had to do so far.
@@ -93,7 +112,7 @@ impl LocalPart {
         let mut scratch = lock().pop().unwrap_or_default();
         let reply = self.0.draw(request, &mut scratch);
         lock().push(scratch);
-        reply.while_doing(|| format!("sampling from part {}", self.0.part))
+        reply.while_doing(|| format!("sampling from {}", self.0.name))
     }
 }
 
@@ -117,14 +136,14 @@ fn shared(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
     if part.manifest().edge_types.len() != 1 || part.manifest().node_types.len() != 1 {
         return Err(Error::invalid("sampling from parts knows graphs of one edge type only"));
     }
-    let weights = part.edge_column(0, "weight")?.map(|column| column.values()).transpose()?;
+    let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
     Ok(Lists::Shared { part: Box::new(part), weights })
 }
 
 impl Lists {
     fn view(&self) -> View<'_> {
         match self {
-            Self::Owned { graph, .. } => graph.view(),
+            Self::Owned { graph, .. } | Self::Copied { graph, .. } => graph.view(),
             Self::Shared { part, weights } => {
                 let lists = part.in_lists();
                 let ids = Some(lists.ids);
@@ -136,7 +155,7 @@ impl Lists {
                     num_sources: lists.indptr.len() - 1,
                     source_ids: ids,
                     degrees: Some(lists.degrees),
-                    weights: weights.as_deref(),
+                    weights: weights.as_ref().map(Weights::as_slice),
                     times: None,
                 }
             }
@@ -147,6 +166,11 @@ impl Lists {
     fn local(&self, id: u64) -> Result<Option<u32>> {
         match self {
             Self::Shared { part, .. } => Ok(part.local(id)),
+            Self::Copied { local, .. } => {
+                let found = u32::try_from(id).ok().and_then(|id| local.get(&id));
+                let missing = || Error::invalid(format!("the list of node {id} was not copied"));
+                found.copied().map(Some).ok_or_else(missing)
+            }
             Self::Owned { graph, new_ids, first } => {
                 let new = usize::try_from(id).ok().and_then(|id| new_ids.get(id));
                 let local = new.and_then(|new| new.checked_sub(*first));

@@ -63,7 +63,7 @@ impl Routes {
 
     /// Calls `each` with every part that may have in-neighbours of `node`, ascending.
     #[inline]
-    pub(super) fn for_each(&self, node: u32, mut each: impl FnMut(usize)) {
+    pub fn for_each(&self, node: u32, mut each: impl FnMut(usize)) {
         let owner = self.owner(node);
         let Some(holders) = &self.holders else { return each(owner) };
         let width = self.parts.div_ceil(8);

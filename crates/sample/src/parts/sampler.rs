@@ -7,6 +7,7 @@ use gnarl_graph::{Context, Error, Kind, Result};
 
 use super::hop::{HopRequest, Rule};
 use super::merge::{Merged, Source, merge};
+use super::replica::Replica;
 use super::routes::Routes;
 use super::service::NeighborService;
 use crate::neighbors::Fanouts;
@@ -21,6 +22,7 @@ pub struct PartsSampler {
     fanouts: Fanouts,
     routes: Routes,
     services: Vec<Arc<dyn NeighborService>>,
+    replica: Option<Arc<Replica>>,
 }
 
 impl PartsSampler {
@@ -49,7 +51,12 @@ impl PartsSampler {
             let nodes = routes.num_nodes();
             return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit ids")));
         }
-        Ok(Self { rule, fanouts: Fanouts::new(fanouts)?, routes, services })
+        Ok(Self { rule, fanouts: Fanouts::new(fanouts)?, routes, services, replica: None })
+    }
+
+    /// Draws from `replica` where it has a node's list, and asks no part about it.
+    pub fn with_replica(self, replica: Arc<Replica>) -> Self {
+        Self { replica: Some(replica), ..self }
     }
 
     /// One hop from all nodes of the batch, whose new nodes join it.
@@ -81,9 +88,15 @@ impl PartsSampler {
 
     /// Asks all parts that have edges of `nodes`, all at once, and waits for their replies.
     fn ask(&self, nodes: &[u32], fanout: u32, key: Key) -> Result<Vec<Source>> {
-        let mut asked = vec![Vec::new(); self.services.len()];
+        let copied = self.services.len();
+        let replica = self.replica.as_deref().map(|replica| replica as &dyn NeighborService);
+        let services: Vec<_> = self.services.iter().map(Arc::as_ref).chain(replica).collect();
+        let mut asked = vec![Vec::new(); services.len()];
         for (dst, &node) in nodes.iter().enumerate() {
-            self.routes.for_each(node, |part| asked[part].push(dst as u32));
+            match &self.replica {
+                Some(replica) if replica.has(node) => asked[copied].push(dst as u32),
+                _ => self.routes.for_each(node, |part| asked[part].push(dst as u32)),
+            }
         }
         let request = |asked: &[u32]| HopRequest {
             nodes: asked.iter().map(|&dst| u64::from(nodes[dst as usize])).collect(),
@@ -92,9 +105,8 @@ impl PartsSampler {
             key,
         };
         let parts = asked.into_iter().enumerate().filter(|(_, asked)| !asked.is_empty());
-        let answers: Vec<_> = parts
-            .map(|(part, asked)| (part, self.services[part].ask(request(&asked)), asked))
-            .collect();
+        let answers: Vec<_> =
+            parts.map(|(part, asked)| (part, services[part].ask(request(&asked)), asked)).collect();
         let wait = |(part, answer, asked): (usize, super::Answer, Vec<u32>)| {
             let reply = answer()?;
             reply

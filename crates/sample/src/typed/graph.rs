@@ -9,6 +9,7 @@ use super::schema::Schema;
 use crate::SampleGraph;
 use crate::graph::same_length;
 use crate::view::View;
+use crate::weights::Weights;
 
 /// A graph with types of nodes and edges, or one part of it, ready for sampling.
 ///
@@ -57,7 +58,7 @@ impl TypedGraph {
             let degrees = degrees.map(|column| column.values()).transpose()?;
             graph = graph.with_part_edges(&t.triple, dataset.csc(&t.triple)?, degrees)?;
             if let Some(weights) = dataset.edge_column(&t.triple, "weight")? {
-                graph = graph.with_weights(&t.triple, weights.values()?)?;
+                graph = graph.with_weights(&t.triple, Weights::of(&weights)?)?;
             }
         }
         Ok(graph)
@@ -144,7 +145,7 @@ impl TypedGraph {
     ///
     /// # Errors
     /// If there is no such type, or an edge's row has no weight.
-    pub fn with_weights(mut self, triple: &Triple, weights: Buf<f32>) -> Result<Self> {
+    pub fn with_weights(mut self, triple: &Triple, weights: Weights) -> Result<Self> {
         let lists = &mut self.edges[self.schema.edge_type(triple)?];
         *lists =
             (lists.clone().with_weights(weights)).while_doing(|| format!("edge type {triple}"))?;

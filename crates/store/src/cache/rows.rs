@@ -80,6 +80,22 @@ impl<S: RowSource> CachedRows<S> {
         hits as f64 / (hits + misses).max(1) as f64
     }
 
+    /// Fetches the rows of distinct `ids`, `batch` of them at a time, before anyone asks for them, and
+    /// offers them to the policy. They count as fetched only.
+    ///
+    /// # Errors
+    /// Those of the source; rows of batches before are kept.
+    pub fn prefetch(&self, ids: &[u64], batch: usize) -> Result<()> {
+        let width = self.width();
+        for ids in ids.chunks(batch.max(1)) {
+            let mut rows = vec![0.0; ids.len() * width];
+            self.source.fetch(ids, &mut rows)?;
+            self.keep(ids, &rows);
+            self.fetched.fetch_add(ids.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use bytesize::ByteSize;
 use gnarl_partition::{Chunk, Constraint, PartitionConfig};
 use gnarl_store::cache::CachePolicy;
+use gnarl_store::cache::scores::Score;
 use serde::{Deserialize, Serialize};
 
 /// `[partition]`
@@ -113,15 +114,21 @@ impl From<Servers> for toml::Value {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSection {
-    /// Which rows stay: `clockpro`, `lru` or `fifo`.
+    /// Which rows stay: `clockpro`, `lru`, `fifo`, or `fixed` for those of the highest score.
     pub policy: CachePolicy,
     /// Most memory of a process for rows of other machines, such as `"256MiB"`; 0 keeps none.
     pub memory: ByteSize,
+    /// Which nodes of other machines are wanted most: by `degree` or by probability of `access`.
+    pub score: Score,
+    /// Most memory of a process for copies of in-neighbour lists of other machines, those of the
+    /// highest score; 0 copies none.
+    pub lists: ByteSize,
 }
 
 impl Default for CacheSection {
     fn default() -> Self {
-        Self { policy: CachePolicy::ClockPro, memory: ByteSize(0) }
+        let none = ByteSize(0);
+        Self { policy: CachePolicy::ClockPro, memory: none, score: Score::Access, lists: none }
     }
 }
 

@@ -340,6 +340,14 @@ impl RunConfig {
         self.schedule.check()
     }
 
+    /// The neighbours that a neighbour sampler draws at each hop, the seeds' first; -1 takes all.
+    pub fn hops(&self) -> Vec<i64> {
+        match self.sample.method {
+            Method::Full => vec![-1; self.model.layers],
+            _ => self.sample.fanouts.clone(),
+        }
+    }
+
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
         let uses = self.sample.method.has_fanouts() && self.model.name != "none";

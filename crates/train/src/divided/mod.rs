@@ -4,6 +4,7 @@
 mod listed;
 mod mesh;
 mod task;
+mod wanted;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::Result;
@@ -43,7 +44,8 @@ pub(crate) fn open(
         (_, Some(ranks)) => mesh::open(config, cut, ranks)?,
         _ => (local(cut)?, None),
     };
-    Ok(Opened { task: task::open(config, cut, parts)?, server })
+    let rank = ranks.map_or((0, 1), |ranks| (ranks.rank.rank(), ranks.rank.size()));
+    Ok(Opened { task: task::open(config, cut, parts, rank)?, server })
 }
 
 /// All parts from files of this machine.

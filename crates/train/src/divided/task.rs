@@ -1,18 +1,28 @@
 //! What is learnt on parts: their labels and splits together, and rows from where they are.
 
-use gnarl_graph::{Error, Labels, Result};
-use gnarl_partition::PartitionedDataset;
-use gnarl_sample::parts::Routes;
-use gnarl_serve::{Description, DividedFeatures, PartAccess};
+use std::sync::Arc;
 
-use crate::config::RunConfig;
+use gnarl_graph::{Context, Error, Labels, Result};
+use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::{Replica, Routes, Rule};
+use gnarl_serve::{Description, DividedFeatures, DividedRows, PartAccess};
+use gnarl_store::RowSource;
+use gnarl_store::cache::{CachePolicy, CachedRows};
+
+use super::wanted::Wanted;
+use crate::config::{CacheSection, RunConfig};
 use crate::task::{Divided, Role, Roles, TaskGraph, Topology};
 
-/// The graph whose parts are reached by `parts`. Memory: a label and two numbers for each node.
+/// Rows that are fetched together before the first epoch, in bytes.
+const AHEAD: usize = 16 << 20;
+
+/// The graph whose parts are reached by `parts`, for one rank of some. Memory: a label and two numbers
+/// for each node, and what `[cache]` allows.
 pub(super) fn open(
     config: &RunConfig,
     cut: &PartitionedDataset,
     parts: Vec<PartAccess>,
+    rank: (usize, usize),
 ) -> Result<TaskGraph> {
     let [node] = &cut.manifest().node_types[..] else {
         return Err(Error::invalid("training on parts knows graphs of one node type only"));
@@ -20,11 +30,12 @@ pub(super) fn open(
     let routes = Routes::of(cut)?;
     let abouts: Vec<Description> = parts.iter().map(PartAccess::describe).collect::<Result<_>>()?;
     alike(&abouts, &node.ranges)?;
-    let divided = Divided {
+    let mut divided = Divided {
         services: parts.iter().map(PartAccess::neighbors).collect(),
         routes: routes.clone(),
         new_ids: cut.new_ids(&node.name)?,
         ranges: node.ranges.clone(),
+        replica: None,
     };
     let nodes = Nodes { divided: &divided };
     let labels = nodes.labels(&parts, &abouts)?;
@@ -32,18 +43,51 @@ pub(super) fn open(
     let roles = Roles::new(roles, &labels, config.dataset.split.as_ref())?;
     let [train, valid, test] = [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
     let rows = (abouts[0].feature_width, abouts[0].sparse);
-    let cache = |source| {
-        let section = &config.cache;
-        section.policy.build(source, section.memory.as_u64(), |_| Err(fixed()))
-    };
-    let features = DividedFeatures::new(routes, parts, rows, config.dataset.normalize, cache)?;
-    let features = Box::new(features);
-    Ok(TaskGraph { topology: Topology::Divided(divided), features, labels, train, valid, test })
+    let wanted = Wanted::new(config, &divided, &parts, &train, rank);
+    let replica = copied(&config.cache, &divided, &wanted)?;
+    let cache = |source| cached(&config.cache, source, rows.1, &wanted);
+    let normalize = config.dataset.normalize;
+    let features = DividedFeatures::new(routes, parts.clone(), rows, normalize, cache)?;
+    divided.replica = replica;
+    let (topology, features) = (Topology::Divided(divided), Box::new(features));
+    Ok(TaskGraph { topology, features, labels, train, valid, test })
 }
 
-fn fixed() -> Error {
-    Error::usage("cache.policy = 'fixed' is not known here")
-        .hint("take 'clockpro', 'lru' or 'fifo', or set cache.memory to 0")
+/// The cache before rows of `source`, filled if its rows are chosen beforehand. Sparse rows are never
+/// kept.
+fn cached(
+    section: &CacheSection,
+    source: DividedRows,
+    sparse: bool,
+    wanted: &Wanted<'_>,
+) -> Result<CachedRows<DividedRows>> {
+    let (policy, bytes, width) = (section.policy, section.memory.as_u64(), source.width());
+    if policy != CachePolicy::Fixed || sparse {
+        return policy.build(source, bytes, |_| Ok(Vec::new()));
+    }
+    let chosen = wanted.rows(policy.capacity(bytes, width))?;
+    let cache = policy.build(source, bytes, |_| Ok(chosen.clone()))?;
+    let filled = cache.prefetch(&chosen, AHEAD / (size_of::<f32>() * width.max(1)));
+    filled.while_doing(|| "filling the cache of rows")?;
+    tracing::info!("{} rows of other machines are kept here", chosen.len());
+    Ok(cache)
+}
+
+/// Copies of lists of other machines, if there is to be memory for some.
+fn copied(
+    section: &CacheSection,
+    divided: &Divided,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Arc<Replica>>> {
+    let bytes = section.lists.as_u64();
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let whole = divided.sampler(Rule::Exact, &[-1])?;
+    let replica = Replica::read(&whole, &wanted.lists(Replica::most(bytes))?, bytes)?;
+    let (nodes, edges) = (replica.nodes(), replica.edges());
+    tracing::info!("{nodes} lists of other machines are copied here, {edges} edges");
+    Ok(Some(Arc::new(replica)))
 }
 
 /// Refuses parts that are not of one graph, or have nothing to learn.

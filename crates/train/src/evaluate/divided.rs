@@ -30,8 +30,7 @@ pub fn evaluate_divided(
     rank: &dyn Communicator,
     pool: &ThreadPool,
 ) -> Result<Evaluation> {
-    let (routes, services) = (divided.routes.clone(), divided.services.clone());
-    let sampler = PartsSampler::new(Rule::Exact, &[-1], routes, services)?;
+    let sampler = divided.sampler(Rule::Exact, &[-1])?;
     let shares = Shares::new(divided, rank.size());
     let pass = Pass { model, params, task, rank, pool, sampler, shares };
     let logits = pass.logits()?;

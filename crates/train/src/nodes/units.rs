@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Result};
-use gnarl_sample::parts::{PartsSampler, Rule};
+use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     ExactSampler, FullSampler, LaborSampler, Sampler, UniformSampler, WeightedSampler,
 };
@@ -38,22 +38,18 @@ pub(crate) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn S
 
 /// The same of a graph that lies in parts.
 fn divided_sampler(config: &RunConfig, divided: &Divided) -> Result<Box<dyn Sampler>> {
-    let all = vec![-1; config.model.layers];
-    let fanouts = &config.sample.fanouts[..];
-    let (rule, fanouts) = match config.sample.method {
-        Method::Neighbor => (Rule::Uniform, fanouts),
-        Method::Labor => (Rule::Labor, fanouts),
-        Method::Exact => (Rule::Exact, fanouts),
-        Method::Weighted => (Rule::Weighted, fanouts),
-        Method::Full => (Rule::Exact, &all[..]),
+    let rule = match config.sample.method {
+        Method::Neighbor => Rule::Uniform,
+        Method::Labor => Rule::Labor,
+        Method::Exact | Method::Full => Rule::Exact,
+        Method::Weighted => Rule::Weighted,
         _ => {
             return Err(Error::usage("subgraphs are drawn from whole graphs only").hint(
                 "leave out partition.servers, or set sample.method to 'neighbor' or 'exact'",
             ));
         }
     };
-    let (routes, services) = (divided.routes.clone(), divided.services.clone());
-    Ok(Box::new(PartsSampler::new(rule, fanouts, routes, services)?))
+    Ok(Box::new(divided.sampler(rule, &config.hops())?))
 }
 
 /// The samplers of a rank's own parts.

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use gnarl_graph::import::WeightType;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Dataset, Error, Result};
+use gnarl_graph::{Dataset, Error, Narrow, Result};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
+    Weights,
 };
+use half::{bf16, f16};
 use serde_json::{Value, json};
 
 /// `gnarl bench sample`
@@ -24,6 +27,9 @@ pub struct SampleBench {
     /// none
     #[arg(long, default_value = "uniform")]
     pub rule: Rule,
+    /// How weights are stored if they are drawn: f32, f16 or bf16
+    #[arg(long, default_value_t)]
+    pub weight_type: WeightType,
     /// Seeds of a batch
     #[arg(long, default_value_t = 1024)]
     pub batch_size: usize,
@@ -38,7 +44,7 @@ pub fn run(args: &SampleBench) -> Result<Value> {
     let dataset = Dataset::open(&args.dataset)?;
     let graph = SampleGraph::open(&dataset)?;
     let graph = match (args.rule, graph.is_weighted()) {
-        (Rule::Weighted, false) => with_weights(graph, Key::new(args.seed))?,
+        (Rule::Weighted, false) => with_weights(graph, Key::new(args.seed), args.weight_type)?,
         _ => graph,
     };
     let sampler = sampler(args, &graph)?;
@@ -82,15 +88,19 @@ fn sampler(args: &SampleBench, graph: &SampleGraph) -> Result<Box<dyn Sampler>> 
 }
 
 /// A weight between 0 and 1 for each edge.
-fn with_weights(graph: SampleGraph, key: Key) -> Result<SampleGraph> {
-    let weights: Vec<f32> = (0..graph.num_edges() as u64).map(|e| key.unit(e) as f32).collect();
-    graph.with_weights(Buf::from(weights))
+fn with_weights(graph: SampleGraph, key: Key, stored: WeightType) -> Result<SampleGraph> {
+    let drawn = (0..graph.num_edges() as u64).map(|e| key.unit(e) as f32);
+    graph.with_weights(match stored {
+        WeightType::F32 => drawn.collect::<Vec<_>>().into(),
+        WeightType::F16 => drawn.map(f16::from_f32).collect::<Vec<_>>().into(),
+        WeightType::BF16 => drawn.map(bf16::from_f32).collect::<Vec<_>>().into(),
+    })
 }
 
 /// Bytes that sampling reads of the graph once all of it is resident.
 fn bytes(graph: &SampleGraph) -> usize {
     let csc = graph.csc();
-    let weights = if graph.is_weighted() { size_of::<f32>() * csc.indices.len() } else { 0 };
-    let rows = csc.edge.as_ref().filter(|_| graph.is_weighted()).map_or(0, |e| size_of_val(&e[..]));
-    size_of_val(&csc.indptr[..]) + size_of_val(&csc.indices[..]) + rows + weights
+    let weights = graph.weights().map_or(0, Weights::num_bytes);
+    let rows = csc.edge.as_ref().filter(|_| graph.is_weighted()).map_or(0, Narrow::num_bytes);
+    csc.indptr.num_bytes() + size_of_val(&csc.indices[..]) + rows + weights
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::import::{self, Imported, NpyOptions, TriplesOptions, TypedNpyOptions};
+use gnarl_graph::import::{
+    self, Imported, NpyOptions, TriplesOptions, TypedNpyOptions, WeightType,
+};
 use gnarl_graph::{Error, Result, Triple};
 
 use super::{Common, named};
@@ -39,6 +41,9 @@ pub struct Npy {
     /// A weight for each edge
     #[arg(long, value_name = "[TYPE=]FILE")]
     weights: Vec<String>,
+    /// How weights are stored: f32, f16 or bf16
+    #[arg(long, default_value_t)]
+    weight_type: WeightType,
     /// Number of nodes, if features and labels do not tell
     #[arg(long, value_name = "[TYPE=]N")]
     num_nodes: Vec<String>,
@@ -77,6 +82,7 @@ impl Npy {
             num_classes: self.num_classes,
             splits: self.split.clone(),
             weights: file("weights", &self.weights)?,
+            weight_type: self.weight_type,
             num_nodes: one("num-nodes", &self.num_nodes)?.map(number).transpose()?,
             symmetrize: self.symmetrize,
             coalesce: self.coalesce,
@@ -114,6 +120,7 @@ impl Npy {
                 let given = of_types("weights", &self.weights)?;
                 given.into_iter().map(edges).collect::<Result<_>>()?
             },
+            weight_type: self.weight_type,
             num_nodes: self.num_nodes.iter().map(numbers).collect::<Result<_>>()?,
             reverse: self.reverse,
             memory: self.common.memory,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_graph::Result;
-use gnarl_graph::import::{self, GraphboltOptions, Imported, OgbOptions};
+use gnarl_graph::import::{self, GraphboltOptions, Imported, OgbOptions, WeightType};
 
 use super::Common;
 
@@ -23,6 +23,9 @@ pub struct Ogb {
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
+    /// How edge weights are stored: f32, f16 or bf16
+    #[arg(long, default_value_t)]
+    weight_type: WeightType,
     #[command(flatten)]
     pub common: Common,
 }
@@ -34,6 +37,7 @@ impl Ogb {
             split: self.split.clone(),
             add_inverse: self.add_inverse,
             num_classes: self.num_classes,
+            weight_type: self.weight_type,
             memory: self.common.memory,
         };
         import::ogb(&options, &self.common.out)

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gnarl_graph::import::{self, EdgeTable, IdKind, Imported, NodeTable, TableOptions};
+use gnarl_graph::import::{self, EdgeTable, IdKind, Imported, NodeTable, TableOptions, WeightType};
 use gnarl_graph::{PLAIN_NODE, Result, Triple};
 
 use super::Common;
@@ -47,6 +47,9 @@ pub struct Table {
     /// Column of edge weights ('weight', if there)
     #[arg(long)]
     weight: Option<String>,
+    /// How weights are stored: f32, f16 or bf16
+    #[arg(long, default_value_t)]
+    weight_type: WeightType,
     /// Column of integer edge times ('time', if there)
     #[arg(long)]
     time: Option<String>,
@@ -111,6 +114,7 @@ impl Table {
             },
             delimiter: self.delimiter.map(|c| c as u8).or(delimiter),
             header: self.header,
+            weight_type: self.weight_type,
             symmetrize: self.symmetrize,
             reverse: self.reverse,
             coalesce: self.coalesce,

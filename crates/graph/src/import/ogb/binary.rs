@@ -5,6 +5,7 @@ use std::path::Path;
 use super::tables::many_graphs;
 use super::{EdgePart, Layout, NodePart, Values};
 use crate::error::{Error, Result, ResultExt};
+use crate::import::WeightType;
 use crate::import::array::ArrayReader;
 use crate::import::source::{Npz, Source};
 use crate::import::spool::Extra;
@@ -12,7 +13,7 @@ use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::DatasetWriter;
 
 /// A graph of one node type, `data.npz`.
-pub(super) fn plain(raw: &Path, scratch: &Path) -> Result<Layout> {
+pub(super) fn plain(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("data.npz");
     let mut data = Npz::open(&path, scratch)?;
     let mut nodes = NodePart::new(PLAIN_NODE, count(data.member("num_nodes_list")?, &path)?);
@@ -27,7 +28,9 @@ pub(super) fn plain(raw: &Path, scratch: &Path) -> Result<Layout> {
         match name.as_str() {
             "num_edges_list" => edges.count = Some(count(data.member(&name)?, &path)?),
             "node_feat" => nodes.features = Some(Values::Array(data.member(&name)?)),
-            "edge_weight" => edges.more.push((Extra::Weight, Values::Array(data.member(&name)?))),
+            "edge_weight" => {
+                edges.more.push((Extra::Weight(weights), Values::Array(data.member(&name)?)));
+            }
             "edge_index" | "num_nodes_list" => {}
             other if other.starts_with("node_") => {
                 nodes.more.push((name.clone(), Values::Array(data.member(&name)?)));
@@ -43,7 +46,7 @@ pub(super) fn plain(raw: &Path, scratch: &Path) -> Result<Layout> {
 }
 
 /// A graph of several node types: an archive for each attribute, with a member for each type.
-pub(super) fn typed(raw: &Path, scratch: &Path) -> Result<Layout> {
+pub(super) fn typed(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("num_nodes_dict.npz");
     let mut nodes = Vec::new();
     each_member(&path, scratch, |name, source| {
@@ -68,7 +71,7 @@ pub(super) fn typed(raw: &Path, scratch: &Path) -> Result<Layout> {
             Ok(())
         })?;
     }
-    attributes(raw, scratch, &mut nodes, &mut edges)?;
+    attributes(raw, scratch, weights, &mut nodes, &mut edges)?;
     Ok(Layout { nodes, edges })
 }
 
@@ -76,6 +79,7 @@ pub(super) fn typed(raw: &Path, scratch: &Path) -> Result<Layout> {
 fn attributes(
     raw: &Path,
     scratch: &Path,
+    weights: WeightType,
     nodes: &mut [NodePart],
     edges: &mut [EdgePart],
 ) -> Result<()> {
@@ -95,7 +99,7 @@ fn attributes(
             "edge_weight" => each_member(&path, scratch, |name, source| {
                 let triple = triple(&path, name, nodes)?;
                 if let Some(part) = edges.iter_mut().find(|e| e.triple == triple) {
-                    part.more.push((Extra::Weight, Values::Array(source)));
+                    part.more.push((Extra::Weight(weights), Values::Array(source)));
                 }
                 Ok(())
             })?,

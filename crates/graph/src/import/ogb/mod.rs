@@ -13,7 +13,7 @@ use super::edge_csv::{Follower, csv_edges};
 use super::npy::{EdgeArray, write_edges};
 use super::source::Source;
 use super::spool::Extra;
-use super::{Imported, Reverses, columns, finish};
+use super::{Imported, Reverses, WeightType, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
@@ -30,6 +30,8 @@ pub struct OgbOptions {
     pub add_inverse: bool,
     /// Number of classes; the largest label tells it otherwise.
     pub num_classes: Option<u64>,
+    /// The type of the edge column `weight`.
+    pub weight_type: WeightType,
     /// Bytes the import may hold.
     pub memory: u64,
 }
@@ -37,8 +39,14 @@ pub struct OgbOptions {
 impl OgbOptions {
     /// The graph in `root` as it lies there, 1 GiB of memory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        let root = root.into();
-        Self { root, split: None, add_inverse: false, num_classes: None, memory: 1 << 30 }
+        Self {
+            root: root.into(),
+            split: None,
+            add_inverse: false,
+            num_classes: None,
+            weight_type: WeightType::default(),
+            memory: 1 << 30,
+        }
     }
 }
 
@@ -91,20 +99,21 @@ struct Layout {
     edges: Vec<EdgePart>,
 }
 
-/// Finds out which layout `raw` has; compressed arrays are unpacked below `scratch`.
-fn layout(raw: &Path, scratch: &Path) -> Result<Layout> {
+/// Finds out which layout `raw` has, of which edge weights are to be stored as `weights`; compressed
+/// arrays are unpacked below `scratch`.
+fn layout(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
     let has = |name: &str| raw.join(name).exists();
     if has("data.npz") {
-        return binary::plain(raw, scratch);
+        return binary::plain(raw, scratch, weights);
     }
     if has("num_nodes_dict.npz") || has("edge_index_dict.npz") {
-        return binary::typed(raw, scratch);
+        return binary::typed(raw, scratch, weights);
     }
     if has("num-node-dict.csv.gz") || has("triplet-type-list.csv.gz") {
-        return tables::typed(raw);
+        return tables::typed(raw, weights);
     }
     if has("num-node-list.csv.gz") || has("edge.csv.gz") {
-        return tables::plain(raw);
+        return tables::plain(raw, weights);
     }
     Err(Error::invalid(format!("{}: no graph of OGB here", raw.display()))
         .hint("give the folder that holds raw/ and split/, such as dataset/ogbn_arxiv"))
@@ -113,7 +122,7 @@ fn layout(raw: &Path, scratch: &Path) -> Result<Layout> {
 fn import(options: &OgbOptions, out: &Path) -> Result<Imported> {
     let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).at(parent)?;
-    let layout = layout(&options.root.join("raw"), parent)?;
+    let layout = layout(&options.root.join("raw"), parent, options.weight_type)?;
     if options.add_inverse
         && let Some(edges) = layout.edges.iter().find(|e| e.triple.src != e.triple.dst)
     {
@@ -181,9 +190,11 @@ fn write_edge_type(writer: &mut DatasetWriter, part: EdgePart, symmetrize: bool)
             (path.display().to_string(), read)
         }
         Values::Array(source) => {
-            let weights = more.into_iter().find_map(|(_, values)| match values {
-                Values::Array(source) => Some(ArrayReader::open(source)),
-                Values::Csv(_) => None,
+            let weights = more.into_iter().find_map(|(extra, values)| match (extra, values) {
+                (Extra::Weight(stored), Values::Array(source)) => {
+                    Some(ArrayReader::open(source).map(|array| (array, stored)))
+                }
+                _ => None,
             });
             let array = EdgeArray::open(source)?;
             let (name, read) = (array.name().to_string(), array.len());

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{EdgePart, Layout, NodePart, Values};
 use crate::error::{Error, Result, ResultExt};
+use crate::import::WeightType;
 use crate::import::columns::{ClassChecker, not_finite};
 use crate::import::edge_csv::BARE;
 use crate::import::spool::Extra;
@@ -12,15 +13,16 @@ use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::DatasetWriter;
 
 /// A graph of one node type.
-pub(super) fn plain(raw: &Path) -> Result<Layout> {
+pub(super) fn plain(raw: &Path, weights: WeightType) -> Result<Layout> {
     let mut nodes = NodePart::new(PLAIN_NODE, single_count(&raw.join("num-node-list.csv.gz"))?);
     find_columns(&mut nodes, raw)?;
     nodes.labels = existing(raw.join("node-label.csv.gz"));
-    Ok(Layout { nodes: vec![nodes], edges: vec![edge_part(Triple::plain(), raw)?] })
+    let edges = vec![edge_part(Triple::plain(), raw, weights)?];
+    Ok(Layout { nodes: vec![nodes], edges })
 }
 
 /// A graph of several node types.
-pub(super) fn typed(raw: &Path) -> Result<Layout> {
+pub(super) fn typed(raw: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("num-node-dict.csv.gz");
     let header = CsvFormat { delimiter: Some(b','), header: Some(true) };
     let mut reader = CsvReader::open(&path, &header, "")?;
@@ -44,7 +46,7 @@ pub(super) fn typed(raw: &Path) -> Result<Layout> {
     for triple in triples(&raw.join("triplet-type-list.csv.gz"), &names)? {
         let Triple { src, rel, dst } = &triple;
         let dir = raw.join("relations").join(format!("{src}___{rel}___{dst}"));
-        edges.push(edge_part(triple, &dir)?);
+        edges.push(edge_part(triple, &dir, weights)?);
     }
     Ok(Layout { nodes, edges })
 }
@@ -80,12 +82,12 @@ fn triples(path: &Path, known: &[String]) -> Result<Vec<Triple>> {
 }
 
 /// The edges in `dir` and what stands beside them.
-fn edge_part(triple: Triple, dir: &Path) -> Result<EdgePart> {
+fn edge_part(triple: Triple, dir: &Path, weights: WeightType) -> Result<EdgePart> {
     let mut more = Vec::new();
     for (stem, path) in tables_in(dir)?.into_iter().filter(|(stem, _)| stem.starts_with("edge")) {
         let extra = match stem.as_str() {
             "edge" => continue,
-            "edge_weight" => Extra::Weight,
+            "edge_weight" => Extra::Weight(weights),
             "edge_year" => Extra::Time,
             "edge_reltype" => Extra::Relation,
             _ => {

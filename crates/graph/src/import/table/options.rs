@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{CsvFormat, Feature};
+use crate::import::WeightType;
 use crate::manifest::{PLAIN_NODE, Triple};
 
 /// What the ids of tables are.
@@ -104,6 +105,8 @@ pub struct TableOptions {
     pub delimiter: Option<u8>,
     /// Whether text tables have a header; if unset, they do when an expected name is in it.
     pub header: Option<bool>,
+    /// The type of the edge column `weight`.
+    pub weight_type: WeightType,
     /// Store the reverse of every edge too (self loops once), where both ends are of one type.
     pub symmetrize: bool,
     /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
@@ -123,6 +126,7 @@ impl Default for TableOptions {
             ids: IdKind::Auto,
             delimiter: None,
             header: None,
+            weight_type: WeightType::default(),
             symmetrize: false,
             reverse: false,
             coalesce: None,

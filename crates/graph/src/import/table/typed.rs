@@ -368,8 +368,9 @@ fn spool_edges(
         cells.push((column, if text { Cell::Text } else { Cell::Integer }));
     }
     let mut extras = Vec::new();
+    let weight = Extra::Weight(options.weight_type);
     for (asked, usual, extra) in
-        [(&table.weight, "weight", Extra::Weight), (&table.time, "time", Extra::Time)]
+        [(&table.weight, "weight", weight), (&table.time, "time", Extra::Time)]
     {
         if let Some(column) = optional(&*reader, asked.as_ref(), usual)? {
             cells.push((column, Cell::Number));
@@ -388,6 +389,8 @@ fn spool_edges(
     }
     reader.select(cells)?;
     let raw = |ntype: &str| matches!(maps[ntype], Ids::Open(_));
+    let of_columns = extras.iter().flat_map(|&extra| std::iter::repeat_n(extra, extra.width()));
+    let of_columns: Vec<Extra> = of_columns.collect();
     let mut spool = Spool::create(dir, extras, (raw(src_type), raw(dst_type)))?;
     let (mut batch, mut values) = (Batch::default(), Vec::new());
     while reader.next(&mut batch)? {
@@ -402,12 +405,11 @@ fn spool_edges(
             ),
         };
         values.clear();
-        for column in &batch.columns[2..] {
+        for (column, extra) in batch.columns[2..].iter().zip(&of_columns) {
+            for (&value, &place) in column.numbers().iter().zip(&batch.places) {
+                extra.check(value, || reader.place(place))?;
+            }
             values.extend_from_slice(column.numbers());
-        }
-        if let Some(i) = values.iter().position(|x| !x.is_finite()) {
-            let place = reader.place(batch.places[i % batch.rows()]);
-            return Err(Error::invalid(format!("{place}: an edge's value is {}", values[i])));
         }
         spool.push(&sources, &destinations, &values)?;
     }

@@ -1,8 +1,9 @@
 //! Scores by the probability that a batch reads a node.
 
-use gnarl_graph::{Csc, Error, Result};
+use gnarl_graph::{Error, Result};
 
-use super::check_sources;
+use super::InLists;
+use super::lists::of_source;
 
 /// The probability that a batch of neighbour sampling reads each node's row: the vertex-wise
 /// inclusion probability of SALIENT++ (Kaler et al., MLSys 2023).
@@ -15,19 +16,19 @@ use super::check_sources;
 /// result is `1 - Π (1 - hₖ)` over all hops, the seeds' included. Where meetings depend on each
 /// other, as on loops and short cycles, it is somewhat too high.
 ///
-/// Time is proportional to edges × hops, memory is three `f32` for each node. Products are sums of
-/// logarithms, in the order of the lists.
+/// Time is proportional to edges × hops, memory is four `f32` for each node; only lists of nodes that
+/// batches can meet are read. Products are sums of logarithms, in the order in which lists come.
 ///
 /// # Errors
 /// If there is not one list for each node, a source is not among the nodes, there are no fan-outs
-/// or one is neither positive nor -1, or the batch is empty.
+/// or one is neither positive nor -1, the batch is empty, or lists cannot be had.
 pub fn access_probabilities(
-    csc: &Csc,
+    lists: &impl InLists,
     seeds: &[bool],
     fanouts: &[i64],
     batch: usize,
 ) -> Result<Vec<f32>> {
-    check(csc, seeds, fanouts, batch)?;
+    check(lists.num_nodes(), seeds, fanouts, batch)?;
     let count = seeds.iter().filter(|&&seed| seed).count();
     let share = (batch as f64 / count.max(1) as f64).min(1.0) as f32;
     let mut met: Vec<f32> = seeds.iter().map(|&seed| if seed { share } else { 0.0 }).collect();
@@ -36,7 +37,7 @@ pub fn access_probabilities(
     let mut never: Vec<f32> = met.iter().map(|met| (-met).ln_1p()).collect();
     for &fanout in fanouts {
         missed.fill(0.0);
-        expand(csc, fanout, &met, &mut missed);
+        expand(lists, fanout, &met, &mut missed)?;
         for ((met, never), &missed) in met.iter_mut().zip(&mut never).zip(&missed) {
             *never += missed;
             *met = complement(missed);
@@ -46,21 +47,19 @@ pub fn access_probabilities(
 }
 
 /// Adds to `missed` the logarithm of the probability that nodes met before do not draw a node.
-fn expand(csc: &Csc, fanout: i64, met: &[f32], missed: &mut [f32]) {
-    for (v, &met) in met.iter().enumerate() {
-        let list = csc.sources(v as u32);
-        if met == 0.0 || list.is_empty() {
-            continue;
-        }
+fn expand(lists: &impl InLists, fanout: i64, met: &[f32], missed: &mut [f32]) -> Result<()> {
+    let nodes: Vec<u32> = (0..met.len() as u32).filter(|&v| met[v as usize] > 0.0).collect();
+    lists.visit(&nodes, &mut |v, degree, sources| {
         let drawn = match fanout {
             -1 => 1.0,
-            _ => (fanout as f32 / list.len() as f32).min(1.0),
+            _ => (fanout as f32 / degree.max(1) as f32).min(1.0),
         };
-        let log = (-drawn * met).ln_1p();
-        for &u in list {
-            missed[u as usize] += log;
-        }
-    }
+        let log = (-drawn * met[v as usize]).ln_1p();
+        sources.iter().try_for_each(|&source| {
+            *of_source(missed, source)? += log;
+            Ok(())
+        })
+    })
 }
 
 /// `1 - e^log`, exact for small probabilities too.
@@ -68,12 +67,11 @@ fn complement(log: f32) -> f32 {
     0.0 - log.exp_m1()
 }
 
-fn check(csc: &Csc, seeds: &[bool], fanouts: &[i64], batch: usize) -> Result<()> {
-    if csc.num_dst() != seeds.len() {
+fn check(lists: usize, seeds: &[bool], fanouts: &[i64], batch: usize) -> Result<()> {
+    if lists != seeds.len() {
         return Err(Error::invalid(format!(
-            "{} nodes are marked as seeds or not, but there are {} in-neighbour lists",
-            seeds.len(),
-            csc.num_dst()
+            "{} nodes are marked as seeds or not, but there are {lists} in-neighbour lists",
+            seeds.len()
         )));
     }
     if fanouts.is_empty() {
@@ -86,7 +84,7 @@ fn check(csc: &Csc, seeds: &[bool], fanouts: &[i64], batch: usize) -> Result<()>
         return Err(Error::usage("access probabilities: a batch of 0 seeds reads nothing")
             .hint("give the number of seeds this rank takes in a step"));
     }
-    check_sources(csc, seeds.len())
+    Ok(())
 }
 
 #[cfg(test)]
@@ -94,6 +92,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use gnarl_graph::Csc;
     use gnarl_graph::rng::Key;
 
     fn near(found: &[f32], expected: &[f32], tolerance: f32) {
@@ -156,6 +155,39 @@ mod tests {
         near(&found, &counts, 0.02);
         let off = found.iter().zip(&counts).map(|(f, c)| (f - c).abs()).sum::<f32>() / 900.0;
         assert!(off < 0.004, "off by {off} in the mean");
+    }
+
+    /// Lists in two pieces each.
+    struct Pieces(Csc);
+
+    impl InLists for Pieces {
+        fn num_nodes(&self) -> usize {
+            self.0.num_dst()
+        }
+
+        fn visit(
+            &self,
+            nodes: &[u32],
+            each: &mut dyn FnMut(u32, u32, &[u32]) -> Result<()>,
+        ) -> Result<()> {
+            self.0.visit(nodes, &mut |node, degree, sources| {
+                let (first, last) = sources.split_at(sources.len() / 2);
+                each(node, degree, first)?;
+                each(node, degree, last)
+            })
+        }
+    }
+
+    #[test]
+    fn lists_may_come_in_pieces() {
+        let key = Key::new(3);
+        let end = |c: u64| key.below(c, 60) as u32;
+        let edges: Vec<_> = (0..900).map(|e| (end(2 * e), end(2 * e + 1))).collect();
+        let csc = Csc::from_edges(60, &edges);
+        let seeds: Vec<bool> = (0..60).map(|v| v % 7 == 0).collect();
+        let whole = access_probabilities(&csc, &seeds, &[3, 2], 4).unwrap();
+        let pieces = access_probabilities(&Pieces(csc), &seeds, &[3, 2], 4).unwrap();
+        assert_eq!(whole, pieces);
     }
 
     #[test]

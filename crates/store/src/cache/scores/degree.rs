@@ -1,26 +1,32 @@
 //! Scores by degree.
 
-use gnarl_graph::{Csc, Result};
+use gnarl_graph::Result;
 
-use super::check_sources;
+use super::InLists;
+use super::lists::of_source;
 
 /// How often each of `nodes` nodes is somebody's in-neighbour: its out-degree, by which PaGraph
-/// (Lin et al., SoCC 2020) caches. One pass over the edges.
+/// (Lin et al., SoCC 2020) caches. One pass over the edges of the lists.
 ///
 /// # Errors
-/// If a source is not among the nodes.
-pub fn out_degrees(csc: &Csc, nodes: usize) -> Result<Vec<f32>> {
-    check_sources(csc, nodes)?;
+/// If a source is not among the nodes, or those of the lists.
+pub fn out_degrees(lists: &impl InLists, nodes: usize) -> Result<Vec<f32>> {
     let mut degrees = vec![0u32; nodes];
-    for &source in csc.indices.iter() {
-        degrees[source as usize] = degrees[source as usize].saturating_add(1);
-    }
+    let all: Vec<u32> = (0..lists.num_nodes() as u32).collect();
+    lists.visit(&all, &mut |_, _, sources| {
+        sources.iter().try_for_each(|&source| {
+            let degree = of_source(&mut degrees, source)?;
+            *degree = degree.saturating_add(1);
+            Ok(())
+        })
+    })?;
     Ok(degrees.into_iter().map(|degree| degree as f32).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_graph::Csc;
 
     #[test]
     fn out_degrees_count_lists_that_name_a_node() {

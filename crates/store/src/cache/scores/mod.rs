@@ -1,15 +1,29 @@
 //! How much a row is wanted: scores by which a fixed cache is filled.
 //!
-//! In: in-neighbour lists, in local ids. Out: a score for each node, and the nodes that score
-//! highest.
+//! In: in-neighbour lists ([`InLists`]), wherever they are. Out: a score for each node, and the nodes
+//! that score highest.
 
 mod access;
 mod degree;
+mod lists;
 
 pub use access::access_probabilities;
 pub use degree::out_degrees;
+pub use lists::InLists;
 
-use gnarl_graph::{Csc, Error, Result};
+use gnarl_graph::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The scores there are, as configuration names them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Score {
+    /// [`out_degrees`].
+    Degree,
+    /// [`access_probabilities`].
+    #[default]
+    Access,
+}
 
 /// The `count` nodes among `candidates` with the highest scores, best first; the lower id where
 /// scores are equal. `scores` has one for each node, and candidates are nodes that have one.
@@ -37,16 +51,6 @@ pub fn highest(
     }
     nodes.sort_unstable_by(order);
     Ok(nodes)
-}
-
-/// Checks that sources are among `nodes` nodes.
-fn check_sources(csc: &Csc, nodes: usize) -> Result<()> {
-    match csc.indices.iter().find(|&&source| source as usize >= nodes) {
-        None => Ok(()),
-        Some(source) => Err(Error::invalid(format!(
-            "in-neighbour lists: source {source} is not among {nodes} nodes"
-        ))),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,178 @@
+//! Copies of lists of other parts, from which this machine draws itself.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Buf, Context, Csc, Error, Kind, Result};
+use hashbrown::HashMap;
+
+use super::hop::HopRequest;
+use super::local::{Load, LocalPart};
+use super::sampler::PartsSampler;
+use super::service::{Answer, NeighborService};
+use crate::{Block, SampleGraph, Sampler, Scratch};
+
+/// In-neighbour lists of hot nodes, copied from the parts that have them, so that drawing from them
+/// asks nobody: most requests of a power-law graph are about few nodes (GLISP, section I; DistDGLv2,
+/// section 5.2, for rows). What is drawn is what the parts would have drawn.
+pub struct Replica {
+    lists: LocalPart,
+    nodes: usize,
+    edges: usize,
+    bytes: u64,
+}
+
+/// Bytes of a node of which there is a copy or which copies name: its ids, its degree, where its list
+/// begins, its place in the map of copied nodes, and in a batch.
+const NODE: u64 = 48;
+/// Most lists that are read at a time, and how many are first, when their lengths are not known.
+const CHUNK: usize = 4096;
+const FIRST: usize = 64;
+
+/// Copies so far.
+#[derive(Default)]
+struct Copies {
+    /// Dataset ids of copied nodes, in the order of their lists.
+    nodes: Vec<u32>,
+    /// End of each list.
+    ends: Vec<u64>,
+    /// Dataset ids of in-neighbours.
+    sources: Vec<u32>,
+    weights: Option<Vec<f32>>,
+    /// Degrees in the whole graph of all nodes met.
+    degrees: HashMap<u32, u32>,
+}
+
+impl Replica {
+    /// More lists never fit in `bytes` of memory.
+    pub fn most(bytes: u64) -> usize {
+        usize::try_from(bytes / NODE).unwrap_or(usize::MAX)
+    }
+
+    /// Copies the lists of distinct `nodes`, the most wanted first, as far as `bytes` of memory reach.
+    /// `whole` takes whole lists, one hop of them. What is read at a time is about what there is room
+    /// for; where lists do not fit, shorter ones of the same time still may.
+    ///
+    /// # Errors
+    /// Those of `whole`.
+    pub fn read(whole: &PartsSampler, nodes: &[u32], bytes: u64) -> Result<Self> {
+        let mut copies = Copies::default();
+        let (mut scratch, mut used, mut rest) = (Scratch::new(), 0, nodes);
+        let mut full = false;
+        while !full && !rest.is_empty() {
+            let size = match copies.nodes.len() as u64 {
+                0 => FIRST,
+                copied => ((bytes - used) / (used / copied)).clamp(1, CHUNK as u64) as usize,
+            };
+            let chunk = &rest[..size.min(rest.len())];
+            rest = &rest[chunk.len()..];
+            let batch = whole.sample(chunk, Key::new(0), &mut scratch);
+            let batch = batch.while_doing(|| "copying lists of other parts")?;
+            let [block] = &batch.blocks[..] else {
+                return Err(Error::usage("lists are copied one hop at a time"));
+            };
+            for dst in 0..chunk.len() {
+                let cost = copies.cost(&batch.input_nodes, block, dst);
+                if used + cost <= bytes {
+                    copies.add(&batch.input_nodes, block, dst);
+                    used += cost;
+                } else {
+                    full = true;
+                }
+            }
+        }
+        copies.finish(used)
+    }
+
+    /// Whether it has the list of `node`.
+    #[inline]
+    pub fn has(&self, node: u32) -> bool {
+        self.lists.has_copied(node)
+    }
+
+    /// Number of lists copied.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Number of their edges.
+    pub fn edges(&self) -> usize {
+        self.edges
+    }
+
+    /// Memory they take, at the most.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What was drawn from it so far.
+    pub fn load(&self) -> Load {
+        self.lists.load()
+    }
+}
+
+impl NeighborService for Replica {
+    fn ask(&self, request: HopRequest) -> Answer {
+        self.lists.ask(request)
+    }
+}
+
+impl Copies {
+    /// Bytes that the list of destination `dst` would take more.
+    fn cost(&self, nodes: &[u32], block: &Block, dst: usize) -> u64 {
+        let list = block.sources(dst);
+        let edge = size_of::<u32>() + block.weights().map_or(0, |_| size_of::<f32>());
+        let own = std::iter::once(&nodes[dst]);
+        // A list that names a node twice is reckoned a little too long.
+        let all = own.chain(list.iter().map(|&at| &nodes[at as usize]));
+        let new = all.filter(|node| !self.degrees.contains_key(*node)).count();
+        (list.len() * edge) as u64 + new as u64 * NODE
+    }
+
+    fn add(&mut self, nodes: &[u32], block: &Block, dst: usize) {
+        let list = block.sources(dst);
+        let degrees = block.degrees();
+        self.degrees.insert(nodes[dst], degrees[dst]);
+        for &at in list {
+            self.sources.push(nodes[at as usize]);
+            self.degrees.insert(nodes[at as usize], degrees[at as usize]);
+        }
+        if let Some(weights) = block.weights() {
+            let range = block.indptr()[dst] as usize..block.indptr()[dst + 1] as usize;
+            self.weights.get_or_insert_default().extend_from_slice(&weights[range]);
+        }
+        self.nodes.push(nodes[dst]);
+        self.ends.push(self.sources.len() as u64);
+    }
+
+    /// Numbers the copied nodes first, then the others, and makes a graph of them.
+    fn finish(self, bytes: u64) -> Result<Replica> {
+        let Self { nodes: mut ids, ends, sources: mut indices, weights, degrees } = self;
+        let (copied, edges) = (ids.len(), indices.len());
+        if u32::try_from(degrees.len()).is_err() {
+            return Err(Error::new(Kind::Limit, "lists of more than 4 294 967 295 nodes copied"));
+        }
+        let mut local = HashMap::with_capacity(degrees.len());
+        local.extend(ids.iter().zip(0..).map(|(&id, at)| (id, at)));
+        for source in &mut indices {
+            let next = ids.len() as u32;
+            *source = *local.entry(*source).or_insert_with_key(|&id| {
+                ids.push(id);
+                next
+            });
+        }
+        let last = edges as u64;
+        let mut indptr = vec![0];
+        indptr.extend(ends);
+        indptr.resize(ids.len() + 1, last);
+        let of_ids: Vec<u32> = ids.iter().map(|id| degrees[id]).collect();
+        local.retain(|_, at| (*at as usize) < copied);
+        local.shrink_to_fit();
+        let csc = Csc { indptr: indptr.into(), indices: indices.into(), edge: None };
+        let ids: Buf<u64> = ids.into_iter().map(u64::from).collect::<Vec<_>>().into();
+        let graph = SampleGraph::with_part(csc, ids, Some(of_ids.into()), copied)?;
+        let graph = match weights {
+            Some(weights) => graph.with_weights(weights.into())?,
+            None => graph,
+        };
+        Ok(Replica { lists: LocalPart::copied(graph, local), nodes: copied, edges, bytes })
+    }
+}

@@ -1,0 +1,43 @@
+//! What scores are computed from.
+
+use gnarl_graph::{Csc, Error, Result};
+
+/// In-neighbour lists of nodes `0..num_nodes`, in one place or in several.
+pub trait InLists {
+    /// Number of nodes.
+    fn num_nodes(&self) -> usize;
+
+    /// Calls `each` with a node, its in-degree, and in-neighbours of it, for all of `nodes`, in the
+    /// same order every time. A list may come in several pieces. Only the lists there are to be read
+    /// are given, of which those of all nodes may be a part.
+    ///
+    /// # Errors
+    /// Those of `each`, and if lists cannot be had.
+    fn visit(
+        &self,
+        nodes: &[u32],
+        each: &mut dyn FnMut(u32, u32, &[u32]) -> Result<()>,
+    ) -> Result<()>;
+}
+
+impl InLists for Csc {
+    fn num_nodes(&self) -> usize {
+        self.num_dst()
+    }
+
+    fn visit(
+        &self,
+        nodes: &[u32],
+        each: &mut dyn FnMut(u32, u32, &[u32]) -> Result<()>,
+    ) -> Result<()> {
+        nodes.iter().try_for_each(|&node| each(node, self.degree(node), self.sources(node)))
+    }
+}
+
+/// The value of `source`, one of those that lists name.
+pub(super) fn of_source<T>(values: &mut [T], source: u32) -> Result<&mut T> {
+    let nodes = values.len();
+    values.get_mut(source as usize).ok_or_else(|| {
+        Error::invalid(format!("in-neighbour lists: source {source} is not among {nodes} nodes"))
+    })
+}
