@@ -37,7 +37,7 @@ pub use graphbolt::{GraphboltOptions, graphbolt};
 pub use npy::{NpyOptions, npy};
 pub use npy_typed::{TypedNpyOptions, typed_npy};
 pub use ogb::{OgbOptions, ogb};
-pub use table::{EdgeTable, IdKind, NodeTable, TableOptions, tables};
+pub use table::{EdgeTable, Feature, IdKind, NodeTable, TableOptions, Transform, tables};
 pub use triples::{TriplesOptions, triples};
 pub use weights::WeightType;
 

@@ -32,6 +32,8 @@ enum Format {
     Tsv(table::Table),
     /// Parquet tables of edges and nodes
     Parquet(table::Table),
+    /// Tables of nodes and edges of several types, listed by a JSON file
+    Schema(table::Schema),
     /// Head, relation, tail in each line
     Triples(files::Triples),
     /// A folder of the Open Graph Benchmark
@@ -67,6 +69,7 @@ impl Format {
             Self::Csv(args) => busy(&args.common.out, &|| args.import(Some(b','))),
             Self::Tsv(args) => busy(&args.common.out, &|| args.import(Some(b'\t'))),
             Self::Parquet(args) => busy(&args.common.out, &|| args.import(None)),
+            Self::Schema(args) => busy(&args.common.out, &|| args.import()),
             Self::Triples(args) => busy(&args.common.out, &|| args.import()),
             Self::Ogb(args) => busy(&args.common.out, &|| args.import()),
             Self::Graphbolt(args) => busy(&args.common.out, &|| args.import()),

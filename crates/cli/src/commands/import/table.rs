@@ -84,6 +84,26 @@ pub struct Table {
     pub common: Common,
 }
 
+/// `gnarl import schema`: the tables that a JSON file lists, in the manner of GraphStorm's gconstruct.
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The schema file
+    path: PathBuf,
+    /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
+    #[arg(long)]
+    reverse: bool,
+    #[command(flatten)]
+    pub common: Common,
+}
+
+impl Schema {
+    pub fn import(&self) -> Result<Imported> {
+        let tables = TableOptions::from_schema(&self.path)?;
+        let (reverse, memory) = (self.reverse, self.common.memory);
+        import::tables(&TableOptions { reverse, memory, ..tables }, &self.common.out)
+    }
+}
+
 impl Table {
     pub fn import(&self, delimiter: Option<u8>) -> Result<Imported> {
         let mut options = TableOptions {
@@ -124,7 +144,7 @@ impl Table {
             label: self.label.clone(),
             num_classes: self.num_classes,
             split: self.split.clone(),
-            features: self.features.clone(),
+            features: self.features.iter().cloned().map(Into::into).collect(),
             ..NodeTable::new(ntype, PathBuf::from(path))
         }
     }

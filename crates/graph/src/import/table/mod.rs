@@ -3,12 +3,15 @@
 mod csv;
 mod options;
 mod parquet;
+mod schema;
+mod transform;
 mod typed;
 
 use std::path::Path;
 
 pub(super) use csv::{CsvFormat, CsvReader};
 pub use options::{EdgeTable, IdKind, NodeTable, TableOptions};
+pub use transform::{Feature, Transform};
 pub use typed::tables;
 
 use super::ids::StringIds;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::CsvFormat;
+use super::{CsvFormat, Feature};
 use crate::import::WeightType;
 use crate::manifest::{PLAIN_NODE, Triple};
 
@@ -34,8 +34,10 @@ pub struct NodeTable {
     pub num_classes: Option<u64>,
     /// Column that names the split of each node, or is empty; by default `split`, if there.
     pub split: Option<String>,
-    /// Numeric columns that form the features; `x*` stands for all that start with `x`.
-    pub features: Vec<String>,
+    /// Columns that form the features.
+    pub features: Vec<Feature>,
+    /// Shares of the labelled nodes that make splits `train`, `valid` and `test`, drawn at random.
+    pub shares: Option<[f64; 3]>,
 }
 
 impl NodeTable {
@@ -49,6 +51,7 @@ impl NodeTable {
             num_classes: None,
             split: None,
             features: Vec::new(),
+            shares: None,
         }
     }
 }

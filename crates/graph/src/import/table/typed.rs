@@ -5,13 +5,15 @@ use std::path::Path;
 use serde_json::json;
 
 use super::options::{EdgeTable, IdKind, NodeTable, TableOptions};
-use super::{Batch, Cell, TableReader, Values, open, string_pairs};
+use super::transform::{self, Fitted};
+use super::{Batch, Cell, TableReader, Transform, Values, open, string_pairs};
 use crate::error::{Context, Error, Result, ResultExt};
-use crate::import::columns::{ClassChecker, not_finite};
+use crate::import::columns::ClassChecker;
 use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
 use crate::import::spool::{Extra, Spool};
 use crate::import::{Imported, Reverses, both_reverses, empty_graph, finish, over_budget};
 use crate::manifest::Triple;
+use crate::rng::Key;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Makes the dataset `out` from tables. Integer ids are kept where a nodes table counts them up
@@ -212,10 +214,13 @@ fn write_nodes(
     options: &TableOptions,
 ) -> Result<()> {
     let mut reader = open_nodes(table, options)?;
-    let features = feature_columns(&*reader, &table.features)?;
+    let features = fitted(table, options)?;
     let label = optional(&*reader, table.label.as_ref(), "label")?;
-    let split = optional(&*reader, table.split.as_ref(), "split")?;
-    let mut cells: Vec<(usize, Cell)> = features.iter().map(|&c| (c, Cell::Number)).collect();
+    let split = match table.shares {
+        Some(_) => None,
+        None => optional(&*reader, table.split.as_ref(), "split")?,
+    };
+    let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column, f.cell())).collect();
     cells.extend(label.map(|c| (c, Cell::Number)));
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
@@ -223,7 +228,7 @@ fn write_nodes(
     }
     reader.select(cells)?;
     let ntype = &table.ntype;
-    let width: usize = features.iter().map(|&c| reader.width(c)).sum();
+    let width: usize = features.iter().map(|f| f.width(&*reader)).sum();
     let mut feature_column = match width {
         0 => None,
         _ => Some(writer.node_column::<f32>(ntype, "features", &[width as u64])?),
@@ -234,6 +239,7 @@ fn write_nodes(
     };
     let mut classes = ClassChecker::new(table.num_classes);
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
+    let mut labelled = Vec::new();
     let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
     while reader.next(&mut batch)? {
         if let Some(column) = &mut feature_column {
@@ -247,6 +253,8 @@ fn write_nodes(
                     Error::invalid(format!("{}: {e}", reader.place(batch.places[row])))
                 })?);
             }
+            let ids = (first..).zip(&labels).filter(|(_, label)| **label >= 0);
+            labelled.extend(ids.map(|(id, _)| id).filter(|_| table.shares.is_some()));
             column.push(&labels)?;
         }
         if split.is_some() {
@@ -265,6 +273,9 @@ fn write_nodes(
         node_type.columns.push(spec);
         node_type.classes = Some(classes.count());
     }
+    if let Some(shares) = table.shares {
+        splits = drawn(labelled, shares).while_doing(|| format!("splits of {ntype}"))?;
+    }
     splits.into_iter().try_for_each(|(name, ids)| writer.add_split(ntype, &name, ids))
 }
 
@@ -280,25 +291,55 @@ fn add_to_split(splits: &mut Vec<(String, Vec<u64>)>, names: &Values, row: usize
     }
 }
 
+/// The feature columns of a nodes table, whose transforms may need a pass over it.
+fn fitted(table: &NodeTable, options: &TableOptions) -> Result<Vec<Fitted>> {
+    let mut reader = open_nodes(table, options)?;
+    let mut columns = Vec::new();
+    for feature in &table.features {
+        let found = feature_columns(&*reader, std::slice::from_ref(&feature.column))?;
+        columns.extend(found.into_iter().map(|column| (column, feature.transform)));
+    }
+    for &(column, transform) in &columns {
+        if transform != Transform::None && reader.width(column) != 1 {
+            let name = &reader.columns()[column];
+            return Err(Error::invalid(format!("{}: column '{name}' holds lists", reader.name()))
+                .hint("a transform is for columns of single values"));
+        }
+    }
+    transform::fit(&mut *reader, &columns, options.memory)
+}
+
+/// Labelled nodes dealt to splits in the given shares.
+fn drawn(mut nodes: Vec<u64>, shares: [f64; 3]) -> Result<Vec<(String, Vec<u64>)>> {
+    let sum: f64 = shares.iter().sum();
+    if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.000_001 {
+        return Err(Error::invalid(format!("{shares:?} are no shares of a whole")));
+    }
+    Key::new(0).with(0x7370_6c69).shuffle(&mut nodes);
+    let (total, mut end, mut taken) = (nodes.len() as f64, 0.0, 0);
+    let mut splits = Vec::new();
+    for (name, share) in ["train", "valid", "test"].into_iter().zip(shares) {
+        end += share * total;
+        let to = (end.round() as usize).min(nodes.len());
+        if to > taken {
+            splits.push((name.to_string(), nodes[taken..to].to_vec()));
+        }
+        taken = to;
+    }
+    Ok(splits)
+}
+
 /// Columns to rows of features.
 fn interleave(
     reader: &dyn TableReader,
     batch: &Batch,
-    features: &[usize],
+    features: &[Fitted],
     out: &mut Vec<f32>,
 ) -> Result<()> {
     out.clear();
     for row in 0..batch.rows() {
-        for (c, values) in batch.columns[..features.len()].iter().enumerate() {
-            let width = reader.width(features[c]);
-            let start = out.len();
-            out.extend(values.numbers()[row * width..][..width].iter().map(|&v| v as f32));
-            if let Some(value) = out[start..].iter().find(|v| !v.is_finite()) {
-                let place = batch.places[row];
-                return Err(not_finite(reader.name(), place, features[c] as u64, *value).hint(
-                    format!("column '{}', {}", reader.columns()[features[c]], reader.place(place)),
-                ));
-            }
+        for (i, feature) in features.iter().enumerate() {
+            feature.push(reader, batch, (i, row), out)?;
         }
     }
     Ok(())

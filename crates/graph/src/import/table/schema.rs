@@ -1,0 +1,184 @@
+//! Schema files: which tables make a graph, in the manner of GraphStorm's `gconstruct`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::{EdgeTable, Feature, NodeTable, TableOptions, Transform};
+use crate::error::{Error, Result, ResultExt};
+use crate::manifest::Triple;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Schema {
+    #[serde(default)]
+    nodes: Vec<Nodes>,
+    edges: Vec<Edges>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nodes {
+    node_type: String,
+    files: Files,
+    format: Option<Format>,
+    node_id_col: Option<String>,
+    #[serde(default)]
+    features: Vec<FeatureColumn>,
+    #[serde(default)]
+    labels: Vec<Label>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edges {
+    relation: [String; 3],
+    files: Files,
+    format: Option<Format>,
+    source_id_col: String,
+    dest_id_col: String,
+    #[serde(default)]
+    features: Vec<FeatureColumn>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Files {
+    One(PathBuf),
+    Many(Vec<PathBuf>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Format {
+    name: String,
+    separator: Option<char>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FeatureColumn {
+    feature_col: String,
+    transform: Option<Named>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Label {
+    label_col: String,
+    task_type: String,
+    split_pct: Option<[f64; 3]>,
+}
+
+impl TableOptions {
+    /// The tables that the schema file at `path`, a JSON file, lists. File names are relative to its
+    /// folder.
+    ///
+    /// # Errors
+    /// For a key that is not known, a transform that is not, or several files of one type.
+    pub fn from_schema(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).at(path)?;
+        let place = path.display().to_string();
+        let schema: Schema =
+            serde_json::from_str(&text).map_err(|e| Error::invalid(format!("{place}: {e}")))?;
+        let base = path.parent().unwrap_or(Path::new("."));
+        let mut options = Self::default();
+        for nodes in schema.nodes {
+            let table = node_table(nodes, base, &mut options.delimiter);
+            options.nodes.push(table.map_err(|e| e.context(place.clone()))?);
+        }
+        for edges in schema.edges {
+            let table = edge_table(edges, base, &mut options.delimiter);
+            options.edges.push(table.map_err(|e| e.context(place.clone()))?);
+        }
+        Ok(options)
+    }
+}
+
+fn node_table(nodes: Nodes, base: &Path, delimiter: &mut Option<u8>) -> Result<NodeTable> {
+    let Nodes { node_type, files, format, node_id_col, features, labels } = nodes;
+    let what = format!("node type '{node_type}'");
+    let mut table = NodeTable::new(node_type, one(&what, files, base)?);
+    check_format(&what, format, delimiter)?;
+    table.id = node_id_col;
+    for feature in features {
+        let transform = transform(&what, feature.transform.as_ref())?;
+        table.features.push(Feature { column: feature.feature_col, transform });
+    }
+    match <[Label; 1]>::try_from(labels) {
+        Ok([label]) if label.task_type == "classification" => {
+            table.label = Some(label.label_col);
+            table.shares = label.split_pct;
+            Ok(table)
+        }
+        Ok([label]) => Err(Error::invalid(format!("{what}: task_type '{}'", label.task_type))
+            .hint("labels of nodes are for 'classification'")),
+        Err(none) if none.is_empty() => Ok(table),
+        Err(_) => Err(Error::invalid(format!("{what}: several labels"))),
+    }
+}
+
+fn edge_table(edges: Edges, base: &Path, delimiter: &mut Option<u8>) -> Result<EdgeTable> {
+    let [src, rel, dst] = edges.relation;
+    let triple: Triple = format!("{src}:{rel}:{dst}").parse()?;
+    let what = format!("edge type {triple}");
+    let mut table = EdgeTable::new(triple, one(&what, edges.files, base)?);
+    check_format(&what, edges.format, delimiter)?;
+    (table.src, table.dst) = (edges.source_id_col, edges.dest_id_col);
+    for feature in edges.features {
+        if transform(&what, feature.transform.as_ref())? != Transform::None {
+            return Err(Error::invalid(format!("{what}: a transform of edge features"))
+                .hint("edge features are kept as they are"));
+        }
+        table.features.push(feature.feature_col);
+    }
+    Ok(table)
+}
+
+fn one(what: &str, files: Files, base: &Path) -> Result<PathBuf> {
+    let mut files = match files {
+        Files::One(file) => vec![file],
+        Files::Many(files) => files,
+    };
+    match (files.pop(), files.len()) {
+        (Some(file), 0) => Ok(base.join(file)),
+        (last, before) => {
+            let count = before + usize::from(last.is_some());
+            Err(Error::invalid(format!("{what}: {count} files")).hint("give one file a type"))
+        }
+    }
+}
+
+fn check_format(what: &str, format: Option<Format>, delimiter: &mut Option<u8>) -> Result<()> {
+    let Some(format) = format else { return Ok(()) };
+    if !["csv", "parquet"].contains(&format.name.as_str()) {
+        return Err(Error::invalid(format!("{what}: format '{}'", format.name))
+            .hint("tables are 'csv' or 'parquet'"));
+    }
+    if let Some(separator) = format.separator {
+        let byte = u8::try_from(separator);
+        let byte = byte.map_err(|_| Error::invalid(format!("{what}: separator '{separator}'")))?;
+        if delimiter.is_some_and(|known| known != byte) {
+            return Err(Error::invalid(format!("{what}: another separator than other tables")));
+        }
+        *delimiter = Some(byte);
+    }
+    Ok(())
+}
+
+fn transform(what: &str, named: Option<&Named>) -> Result<Transform> {
+    match named.map(|named| named.name.as_str()) {
+        None | Some("no-op") => Ok(Transform::None),
+        Some("standard") => Ok(Transform::Standard),
+        Some("max_min_norm") => Ok(Transform::MaxMin),
+        Some("to_categorical") => Ok(Transform::Categorical),
+        Some(other) => Err(Error::invalid(format!("{what}: unknown transform '{other}'"))
+            .hint("known: no-op, standard, max_min_norm, to_categorical")),
+    }
+}
