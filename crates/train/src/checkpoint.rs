@@ -1,13 +1,8 @@
 //! Checkpoints: everything a killed run needs to go on to the same numbers.
 //!
 //! One safetensors file holds weights, best weights and optimizer state, those of learnt rows too; its
-<<<<<<< HEAD
 //! metadata holds the position. The epochs so far are in `metrics.jsonl`, so that a checkpoint is no larger
 //! late in a run. It is written beside the old one and renamed over it, so a crash leaves
-=======
-//! metadata holds the position; the epochs so far are in `metrics.jsonl`, so that a checkpoint is no
-//! larger late in a run. It is written beside the old one and renamed over it, so a crash leaves
->>>>>>> kge
 //! the old or the new.
 
 use std::collections::{BTreeMap, HashMap};

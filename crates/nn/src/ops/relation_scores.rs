@@ -110,13 +110,12 @@ fn by_head(u: &Tensor, k: usize) -> Tensor {
 
 /// `[r·heads + h, i]` as `[r·k + i, h]`.
 fn by_column(u: &Tensor, rows: usize, heads: usize) -> Tensor {
-    let k = u.cols();
+    // Without columns there are no rows either.
+    let k = u.cols().max(1);
     let mut out = Tensor::zeros(rows, heads);
-    if k > 0 {
-        for (at, value) in out.data_mut().iter_mut().enumerate() {
-            let (row, h) = (at / heads, at % heads);
-            *value = u.row(row / k * heads + h)[row % k];
-        }
+    for (at, value) in out.data_mut().iter_mut().enumerate() {
+        let (row, h) = (at / heads, at % heads);
+        *value = u.row(row / k * heads + h)[row % k];
     }
     out
 }

@@ -6,7 +6,9 @@ use gnarl_graph::rng::Key;
 use gnarl_graph::{Context, Error, Result};
 use gnarl_sample::parts::{HopRequest, Rule};
 use gnarl_serve::PartAccess;
-use gnarl_store::cache::scores::{InLists, Score, access_probabilities, highest, out_degrees};
+use gnarl_store::cache::scores::{
+    InLists, Score, Visit, access_probabilities, highest, out_degrees,
+};
 
 use crate::config::RunConfig;
 use crate::task::Divided;
@@ -111,11 +113,7 @@ impl InLists for Lists<'_> {
         self.of.divided.routes.num_nodes()
     }
 
-    fn visit(
-        &self,
-        nodes: &[u32],
-        each: &mut dyn FnMut(u32, u32, &[u32]) -> Result<()>,
-    ) -> Result<()> {
+    fn visit(&self, nodes: &[u32], each: Visit<'_>) -> Result<()> {
         let mut list = Vec::new();
         nodes.chunks(CHUNK).try_for_each(|chunk| self.ask(chunk, &mut list, each))
     }
@@ -123,12 +121,7 @@ impl InLists for Lists<'_> {
 
 impl Lists<'_> {
     /// Asks all parts that are read for the lists of some nodes, all at once.
-    fn ask(
-        &self,
-        nodes: &[u32],
-        list: &mut Vec<u32>,
-        each: &mut dyn FnMut(u32, u32, &[u32]) -> Result<()>,
-    ) -> Result<()> {
+    fn ask(&self, nodes: &[u32], list: &mut Vec<u32>, each: Visit<'_>) -> Result<()> {
         let Wanted { divided, here, .. } = self.of;
         let mut asked = vec![Vec::new(); here.len()];
         for &node in nodes {

@@ -67,9 +67,12 @@ pub struct Delivery<B> {
     pub stages: Stages,
 }
 
+/// Gives the next batch, or nothing if there is none.
+type Next<'a, B> = Box<dyn FnMut() -> Option<Result<Delivery<B>>> + 'a>;
+
 /// The compute stage's end of the pipeline.
 pub struct Deliveries<'a, B> {
-    next: RefCell<Box<dyn FnMut() -> Option<Result<Delivery<B>>> + 'a>>,
+    next: RefCell<Next<'a, B>>,
 }
 
 impl<'a, B> Deliveries<'a, B> {

@@ -2,6 +2,9 @@
 
 use gnarl_graph::{Csc, Error, Result};
 
+/// Takes a node, its in-degree, and in-neighbours of it.
+pub type Visit<'a> = &'a mut dyn FnMut(u32, u32, &[u32]) -> Result<()>;
+
 /// In-neighbour lists of nodes `0..num_nodes`, in one place or in several.
 pub trait InLists {
     /// Number of nodes.
@@ -13,11 +16,7 @@ pub trait InLists {
     ///
     /// # Errors
     /// Those of `each`, and if lists cannot be had.
-    fn visit(
-        &self,
-        nodes: &[u32],
-        each: &mut dyn FnMut(u32, u32, &[u32]) -> Result<()>,
-    ) -> Result<()>;
+    fn visit(&self, nodes: &[u32], each: Visit<'_>) -> Result<()>;
 }
 
 impl InLists for Csc {

@@ -9,7 +9,7 @@ mod lists;
 
 pub use access::access_probabilities;
 pub use degree::out_degrees;
-pub use lists::InLists;
+pub use lists::{InLists, Visit};
 
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Serialize};
