@@ -134,16 +134,17 @@ fn typed_nodes(config: &RunConfig, source: &Source) -> Result<(TypedNodes, Train
 }
 
 fn nodes(config: &RunConfig, source: &Source, ranks: Ranks<'_>) -> Result<(Nodes, Params)> {
-    match source {
+    let (roles, whole, server) = match source {
         Source::Whole(dataset) => {
             let (roles, whole) = opened(dataset, &config.dataset)?;
-            Nodes::new(config, whole, Some(roles), KeptServer::default())
+            (Some(roles), whole, KeptServer::default())
         }
         Source::Parts(cut) => {
             let (whole, server) = divided(config, cut, ranks)?;
-            Nodes::new(config, whole, None, server)
+            (None, whole, server)
         }
-    }
+    };
+    Nodes::new(config, whole, roles, server)
 }
 
 #[cfg(feature = "serve")]

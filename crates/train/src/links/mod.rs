@@ -108,7 +108,7 @@ impl Links {
                     .hint("set partition.parts, or take 'joint'"));
             }
             "local" => Box::new(negatives::Local::new(self.owner.clone(), count)),
-            _ => Box::new(self.config.negatives.files(train.len(), nodes)?),
+            _ => Box::new(self.config.negatives.listed(train.len(), nodes)?),
         };
         if !self.config.negatives.filtered {
             return Ok(sampler);
