@@ -82,7 +82,7 @@ impl TypedOptions {
             return Err(Error::usage(format!("{relations} edge types cannot be made"))
                 .hint("choose 4 to 60000"));
         }
-        if !(0.0..=1.0).contains(&mixing) || !(skew >= 1.0 && skew.is_finite()) {
+        if !((0.0..=1.0).contains(&mixing) && skew >= 1.0 && skew.is_finite()) {
             return Err(Error::usage(format!("mixing {mixing} and skew {skew} make no graph"))
                 .hint("choose a mixing of 0 to 1 and a skew of at least 1"));
         }
