@@ -112,10 +112,12 @@ fn by_head(u: &Tensor, k: usize) -> Tensor {
 fn by_column(u: &Tensor, rows: usize, heads: usize) -> Tensor {
     let k = u.cols();
     let mut out = Tensor::zeros(rows, heads);
-    if k > 0 {
-        for (at, value) in out.data_mut().iter_mut().enumerate() {
-            let (row, h) = (at / heads, at % heads);
-            *value = u.row(row / k * heads + h)[row % k];
+    let of_relation = out.data_mut().chunks_exact_mut((k * heads).max(1)).enumerate();
+    for (relation, out) in of_relation {
+        for (i, row) in out.chunks_exact_mut(heads).enumerate() {
+            for (h, value) in row.iter_mut().enumerate() {
+                *value = u.row(relation * heads + h)[i];
+            }
         }
     }
     out

@@ -12,7 +12,10 @@ impl<'b> Tape<'b> {
     /// If the shapes disagree.
     pub fn sddmm_dot(&mut self, lists: &'b impl Lists, x: Var, q: Var, heads: usize) -> Var {
         let cols = self.shape(x).1;
-        assert!(heads > 0 && cols % heads == 0, "sddmm_dot: {cols} columns, {heads} heads");
+        assert!(
+            heads > 0 && cols.is_multiple_of(heads),
+            "sddmm_dot: {cols} columns, {heads} heads"
+        );
         let shape = Shape { heads, width: cols / heads, step: cols / heads };
         self.dots(lists, x, q, shape)
     }
