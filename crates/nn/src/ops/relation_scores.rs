@@ -110,12 +110,15 @@ fn by_head(u: &Tensor, k: usize) -> Tensor {
 
 /// `[r·heads + h, i]` as `[r·k + i, h]`.
 fn by_column(u: &Tensor, rows: usize, heads: usize) -> Tensor {
-    // Without columns there are no rows either.
-    let k = u.cols().max(1);
+    let k = u.cols();
     let mut out = Tensor::zeros(rows, heads);
-    for (at, value) in out.data_mut().iter_mut().enumerate() {
-        let (row, h) = (at / heads, at % heads);
-        *value = u.row(row / k * heads + h)[row % k];
+    let of_relation = out.data_mut().chunks_exact_mut((k * heads).max(1)).enumerate();
+    for (relation, out) in of_relation {
+        for (i, row) in out.chunks_exact_mut(heads).enumerate() {
+            for (h, value) in row.iter_mut().enumerate() {
+                *value = u.row(relation * heads + h)[i];
+            }
+        }
     }
     out
 }

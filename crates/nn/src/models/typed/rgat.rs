@@ -7,7 +7,7 @@ use super::Source;
 use super::stack::{TypedLayer, TypedStack};
 use crate::models::stack::After;
 use crate::models::{ModelConfig, Softmax};
-use crate::{Activation, Init, Lists, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
 /// Attention with a projection `W_r` and score vectors of each edge type (§2.2–2.4): heads side by
 /// side in hidden layers, their mean in the last. A node's own row joins by a map of its own, as in
@@ -114,7 +114,6 @@ impl TypedLayer for Rgat {
         let own = tape.linear(own, self.own, Some(self.bias), Activation::None);
         let y = tape.add(own, sum);
         let y = tape.activation(y, after.activation);
-        debug_assert_eq!(tape.shape(attention).0, block.groups().num_edges());
         Ok(after.drop(tape, block.block(), y))
     }
 }

@@ -38,10 +38,9 @@ impl<L: TypedLayer> TypedStack<L> {
         config: &ModelConfig,
         (schema, sources): (&Schema, &[Source]),
         params: &mut ParamsBuilder,
-        layer: impl FnMut(usize, &mut ParamsBuilder) -> Result<L>,
+        mut layer: impl FnMut(usize, &mut ParamsBuilder) -> Result<L>,
     ) -> Result<Self> {
         let input = Input::new(schema, sources, config.hidden, L::PROJECTED, params);
-        let mut layer = layer;
         let layers = (0..config.layers).map(|i| layer(i, params)).collect::<Result<_>>()?;
         Ok(Self { config: config.clone(), input, layers })
     }
