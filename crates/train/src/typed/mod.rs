@@ -89,7 +89,7 @@ fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<Table> {
 /// Refuses what is for graphs without types.
 fn check(config: &RunConfig) -> Result<()> {
     if config.train.strategy != Strategy::Gradient {
-        return Err(Error::usage("other strategies than 'gradient' are for graphs without types")
+        return Err(Error::usage("strategies 'average' and 'tensor' are for graphs without types")
             .hint("graphs with types are trained by 'gradient'"));
     }
     if !config.sample.method.has_fanouts() && config.sample.method != crate::config::Method::Full {
