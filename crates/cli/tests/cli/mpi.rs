@@ -41,9 +41,11 @@ pub fn result(output: &Output) -> Value {
 #[test]
 fn processes_give_the_losses_of_threads() {
     let bench = Bench::new(RUN);
-    for (strategy, sizes) in [("gradient", &[2, 4][..]), ("average", &[2, 3])] {
+    let strategies =
+        [("gradient", 4, &[2, 4][..]), ("average", 4, &[2, 3]), ("tensor", 1, &[2, 3])];
+    for (strategy, parts, sizes) in strategies {
         let strategy = format!("train.strategy={strategy}");
-        let args = bench.args(&[&strategy]);
+        let args = bench.args(&[&strategy, &format!("partition.parts={parts}")]);
         for &ranks in sizes {
             let workers = format!("train.workers={ranks}");
             let threads = succeed(&[&args[..], &["--set", &workers]].concat());

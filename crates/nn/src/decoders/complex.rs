@@ -1,5 +1,6 @@
 //! ComplEx (Trouillon et al., ICML 2016).
 
+use super::turn::{multiply, multiply_backward, sign};
 use super::{Decoder, Side, Similarity};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
@@ -14,15 +15,6 @@ impl ComplEx {
     pub fn new(dim: usize, relations: usize, params: &mut ParamsBuilder) -> Self {
         let bound = Init::Uniform((dim as f32).sqrt().recip());
         Self { dim, relations, relation: params.add("relation", relations, 2 * dim, bound) }
-    }
-
-    /// The sign of the relation's imaginary part: as `Re Σ h r t̄ = Re Σ h̄ (r̄ t)`, heads are looked for
-    /// with the conjugate of the relation.
-    fn sign(side: Side) -> f32 {
-        match side {
-            Side::Tail => 1.0,
-            Side::Head => -1.0,
-        }
     }
 }
 
@@ -44,17 +36,11 @@ impl Decoder for ComplEx {
     }
 
     fn query(&self, params: &Params, side: Side, given: &Tensor, relations: &[u32]) -> Tensor {
-        let (dim, sign, table) = (self.dim, Self::sign(side), params.get(self.relation));
-        let mut out = Tensor::scratch(given.rows(), 2 * dim);
-        let rows = out.data_mut().chunks_exact_mut(2 * dim).zip(given.data().chunks_exact(2 * dim));
+        let (width, table) = (2 * self.dim, params.get(self.relation));
+        let mut out = Tensor::scratch(given.rows(), width);
+        let rows = out.data_mut().chunks_exact_mut(width).zip(given.data().chunks_exact(width));
         for ((out, x), &relation) in rows.zip(relations) {
-            let r = &table[relation as usize * 2 * dim..][..2 * dim];
-            let ((out, out_i), (x, x_i), (r, r_i)) =
-                (out.split_at_mut(dim), x.split_at(dim), r.split_at(dim));
-            for k in 0..dim {
-                out[k] = x[k] * r[k] - sign * x_i[k] * r_i[k];
-                out_i[k] = sign * x[k] * r_i[k] + x_i[k] * r[k];
-            }
+            multiply(out, x, &table[relation as usize * width..][..width], sign(side));
         }
         out
     }
@@ -68,27 +54,15 @@ impl Decoder for ComplEx {
         query_grad: &Tensor,
         grads: &mut [f32],
     ) -> Tensor {
-        let (dim, sign, table) = (self.dim, Self::sign(side), params.get(self.relation));
+        let (width, table) = (2 * self.dim, params.get(self.relation));
         let grads = &mut grads[params.spec(self.relation).range()];
-        let mut out = Tensor::scratch(given.rows(), 2 * dim);
-        let inputs =
-            given.data().chunks_exact(2 * dim).zip(query_grad.data().chunks_exact(2 * dim));
-        let rows = out.data_mut().chunks_exact_mut(2 * dim).zip(inputs);
+        let mut out = Tensor::scratch(given.rows(), width);
+        let inputs = given.data().chunks_exact(width).zip(query_grad.data().chunks_exact(width));
+        let rows = out.data_mut().chunks_exact_mut(width).zip(inputs);
         for ((out, (x, g)), &relation) in rows.zip(relations) {
-            let range = relation as usize * 2 * dim..(relation as usize + 1) * 2 * dim;
-            let ((out, out_i), (x, x_i), (g, g_i), (r, r_i), (d, d_i)) = (
-                out.split_at_mut(dim),
-                x.split_at(dim),
-                g.split_at(dim),
-                table[range.clone()].split_at(dim),
-                grads[range].split_at_mut(dim),
-            );
-            for k in 0..dim {
-                out[k] = g[k] * r[k] + sign * g_i[k] * r_i[k];
-                out_i[k] = g_i[k] * r[k] - sign * g[k] * r_i[k];
-                d[k] += g[k] * x[k] + g_i[k] * x_i[k];
-                d_i[k] += sign * (g_i[k] * x[k] - g[k] * x_i[k]);
-            }
+            let own = relation as usize * width..(relation as usize + 1) * width;
+            let r = &table[own.clone()];
+            multiply_backward((out, &mut grads[own]), (x, r, g), sign(side));
         }
         out
     }

@@ -32,6 +32,7 @@ mod rotate;
 mod scores;
 mod similarity;
 mod transe;
+mod turn;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! RotatE (Sun et al., ICLR 2019).
 
+use super::turn::{multiply, multiply_backward, sign};
 use super::{Decoder, Side, Similarity};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
@@ -17,21 +18,16 @@ impl RotatE {
         Self { dim, relations, angle: params.add("relation.angle", relations, dim, all) }
     }
 
-    /// As rotations keep moduli, `|h r − t| = |h − r̄ t|`: heads are looked for by turning back.
-    fn sign(side: Side) -> f32 {
-        match side {
-            Side::Tail => 1.0,
-            Side::Head => -1.0,
-        }
-    }
-
-    /// Cosines and sines of the angles of those relations that are there.
-    fn turns(&self, params: &Params, relations: &[u32]) -> Vec<Option<Vec<[f32; 2]>>> {
-        let mut turns = vec![None; self.relations];
+    /// Cosines, then sines, of the angles of those relations that are there; empty for the others.
+    fn turns(&self, params: &Params, relations: &[u32]) -> Vec<Vec<f32>> {
+        let mut turns = vec![Vec::new(); self.relations];
         for &relation in relations {
-            let angles = &params.get(self.angle)[relation as usize * self.dim..][..self.dim];
-            turns[relation as usize]
-                .get_or_insert_with(|| angles.iter().map(|a| [a.cos(), a.sin()]).collect());
+            let turn = &mut turns[relation as usize];
+            if turn.is_empty() {
+                let angles = &params.get(self.angle)[relation as usize * self.dim..][..self.dim];
+                turn.extend(angles.iter().map(|angle| angle.cos()));
+                turn.extend(angles.iter().map(|angle| angle.sin()));
+            }
         }
         turns
     }
@@ -55,16 +51,11 @@ impl Decoder for RotatE {
     }
 
     fn query(&self, params: &Params, side: Side, given: &Tensor, relations: &[u32]) -> Tensor {
-        let (dim, sign, turns) = (self.dim, Self::sign(side), self.turns(params, relations));
-        let mut out = Tensor::scratch(given.rows(), 2 * dim);
-        let rows = out.data_mut().chunks_exact_mut(2 * dim).zip(given.data().chunks_exact(2 * dim));
+        let (width, turns) = (2 * self.dim, self.turns(params, relations));
+        let mut out = Tensor::scratch(given.rows(), width);
+        let rows = out.data_mut().chunks_exact_mut(width).zip(given.data().chunks_exact(width));
         for ((out, x), &relation) in rows.zip(relations) {
-            let turns = turns[relation as usize].iter().flatten();
-            let ((out, out_i), (x, x_i)) = (out.split_at_mut(dim), x.split_at(dim));
-            for (k, &[cos, sin]) in turns.enumerate() {
-                out[k] = x[k] * cos - sign * x_i[k] * sin;
-                out_i[k] = sign * x[k] * sin + x_i[k] * cos;
-            }
+            multiply(out, x, &turns[relation as usize], sign(side));
         }
         out
     }
@@ -78,24 +69,21 @@ impl Decoder for RotatE {
         query_grad: &Tensor,
         grads: &mut [f32],
     ) -> Tensor {
-        let (dim, sign, turns) = (self.dim, Self::sign(side), self.turns(params, relations));
-        let grads = &mut grads[params.spec(self.angle).range()];
-        let mut out = Tensor::scratch(given.rows(), 2 * dim);
-        let inputs =
-            given.data().chunks_exact(2 * dim).zip(query_grad.data().chunks_exact(2 * dim));
-        let rows = out.data_mut().chunks_exact_mut(2 * dim).zip(inputs);
+        let (dim, width, turns) = (self.dim, 2 * self.dim, self.turns(params, relations));
+        let mut to_turns: Vec<Vec<f32>> = turns.iter().map(|turn| vec![0.0; turn.len()]).collect();
+        let mut out = Tensor::scratch(given.rows(), width);
+        let inputs = given.data().chunks_exact(width).zip(query_grad.data().chunks_exact(width));
+        let rows = out.data_mut().chunks_exact_mut(width).zip(inputs);
         for ((out, (x, g)), &relation) in rows.zip(relations) {
-            let angle_grads = &mut grads[relation as usize * dim..][..dim];
-            let turns = turns[relation as usize].iter().flatten();
-            let ((out, out_i), (x, x_i), (g, g_i)) =
-                (out.split_at_mut(dim), x.split_at(dim), g.split_at(dim));
-            for (k, &[cos, sin]) in turns.enumerate() {
-                out[k] = g[k] * cos + sign * g_i[k] * sin;
-                out_i[k] = g_i[k] * cos - sign * g[k] * sin;
-                // The derivative of a turned number by the angle is that number turned by 90°.
-                let (turned, turned_i) =
-                    (x[k] * cos - sign * x_i[k] * sin, sign * x[k] * sin + x_i[k] * cos);
-                angle_grads[k] += sign * (g_i[k] * turned - g[k] * turned_i);
+            let (turn, to_turn) = (&turns[relation as usize], &mut to_turns[relation as usize]);
+            multiply_backward((out, to_turn), (x, turn, g), sign(side));
+        }
+        let grads = &mut grads[params.spec(self.angle).range()];
+        let met = turns.iter().zip(&to_turns).zip(grads.chunks_exact_mut(dim));
+        for ((turn, to_turn), own) in met.filter(|((turn, _), _)| !turn.is_empty()) {
+            let ((cos, sin), (to_cos, to_sin)) = (turn.split_at(dim), to_turn.split_at(dim));
+            for k in 0..dim {
+                own[k] += to_sin[k] * cos[k] - to_cos[k] * sin[k];
             }
         }
         out

@@ -30,6 +30,28 @@ fn sum(len: usize, term: impl Fn(usize) -> f32) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
+/// Adds the gradients of a score that is a sum over columns: `slope(q, c)` are those of a column's term by
+/// the query's value and by the row's.
+#[inline(always)]
+fn add_columns(
+    to_query: &mut [f32],
+    to_rows: &mut [f32],
+    grads: &[f32],
+    query: &[f32],
+    rows: Rows<'_>,
+    slope: impl Fn(f32, f32) -> (f32, f32),
+) {
+    let width = rows.width;
+    let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
+    for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
+        for (((q, c), to_q), to_c) in query.iter().zip(row).zip(to_query.iter_mut()).zip(to_row) {
+            let (by_q, by_c) = slope(*q, *c);
+            *to_q += grad * by_q;
+            *to_c += grad * by_c;
+        }
+    }
+}
+
 multiversion! {
     /// `out[j] = ⟨q, c_j⟩`.
     pub(crate) fn product(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
@@ -49,15 +71,7 @@ multiversion! {
         query: &[f32],
         rows: Rows<'_>,
     ) {
-        let width = rows.width;
-        let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
-        for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
-            for (((q, c), to_q), to_c) in query.iter().zip(row).zip(to_query.iter_mut()).zip(to_row)
-            {
-                *to_q += grad * c;
-                *to_c += grad * q;
-            }
-        }
+        add_columns(to_query, to_rows, grads, query, rows, |q, c| (c, q));
     }
 }
 
@@ -89,17 +103,11 @@ multiversion! {
         query: &[f32],
         rows: Rows<'_>,
     ) {
-        let width = rows.width;
-        let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
-        for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
-            for (((q, c), to_q), to_c) in query.iter().zip(row).zip(to_query.iter_mut()).zip(to_row)
-            {
-                let difference = q - c;
-                let sign = if difference == 0.0 { 0.0 } else { 1.0f32.copysign(difference) };
-                *to_q -= grad * sign;
-                *to_c += grad * sign;
-            }
-        }
+        add_columns(to_query, to_rows, grads, query, rows, |q, c| {
+            let difference = q - c;
+            let sign = if difference == 0.0 { 0.0 } else { 1.0f32.copysign(difference) };
+            (-sign, sign)
+        });
     }
 }
 

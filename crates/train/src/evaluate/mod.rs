@@ -6,7 +6,8 @@ mod judge;
 
 use std::collections::BTreeMap;
 
-use gnarl_graph::Result;
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Params;
 use gnarl_nn::models::Model;
 use serde::{Deserialize, Serialize};
@@ -16,6 +17,7 @@ pub use held::logits;
 pub use judge::Judge;
 
 use crate::links::{LeakageReport, RelationScores};
+use crate::strategy::pool;
 use crate::task::TaskGraph;
 
 /// Metric values by name, for instance `accuracy`.
@@ -44,6 +46,25 @@ impl Evaluation {
         let (valid_loss, test) = (valid.loss(), test.scores());
         Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
     }
+}
+
+/// What `judge` finds on the first rank, with the threads of all ranks; all return the same.
+///
+/// # Errors
+/// Those of `judge`, or if a rank fails.
+pub(crate) fn by_first(
+    rank: &dyn Communicator,
+    threads: usize,
+    judge: impl FnOnce() -> Result<Evaluation> + Send,
+) -> Result<Evaluation> {
+    let mut bytes = Vec::new();
+    if rank.rank() == 0 {
+        let found = pool(threads * rank.size())?.install(judge)?;
+        bytes = serde_json::to_vec(&found).unwrap_or_default();
+    }
+    let all = rank.all_gather("evaluation", &bytes)?;
+    serde_json::from_slice(&all[0])
+        .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
 }
 
 /// Judges `params` on all `graphs` together (one whole graph, or the parts of one).

@@ -10,6 +10,7 @@ use gnarl_sample::negatives::{NegativeSampler, Positives};
 use super::Links;
 use crate::config::Sides;
 use crate::pipeline::Job;
+use crate::shares::even_share;
 use crate::strategy::Keys;
 
 /// A batch: edges and candidates, and the nodes whose rows they are numbered by.
@@ -68,10 +69,9 @@ impl<'a> Batches<'a> {
             if !owner.is_empty() {
                 places.sort_by_key(|&place| owner[edges.heads[place as usize] as usize]);
             }
-            let bound = |rank: usize| places.len() * rank / size;
             Job {
                 graph: 0,
-                share: bound(rank)..bound(rank + 1),
+                share: even_share(places.len(), rank, size),
                 batch: Arc::from(&*places),
                 key: self.keys.sample(epoch).with(index as u64),
                 fixed: false,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Labels, Result};
+use gnarl_graph::{Buf, Csc, Dataset, Error, Labels, Result};
 use gnarl_nn::decoders::LinkBatch;
 use gnarl_nn::losses::Loss;
 use gnarl_nn::models::Model;
@@ -21,12 +21,11 @@ use gnarl_store::MappedFeatures;
 use super::batches::Batches;
 use super::{Links, evaluate};
 use crate::config::{Leakage, RunConfig};
-use crate::evaluate::{Evaluation, logits};
+use crate::evaluate::{Evaluation, by_first, logits};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::nodes::{sampler, step};
 use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
-use crate::strategy::pool;
 use crate::task::{TaskGraph, Topology, features_of};
 
 /// A model and the graph it hears neighbours over.
@@ -139,11 +138,8 @@ impl Learner for EncodedLearner<'_> {
         Ok(Encoded { links, batch, input })
     }
 
-    /// The input layer's transpose is needed by few models; they make it when they do.
     fn compact(&self, prepared: &Encoded) {
-        prepared.batch.blocks.iter().skip(1).for_each(|block| {
-            block.transpose();
-        });
+        step::turn_round(&prepared.batch);
     }
 
     fn counts(&self, prepared: &Encoded) -> Counts {
@@ -176,14 +172,7 @@ impl Learner for EncodedLearner<'_> {
         rank: &dyn Communicator,
         threads: usize,
     ) -> Result<Evaluation> {
-        let mut bytes = Vec::new();
-        if rank.rank() == 0 {
-            let judge = || evaluate::alone(self.links, &state.params, &state.tables);
-            let found = pool(threads * rank.size())?.install(judge)?;
-            bytes = serde_json::to_vec(&found).unwrap_or_default();
-        }
-        let all = rank.all_gather("evaluation", &bytes)?;
-        serde_json::from_slice(&all[0])
-            .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
+        let judge = || evaluate::alone(self.links, &state.params, &state.tables);
+        by_first(rank, threads, judge)
     }
 }

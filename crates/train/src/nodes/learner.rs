@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_graph::{Error, Result};
 use gnarl_nn::Params;
 use gnarl_sample::{MiniBatch, Scratch};
 
 use super::units::{self, Samplers, StepPlan};
 use super::{Nodes, step};
 use crate::config::EvaluateOn;
-use crate::evaluate::{Evaluation, evaluate, evaluate_divided};
+use crate::evaluate::{Evaluation, by_first, evaluate, evaluate_divided};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
@@ -95,11 +95,8 @@ impl Learner for NodeLearner<'_> {
         Ok(Prepared { batch, input, targets })
     }
 
-    /// The input layer's transpose is needed by few models; they make it when they do.
     fn compact(&self, prepared: &Prepared) {
-        prepared.batch.blocks.iter().skip(1).for_each(|block| {
-            block.transpose();
-        });
+        step::turn_round(&prepared.batch);
     }
 
     fn counts(&self, prepared: &Prepared) -> Counts {
@@ -132,20 +129,12 @@ impl Learner for NodeLearner<'_> {
             let pool = pool(threads)?;
             return evaluate_divided(model, params, whole, divided, metric, rank, &pool);
         }
-        let mut bytes = Vec::new();
-        if rank.rank() == 0 {
-            let pool = pool(threads * rank.size())?;
-            let graphs = match config.train.evaluate_on {
-                EvaluateOn::Parts if !parts.is_empty() => &parts[..],
-                _ => std::slice::from_ref(whole),
-            };
-            let graphs = graphs.iter().map(Arc::as_ref);
-            let found = pool.install(|| evaluate(model, params, graphs, metric))?;
-            bytes = serde_json::to_vec(&found).unwrap_or_default();
-        }
-        let all = rank.all_gather("evaluation", &bytes)?;
-        serde_json::from_slice(&all[0])
-            .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
+        let graphs = match config.train.evaluate_on {
+            EvaluateOn::Parts if !parts.is_empty() => &parts[..],
+            _ => std::slice::from_ref(whole),
+        };
+        let graphs = graphs.iter().map(Arc::as_ref);
+        by_first(rank, threads, || evaluate(model, params, graphs, metric))
     }
 
     fn cached(&self) -> [u64; 2] {

@@ -4,6 +4,7 @@ use gnarl_graph::rng::Key;
 use gnarl_graph::{Labels, Result};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Var};
+use gnarl_sample::MiniBatch;
 
 use super::Prepared;
 use super::loss::{add_loss, targets_of};
@@ -44,4 +45,12 @@ pub(crate) fn input(tape: &mut Tape<'_>, input: &Input) -> Var {
         Input::Dense(rows) => tape.dense(rows.clone()),
         Input::Sparse(rows) => tape.sparse(rows.clone()),
     }
+}
+
+/// Prepares blocks for backward. The input layer's transpose is needed by few models; they make it when
+/// they do.
+pub(crate) fn turn_round(batch: &MiniBatch) {
+    batch.blocks.iter().skip(1).for_each(|block| {
+        block.transpose();
+    });
 }

@@ -12,6 +12,7 @@ use gnarl_sample::{
 
 use crate::config::{Method, RunConfig};
 use crate::pipeline::Job;
+use crate::shares::even_share;
 use crate::strategy::Keys;
 use crate::subgraphs;
 use crate::task::{Divided, TaskGraph, Topology};
@@ -138,8 +139,7 @@ impl StepPlan<'_> {
             if !self.owner.is_empty() {
                 seeds.sort_by_key(|&v| self.owner[v as usize]);
             }
-            let bound = |r: usize| seeds.len() * r / self.size;
-            let share = bound(self.rank)..bound(self.rank + 1);
+            let share = even_share(seeds.len(), self.rank, self.size);
             vec![self.job(seeds.into(), share, epoch, index)]
         };
         batches.into_iter().enumerate().map(job).collect()

@@ -7,17 +7,14 @@ use gnarl_engine::Communicator;
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::{Exchange, Tensor};
 
+use crate::shares::even_share;
+
 /// Shares of the rows of all nodes, and of columns, that differ by one at most.
 pub(super) struct Columns<'a> {
     rank: &'a dyn Communicator,
     nodes: usize,
     /// Bytes sent to other ranks so far.
     sent: AtomicU64,
-}
-
-/// The `part`-th of `parts` even shares of `0..total`.
-fn share(total: usize, part: usize, parts: usize) -> Range<usize> {
-    total * part / parts..total * (part + 1) / parts
 }
 
 impl<'a> Columns<'a> {
@@ -32,11 +29,11 @@ impl<'a> Columns<'a> {
     }
 
     fn rows_of(&self, rank: usize) -> Range<usize> {
-        share(self.nodes, rank, self.rank.size())
+        even_share(self.nodes, rank, self.rank.size())
     }
 
     fn columns_of(&self, rank: usize, cols: usize) -> Range<usize> {
-        share(cols, rank, self.rank.size())
+        even_share(cols, rank, self.rank.size())
     }
 
     /// Gives `of(r)` to each rank `r`; returns what each gave, of `wanted(r)` values.

@@ -4,19 +4,20 @@ use std::sync::{Mutex, PoisonError};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result, Triple};
+use gnarl_graph::{Error, Result, Triple};
 use gnarl_nn::{Mode, Params, RelBlock, Tape};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
 
 use super::{TypedNodes, evaluate};
 use crate::config::{Method, RunConfig};
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, by_first};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::{Input, Job};
+use crate::shares::even_share;
 use crate::state::TrainState;
-use crate::strategy::{Keys, pool};
+use crate::strategy::Keys;
 
 /// A batch ready for the compute stage.
 pub(super) struct Prepared {
@@ -101,11 +102,10 @@ impl Learner for TypedLearner<'_> {
             if !owner.is_empty() {
                 seeds.sort_by_key(|&v| owner[v as usize]);
             }
-            let bound = |r: usize| seeds.len() * r / size;
             let key = self.keys.sample(epoch);
             Job {
                 graph: 0,
-                share: bound(rank)..bound(rank + 1),
+                share: even_share(seeds.len(), rank, size),
                 // Neighbours that `labor` chooses alike in a batch differ from batch to batch.
                 key: match self.nodes.config.sample.method {
                     Method::Labor => key.with(0).with(index as u64),
@@ -182,16 +182,9 @@ impl Learner for TypedLearner<'_> {
         threads: usize,
     ) -> Result<Evaluation> {
         let TypedNodes { model, graph, metric, .. } = self.nodes;
-        let mut bytes = Vec::new();
-        if rank.rank() == 0 {
-            let pool = pool(threads * rank.size())?;
-            let (params, tables) = (&state.params, &state.tables[..]);
-            let found =
-                pool.install(|| evaluate::evaluate(model.as_ref(), params, tables, graph, metric))?;
-            bytes = serde_json::to_vec(&found).unwrap_or_default();
-        }
-        let all = rank.all_gather("evaluation", &bytes)?;
-        serde_json::from_slice(&all[0])
-            .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
+        let (params, tables) = (&state.params, &state.tables[..]);
+        by_first(rank, threads, || {
+            evaluate::evaluate(model.as_ref(), params, tables, graph, metric)
+        })
     }
 }
