@@ -45,7 +45,8 @@ fn processes_give_the_losses_of_threads() {
         [("gradient", 4, &[2, 4][..]), ("average", 4, &[2, 3]), ("tensor", 1, &[2, 3])];
     for (strategy, parts, sizes) in strategies {
         let strategy = format!("train.strategy={strategy}");
-        let args = bench.args(&[&strategy, &format!("partition.parts={parts}")]);
+        let parts = format!("partition.parts={parts}");
+        let args = bench.args(&[&strategy, &parts]);
         for &ranks in sizes {
             let workers = format!("train.workers={ranks}");
             let threads = succeed(&[&args[..], &["--set", &workers]].concat());
