@@ -25,6 +25,8 @@ import sys
 import time
 from pathlib import Path
 
+from dataset import lists
+
 FANOUTS, BATCH, BATCHES, TURNS = [15, 10, 5], 1024, 20, 3
 
 
@@ -35,10 +37,7 @@ def resident():
 def arrays(dataset, weighted):
     import numpy as np
 
-    folder = Path(dataset)
-    files = {c["name"]: c["file"] for c in json.loads((folder / "dataset.json").read_text())["edge_types"][0]["columns"]}
-    indptr = np.load(folder / files["csc.indptr"]).astype(np.int64)
-    indices = np.load(folder / files["csc.indices"]).astype(np.int64)
+    indptr, indices = lists(dataset)
     weights = np.random.default_rng(0).random(len(indices), dtype=np.float32) if weighted else None
     return indptr, indices, weights
 

@@ -13,6 +13,9 @@ use crate::prefetch;
 use crate::rng::mix;
 use crate::writer::{ColumnWriter, IdWriter};
 
+use sort::{Beside, SORT_GRAIN, sort_lists};
+use weights::ListWeights;
+
 /// In-neighbour lists of one edge type, each ascending by source id. Local ids are 32 bits: larger
 /// graphs are partitioned first.
 #[derive(Debug, Clone)]
@@ -95,6 +98,8 @@ pub(crate) struct CscJob<'a> {
     pub square: bool,
     /// Keep each edge's row beside its source.
     pub keep_rows: bool,
+    /// Weights of the edges, to be written in the order of the lists too. Needs `keep_rows`.
+    pub weights: Option<&'a ColumnSpec>,
     /// Drop repeated edges.
     pub coalesce: bool,
     /// Bytes the builder may hold.
@@ -147,7 +152,9 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
     let mut reader = Reader::open(job)?;
     let mut indptr = count(job, &mut reader)?;
     let mut tally = Tally::default();
-    let item = size_of::<T>() as u64 + if job.keep_rows { 8 } else { 0 };
+    let mut weights = job.weights.map(|spec| ListWeights::create(job, spec)).transpose()?;
+    let beside = if job.keep_rows { 8 } else { 0 } + if weights.is_some() { 4 } else { 0 };
+    let item = size_of::<T>() as u64 + beside;
     let fixed = 8 * indptr.len() as u64 + PROGRAM.min(job.memory / 16);
     let room = job.memory.saturating_sub(fixed);
     if room < 1 << 20 {
@@ -175,6 +182,9 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
         for v in start..end {
             let list = (indptr[v] - base) as usize..(indptr[v + 1] - base) as usize;
             indptr[v] = kept;
+            if let Some(weights) = &mut weights {
+                weights.write(&range.beside.weights[list.clone()])?;
+            }
             kept += range.write(list, job.coalesce, &mut indices, rows.as_mut())?;
         }
         start = end;
@@ -186,6 +196,9 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
     if let Some(rows) = rows {
         columns.push(rows.finish()?);
     }
+    if let Some(weights) = weights {
+        columns.push(weights.finish()?);
+    }
     Ok(BuiltCsc { columns, facts, num_edges: kept })
 }
 
@@ -193,26 +206,44 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
 struct Reader {
     src: IdReader,
     dst: IdReader,
-    chunk: (Vec<u64>, Vec<u64>),
+    weights: Option<IdReader>,
+    chunk: Chunk,
+}
+
+/// Edges in the order of their rows, with the bits of their weights.
+#[derive(Default)]
+struct Chunk {
+    src: Vec<u64>,
+    dst: Vec<u64>,
+    weights: Vec<u64>,
 }
 
 impl Reader {
     fn open(job: &CscJob<'_>) -> Result<Self> {
         let (src, dst) = (IdReader::open(job.dir, job.src)?, IdReader::open(job.dir, job.dst)?);
-        Ok(Self { src, dst, chunk: Default::default() })
+        let weights = job.weights.map(|spec| IdReader::of_bits(job.dir, spec)).transpose()?;
+        Ok(Self { src, dst, weights, chunk: Chunk::default() })
     }
 
-    fn for_each(&mut self, mut visit: impl FnMut(&[u64], &[u64])) -> Result<()> {
-        self.src.rewind()?;
-        self.dst.rewind()?;
+    /// Calls `visit` with all edges; with their weights only where `weighted`.
+    fn for_each(&mut self, weighted: bool, mut visit: impl FnMut(&Chunk)) -> Result<()> {
+        let Self { src, dst, weights, chunk } = self;
+        let mut weights = weights.as_mut().filter(|_| weighted);
+        src.rewind()?;
+        dst.rewind()?;
+        weights.iter_mut().try_for_each(|weights| weights.rewind())?;
         loop {
-            self.chunk.0.clear();
-            self.chunk.1.clear();
-            if self.src.read(CHUNK_EDGES, 0, &mut self.chunk.0)? == 0 {
+            chunk.src.clear();
+            chunk.dst.clear();
+            chunk.weights.clear();
+            if src.read(CHUNK_EDGES, 0, &mut chunk.src)? == 0 {
                 return Ok(());
             }
-            self.dst.read(CHUNK_EDGES, 0, &mut self.chunk.1)?;
-            visit(&self.chunk.0, &self.chunk.1);
+            dst.read(CHUNK_EDGES, 0, &mut chunk.dst)?;
+            if let Some(weights) = &mut weights {
+                weights.read(CHUNK_EDGES, 0, &mut chunk.weights)?;
+            }
+            visit(chunk);
         }
     }
 }
@@ -223,7 +254,7 @@ const AHEAD: usize = 24;
 /// Degrees as offsets.
 fn count(job: &CscJob<'_>, reader: &mut Reader) -> Result<Vec<u64>> {
     let mut indptr = vec![0u64; job.num_dst as usize + 1];
-    reader.for_each(|_, dst| {
+    reader.for_each(false, |Chunk { dst, .. }| {
         for (i, &d) in dst.iter().enumerate() {
             if let Some(&next) = dst.get(i + AHEAD) {
                 prefetch::item(&indptr, next as usize + 1);
@@ -334,7 +365,7 @@ fn range_end(indptr: &[u64], start: usize, room: u64, item: u64) -> usize {
 /// The lists of a range of destinations.
 struct Range<T> {
     sources: Vec<T>,
-    rows: Vec<u64>,
+    beside: Beside,
 }
 
 impl<T: Id> Range<T> {
@@ -348,10 +379,12 @@ impl<T: Id> Range<T> {
         let count = (indptr[nodes.end] - base) as usize;
         let mut filled = vec![0u32; nodes.len()];
         let mut sources = vec![T::default(); count];
-        let mut rows = vec![0u64; if job.keep_rows { count } else { 0 }];
+        let slots = |wanted: bool| if wanted { count } else { 0 };
+        let mut rows = vec![0u64; slots(job.keep_rows)];
+        let mut weights = vec![0u32; slots(job.weights.is_some())];
         let mut row = 0u64;
         let (first, span) = (nodes.start as u64, nodes.len() as u64);
-        reader.for_each(|src, dst| {
+        reader.for_each(true, |Chunk { src, dst, weights: bits }| {
             // Of the edges ahead, first where their lists are asked for, then the lists.
             let within = |i: usize| dst.get(i).map(|d| d.wrapping_sub(first)).filter(|&v| v < span);
             for (i, &s) in src.iter().enumerate() {
@@ -372,17 +405,20 @@ impl<T: Id> Range<T> {
                     if !rows.is_empty() {
                         rows[slot] = row;
                     }
+                    if let Some(&bits) = bits.get(i) {
+                        weights[slot] = bits as u32;
+                    }
                 }
                 row += 1;
             }
         })?;
-        Ok(Self { sources, rows })
+        Ok(Self { sources, beside: Beside { rows, weights } })
     }
 
     /// Sorts every list by source (or its key in `order`), then by row. `offsets` are the range's
     /// own.
     fn sort(&mut self, offsets: &[u64], order: Option<&[u64]>) {
-        sort_lists(offsets, &mut self.sources, &mut self.rows, order);
+        sort_lists(offsets, &mut self.sources, self.beside.as_mut(), order);
     }
 
     /// Writes a list; returns how many edges of it were kept.
@@ -395,7 +431,7 @@ impl<T: Id> Range<T> {
     ) -> Result<u64> {
         let sources = &self.sources[list.clone()];
         if let Some(rows) = rows {
-            rows.push(&self.rows[list])?;
+            rows.push(&self.beside.rows[list])?;
         } else if coalesce && sources.windows(2).any(|w| w[0] == w[1]) {
             let mut distinct = sources.to_vec();
             distinct.dedup();
@@ -407,55 +443,7 @@ impl<T: Id> Range<T> {
     }
 }
 
-/// Lists sorted by one task before the work is split further.
-const SORT_GRAIN: usize = 4096;
-
-/// Longest list whose keys are held beside it.
-const LONG: usize = 1 << 16;
-
-/// Sorts the lists between `offsets` (of which the first is the origin of both slices). `rows`
-/// follows its sources, or is empty.
-fn sort_lists<T: Id>(offsets: &[u64], sources: &mut [T], rows: &mut [u64], order: Option<&[u64]>) {
-    let lists = offsets.len() - 1;
-    if lists > SORT_GRAIN {
-        let middle = lists / 2;
-        let cut = (offsets[middle] - offsets[0]) as usize;
-        let (left, right) = sources.split_at_mut(cut);
-        let (left_rows, right_rows) = rows.split_at_mut(cut.min(rows.len()));
-        rayon::join(
-            || sort_lists(&offsets[..=middle], left, left_rows, order),
-            || sort_lists(&offsets[middle..], right, right_rows, order),
-        );
-        return;
-    }
-    // Keys lie anywhere in memory: each is looked up once, not in every comparison.
-    let key = |source: T| order.map_or(source.wide(), |keys| keys[source.wide() as usize]);
-    let mut keyed = Vec::new();
-    for w in offsets.windows(2) {
-        let list = (w[0] - offsets[0]) as usize..(w[1] - offsets[0]) as usize;
-        if rows.is_empty() && order.is_none() {
-            sources[list].sort_unstable();
-            continue;
-        }
-        if rows.is_empty() && list.len() > LONG {
-            // Ids ascend with their keys but for the step from a part's own nodes to its copies:
-            // two runs, which a stable sort merges.
-            sources[list.clone()].sort_unstable();
-            sources[list].sort_by_key(|&source| key(source));
-            continue;
-        }
-        let row = |i: usize| rows.get(i).copied().unwrap_or(0);
-        keyed.clear();
-        keyed.extend(list.clone().map(|i| (key(sources[i]), row(i), sources[i])));
-        keyed.sort_unstable_by_key(|&(key, row, _)| (key, row));
-        for (i, &(_, row, source)) in list.zip(&keyed) {
-            sources[i] = source;
-            if let Some(to) = rows.get_mut(i) {
-                *to = row;
-            }
-        }
-    }
-}
-
+mod sort;
 #[cfg(test)]
 mod tests;
+mod weights;

@@ -140,11 +140,17 @@ pub(crate) struct IdReader {
 
 impl IdReader {
     pub(crate) fn open(dir: &Path, spec: &ColumnSpec) -> Result<Self> {
-        let path = dir.join(&spec.file);
-        let header = spec.header(&path)?;
         if !matches!(spec.dtype, DType::U32 | DType::U64) {
+            let path = dir.join(&spec.file);
             return Err(Error::invalid(format!("{}: not an id column", path.display())));
         }
+        Self::of_bits(dir, spec)
+    }
+
+    /// Reads a column of one value a row, of 2, 4 or 8 bytes, by its bits.
+    pub(crate) fn of_bits(dir: &Path, spec: &ColumnSpec) -> Result<Self> {
+        let path = dir.join(&spec.file);
+        let header = spec.header(&path)?;
         let mut file = BufReader::with_capacity(1 << 18, File::open(&path).at(&path)?);
         file.seek(SeekFrom::Start(header.offset)).at(&path)?;
         let rows = header.shape[0];
@@ -161,17 +167,24 @@ impl IdReader {
         self.file.seek(SeekFrom::Start(self.start)).at(&self.path).map(drop)
     }
 
-    /// Appends up to `limit` ids plus `offset` to `out`; returns how many.
+    /// Appends up to `limit` values plus `offset` to `out`; returns how many.
     pub(crate) fn read(&mut self, limit: usize, offset: u64, out: &mut Vec<u64>) -> Result<usize> {
         let count = (limit as u64).min(self.left) as usize;
         self.bytes.resize(count * self.dtype.size(), 0);
         self.file.read_exact(&mut self.bytes).at(&self.path)?;
-        if self.dtype == DType::U32 {
-            let words = self.bytes.chunks_exact(4);
-            out.extend(words.map(|b| u32::from_le_bytes(b.try_into().unwrap()) as u64 + offset));
-        } else {
-            let words = self.bytes.chunks_exact(8);
-            out.extend(words.map(|b| u64::from_le_bytes(b.try_into().unwrap()) + offset));
+        match self.dtype.size() {
+            2 => {
+                let words = self.bytes.as_chunks().0.iter();
+                out.extend(words.map(|&b| u64::from(u16::from_le_bytes(b)) + offset));
+            }
+            4 => {
+                let words = self.bytes.as_chunks().0.iter();
+                out.extend(words.map(|&b| u64::from(u32::from_le_bytes(b)) + offset));
+            }
+            _ => {
+                let words = self.bytes.as_chunks().0.iter();
+                out.extend(words.map(|&b| u64::from_le_bytes(b) + offset));
+            }
         }
         self.left -= count as u64;
         Ok(count)

@@ -72,7 +72,7 @@ pub struct EdgeType {
     #[serde(default)]
     pub facts: EdgeFacts,
     /// Named columns: `src`, `dst`, optional `weight`, `time`, `features`, and the built topology
-    /// `csc.indptr`, `csc.indices`, `csc.edge`.
+    /// `csc.indptr`, `csc.indices`, `csc.edge`, `csc.weight`.
     pub columns: Vec<ColumnSpec>,
 }
 

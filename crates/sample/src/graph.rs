@@ -1,6 +1,6 @@
 //! What samplers read: in-neighbour lists in local ids, and facts in terms of the whole graph.
 
-use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Narrow, NarrowSlice, Result};
+use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Narrow, NarrowSlice, Result, Triple};
 
 use crate::temporal::edge_times;
 use crate::view::View;
@@ -20,6 +20,8 @@ pub struct SampleGraph {
     ids: Option<Buf<u64>>,
     degrees: Option<Buf<u32>>,
     weights: Option<Weights>,
+    /// Whether weights are in the order of the lists, not of the edge rows.
+    listed: bool,
     times: Option<Buf<i64>>,
     core: usize,
 }
@@ -44,7 +46,15 @@ impl SampleGraph {
             return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit local ids"))
                 .hint("partition the graph first"));
         }
-        Ok(Self { csc, ids: None, degrees: None, weights: None, times: None, core: nodes })
+        Ok(Self {
+            csc,
+            ids: None,
+            degrees: None,
+            weights: None,
+            listed: false,
+            times: None,
+            core: nodes,
+        })
     }
 
     /// A part: `ids` are the dataset ids of its nodes, `degrees` their in-degrees in the whole
@@ -96,14 +106,33 @@ impl SampleGraph {
                 Self::with_part(csc, ids.ids()?, degrees, core)?
             }
         };
-        let graph = match dataset.edge_column(&edge.triple, "weight")? {
-            Some(weights) => graph.with_weights(Weights::of(&weights)?)?,
-            None => graph,
-        };
+        let graph = graph.with_weights_of(dataset, &edge.triple)?;
         match edge_times(dataset, &edge.triple)? {
             Some(times) => graph.with_times(times),
             None => Ok(graph),
         }
+    }
+
+    /// Adds the edge weights of a dataset, if it has some: those in the order of the lists, or in
+    /// that of the edge rows where it was written without.
+    pub(crate) fn with_weights_of(self, dataset: &Dataset, triple: &Triple) -> Result<Self> {
+        if let Some(weights) = dataset.edge_column(triple, "csc.weight")? {
+            return self.with_list_weights(Weights::of(&weights)?);
+        }
+        match dataset.edge_column(triple, "weight")? {
+            Some(weights) => self.with_weights(Weights::of(&weights)?),
+            None => Ok(self),
+        }
+    }
+
+    /// Adds edge weights in the order of the lists.
+    ///
+    /// # Errors
+    /// If there are not as many as edges.
+    pub fn with_list_weights(mut self, weights: Weights) -> Result<Self> {
+        same_length("edge weights", Some(weights.len()), self.num_edges())?;
+        (self.weights, self.listed) = (Some(weights), true);
+        Ok(self)
     }
 
     /// Adds edge weights, one per edge row (`csc.edge`, or the position where that is absent).
@@ -112,7 +141,7 @@ impl SampleGraph {
     /// If an edge's row has no weight. Reads all rows once.
     pub fn with_weights(mut self, weights: Weights) -> Result<Self> {
         self.check_rows("weight", weights.len())?;
-        self.weights = Some(weights);
+        (self.weights, self.listed) = (Some(weights), false);
         Ok(self)
     }
 
@@ -183,7 +212,7 @@ impl SampleGraph {
         }
     }
 
-    /// The edge weights, a value for each edge row.
+    /// The edge weights, in the order of the lists or of the edge rows.
     pub fn weights(&self) -> Option<&Weights> {
         self.weights.as_ref()
     }
@@ -191,6 +220,16 @@ impl SampleGraph {
     /// Whether edges have weights.
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
+    }
+
+    /// Bytes that samplers read once all of the graph is resident: offsets, sources, weights, and
+    /// rows of edges where weights are in their order.
+    pub fn num_bytes(&self) -> usize {
+        let csc = &self.csc;
+        let weights = self.weights.as_ref().map_or(0, Weights::num_bytes);
+        let rows = csc.edge.as_ref().filter(|_| self.is_weighted() && !self.listed);
+        let rows = rows.map_or(0, Narrow::num_bytes);
+        csc.indptr.num_bytes() + size_of_val(&csc.indices[..]) + rows + weights
     }
 
     /// Whether edges have times.
@@ -209,10 +248,12 @@ impl SampleGraph {
 
     pub(crate) fn view(&self) -> View<'_> {
         let ids = self.ids.as_deref().map(NarrowSlice::U64);
+        let edge = self.csc.edge.as_ref().map(Narrow::as_slice);
         View {
             indptr: self.csc.indptr.as_slice(),
             indices: &self.csc.indices,
-            edge: self.csc.edge.as_ref().map(Narrow::as_slice),
+            edge,
+            weight_rows: edge.filter(|_| !self.listed),
             ids,
             num_sources: self.num_nodes(),
             source_ids: ids,

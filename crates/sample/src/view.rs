@@ -14,6 +14,8 @@ pub struct View<'a> {
     pub indices: &'a [u32],
     /// Row of each edge in the edge columns, or their positions are.
     pub edge: Option<NarrowSlice<'a>>,
+    /// The same where weights are in that order; none if they are in that of the lists.
+    pub weight_rows: Option<NarrowSlice<'a>>,
     /// Dataset id of each node, or they are the local ids.
     pub ids: Option<NarrowSlice<'a>>,
     /// Number of nodes that may be sources: those with lists, unless they are of another type.
@@ -78,16 +80,10 @@ impl<'a> View<'a> {
         Ok(self.degree(node))
     }
 
-    /// Row in the edge columns of the edge at `position` of the indices.
-    #[inline(always)]
-    fn row(&self, position: usize) -> usize {
-        self.edge.map_or(position, |rows| rows.get(position) as usize)
-    }
-
     /// Weight of the edge at `position` of the indices.
     #[inline(always)]
     pub fn weight(&self, weights: WeightSlice<'_>, position: usize) -> f32 {
-        weights.get(self.row(position))
+        weights.get(self.weight_rows.map_or(position, |rows| rows.get(position) as usize))
     }
 
     /// Weights of `count` edges from that at `first` of the indices on.
@@ -98,7 +94,7 @@ impl<'a> View<'a> {
         first: usize,
         count: usize,
     ) -> [f32; LANES] {
-        let Some(rows) = self.edge else { return weights.lanes(first, count) };
+        let Some(rows) = self.weight_rows else { return weights.lanes(first, count) };
         let mut lanes = [0.0; LANES];
         for (lane, row) in lanes.iter_mut().zip(rows.range(first..first + count)) {
             *lane = weights.get(row as usize);
@@ -109,13 +105,13 @@ impl<'a> View<'a> {
     /// The weights if they are in the order of the lists.
     #[inline(always)]
     pub fn aligned_weights(&self) -> Option<WeightSlice<'a>> {
-        self.weights.filter(|_| self.edge.is_none())
+        self.weights.filter(|_| self.weight_rows.is_none())
     }
 
     /// Time of the edge at `position` of the indices.
     #[inline(always)]
     pub fn time(&self, times: &[i64], position: usize) -> i64 {
-        times[self.row(position)]
+        times[self.edge.map_or(position, |rows| rows.get(position) as usize)]
     }
 
     /// The weights, for those who cannot do without.

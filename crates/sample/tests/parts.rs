@@ -116,6 +116,25 @@ fn same_batches(dataset: &Dataset, parts: &PartitionedDataset, rules: &[Rule]) {
 const ALL: [Rule; 4] = [Rule::Uniform, Rule::Labor, Rule::Exact, Rule::Weighted];
 
 #[test]
+fn weights_in_the_order_of_lists_are_those_of_the_rows() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("whole"), &edges()).unwrap();
+    let triple = Triple::plain();
+    let csc = dataset.csc(&triple).unwrap();
+    assert!(csc.edge.as_ref().unwrap().as_slice().range(0..csc.num_edges()).ne(0..6000));
+    let rows = dataset.edge_column(&triple, "weight").unwrap().unwrap();
+    let by_rows = SampleGraph::new(csc).unwrap();
+    let by_rows = by_rows.with_weights(rows.values::<f32>().unwrap().into()).unwrap();
+    let by_lists = SampleGraph::open(&dataset).unwrap();
+    assert!(by_lists.num_bytes() < by_rows.num_bytes(), "rows are not read");
+    let [a, b] = [by_rows, by_lists].map(|graph| {
+        let sampler = WeightedSampler::new(&graph, &FANOUTS).unwrap();
+        sampler.sample(&[3, 77, 401], Key::new(4), &mut Scratch::default()).unwrap()
+    });
+    assert_same("rows against lists", &a, &b);
+}
+
+#[test]
 fn edge_cut_parts_give_the_batches_of_the_whole_graph() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = write(&dir.path().join("graph"), &edges()).unwrap();

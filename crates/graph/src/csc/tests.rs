@@ -1,7 +1,9 @@
 //! The builder against a sort in memory, with ranges forced small.
 
+use half::bf16;
 use proptest::prelude::*;
 
+use super::sort::LONG;
 use super::*;
 use crate::column::Column;
 use crate::writer::ColumnWriter;
@@ -53,6 +55,12 @@ fn check<T: Id>(case: &Case<'_>) {
     };
     let src = column("src", case.edges.iter().map(|e| T::of(e.0.into())).collect());
     let dst = column("dst", case.edges.iter().map(|e| T::of(e.1.into())).collect());
+    // Weights of 32 and of 16 bits.
+    let rows = 0..case.edges.len() as u16;
+    let weights = case.keep_rows.then(|| match size_of::<T>() {
+        4 => column_of(dir.path(), rows.map(f32::from).collect()),
+        _ => column_of(dir.path(), rows.map(bf16::from_bits).collect()),
+    });
     let job = CscJob {
         dir: dir.path(),
         stem: "e",
@@ -61,6 +69,7 @@ fn check<T: Id>(case: &Case<'_>) {
         num_dst: case.n.into(),
         square: true,
         keep_rows: case.keep_rows,
+        weights: weights.as_ref(),
         coalesce: case.coalesce,
         memory: 64 << 20,
         range_bytes: case.range_bytes,
@@ -84,7 +93,18 @@ fn check<T: Id>(case: &Case<'_>) {
     if case.keep_rows {
         let rows: Vec<u64> = expected.sorted.iter().map(|e| e.2).collect();
         assert_eq!(open(2).ids().unwrap()[..], rows[..]);
+        let weights: Vec<u64> = match size_of::<T>() {
+            4 => open(3).values::<f32>().unwrap().iter().map(|&w| w as u64).collect(),
+            _ => open(3).values::<bf16>().unwrap().iter().map(|&w| w.to_bits().into()).collect(),
+        };
+        assert_eq!(weights, rows);
     }
+}
+
+fn column_of<W: Element>(dir: &Path, weights: Vec<W>) -> ColumnSpec {
+    let mut writer = ColumnWriter::create(dir, "e", "weight", &[]).unwrap();
+    writer.push(&weights).unwrap();
+    writer.finish().unwrap()
 }
 
 fn graphs() -> impl Strategy<Value = (u32, Vec<(u32, u32)>)> {
@@ -137,6 +157,7 @@ fn lists_are_sorted_by_all_threads_alike() {
             num_dst: n.into(),
             square: true,
             keep_rows: false,
+            weights: None,
             coalesce: false,
             memory: 64 << 20,
             range_bytes,
@@ -163,12 +184,14 @@ fn lists_ascend_by_the_key_of_their_sources_however_long() {
     let mut expected = before.clone();
     expected[..50].sort_by_key(|&s| keys[s as usize]);
     expected[50..].sort_by_key(|&s| keys[s as usize]);
-    sort_lists(&offsets, &mut sources, &mut [], Some(&keys));
+    let mut none = Beside { rows: Vec::new(), weights: Vec::new() };
+    sort_lists(&offsets, &mut sources, none.as_mut(), Some(&keys));
     assert_eq!(sources, expected);
     // Rows go with their sources, in their order where a source repeats.
-    let mut rows: Vec<u64> = (0..50 + long).collect();
+    let mut beside = Beside { rows: (0..50 + long).collect(), weights: Vec::new() };
     let mut sources = before.clone();
-    sort_lists(&offsets, &mut sources, &mut rows, Some(&keys));
+    sort_lists(&offsets, &mut sources, beside.as_mut(), Some(&keys));
+    let rows = beside.rows;
     assert_eq!(sources, expected);
     let moved = rows.iter().map(|&row| before[row as usize]);
     assert!(moved.eq(sources.iter().copied()));

@@ -58,6 +58,7 @@ impl DatasetWriter {
             num_dst,
             square: triple.src == triple.dst,
             keep_rows,
+            weights: find("weight"),
             coalesce: options.coalesce,
             memory: options.memory,
             range_bytes: None,

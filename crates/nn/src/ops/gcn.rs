@@ -10,7 +10,8 @@ impl<'b> Tape<'b> {
     /// `out[i] = x[i] / (dᵢ + 1) + Σ_j w_ij · x[j] / √((dᵢ + 1)(d_j + 1))`, with whole-graph
     /// in-degrees d and the block's edge weights (1 without). Where the block holds only a sample
     /// of a destination's edges, their terms are multiplied by degree over sample size, which
-    /// makes the sum an unbiased estimate.
+    /// makes the sum an unbiased estimate. A destination whose edges are all in other parts (a HALO
+    /// node whose list was not kept) stands for its neighbours itself: its own factor is 1.
     ///
     /// # Panics
     /// If `x` has not one row a source.
@@ -18,7 +19,7 @@ impl<'b> Tape<'b> {
         let (rows, cols) = self.shape(x);
         assert_eq!(rows, block.num_src(), "gcn_norm: one row a source");
         let edges = edge_weights(block);
-        let own = move |d: usize| 1.0 / (block.degrees()[d] as f32 + 1.0);
+        let own = move |d: usize| own_weight(block, d);
         let mut y = Tensor::scratch(block.num_dst(), cols);
         let (csc, value) =
             ((block.indptr(), block.indices()), Rows::new(self.value(x).data(), cols));
@@ -34,6 +35,11 @@ impl<'b> Tape<'b> {
             grads.add(x, to_x);
         })
     }
+}
+
+/// The factor of a destination's own row.
+fn own_weight(block: &Block, d: usize) -> f32 {
+    if block.sources(d).is_empty() { 1.0 } else { 1.0 / (block.degrees()[d] as f32 + 1.0) }
 }
 
 /// Every edge's factor.

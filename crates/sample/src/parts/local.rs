@@ -151,6 +151,7 @@ impl Lists {
                     indptr: lists.indptr,
                     indices: lists.sources,
                     edge: None,
+                    weight_rows: None,
                     ids,
                     num_sources: lists.indptr.len() - 1,
                     source_ids: ids,

@@ -57,9 +57,11 @@ impl TypedGraph {
             let degrees = dataset.node_column(&t.triple.dst, &degree_column(manifest, t))?;
             let degrees = degrees.map(|column| column.values()).transpose()?;
             graph = graph.with_part_edges(&t.triple, dataset.csc(&t.triple)?, degrees)?;
-            if let Some(weights) = dataset.edge_column(&t.triple, "weight")? {
-                graph = graph.with_weights(&t.triple, Weights::of(&weights)?)?;
-            }
+            let lists = &mut graph.edges[graph.schema.edge_type(&t.triple)?];
+            *lists = lists
+                .clone()
+                .with_weights_of(dataset, &t.triple)
+                .while_doing(|| format!("edge type {}", t.triple))?;
         }
         Ok(graph)
     }

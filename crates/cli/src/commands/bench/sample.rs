@@ -6,11 +6,10 @@ use std::time::Instant;
 use clap::Args;
 use gnarl_graph::import::WeightType;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Narrow, Result};
+use gnarl_graph::{Dataset, Error, Result};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
-    Weights,
 };
 use half::{bf16, f16};
 use serde_json::{Value, json};
@@ -64,7 +63,7 @@ pub fn run(args: &SampleBench) -> Result<Value> {
         edges += sampler.sample(seeds, key, &mut scratch)?.num_edges();
     }
     let seconds = start.elapsed().as_secs_f64();
-    let bytes = bytes(&graph);
+    let bytes = graph.num_bytes();
     Ok(json!({
         "rule": args.rule.name(),
         "fanouts": args.fanouts,
@@ -90,17 +89,9 @@ fn sampler(args: &SampleBench, graph: &SampleGraph) -> Result<Box<dyn Sampler>> 
 /// A weight between 0 and 1 for each edge.
 fn with_weights(graph: SampleGraph, key: Key, stored: WeightType) -> Result<SampleGraph> {
     let drawn = (0..graph.num_edges() as u64).map(|e| key.unit(e) as f32);
-    graph.with_weights(match stored {
+    graph.with_list_weights(match stored {
         WeightType::F32 => drawn.collect::<Vec<_>>().into(),
         WeightType::F16 => drawn.map(f16::from_f32).collect::<Vec<_>>().into(),
         WeightType::BF16 => drawn.map(bf16::from_f32).collect::<Vec<_>>().into(),
     })
-}
-
-/// Bytes that sampling reads of the graph once all of it is resident.
-fn bytes(graph: &SampleGraph) -> usize {
-    let csc = graph.csc();
-    let weights = graph.weights().map_or(0, Weights::num_bytes);
-    let rows = csc.edge.as_ref().filter(|_| graph.is_weighted()).map_or(0, Narrow::num_bytes);
-    csc.indptr.num_bytes() + size_of_val(&csc.indices[..]) + rows + weights
 }

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Seconds of a training epoch on two threads, sampling and gathering included: gnarl, DGL and GraphBolt.
+
+    cargo build --profile dist
+    benches/peers/epoch.py target/dist/gnarl DATASET... > table.md
+
+DATASET is a directory of gnarl's with features, labels and a split `train`. All systems train the same model
+with Adam, batches of 1,024 seeds and no dropout: GraphSAGE (mean) of three layers, 256 wide, fan-outs 15, 10, 5;
+GAT of two layers, four heads of 64, fan-outs 25, 10. Runs with a Python that has dgl 2.1. Systems take turns;
+a figure is the median over all epochs of all turns, first epochs left out. Peers run a part of an epoch
+(`--batches`), which counts for the whole; the loader has no processes of its own, since there are no cores left.
+For DGL's best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow its matrix products.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from dataset import classes, column, lists
+
+THREADS, TURNS, EPOCHS, BATCH, BATCHES = 2, 3, 3, 1024, 12
+MODELS = {"sage": ([15, 10, 5], 1, "GraphSAGE"), "gat": ([25, 10], 4, "GAT")}
+HIDDEN, RATE = 256, 0.003
+
+
+def network(model, inputs, outputs):
+    """The same layers by DGL's own convolutions."""
+    import dgl.nn.pytorch as layers
+    import torch
+    from torch.nn import functional
+
+    class Sage(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            widths = [inputs, HIDDEN, HIDDEN, outputs]
+            pairs = zip(widths, widths[1:])
+            self.layers = torch.nn.ModuleList(layers.SAGEConv(i, o, "mean") for i, o in pairs)
+
+        def forward(self, blocks, rows):
+            for layer, block in zip(self.layers[:-1], blocks[:-1]):
+                rows = functional.relu(layer(block, rows))
+            return self.layers[-1](blocks[-1], rows)
+
+    class Gat(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            heads = MODELS["gat"][1]
+            self.first = layers.GATConv(inputs, HIDDEN // heads, heads, allow_zero_in_degree=True)
+            self.last = layers.GATConv(HIDDEN, outputs, heads, allow_zero_in_degree=True)
+
+        def forward(self, blocks, rows):
+            rows = functional.elu(self.first(blocks[0], rows).flatten(1))
+            return self.last(blocks[1], rows).mean(1)
+
+    return Sage() if model == "sage" else Gat()
+
+
+def loader(system, dataset, fanouts, seeds):
+    """A function that gives an epoch's batches: blocks, nodes read, seeds."""
+    import dgl
+    import torch
+
+    indptr, indices = map(torch.from_numpy, lists(dataset))
+    if system == "DGL":
+        graph = dgl.graph(("csc", (indptr, indices, [])), num_nodes=len(indptr) - 1).formats("csc")
+        sampler = dgl.dataloading.NeighborSampler(fanouts[::-1])
+        batches = dgl.dataloading.DataLoader(graph, seeds, sampler, batch_size=BATCH, shuffle=True)
+        return lambda: ((blocks, read, out) for read, out, blocks in batches)
+
+    import dgl.graphbolt as gb
+
+    graph = gb.fused_csc_sampling_graph(indptr, indices)
+
+    def epoch():
+        items = gb.ItemSampler(gb.ItemSet(seeds, names="seed_nodes"), batch_size=BATCH, shuffle=True)
+        pipe = gb.DataLoader(items.sample_neighbor(graph, fanouts[::-1]), num_workers=0)
+        return ((batch.blocks, batch.input_nodes, batch.seed_nodes) for batch in pipe)
+
+    return epoch
+
+
+def measure(system, model, dataset):
+    """In a process of its own: seconds of an epoch, as many times as there are epochs."""
+    import numpy as np
+    import torch
+    from torch.nn import functional
+
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(0)
+    features = torch.from_numpy(np.array(column(dataset, "node_types", "features")))
+    labels = torch.from_numpy(column(dataset, "node_types", "label").astype(np.int64))
+    seeds = torch.from_numpy(column(dataset, "node_types", "split.train").astype(np.int64))
+    epoch = loader(system, dataset, MODELS[model][0], seeds)
+    net = network(model, features.shape[1], classes(dataset))
+    optimizer = torch.optim.Adam(net.parameters(), lr=RATE)
+
+    def train(batches):
+        start = time.perf_counter()
+        for _, (blocks, read, out) in zip(range(batches), epoch()):
+            rows = torch.index_select(features, 0, read)
+            loss = functional.cross_entropy(net(blocks, rows), labels[out])
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+        return (time.perf_counter() - start) / batches
+
+    train(2)
+    steps = -(-len(seeds) // BATCH)
+    print(json.dumps([train(min(BATCHES, steps - 1)) * steps for _ in range(EPOCHS)]))
+
+
+def peer(system, model, dataset):
+    words = [sys.executable, __file__, "--measure", system, model, dataset]
+    threads = {name: str(THREADS) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    environment = {**os.environ, **threads, "DGLBACKEND": "pytorch"}
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    if done.returncode != 0:
+        sys.exit(f"{system}, {model}: run by hand: {' '.join(words)}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def ours(gnarl, model, dataset):
+    fanouts, heads, _ = MODELS[model]
+    settings = {
+        "dataset": {"path": str(Path(dataset).resolve())},
+        "model": {"name": model, "layers": len(fanouts), "hidden": HIDDEN, "heads": heads, "dropout": 0.0},
+        "sample": {"fanouts": fanouts, "batch_size": BATCH},
+        "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE},
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        settings["output"] = {"dir": f"{folder}/run"}
+        run = Path(folder) / "run.toml"
+        tables = (f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in t.items()) for name, t in settings.items())
+        run.write_text("\n".join(tables))
+        subprocess.run([gnarl, "train", str(run)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        lines = (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()
+    epochs = [json.loads(line) for line in lines]
+    return [epoch["seconds"] for epoch in epochs if "seconds" in epoch][1:]
+
+
+def main():
+    gnarl, *datasets = sys.argv[1:]
+    print("| graph | model | system | seconds an epoch | of them the fastest, the slowest | gnarl's share |")
+    print("|---|---|---|---:|---:|---:|")
+    for dataset in datasets:
+        for model in MODELS:
+            found = {"gnarl": [], "DGL": [], "GraphBolt": []}
+            for _ in range(TURNS):
+                found["gnarl"] += ours(gnarl, model, dataset)
+                for system in ("DGL", "GraphBolt"):
+                    found[system] += peer(system, model, dataset)
+            own = statistics.median(found["gnarl"])
+            for system, times in found.items():
+                middle = statistics.median(times)
+                print(f"| {Path(dataset).name} | {MODELS[model][2]} | {system} | {middle:.2f} "
+                      f"| {min(times):.2f}, {max(times):.2f} | {own / middle:.2f} |", flush=True)
+
+
+if sys.argv[1] == "--measure":
+    measure(*sys.argv[2:5])
+else:
+    main()
