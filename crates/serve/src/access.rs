@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use gnarl_graph::{Context, Error, Labels, Result};
 use gnarl_sample::parts::NeighborService;
+use gnarl_store::Rows;
 
-use crate::codec::{labels_of, splits_of};
+use crate::codec::{labels_of, rows_of, splits_of};
 use crate::command::Column;
 use crate::held::{Description, HeldPart};
 use crate::remote::RemotePart;
@@ -25,11 +26,11 @@ impl PartAccess {
         matches!(self, Self::Local(_))
     }
 
-    /// What it has.
+    /// What it has of each node type.
     ///
     /// # Errors
     /// If its server does not say.
-    pub fn describe(&self) -> Result<Description> {
+    pub fn describe(&self) -> Result<Vec<Description>> {
         match self {
             Self::Local(part) => Ok(part.describe()),
             Self::Remote(part) => part.describe(),
@@ -37,10 +38,31 @@ impl PartAccess {
     }
 
     /// What draws its neighbours.
-    pub fn neighbors(&self) -> Arc<dyn NeighborService> {
-        match self {
-            Self::Local(part) => Arc::new(part.counters()),
+    ///
+    /// # Errors
+    /// If it is here, of a graph with types.
+    pub fn neighbors(&self) -> Result<Arc<dyn NeighborService>> {
+        Ok(match self {
+            Self::Local(part) => Arc::new(part.counters()?),
             Self::Remote(part) => Arc::new(part.clone()),
+        })
+    }
+
+    /// Dense feature rows of all its own nodes of a type, in the order of their new ids.
+    ///
+    /// # Errors
+    /// If there is no such type or there are no such rows, or its server does not give them.
+    pub(crate) fn all_features(&self, ntype: &str, width: usize) -> Result<Vec<f32>> {
+        let batches = match self {
+            Self::Local(part) => {
+                part.stretch(Some(ntype), Column::Features, 0, u64::MAX)?.into_iter().collect()
+            }
+            Self::Remote(part) => part.whole(Some(ntype), Column::Features)?,
+        };
+        match rows_of(&batches)? {
+            Rows::Dense(rows) if rows.len() % width.max(1) == 0 => Ok(rows),
+            Rows::Dense(_) => Err(Error::invalid(format!("rows came that are not {width} wide"))),
+            Rows::Sparse { .. } => Err(Error::invalid("sparse rows came instead of dense ones")),
         }
     }
 
@@ -50,13 +72,13 @@ impl PartAccess {
     /// If its server does not give them, or not as many as described.
     pub fn labels(&self, about: &Description) -> Result<Option<Labels>> {
         let part = match self {
-            Self::Local(part) => return Ok(part.labels().cloned()),
+            Self::Local(part) => return Ok(part.labels()?.cloned()),
             Self::Remote(part) => part,
         };
         if about.outputs == 0 {
             return Ok(None);
         }
-        let labels = labels_of(&part.whole(Column::Label)?, about.outputs)?;
+        let labels = labels_of(&part.whole(None, Column::Label)?, about.outputs)?;
         let found = match &labels {
             Labels::Single { classes, .. } => classes.len(),
             Labels::Multi { values, tasks } => values.len() / tasks,
@@ -71,10 +93,10 @@ impl PartAccess {
     /// If its server does not give them, or not as many as described.
     pub fn splits(&self, about: &Description) -> Result<Vec<u8>> {
         let part = match self {
-            Self::Local(part) => return Ok(part.splits().to_vec()),
+            Self::Local(part) => return Ok(part.splits()?.to_vec()),
             Self::Remote(part) => part,
         };
-        let splits = splits_of(&part.whole(Column::Split)?)?;
+        let splits = splits_of(&part.whole(None, Column::Split)?)?;
         expect(splits.len(), about)
             .while_doing(|| format!("reading splits of part {}", about.part))?;
         Ok(splits)

@@ -13,6 +13,9 @@ pub enum Command {
     Gather {
         /// Which part.
         part: usize,
+        /// The type of the nodes; may be left out where there is only one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ntype: Option<String>,
         /// `features`, `label`, `split` or `embedding`.
         column: Column,
     },
@@ -63,6 +66,9 @@ pub enum Column {
 pub struct Whole {
     /// Which part.
     pub part: usize,
+    /// The type of the nodes; may be left out where there is only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ntype: Option<String>,
     /// Which column.
     pub column: Column,
 }

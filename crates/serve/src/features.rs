@@ -102,7 +102,7 @@ impl DividedFeatures {
             .map(|(part, (places, ids))| -> (Reply, &[usize]) {
                 match part {
                     PartAccess::Remote(part) => {
-                        (Box::new(part.begin_features(ids.clone())), places)
+                        (Box::new(part.begin_features(None, ids.clone())), places)
                     }
                     PartAccess::Local(part) => (Box::new(|| part.features(ids)), places),
                 }

@@ -49,6 +49,7 @@ mod rows;
 mod security;
 mod server;
 mod service;
+mod typed;
 
 pub use access::PartAccess;
 pub use client::{Client, ClientConfig};
@@ -59,3 +60,4 @@ pub use remote::RemotePart;
 pub use rows::DividedRows;
 pub use security::{Tls, random_token, read_token};
 pub use server::{Server, ServerConfig};
+pub use typed::TypedRows;

@@ -22,24 +22,27 @@ impl RemotePart {
         Self { client, part }
     }
 
-    /// What the part has.
+    /// What the part has of each node type.
     ///
     /// # Errors
     /// If the server does not have it, or does not answer.
-    pub fn describe(&self) -> Result<Description> {
-        let all = self.client.describe()?;
-        let found = all.into_iter().find(|about| about.part == self.part);
-        found.ok_or_else(|| {
-            Error::usage(format!("{} does not have part {}", self.client.uri(), self.part))
-        })
+    pub fn describe(&self) -> Result<Vec<Description>> {
+        let mut all = self.client.describe()?;
+        all.retain(|about| about.part == self.part);
+        if all.is_empty() {
+            let (uri, part) = (self.client.uri(), self.part);
+            return Err(Error::usage(format!("{uri} does not have part {part}")));
+        }
+        Ok(all)
     }
 
-    /// All values of a column.
+    /// All values of a column of a node type.
     ///
     /// # Errors
     /// If nodes have no such column, or the server does not answer.
-    pub(crate) fn whole(&self, column: Column) -> Result<Vec<RecordBatch>> {
-        let reply = self.client.whole(Whole { part: self.part, column });
+    pub(crate) fn whole(&self, ntype: Option<&str>, column: Column) -> Result<Vec<RecordBatch>> {
+        let ntype = ntype.map(String::from);
+        let reply = self.client.whole(Whole { part: self.part, ntype, column });
         reply.while_doing(|| format!("reading {} of part {}", column.name(), self.part))
     }
 
@@ -48,15 +51,20 @@ impl RemotePart {
     /// # Errors
     /// If a node is not its own, nodes have no features, or the server does not answer.
     pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
-        self.begin_features(nodes.to_vec())()
+        self.begin_features(None, nodes.to_vec())()
     }
 
-    /// Begins to gather feature rows of nodes the part owns; the function returned waits for them. It
-    /// fails as [`RemotePart::features`] does, or if there are more or fewer rows than nodes.
-    pub fn begin_features(&self, nodes: Vec<u64>) -> impl FnOnce() -> Result<Rows> + Send + use<> {
+    /// Begins to gather feature rows of nodes of a type that the part owns; the function returned waits
+    /// for them. It fails as [`RemotePart::features`] does, or if there are more or fewer rows than
+    /// nodes.
+    pub fn begin_features(
+        &self,
+        ntype: Option<&str>,
+        nodes: Vec<u64>,
+    ) -> impl FnOnce() -> Result<Rows> + Send + use<> {
         let part = self.part;
-        let begun = nodes_batch(&nodes)
-            .map(|about| self.client.begin(self.gather(Column::Features), about));
+        let command = self.gather(ntype, Column::Features);
+        let begun = nodes_batch(&nodes).map(|about| self.client.begin(command, about));
         move || {
             let rows = begun.and_then(|reply| reply()).and_then(|batches| rows_of(&batches));
             rows.while_doing(|| format!("gathering rows of part {part}"))
@@ -69,7 +77,7 @@ impl RemotePart {
     /// If a node has no learnt row there, or the server does not answer.
     pub fn embedding(&self, nodes: &[u64]) -> Result<Vec<f32>> {
         let about = nodes_batch(nodes)?;
-        let reply = self.client.begin(self.gather(Column::Embedding), about)();
+        let reply = self.client.begin(self.gather(None, Column::Embedding), about)();
         let rows = reply.and_then(|batches| embedding_of(&batches));
         rows.while_doing(|| format!("gathering learnt rows of part {}", self.part))
     }
@@ -96,8 +104,8 @@ impl RemotePart {
         pushed().while_doing(|| format!("pushing gradients to part {}", self.part))
     }
 
-    fn gather(&self, column: Column) -> Command {
-        Command::Gather { part: self.part, column }
+    fn gather(&self, ntype: Option<&str>, column: Column) -> Command {
+        Command::Gather { part: self.part, ntype: ntype.map(String::from), column }
     }
 }
 

@@ -1,18 +1,43 @@
 //! Feature rows of a graph that lies in parts.
 
+use std::sync::Arc;
+
 use gnarl_graph::{Error, Result};
 use gnarl_sample::parts::Routes;
+use gnarl_store::placement::{Place, Placement};
 use gnarl_store::{RowSource, Rows};
 
 use crate::access::PartAccess;
 
-/// Dense feature rows of all nodes, from the parts that own them: servers are asked at the same time,
-/// and while they work, local files are read. Put a cache before it
+/// Dense feature rows of all nodes, or of those of a type, from the parts that have them: servers are
+/// asked at the same time, and while they work, local files are read. Put a cache before it
 /// ([`CachePolicy`](gnarl_store::cache::CachePolicy)) to ask for less.
 pub struct DividedRows {
-    routes: Routes,
+    placement: Arc<dyn Placement>,
+    ntype: Option<String>,
     parts: Vec<PartAccess>,
     width: usize,
+}
+
+/// Nodes of a graph without types are where they are sampled.
+struct Owners(Routes);
+
+impl Placement for Owners {
+    fn name(&self) -> &'static str {
+        "owner"
+    }
+
+    fn rows(&self) -> u64 {
+        self.0.num_nodes() as u64
+    }
+
+    fn parts(&self) -> usize {
+        self.0.num_parts()
+    }
+
+    fn place(&self, id: u64) -> Place {
+        Place::Part(self.0.owner(id as u32))
+    }
 }
 
 impl DividedRows {
@@ -21,22 +46,48 @@ impl DividedRows {
     /// # Errors
     /// If a part is missing.
     pub fn new(routes: Routes, parts: Vec<PartAccess>, width: usize) -> Result<Self> {
-        if parts.len() != routes.num_parts() {
-            let (found, wanted) = (parts.len(), routes.num_parts());
-            return Err(Error::usage(format!("rows of {found} parts for {wanted} parts")));
-        }
-        Ok(Self { routes, parts, width })
+        Self::placed(None, Arc::new(Owners(routes)), parts, width)
     }
 
-    /// Which places of `ids` each part has the rows of.
+    /// Rows of the nodes of type `ntype`, which are where `placement` says.
+    ///
+    /// # Errors
+    /// If a part is missing.
+    pub fn of_type(
+        ntype: &str,
+        placement: Arc<dyn Placement>,
+        parts: Vec<PartAccess>,
+        width: usize,
+    ) -> Result<Self> {
+        Self::placed(Some(ntype.into()), placement, parts, width)
+    }
+
+    fn placed(
+        ntype: Option<String>,
+        placement: Arc<dyn Placement>,
+        parts: Vec<PartAccess>,
+        width: usize,
+    ) -> Result<Self> {
+        if parts.len() != placement.parts() {
+            let (found, wanted) = (parts.len(), placement.parts());
+            return Err(Error::usage(format!("rows of {found} parts for {wanted} parts")));
+        }
+        Ok(Self { placement, ntype, parts, width })
+    }
+
+    /// Which places of `ids` each part has the rows of; one that is here of those that all have.
     fn places(&self, ids: &[u64]) -> Result<Vec<Vec<usize>>> {
-        let nodes = self.routes.num_nodes();
+        let nodes = self.placement.rows();
+        let near = self.parts.iter().position(PartAccess::is_here).unwrap_or(0);
         let mut places = vec![Vec::new(); self.parts.len()];
         for (place, &id) in ids.iter().enumerate() {
-            if id >= nodes as u64 {
+            if id >= nodes {
                 return Err(Error::invalid(format!("node {id} is not one of {nodes} nodes")));
             }
-            places[self.routes.owner(id as u32)].push(place);
+            match self.placement.place(id) {
+                Place::Part(part) => places[part].push(place),
+                Place::Everywhere => places[near].push(place),
+            }
         }
         Ok(places)
     }
@@ -58,7 +109,9 @@ impl RowSource for DividedRows {
         for (places, part) in asked {
             let nodes: Vec<u64> = places.iter().map(|&place| ids[place]).collect();
             match part {
-                PartAccess::Remote(part) => remote.push((places, part.begin_features(nodes))),
+                PartAccess::Remote(part) => {
+                    remote.push((places, part.begin_features(self.ntype.as_deref(), nodes)));
+                }
                 PartAccess::Local(part) => local.push((places, part, nodes)),
             }
         }
@@ -70,7 +123,7 @@ impl RowSource for DividedRows {
         let mut rows = Vec::new();
         for (places, part, nodes) in local {
             rows.resize(nodes.len() * self.width, 0.0);
-            part.features_into(&nodes, &mut rows)?;
+            part.features_into(self.ntype.as_deref(), &nodes, &mut rows)?;
             put(places, &rows);
         }
         for (places, reply) in remote {

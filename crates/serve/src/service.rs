@@ -47,7 +47,9 @@ impl Service {
     fn answer(&self, command: &Command, batches: &[RecordBatch]) -> Result<RecordBatch> {
         let nodes = nodes_of(batches)?;
         match command {
-            Command::Gather { part, column } => self.part(*part)?.gather(*column, &nodes),
+            Command::Gather { part, ntype, column } => {
+                self.part(*part)?.gather(ntype.as_deref(), *column, &nodes)
+            }
             Command::Push { part, lr, from, step } => {
                 self.part(*part)?.push(&nodes, &gradients_of(batches)?, *lr, (*from, *step))
             }
@@ -57,14 +59,15 @@ impl Service {
         }
     }
 
-    fn info(&self, part: &HeldPart, column: Column) -> Result<FlightInfo> {
-        let ticket = command::write(&Whole { part: part.part(), column });
-        let schema = part.stretch(column, 0, 0)?.map(|batch| batch.schema());
-        let path = vec![format!("part-{}", part.part()), column.name().into()];
+    fn info(&self, part: &HeldPart, ntype: Option<&str>, column: Column) -> Result<FlightInfo> {
+        let whole = Whole { part: part.part(), ntype: ntype.map(String::from), column };
+        let schema = part.stretch(ntype, column, 0, 0)?.map(|batch| batch.schema());
+        let name = std::iter::once(format!("part-{}", part.part()));
+        let path = name.chain(ntype.map(String::from)).chain([column.name().into()]);
         let info = FlightInfo::new()
-            .with_descriptor(FlightDescriptor::new_path(path))
-            .with_endpoint(FlightEndpoint::new().with_ticket(Ticket::new(ticket)))
-            .with_total_records(part.splits().len() as i64);
+            .with_descriptor(FlightDescriptor::new_path(path.collect()))
+            .with_endpoint(FlightEndpoint::new().with_ticket(Ticket::new(command::write(&whole))))
+            .with_total_records(part.count(ntype)? as i64);
         match schema {
             Some(schema) => info
                 .try_with_schema(&schema)
@@ -74,8 +77,10 @@ impl Service {
     }
 
     fn infos(&self) -> Result<Vec<FlightInfo>> {
-        let all = self.0.iter().flat_map(|part| part.columns().map(|c| self.info(part, c)));
-        all.collect()
+        let of = |part: &Arc<HeldPart>| -> Vec<Result<FlightInfo>> {
+            part.columns().map(|(ntype, column)| self.info(part, ntype, column)).collect()
+        };
+        self.0.iter().flat_map(of).collect()
     }
 
     /// All rows of a column, a stretch at a time.
@@ -85,7 +90,7 @@ impl Service {
             async move {
                 let read = move || {
                     let part = service.part(whole.part)?;
-                    part.stretch(whole.column, from, STRETCH)
+                    part.stretch(whole.ntype.as_deref(), whole.column, from, STRETCH)
                 };
                 let next = busy(read).await.map_err(|s| FlightError::Tonic(Box::new(s)))?;
                 Ok(next.map(|batch| (batch, from + STRETCH)))
@@ -170,7 +175,7 @@ impl FlightService for Service {
         if action != "describe" {
             return unsupported(&format!("the action '{action}'"));
         }
-        let all: Vec<_> = self.0.iter().map(|part| part.describe()).collect();
+        let all: Vec<_> = self.0.iter().flat_map(|part| part.describe()).collect();
         let result = arrow_flight::Result { body: command::write(&all).into() };
         Ok(Response::new(stream::iter([Ok(result)]).boxed()))
     }

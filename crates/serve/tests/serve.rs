@@ -270,7 +270,7 @@ fn pushed_gradients_step_learnt_rows_once() {
     let held = HeldPart::open(&cut.parts, 1).unwrap().with_embedding(table()).unwrap();
     let server = Server::start(vec![Arc::new(held)], &ServerConfig::default()).unwrap();
     let part = client(&server).part(1);
-    assert!(part.describe().unwrap().columns.contains(&"embedding".to_string()));
+    assert!(part.describe().unwrap()[0].columns.contains(&"embedding".to_string()));
     let (few, mut expected) = ([nodes[5], nodes[0], nodes[5]], table());
     let rows = |table: &Embedding| {
         let mut rows = vec![0.0; 9];

@@ -3,8 +3,8 @@
 //! In: local node ids. Out: their rows as `f32`, dense or sparse as stored. Columns are mapped,
 //! so only the rows asked for are read; f16, bf16 and u8 widen on the way.
 //!
-//! Rows of other machines come from a [`RowSource`], by dataset id, through a [`cache`]. Rows that
-//! are learnt are in an [`embedding`].
+//! Rows of other machines come from a [`RowSource`], by dataset id, through a [`cache`]; [`placement`]
+//! says which machine has them. Rows that are learnt are in an [`embedding`].
 //!
 //! ```
 //! use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
@@ -31,6 +31,7 @@
 pub mod cache;
 pub mod embedding;
 mod mapped;
+pub mod placement;
 mod source;
 mod widen;
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig, Tls, read_token};
 use serde_json::{Value, json};
 
@@ -21,7 +22,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .iter()
         .map(|&part| HeldPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
-    let loads: Vec<_> = held.iter().map(|part| part.counters()).collect();
+    // Neighbours of typed parts are not drawn, so that there is nothing to count.
+    let loads: Vec<_> = held.iter().map(|part| part.counters().ok()).collect();
     let (end, ended) = mpsc::channel();
     ctrlc::set_handler(move || _ = end.send(()))
         .map_err(|e| Error::new(Kind::Io, format!("cannot wait for signals: {e}")))?;
@@ -33,7 +35,7 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     let uri = server.uri();
     drop(server);
     let served = which.iter().zip(&loads).map(|(part, load)| {
-        let load = load.load();
+        let load = load.as_ref().map(LocalPart::load).unwrap_or_default();
         json!({
             "part": part,
             "requests": load.requests,

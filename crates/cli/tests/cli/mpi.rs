@@ -153,7 +153,9 @@ fn machines_serve_their_parts_to_each_other() {
     let parts_path = format!("partition.path={}", path(&parts));
     let sets = ["sample.method=exact", &parts_path, "partition.servers=ranks", "cache.memory=1MiB"];
     let args = [&bench.args(&sets)[..], &["--engine", "mpi", "--restart"]].concat();
-    for ranks in [2, 5] {
+    let hot = ["--set", "cache.policy=fixed", "--set", "cache.lists=1MiB"];
+    for (ranks, cache) in [(2, &[][..]), (5, &[]), (4, &hot)] {
+        let args = [&args[..], cache].concat();
         let run = launcher(ranks).args(["sh", "-c", &in_pairs(&args)]).output().unwrap();
         let divided = result(&run);
         assert_eq!(whole["test"], divided["test"], "{ranks} ranks");

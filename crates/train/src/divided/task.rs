@@ -28,10 +28,12 @@ pub(super) fn open(
         return Err(Error::invalid("training on parts knows graphs of one node type only"));
     };
     let routes = Routes::of(cut)?;
-    let abouts: Vec<Description> = parts.iter().map(PartAccess::describe).collect::<Result<_>>()?;
+    let abouts: Vec<Vec<Description>> =
+        parts.iter().map(PartAccess::describe).collect::<Result<_>>()?;
+    let abouts = abouts.concat();
     alike(&abouts, &node.ranges)?;
     let mut divided = Divided {
-        services: parts.iter().map(PartAccess::neighbors).collect(),
+        services: parts.iter().map(PartAccess::neighbors).collect::<Result<_>>()?,
         routes: routes.clone(),
         new_ids: cut.new_ids(&node.name)?,
         ranges: node.ranges.clone(),
@@ -93,6 +95,10 @@ fn copied(
 /// Refuses parts that are not of one graph, or have nothing to learn.
 fn alike(abouts: &[Description], ranges: &[u64]) -> Result<()> {
     let first = &abouts[0];
+    if abouts.len() + 1 != ranges.len() {
+        return Err(Error::invalid("the parts served are of a graph with types")
+            .hint("serve the parts of the partition trained on"));
+    }
     if first.feature_width == 0 || first.outputs == 0 {
         let what = if first.feature_width == 0 { "features" } else { "labels" };
         return Err(Error::invalid(format!("the nodes of the parts have no {what}"))

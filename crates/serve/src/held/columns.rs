@@ -1,0 +1,123 @@
+//! What the nodes of one type have that a part owns.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use gnarl_graph::{Buf, Dataset, Error, Labels, Result};
+use gnarl_partition::PartitionedDataset;
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
+
+use super::Description;
+use crate::codec::{labels_batch, rows_batch, splits_batch};
+use crate::command::{Column, SPLITS};
+
+/// Columns of a part's own nodes of one type, mapped.
+pub(super) struct Columns {
+    part: usize,
+    pub ntype: String,
+    pub features: Option<MappedFeatures>,
+    pub labels: Option<Labels>,
+    /// Numbers of [`Column::Split`].
+    pub splits: Vec<u8>,
+    pub new_ids: Buf<u64>,
+    /// New ids of its own nodes.
+    own: Range<u64>,
+}
+
+impl Columns {
+    pub fn open(
+        parts: &PartitionedDataset,
+        dataset: &Dataset,
+        part: usize,
+        ntype: &str,
+    ) -> Result<Self> {
+        let features = dataset.features(ntype)?;
+        let features = features.map(|f| MappedFeatures::new(f, Normalize::None)).transpose()?;
+        let ranges = &parts.node_type(ntype)?.ranges;
+        let own = ranges[part]..ranges[part + 1];
+        let splits = splits(dataset, ntype, (own.end - own.start) as usize)?;
+        let (labels, new_ids) = (dataset.labels(ntype)?, parts.new_ids(ntype)?);
+        Ok(Self { part, ntype: ntype.into(), features, labels, splits, new_ids, own })
+    }
+
+    /// Number of own nodes.
+    pub fn count(&self) -> u64 {
+        self.own.end - self.own.start
+    }
+
+    /// The columns that can be read as a whole.
+    pub fn names(&self) -> impl Iterator<Item = Column> {
+        let has = |column: &Column| match column {
+            Column::Features => self.features.is_some(),
+            Column::Label => self.labels.is_some(),
+            Column::Split => true,
+            Column::Embedding => false,
+        };
+        Column::ALL.into_iter().filter(has)
+    }
+
+    pub fn describe(&self) -> Description {
+        Description {
+            part: self.part,
+            ntype: self.ntype.clone(),
+            nodes: self.count(),
+            columns: self.names().map(|column| column.name().into()).collect(),
+            feature_width: self.features.as_ref().map_or(0, |f| f.width()),
+            sparse: self.features.as_ref().is_some_and(|f| f.is_sparse()),
+            outputs: self.labels.as_ref().map_or(0, Labels::outputs),
+        }
+    }
+
+    pub fn stored(&self) -> Result<&MappedFeatures> {
+        self.features.as_ref().ok_or_else(|| self.without(Column::Features))
+    }
+
+    pub fn without(&self, column: Column) -> Error {
+        Error::usage(format!("part {} has no column {}", self.part, column.name()))
+    }
+
+    /// Values of own nodes, by their places among them.
+    pub fn rows(&self, column: Column, nodes: &[u32]) -> Result<RecordBatch> {
+        match column {
+            Column::Features => {
+                let features = self.stored()?;
+                rows_batch(features.gather(nodes)?, features.width())
+            }
+            Column::Label => {
+                labels_batch(self.labels.as_ref().ok_or_else(|| self.without(column))?, nodes)
+            }
+            Column::Split => splits_batch(&self.splits, nodes),
+            Column::Embedding => {
+                Err(Error::usage("learnt rows change: gather those of the nodes wanted"))
+            }
+        }
+    }
+
+    /// The place of a node among its own.
+    pub fn local(&self, id: u64) -> Result<u32> {
+        let new = usize::try_from(id).ok().and_then(|id| self.new_ids.get(id)).copied();
+        let own = new.filter(|new| self.own.contains(new));
+        own.map(|new| (new - self.own.start) as u32).ok_or_else(|| {
+            Error::invalid(format!("node {id} is not one of part {}'s own", self.part))
+        })
+    }
+
+    /// The places of nodes among its own.
+    pub fn locals(&self, nodes: &[u64]) -> Result<Vec<u32>> {
+        nodes.iter().map(|&id| self.local(id)).collect()
+    }
+}
+
+/// The splits that `nodes` own nodes are in.
+fn splits(dataset: &Dataset, ntype: &str, nodes: usize) -> Result<Vec<u8>> {
+    let mut splits = vec![0; nodes];
+    for (number, name) in (1..).zip(SPLITS) {
+        for &node in dataset.split(ntype, name)?.unwrap_or_default().iter() {
+            let split = splits.get_mut(node as usize);
+            *split.ok_or_else(|| {
+                Error::invalid(format!("split '{name}' names node {node}, which is not its own"))
+            })? = number;
+        }
+    }
+    Ok(splits)
+}

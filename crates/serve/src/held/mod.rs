@@ -1,0 +1,283 @@
+//! A part as a server holds it.
+
+mod columns;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use arrow_array::RecordBatch;
+use gnarl_graph::{Context, Error, Labels, Result};
+use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::{HopRequest, LocalPart};
+use gnarl_store::embedding::Embedding;
+use gnarl_store::{FeatureStore, RowSource, Rows};
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{embedding_batch, hop_batch};
+use crate::command::Column;
+use columns::Columns;
+
+/// The lists and columns of one part, mapped.
+pub struct HeldPart {
+    part: usize,
+    /// Of graphs without types.
+    neighbors: Option<LocalPart>,
+    /// By node type.
+    types: Vec<Columns>,
+    embedding: Option<Mutex<Learnt>>,
+}
+
+/// Learnt rows, and the last push of each client that was taken.
+struct Learnt {
+    table: Embedding,
+    taken: HashMap<u64, u64>,
+}
+
+/// What a server says of a part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// Which part.
+    pub part: usize,
+    /// The type of the nodes that this is about.
+    #[serde(default)]
+    pub ntype: String,
+    /// Nodes it owns.
+    pub nodes: u64,
+    /// Columns they have.
+    pub columns: Vec<String>,
+    /// Width of a feature row; 0 without features.
+    pub feature_width: usize,
+    /// Whether feature rows are sparse.
+    pub sparse: bool,
+    /// Number of classes, or of labels that may hold for a node; 0 without labels.
+    pub outputs: usize,
+}
+
+impl HeldPart {
+    /// Opens part `part` of a partitioned graph. Of graphs with types it has the nodes' columns, and no
+    /// neighbours.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn open(parts: &PartitionedDataset, part: usize) -> Result<Self> {
+        let read = || {
+            let dataset = parts.part(part)?;
+            let names = parts.manifest().node_types.iter().map(|t| t.name.as_str());
+            let types = names.map(|name| Columns::open(parts, &dataset, part, name));
+            let types = types.collect::<Result<Vec<_>>>()?;
+            let plain = types.len() == 1 && parts.manifest().part_counts[part].edges.len() == 1;
+            let neighbors = plain.then(|| LocalPart::open(parts, part)).transpose()?;
+            Ok(Self { part, neighbors, types, embedding: None })
+        };
+        read().while_doing(|| format!("opening part {part} to serve it"))
+    }
+
+    /// Has it hold `table`, learnt rows of its own nodes, which clients gather and push to.
+    ///
+    /// # Errors
+    /// If a row is not of one of its own nodes.
+    pub fn with_embedding(mut self, table: Embedding) -> Result<Self> {
+        let own = self.of(None)?;
+        table.ids().iter().try_for_each(|&id| own.local(id).map(drop))?;
+        self.embedding = Some(Mutex::new(Learnt { table, taken: HashMap::new() }));
+        Ok(self)
+    }
+
+    /// Which part it is.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// The node types, and the columns of each that can be read as a whole; of a graph without types
+    /// there is no need to name its type.
+    pub fn columns(&self) -> impl Iterator<Item = (Option<&str>, Column)> {
+        let typed = self.types.len() > 1;
+        let each = self.types.iter();
+        each.flat_map(move |t| t.names().map(move |name| (typed.then_some(&*t.ntype), name)))
+    }
+
+    /// What it has of each node type.
+    pub fn describe(&self) -> Vec<Description> {
+        let mut all: Vec<_> = self.types.iter().map(Columns::describe).collect();
+        if let (Some(_), Some(only)) = (&self.embedding, all.first_mut()) {
+            only.columns.push(Column::Embedding.name().into());
+        }
+        all
+    }
+
+    /// Counts what is drawn from it, also once a server has it.
+    ///
+    /// # Errors
+    /// If the graph has types: neighbours of these are not drawn from parts.
+    pub fn counters(&self) -> Result<LocalPart> {
+        self.neighbors.clone().ok_or_else(|| {
+            Error::usage(format!("part {}: neighbours of typed graphs are not served", self.part))
+        })
+    }
+
+    /// The columns of a node type, or of the only one.
+    fn of(&self, ntype: Option<&str>) -> Result<&Columns> {
+        let found = match (ntype, &self.types[..]) {
+            (None, [only]) => Some(only),
+            (None, _) => None,
+            (Some(name), all) => all.iter().find(|t| t.ntype == name),
+        };
+        found.ok_or_else(|| {
+            let text = match ntype {
+                Some(name) => format!("part {} has no nodes of type '{name}'", self.part),
+                None => format!("part {} has nodes of several types", self.part),
+            };
+            let known: Vec<&str> = self.types.iter().map(|t| t.ntype.as_str()).collect();
+            Error::usage(text).hint(format!("name one of: {}", known.join(", ")))
+        })
+    }
+
+    /// Values of own nodes of a type, by dataset ids.
+    ///
+    /// # Errors
+    /// If there is no such type, a node is not its own, or nodes have no such column.
+    pub fn gather(
+        &self,
+        ntype: Option<&str>,
+        column: Column,
+        nodes: &[u64],
+    ) -> Result<RecordBatch> {
+        if column == Column::Embedding {
+            return self.learnt(nodes);
+        }
+        let own = self.of(ntype)?;
+        own.rows(column, &own.locals(nodes)?)
+    }
+
+    /// Learnt rows of own nodes.
+    fn learnt(&self, nodes: &[u64]) -> Result<RecordBatch> {
+        let table = &self.lock_learnt()?.table;
+        let mut rows = vec![0.0; nodes.len() * table.width()];
+        table.fetch(nodes, &mut rows)?;
+        embedding_batch(rows, table.width())
+    }
+
+    /// Steps the learnt rows of `nodes` by `grads`, `nodes × width` values, unless `from` pushed this
+    /// `step` or a later one before. Returns the rows after it.
+    ///
+    /// # Errors
+    /// If nodes have no learnt rows here, or lengths disagree; no row has changed then.
+    pub fn push(
+        &self,
+        nodes: &[u64],
+        grads: &[f32],
+        lr: f32,
+        (from, step): (u64, u64),
+    ) -> Result<RecordBatch> {
+        {
+            let mut learnt = self.lock_learnt()?;
+            let Learnt { table, taken } = &mut *learnt;
+            let last = taken.entry(from).or_default();
+            if step > *last {
+                table.update(nodes, grads, lr)?;
+                *last = step;
+            }
+        }
+        self.learnt(nodes)
+    }
+
+    fn lock_learnt(&self) -> Result<MutexGuard<'_, Learnt>> {
+        let learnt = self.embedding.as_ref();
+        let learnt = learnt.ok_or_else(|| self.types[0].without(Column::Embedding))?;
+        Ok(learnt.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Labels of its own nodes, in the order of their new ids, if nodes have labels.
+    ///
+    /// # Errors
+    /// If they are of several types. So do all calls below that name none.
+    pub fn labels(&self) -> Result<Option<&Labels>> {
+        Ok(self.of(None)?.labels.as_ref())
+    }
+
+    /// The splits its own nodes are in, by the numbers of [`Column::Split`].
+    ///
+    /// # Errors
+    /// If they are of several types.
+    pub fn splits(&self) -> Result<&[u8]> {
+        Ok(&self.of(None)?.splits)
+    }
+
+    /// Feature rows of own nodes, by dataset ids.
+    ///
+    /// # Errors
+    /// If a node is not its own, or nodes have no features.
+    pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
+        let own = self.of(None)?;
+        own.stored()?.gather(&own.locals(nodes)?)
+    }
+
+    /// Dense feature rows of own nodes of a type into `out`, `nodes × width` values.
+    ///
+    /// # Errors
+    /// If a node is not its own, or nodes have no dense features.
+    pub fn features_into(&self, ntype: Option<&str>, nodes: &[u64], out: &mut [f32]) -> Result<()> {
+        let own = self.of(ntype)?;
+        own.stored()?.gather_into(&own.locals(nodes)?, out)
+    }
+
+    /// The dense feature row of one of its own nodes into `out`, of the row's width.
+    ///
+    /// # Errors
+    /// If the node is not its own, or nodes have no dense features.
+    pub fn feature_row(&self, node: u64, out: &mut [f32]) -> Result<()> {
+        let own = self.of(None)?;
+        own.stored()?.row_into(own.local(node)?, out)
+    }
+
+    /// Asks for the memory by which a node's row will be found soon.
+    pub fn prefetch_place(&self, node: u64) {
+        if let [only] = &self.types[..] {
+            gnarl_graph::prefetch::item(&only.new_ids, node as usize);
+        }
+    }
+
+    /// Asks for the memory of a row that will be wanted soon.
+    pub fn prefetch_row(&self, node: u64) {
+        if let [only] = &self.types[..]
+            && let (Some(features), Ok(local)) = (&only.features, only.local(node))
+        {
+            features.prefetch(local);
+        }
+    }
+
+    /// Number of own nodes of a type.
+    ///
+    /// # Errors
+    /// If there is no such type.
+    pub fn count(&self, ntype: Option<&str>) -> Result<u64> {
+        Ok(self.of(ntype)?.count())
+    }
+
+    /// Values of own nodes of a type from the `from`-th on, `most` at the most; none after the last.
+    ///
+    /// # Errors
+    /// If there is no such type, or nodes have no such column.
+    pub fn stretch(
+        &self,
+        ntype: Option<&str>,
+        column: Column,
+        from: u64,
+        most: u64,
+    ) -> Result<Option<RecordBatch>> {
+        let own = self.of(ntype)?;
+        let nodes: Vec<u32> = (from..own.count().min(from + most)).map(|v| v as u32).collect();
+        if nodes.is_empty() && from > 0 {
+            return Ok(None);
+        }
+        own.rows(column, &nodes).map(Some)
+    }
+
+    /// Neighbours of nodes.
+    ///
+    /// # Errors
+    /// As [`LocalPart::draw`], or if the graph has types.
+    pub fn sample(&self, request: &HopRequest) -> Result<RecordBatch> {
+        hop_batch(&self.counters()?.draw(request)?)
+    }
+}

@@ -1,0 +1,87 @@
+//! Which part has a row: partition policies, one for each type of nodes or edges (DistDGLv2, section
+//! 5.4).
+//!
+//! In: an id of the type. Out: the part that has its row, or that all have it. Types differ: large ones
+//! follow the partition of the graph ([`ByRange`]), small ones are held whole by everyone
+//! ([`Replicated`]).
+//!
+//! ```
+//! use gnarl_store::placement::{ByRange, Place, Placement};
+//!
+//! // Part 0 owns the first two new ids, part 1 the third; node 0 has become the last of them.
+//! let users = ByRange::new(vec![2u64, 0, 1].into(), vec![0, 2, 3])?;
+//! assert_eq!(users.place(0), Place::Part(1));
+//! assert_eq!(users.place(2), Place::Part(0));
+//! # Ok::<(), gnarl_graph::Error>(())
+//! ```
+
+mod range;
+mod replicated;
+
+pub use range::ByRange;
+pub use replicated::Replicated;
+
+/// Who has a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// One part.
+    Part(usize),
+    /// Every part.
+    Everywhere,
+}
+
+/// A partition policy: where the rows of one type are. The same on all machines.
+pub trait Placement: Send + Sync {
+    /// The name in configurations.
+    fn name(&self) -> &'static str;
+
+    /// Number of rows: ids are below it.
+    fn rows(&self) -> u64;
+
+    /// Number of parts.
+    fn parts(&self) -> usize;
+
+    /// Who has the row of `id`.
+    ///
+    /// # Panics
+    /// May panic if there is no such row.
+    fn place(&self, id: u64) -> Place;
+}
+
+#[cfg(test)]
+mod tests {
+    use gnarl_graph::rng::Key;
+
+    use super::*;
+
+    /// All policies, for 1000 rows in 7 parts.
+    fn all() -> Vec<Box<dyn Placement>> {
+        let mut new_ids: Vec<u64> = (0..1000).collect();
+        Key::new(1).shuffle(&mut new_ids);
+        let ranges = vec![0, 100, 100, 400, 401, 700, 999, 1000];
+        vec![
+            Box::new(ByRange::new(new_ids.into(), ranges).unwrap()),
+            Box::new(Replicated::new(1000, 7)),
+        ]
+    }
+
+    #[test]
+    fn every_row_is_somewhere_and_stays_there() {
+        for (policy, again) in all().iter().zip(all()) {
+            let name = policy.name();
+            assert_eq!((policy.rows(), policy.parts()), (1000, 7), "{name}");
+            for id in 0..1000 {
+                let place = policy.place(id);
+                assert_eq!(place, again.place(id), "{name}");
+                assert!(!matches!(place, Place::Part(part) if part >= 7), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_differ() {
+        let mut names: Vec<_> = all().iter().map(|policy| policy.name()).collect();
+        names.dedup();
+        assert_eq!(names, ["range", "replicated"]);
+    }
+}
