@@ -70,6 +70,7 @@ impl VertexPartitioner for Knot {
     ) -> Result<Assignment> {
         let nodes = edges.num_nodes();
         options.check(nodes)?;
+        let chosen = chosen(options)?;
         if nodes >= u64::from(u32::MAX) {
             return Err(Error::new(Kind::Limit, format!("knot: {nodes} nodes exceed 32 bits")));
         }
@@ -77,21 +78,26 @@ impl VertexPartitioner for Knot {
         let budget = (16 * nodes as usize).max(1 << 20);
         let scratch = std::env::temp_dir();
         let graph = Level::read(edges, &options.train, budget, &scratch)?;
-        let run = Run { options, nodes, caps: caps(&graph, options)?, budget, scratch };
+        let run = Run { options, nodes, caps: caps(&graph, options, chosen), budget, scratch };
         let of = if options.parts == 1 { vec![0; nodes as usize] } else { run.cut(&graph)? };
         Ok(Assignment { parts: options.parts, of: run.place_isolated(&graph, of) })
     }
 }
 
-/// What no part should exceed: β times its share, and at least what a node weighs; no limit to what
-/// the options leave out.
-fn caps(graph: &Level, options: &PartitionOptions) -> Result<Load> {
-    let all = [Constraint::Nodes, Constraint::Edges, Constraint::Train];
-    let chosen = options.constraints.as_deref().unwrap_or(&all);
-    if let Some(other) = chosen.iter().find(|c| !all.contains(c)) {
-        return Err(Error::usage(format!("knot does not balance {}", other.name()))
-            .hint("it balances nodes, edges and train; metis balances the others"));
+/// What is balanced, told before the edges are read.
+fn chosen(options: &PartitionOptions) -> Result<&[Constraint]> {
+    const ALL: [Constraint; 3] = [Constraint::Nodes, Constraint::Edges, Constraint::Train];
+    let chosen = options.constraints.as_deref().unwrap_or(&ALL);
+    match chosen.iter().find(|c| !ALL.contains(c)) {
+        None => Ok(chosen),
+        Some(other) => Err(Error::usage(format!("knot does not balance {}", other.name()))
+            .hint("it balances nodes, edges and train; grem, spring and metis balance the others")),
     }
+}
+
+/// What no part should exceed: β times its share, and at least what a node weighs; no limit to what
+/// is not `chosen`.
+fn caps(graph: &Level, options: &PartitionOptions, chosen: &[Constraint]) -> Load {
     let (mut edges, mut largest) = (0, 1);
     for v in 0..graph.len() as u32 {
         edges += graph.loads.of(v)[1];
@@ -104,11 +110,11 @@ fn caps(graph: &Level, options: &PartitionOptions) -> Result<Load> {
             false => u64::MAX,
         }
     };
-    Ok([
+    [
         cap(Constraint::Nodes, graph.len() as u64, 1),
         cap(Constraint::Edges, edges, largest),
         cap(Constraint::Train, options.train.len() as u64, 1),
-    ])
+    ]
 }
 
 struct Run<'a> {
