@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gnarl_graph::import::{TriplesOptions, triples};
 use gnarl_graph::rng::Key;
-use gnarl_train::config::{RowOptimizer, TaskKind};
+use gnarl_train::config::{Leakage, RowOptimizer, TaskKind};
 use gnarl_train::{Begin, Finished, RunConfig, eval_run, run};
 
 struct Bench {
@@ -244,4 +244,47 @@ fn bad_input_is_told() {
     config.dataset.path = bench.path("graph2");
     let error = fails(&config);
     assert!(error.to_string().contains("1 does not occur"), "{error}");
+}
+
+/// Rows that R-GCN puts out, an edge type for each relation and for its reverse.
+fn encoded(bench: &Bench) -> RunConfig {
+    let mut config = bench.config("encoded");
+    config.model.name = "rgcn".into();
+    config.model.layers = 1;
+    config.model.hidden = 16;
+    config.model.dropout = 0.0;
+    config.sample.fanouts = vec![4];
+    config.train.metric = Some("mrr".into());
+    config
+}
+
+#[test]
+fn relations_are_edge_types_of_a_models_graph() {
+    let bench = Bench::new();
+    let mut config = encoded(&bench);
+    config.train.epochs = 30;
+    let alone = train(&config).summary;
+    assert!(alone.test["mrr"] > 0.3, "{:?}", alone.test);
+    for workers in [3, 4] {
+        config.train.workers = workers;
+        let together = train(&config).summary;
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4;
+        let same = alone.losses.iter().zip(&together.losses).all(near);
+        assert!(same, "{workers}: {:?} {:?}", alone.losses, together.losses);
+    }
+}
+
+#[test]
+fn triples_of_a_batch_leave_the_graph_that_its_model_hears() {
+    let bench = Bench::new();
+    let mut config = encoded(&bench);
+    config.train.epochs = 1;
+    for (leakage, seen) in [(Leakage::Remove, false), (Leakage::Keep, true)] {
+        config.task.leakage = leakage;
+        train(&config);
+        let report = eval_run(&config.output.dir, None).unwrap().leakage.unwrap();
+        assert!(report.train.edges > 150, "{report:?}");
+        assert_eq!(report.train.seen > 0, seen, "{report:?}");
+        assert_eq!([report.valid.seen, report.test.seen], [0; 2], "{report:?}");
+    }
 }

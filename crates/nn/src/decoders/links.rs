@@ -21,6 +21,20 @@ pub struct LinkBatch {
     pub negatives: Vec<(Side, Candidates)>,
 }
 
+impl LinkBatch {
+    /// Replaces each row `r` by `rows[r]`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn renumber(&mut self, rows: &[u32]) {
+        let place = |row: &mut u32| *row = rows[*row as usize];
+        self.heads.iter_mut().chain(&mut self.tails).for_each(place);
+        for (_, candidates) in &mut self.negatives {
+            candidates.rows.iter_mut().for_each(place);
+        }
+    }
+}
+
 /// Ends that are put in the place of the right ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidates {

@@ -72,6 +72,24 @@ impl Relation {
         &self.degrees
     }
 
+    /// Leaves out the edges, by source and destination, that are not to be kept.
+    fn retain(&mut self, keep: impl Fn(usize, usize) -> bool) {
+        let (mut indptr, mut kept) = (vec![0], Vec::with_capacity(self.indices.len()));
+        for dst in 0..self.num_dst() {
+            let edges = self.indptr[dst]..self.indptr[dst + 1];
+            kept.extend(edges.filter(|&edge| keep(self.indices[edge as usize] as usize, dst)));
+            indptr.push(kept.len() as u32);
+        }
+        if kept.len() == self.indices.len() {
+            return;
+        }
+        self.indices = kept.iter().map(|&edge| self.indices[edge as usize]).collect();
+        if let Some(weights) = &mut self.weights {
+            *weights = kept.iter().map(|&edge| weights[edge as usize]).collect();
+        }
+        (self.indptr, self.transpose) = (indptr, OnceLock::new());
+    }
+
     /// The edges grouped by source, built on first use and kept, as
     /// [`Block::transpose`](crate::Block::transpose).
     pub fn transpose(&self) -> &Transpose {
@@ -138,6 +156,18 @@ impl TypedBatch {
     /// Edges over all blocks.
     pub fn num_edges(&self) -> usize {
         self.blocks.iter().map(TypedBlock::num_edges).sum()
+    }
+
+    /// Leaves out the edges that `drop` names, by the number of their type and the dataset ids of
+    /// source and destination. Nodes stay, and so do in-degrees.
+    pub fn remove(&mut self, drop: impl Fn(usize, u64, u64) -> bool) {
+        for block in &mut self.blocks {
+            for (edge_type, relation) in block.relations.iter_mut().enumerate() {
+                let (src, dst) = self.schema.ends(edge_type);
+                let (sources, destinations) = (&self.ids[src], &self.ids[dst]);
+                relation.retain(|s, d| !drop(edge_type, sources[s], destinations[d]));
+            }
+        }
     }
 
     /// The same batch with all nodes in one order and all edges of a layer in one block, for layers

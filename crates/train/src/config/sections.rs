@@ -122,6 +122,15 @@ impl Method {
     pub fn has_fanouts(self) -> bool {
         matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted)
     }
+
+    /// Refuses subgraphs, for link prediction.
+    pub(crate) fn check_neighbours(self) -> Result<()> {
+        match self.has_fanouts() || self == Self::Full {
+            true => Ok(()),
+            false => Err(Error::usage("link prediction draws neighbours, not subgraphs")
+                .hint("set sample.method to 'neighbor'")),
+        }
+    }
 }
 
 /// `[sample]`

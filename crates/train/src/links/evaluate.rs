@@ -93,7 +93,7 @@ struct Judge<'a> {
 impl<'a> Judge<'a> {
     fn new(links: &'a Links, params: &'a Params, tables: &[Table]) -> Result<Self> {
         if let Some(encoder) = &links.encoder {
-            return Ok(Self { links, params, rows: encoder.rows(params)? });
+            return Ok(Self { links, params, rows: encoder.rows(params, tables)? });
         }
         let rows = &tables[0].rows;
         let width = links.decoder.width();

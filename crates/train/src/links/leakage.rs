@@ -1,12 +1,14 @@
 //! Whether what is to be found could be seen.
 
+use std::collections::HashSet;
+
 use gnarl_graph::{Error, Result};
 use gnarl_sample::Scratch;
 use gnarl_sample::negatives::Triples;
 use serde::{Deserialize, Serialize};
 
 use super::Links;
-use super::encoder::{EncodedLearner, Encoder, Targets};
+use super::encoder::{Encoder, Targets};
 use crate::config;
 use crate::learner::Learner;
 
@@ -40,7 +42,7 @@ pub struct LeakageReport {
 pub(super) fn check(links: &Links) -> Result<LeakageReport> {
     let [valid, test] = held_out(links);
     let train = match &links.encoder {
-        Some(encoder) => batches(links, encoder)?,
+        Some(encoder) => encoder.seen(links)?,
         None => Seen { edges: links.edges.train.len(), seen: 0 },
     };
     let verdict = match (train.seen, valid.seen + test.seen) {
@@ -79,41 +81,41 @@ fn held_out(links: &Links) -> [Seen; 2] {
         seen: (0..held.len()).filter(|&edge| seen(edge)).count(),
     };
     [&edges.valid, &edges.test].map(|held| match &links.encoder {
-        Some(_) => {
-            let trained = Targets::of(&edges.train);
-            count(held, &|i| trained.contains(held.heads[i].into(), held.tails[i].into()))
+        Some(encoder) => {
+            let trained = Targets::of(&edges.train, encoder.as_ref());
+            count(held, &|i| {
+                let there = encoder.edge_types(held.relations[i])[0];
+                trained.contains(there, held.heads[i].into(), held.tails[i].into())
+            })
         }
         None => {
             let triple = |set: &Triples, i: usize| (set.heads[i], set.relations[i], set.tails[i]);
-            let trained: std::collections::HashSet<_> =
+            let trained: HashSet<_> =
                 (0..edges.train.len()).map(|i| triple(&edges.train, i)).collect();
             count(held, &|i| trained.contains(&triple(held, i)))
         }
     })
 }
 
-/// Looks at the first batches of the first epoch as they are trained on.
-fn batches(links: &Links, encoder: &Encoder) -> Result<Seen> {
-    let learner = EncodedLearner::new(links, encoder)?;
+/// Looks at the first batches of the first epoch as they are trained on: `edges` of a sampled batch are
+/// those of all its blocks, by edge type and dataset ids.
+pub(super) fn count<L: Learner>(
+    links: &Links,
+    encoder: &dyn Encoder,
+    learner: &L,
+    edges: impl Fn(L::Sampled) -> HashSet<(usize, u64, u64)>,
+) -> Result<Seen> {
     let (mut found, mut scratch) = (Seen::default(), Scratch::new());
     for job in learner.epoch(1, 0, 1).into_iter().take(BATCHES) {
-        let (_, batch) = learner.sample(&job, &mut scratch)?;
-        let mut there = std::collections::HashSet::new();
-        for block in &batch.blocks {
-            let ids = block.ids();
-            for dst in 0..block.num_dst() {
-                let sources = block.sources(dst).iter();
-                there.extend(sources.map(|&source| (ids[source as usize], ids[dst])));
-            }
-        }
+        let there = edges(learner.sample(&job, &mut scratch)?);
         let targets = links.edges.train.at(&job.batch);
+        let visible = |&i: &usize| {
+            let (head, tail) = (targets.heads[i].into(), targets.tails[i].into());
+            let [forth, back] = encoder.edge_types(targets.relations[i]);
+            there.contains(&(forth, head, tail)) || there.contains(&(back, tail, head))
+        };
         found.edges += targets.len();
-        found.seen += (0..targets.len())
-            .filter(|&i| {
-                let (head, tail) = (targets.heads[i].into(), targets.tails[i].into());
-                there.contains(&(head, tail)) || there.contains(&(tail, head))
-            })
-            .count();
+        found.seen += (0..targets.len()).filter(visible).count();
     }
     Ok(found)
 }

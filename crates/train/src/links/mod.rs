@@ -9,6 +9,8 @@ mod encoder;
 mod evaluate;
 mod leakage;
 mod learner;
+mod plain;
+mod relational;
 
 use std::sync::Arc;
 
@@ -16,7 +18,7 @@ use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Error, Result};
 use gnarl_nn::decoders::{self, Decoder};
-use gnarl_nn::{Params, ParamsBuilder, models};
+use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
 use gnarl_store::embedding::Embedding;
@@ -28,8 +30,10 @@ use crate::learner::Task;
 use crate::state::TrainState;
 use crate::strategy::{Session, gradient};
 use data::Edges;
-use encoder::{EncodedLearner, Encoder};
+use encoder::Encoder;
 use learner::LinkLearner;
+use plain::PlainEncoder;
+use relational::RelationalEncoder;
 
 pub use evaluate::RelationScores;
 pub use leakage::{LeakageReport, Seen};
@@ -47,7 +51,7 @@ pub(crate) struct Links {
     known: Known,
     decoder: Box<dyn Decoder>,
     /// What puts out the rows of nodes, if they are not learnt themselves.
-    encoder: Option<Encoder>,
+    encoder: Option<Box<dyn Encoder>>,
     /// Part of each node; empty if the graph was not cut.
     owner: Vec<u32>,
 }
@@ -69,18 +73,26 @@ impl Links {
         let (mut params, dim) = (ParamsBuilder::new(key.with(0)), config.embedding.dim);
         let decoder = decoders::add(&config.decoder, dim, edges.relations, &mut params)?;
         let (mut encoder, mut tables) = (None, Vec::new());
-        if config.model.name == "none" {
-            let section = &config.embedding;
-            let bound = section.bound.unwrap_or((dim as f32).sqrt().recip());
-            let optimizer = section.optimizer(&config.optimizer)?;
-            let ids = (0..edges.nodes as u64).collect();
-            let rows = Embedding::new(ids, decoder.width(), bound, key.with(5), optimizer)?;
-            tables.push(Table::new(&edges.node_type, rows));
-        } else {
-            let graph = encoder::message_graph(config, dataset, edges.nodes, &edges.train)?;
-            let mut sizes = config.model.clone();
-            (sizes.in_dim, sizes.out_dim) = (graph.width(), decoder.width());
-            encoder = Some(Encoder { model: models::add(&sizes, &mut params)?, graph });
+        match config.model.name.as_str() {
+            "none" => {
+                let section = &config.embedding;
+                let bound = section.bound.unwrap_or((dim as f32).sqrt().recip());
+                let optimizer = section.optimizer(&config.optimizer)?;
+                let ids = (0..edges.nodes as u64).collect();
+                let rows = Embedding::new(ids, decoder.width(), bound, key.with(5), optimizer)?;
+                tables.push(Table::new(&edges.node_type, rows));
+            }
+            name if relational::MODELS.contains(&name) => {
+                let width = decoder.width();
+                let made = RelationalEncoder::new(config, dataset, &edges, width, &mut params)?;
+                tables.extend(made.table(config, edges.nodes)?);
+                encoder = Some(Box::new(made) as Box<dyn Encoder>);
+            }
+            _ => {
+                let width = decoder.width();
+                let made = PlainEncoder::new(config, dataset, &edges, width, &mut params)?;
+                encoder = Some(Box::new(made));
+            }
         }
         let (config, owner) = (config.clone(), Vec::new());
         let links = Self { config, edges, known, decoder, encoder, owner };
@@ -150,10 +162,7 @@ impl Task for Links {
     ) -> Result<TrainState> {
         match &self.encoder {
             None => gradient::train(session, &LinkLearner::new(self)?, rank, state),
-            Some(encoder) => {
-                let learner = EncodedLearner::new(self, encoder)?;
-                gradient::train(session, &learner, rank, state)
-            }
+            Some(encoder) => encoder.train(self, session, rank, state),
         }
     }
 

@@ -29,14 +29,28 @@ pub(super) fn evaluate(
     let nodes = [&graph.valid[..], &graph.test].concat();
     let (mut valid, mut test) = (Judge::new(metric)?, Judge::new(metric)?);
     if !nodes.is_empty() {
-        let logits = Layers { model, params, tables, graph }.logits(&nodes, RANGE_NODES)?;
-        let rows: Vec<u32> = (0..nodes.len() as u32).collect();
-        let (first, second) = rows.split_at(graph.valid.len());
+        let logits = rows(model, params, tables, graph, &nodes)?;
+        let places: Vec<u32> = (0..nodes.len() as u32).collect();
+        let (first, second) = places.split_at(graph.valid.len());
         valid.add(&graph.labels, &logits, first, &graph.valid);
         test.add(&graph.labels, &logits, second, &graph.test);
     }
     let (valid_loss, test) = (valid.loss(), test.scores());
     Ok(Evaluation { valid: valid.scores(), valid_loss, test, ..Evaluation::default() })
+}
+
+/// What a model puts out for `nodes` of the target type.
+///
+/// # Errors
+/// If shapes disagree.
+pub(crate) fn rows(
+    model: &dyn TypedModel,
+    params: &Params,
+    tables: &[Table],
+    graph: &TypedTaskGraph,
+    nodes: &[u32],
+) -> Result<Tensor> {
+    Layers { model, params, tables, graph }.logits(nodes, RANGE_NODES)
 }
 
 struct Layers<'a> {

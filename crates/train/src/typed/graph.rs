@@ -11,7 +11,7 @@ use crate::pipeline::{Input, rows};
 use crate::task::{Role, Roles};
 
 /// A graph to train on and to judge by.
-pub(super) struct TypedTaskGraph {
+pub(crate) struct TypedTaskGraph {
     /// In-neighbour lists of each edge type. Local ids are dataset ids.
     pub graph: TypedGraph,
     /// Feature rows of each node type that has some.
@@ -57,6 +57,13 @@ impl TypedTaskGraph {
         let features = features.collect::<Result<_>>()?;
         let [train, valid, test] = Role::SPLITS.map(|(_, role)| roles.nodes(role));
         Ok(Self { features, target, labels, train, valid, test, graph })
+    }
+
+    /// A graph of one node type whose rows are wanted for themselves: no labels, no roles.
+    pub fn of_messages(graph: TypedGraph, features: Option<MappedFeatures>) -> Self {
+        let labels = Labels::Single { classes: Vec::new().into(), count: 0 };
+        let [train, valid, test] = [const { Vec::new() }; 3];
+        Self { graph, features: vec![features], target: 0, labels, train, valid, test }
     }
 
     /// The type whose nodes are classified.

@@ -71,7 +71,7 @@ impl<'a> TypedLearner<'a> {
 }
 
 /// Fan-outs and rule of a run file.
-fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
+pub(crate) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
     let sample = &config.sample;
     let rule = match sample.method {
         Method::Labor => Rule::Labor,

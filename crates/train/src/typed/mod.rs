@@ -23,8 +23,11 @@ use crate::evaluate::Evaluation;
 use crate::learner::Task;
 use crate::state::TrainState;
 use crate::strategy::{Session, gradient};
-use graph::TypedTaskGraph;
 use learner::TypedLearner;
+
+pub(crate) use evaluate::rows;
+pub(crate) use graph::TypedTaskGraph;
+pub(crate) use learner::fanouts;
 
 /// The task of a run.
 pub(crate) struct TypedNodes {
@@ -75,7 +78,7 @@ fn build_model(
 }
 
 /// Learnt rows of the nodes of a type. Rows start as a function of the type's name.
-fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<Table> {
+pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<Table> {
     let width = config.model.hidden;
     let bound = config.embedding.bound.unwrap_or(1.0 / (width as f32).sqrt());
     let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);

@@ -102,6 +102,21 @@ pub fn build(
     sources: &[Source],
     key: Key,
 ) -> Result<(Box<dyn TypedModel>, Params)> {
+    let mut params = ParamsBuilder::new(key);
+    let model = add(config, schema, sources, &mut params)?;
+    Ok((model, params.build()))
+}
+
+/// As [`build`], beside other parameters.
+///
+/// # Errors
+/// As [`build`].
+pub fn add(
+    config: &ModelConfig,
+    schema: &Schema,
+    sources: &[Source],
+    params: &mut ParamsBuilder,
+) -> Result<Box<dyn TypedModel>> {
     if !names().contains(&config.name.as_str()) {
         return Err(unknown_name("typed model", &config.name, names()).hint(
             "a model without types serves as the layer of each edge type: model.name = 'hetero' \
@@ -113,16 +128,13 @@ pub fn build(
     if sources.len() != schema.node_types().len() {
         return Err(Error::usage(format!("rows of {} node types", sources.len())));
     }
-    let mut params = ParamsBuilder::new(key);
-    let params_of = &mut params;
-    let model: Box<dyn TypedModel> = match config.name.as_str() {
-        "hetero" => Box::new(hetero::build(config, schema, sources, params_of)?),
-        "hgt" => Box::new(hgt::build(config, schema, sources, params_of)?),
-        "mlp" => Box::new(mlp::build(config, schema, sources, params_of)?),
-        "rgat" => Box::new(rgat::build(config, schema, sources, params_of)?),
-        _ => Box::new(rgcn::build(config, schema, sources, params_of)?),
-    };
-    Ok((model, params.build()))
+    Ok(match config.name.as_str() {
+        "hetero" => Box::new(hetero::build(config, schema, sources, params)?),
+        "hgt" => Box::new(hgt::build(config, schema, sources, params)?),
+        "mlp" => Box::new(mlp::build(config, schema, sources, params)?),
+        "rgat" => Box::new(rgat::build(config, schema, sources, params)?),
+        _ => Box::new(rgcn::build(config, schema, sources, params)?),
+    })
 }
 
 /// The names [`build`] knows.
