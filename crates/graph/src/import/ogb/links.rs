@@ -39,7 +39,8 @@ impl Form {
             ("year", Extra::Time),
         ];
         let extras = known.into_iter().filter(|(key, _)| has(key)).collect();
-        Self { ends, typed: has("head_type"), extras }
+        let typed = ends.len() == 2 && has("head_type");
+        Self { ends, typed, extras }
     }
 
     fn relations(&self) -> bool {
@@ -111,10 +112,15 @@ pub(super) fn import(
     let nodes = Numbering::of(&layout);
     if !form.typed && nodes.0.len() != 1 {
         return saved.with(0, |train| {
-            Err(train.error("has no 'head_type', though the graph has several node types"))
+            Err(train.error("has no 'head_type' of heads, and the graph has several node types"))
         });
     }
-    let extras = form.extras.iter().map(|(_, extra)| *extra).chain([Extra::Split]).collect();
+    let extras: Vec<Extra> =
+        form.extras.iter().map(|(_, extra)| *extra).chain([Extra::Split]).collect();
+    let more = layout.edges.iter().flat_map(|part| &part.more);
+    for (extra, _) in more.filter(|(extra, _)| !extras.contains(extra)) {
+        tracing::warn!("{extra:?} of edges in raw/ is left out: the splits do not have it");
+    }
     let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut spool = Spool::create(parent, extras, (false, false))?;
     let mut relations = BTreeSet::new();

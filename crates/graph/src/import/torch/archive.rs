@@ -97,7 +97,7 @@ fn refuse_others(path: &Path, file: &mut File) -> Result<()> {
     if start == LEGACY {
         return Err(Error::invalid(format!("{name}: in the format of torch before 1.6")).hint(
             "if you trust where it comes from, convert it in Python, which runs what it holds: \
-             torch.save(torch.load(f), f)",
+             torch.save(torch.load(f), f), with weights_only=False in load if it has numpy arrays",
         ));
     }
     if start.first() == Some(&LEGACY[0]) {
