@@ -28,7 +28,8 @@ pub(super) enum Num {
 }
 
 impl Num {
-    fn parse(descr: &str) -> Option<Self> {
+    /// The type that numpy calls `descr`.
+    pub fn parse(descr: &str) -> Option<Self> {
         Some(match descr {
             "|b1" => Self::Bool,
             "|i1" => Self::I8,
@@ -46,7 +47,8 @@ impl Num {
         })
     }
 
-    fn size(self) -> usize {
+    /// Bytes of one number.
+    pub fn size(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,
             Self::I16 | Self::U16 | Self::F16 => 2,

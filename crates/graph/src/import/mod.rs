@@ -2,7 +2,8 @@
 //!
 //! Every importer takes its options and the directory to write, and returns [`Imported`]. Files
 //! are streamed through buffers; `memory` bounds what grows with the graph: id maps and the
-//! topology builder, plus a few MiB of buffers and one split's ids. The first bad value is named
+//! topology builder, plus a few MiB of buffers and one split's ids or, from a file of torch, its edges,
+//! each array within `memory`. The first bad value is named
 //! by file and row, and nothing is left behind. Ids are never renumbered silently:
 //! [`ImportReport::renumbered`] says so, and a `user_id` column leads back.
 
@@ -17,6 +18,7 @@ mod ogb;
 mod source;
 mod spool;
 mod table;
+pub mod torch;
 mod triples;
 mod triples_typed;
 mod weights;

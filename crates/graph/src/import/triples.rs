@@ -32,7 +32,12 @@ pub struct TriplesOptions {
 }
 
 /// Node type of the entities.
-const ENTITY: &str = "entity";
+pub(super) const ENTITY: &str = "entity";
+
+/// Edge type of the triples.
+pub(super) fn entity_edges() -> Triple {
+    Triple { src: ENTITY.into(), rel: "to".into(), dst: ENTITY.into() }
+}
 
 /// Makes the dataset `out` of one node type `entity` and one edge type `entity:to:entity`, whose
 /// columns `relation` (u32) and `split` (u8: 0 train, 1 valid, 2 test) tell the edges apart: one
@@ -87,7 +92,7 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
     writer.origin(json!({ "importer": "triples", "train": options.train.display().to_string() }));
     writer.add_node_type(ENTITY, count);
     let renumbered = entities.write(&mut writer, ENTITY)?;
-    let triple = Triple { src: ENTITY.into(), rel: "to".into(), dst: ENTITY.into() };
+    let triple = entity_edges();
     let names = match &job.relations {
         Some(relations) => relation_names(&writer, &triple, relations)?,
         None => Vec::new(),

@@ -1,6 +1,8 @@
 //! The Open Graph Benchmark's folders, as they come from its download: `raw/` and `split/`.
 
 mod binary;
+mod links;
+mod saved;
 mod split;
 mod tables;
 
@@ -17,6 +19,7 @@ use super::{Imported, Reverses, WeightType, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
+use split::Splits;
 
 /// Where an OGB graph is, and choices.
 #[derive(Debug, Clone)]
@@ -55,9 +58,13 @@ impl OgbOptions {
 /// columns of that name; `edge_weight`, `edge_year` and `edge_reltype` the edge columns `weight`,
 /// `time` and `relation`; further columns are left out with a warning.
 ///
+/// Where the splits are edges the dataset has those of all splits, told apart by the edge column
+/// `split` as the importer of triples has it, and so has `relation`; given negatives are left out. With
+/// relations, nodes of all types are entities.
+///
 /// # Errors
-/// For the first bad value, by file and row; for splits in torch's own format; for folders of
-/// many graphs.
+/// For the first bad value, by file and row; for files of torch that hold more than tensors and arrays;
+/// for folders of many graphs.
 pub fn ogb(options: &OgbOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing ogb")
 }
@@ -123,6 +130,12 @@ fn import(options: &OgbOptions, out: &Path) -> Result<Imported> {
     let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).at(parent)?;
     let layout = layout(&options.root.join("raw"), parent, options.weight_type)?;
+    let splits = Splits::find(&options.root, options.split.as_deref(), options.memory)?;
+    if let Splits::Saved(saved) = &splits
+        && saved.of_edges()?
+    {
+        return links::import(options, layout, saved, out);
+    }
     if options.add_inverse
         && let Some(edges) = layout.edges.iter().find(|e| e.triple.src != e.triple.dst)
     {
@@ -131,21 +144,26 @@ fn import(options: &OgbOptions, out: &Path) -> Result<Imported> {
     }
     let largest = layout.nodes.iter().map(|n| n.count).max().unwrap_or(0);
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(largest))?;
-    writer.origin(json!({ "importer": "ogb", "root": options.root.display().to_string() }));
-    if let Some(name) = options.root.file_name() {
-        writer.name(name.to_string_lossy());
-    }
+    describe(&mut writer, options);
     for part in &layout.nodes {
         writer.add_node_type(&part.name, part.count);
     }
     for part in layout.nodes {
         write_nodes(&mut writer, part, options.num_classes)?;
     }
-    split::write(&mut writer, &options.root, options.split.as_deref())?;
+    splits.write(&mut writer)?;
     for part in layout.edges {
         write_edge_type(&mut writer, part, options.add_inverse)?;
     }
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
+}
+
+/// Says where the dataset comes from.
+fn describe(writer: &mut DatasetWriter, options: &OgbOptions) {
+    writer.origin(json!({ "importer": "ogb", "root": options.root.display().to_string() }));
+    if let Some(name) = options.root.file_name() {
+        writer.name(name.to_string_lossy());
+    }
 }
 
 fn write_nodes(writer: &mut DatasetWriter, part: NodePart, classes: Option<u64>) -> Result<()> {

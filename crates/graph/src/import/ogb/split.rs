@@ -1,41 +1,67 @@
 //! Splits: `split/<type>/{train,valid,test}.csv.gz`, below a folder for each node type if there
-//! are several.
+//! are several, or files of torch.
 
 use std::path::{Path, PathBuf};
 
+use super::saved::Saved;
 use super::tables;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::PLAIN_NODE;
 use crate::writer::DatasetWriter;
 
-const NAMES: [&str; 3] = ["train", "valid", "test"];
+pub(super) const NAMES: [&str; 3] = ["train", "valid", "test"];
 
-/// Writes the splits of the kind `kind`, or of the only kind there is.
-pub(super) fn write(writer: &mut DatasetWriter, root: &Path, kind: Option<&str>) -> Result<()> {
-    let all = root.join("split");
-    let dir = match kind {
-        Some("none") => return Ok(()),
-        Some(kind) => all.join(kind),
-        None if !all.is_dir() => {
-            tracing::warn!("{}: no splits", all.display());
-            return Ok(());
+/// The splits of a folder.
+pub(super) enum Splits {
+    None,
+    /// A folder of tables.
+    Tables(PathBuf),
+    /// Files of torch.
+    Saved(Saved),
+}
+
+impl Splits {
+    /// Finds the splits of the kind `kind`, or of the only kind there is. Like OGB it prefers files of
+    /// torch to tables; reading one may take `memory` bytes.
+    pub fn find(root: &Path, kind: Option<&str>, memory: u64) -> Result<Self> {
+        let all = root.join("split");
+        let dir = match kind {
+            Some("none") => return Ok(Self::None),
+            Some(kind) => all.join(kind),
+            None if !all.is_dir() => {
+                tracing::warn!("{}: no splits", all.display());
+                return Ok(Self::None);
+            }
+            None => only_kind(&all)?,
+        };
+        if !dir.is_dir() {
+            let known: Vec<String> = folders(&all)?.into_iter().map(|(name, _)| name).collect();
+            return Err(Error::usage(format!("{}: no such kind of split", dir.display()))
+                .hint(format!("there is: {}", known.join(", "))));
         }
-        None => only_kind(&all)?,
-    };
-    if !dir.is_dir() {
-        let known: Vec<String> = folders(&all)?.into_iter().map(|(name, _)| name).collect();
-        return Err(Error::usage(format!("{}: no such kind of split", dir.display()))
-            .hint(format!("there is: {}", known.join(", "))));
+        Ok(match Saved::find(&dir, memory) {
+            Some(saved) => Self::Saved(saved),
+            None => Self::Tables(dir),
+        })
     }
-    refuse_torch(&dir)?;
-    if writer.node_type(PLAIN_NODE).is_ok() {
-        return write_type(writer, PLAIN_NODE, &dir);
+
+    /// Writes splits of nodes.
+    pub fn write(&self, writer: &mut DatasetWriter) -> Result<()> {
+        match self {
+            Self::None => Ok(()),
+            Self::Saved(saved) => saved.write(writer),
+            Self::Tables(dir) if writer.node_type(PLAIN_NODE).is_ok() => {
+                write_type(writer, PLAIN_NODE, dir)
+            }
+            Self::Tables(dir) => {
+                for (ntype, dir) in folders(dir)? {
+                    writer.node_type(&ntype).while_doing(|| dir.display().to_string())?;
+                    write_type(writer, &ntype, &dir)?;
+                }
+                Ok(())
+            }
+        }
     }
-    for (ntype, dir) in folders(&dir)? {
-        writer.node_type(&ntype).while_doing(|| dir.display().to_string())?;
-        write_type(writer, &ntype, &dir)?;
-    }
-    Ok(())
 }
 
 fn write_type(writer: &mut DatasetWriter, ntype: &str, dir: &Path) -> Result<()> {
@@ -46,18 +72,6 @@ fn write_type(writer: &mut DatasetWriter, ntype: &str, dir: &Path) -> Result<()>
         writer.add_split(ntype, name, ids).while_doing(|| path.display().to_string())?;
     }
     Ok(())
-}
-
-/// Torch's own files cannot be read, and OGB prefers them to the tables.
-fn refuse_torch(dir: &Path) -> Result<()> {
-    let torch = ["split_dict", "train", "valid", "test"].map(|stem| dir.join(format!("{stem}.pt")));
-    match torch.iter().find(|path| path.exists()) {
-        None => Ok(()),
-        Some(path) => Err(Error::invalid(format!("{}: a file of torch", path.display())).hint(
-            "write node splits as train.csv.gz, valid.csv.gz and test.csv.gz, one id a line, and \
-             move the .pt file away; or import without splits: --split none",
-        )),
-    }
 }
 
 fn only_kind(all: &Path) -> Result<PathBuf> {
