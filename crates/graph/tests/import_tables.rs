@@ -7,7 +7,7 @@ use gnarl_graph::import::{
     EdgeTable, IdKind, NodeTable, NpyOptions, TableOptions, TriplesOptions, WeightType, npy,
     tables, triples,
 };
-use gnarl_graph::{PLAIN_NODE, Triple};
+use gnarl_graph::{Labels, PLAIN_NODE, Triple};
 use half::f16;
 
 #[test]
@@ -86,6 +86,35 @@ fn typed_tables_carry_features_labels_splits_and_weights() {
     assert_eq!(made.dataset.split("paper", "test").unwrap().unwrap()[..], [1]);
     let weight = made.dataset.edge_column(&triple, "weight").unwrap().unwrap();
     assert_eq!(weight.values::<f32>().unwrap()[..], [0.5, 2.0]);
+}
+
+#[test]
+fn labels_may_be_names() {
+    let files = Files::new();
+    let import = |labels: [&str; 4], num_classes| {
+        let rows = labels.iter().enumerate().map(|(id, label)| format!("{id},{label}\n"));
+        let text = format!("id,label\n{}", rows.collect::<String>());
+        let mut nodes = NodeTable::new("paper", files.text("papers.csv", &text));
+        nodes.num_classes = num_classes;
+        let triple: Triple = "paper:cites:paper".parse().unwrap();
+        let edges = EdgeTable::new(triple, files.text("cites.csv", "src,dst\n0,1\n"));
+        let options = TableOptions { nodes: vec![nodes], edges: vec![edges], ..Default::default() };
+        tables(&options, &files.out())
+    };
+    let made = import(["physics", "art", "", "physics"], None).unwrap();
+    let Some(Labels::Single { classes, count: 2 }) = made.dataset.labels("paper").unwrap() else {
+        panic!("two classes")
+    };
+    assert_eq!(classes[..], [0, 1, -1, 0]);
+    let column = |name: &str| made.dataset.node_column("paper", name).unwrap().unwrap();
+    assert_eq!(&column("class_name.bytes").values::<u8>().unwrap()[..], b"physicsart");
+    assert_eq!(column("class_name.offsets").values::<u64>().unwrap()[..], [0, 7, 10]);
+
+    std::fs::remove_dir_all(files.out()).unwrap();
+    let message = files.refusal(import(["physics", "art", "law", ""], Some(2)));
+    assert!(message.contains("papers.csv: line 4: label 'law'"), "{message}");
+    let message = files.refusal(import(["1", "0", "law", ""], None));
+    assert!(message.contains("line 4") && message.contains("'law' is not a number"), "{message}");
 }
 
 #[test]

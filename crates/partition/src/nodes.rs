@@ -1,8 +1,8 @@
 //! The node columns of one part.
 
-use gnarl_graph::error::{Context, Error, Result};
+use gnarl_graph::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{
-    ColumnWriter, Dataset, DatasetWriter, EdgeType, Element, Manifest, Narrow, NodeType,
+    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Element, Manifest, Narrow, NodeType,
 };
 
 use crate::layout::{Layout, TypeSpan};
@@ -89,7 +89,13 @@ impl Job<'_> {
 
     /// Everything the source has for these nodes: one row a node, or offsets into sibling columns.
     fn copied_columns(&self, writer: &mut DatasetWriter) -> Result<()> {
-        let columns = &self.info.columns;
+        let (tables, columns): (Vec<&ColumnSpec>, Vec<_>) =
+            self.info.columns.iter().partition(|c| c.name.starts_with(CLASS_NAMES));
+        for spec in tables {
+            let from = self.source.dir().join(&spec.file);
+            std::fs::copy(&from, writer.tmp_dir().join(&spec.file)).at(&from)?;
+            writer.node_type(&self.info.name)?.columns.push(spec.clone());
+        }
         let ragged: Vec<(&str, &str)> = columns.iter().filter_map(|c| offsets(&c.name)).collect();
         for &(prefix, name) in &ragged {
             self.copy_ragged(prefix, name, writer)?;
@@ -155,6 +161,9 @@ impl Job<'_> {
         Ok(())
     }
 }
+
+/// Columns with a row for each class, not for each node: parts have them whole.
+const CLASS_NAMES: &str = "class_name.";
 
 /// Name of the part column with the whole graph's in-degrees over `t`: `degree` in a graph with
 /// one edge type, `degree.<source type>.<relation>` otherwise.

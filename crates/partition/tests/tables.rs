@@ -1,4 +1,4 @@
-//! Columns of edges that are no rows of edges, such as the names of relations, reach every part.
+//! Columns that are no rows of nodes or edges, the names of classes and of relations, reach every part.
 
 use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
 use gnarl_partition::{PartLayout, PartitionConfig, Parts, partition_dataset};
@@ -7,6 +7,12 @@ fn knowledge_graph(out: &std::path::Path) -> Dataset {
     let triple = Triple::plain();
     let mut writer = DatasetWriter::create(out, IdWidth::U32).unwrap();
     writer.add_node_type(PLAIN_NODE, 30);
+    let mut ends = writer.node_column::<u64>(PLAIN_NODE, "class_name.offsets", &[]).unwrap();
+    ends.push(&[0, 3, 10]).unwrap();
+    let mut names = writer.node_column::<u8>(PLAIN_NODE, "class_name.bytes", &[]).unwrap();
+    names.push(b"artphysics").unwrap();
+    let classes = [ends.finish().unwrap(), names.finish().unwrap()];
+    writer.node_type(PLAIN_NODE).unwrap().columns.extend(classes);
     let mut ends = writer.edge_writer(&triple, Some((30, 30))).unwrap();
     let (src, dst): (Vec<u64>, Vec<u64>) = (0..90).map(|i| (i % 30, i * i % 29)).unzip();
     ends.push(&src, &dst).unwrap();
@@ -24,7 +30,7 @@ fn knowledge_graph(out: &std::path::Path) -> Dataset {
 }
 
 #[test]
-fn names_of_relations_reach_every_part() {
+fn names_reach_every_part() {
     let dir = tempfile::tempdir().unwrap();
     let source = knowledge_graph(&dir.path().join("graph"));
     for layout in [PartLayout::EdgeCut, PartLayout::VertexCut] {
@@ -46,6 +52,11 @@ fn names_of_relations_reach_every_part() {
                 }
                 PartLayout::VertexCut => made.topology(part).unwrap().edge_column(0, name).unwrap(),
             });
+        }
+        for part in 0..2 {
+            let part = made.part(part).unwrap();
+            let column = part.node_column(PLAIN_NODE, "class_name.bytes").unwrap();
+            assert_eq!(column.expect("a table").bytes(), b"artphysics");
         }
         for column in columns {
             assert_eq!(column.expect("a table").bytes(), b"likesknows");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::over_budget;
 use crate::error::{Error, Result};
 use crate::rng::mix;
-use crate::writer::DatasetWriter;
+use crate::writer::{ColumnWriter, DatasetWriter};
 
 /// A set of non-negative integers, one bit each up to the largest, that knows the rank of each.
 #[derive(Debug, Default)]
@@ -127,6 +127,23 @@ impl StringIds {
     pub fn get(&self, node: u64) -> &[u8] {
         let start = if node == 0 { 0 } else { self.ends[node as usize - 1] };
         &self.bytes[start as usize..self.ends[node as usize] as usize]
+    }
+
+    /// Writes all texts one after the other, and where each begins.
+    pub fn write(
+        &self,
+        offsets: &mut ColumnWriter<u64>,
+        bytes: &mut ColumnWriter<u8>,
+    ) -> Result<()> {
+        let mut end = 0;
+        offsets.push(&[end])?;
+        for node in 0..self.len() {
+            let text = self.get(node);
+            end += text.len() as u64;
+            offsets.push(&[end])?;
+            bytes.push(text)?;
+        }
+        Ok(())
     }
 
     fn slot(&self, text: &[u8]) -> usize {

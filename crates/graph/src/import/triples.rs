@@ -122,14 +122,7 @@ fn relation_names(
 ) -> Result<Vec<ColumnSpec>> {
     let mut offsets = writer.edge_column::<u64>(triple, "relation_name.offsets", &[])?;
     let mut bytes = writer.edge_column::<u8>(triple, "relation_name.bytes", &[])?;
-    let mut end = 0;
-    offsets.push(&[end])?;
-    for relation in 0..relations.len() {
-        let name = relations.get(relation);
-        end += name.len() as u64;
-        offsets.push(&[end])?;
-        bytes.push(name)?;
-    }
+    relations.write(&mut offsets, &mut bytes)?;
     Ok(vec![offsets.finish()?, bytes.finish()?])
 }
 

@@ -279,6 +279,11 @@ impl TableReader for CsvReader {
         text.is_some_and(|t| t.trim().parse::<i64>().is_ok())
     }
 
+    fn looks_text(&self, column: usize) -> bool {
+        let text = self.first.get(column).and_then(|f| std::str::from_utf8(f).ok());
+        text.map(str::trim).is_some_and(|t| !t.is_empty() && t.parse::<f64>().is_err())
+    }
+
     fn select(&mut self, cells: Vec<(usize, Cell)>) -> Result<()> {
         self.takers = vec![None; self.columns.len()];
         for (taker, &(column, _)) in cells.iter().enumerate() {

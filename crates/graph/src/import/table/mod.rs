@@ -1,6 +1,7 @@
 //! Tables of nodes and edges: CSV, TSV and Parquet behind one trait.
 
 mod csv;
+mod labels;
 mod options;
 mod parquet;
 mod schema;
@@ -135,6 +136,8 @@ pub(super) trait TableReader {
     fn has_header(&self) -> bool;
     /// Whether every first value of the column is an integer, as far as can be told at once.
     fn looks_integer(&self, column: usize) -> bool;
+    /// Whether the first value of the column is text, as far as can be told at once.
+    fn looks_text(&self, column: usize) -> bool;
     /// How many numbers each cell of the column holds: more than one where cells are lists.
     fn width(&self, _column: usize) -> usize {
         1

@@ -201,6 +201,10 @@ impl TableReader for ParquetReader {
         self.types[column].is_integer()
     }
 
+    fn looks_text(&self, column: usize) -> bool {
+        matches!(self.types[column], DataType::Utf8 | DataType::LargeUtf8)
+    }
+
     fn width(&self, column: usize) -> usize {
         self.widths[column]
     }

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::labels::LabelColumn;
 use super::options::{EdgeTable, IdKind, NodeTable, TableOptions};
 use super::transform::{self, Fitted};
 use super::{Batch, Cell, TableReader, Transform, Values, open, string_pairs};
 use crate::error::{Context, Error, Result, ResultExt};
-use crate::import::columns::ClassChecker;
 use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
 use crate::import::spool::{Extra, Spool};
 use crate::import::{Imported, Reverses, both_reverses, empty_graph, finish, over_budget};
@@ -221,7 +221,8 @@ fn write_nodes(
         None => optional(&*reader, table.split.as_ref(), "split")?,
     };
     let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column, f.cell())).collect();
-    cells.extend(label.map(|c| (c, Cell::Number)));
+    let label_cell = label.map(|column| (column, LabelColumn::cell(&*reader, column)));
+    cells.extend(label_cell);
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
         return Ok(());
@@ -233,11 +234,10 @@ fn write_nodes(
         0 => None,
         _ => Some(writer.node_column::<f32>(ntype, "features", &[width as u64])?),
     };
-    let mut label_column = match label {
-        None => None,
-        Some(_) => Some(writer.node_column::<i32>(ntype, "label", &[])?),
-    };
-    let mut classes = ClassChecker::new(table.num_classes);
+    let (limit, memory) = (table.num_classes, options.memory);
+    let mut labels = label_cell
+        .map(|(_, cell)| LabelColumn::create(writer, ntype, cell, limit, memory))
+        .transpose()?;
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
     let mut labelled = Vec::new();
     let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
@@ -246,16 +246,10 @@ fn write_nodes(
             interleave(&*reader, &batch, &features, &mut values)?;
             column.push(&values)?;
         }
-        if let Some(column) = &mut label_column {
-            let mut labels = Vec::with_capacity(batch.rows());
-            for (row, &value) in batch.columns[features.len()].numbers().iter().enumerate() {
-                labels.push(classes.class(value).map_err(|e| {
-                    Error::invalid(format!("{}: {e}", reader.place(batch.places[row])))
-                })?);
-            }
-            let ids = (first..).zip(&labels).filter(|(_, label)| **label >= 0);
+        if let Some(labels) = &mut labels {
+            let classes = labels.push(&*reader, &batch, features.len())?;
+            let ids = (first..).zip(&classes).filter(|(_, class)| **class >= 0);
             labelled.extend(ids.map(|(id, _)| id).filter(|_| table.shares.is_some()));
-            column.push(&labels)?;
         }
         if split.is_some() {
             let names = batch.columns.last().expect("selected above");
@@ -267,11 +261,8 @@ fn write_nodes(
         let spec = column.finish()?;
         writer.node_type(ntype)?.columns.push(spec);
     }
-    if let Some(column) = label_column {
-        let spec = column.finish()?;
-        let node_type = writer.node_type(ntype)?;
-        node_type.columns.push(spec);
-        node_type.classes = Some(classes.count());
+    if let Some(labels) = labels {
+        labels.finish(writer, ntype)?;
     }
     if let Some(shares) = table.shares {
         splits = drawn(labelled, shares).while_doing(|| format!("splits of {ntype}"))?;
