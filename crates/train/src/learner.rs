@@ -3,7 +3,7 @@
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Result};
-use gnarl_nn::{Params, Tensor};
+use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::Scratch;
 
@@ -127,6 +127,17 @@ pub struct Gradients<'a> {
     pub dense: &'a mut [f32],
     /// Of the learnt rows, for each table.
     pub rows: &'a mut [RowGradients],
+}
+
+impl Gradients<'_> {
+    /// Adds those that `tape` has of learnt rows: a leaf, and the ids of its rows, for each table.
+    pub fn add_rows(&mut self, tape: &Tape<'_>, leaves: &[Var], ids: &[Vec<u64>]) {
+        for ((leaf, ids), out) in leaves.iter().zip(ids).zip(&mut *self.rows) {
+            if let Some(grad) = tape.grad(*leaf) {
+                out.push(ids, grad);
+            }
+        }
+    }
 }
 
 /// Sizes of a batch.

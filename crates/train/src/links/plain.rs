@@ -182,11 +182,7 @@ impl Learner for EncodedLearner<'_> {
         let mut tape = Tape::new(params, Mode::Train { key });
         let x = step::input(&mut tape, input);
         let rows = self.encoder.model.forward(&mut tape, &batch.blocks, x)?;
-        let (decoder, n3) = (self.links.decoder.as_ref(), self.links.config.decoder.n3);
-        let (loss, weight) = tape.link_loss(rows, links, decoder, self.loss.as_ref(), n3)?;
-        let sum = f64::from(tape.value(loss).data()[0]);
-        tape.backward(loss, gradients.dense)?;
-        Ok(BatchLoss { sum, weight })
+        self.links.backward(&mut tape, rows, (links, self.loss.as_ref()), gradients.dense)
     }
 
     /// Rank 0 judges with all threads.

@@ -208,16 +208,10 @@ impl Learner for RelationalLearner<'_> {
         let mut tape = Tape::new(params, Mode::Train { key });
         let (rows, leaves) = self.encoder.graph.leaves(&mut tape, &batch.features, rows);
         let rows = self.encoder.model.forward(&mut tape, &batch.blocks, &rows)?;
-        let (decoder, n3) = (self.links.decoder.as_ref(), self.links.config.decoder.n3);
-        let (loss, weight) = tape.link_loss(rows, &batch.links, decoder, self.loss.as_ref(), n3)?;
-        let sum = f64::from(tape.value(loss).data()[0]);
-        tape.backward(loss, gradients.dense)?;
-        for ((leaf, ids), out) in leaves.iter().zip(&batch.learnt).zip(&mut *gradients.rows) {
-            if let Some(grad) = tape.grad(*leaf) {
-                out.push(ids, grad);
-            }
-        }
-        Ok(BatchLoss { sum, weight })
+        let of = (&batch.links, self.loss.as_ref());
+        let loss = self.links.backward(&mut tape, rows, of, gradients.dense)?;
+        gradients.add_rows(&tape, &leaves, &batch.learnt);
+        Ok(loss)
     }
 
     /// Rank 0 judges with all threads.

@@ -166,11 +166,7 @@ impl Learner for TypedLearner<'_> {
         let loss = add_loss(&mut tape, logits, &batch.targets, &targets, None);
         let sum = f64::from(tape.value(loss).data()[0]);
         tape.backward(loss, gradients.dense)?;
-        for ((leaf, ids), out) in leaves.iter().zip(&batch.learnt).zip(&mut *gradients.rows) {
-            if let Some(grad) = tape.grad(*leaf) {
-                out.push(ids, grad);
-            }
-        }
+        gradients.add_rows(&tape, &leaves, &batch.learnt);
         Ok(BatchLoss { sum, weight: batch.seeds.len() as f64 })
     }
 
