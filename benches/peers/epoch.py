@@ -13,14 +13,11 @@ For DGL's best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow its mat
 """
 
 import json
-import os
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
+import epochs
 from dataset import classes, column, lists
 
 THREADS, TURNS, EPOCHS, BATCH, BATCHES = 2, 3, 3, 1024, 12
@@ -114,33 +111,15 @@ def measure(system, model, dataset):
     print(json.dumps([train(min(BATCHES, steps - 1)) * steps for _ in range(EPOCHS)]))
 
 
-def peer(system, model, dataset):
-    words = [sys.executable, __file__, "--measure", system, model, dataset]
-    threads = {name: str(THREADS) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    environment = {**os.environ, **threads, "DGLBACKEND": "pytorch"}
-    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
-    if done.returncode != 0:
-        sys.exit(f"{system}, {model}: run by hand: {' '.join(words)}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def ours(gnarl, model, dataset):
+def tables(model, dataset):
+    """The run file for the same."""
     fanouts, heads, _ = MODELS[model]
-    settings = {
+    return {
         "dataset": {"path": str(Path(dataset).resolve())},
         "model": {"name": model, "layers": len(fanouts), "hidden": HIDDEN, "heads": heads, "dropout": 0.0},
         "sample": {"fanouts": fanouts, "batch_size": BATCH},
         "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE},
     }
-    with tempfile.TemporaryDirectory() as folder:
-        settings["output"] = {"dir": f"{folder}/run"}
-        run = Path(folder) / "run.toml"
-        tables = (f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in t.items()) for name, t in settings.items())
-        run.write_text("\n".join(tables))
-        subprocess.run([gnarl, "train", str(run)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-        lines = (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()
-    epochs = [json.loads(line) for line in lines]
-    return [epoch["seconds"] for epoch in epochs if "seconds" in epoch][1:]
 
 
 def main():
@@ -151,14 +130,10 @@ def main():
         for model in MODELS:
             found = {"gnarl": [], "DGL": [], "GraphBolt": []}
             for _ in range(TURNS):
-                found["gnarl"] += ours(gnarl, model, dataset)
+                found["gnarl"] += epochs.gnarl(gnarl, tables(model, dataset))
                 for system in ("DGL", "GraphBolt"):
-                    found[system] += peer(system, model, dataset)
-            own = statistics.median(found["gnarl"])
-            for system, times in found.items():
-                middle = statistics.median(times)
-                print(f"| {Path(dataset).name} | {MODELS[model][2]} | {system} | {middle:.2f} "
-                      f"| {min(times):.2f}, {max(times):.2f} | {own / middle:.2f} |", flush=True)
+                    found[system] += epochs.peer(__file__, THREADS, system, model, dataset)
+            epochs.rows(found, (Path(dataset).name, MODELS[model][2]))
 
 
 if sys.argv[1] == "--measure":

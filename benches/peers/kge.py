@@ -15,52 +15,16 @@ counts for the whole. For its best, preload tcmalloc: else most of its time goes
 
 import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import epochs
+
 THREADS, TURNS, EPOCHS, BATCH, BATCHES, NEGATIVES, WIDTH = 2, 2, 2, 1024, 6, 256, 200
 MODELS = {"distmult": "DistMult", "complex": "ComplEx"}
 TRAIN, ENTITIES, RELATIONS = Path(os.environ["GNARL_DATA"]) / "fb15k_237" / "train.npy", 14541, 237
-
-RUN = """
-[dataset]
-path = "{folder}/data"
-[dataset.import]
-format = "triples"
-[dataset.import.options]
-train = "{train}"
-valid = "{folder}/few.npy"
-test = "{folder}/few.npy"
-num_entities = {entities}
-[task]
-kind = "link-prediction"
-[model]
-name = "none"
-[embedding]
-dim = {width}
-optimizer = "adagrad"
-lr = 0.1
-[decoder]
-name = "{model}"
-[loss]
-name = "cross-entropy"
-[negatives]
-kind = "joint"
-count = {negatives}
-[sample]
-batch_size = {batch}
-[train]
-epochs = {epochs}
-threads = {threads}
-eval_every = 0
-[output]
-dir = "{folder}/run"
-"""
-
 
 def measure(model):
     """In a process of its own: seconds of PyKEEN's epochs."""
@@ -89,44 +53,37 @@ def measure(model):
     print(json.dumps([(after - before) / BATCHES * steps for before, after in zip(ends, ends[1:])]))
 
 
-def peer(model):
-    words = [sys.executable, __file__, "--measure", model]
-    threads = {name: str(THREADS) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, **threads})
-    if done.returncode != 0:
-        sys.exit(f"PyKEEN, {model}: {done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def ours(gnarl, model):
-    import numpy as np
-
-    with tempfile.TemporaryDirectory() as folder:
-        # Ranking is not what is timed: some triples are enough.
-        np.save(f"{folder}/few.npy", np.load(TRAIN.with_name("valid.npy"))[:100])
-        run = Path(folder) / "run.toml"
-        run.write_text(RUN.format(folder=folder, train=TRAIN, entities=ENTITIES, width=WIDTH, model=model,
-                                  negatives=NEGATIVES, batch=BATCH, epochs=EPOCHS + 1, threads=THREADS))
-        done = subprocess.run([gnarl, "train", str(run)], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        epochs = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
-    return [epoch["seconds"] for epoch in epochs if "seconds" in epoch][1:]
+def tables(model, few):
+    """The run file for the same; ranking is not what is timed: some triples are enough."""
+    return {
+        "dataset": {"path": "data"},
+        "dataset.import": {"format": "triples"},
+        "dataset.import.options": {"train": str(TRAIN), "valid": few, "test": few, "num_entities": ENTITIES},
+        "task": {"kind": "link-prediction"},
+        "model": {"name": "none"},
+        "embedding": {"dim": WIDTH, "optimizer": "adagrad", "lr": 0.1},
+        "decoder": {"name": model},
+        "loss": {"name": "cross-entropy"},
+        "negatives": {"kind": "joint", "count": NEGATIVES},
+        "sample": {"batch_size": BATCH},
+        "train": {"epochs": EPOCHS + 1, "threads": THREADS, "eval_every": 0},
+    }
 
 
 def main():
-    gnarl = str(Path(sys.argv[1]).resolve())
+    import numpy as np
+
     print("| decoder | system | seconds an epoch | of them the fastest, the slowest | gnarl's share |")
     print("|---|---|---:|---:|---:|")
-    for model, name in MODELS.items():
-        found = {"gnarl": [], "PyKEEN": []}
-        for _ in range(TURNS):
-            found["gnarl"] += ours(gnarl, model)
-            found["PyKEEN"] += peer(model)
-        own = statistics.median(found["gnarl"])
-        for system, times in found.items():
-            middle = statistics.median(times)
-            print(f"| {name} | {system} | {middle:.2f} | {min(times):.2f}, {max(times):.2f} | {own / middle:.2f} |", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        few = f"{folder}/few.npy"
+        np.save(few, np.load(TRAIN.with_name("valid.npy"))[:100])
+        for model, name in MODELS.items():
+            found = {"gnarl": [], "PyKEEN": []}
+            for _ in range(TURNS):
+                found["gnarl"] += epochs.gnarl(sys.argv[1], tables(model, few))
+                found["PyKEEN"] += epochs.peer(__file__, THREADS, model)
+            epochs.rows(found, (name,))
 
 
 if sys.argv[1] == "--measure":

@@ -13,13 +13,11 @@ turns, first epochs left out. DGL runs a part of an epoch, which counts for the 
 """
 
 import json
-import os
-import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
+
+import epochs
 
 THREADS, TURNS, EPOCHS, BATCH, BATCHES = 2, 3, 2, 1024, 20
 FANOUTS, HIDDEN, RATE, TARGET = [5, 5], 64, 0.003, "paper"
@@ -124,47 +122,25 @@ def measure(dataset):
     print(json.dumps([epoch(min(BATCHES, steps - 1)) * steps for _ in range(EPOCHS)]))
 
 
-def peer(dataset):
-    words = [sys.executable, __file__, "--measure", dataset]
-    threads = {name: str(THREADS) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
-    environment = {**os.environ, **threads, "DGLBACKEND": "pytorch"}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment)
-    if done.returncode != 0:
-        sys.exit(f"DGL: {done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def ours(gnarl, dataset):
-    settings = {
+def tables(dataset):
+    """The run file for the same."""
+    return {
         "dataset": {"path": str(Path(dataset).resolve())},
         "task": {"node_type": TARGET},
         "model": {"name": "rgcn", "layers": len(FANOUTS), "hidden": HIDDEN, "dropout": 0.0},
         "sample": {"fanouts": FANOUTS, "batch_size": BATCH},
         "train": {"epochs": EPOCHS + 1, "threads": THREADS, "workers": 1, "lr": RATE, "eval_every": 0},
     }
-    with tempfile.TemporaryDirectory() as folder:
-        settings["output"] = {"dir": f"{folder}/run"}
-        run = Path(folder) / "run.toml"
-        tables = (f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in t.items()) for name, t in settings.items())
-        run.write_text("\n".join(tables))
-        done = subprocess.run([gnarl, "train", str(run)], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stderr)
-        epochs = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
-    return [epoch["seconds"] for epoch in epochs if "seconds" in epoch][1:]
 
 
 def main():
     gnarl, dataset = sys.argv[1:]
     found = {"gnarl": [], "DGL": []}
     for _ in range(TURNS):
-        found["gnarl"] += ours(str(Path(gnarl).resolve()), dataset)
-        found["DGL"] += peer(dataset)
-    own = statistics.median(found["gnarl"])
+        found["gnarl"] += epochs.gnarl(gnarl, tables(dataset))
+        found["DGL"] += epochs.peer(__file__, THREADS, dataset)
     print("| system | seconds an epoch | of them the fastest, the slowest | gnarl's share |\n|---|---:|---:|---:|")
-    for system, times in found.items():
-        middle = statistics.median(times)
-        print(f"| {system} | {middle:.2f} | {min(times):.2f}, {max(times):.2f} | {own / middle:.2f} |", flush=True)
+    epochs.rows(found)
 
 
 if sys.argv[1] == "--measure":

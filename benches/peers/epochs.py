@@ -1,0 +1,43 @@
+"""Epochs of gnarl and of a peer, each in a process of its own."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+
+def gnarl(program, tables):
+    """Seconds of each epoch but the first of a run file with these tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        tables = {**tables, "output": {"dir": f"{folder}/run"}}
+        run = Path(folder) / "run.toml"
+        lines = (f"[{name}]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in t.items()) for name, t in tables.items())
+        run.write_text("\n".join(lines))
+        done = subprocess.run([Path(program).resolve(), "train", run], capture_output=True, text=True, cwd=folder)
+        if done.returncode != 0:
+            sys.exit(done.stderr)
+        told = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
+    return [epoch["seconds"] for epoch in told if "seconds" in epoch][1:]
+
+
+def peer(script, threads, *words):
+    """What `script --measure WORDS` prints in its last line."""
+    words = [sys.executable, script, "--measure", *words]
+    limits = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    environment = {**os.environ, **limits, "DGLBACKEND": "pytorch"}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def rows(found, before=()):
+    """Rows of a table in Markdown: the seconds of each system, and gnarl's share of them."""
+    own = statistics.median(found["gnarl"])
+    for system, times in found.items():
+        middle = statistics.median(times)
+        cells = [*before, system, f"{middle:.2f}", f"{min(times):.2f}, {max(times):.2f}", f"{own / middle:.2f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
