@@ -144,7 +144,7 @@ impl Id for u64 {
 }
 
 /// Bytes of the budget left for the program itself and the buffers of files, at most.
-const PROGRAM: u64 = 24 << 20;
+const PROGRAM: u64 = 32 << 20;
 
 /// Builds the CSC columns of an edge type by counting, then filling one range of destinations
 /// after the other, re-reading the edges for each: memory is `8·num_dst` bytes plus one range.
