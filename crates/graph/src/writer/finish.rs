@@ -6,6 +6,7 @@ use super::{DatasetWriter, FinishOptions, IdWidth, edge_stem};
 use crate::column::{Column, ColumnSpec};
 use crate::csc::{self, CscJob};
 use crate::dataset::Dataset;
+use crate::dtype::DType;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::MANIFEST;
 use crate::narrow::Narrow;
@@ -58,7 +59,9 @@ impl DatasetWriter {
             num_dst,
             square: triple.src == triple.dst,
             keep_rows,
-            weights: find("weight"),
+            // Samplers say of other types which they know.
+            weights: find("weight")
+                .filter(|spec| matches!(spec.dtype, DType::F32 | DType::F16 | DType::BF16)),
             coalesce: options.coalesce,
             memory: options.memory,
             range_bytes: None,
