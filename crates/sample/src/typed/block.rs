@@ -74,18 +74,19 @@ impl Relation {
 
     /// Leaves out the edges, by source and destination, that are not to be kept.
     fn retain(&mut self, keep: impl Fn(usize, usize) -> bool) {
-        let (mut indptr, mut kept) = (vec![0], Vec::with_capacity(self.indices.len()));
-        for dst in 0..self.num_dst() {
-            let edges = self.indptr[dst]..self.indptr[dst + 1];
-            kept.extend(edges.filter(|&edge| keep(self.indices[edge as usize] as usize, dst)));
-            indptr.push(kept.len() as u32);
-        }
-        if kept.len() == self.indices.len() {
+        let kept = |dst: usize, edge: u32| keep(self.indices[edge as usize] as usize, dst);
+        let edges = |dst: usize| self.indptr[dst]..self.indptr[dst + 1];
+        if (0..self.num_dst()).all(|dst| edges(dst).all(|edge| kept(dst, edge))) {
             return;
         }
-        self.indices = kept.iter().map(|&edge| self.indices[edge as usize]).collect();
+        let (mut indptr, mut left) = (vec![0], Vec::with_capacity(self.indices.len()));
+        for dst in 0..self.num_dst() {
+            left.extend(edges(dst).filter(|&edge| kept(dst, edge)));
+            indptr.push(left.len() as u32);
+        }
+        self.indices = left.iter().map(|&edge| self.indices[edge as usize]).collect();
         if let Some(weights) = &mut self.weights {
-            *weights = kept.iter().map(|&edge| weights[edge as usize]).collect();
+            *weights = left.iter().map(|&edge| weights[edge as usize]).collect();
         }
         (self.indptr, self.transpose) = (indptr, OnceLock::new());
     }

@@ -3,17 +3,12 @@
 use std::collections::HashSet;
 
 use gnarl_graph::{Error, Result};
-use gnarl_sample::Scratch;
 use gnarl_sample::negatives::Triples;
 use serde::{Deserialize, Serialize};
 
 use super::Links;
-use super::encoder::{Encoder, Targets};
+use super::encoder::both_ways;
 use crate::config;
-use crate::learner::Learner;
-
-/// Batches of training edges that are looked at.
-const BATCHES: usize = 20;
 
 /// Edges that were to be found, and how many of them, or of their reverses, could be seen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,10 +77,10 @@ fn held_out(links: &Links) -> [Seen; 2] {
     };
     [&edges.valid, &edges.test].map(|held| match &links.encoder {
         Some(encoder) => {
-            let trained = Targets::of(&edges.train, encoder.as_ref());
+            let trained = both_ways(&edges.train, |relation| encoder.edge_types(relation));
             count(held, &|i| {
                 let there = encoder.edge_types(held.relations[i])[0];
-                trained.contains(there, held.heads[i].into(), held.tails[i].into())
+                trained.contains(&(there, held.heads[i].into(), held.tails[i].into()))
             })
         }
         None => {
@@ -95,27 +90,4 @@ fn held_out(links: &Links) -> [Seen; 2] {
             count(held, &|i| trained.contains(&triple(held, i)))
         }
     })
-}
-
-/// Looks at the first batches of the first epoch as they are trained on: `edges` of a sampled batch are
-/// those of all its blocks, by edge type and dataset ids.
-pub(super) fn count<L: Learner>(
-    links: &Links,
-    encoder: &dyn Encoder,
-    learner: &L,
-    edges: impl Fn(L::Sampled) -> HashSet<(usize, u64, u64)>,
-) -> Result<Seen> {
-    let (mut found, mut scratch) = (Seen::default(), Scratch::new());
-    for job in learner.epoch(1, 0, 1).into_iter().take(BATCHES) {
-        let there = edges(learner.sample(&job, &mut scratch)?);
-        let targets = links.edges.train.at(&job.batch);
-        let visible = |&i: &usize| {
-            let (head, tail) = (targets.heads[i].into(), targets.tails[i].into());
-            let [forth, back] = encoder.edge_types(targets.relations[i]);
-            there.contains(&(forth, head, tail)) || there.contains(&(back, tail, head))
-        };
-        found.edges += targets.len();
-        found.seen += (0..targets.len()).filter(visible).count();
-    }
-    Ok(found)
 }

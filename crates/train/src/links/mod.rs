@@ -5,6 +5,7 @@
 
 mod batches;
 mod data;
+mod encoded;
 mod encoder;
 mod evaluate;
 mod leakage;
@@ -17,9 +18,8 @@ use std::sync::Arc;
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Error, Result};
-use gnarl_nn::decoders::{self, Decoder, LinkBatch};
-use gnarl_nn::losses::Loss;
-use gnarl_nn::{Params, ParamsBuilder, Tape, Var};
+use gnarl_nn::decoders::{self, Decoder};
+use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
 use gnarl_store::embedding::Embedding;
@@ -27,7 +27,7 @@ use gnarl_store::embedding::Embedding;
 use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
 use crate::embeddings::Table;
 use crate::evaluate::Evaluation;
-use crate::learner::{BatchLoss, Task};
+use crate::learner::Task;
 use crate::state::TrainState;
 use crate::strategy::{Session, gradient};
 use data::Edges;
@@ -99,21 +99,6 @@ impl Links {
         let links = Self { config, edges, known, decoder, encoder, owner };
         leakage::refuse(&links)?;
         Ok((links, TrainState::new(params.build(), tables)))
-    }
-
-    /// The loss of a batch by the rows that a model has put out, and the gradient of the weights.
-    fn backward<'b>(
-        &'b self,
-        tape: &mut Tape<'b>,
-        rows: Var,
-        (batch, loss): (&'b LinkBatch, &'b dyn Loss),
-        dense: &mut [f32],
-    ) -> Result<BatchLoss> {
-        let (decoder, n3) = (self.decoder.as_ref(), self.config.decoder.n3);
-        let (loss, weight) = tape.link_loss(rows, batch, decoder, loss, n3)?;
-        let sum = f64::from(tape.value(loss).data()[0]);
-        tape.backward(loss, dense)?;
-        Ok(BatchLoss { sum, weight })
     }
 
     /// What batches are told from.

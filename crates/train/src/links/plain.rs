@@ -3,36 +3,27 @@
 
 use std::sync::Arc;
 
-use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Buf, Csc, Dataset, Labels, Result};
-use gnarl_nn::decoders::LinkBatch;
-use gnarl_nn::losses::Loss;
 use gnarl_nn::models::{self, Model};
-use gnarl_nn::{Mode, Params, ParamsBuilder, Tape, Tensor};
+use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
 use gnarl_sample::negatives::Triples;
 use gnarl_sample::{MiniBatch, SampleGraph, Sampler, Scratch};
 use gnarl_store::MappedFeatures;
 
-use super::batches::Batches;
 use super::data::Edges;
-use super::encoder::{Encoder, Targets};
-use super::leakage::{Seen, count};
-use super::{Links, evaluate};
-use crate::config::{Leakage, RunConfig};
+use super::encoder::{MessageModel, TypedEdges};
+use crate::config::RunConfig;
 use crate::embeddings::Table;
-use crate::evaluate::{Evaluation, by_first, logits};
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::evaluate::logits;
 use crate::nodes::{sampler, step};
-use crate::pipeline::{Input, Job, rows};
-use crate::state::TrainState;
-use crate::strategy::{Session, gradient};
+use crate::pipeline::{Input, rows};
 use crate::task::{TaskGraph, Topology, features_of};
 
 /// A model and the graph it hears neighbours over.
 pub(super) struct PlainEncoder {
-    pub model: Box<dyn Model>,
-    pub graph: TaskGraph,
+    model: Box<dyn Model>,
+    graph: TaskGraph,
 }
 
 impl PlainEncoder {
@@ -77,7 +68,17 @@ fn message_graph(
     })
 }
 
-impl Encoder for PlainEncoder {
+/// A batch, and the features of its input nodes.
+pub(super) struct Plain {
+    batch: MiniBatch,
+    input: Input,
+}
+
+impl MessageModel for PlainEncoder {
+    type Sampler = Box<dyn Sampler>;
+    type Sampled = MiniBatch;
+    type Batch = Plain;
+
     fn edge_types(&self, _: u32) -> [usize; 2] {
         [0, 0]
     }
@@ -86,113 +87,60 @@ impl Encoder for PlainEncoder {
         logits(self.model.as_ref(), params, &self.graph)
     }
 
-    fn train(
+    fn sampler(&self, config: &RunConfig) -> Result<Box<dyn Sampler>> {
+        sampler(config, &self.graph)
+    }
+
+    fn sample(
         &self,
-        links: &Links,
-        session: &Session<'_>,
-        rank: &dyn Communicator,
-        state: TrainState,
-    ) -> Result<TrainState> {
-        gradient::train(session, &EncodedLearner::new(links, self)?, rank, state)
+        sampler: &Box<dyn Sampler>,
+        nodes: &[u32],
+        key: Key,
+        scratch: &mut Scratch,
+    ) -> Result<MiniBatch> {
+        sampler.sample(nodes, key, scratch)
     }
 
-    fn seen(&self, links: &Links) -> Result<Seen> {
-        count(links, self, &EncodedLearner::new(links, self)?, |(_, batch)| {
-            let edges = batch.blocks.iter().flat_map(|block| {
-                let ids = block.ids();
-                let of = move |dst: usize| {
-                    block.sources(dst).iter().map(move |&src| (0, ids[src as usize], ids[dst]))
-                };
-                (0..block.num_dst()).flat_map(of)
-            });
-            edges.collect()
-        })
-    }
-}
-
-/// A batch ready for compute.
-struct Encoded {
-    links: LinkBatch,
-    batch: MiniBatch,
-    input: Input,
-}
-
-struct EncodedLearner<'a> {
-    links: &'a Links,
-    encoder: &'a PlainEncoder,
-    batches: Batches<'a>,
-    sampler: Box<dyn Sampler>,
-    loss: Box<dyn Loss>,
-}
-
-impl<'a> EncodedLearner<'a> {
-    pub fn new(links: &'a Links, encoder: &'a PlainEncoder) -> Result<Self> {
-        links.config.sample.method.check_neighbours()?;
-        let sampler = sampler(&links.config, &encoder.graph)?;
-        let (batches, loss) = (Batches::new(links)?, links.config.loss.build()?);
-        Ok(Self { links, encoder, batches, sampler, loss })
-    }
-}
-
-impl Learner for EncodedLearner<'_> {
-    type Sampled = (LinkBatch, MiniBatch);
-    type Batch = Encoded;
-
-    fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<Job> {
-        self.batches.epoch(epoch, rank, size)
+    fn remove(&self, batch: &mut MiniBatch, edges: &TypedEdges) {
+        for block in &mut batch.blocks {
+            *block = Arc::new(block.without(|src, dst| edges.contains(&(0, src, dst))));
+        }
     }
 
-    fn sample(&self, job: &Job, scratch: &mut Scratch) -> Result<Self::Sampled> {
-        let drawn = self.batches.draw(job);
-        let mut batch = self.sampler.sample(&drawn.ids, job.key, scratch)?;
-        if self.links.config.task.leakage == Leakage::Remove {
-            // Those of all ranks: a rank must not see what another is to find.
-            let targets = Targets::of(&self.links.edges.train.at(&job.batch), self.encoder);
-            for block in &mut batch.blocks {
-                *block = Arc::new(block.without(|src, dst| targets.contains(0, src, dst)));
+    fn edges(&self, batch: &MiniBatch) -> TypedEdges {
+        let mut edges = TypedEdges::new();
+        for block in &batch.blocks {
+            let ids = block.ids();
+            for dst in 0..block.num_dst() {
+                let sources = block.sources(dst).iter();
+                edges.extend(sources.map(|&src| (0, ids[src as usize], ids[dst])));
             }
         }
-        Ok((drawn.batch, batch))
+        edges
     }
 
-    fn fetch(&self, _: &Job, (mut links, batch): Self::Sampled) -> Result<Encoded> {
-        let input = rows(self.encoder.graph.features.as_ref(), &batch.input_nodes)?;
+    fn fetch(&self, batch: MiniBatch) -> Result<(Plain, Vec<u32>)> {
+        let input = rows(self.graph.features.as_ref(), &batch.input_nodes)?;
         // The model puts out the rows of the seeds, in the order of `targets`.
-        links.renumber(&batch.targets);
-        Ok(Encoded { links, batch, input })
+        let places = batch.targets.clone();
+        Ok((Plain { batch, input }, places))
     }
 
-    fn compact(&self, prepared: &Encoded) {
+    fn prepare(&self, prepared: &Plain) {
         step::turn_round(&prepared.batch);
     }
 
-    fn counts(&self, prepared: &Encoded) -> Counts {
-        let edges = prepared.batch.num_edges() as u64;
-        Counts { edges, seeds: prepared.links.heads.len() as u64 }
+    fn num_edges(&self, prepared: &Plain) -> usize {
+        prepared.batch.num_edges()
     }
 
-    fn gradient(
+    fn forward<'b>(
         &self,
-        params: &Params,
-        inputs: Inputs<'_, Encoded>,
-        key: Key,
-        gradients: &mut Gradients<'_>,
-    ) -> Result<BatchLoss> {
-        let Encoded { links, batch, input } = inputs.batch;
-        let mut tape = Tape::new(params, Mode::Train { key });
-        let x = step::input(&mut tape, input);
-        let rows = self.encoder.model.forward(&mut tape, &batch.blocks, x)?;
-        self.links.backward(&mut tape, rows, (links, self.loss.as_ref()), gradients.dense)
-    }
-
-    /// Rank 0 judges with all threads.
-    fn evaluate(
-        &self,
-        state: &TrainState,
-        rank: &dyn Communicator,
-        threads: usize,
-    ) -> Result<Evaluation> {
-        let judge = || evaluate::alone(self.links, &state.params, &state.tables);
-        by_first(rank, threads, judge)
+        tape: &mut Tape<'b>,
+        prepared: &'b Plain,
+        _: Vec<Tensor>,
+    ) -> Result<(Var, Vec<Var>)> {
+        let x = step::input(tape, &prepared.input);
+        Ok((self.model.forward(tape, &prepared.batch.blocks, x)?, Vec::new()))
     }
 }

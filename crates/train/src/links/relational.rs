@@ -4,29 +4,19 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Csc, Dataset, Result, Triple};
-use gnarl_nn::decoders::LinkBatch;
-use gnarl_nn::losses::Loss;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, TypedModel};
-use gnarl_nn::{Mode, Params, ParamsBuilder, RelBlock, Tape, Tensor};
+use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{Scratch, TypedBatch, TypedGraph, TypedSampler, TypedScratch};
 use gnarl_store::MappedFeatures;
 
-use super::batches::Batches;
 use super::data::Edges;
-use super::encoder::{Encoder, Targets};
-use super::leakage::{Seen, count};
-use super::{Links, evaluate};
-use crate::config::{Leakage, RunConfig};
+use super::encoder::{MessageModel, TypedEdges};
+use crate::config::RunConfig;
 use crate::embeddings::Table;
-use crate::evaluate::{Evaluation, by_first};
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
-use crate::pipeline::{Input, Job};
-use crate::state::TrainState;
-use crate::strategy::{Session, gradient};
+use crate::pipeline::Input;
 use crate::typed::{TypedTaskGraph, fanouts, rows, table};
 
 /// The models that are encoders of this kind.
@@ -89,7 +79,26 @@ fn message_graph(edges: &Edges) -> Result<TypedGraph> {
     Ok(graph)
 }
 
-impl Encoder for RelationalEncoder {
+/// Draws neighbours over each edge type.
+pub(super) struct Draw {
+    sampler: TypedSampler,
+    scratch: Mutex<TypedScratch>,
+}
+
+/// A batch, and what its input nodes have.
+pub(super) struct Relational {
+    blocks: Vec<RelBlock>,
+    features: Vec<Option<Input>>,
+    /// Ids of the input nodes whose rows are learnt: all or none.
+    learnt: Vec<Vec<u64>>,
+    edges: usize,
+}
+
+impl MessageModel for RelationalEncoder {
+    type Sampler = Draw;
+    type Sampled = TypedBatch;
+    type Batch = Relational;
+
     fn edge_types(&self, relation: u32) -> [usize; 2] {
         [relation as usize, relation as usize + self.relations]
     }
@@ -99,129 +108,66 @@ impl Encoder for RelationalEncoder {
         rows(self.model.as_ref(), params, tables, &self.graph, &all)
     }
 
-    fn train(
-        &self,
-        links: &Links,
-        session: &Session<'_>,
-        rank: &dyn Communicator,
-        state: TrainState,
-    ) -> Result<TrainState> {
-        gradient::train(session, &RelationalLearner::new(links, self)?, rank, state)
+    fn sampler(&self, config: &RunConfig) -> Result<Draw> {
+        let (fanouts, rule) = fanouts(config)?;
+        let sampler = TypedSampler::new(&self.graph.graph, &fanouts, rule)?;
+        Ok(Draw { sampler, scratch: Mutex::default() })
     }
 
-    fn seen(&self, links: &Links) -> Result<Seen> {
-        count(links, self, &RelationalLearner::new(links, self)?, |(_, batch)| {
-            let (mut edges, ids) = (std::collections::HashSet::new(), &batch.ids[0]);
-            for block in &batch.blocks {
-                for (number, relation) in block.relations().iter().enumerate() {
-                    for dst in 0..relation.num_dst() {
-                        let sources = relation.sources(dst).iter();
-                        edges.extend(sources.map(|&src| (number, ids[src as usize], ids[dst])));
-                    }
+    fn sample(&self, draw: &Draw, nodes: &[u32], key: Key, _: &mut Scratch) -> Result<TypedBatch> {
+        let mut scratch = draw.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        draw.sampler.sample(self.graph.node_type(), nodes, key, &mut scratch)
+    }
+
+    fn remove(&self, batch: &mut TypedBatch, edges: &TypedEdges) {
+        batch.remove(|edge_type, src, dst| edges.contains(&(edge_type, src, dst)));
+    }
+
+    fn edges(&self, batch: &TypedBatch) -> TypedEdges {
+        let (mut edges, ids) = (TypedEdges::new(), &batch.ids[0]);
+        for block in &batch.blocks {
+            for (number, relation) in block.relations().iter().enumerate() {
+                for dst in 0..relation.num_dst() {
+                    let sources = relation.sources(dst).iter();
+                    edges.extend(sources.map(|&src| (number, ids[src as usize], ids[dst])));
                 }
             }
-            edges
-        })
-    }
-}
-
-/// A batch ready for compute.
-struct Encoded {
-    links: LinkBatch,
-    blocks: Vec<RelBlock>,
-    features: Vec<Option<Input>>,
-    /// Ids of the input nodes whose rows are learnt: all or none.
-    learnt: Vec<Vec<u64>>,
-    edges: usize,
-}
-
-struct RelationalLearner<'a> {
-    links: &'a Links,
-    encoder: &'a RelationalEncoder,
-    batches: Batches<'a>,
-    sampler: TypedSampler,
-    scratch: Mutex<TypedScratch>,
-    loss: Box<dyn Loss>,
-}
-
-impl<'a> RelationalLearner<'a> {
-    fn new(links: &'a Links, encoder: &'a RelationalEncoder) -> Result<Self> {
-        links.config.sample.method.check_neighbours()?;
-        let (fanouts, rule) = fanouts(&links.config)?;
-        let sampler = TypedSampler::new(&encoder.graph.graph, &fanouts, rule)?;
-        let (batches, loss) = (Batches::new(links)?, links.config.loss.build()?);
-        Ok(Self { links, encoder, batches, sampler, scratch: Mutex::default(), loss })
-    }
-}
-
-impl Learner for RelationalLearner<'_> {
-    type Sampled = (LinkBatch, TypedBatch);
-    type Batch = Encoded;
-
-    fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<Job> {
-        self.batches.epoch(epoch, rank, size)
-    }
-
-    fn sample(&self, job: &Job, _: &mut Scratch) -> Result<Self::Sampled> {
-        let drawn = self.batches.draw(job);
-        let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let name = self.encoder.graph.node_type();
-        let mut batch = self.sampler.sample(name, &drawn.ids, job.key, &mut scratch)?;
-        if self.links.config.task.leakage == Leakage::Remove {
-            // Those of all ranks: a rank must not see what another is to find.
-            let targets = Targets::of(&self.links.edges.train.at(&job.batch), self.encoder);
-            batch.remove(|edge_type, src, dst| targets.contains(edge_type, src, dst));
         }
-        Ok((drawn.batch, batch))
+        edges
     }
 
-    fn fetch(&self, _: &Job, (mut links, batch): Self::Sampled) -> Result<Encoded> {
-        let graph = &self.encoder.graph;
+    fn fetch(&self, batch: TypedBatch) -> Result<(Relational, Vec<u32>)> {
+        let graph = &self.graph;
         let fused = batch.fuse(&graph.graph)?;
         let blocks = RelBlock::all(&fused, graph.graph.schema())?;
-        links.renumber(&fused.targets);
-        let learnt = graph.learnt().map(|(number, _)| batch.ids[number].clone()).collect();
         let features = graph.features(&batch.input_nodes)?;
-        Ok(Encoded { links, blocks, features, learnt, edges: batch.num_edges() })
+        let edges = batch.num_edges();
+        let learnt = match graph.learnt().next() {
+            Some(_) => batch.ids,
+            None => Vec::new(),
+        };
+        Ok((Relational { blocks, features, learnt, edges }, fused.targets))
     }
 
-    fn compact(&self, prepared: &Encoded) {
-        prepared.blocks.iter().for_each(RelBlock::prepare);
+    fn prepare(&self, batch: &Relational) {
+        batch.blocks.iter().for_each(RelBlock::prepare);
     }
 
-    fn counts(&self, prepared: &Encoded) -> Counts {
-        Counts { edges: prepared.edges as u64, seeds: prepared.links.heads.len() as u64 }
+    fn num_edges(&self, batch: &Relational) -> usize {
+        batch.edges
     }
 
-    fn rows<'b>(&self, prepared: &'b Encoded) -> Vec<&'b [u64]> {
-        prepared.learnt.iter().map(Vec::as_slice).collect()
+    fn learnt<'b>(&self, batch: &'b Relational) -> &'b [Vec<u64>] {
+        &batch.learnt
     }
 
-    fn gradient(
+    fn forward<'b>(
         &self,
-        params: &Params,
-        inputs: Inputs<'_, Encoded>,
-        key: Key,
-        gradients: &mut Gradients<'_>,
-    ) -> Result<BatchLoss> {
-        let Inputs { batch, rows, .. } = inputs;
-        let mut tape = Tape::new(params, Mode::Train { key });
-        let (rows, leaves) = self.encoder.graph.leaves(&mut tape, &batch.features, rows);
-        let rows = self.encoder.model.forward(&mut tape, &batch.blocks, &rows)?;
-        let of = (&batch.links, self.loss.as_ref());
-        let loss = self.links.backward(&mut tape, rows, of, gradients.dense)?;
-        gradients.add_rows(&tape, &leaves, &batch.learnt);
-        Ok(loss)
-    }
-
-    /// Rank 0 judges with all threads.
-    fn evaluate(
-        &self,
-        state: &TrainState,
-        rank: &dyn Communicator,
-        threads: usize,
-    ) -> Result<Evaluation> {
-        let judge = || evaluate::alone(self.links, &state.params, &state.tables);
-        by_first(rank, threads, judge)
+        tape: &mut Tape<'b>,
+        batch: &'b Relational,
+        rows: Vec<Tensor>,
+    ) -> Result<(Var, Vec<Var>)> {
+        let (rows, leaves) = self.graph.leaves(tape, &batch.features, rows);
+        Ok((self.model.forward(tape, &batch.blocks, &rows)?, leaves))
     }
 }
