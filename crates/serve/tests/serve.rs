@@ -264,7 +264,7 @@ fn pushed_gradients_step_learnt_rows_once() {
     let cut = cut(PartLayout::EdgeCut, "spring");
     let nodes = own(&cut.parts, 1);
     let table = || {
-        let adagrad = Box::new(SparseAdagrad::new(1e-10).unwrap());
+        let adagrad = Arc::new(SparseAdagrad::new(1e-10).unwrap());
         Embedding::new(nodes.clone(), 3, 0.1, Key::new(4), adagrad).unwrap()
     };
     let held = HeldPart::open(&cut.parts, 1).unwrap().with_embedding(table()).unwrap();

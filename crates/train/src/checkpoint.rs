@@ -14,18 +14,18 @@ use gnarl_graph::{Context, Error, Result, ResultExt};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
-use crate::embeddings::Table;
+use crate::embeddings::Whole;
 use crate::faults;
 use crate::state::{Progress, TrainState};
 
 /// File name within the run's folder.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// Writes the state to `dir`.
+/// Writes the state to `dir`, with all rows of each table: a run goes on with any number of ranks.
 ///
 /// # Errors
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
-pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
+pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> {
     faults::reached("checkpoint");
     let floats = |name: String, values| (name, Dtype::F32, bytemuck::cast_slice::<f32, u8>(values));
     let mut tensors = vec![
@@ -37,14 +37,13 @@ pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
             tensors.push(floats(format!("optimizer.{owner}.{name}"), values));
         }
     }
-    for table in &state.tables {
-        let (kept, steps) = table.rows.state();
+    for table in tables {
         for (part, values) in
-            [("rows", table.rows.values()), ("best", &table.best), ("state", kept)]
+            [("rows", &table.rows), ("best", &table.best), ("state", &table.state)]
         {
-            tensors.push(floats(entry(table, part), values));
+            tensors.push(floats(entry(table.name, part), values));
         }
-        tensors.push((entry(table, "steps"), Dtype::U32, bytemuck::cast_slice(steps)));
+        tensors.push((entry(table.name, "steps"), Dtype::U32, bytemuck::cast_slice(&table.steps)));
     }
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
     let metadata = HashMap::from([("progress".to_string(), progress)]);
@@ -54,8 +53,8 @@ pub fn save(dir: &Path, state: &TrainState) -> Result<()> {
 }
 
 /// The name of an array of a table.
-fn entry(table: &Table, part: &str) -> String {
-    format!("table.{}.{part}", table.name)
+fn entry(table: &str, part: &str) -> String {
+    format!("table.{table}.{part}")
 }
 
 /// Writes flat arrays of four-byte values atomically.
@@ -102,7 +101,7 @@ pub fn read(dir: &Path) -> Result<Vec<u8>> {
     std::fs::read(&path).at(&path)
 }
 
-/// The state that the bytes of a checkpoint hold; `start` is that of a run that begins.
+/// The state that the bytes of a checkpoint hold for a rank; `start` is its own where a run begins.
 ///
 /// # Errors
 /// If they are damaged, or of another model.
@@ -117,9 +116,13 @@ pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
     fill(state.params.flat_mut(), &floats(&tensors, "weights")?)?;
     fill(&mut state.best, &floats(&tensors, "best")?)?;
     for table in &mut state.tables {
-        let part = |part: &str| floats(&tensors, &entry(table, part));
+        let part = |part: &str| {
+            let name = entry(&table.name, part);
+            table.own(&floats(&tensors, &name)?, &name)
+        };
         let (rows, best, kept) = (part("rows")?, part("best")?, part("state")?);
-        let steps: Vec<u32> = words(&tensors, &entry(table, "steps"))?.collect();
+        let name = entry(&table.name, "steps");
+        let steps = table.own(&words(&tensors, &name)?.collect::<Vec<_>>(), &name)?;
         fill(&mut table.best, &best)?;
         table.rows.restore(&rows, &kept, &steps)?;
     }
@@ -166,24 +169,63 @@ fn corrupt(e: impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
+    use gnarl_engine::{Communicator, local};
     use gnarl_graph::rng::Key;
     use gnarl_nn::{Init, ParamsBuilder};
-    use gnarl_store::embedding::{Embedding, SparseAdam};
+    use gnarl_store::embedding::SparseAdam;
+
+    use crate::embeddings::TableSpec;
+    use crate::state::Start;
 
     /// A state with weights and a table of `rows` rows.
-    fn start(rows: u64) -> TrainState {
+    fn start(rows: u64) -> Start {
         let mut builder = ParamsBuilder::new(Key::new(3));
         builder.add("w", 4, 5, Init::XavierUniform);
-        let adam = Box::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap());
-        let table = Embedding::new((0..rows).collect(), 2, 0.1, Key::new(4), adam).unwrap();
-        TrainState::new(builder.build(), vec![Table::new("entity", table)])
+        let table = TableSpec {
+            name: "entity".into(),
+            count: rows,
+            width: 2,
+            bound: 0.1,
+            key: Key::new(4),
+            optimizer: Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
+        };
+        Start { params: builder.build(), tables: vec![table] }
+    }
+
+    fn write(dir: &Path, state: &TrainState) {
+        let deadline = Duration::from_secs(60);
+        let alone = local::run(1, deadline, |rank| {
+            let tables = state.tables.iter().map(|table| table.whole(rank));
+            save(dir, state, &tables.collect::<Result<Vec<_>>>()?)
+        });
+        alone.unwrap();
+    }
+
+    #[test]
+    fn ranks_go_on_from_what_others_wrote() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut state = start(5).share(&[], 0, 1).unwrap();
+        state.tables[0].rows.update(&[2, 4], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
+        write(dir.path(), &state);
+        let bytes = read(dir.path()).unwrap();
+        let all = local::run(3, Duration::from_secs(60), |rank| {
+            let own = decode(&bytes, start(5).share(&[], rank.rank(), 3)?)?;
+            assert!(own.tables[0].rows.ids().len() < 3, "a share");
+            Ok(own.tables[0].on_all(rank)?.values.into_owned())
+        });
+        for values in all.unwrap() {
+            assert_eq!(values, state.tables[0].rows.values());
+        }
     }
 
     #[test]
     fn state_survives_a_round_trip() {
         let dir = tempfile::tempdir().unwrap();
-        let mut state = start(3);
+        let mut state = start(3).share(&[], 0, 1).unwrap();
         state.progress.epoch = 7;
         state.tables[0].rows.update(&[2, 0], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
         state.tables[0].best[1] = 4.0;
@@ -191,9 +233,10 @@ mod tests {
         state.best[3] = -2.5;
         state.optimizers.insert(0, vec![("m".into(), vec![1.0; 20]), ("step".into(), vec![7.0])]);
         state.optimizers.insert(3, vec![("m".into(), vec![0.5; 20])]);
-        save(dir.path(), &state).unwrap();
+        write(dir.path(), &state);
         let bytes = read(dir.path()).unwrap();
-        let back = decode(&bytes, start(3)).unwrap();
+        let decode = |rows| decode(&bytes, start(rows).share(&[], 0, 1).unwrap());
+        let back = decode(3).unwrap();
         assert_eq!(back.params.flat(), state.params.flat());
         assert_eq!(back.best, state.best);
         assert_eq!(back.progress, state.progress);
@@ -201,19 +244,20 @@ mod tests {
         let (table, kept) = (&back.tables[0], &state.tables[0]);
         assert_eq!((table.rows.values(), &table.best), (kept.rows.values(), &kept.best));
         assert_eq!(table.rows.state(), kept.rows.state());
-        let error = decode(&bytes, start(4)).unwrap_err().to_string();
-        assert!(error.contains("the model 8"), "{error}");
+        let error = decode(4).unwrap_err().to_string();
+        assert!(error.contains("6 values of 'table.entity.rows' do not fill 4 rows"), "{error}");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file stays");
     }
 
     #[test]
     fn damage_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        save(dir.path(), &start(3)).unwrap();
+        let state = || start(3).share(&[], 0, 1).unwrap();
+        write(dir.path(), &state());
         let path = dir.path().join(CHECKPOINT);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        let text = decode(&read(dir.path()).unwrap(), start(3)).unwrap_err().to_string();
+        let text = decode(&read(dir.path()).unwrap(), state()).unwrap_err().to_string();
         assert!(text.contains("damaged"), "{text}");
     }
 }

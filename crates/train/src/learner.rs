@@ -1,13 +1,16 @@
 //! What a run and its strategies need to know of a task. Each task is a folder of its own.
 
+use std::sync::Arc;
+
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Result};
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::Scratch;
+use gnarl_store::placement::Placement;
 
-use crate::embeddings::{RowGradients, Table};
+use crate::embeddings::{RowGradients, Rows};
 use crate::evaluate::Evaluation;
 use crate::pipeline::Job;
 use crate::state::TrainState;
@@ -25,6 +28,11 @@ pub trait Task: Send + Sync {
     /// If the task cannot be trained on such a cut.
     fn divide(&mut self, dataset: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()>;
 
+    /// Which part has which learnt row, for each table, if the graph was cut.
+    fn placements(&self) -> &[Arc<dyn Placement>] {
+        &[]
+    }
+
     /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the same.
     ///
     /// # Errors
@@ -36,11 +44,11 @@ pub trait Task: Send + Sync {
         state: TrainState,
     ) -> Result<TrainState>;
 
-    /// Judges weights and learnt rows on the whole graph, on one machine.
+    /// Judges weights and all learnt rows on the whole graph, on one machine.
     ///
     /// # Errors
     /// If they do not fit the graph.
-    fn judge(&self, params: &Params, tables: &[Table]) -> Result<Evaluation>;
+    fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation>;
 }
 
 /// A task as a strategy and the pipeline see it. What a batch is is the task's own affair: it goes
@@ -74,7 +82,8 @@ pub trait Learner: Sync {
     fn counts(&self, batch: &Self::Batch) -> Counts;
 
     /// Ids of the learnt rows a batch reads, distinct, for each table of the state in order. They are
-    /// read when the batch is computed: after the updates of all steps before.
+    /// fetched from all ranks when the batch is computed, after the updates of all steps before: where
+    /// there are tables, every rank has as many jobs a step.
     fn rows<'b>(&self, _batch: &'b Self::Batch) -> Vec<&'b [u64]> {
         Vec::new()
     }

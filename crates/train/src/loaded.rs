@@ -15,7 +15,7 @@ use crate::folder::RunFolder;
 use crate::learner::Task;
 use crate::links::Links;
 use crate::nodes::Nodes;
-use crate::state::TrainState;
+use crate::state::Start;
 use crate::task::{TaskGraph, opened};
 use crate::typed::TypedNodes;
 
@@ -37,11 +37,11 @@ pub(crate) type KeptServer = ();
 /// This rank of a run, and the machine each is on; none for all threads of one process.
 pub(crate) type Ranks<'a> = Option<(&'a dyn Communicator, &'a [String])>;
 
-/// The graph, what is to be learnt of it, and the state that training starts from.
+/// The graph, what is to be learnt of it, and what training starts from.
 pub(crate) struct Loaded {
     pub source: Source,
     pub task: Box<dyn Task>,
-    pub start: TrainState,
+    pub start: Start,
 }
 
 impl Source {
@@ -96,7 +96,7 @@ impl Loaded {
             }
             TaskKind::NodeClassification => {
                 let (nodes, params) = nodes(config, &source, ranks)?;
-                (Box::new(nodes), TrainState::new(params, Vec::new()))
+                (Box::new(nodes), Start { params, tables: Vec::new() })
             }
             TaskKind::LinkPrediction => {
                 let dataset = source.dataset().ok_or_else(|| {
@@ -119,7 +119,7 @@ fn is_typed(config: &RunConfig, source: &Source) -> bool {
     config.task.node_type.is_some() || source.dataset().is_some_and(|d| several(d.manifest()))
 }
 
-fn typed_nodes(config: &RunConfig, source: &Source) -> Result<(TypedNodes, TrainState)> {
+fn typed_nodes(config: &RunConfig, source: &Source) -> Result<(TypedNodes, Start)> {
     let Some(dataset) = source.dataset() else {
         return Err(Error::usage("graphs with types are trained where every rank has the whole")
             .hint("leave out partition.servers, or task.node_type"));

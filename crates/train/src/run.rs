@@ -1,5 +1,6 @@
 //! One run from configuration to results.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::agreement;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
-use crate::embeddings::{model_from_bytes, model_to_bytes};
+use crate::embeddings::{Rows, TableSpec, Whole, model_from_bytes, model_to_bytes};
 use crate::evaluate::{Evaluation, Scores};
 use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RELATIONS, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
@@ -20,7 +21,7 @@ use crate::learner::Task;
 use crate::links::RelationScores;
 use crate::loaded::{Loaded, Source};
 use crate::metrics::Metrics;
-use crate::state::TrainState;
+use crate::state::{Progress, Start, TrainState};
 use crate::strategy::Session;
 
 /// What a run found; the last line of `gnarl train`.
@@ -81,13 +82,17 @@ pub fn run(
     let (folder, resume) = RunFolder::open(config, begin)?;
     let cut = loaded.source.cut(config, &folder)?;
     let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
-    let mut run = Run::new(config, loaded, folder, cut, checkpoint)?;
-    run.recall()?;
-    let workers = config.train.workers;
+    let (run, workers) = (Run::new(config, loaded, folder, cut)?, config.train.workers);
+    let mut states = run.states(0..workers, workers, checkpoint)?;
+    run.recall(&mut states)?;
+    let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
     let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
-    let mut states =
-        local::run(workers, deadline, |rank| run.train(rank, workers, &metrics, watch))?;
-    run.finish(states.swap_remove(0))
+    let mut trained = local::run(workers, deadline, |rank| {
+        let state = states[rank.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let state = state.ok_or_else(|| Error::invalid("a rank started twice"))?;
+        run.train(rank, workers, state, &metrics, watch)
+    })?;
+    run.finish(trained.swap_remove(0))
 }
 
 /// Trains as `config` says, as one rank of a group: `train.workers` is its size, whatever the
@@ -127,14 +132,16 @@ pub fn run_on(
         parts = (made[0] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
     }
     let checkpoint = Some(state).filter(|state| !state.is_empty());
-    let mut run = Run::new(&config, loaded, folder, parts, checkpoint)?;
+    let run = Run::new(&config, loaded, folder, parts)?;
+    let own = rank.rank()..rank.rank() + 1;
+    let mut states = run.states(own, rank.size(), checkpoint)?;
     if lead {
-        run.recall()?;
+        run.recall(&mut states)?;
     }
-    let state = run.train(rank, neighbours, &metrics, watch)?;
+    let trained = run.train(rank, neighbours, states.swap_remove(0), &metrics, watch)?;
     // Others may still ask this rank's server for rows.
     rank.barrier("the end of training")?;
-    lead.then(|| run.finish(state)).transpose()
+    lead.then(|| run.finish(trained)).transpose()
 }
 
 /// A run about to start, or to go on.
@@ -144,7 +151,16 @@ struct Run<'a> {
     task: Box<dyn Task>,
     metric: String,
     partition: Option<PartitionManifest>,
-    start: TrainState,
+    start: Start,
+}
+
+/// What training ends with.
+struct Trained {
+    progress: Progress,
+    /// Weights of the best evaluation.
+    weights: Vec<f32>,
+    /// All learnt rows of the best evaluation, for each table; on the first rank.
+    rows: Vec<Rows<'static>>,
 }
 
 impl<'a> Run<'a> {
@@ -153,26 +169,40 @@ impl<'a> Run<'a> {
         loaded: Loaded,
         folder: RunFolder,
         cut: Option<PartitionedDataset>,
-        checkpoint: Option<Vec<u8>>,
     ) -> Result<Self> {
         let Loaded { source, mut task, start } = loaded;
         if let Some(cut) = &cut {
             task.divide(source.dataset(), cut)?;
         }
-        let start = match checkpoint {
-            Some(bytes) => checkpoint::decode(&bytes, start)
-                .while_doing(|| format!("reading {}", folder.dir().join(CHECKPOINT).display()))?,
-            None => start,
-        };
         let partition = cut.map(|cut| cut.manifest().clone());
         Ok(Self { config, folder, metric: task.metric(), task, partition, start })
     }
 
+    /// The states that `ranks` of `size` go on from: those of a checkpoint if there is one.
+    fn states(
+        &self,
+        ranks: Range<usize>,
+        size: usize,
+        checkpoint: Option<Vec<u8>>,
+    ) -> Result<Vec<TrainState>> {
+        let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
+        let state = |rank| {
+            let start = self.start.share(self.task.placements(), rank, size)?;
+            match &checkpoint {
+                Some(bytes) => checkpoint::decode(bytes, start).while_doing(path),
+                None => Ok(start),
+            }
+        };
+        ranks.map(state).collect()
+    }
+
     /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
-    fn recall(&mut self) -> Result<()> {
-        let progress = &mut self.start.progress;
-        progress.history = self.folder.history(progress.epoch)?;
-        self.folder.start_metrics(&progress.history)
+    fn recall(&self, states: &mut [TrainState]) -> Result<()> {
+        let epoch = states.first().map_or(0, |state| state.progress.epoch);
+        let history = self.folder.history(epoch)?;
+        self.folder.start_metrics(&history)?;
+        states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
+        Ok(())
     }
 
     /// Trains to the end as one rank, one of `neighbours` that share this machine.
@@ -180,9 +210,10 @@ impl<'a> Run<'a> {
         &self,
         rank: &dyn Communicator,
         neighbours: usize,
+        state: TrainState,
         metrics: &Metrics,
         watch: &(dyn Fn(&EpochRecord) + Sync),
-    ) -> Result<TrainState> {
+    ) -> Result<Trained> {
         let unwritten = Mutex::new(None);
         let first = || unwritten.lock().unwrap_or_else(PoisonError::into_inner);
         let on_epoch = |record: &EpochRecord| {
@@ -191,14 +222,14 @@ impl<'a> Run<'a> {
             }
             watch(record);
         };
-        let save = |state: &TrainState| {
+        let save = |state: &TrainState, tables: &[Whole<'_>]| {
             // A checkpoint relies on the lines of its epochs.
             first().take().map_or(Ok(()), Err)?;
             self.folder.sync_metrics()?;
-            checkpoint::save(self.folder.dir(), state)
+            checkpoint::save(self.folder.dir(), state, tables)
         };
         let meter = metrics.meter(rank.rank());
-        self.start.progress.history.iter().for_each(|record| meter.epoch(record));
+        state.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
             config: self.config,
             metric: &self.metric,
@@ -207,11 +238,14 @@ impl<'a> Run<'a> {
             on_epoch: &on_epoch,
             on_checkpoint: &save,
         };
-        self.task.train(&session, rank, self.start.clone())
+        let state = self.task.train(&session, rank, state)?;
+        let rows = state.tables.iter().map(|table| table.best_on_first(rank));
+        let rows = rows.map(|rows| rows.map(Rows::into_owned)).collect::<Result<_>>()?;
+        Ok(Trained { progress: state.progress, weights: state.best, rows })
     }
 
-    fn finish(self, state: TrainState) -> Result<Finished> {
-        finish(self, state)
+    fn finish(self, trained: Trained) -> Result<Finished> {
+        finish(self, trained)
     }
 }
 
@@ -222,32 +256,29 @@ fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     (threads / ranks).max(1)
 }
 
-fn finish(run: Run<'_>, mut state: TrainState) -> Result<Finished> {
-    let Run { config, folder, partition, metric, .. } = run;
-    let best = std::mem::take(&mut state.best);
-    state.params.flat_mut().copy_from_slice(&best);
-    for table in &mut state.tables {
-        table.rows.values_mut().copy_from_slice(&table.best);
-    }
-    atomic_write(&folder.dir().join(MODEL), &model_to_bytes(&state.params, &state.tables)?)?;
-    let history = state.progress.history;
-    let learnt: usize = state.tables.iter().map(|table| table.best.len()).sum();
+fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
+    let Run { config, folder, partition, metric, start: Start { mut params, tables }, .. } = run;
+    let Trained { progress, weights, rows } = trained;
+    params.flat_mut().copy_from_slice(&weights);
+    atomic_write(&folder.dir().join(MODEL), &model_to_bytes(&params, &tables, rows)?)?;
+    let history = progress.history;
+    let learnt: usize = tables.iter().map(TableSpec::values).sum();
     let summary = Summary {
         metric,
-        test: state.progress.best_test,
-        valid: state.progress.best_valid,
-        best_epoch: state.progress.best_epoch,
+        test: progress.best_test,
+        valid: progress.best_valid,
+        best_epoch: progress.best_epoch,
         epochs: history.len(),
         epoch_seconds: median(history.iter().map(|r| r.seconds).collect()),
         sampled_edges_per_second: per_second(&history),
         losses: history.iter().map(|r| r.loss).collect(),
         peak_rss_bytes: peak_rss(),
-        parameters: state.params.len() + learnt,
+        parameters: params.len() + learnt,
         workers: config.train.workers,
         parts: partition.as_ref().map_or(1, |p| p.parts),
         run_dir: folder.dir().into(),
     };
-    let relations = state.progress.best_relations;
+    let relations = progress.best_relations;
     if !relations.is_empty() {
         let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
         atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
@@ -287,10 +318,10 @@ pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
     }
     config.partition.servers = None;
     let Loaded { task, start, .. } = Loaded::new(&config, Source::open(&config)?, None)?;
-    let TrainState { mut params, mut tables, .. } = start;
+    let Start { mut params, tables } = start;
     let path = dir.join(MODEL);
     let bytes = std::fs::read(&path).at(&path)?;
-    model_from_bytes(&mut params, &mut tables, &bytes)
+    let rows = model_from_bytes(&mut params, &tables, &bytes)
         .while_doing(|| format!("reading {}", path.display()))?;
-    task.judge(&params, &tables)
+    task.judge(&params, &rows)
 }

@@ -1,10 +1,14 @@
-//! What training changes from epoch to epoch; the same on every rank.
+//! What training changes from epoch to epoch; the same on every rank, but for learnt rows, of which each
+//! has its own.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use gnarl_graph::Result;
 use gnarl_nn::Params;
+use gnarl_store::placement::Placement;
 
-use crate::embeddings::Table;
+use crate::embeddings::{Table, TableSpec};
 use crate::evaluate::{Evaluation, Scores};
 use crate::history::EpochRecord;
 use crate::links::RelationScores;
@@ -12,14 +16,41 @@ use crate::links::RelationScores;
 /// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
 pub type OptimizerState = Vec<(String, Vec<f32>)>;
 
-/// The position and result of training so far.
+/// What training starts from, before ranks have their shares of it.
+#[derive(Clone)]
+pub struct Start {
+    /// Weights, freshly initialised.
+    pub params: Params,
+    /// What learnt rows there are.
+    pub tables: Vec<TableSpec>,
+}
+
+impl Start {
+    /// The state that one of `ranks` ranks starts from. Learnt rows are where `placements` say, one for
+    /// each table; shared out evenly where there is none.
+    ///
+    /// # Errors
+    /// If there are more rows than a table can have.
+    pub fn share(
+        &self,
+        placements: &[Arc<dyn Placement>],
+        rank: usize,
+        ranks: usize,
+    ) -> Result<TrainState> {
+        let tables = self.tables.iter().enumerate();
+        let tables = tables.map(|(i, spec)| spec.share(placements.get(i), rank, ranks));
+        Ok(TrainState::new(self.params.clone(), tables.collect::<Result<_>>()?))
+    }
+}
+
+/// The position and result of training so far, as a rank has it.
 #[derive(Debug, Clone)]
 pub struct TrainState {
     /// Current weights.
     pub params: Params,
     /// Weights of the best evaluation so far.
     pub best: Vec<f32>,
-    /// Learnt rows, each table with its best so far.
+    /// This rank's learnt rows, each table with its best so far.
     pub tables: Vec<Table>,
     /// What is saved beside the weights.
     pub progress: Progress,

@@ -5,11 +5,13 @@
 //! one file for each, and no others.
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use gnarl_graph::rng::Key;
 //! use gnarl_store::RowSource;
 //! use gnarl_store::embedding::{Embedding, SparseAdam};
 //!
-//! let adam = Box::new(SparseAdam::new(0.9, 0.999, 1e-8)?);
+//! let adam = Arc::new(SparseAdam::new(0.9, 0.999, 1e-8)?);
 //! let mut table = Embedding::new(vec![10, 11, 42], 2, 0.1, Key::new(1), adam)?;
 //! let mut before = [0.0; 2];
 //! table.fetch(&[42], &mut before)?;

@@ -59,7 +59,7 @@ impl Embedding {
         width: usize,
         bound: f32,
         key: Key,
-        optimizer: Box<dyn SparseOptimizer>,
+        optimizer: Arc<dyn SparseOptimizer>,
     ) -> Result<Self> {
         if width == 0 {
             return Err(Error::usage("embedding rows need at least one value"));
@@ -75,7 +75,6 @@ impl Embedding {
         });
         let state = vec![0.0; values.len() * optimizer.state_size()];
         let steps = vec![0; ids.len()];
-        let optimizer = Arc::from(optimizer);
         Ok(Self { ids, rows, width, values, state, steps, optimizer })
     }
 
@@ -97,6 +96,11 @@ impl Embedding {
     /// What the optimizer keeps, and how often each row was updated.
     pub fn state(&self) -> (&[f32], &[u32]) {
         (&self.state, &self.steps)
+    }
+
+    /// How many values the optimizer keeps of a row.
+    pub fn state_width(&self) -> usize {
+        self.width * self.optimizer.state_size()
     }
 
     /// Restores rows, and what [`Embedding::state`] gave.

@@ -1,19 +1,21 @@
 //! Steps against closed forms, and what holds for every optimizer.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::RowSource;
 use gnarl_graph::rng::Key;
 
 const LR: f32 = 0.05;
 
-fn optimizers() -> Vec<Box<dyn SparseOptimizer>> {
+fn optimizers() -> Vec<Arc<dyn SparseOptimizer>> {
     vec![
-        Box::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
-        Box::new(SparseAdagrad::new(1e-10).unwrap()),
+        Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
+        Arc::new(SparseAdagrad::new(1e-10).unwrap()),
     ]
 }
 
-fn table(ids: &[u64], optimizer: Box<dyn SparseOptimizer>) -> Embedding {
+fn table(ids: &[u64], optimizer: Arc<dyn SparseOptimizer>) -> Embedding {
     Embedding::new(ids.to_vec(), 3, 0.5, Key::new(9), optimizer).unwrap()
 }
 
@@ -42,7 +44,7 @@ fn near(found: [f32; 3], expected: [f64; 3]) {
 #[test]
 fn adam_takes_the_steps_of_its_closed_form() {
     let (eps, grad) = (0.1f64, [0.3f64, -2.0, 0.0]);
-    let mut table = table(&[5], Box::new(SparseAdam::new(0.9, 0.99, eps as f32).unwrap()));
+    let mut table = table(&[5], Arc::new(SparseAdam::new(0.9, 0.99, eps as f32).unwrap()));
     let mut expected = row(&table, 5).map(f64::from);
     for t in 1..=20 {
         table.update(&[5], &grad.map(|g| g as f32), LR).unwrap();
@@ -57,7 +59,7 @@ fn adam_takes_the_steps_of_its_closed_form() {
 /// The formulas of PyTorch's `SparseAdam` in f64, with gradients that change.
 #[test]
 fn adam_follows_the_formulas_of_pytorch() {
-    let mut table = table(&[5], Box::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()));
+    let mut table = table(&[5], Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()));
     let mut expected = row(&table, 5).map(f64::from);
     let (mut m, mut v) = ([0.0; 3], [0.0; 3]);
     for t in 1..=30 {
@@ -78,7 +80,7 @@ fn adam_follows_the_formulas_of_pytorch() {
 #[test]
 fn adagrad_takes_the_steps_of_its_closed_form() {
     let (eps, grad) = (0.01f64, [0.3f64, -2.0, 0.0]);
-    let mut table = table(&[5], Box::new(SparseAdagrad::new(eps as f32).unwrap()));
+    let mut table = table(&[5], Arc::new(SparseAdagrad::new(eps as f32).unwrap()));
     let mut expected = row(&table, 5).map(f64::from);
     for t in 1..=20 {
         table.update(&[5], &grad.map(|g| g as f32), LR).unwrap();
@@ -91,7 +93,7 @@ fn adagrad_takes_the_steps_of_its_closed_form() {
 
 #[test]
 fn without_gradient_and_eps_adagrad_stays_where_it_is() {
-    let mut table = table(&[5], Box::new(SparseAdagrad::new(0.0).unwrap()));
+    let mut table = table(&[5], Arc::new(SparseAdagrad::new(0.0).unwrap()));
     let before = row(&table, 5);
     table.update(&[5], &[0.0; 3], LR).unwrap();
     assert_eq!(row(&table, 5), before);

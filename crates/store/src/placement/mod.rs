@@ -2,8 +2,8 @@
 //! 5.4).
 //!
 //! In: an id of the type. Out: the part that has its row, or that all have it. Types differ: large ones
-//! follow the partition of the graph ([`ByRange`]), small ones are held whole by everyone
-//! ([`Replicated`]).
+//! follow the partition of the graph ([`ByRange`]), or are shared out evenly where there is none
+//! ([`Even`]); small ones are held whole by everyone ([`Replicated`]).
 //!
 //! ```
 //! use gnarl_store::placement::{ByRange, Place, Placement};
@@ -15,9 +15,11 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
+mod even;
 mod range;
 mod replicated;
 
+pub use even::Even;
 pub use range::ByRange;
 pub use replicated::Replicated;
 
@@ -61,6 +63,7 @@ mod tests {
         let ranges = vec![0, 100, 100, 400, 401, 700, 999, 1000];
         vec![
             Box::new(ByRange::new(new_ids.into(), ranges).unwrap()),
+            Box::new(Even::new(1000, 7)),
             Box::new(Replicated::new(1000, 7)),
         ]
     }
@@ -82,6 +85,6 @@ mod tests {
     fn names_differ() {
         let mut names: Vec<_> = all().iter().map(|policy| policy.name()).collect();
         names.dedup();
-        assert_eq!(names, ["range", "replicated"]);
+        assert_eq!(names, ["range", "even", "replicated"]);
     }
 }

@@ -1,5 +1,7 @@
 //! What is to be learnt.
 
+use std::sync::Arc;
+
 use bytesize::ByteSize;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::optim::OptimizerConfig;
@@ -122,11 +124,11 @@ impl EmbeddingSection {
     ///
     /// # Errors
     /// [`gnarl_graph::Kind::Usage`] for constants out of range.
-    pub fn optimizer(&self, constants: &OptimizerConfig) -> Result<Box<dyn SparseOptimizer>> {
+    pub fn optimizer(&self, constants: &OptimizerConfig) -> Result<Arc<dyn SparseOptimizer>> {
         let OptimizerConfig { beta1, beta2, eps, .. } = *constants;
         Ok(match self.optimizer {
-            RowOptimizer::Adam => Box::new(SparseAdam::new(beta1, beta2, eps)?),
-            RowOptimizer::Adagrad => Box::new(SparseAdagrad::new(eps)?),
+            RowOptimizer::Adam => Arc::new(SparseAdam::new(beta1, beta2, eps)?),
+            RowOptimizer::Adagrad => Arc::new(SparseAdagrad::new(eps)?),
         })
     }
 

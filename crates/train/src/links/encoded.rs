@@ -13,6 +13,7 @@ use super::encoder::{MessageModel, both_ways};
 use super::leakage::Seen;
 use super::{Links, evaluate};
 use crate::config::Leakage;
+use crate::embeddings::on_first;
 use crate::evaluate::{Evaluation, by_first};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::pipeline::Job;
@@ -128,7 +129,8 @@ impl<M: MessageModel> Learner for EncodedLearner<'_, M> {
         rank: &dyn Communicator,
         threads: usize,
     ) -> Result<Evaluation> {
-        let judge = || evaluate::alone(self.links, &state.params, &state.tables);
+        let tables = on_first(&state.tables, rank)?;
+        let judge = || evaluate::alone(self.links, &state.params, &tables);
         by_first(rank, threads, judge)
     }
 }

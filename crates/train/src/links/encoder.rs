@@ -17,7 +17,7 @@ use super::Links;
 use super::encoded::EncodedLearner;
 use super::leakage::Seen;
 use crate::config::RunConfig;
-use crate::embeddings::Table;
+use crate::embeddings::Rows;
 use crate::state::TrainState;
 use crate::strategy::{Session, gradient};
 
@@ -38,7 +38,7 @@ pub(super) trait MessageModel: Send + Sync {
     fn edge_types(&self, relation: u32) -> [usize; 2];
 
     /// The rows of all nodes, by full neighbours.
-    fn rows(&self, params: &Params, tables: &[Table]) -> Result<Tensor>;
+    fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor>;
 
     /// What `config` says of neighbours.
     fn sampler(&self, config: &RunConfig) -> Result<Self::Sampler>;
@@ -88,7 +88,7 @@ pub(super) trait Encoder: Send + Sync {
     fn edge_types(&self, relation: u32) -> [usize; 2];
 
     /// See [`MessageModel::rows`].
-    fn rows(&self, params: &Params, tables: &[Table]) -> Result<Tensor>;
+    fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor>;
 
     /// Trains by batches.
     fn train(
@@ -108,7 +108,7 @@ impl<M: MessageModel> Encoder for M {
         MessageModel::edge_types(self, relation)
     }
 
-    fn rows(&self, params: &Params, tables: &[Table]) -> Result<Tensor> {
+    fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor> {
         MessageModel::rows(self, params, tables)
     }
 

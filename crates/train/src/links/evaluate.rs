@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::Edges;
 use super::{Links, RANKED, TOLD};
-use crate::embeddings::Table;
+use crate::embeddings::Rows;
 use crate::evaluate::{Evaluation, Scores};
 use crate::learner::Task;
 
@@ -44,8 +44,12 @@ pub struct RelationScores {
 type Ranked = Vec<[Rank; 2]>;
 
 /// Judges on one machine, on the rayon pool this is called from.
-pub(super) fn alone(links: &Links, params: &Params, tables: &[Table]) -> Result<Evaluation> {
-    let judge = Judge::new(links, params, tables)?;
+pub(super) fn alone(links: &Links, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {
+    let rows = match &links.encoder {
+        Some(encoder) => encoder.rows(params, tables)?,
+        None => tables[0].clone().into_tensor(),
+    };
+    let judge = Judge { links, params, rows };
     let Edges { valid, test, .. } = &links.edges;
     if links.encoder.is_none() || RANKED.contains(&links.metric().as_str()) {
         let all = |edges: &Triples| judge.ranks(edges, 0..edges.len());
@@ -60,15 +64,15 @@ pub(super) fn alone(links: &Links, params: &Params, tables: &[Table]) -> Result<
     Ok(Evaluation { valid, test, ..Evaluation::default() })
 }
 
-/// Judges by all ranks together, each its share of the edges. All return the same.
+/// Judges learnt `rows` by all ranks together, each its share of the edges. All return the same.
 pub(super) fn together(
     links: &Links,
     params: &Params,
-    tables: &[Table],
+    rows: Rows<'_>,
     rank: &dyn Communicator,
     pool: &ThreadPool,
 ) -> Result<Evaluation> {
-    let judge = Judge::new(links, params, tables)?;
+    let judge = Judge { links, params, rows: rows.into_tensor() };
     let joined = |edges: &Triples| -> Result<Ranked> {
         let bound = |r: usize| edges.len() * r / rank.size();
         let share = bound(rank.rank())..bound(rank.rank() + 1);
@@ -90,18 +94,7 @@ struct Judge<'a> {
     rows: Tensor,
 }
 
-impl<'a> Judge<'a> {
-    fn new(links: &'a Links, params: &'a Params, tables: &[Table]) -> Result<Self> {
-        if let Some(encoder) = &links.encoder {
-            return Ok(Self { links, params, rows: encoder.rows(params, tables)? });
-        }
-        let rows = &tables[0].rows;
-        let width = links.decoder.width();
-        let mut all = Tensor::scratch(links.edges.nodes, width);
-        all.data_mut().copy_from_slice(rows.values());
-        Ok(Self { links, params, rows: all })
-    }
-
+impl Judge<'_> {
     /// The ranks of some edges.
     fn ranks(&self, edges: &Triples, share: Range<usize>) -> Ranked {
         let edges = edges.at(&share.map(|edge| edge as u32).collect::<Vec<_>>());

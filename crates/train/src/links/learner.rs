@@ -81,7 +81,7 @@ impl Learner for LinkLearner<'_> {
         rank: &dyn Communicator,
         threads: usize,
     ) -> Result<Evaluation> {
-        let pool = pool(threads)?;
-        evaluate::together(self.links, &state.params, &state.tables, rank, &pool)
+        let (pool, rows) = (pool(threads)?, state.tables[0].on_all(rank)?);
+        evaluate::together(self.links, &state.params, rows, rank, &pool)
     }
 }

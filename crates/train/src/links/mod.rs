@@ -22,13 +22,13 @@ use gnarl_nn::decoders::{self, Decoder};
 use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
-use gnarl_store::embedding::Embedding;
+use gnarl_store::placement::Placement;
 
 use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
-use crate::embeddings::Table;
+use crate::embeddings::{Rows, TableSpec, by_parts};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
-use crate::state::TrainState;
+use crate::state::{Start, TrainState};
 use crate::strategy::{Session, gradient};
 use data::Edges;
 use encoder::Encoder;
@@ -55,6 +55,8 @@ pub(crate) struct Links {
     encoder: Option<Box<dyn Encoder>>,
     /// Part of each node; empty if the graph was not cut.
     owner: Vec<u32>,
+    /// Parts of learnt rows; empty likewise.
+    placements: Vec<Arc<dyn Placement>>,
 }
 
 impl Links {
@@ -62,7 +64,7 @@ impl Links {
     ///
     /// # Errors
     /// If the dataset is not one of edges with splits, or the configuration does not fit it.
-    pub fn new(config: &RunConfig, dataset: &Dataset) -> Result<(Self, TrainState)> {
+    pub fn new(config: &RunConfig, dataset: &Dataset) -> Result<(Self, Start)> {
         if config.train.strategy != Strategy::Gradient {
             return Err(Error::usage("link prediction is trained by 'gradient' alone")
                 .hint("set train.strategy to 'gradient'"));
@@ -77,11 +79,14 @@ impl Links {
         match config.model.name.as_str() {
             "none" => {
                 let section = &config.embedding;
-                let bound = section.bound.unwrap_or((dim as f32).sqrt().recip());
-                let optimizer = section.optimizer(&config.optimizer)?;
-                let ids = (0..edges.nodes as u64).collect();
-                let rows = Embedding::new(ids, decoder.width(), bound, key.with(5), optimizer)?;
-                tables.push(Table::new(&edges.node_type, rows));
+                tables.push(TableSpec {
+                    name: edges.node_type.clone(),
+                    count: edges.nodes as u64,
+                    width: decoder.width(),
+                    bound: section.bound.unwrap_or((dim as f32).sqrt().recip()),
+                    key: key.with(5),
+                    optimizer: section.optimizer(&config.optimizer)?,
+                });
             }
             name if relational::MODELS.contains(&name) => {
                 let width = decoder.width();
@@ -95,10 +100,10 @@ impl Links {
                 encoder = Some(Box::new(made));
             }
         }
-        let (config, owner) = (config.clone(), Vec::new());
-        let links = Self { config, edges, known, decoder, encoder, owner };
+        let (config, owner, placements) = (config.clone(), Vec::new(), Vec::new());
+        let links = Self { config, edges, known, decoder, encoder, owner, placements };
         leakage::refuse(&links)?;
-        Ok((links, TrainState::new(params.build(), tables)))
+        Ok((links, Start { params: params.build(), tables }))
     }
 
     /// What batches are told from.
@@ -152,7 +157,13 @@ impl Task for Links {
 
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(&self.edges.node_type)?.to_vec();
+        // All tables are of the one node type there is.
+        self.placements = vec![by_parts(cut, &self.edges.node_type)?];
         Ok(())
+    }
+
+    fn placements(&self) -> &[Arc<dyn Placement>] {
+        &self.placements
     }
 
     fn train(
@@ -167,7 +178,7 @@ impl Task for Links {
         }
     }
 
-    fn judge(&self, params: &Params, tables: &[Table]) -> Result<Evaluation> {
+    fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {
         let found = evaluate::alone(self, params, tables)?;
         Ok(Evaluation { leakage: Some(leakage::check(self)?), ..found })
     }

@@ -14,7 +14,7 @@ use gnarl_store::MappedFeatures;
 use super::data::Edges;
 use super::encoder::{MessageModel, TypedEdges};
 use crate::config::RunConfig;
-use crate::embeddings::Table;
+use crate::embeddings::Rows;
 use crate::evaluate::logits;
 use crate::nodes::{sampler, step};
 use crate::pipeline::{Input, rows};
@@ -83,7 +83,7 @@ impl MessageModel for PlainEncoder {
         [0, 0]
     }
 
-    fn rows(&self, params: &Params, _: &[Table]) -> Result<Tensor> {
+    fn rows(&self, params: &Params, _: &[Rows<'_>]) -> Result<Tensor> {
         logits(self.model.as_ref(), params, &self.graph)
     }
 

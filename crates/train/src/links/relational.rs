@@ -15,7 +15,7 @@ use gnarl_store::MappedFeatures;
 use super::data::Edges;
 use super::encoder::{MessageModel, TypedEdges};
 use crate::config::RunConfig;
-use crate::embeddings::Table;
+use crate::embeddings::{Rows, TableSpec};
 use crate::pipeline::Input;
 use crate::typed::{TypedTaskGraph, fanouts, rows, table};
 
@@ -50,7 +50,7 @@ impl RelationalEncoder {
     }
 
     /// The learnt rows of nodes, if they have no features.
-    pub fn table(&self, config: &RunConfig, nodes: usize) -> Result<Option<Table>> {
+    pub fn table(&self, config: &RunConfig, nodes: usize) -> Result<Option<TableSpec>> {
         let mut learnt = self.graph.learnt();
         learnt.next().map(|(_, name)| table(config, name, nodes as u64)).transpose()
     }
@@ -103,7 +103,7 @@ impl MessageModel for RelationalEncoder {
         [relation as usize, relation as usize + self.relations]
     }
 
-    fn rows(&self, params: &Params, tables: &[Table]) -> Result<Tensor> {
+    fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor> {
         let all: Vec<u32> = (0..self.graph.graph.num_nodes(0) as u32).collect();
         rows(self.model.as_ref(), params, tables, &self.graph, &all)
     }

@@ -14,7 +14,7 @@ use gnarl_nn::models::Model;
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::config::{RunConfig, Strategy};
-use crate::embeddings::Table;
+use crate::embeddings::Rows;
 use crate::evaluate::{Evaluation, evaluate};
 use crate::learner::Task;
 use crate::loaded::{KeptServer, build_model};
@@ -124,7 +124,7 @@ impl Task for Nodes {
         }
     }
 
-    fn judge(&self, params: &Params, _: &[Table]) -> Result<Evaluation> {
+    fn judge(&self, params: &Params, _: &[Rows<'_>]) -> Result<Evaluation> {
         evaluate(self.model.as_ref(), params, [self.whole.as_ref()], &self.metric)
     }
 }

@@ -15,6 +15,7 @@ use rayon::ThreadPool;
 use super::{
     CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool,
 };
+use crate::embeddings::Learnt;
 use crate::faults;
 use crate::history::{Stages, Tally};
 use crate::learner::Gradients;
@@ -141,7 +142,7 @@ impl Trainer<'_> {
             if clock.due(rank, finished)? {
                 self.collect(&mut state, &optimizers)?;
                 if rank.rank() == 0 {
-                    (session.on_checkpoint)(&state)?;
+                    (session.on_checkpoint)(&state, &[])?;
                 }
             }
             if state.progress.stopped {
@@ -172,15 +173,9 @@ impl Trainer<'_> {
             let before = *tally;
             grads.fill(0.0);
             let mut gradients = Gradients { dense: &mut grads, rows: &mut [] };
-            let (job, loss) = consume(
-                self.learner,
-                deliveries,
-                (params, &[]),
-                key,
-                &self.pool,
-                &mut gradients,
-                tally,
-            )?;
+            let now = (&*params, Learnt { tables: &[], rank: self.rank });
+            let (learner, pool) = (self.learner, &self.pool);
+            let (job, loss) = consume(learner, deliveries, now, key, pool, &mut gradients, tally)?;
             tally.loss += loss.sum;
             tally.weight += loss.weight;
             let start = Instant::now();

@@ -1,7 +1,8 @@
 //! `gradient`: synchronous SGD (DistDGLv2 §5). A step's batch is the same whatever the number of
 //! ranks: its seeds are split evenly, gradients of the summed loss are added over the ranks and
 //! divided by the weight of the whole batch. Every rank makes the same number of steps. Learnt rows
-//! follow the same rule: all ranks join the gradients of the rows they touched, and update them alike.
+//! follow the same rule: each is with one rank, to which all ranks push the gradients of the rows they
+//! touched.
 
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use gnarl_nn::optim::Optimizer;
 use super::{
     CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool,
 };
-use crate::embeddings::{RowGradients, clip};
+use crate::embeddings::{Learnt, RowGradients, clip};
 use crate::faults;
 use crate::history::{EpochRecord, Tally};
 use crate::learner::{Gradients, Learner};
@@ -49,13 +50,23 @@ pub fn train<L: Learner>(
             let judge = evaluates(session, epoch);
             close_epochs(session, learner, rank, &mut state, vec![record], judge)?;
             let finished = state.progress.stopped || epoch == config.train.epochs;
-            if clock.due(rank, finished)? && rank.rank() == 0 {
+            if clock.due(rank, finished)? {
                 state.optimizers.insert(0, optimizer.state());
-                (session.on_checkpoint)(&state)?;
+                save(session, rank, &state)?;
             }
         }
         Ok(state)
     })
+}
+
+/// Has the first rank save the state, with the rows of all ranks.
+fn save(session: &Session<'_>, rank: &dyn Communicator, state: &TrainState) -> Result<()> {
+    let tables = state.tables.iter().map(|table| table.whole(rank));
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    if rank.rank() > 0 {
+        return Ok(());
+    }
+    (session.on_checkpoint)(state, &tables)
 }
 
 struct Run<'a, L> {
@@ -110,7 +121,7 @@ impl<L: Learner> Run<'_, L> {
         let start = Instant::now();
         faults::reached("reduce");
         self.rank.all_reduce_sum("gradients", &mut dense)?;
-        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.join(self.rank, own));
+        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.push(self.rank, own));
         let mut joined = joined.collect::<Result<Vec<_>>>()?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let start = Instant::now();
@@ -121,7 +132,7 @@ impl<L: Learner> Run<'_, L> {
             dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
             let limit = self.session.config.train.clip_norm;
             if limit > 0.0 {
-                clip(dense, &mut joined, limit);
+                clip(self.rank, dense, &mut joined, limit)?;
             }
             let rate = lr * self.session.config.embedding.rate(&self.session.config.train);
             let (params, tables) = (state.params.flat_mut(), &mut state.tables);
@@ -150,7 +161,8 @@ impl<L: Learner> Run<'_, L> {
         let (sums, totals) = dense.split_at_mut(state.params.len());
         loop {
             let mut gradients = Gradients { dense: sums, rows };
-            let now = (&state.params, &state.tables[..]);
+            let learnt = Learnt { tables: &state.tables, rank: self.rank };
+            let now = (&state.params, learnt);
             let (job, loss) =
                 consume(self.learner, deliveries, now, key, &self.pool, &mut gradients, tally)?;
             totals[0] += loss.sum as f32;

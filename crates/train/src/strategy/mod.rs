@@ -12,7 +12,7 @@ use gnarl_nn::Params;
 use rayon::ThreadPool;
 
 use crate::config::RunConfig;
-use crate::embeddings::Table;
+use crate::embeddings::{Learnt, Whole};
 use crate::faults;
 use crate::history::{EpochRecord, Stages, Tally};
 use crate::learner::{BatchLoss, Gradients, Inputs, Learner};
@@ -32,8 +32,8 @@ pub struct Session<'a> {
     pub meter: &'a Meter,
     /// Called on rank 0 after each epoch, in order.
     pub on_epoch: &'a (dyn Fn(&EpochRecord) + Sync),
-    /// Called on rank 0 when the state can be saved.
-    pub on_checkpoint: &'a (dyn Fn(&TrainState) -> Result<()> + Sync),
+    /// Called on rank 0 when the state can be saved, with all rows of each table.
+    pub on_checkpoint: &'a (dyn Fn(&TrainState, &[Whole<'_>]) -> Result<()> + Sync),
 }
 
 /// A pool of `threads` compute threads.
@@ -79,7 +79,7 @@ fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
 fn consume<L: Learner>(
     learner: &L,
     deliveries: &Deliveries<'_, L::Batch>,
-    (params, tables): (&Params, &[Table]),
+    (params, learnt): (&Params, Learnt<'_>),
     key: Key,
     pool: &ThreadPool,
     gradients: &mut Gradients<'_>,
@@ -89,18 +89,19 @@ fn consume<L: Learner>(
     let delivery = deliveries.next()?;
     tally.stages.wait += start.elapsed().as_secs_f64();
     tally.stages.add(delivery.stages);
-    let Some(batch) = delivery.prepared else {
+    let start = Instant::now();
+    let wanted = delivery.prepared.as_deref().map_or(Vec::new(), |batch| learner.rows(batch));
+    let rows = learnt.fetch(&wanted)?;
+    tally.stages.reduce += start.elapsed().as_secs_f64();
+    let Some(batch) = &delivery.prepared else {
         return Ok((delivery.job, BatchLoss::default()));
     };
-    let counts = learner.counts(&batch);
+    let counts = learner.counts(batch);
     tally.edges += counts.edges;
     tally.seeds += counts.seeds;
     let start = Instant::now();
     faults::reached("compute");
-    let wanted = learner.rows(&batch);
-    let rows = tables.iter().zip(wanted).map(|(table, ids)| table.gather(ids));
-    let rows = rows.collect::<Result<_>>()?;
-    let inputs = Inputs { batch: &*batch, graph: delivery.job.graph, rows };
+    let inputs = Inputs { batch: &**batch, graph: delivery.job.graph, rows };
     let loss = pool.install(|| learner.gradient(params, inputs, key, gradients))?;
     tally.stages.compute += start.elapsed().as_secs_f64();
     Ok((delivery.job, loss))

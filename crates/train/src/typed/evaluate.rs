@@ -9,7 +9,7 @@ use gnarl_sample::parts::Rule;
 use gnarl_sample::{TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
 
 use super::graph::TypedTaskGraph;
-use crate::embeddings::Table;
+use crate::embeddings::Rows;
 use crate::evaluate::{Evaluation, Judge};
 
 /// Nodes that a layer runs over at a time.
@@ -22,7 +22,7 @@ const RANGE_NODES: usize = 1 << 14;
 pub(super) fn evaluate(
     model: &dyn TypedModel,
     params: &Params,
-    tables: &[Table],
+    tables: &[Rows<'_>],
     graph: &TypedTaskGraph,
     metric: &str,
 ) -> Result<Evaluation> {
@@ -46,7 +46,7 @@ pub(super) fn evaluate(
 pub(crate) fn rows(
     model: &dyn TypedModel,
     params: &Params,
-    tables: &[Table],
+    tables: &[Rows<'_>],
     graph: &TypedTaskGraph,
     nodes: &[u32],
 ) -> Result<Tensor> {
@@ -56,7 +56,7 @@ pub(crate) fn rows(
 struct Layers<'a> {
     model: &'a dyn TypedModel,
     params: &'a Params,
-    tables: &'a [Table],
+    tables: &'a [Rows<'a>],
     graph: &'a TypedTaskGraph,
 }
 

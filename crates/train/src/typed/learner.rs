@@ -11,6 +11,7 @@ use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch
 
 use super::{TypedNodes, evaluate};
 use crate::config::{Method, RunConfig};
+use crate::embeddings::on_first;
 use crate::evaluate::{Evaluation, by_first};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
@@ -178,9 +179,9 @@ impl Learner for TypedLearner<'_> {
         threads: usize,
     ) -> Result<Evaluation> {
         let TypedNodes { model, graph, metric, .. } = self.nodes;
-        let (params, tables) = (&state.params, &state.tables[..]);
+        let (params, tables) = (&state.params, on_first(&state.tables, rank)?);
         by_first(rank, threads, || {
-            evaluate::evaluate(model.as_ref(), params, tables, graph, metric)
+            evaluate::evaluate(model.as_ref(), params, &tables, graph, metric)
         })
     }
 }

@@ -15,13 +15,13 @@ use gnarl_nn::Params;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, Source, TypedModel};
 use gnarl_partition::PartitionedDataset;
-use gnarl_store::embedding::Embedding;
+use gnarl_store::placement::Placement;
 
 use crate::config::{RunConfig, Strategy};
-use crate::embeddings::Table;
+use crate::embeddings::{Rows, TableSpec, by_parts};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
-use crate::state::TrainState;
+use crate::state::{Start, TrainState};
 use crate::strategy::{Session, gradient};
 use learner::TypedLearner;
 
@@ -37,6 +37,8 @@ pub(crate) struct TypedNodes {
     model: Box<dyn TypedModel>,
     /// Part of each node of the target type; empty if the graph was not cut.
     owner: Vec<u32>,
+    /// Parts of learnt rows, for each table; empty likewise.
+    placements: Vec<Arc<dyn Placement>>,
 }
 
 impl TypedNodes {
@@ -45,11 +47,7 @@ impl TypedNodes {
     /// # Errors
     /// [`gnarl_graph::Kind::Usage`] for unknown names, impossible sizes, or what graphs with types
     /// cannot be trained with.
-    pub fn open(
-        config: &RunConfig,
-        dataset: &Dataset,
-        node_type: &str,
-    ) -> Result<(Self, TrainState)> {
+    pub fn open(config: &RunConfig, dataset: &Dataset, node_type: &str) -> Result<(Self, Start)> {
         check(config)?;
         let graph = Arc::new(TypedTaskGraph::open(dataset, &config.dataset, node_type)?);
         let metric = config.train.metric.clone().unwrap_or_else(|| match graph.labels {
@@ -62,9 +60,9 @@ impl TypedNodes {
         let tables = graph
             .learnt()
             .map(|(number, name)| table(config, name, dataset.manifest().node_types[number].count));
-        let start = TrainState::new(params, tables.collect::<Result<_>>()?);
-        let nodes = Self { config: config.clone(), graph, metric, model, owner: Vec::new() };
-        Ok((nodes, start))
+        let start = Start { params, tables: tables.collect::<Result<_>>()? };
+        let (config, owner, placements) = (config.clone(), Vec::new(), Vec::new());
+        Ok((Self { config, graph, metric, model, owner, placements }, start))
     }
 }
 
@@ -78,15 +76,14 @@ fn build_model(
 }
 
 /// Learnt rows of the nodes of a type. Rows start as a function of the type's name.
-pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<Table> {
+pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<TableSpec> {
     let width = config.model.hidden;
     let bound = config.embedding.bound.unwrap_or(1.0 / (width as f32).sqrt());
     let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
     let key = Key::new(config.train.seed).with(4);
     let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
     let optimizer = config.embedding.optimizer(&config.optimizer)?;
-    let rows = Embedding::new((0..count).collect(), width, bound, key, optimizer)?;
-    Ok(Table::new(format!("embedding.{node_type}"), rows))
+    Ok(TableSpec { name: format!("embedding.{node_type}"), count, width, bound, key, optimizer })
 }
 
 /// Refuses what is for graphs without types.
@@ -107,10 +104,17 @@ impl Task for TypedNodes {
         self.metric.replace('-', "_")
     }
 
-    /// Parts decide which rank takes which seeds; every rank has the whole graph.
+    /// Parts decide which rank takes which seeds and has which learnt rows; every rank has the whole
+    /// graph.
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(self.graph.node_type())?.to_vec();
+        let learnt = self.graph.learnt().map(|(_, name)| by_parts(cut, name));
+        self.placements = learnt.collect::<Result<_>>()?;
         Ok(())
+    }
+
+    fn placements(&self) -> &[Arc<dyn Placement>] {
+        &self.placements
     }
 
     fn train(
@@ -122,7 +126,7 @@ impl Task for TypedNodes {
         gradient::train(session, &TypedLearner::new(self)?, rank, state)
     }
 
-    fn judge(&self, params: &Params, tables: &[Table]) -> Result<Evaluation> {
+    fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {
         evaluate::evaluate(self.model.as_ref(), params, tables, &self.graph, &self.metric)
     }
 }

@@ -1,0 +1,236 @@
+//! Rows of a batch from their owners, and gradients back.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::Tensor;
+use gnarl_nn::optim::global_norm;
+use gnarl_store::RowSource;
+use gnarl_store::embedding::Summed;
+
+use super::Table;
+
+/// Gradients of the rows of a table: an id may be there several times.
+#[derive(Debug, Clone, Default)]
+pub struct RowGradients {
+    ids: Vec<u64>,
+    values: Vec<f32>,
+}
+
+impl RowGradients {
+    /// Adds a row of gradients for each of `ids`.
+    ///
+    /// # Panics
+    /// If there are not as many rows.
+    pub fn push(&mut self, ids: &[u64], rows: &Tensor) {
+        assert_eq!(ids.len(), rows.rows(), "a row of gradients for each id");
+        self.ids.extend_from_slice(ids);
+        self.values.extend_from_slice(rows.data());
+    }
+
+    /// Adds what another rank sent; `None` if the bytes are of no rows of `width`.
+    fn append(&mut self, bytes: &[u8], width: usize) -> Option<()> {
+        let row = size_of::<u64>() + width * size_of::<f32>();
+        let (ids, values) = bytes.split_at(bytes.len() / row * size_of::<u64>());
+        self.ids.extend(ids.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)));
+        self.values.extend(values.as_chunks().0.iter().map(|v| f32::from_le_bytes(*v)));
+        bytes.len().is_multiple_of(row).then_some(())
+    }
+}
+
+impl Table {
+    /// The rows of `ids`, in that order, from the ranks that have them. All ranks call it together, some
+    /// perhaps for no ids.
+    ///
+    /// # Errors
+    /// If an id has no row or a rank fails.
+    pub fn fetch(&self, rank: &dyn Communicator, ids: &[u64]) -> Result<Tensor> {
+        let width = self.rows.width();
+        let mut out = Tensor::scratch(ids.len(), width);
+        if rank.size() == 1 {
+            self.rows.fetch(ids, out.data_mut())?;
+            return Ok(out);
+        }
+        let owners = self.owners_of(ids)?;
+        let mut wanted = vec![Vec::new(); rank.size()];
+        for (id, &owner) in ids.iter().zip(&owners) {
+            wanted[owner].extend_from_slice(&id.to_le_bytes());
+        }
+        let asked = rank.all_to_all("ids of learnt rows", wanted)?;
+        let answers = asked.iter().map(|bytes| self.answer(bytes)).collect::<Result<_>>()?;
+        let came = rank.all_to_all("learnt rows", answers)?;
+        // Each rank answers in the order it was asked.
+        let mut left: Vec<_> = came.iter().map(|bytes| bytes.as_chunks().0.iter()).collect();
+        for (row, &owner) in out.data_mut().chunks_exact_mut(width).zip(&owners) {
+            for value in row {
+                let bytes = left[owner].next().ok_or_else(|| too_few(owner))?;
+                *value = f32::from_le_bytes(*bytes);
+            }
+        }
+        Ok(out)
+    }
+
+    /// What all ranks have of gradients of this rank's rows, joined in the order of ranks and summed by
+    /// row. All ranks call it together.
+    ///
+    /// # Errors
+    /// If an id has no row or a rank fails.
+    pub fn push(&self, rank: &dyn Communicator, gradients: &RowGradients) -> Result<Summed> {
+        let RowGradients { ids, values } = gradients;
+        if rank.size() == 1 {
+            return self.rows.sum(ids, values);
+        }
+        let (owners, width) = (self.owners_of(ids)?, self.rows.width());
+        let mut outgoing = vec![Vec::new(); rank.size()];
+        for (id, &owner) in ids.iter().zip(&owners) {
+            outgoing[owner].extend_from_slice(&id.to_le_bytes());
+        }
+        for (row, &owner) in values.chunks_exact(width).zip(&owners) {
+            outgoing[owner].extend_from_slice(bytemuck::cast_slice(row));
+        }
+        let mut joined = RowGradients::default();
+        for (from, bytes) in rank.all_to_all("gradients of rows", outgoing)?.iter().enumerate() {
+            joined.append(bytes, width).ok_or_else(|| {
+                Error::new(Kind::Rank, format!("rank {from} sent no gradients of rows"))
+            })?;
+        }
+        self.rows.sum(&joined.ids, &joined.values)
+    }
+
+    /// The rank of each row.
+    fn owners_of(&self, ids: &[u64]) -> Result<Vec<usize>> {
+        let rows = self.owners.rows();
+        let of = |&id: &u64| match id < rows {
+            true => Ok(self.owners.of(id)),
+            false => Err(Error::invalid(format!("{}: no row {id} of {rows}", self.name))),
+        };
+        ids.iter().map(of).collect()
+    }
+
+    /// The rows that another rank asked for.
+    fn answer(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let ids: Vec<u64> = bytes.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
+        let mut rows = vec![0.0; ids.len() * self.rows.width()];
+        self.rows.fetch(&ids, &mut rows)?;
+        Ok(bytemuck::cast_slice(&rows).to_vec())
+    }
+}
+
+fn too_few(rank: usize) -> Error {
+    Error::new(Kind::Rank, format!("rank {rank} sent too few learnt rows"))
+}
+
+/// Scales `dense`, which is the same on all ranks, and their `rows` down to the global norm `limit` if
+/// they exceed it together. All ranks call it together.
+///
+/// # Errors
+/// If a rank fails.
+pub(crate) fn clip(
+    rank: &dyn Communicator,
+    dense: &mut [f32],
+    rows: &mut [Summed],
+    limit: f32,
+) -> Result<()> {
+    let squares = rows.iter().map(|summed| f64::from(global_norm(summed.grads())).powi(2));
+    let mut squares = [squares.sum::<f64>()];
+    if !rows.is_empty() {
+        rank.all_reduce_f64("norm of gradients", &mut squares)?;
+    }
+    let norm = (f64::from(global_norm(dense)).powi(2) + squares[0]).sqrt() as f32;
+    if norm > limit {
+        let scale = limit / norm;
+        let rows = rows.iter_mut().flat_map(|summed| summed.grads_mut());
+        dense.iter_mut().chain(rows).for_each(|g| *g *= scale);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use gnarl_engine::local;
+    use gnarl_graph::rng::Key;
+    use gnarl_store::embedding::SparseAdagrad;
+
+    use super::super::TableSpec;
+    use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    fn spec() -> TableSpec {
+        TableSpec {
+            name: "entity".into(),
+            count: 5,
+            width: 2,
+            bound: 0.5,
+            key: Key::new(1),
+            optimizer: Arc::new(SparseAdagrad::new(1e-10).unwrap()),
+        }
+    }
+
+    fn gradients(ids: &[u64]) -> RowGradients {
+        let values = ids.iter().flat_map(|&id| [id as f32, 1.0]).collect();
+        let mut gradients = RowGradients::default();
+        gradients.push(ids, &Tensor::from_vec(ids.len(), 2, values));
+        gradients
+    }
+
+    #[test]
+    fn ranks_update_the_rows_that_one_would() {
+        let updated = |shares: &[&[u64]]| {
+            let values = local::run(shares.len(), DEADLINE, |rank| {
+                let mut table = spec().share(None, rank.rank(), rank.size())?;
+                let summed = table.push(rank, &gradients(shares[rank.rank()]))?;
+                table.rows.apply(&summed, 0.1);
+                let order = [3, 0, 4, 2, 1];
+                Ok(table.fetch(rank, &order)?.data().to_vec())
+            });
+            values.unwrap()
+        };
+        let alone = updated(&[&[1, 4, 1, 0]]).swap_remove(0);
+        assert_ne!(alone, updated(&[&[]]).swap_remove(0));
+        for values in updated(&[&[1, 4], &[], &[1, 0]]) {
+            assert_eq!(values, alone);
+        }
+    }
+
+    #[test]
+    fn dense_and_sparse_gradients_are_clipped_together() {
+        for ranks in [1, 2] {
+            local::run(ranks, DEADLINE, |rank| {
+                let table = spec().share(None, rank.rank(), rank.size())?;
+                let mut own = RowGradients::default();
+                if rank.rank() == 0 {
+                    own.push(&[4], &Tensor::from_vec(1, 2, vec![0.0, 4.0]));
+                }
+                let (mut dense, mut rows) = (vec![3.0], vec![table.push(rank, &own)?]);
+                clip(rank, &mut dense, &mut rows, 1.0)?;
+                assert!((dense[0] - 0.6).abs() < 1e-6, "on every rank");
+                if rank.rank() == rank.size() - 1 {
+                    assert!((rows[0].grads()[1] - 0.8).abs() < 1e-6, "on the owner");
+                }
+                clip(rank, &mut dense, &mut rows, 2.0)?;
+                assert!((dense[0] - 0.6).abs() < 1e-6, "a small gradient stays");
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+
+    #[test]
+    fn bytes_of_something_else_are_told() {
+        assert!(RowGradients::default().append(&[1, 2, 3], 2).is_none());
+        assert!(RowGradients::default().append(&7u64.to_le_bytes(), 2).is_none());
+    }
+
+    #[test]
+    fn a_row_that_is_not_there_is_told() {
+        let message = local::run(2, DEADLINE, |rank| {
+            let table = spec().share(None, rank.rank(), rank.size())?;
+            table.fetch(rank, &[5]).map(drop)
+        });
+        let text = message.unwrap_err().to_string();
+        assert!(text.contains("entity: no row 5 of 5"), "{text}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Which rank has which row.
+
+use std::sync::Arc;
+
+use gnarl_graph::Result;
+use gnarl_partition::PartitionedDataset;
+use gnarl_store::placement::{ByRange, Even, Place, Placement};
+
+/// The owners of the rows of a table, as one of the ranks sees them.
+#[derive(Clone)]
+pub struct Owners {
+    placement: Arc<dyn Placement>,
+    rank: usize,
+    ranks: usize,
+}
+
+impl Owners {
+    /// The rows that `placement` puts into parts, as rank `rank` of `ranks` sees them. Each rank has as
+    /// many parts as the others up to one, in their order.
+    pub fn new(placement: Arc<dyn Placement>, rank: usize, ranks: usize) -> Self {
+        Self { placement, rank, ranks }
+    }
+
+    /// `rows` rows that are in no parts, shared out evenly in the order of ids.
+    pub fn even(rows: u64, rank: usize, ranks: usize) -> Self {
+        Self::new(Arc::new(Even::new(rows, ranks)), rank, ranks)
+    }
+
+    /// The rank that has the row of `id`.
+    pub fn of(&self, id: u64) -> usize {
+        match self.placement.place(id) {
+            Place::Part(part) => part * self.ranks / self.placement.parts(),
+            Place::Everywhere => 0,
+        }
+    }
+
+    /// Number of ranks.
+    pub fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// Rows of all ranks.
+    pub fn rows(&self) -> u64 {
+        self.placement.rows()
+    }
+
+    /// Ids of this rank's rows, ascending.
+    pub fn own(&self) -> Vec<u64> {
+        (0..self.rows()).filter(|&id| self.of(id) == self.rank).collect()
+    }
+}
+
+/// Rows of the nodes of a type, with the parts that own the nodes.
+///
+/// # Errors
+/// If the partition has no such type or is damaged.
+pub(crate) fn by_parts(cut: &PartitionedDataset, ntype: &str) -> Result<Arc<dyn Placement>> {
+    let ranges = cut.node_type(ntype)?.ranges.clone();
+    Ok(Arc::new(ByRange::new(cut.new_ids(ntype)?, ranges)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_row_has_one_owner() {
+        let new_ids: Vec<u64> = vec![4, 0, 5, 1, 3, 2];
+        let parts = Arc::new(ByRange::new(new_ids.into(), vec![0, 1, 3, 4, 6]).unwrap());
+        for ranks in 1..=5 {
+            let owners = |rank| Owners::new(parts.clone(), rank, ranks);
+            let mut all: Vec<u64> = (0..ranks).flat_map(|rank| owners(rank).own()).collect();
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2, 3, 4, 5], "{ranks} ranks");
+            for rank in 0..ranks {
+                assert!(owners(rank).own().iter().all(|&id| owners(0).of(id) == rank));
+            }
+        }
+        // Two ranks: the first two of four parts, and the others.
+        assert_eq!(Owners::new(parts, 0, 2).own(), [1, 3, 5]);
+    }
+}

@@ -1,0 +1,96 @@
+//! A named table of learnt rows, before ranks share it out and after.
+
+use std::fmt;
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+use gnarl_store::embedding::{Embedding, SparseOptimizer};
+use gnarl_store::placement::Placement;
+
+use super::Owners;
+
+/// What all rows of a table start as.
+#[derive(Clone)]
+pub struct TableSpec {
+    /// Names it in checkpoints.
+    pub name: String,
+    /// Number of rows; their ids are below it.
+    pub count: u64,
+    /// Values of a row.
+    pub width: usize,
+    /// Values start uniform in `[-bound, bound)`.
+    pub bound: f32,
+    /// What they are drawn by.
+    pub key: Key,
+    /// The rule of their updates.
+    pub optimizer: Arc<dyn SparseOptimizer>,
+}
+
+impl TableSpec {
+    /// The rows that one of `ranks` ranks has: those of its parts if there is a placement with parts for
+    /// all ranks, else an even share.
+    ///
+    /// # Errors
+    /// If rows cannot be that wide or that many.
+    pub fn share(
+        &self,
+        placement: Option<&Arc<dyn Placement>>,
+        rank: usize,
+        ranks: usize,
+    ) -> Result<Table> {
+        let owners = match placement {
+            Some(placement) if placement.parts() >= ranks => {
+                Owners::new(placement.clone(), rank, ranks)
+            }
+            _ => Owners::even(self.count, rank, ranks),
+        };
+        let (ids, optimizer) = (owners.own(), self.optimizer.clone());
+        let rows = Embedding::new(ids, self.width, self.bound, self.key, optimizer)?;
+        Ok(Table { name: self.name.clone(), best: rows.values().to_vec(), rows, owners })
+    }
+
+    /// Values of all rows.
+    pub fn values(&self) -> usize {
+        self.count as usize * self.width
+    }
+}
+
+/// One rank's rows of a table.
+#[derive(Clone)]
+pub struct Table {
+    /// Names it in checkpoints.
+    pub name: String,
+    /// The rows, by ascending id, with the state of their optimizer.
+    pub rows: Embedding,
+    /// Rows of the best evaluation so far.
+    pub best: Vec<f32>,
+    /// Who has which row.
+    pub owners: Owners,
+}
+
+impl Table {
+    /// This rank's share of an array that has some values for each row of all ranks.
+    ///
+    /// # Errors
+    /// If it is an array of another table.
+    pub fn own<T: Copy>(&self, all: &[T], name: &str) -> Result<Vec<T>> {
+        let rows = self.owners.rows() as usize;
+        let (found, each) = (all.len(), all.len().checked_div(rows).unwrap_or(0));
+        if found != each * rows {
+            return Err(Error::invalid(format!(
+                "{found} values of '{name}' do not fill {rows} rows"
+            ))
+            .hint("the checkpoint belongs to another graph or model configuration"));
+        }
+        let row = |&id: &u64| &all[id as usize * each..(id as usize + 1) * each];
+        Ok(self.rows.ids().iter().flat_map(row).copied().collect())
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use gnarl_store::RowSource;
+        write!(f, "Table({}: {} × {})", self.name, self.rows.ids().len(), self.rows.width())
+    }
+}
