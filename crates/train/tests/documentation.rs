@@ -56,6 +56,7 @@ fn every_key_is_documented_with_its_default() {
     full.partition.constraints = Some(vec![]);
     full.task.node_type = Some("movie".into());
     full.sample.edge_fanouts.insert("a:b:c".into(), vec![5, 5]);
+    full.sample.meta_path = vec!["a:b:c".into()];
     full.negatives.heads = Some("heads.npy".into());
     full.negatives.tails = Some("tails.npy".into());
     full.embedding.lr = Some(0.1);

@@ -112,6 +112,26 @@ fn losses_do_not_depend_on_the_number_of_workers() {
 }
 
 #[test]
+fn a_meta_path_is_fan_outs_of_0_off_the_path() {
+    let bench = Bench::new();
+    let mut along = bench.config("rgcn", "along");
+    let graph = gnarl_graph::Dataset::open(&along.dataset.path).unwrap();
+    let types: Vec<_> = graph.manifest().edge_types.iter().map(|t| t.triple.clone()).collect();
+    let first = types.iter().find(|t| t.dst == "paper" && t.src != "paper").unwrap();
+    let second = types.iter().find(|t| t.dst == first.src).unwrap();
+    along.sample.meta_path = vec![first.to_string(), second.to_string()];
+    let mut zeros = bench.config("rgcn", "zeros");
+    for edge_type in &types {
+        let fanouts = [(4, first), (3, second)].map(|(n, t)| if t == edge_type { n } else { 0 });
+        zeros.sample.edge_fanouts.insert(edge_type.to_string(), fanouts.to_vec());
+    }
+    let all = train(&bench.config("rgcn", "all")).summary;
+    let (along, zeros) = (train(&along).summary, train(&zeros).summary);
+    assert_eq!((&along.losses, &along.test), (&zeros.losses, &zeros.test));
+    assert_ne!(along.losses, all.losses);
+}
+
+#[test]
 fn a_run_that_was_stopped_goes_on_to_the_same_numbers() {
     let bench = Bench::new();
     let mut config = bench.config("rgcn", "whole");
@@ -156,6 +176,12 @@ fn what_graphs_with_types_lack_is_told() {
         let (name, fanouts) = (name.to_string(), fanouts.to_vec());
         move |c: &mut RunConfig| _ = c.sample.edge_fanouts.insert(name.clone(), fanouts.clone())
     };
+    let path = |names: &'static [&'static str]| {
+        move |c: &mut RunConfig| c.sample.meta_path = names.iter().map(|n| n.to_string()).collect()
+    };
+    refuse(&path(&["paper:r0:author"]), "does not end in 'paper'");
+    refuse(&path(&["author:r1:paper"]), "a meta-path of 1 edge types with 2 fan-outs");
+    refuse(&path(&["author:r1:paper", "author:r1:paper"]), "goes from 'author:r1:paper' to");
     refuse(&fanouts("a:b:c", &[1, 1]), "unknown edge type 'a:b:c'");
     refuse(&fanouts("paper:r0:author", &[1]), "fan-outs for 1 hops of 2");
 }

@@ -20,6 +20,41 @@ impl TypedFanouts {
         Self { default: default.to_vec(), of: BTreeMap::new() }
     }
 
+    /// Fan-outs along a meta-path, which ends at the seeds: at each hop over the edge type that stands
+    /// there, the seeds' hop first, and over no other.
+    ///
+    /// # Errors
+    /// If there are not as many fan-outs as edge types, or one does not end where the next begins.
+    pub fn along(path: &[Triple], fanouts: &[i64]) -> Result<Self> {
+        if path.len() != fanouts.len() {
+            let (hops, found) = (path.len(), fanouts.len());
+            let message = format!("a meta-path of {hops} edge types with {found} fan-outs");
+            return Err(Error::usage(message).hint("give a fan-out for each of its hops"));
+        }
+        if let Some(pair) = path.windows(2).find(|pair| pair[0].src != pair[1].dst) {
+            let message = format!("a meta-path goes from '{}' to '{}'", pair[0], pair[1]);
+            return Err(Error::usage(message).hint(
+                "messages of a hop come from the nodes that the next edge type ends in: give the \
+                 seeds' hop first",
+            ));
+        }
+        let mut all = Self::new(&vec![0; path.len()]);
+        for (hop, (edge_type, &fanout)) in path.iter().zip(fanouts).enumerate() {
+            all.of.entry(edge_type.clone()).or_insert_with(|| vec![0; path.len()])[hop] = fanout;
+        }
+        Ok(all)
+    }
+
+    /// One hop over the same edge types as hop number `hop`, taking all neighbours.
+    ///
+    /// # Panics
+    /// If an edge type has no fan-out for that hop.
+    pub fn in_full(&self, hop: usize) -> Self {
+        let full = |fanouts: &[i64]| vec![if fanouts[hop] == 0 { 0 } else { -1 }];
+        let of = self.of.iter().map(|(edge_type, fanouts)| (edge_type.clone(), full(fanouts)));
+        Self { default: full(&self.default), of: of.collect() }
+    }
+
     /// Gives an edge type fan-outs of its own.
     #[must_use]
     pub fn with(mut self, edge_type: Triple, fanouts: &[i64]) -> Self {
@@ -55,5 +90,26 @@ impl TypedFanouts {
                 .hint("fan-outs are positive, 0 for none, or -1 for all")),
         };
         fanouts.iter().map(parse).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meta_path_has_one_edge_type_a_hop() {
+        let path = ["author:writes:paper", "paper:cites:paper", "author:writes:paper"];
+        let types: Vec<Triple> = path.iter().map(|name| name.parse().unwrap()).collect();
+        let text = TypedFanouts::along(&types, &[1, 2, 3]).unwrap_err().to_string();
+        assert!(text.contains("from 'author:writes:paper' to 'paper:cites:paper'"), "{text}");
+        let (cites, writes) = (&types[1], &types[0]);
+        let path = [cites.clone(), cites.clone(), writes.clone()];
+        let along = TypedFanouts::along(&path, &[5, -1, 3]).unwrap();
+        assert_eq!(along.of_type(cites).unwrap(), [5, u32::MAX, 0]);
+        assert_eq!(along.of_type(writes).unwrap(), [0, 0, 3]);
+        assert_eq!(along.of_type(&"a:b:paper".parse().unwrap()).unwrap(), [0, 0, 0]);
+        assert_eq!(along.in_full(0).of_type(cites).unwrap(), [u32::MAX]);
+        assert_eq!(along.in_full(2).of_type(cites).unwrap(), [0], "not heard in evaluation either");
     }
 }

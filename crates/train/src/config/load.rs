@@ -79,7 +79,9 @@ fn known() -> Table {
         add("embedding", key, Value::Boolean(true));
     }
     add("task", "node_type", Value::Boolean(true));
-    add("sample", "edge_fanouts", Value::Boolean(true));
+    for key in ["edge_fanouts", "meta_path"] {
+        add("sample", key, Value::Boolean(true));
+    }
     add("train", "metric", Value::Boolean(true));
     add("output", "metrics_listen", Value::Boolean(true));
     add("model", "input_dropout", Value::Boolean(true));

@@ -144,6 +144,10 @@ pub struct SampleSection {
     /// Fan-outs of edge types that have their own, in graphs with types.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub edge_fanouts: BTreeMap<String, Vec<i64>>,
+    /// The edge types that neighbours are drawn over, one for each hop, the seeds' first, in graphs with
+    /// types; not set, all of them at each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub meta_path: Vec<String>,
     /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
     /// 0 takes all training nodes at once.
     pub batch_size: usize,
@@ -170,6 +174,7 @@ impl Default for SampleSection {
             method: Method::Neighbor,
             fanouts: vec![25, 10],
             edge_fanouts: BTreeMap::new(),
+            meta_path: Vec::new(),
             batch_size: 1024,
             accumulate: 1,
             clusters: 100,

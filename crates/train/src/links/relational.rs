@@ -9,7 +9,7 @@ use gnarl_graph::{Csc, Dataset, Result, Triple};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, TypedModel};
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
-use gnarl_sample::{Scratch, TypedBatch, TypedGraph, TypedSampler, TypedScratch};
+use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedGraph, TypedSampler, TypedScratch};
 use gnarl_store::MappedFeatures;
 
 use super::data::Edges;
@@ -26,6 +26,7 @@ pub(super) const MODELS: [&str; 4] = ["rgcn", "rgat", "hgt", "hetero"];
 pub(super) struct RelationalEncoder {
     model: Box<dyn TypedModel>,
     graph: TypedTaskGraph,
+    fanouts: TypedFanouts,
     relations: usize,
 }
 
@@ -46,7 +47,8 @@ impl RelationalEncoder {
         let graph = TypedTaskGraph::of_messages(message_graph(edges)?, features.transpose()?);
         let sizes = ModelConfig { out_dim: width, ..config.model.clone() };
         let model = typed::add(&sizes, graph.graph.schema(), &graph.sources(), params)?;
-        Ok(Self { model, graph, relations: edges.relations })
+        let (fanouts, _) = fanouts(config)?;
+        Ok(Self { model, graph, fanouts, relations: edges.relations })
     }
 
     /// The learnt rows of nodes, if they have no features.
@@ -105,7 +107,8 @@ impl MessageModel for RelationalEncoder {
 
     fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor> {
         let all: Vec<u32> = (0..self.graph.graph.num_nodes(0) as u32).collect();
-        rows(self.model.as_ref(), params, tables, &self.graph, &all)
+        let graph = (&self.graph, &self.fanouts);
+        rows(self.model.as_ref(), params, tables, graph, &all)
     }
 
     fn sampler(&self, config: &RunConfig) -> Result<Draw> {

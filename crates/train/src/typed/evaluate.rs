@@ -1,5 +1,5 @@
-//! Evaluation by full neighbours, layer by layer: each layer over all nodes of each type, some at a
-//! time; the last one over the nodes judged.
+//! Evaluation by full neighbours over the edge types that are sampled, layer by layer: each layer over
+//! all nodes of each type, some at a time; the last one over the nodes judged.
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Result};
@@ -23,13 +23,13 @@ pub(super) fn evaluate(
     model: &dyn TypedModel,
     params: &Params,
     tables: &[Rows<'_>],
-    graph: &TypedTaskGraph,
+    (graph, fanouts): (&TypedTaskGraph, &TypedFanouts),
     metric: &str,
 ) -> Result<Evaluation> {
     let nodes = [&graph.valid[..], &graph.test].concat();
     let (mut valid, mut test) = (Judge::new(metric)?, Judge::new(metric)?);
     if !nodes.is_empty() {
-        let logits = rows(model, params, tables, graph, &nodes)?;
+        let logits = rows(model, params, tables, (graph, fanouts), &nodes)?;
         let places: Vec<u32> = (0..nodes.len() as u32).collect();
         let (first, second) = places.split_at(graph.valid.len());
         valid.add(&graph.labels, &logits, first, &graph.valid);
@@ -47,10 +47,10 @@ pub(crate) fn rows(
     model: &dyn TypedModel,
     params: &Params,
     tables: &[Rows<'_>],
-    graph: &TypedTaskGraph,
+    (graph, fanouts): (&TypedTaskGraph, &TypedFanouts),
     nodes: &[u32],
 ) -> Result<Tensor> {
-    Layers { model, params, tables, graph }.logits(nodes, RANGE_NODES)
+    Layers { model, params, tables, graph, fanouts }.logits(nodes, RANGE_NODES)
 }
 
 struct Layers<'a> {
@@ -58,19 +58,24 @@ struct Layers<'a> {
     params: &'a Params,
     tables: &'a [Rows<'a>],
     graph: &'a TypedTaskGraph,
+    fanouts: &'a TypedFanouts,
 }
 
 impl Layers<'_> {
     /// The logits of `nodes` of the target type, `range` nodes at a time.
     fn logits(&self, nodes: &[u32], range: usize) -> Result<Tensor> {
         let graph = &self.graph.graph;
-        let sampler = TypedSampler::new(graph, &TypedFanouts::new(&[-1]), Rule::Uniform)?;
         let mut scratch = TypedScratch::new();
         let types = graph.schema().node_types().len();
         // Rows of all nodes of each type after the layer before.
         let mut before: Option<Vec<Tensor>> = None;
         let last = self.model.num_layers() - 1;
+        // The last layer is the seeds' hop.
+        let sampler = |layer: usize| {
+            TypedSampler::new(graph, &self.fanouts.in_full(last - layer), Rule::Uniform)
+        };
         for layer in 0..last {
+            let sampler = sampler(layer)?;
             let mut after = Vec::with_capacity(types);
             for node_type in 0..types {
                 let all: Vec<u32> = (0..graph.num_nodes(node_type) as u32).collect();
@@ -86,7 +91,7 @@ impl Layers<'_> {
             before = Some(after);
         }
         let target = (last, self.graph.target, nodes);
-        self.layer(target, range, before.as_deref(), &sampler, &mut scratch)
+        self.layer(target, range, before.as_deref(), &sampler(last)?, &mut scratch)
     }
 
     /// What a layer makes of some nodes of a type.

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result, Triple};
+use gnarl_graph::{Context, Error, Result, Triple};
 use gnarl_nn::{Mode, Params, RelBlock, Tape};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
@@ -80,13 +80,31 @@ pub(crate) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
         Method::Weighted => Rule::Weighted,
         _ => Rule::Uniform,
     };
-    if sample.method == Method::Full {
-        return Ok((TypedFanouts::new(&vec![-1; config.model.layers]), rule));
+    let edge_type = |key: &str, name: &str| -> Result<Triple> {
+        name.parse().map_err(|e: Error| e.context(key))
+    };
+    if !sample.meta_path.is_empty() {
+        if !sample.edge_fanouts.is_empty() {
+            return Err(Error::usage("sample.meta_path says which edge types count at each hop")
+                .hint("leave out sample.edge_fanouts; its fan-outs are sample.fanouts"));
+        }
+        let path = sample.meta_path.iter().map(|name| edge_type("sample.meta_path", name));
+        let path = path.collect::<Result<Vec<_>>>()?;
+        if let Some(seeds) = config.task.node_type.as_ref().filter(|seeds| **seeds != path[0].dst) {
+            let message = format!("sample.meta_path: '{}' does not end in '{seeds}'", path[0]);
+            return Err(Error::usage(message).hint("give the seeds' hop first"));
+        }
+        let along = TypedFanouts::along(&path, &config.hops());
+        return Ok((along.while_doing(|| "sample.meta_path")?, rule));
     }
-    let mut fanouts = TypedFanouts::new(&sample.fanouts);
+    let all = |&fanout: &i64| match sample.method {
+        Method::Full if fanout != 0 => -1,
+        _ => fanout,
+    };
+    let mut fanouts = TypedFanouts::new(&config.hops());
     for (name, of_type) in &sample.edge_fanouts {
-        let triple: Triple = name.parse().map_err(|e: Error| e.context("sample.edge_fanouts"))?;
-        fanouts = fanouts.with(triple, of_type);
+        let triple = edge_type("sample.edge_fanouts", name)?;
+        fanouts = fanouts.with(triple, &of_type.iter().map(all).collect::<Vec<_>>());
     }
     Ok((fanouts, rule))
 }
@@ -180,8 +198,9 @@ impl Learner for TypedLearner<'_> {
     ) -> Result<Evaluation> {
         let TypedNodes { model, graph, metric, .. } = self.nodes;
         let (params, tables) = (&state.params, on_first(&state.tables, rank)?);
+        let (fanouts, _) = fanouts(&self.nodes.config)?;
         by_first(rank, threads, || {
-            evaluate::evaluate(model.as_ref(), params, &tables, graph, metric)
+            evaluate::evaluate(model.as_ref(), params, &tables, (graph, &fanouts), metric)
         })
     }
 }

@@ -127,6 +127,8 @@ impl Task for TypedNodes {
     }
 
     fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {
-        evaluate::evaluate(self.model.as_ref(), params, tables, &self.graph, &self.metric)
+        let (fanouts, _) = fanouts(&self.config)?;
+        let graph = (&*self.graph, &fanouts);
+        evaluate::evaluate(self.model.as_ref(), params, tables, graph, &self.metric)
     }
 }
