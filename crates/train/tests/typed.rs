@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gnarl_graph::generate::{TypedOptions, typed};
 use gnarl_graph::import::{TypedNpyOptions, typed_npy};
-use gnarl_train::config::{Method, RunConfig, SplitSection};
+use gnarl_train::config::{EvaluateOn, Method, Parts, RunConfig, SplitSection, Strategy};
 use gnarl_train::{Begin, Finished, Summary, run};
 
 struct Bench(tempfile::TempDir);
@@ -94,7 +94,7 @@ fn losses_do_not_depend_on_the_number_of_workers() {
             let mut config = bench.config(model_name, &format!("{model_name}-{workers}-{parts}"));
             config.train.workers = workers;
             config.sample.method = method;
-            config.partition.parts = gnarl_train::config::Parts::Count(parts);
+            config.partition.parts = Parts::Count(parts);
             config.partition.algorithm = "random".into();
             (train(&config).summary, model(&config.output.dir))
         };
@@ -157,6 +157,53 @@ fn a_run_that_was_stopped_goes_on_to_the_same_numbers() {
     assert!(model(&half) == model(&config.output.dir), "weights and learnt rows");
 }
 
+/// The run of `config` on parts that train alone.
+fn apart(bench: &Bench, name: &str, workers: usize) -> RunConfig {
+    let mut config = bench.config("rgcn", name);
+    config.train.strategy = Strategy::Average;
+    config.train.sync_every = 2;
+    config.train.epochs = 6;
+    config.train.workers = workers;
+    config.train.checkpoint_seconds = 0.0;
+    config.partition.parts = Parts::Count(3);
+    config.partition.hops = 1;
+    config
+}
+
+#[test]
+fn parts_that_train_alone_average_learnt_rows_too() {
+    let bench = Bench::new();
+    let alone = train(&apart(&bench, "one", 1)).summary;
+    assert!(alone.losses[5] < 0.8 * alone.losses[0], "{:?}", alone.losses);
+    assert!(accuracy(&alone) > 0.5, "{}: four classes", accuracy(&alone));
+    for workers in [2, 3] {
+        let many = train(&apart(&bench, &workers.to_string(), workers)).summary;
+        assert_eq!((&many.losses, &many.test), (&alone.losses, &alone.test), "{workers} workers");
+    }
+}
+
+#[test]
+fn parts_that_were_stopped_go_on_to_the_same_numbers() {
+    let bench = Bench::new();
+    let config = apart(&bench, "whole", 2);
+    let half = bench.path("half");
+    let copy = |record: &gnarl_train::EpochRecord| {
+        if record.epoch == 5 {
+            // What a kill in the third window leaves: the checkpoint of the second.
+            std::fs::create_dir_all(&half).unwrap();
+            for name in ["config.toml", "checkpoint.safetensors", "metrics.jsonl"] {
+                std::fs::copy(config.output.dir.join(name), half.join(name)).unwrap();
+            }
+        }
+    };
+    let whole = run(&config, Begin::Restart, &copy).unwrap().summary;
+    let mut again = config.clone();
+    again.output.dir = half.clone();
+    let resumed = run(&again, Begin::Resume, &|_| {}).unwrap().summary;
+    assert_eq!(resumed.losses, whole.losses);
+    assert!(model(&half) == model(&config.output.dir), "weights and learnt rows");
+}
+
 #[test]
 fn what_graphs_with_types_lack_is_told() {
     let bench = Bench::new();
@@ -170,7 +217,8 @@ fn what_graphs_with_types_lack_is_told() {
     refuse(&|c| c.task.node_type = Some("venue".into()), "no labels");
     refuse(&|c| c.task.node_type = None, "task.node_type");
     refuse(&|c| c.model.name = "sage".into(), "model.relation_layer");
-    refuse(&|c| c.train.strategy = gnarl_train::config::Strategy::Average, "average");
+    refuse(&|c| c.train.strategy = Strategy::Tensor, "tensor");
+    refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "judged as a whole");
     refuse(&|c| c.sample.method = Method::SaintNode, "subgraphs");
     let fanouts = |name: &str, fanouts: &[i64]| {
         let (name, fanouts) = (name.to_string(), fanouts.to_vec());

@@ -5,7 +5,7 @@ use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 use gnarl_nn::optim::global_norm;
 use gnarl_store::RowSource;
-use gnarl_store::embedding::Summed;
+use gnarl_store::embedding::{Embedding, Summed};
 
 use super::Table;
 
@@ -25,6 +25,14 @@ impl RowGradients {
         assert_eq!(ids.len(), rows.rows(), "a row of gradients for each id");
         self.ids.extend_from_slice(ids);
         self.values.extend_from_slice(rows.data());
+    }
+
+    /// What they add up to for each row of `rows`.
+    ///
+    /// # Errors
+    /// If an id has no row there.
+    pub fn sum(&self, rows: &Embedding) -> Result<Summed> {
+        rows.sum(&self.ids, &self.values)
     }
 
     /// Adds what another rank sent; `None` if the bytes are of no rows of `width`.
@@ -77,7 +85,7 @@ impl Table {
     pub fn push(&self, rank: &dyn Communicator, gradients: &RowGradients) -> Result<Summed> {
         let RowGradients { ids, values } = gradients;
         if rank.size() == 1 {
-            return self.rows.sum(ids, values);
+            return gradients.sum(&self.rows);
         }
         let (owners, width) = (self.owners_of(ids)?, self.rows.width());
         let mut outgoing = vec![Vec::new(); rank.size()];
@@ -93,7 +101,7 @@ impl Table {
                 Error::new(Kind::Rank, format!("rank {from} sent no gradients of rows"))
             })?;
         }
-        self.rows.sum(&joined.ids, &joined.values)
+        joined.sum(&self.rows)
     }
 
     /// The rank of each row.
@@ -119,29 +127,20 @@ fn too_few(rank: usize) -> Error {
     Error::new(Kind::Rank, format!("rank {rank} sent too few learnt rows"))
 }
 
-/// Scales `dense`, which is the same on all ranks, and their `rows` down to the global norm `limit` if
-/// they exceed it together. All ranks call it together.
-///
-/// # Errors
-/// If a rank fails.
-pub(crate) fn clip(
-    rank: &dyn Communicator,
-    dense: &mut [f32],
-    rows: &mut [Summed],
-    limit: f32,
-) -> Result<()> {
-    let squares = rows.iter().map(|summed| f64::from(global_norm(summed.grads())).powi(2));
-    let mut squares = [squares.sum::<f64>()];
-    if !rows.is_empty() {
-        rank.all_reduce_f64("norm of gradients", &mut squares)?;
-    }
-    let norm = (f64::from(global_norm(dense)).powi(2) + squares[0]).sqrt() as f32;
+/// What the gradients of some rows add to the square of the global norm.
+pub(crate) fn squares(rows: &[Summed]) -> f64 {
+    rows.iter().map(|summed| f64::from(global_norm(summed.grads())).powi(2)).sum()
+}
+
+/// Scales `dense` and `rows` down to the global norm `limit` if they exceed it together. `squares` is
+/// that of all rows: of those of other ranks too.
+pub(crate) fn clip(dense: &mut [f32], rows: &mut [Summed], squares: f64, limit: f32) {
+    let norm = (f64::from(global_norm(dense)).powi(2) + squares).sqrt() as f32;
     if norm > limit {
         let scale = limit / norm;
         let rows = rows.iter_mut().flat_map(|summed| summed.grads_mut());
         dense.iter_mut().chain(rows).for_each(|g| *g *= scale);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -197,25 +196,17 @@ mod tests {
 
     #[test]
     fn dense_and_sparse_gradients_are_clipped_together() {
-        for ranks in [1, 2] {
-            local::run(ranks, DEADLINE, |rank| {
-                let table = spec().share(None, rank.rank(), rank.size())?;
-                let mut own = RowGradients::default();
-                if rank.rank() == 0 {
-                    own.push(&[4], &Tensor::from_vec(1, 2, vec![0.0, 4.0]));
-                }
-                let (mut dense, mut rows) = (vec![3.0], vec![table.push(rank, &own)?]);
-                clip(rank, &mut dense, &mut rows, 1.0)?;
-                assert!((dense[0] - 0.6).abs() < 1e-6, "on every rank");
-                if rank.rank() == rank.size() - 1 {
-                    assert!((rows[0].grads()[1] - 0.8).abs() < 1e-6, "on the owner");
-                }
-                clip(rank, &mut dense, &mut rows, 2.0)?;
-                assert!((dense[0] - 0.6).abs() < 1e-6, "a small gradient stays");
-                Ok(())
-            })
-            .unwrap();
-        }
+        let table = spec().share(None, 0, 1).unwrap();
+        let mut rows = vec![table.rows.sum(&[2], &[0.0, 4.0]).unwrap()];
+        let (mut dense, all) = (vec![3.0], squares(&rows));
+        clip(&mut dense, &mut rows, all, 1.0);
+        assert!((dense[0] - 0.6).abs() < 1e-6 && (rows[0].grads()[1] - 0.8).abs() < 1e-6);
+        let all = squares(&rows);
+        clip(&mut dense, &mut rows, all, 2.0);
+        assert!((dense[0] - 0.6).abs() < 1e-6, "a small gradient stays");
+        // Rows of another rank count too.
+        clip(&mut dense, &mut [], 0.64, 0.5);
+        assert!((dense[0] - 0.3).abs() < 1e-6);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Rows come together where they are judged or written: [`Table::on_first`], [`Table::on_all`].
 
 mod collect;
+mod copies;
 mod exchange;
 mod model;
 mod owners;
@@ -15,13 +16,23 @@ pub use exchange::RowGradients;
 pub use owners::Owners;
 pub use table::{Table, TableSpec};
 
-pub(crate) use exchange::clip;
+pub(crate) use copies::Copies;
+pub(crate) use exchange::{clip, squares};
 pub(crate) use model::{model_from_bytes, model_to_bytes};
 pub(crate) use owners::by_parts;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_nn::Tensor;
+
+/// Where the learnt rows of a batch come from.
+pub(crate) trait Fetch {
+    /// For each table the rows that are wanted of it, in that order.
+    ///
+    /// # Errors
+    /// If an id has no row or a rank fails.
+    fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>>;
+}
 
 /// The learnt rows of all ranks, as one of them reaches them.
 #[derive(Clone, Copy)]
@@ -30,13 +41,9 @@ pub(crate) struct Learnt<'a> {
     pub rank: &'a dyn Communicator,
 }
 
-impl Learnt<'_> {
-    /// For each table the rows that are wanted of it. All ranks call it together, also one that wants
-    /// none: it may have what others ask for.
-    ///
-    /// # Errors
-    /// If an id has no row or a rank fails.
-    pub fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>> {
+impl Fetch for Learnt<'_> {
+    /// All ranks call it together, also one that wants none: it may have what others ask for.
+    fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>> {
         let of = |number: usize| wanted.get(number).copied().unwrap_or(&[]);
         let tables = self.tables.iter().enumerate();
         tables.map(|(number, table)| table.fetch(self.rank, of(number))).collect()

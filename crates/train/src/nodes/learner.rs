@@ -15,6 +15,7 @@ use crate::evaluate::{Evaluation, by_first, evaluate, evaluate_divided};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
+use crate::strategy::average::PartLearner;
 use crate::strategy::{Keys, pool};
 use crate::task::{TaskGraph, Topology};
 
@@ -47,9 +48,14 @@ impl<'a> NodeLearner<'a> {
         let keys = Keys::new(nodes.config.train.seed);
         Ok(Self { nodes, graphs, samplers, keys })
     }
+}
 
-    /// The jobs of an epoch over the training nodes of one graph alone.
-    pub fn part_epoch(&self, part: usize, epoch: usize) -> Vec<Job> {
+impl PartLearner for NodeLearner<'_> {
+    fn training(&self) -> Vec<usize> {
+        self.graphs.iter().map(|graph| graph.train.len()).collect()
+    }
+
+    fn part_epoch(&self, part: usize, epoch: usize) -> Vec<Job> {
         let Some(sampler) = &self.samplers[part] else { return Vec::new() };
         let (config, graph) = (&self.nodes.config, &self.graphs[part]);
         let order = self.keys.order(epoch, part);

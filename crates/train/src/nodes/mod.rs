@@ -115,7 +115,11 @@ impl Task for Nodes {
                 let learner = NodeLearner::new(self, whole, &[0])?;
                 gradient::train(session, &learner, rank, state)
             }
-            Strategy::Average => average::train(session, self, rank, state),
+            Strategy::Average => {
+                let mine = average::mine(rank, self.parts().len());
+                let learner = NodeLearner::new(self, self.parts(), &mine)?;
+                average::train(session, &learner, rank, state)
+            }
             Strategy::Tensor => {
                 let learner =
                     TensorLearner::new(self.model.as_ref(), &self.whole, &self.metric, rank)?;

@@ -1,69 +1,97 @@
 //! `average`: model averaging (CATGNN §3.3). Every part trains a model of its own; every
-//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes. Parts
-//! are dealt to the ranks in turn; a rank with several trains them one after the other.
+//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes, and so are
+//! learnt rows, over the parts that have a copy. Parts are dealt to the ranks in turn; a rank with several
+//! trains them one after the other.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::Params;
-use gnarl_nn::optim::{self, Optimizer};
+use gnarl_nn::optim::Optimizer;
+use gnarl_nn::state::{vectors_from_bytes, vectors_to_bytes};
 use rayon::ThreadPool;
 
 use super::{
-    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool,
+    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool, save,
 };
-use crate::embeddings::Learnt;
+use crate::embeddings::{Copies, Fetch, RowGradients, TableSpec, clip, squares};
 use crate::faults;
 use crate::history::{Stages, Tally};
-use crate::learner::Gradients;
-use crate::nodes::{NodeLearner, Nodes, Prepared};
-use crate::pipeline::{self, Deliveries};
+use crate::learner::{Gradients, Learner};
+use crate::pipeline::{self, Deliveries, Job};
 use crate::state::{OptimizerState, TrainState};
-use crate::task::TaskGraph;
 
-/// Trains parts, or the whole graph as the only one. Nothing but weights is averaged: the task has no
-/// learnt rows.
-pub fn train(
+/// A learner whose graphs train apart: parts, or the whole graph as the only one.
+pub trait PartLearner: Learner {
+    /// Training nodes of each part.
+    fn training(&self) -> Vec<usize>;
+
+    /// The jobs of an epoch over one part; none if it has no training nodes.
+    fn part_epoch(&self, part: usize, epoch: usize) -> Vec<Job>;
+
+    /// What learnt rows there are.
+    fn tables(&self) -> &[TableSpec] {
+        &[]
+    }
+
+    /// Ids of a part's nodes, HALO included, for each table.
+    fn row_ids(&self, _part: usize) -> Vec<Vec<u64>> {
+        Vec::new()
+    }
+}
+
+/// Which of `parts` parts a rank trains.
+pub fn mine(rank: &dyn Communicator, parts: usize) -> Vec<usize> {
+    (rank.rank()..parts).step_by(rank.size()).collect()
+}
+
+/// Trains the parts that are [`mine`], of which `learner` has samplers.
+///
+/// # Errors
+/// Those of sampling and of the other ranks.
+pub fn train<L: PartLearner>(
     session: &Session<'_>,
-    nodes: &Nodes,
+    learner: &L,
     rank: &dyn Communicator,
     state: TrainState,
 ) -> Result<TrainState> {
     if state.progress.stopped {
         return Ok(state);
     }
-    let parts = nodes.parts();
-    let mine: Vec<usize> = (rank.rank()..parts.len()).step_by(rank.size()).collect();
-    let mut optimizers = BTreeMap::new();
+    let training = learner.training();
+    let mine = mine(rank, training.len());
+    let (mut optimizers, mut copies) = (BTreeMap::new(), Vec::new());
     for &part in &mine {
         let mut optimizer = session.config.optimizer.build()?;
+        let (specs, ids) = (learner.tables(), learner.row_ids(part));
+        let mut own = Copies::new(part, training[part], specs, ids)?;
         if let Some(saved) = state.optimizers.get(&part) {
-            optimizer.load_state(saved)?;
+            let (of_rows, of_weights): (OptimizerState, _) =
+                saved.iter().cloned().partition(|(entry, _)| Copies::owns(entry));
+            optimizer.load_state(&of_weights)?;
+            own.load_state(&of_rows)?;
         }
         optimizers.insert(part, optimizer);
+        copies.push(own);
     }
-    let learner = NodeLearner::new(nodes, parts, &mine)?;
     let trainer = Trainer {
         session,
         rank,
-        learner: &learner,
-        parts,
-        mine: &mine,
+        learner,
+        total: training.iter().sum(),
+        training,
         keys: Keys::new(session.config.train.seed),
-        total: parts.iter().map(|p| p.train.len()).sum(),
         pool: pool(session.threads)?,
     };
     let jobs = windows(session, state.progress.epoch).flat_map(|window| {
-        let (learner, mine) = (&learner, mine.iter());
-        mine.flat_map(move |&part| {
+        mine.iter().flat_map(move |&part| {
             window.clone().flat_map(move |epoch| learner.part_epoch(part, epoch))
         })
     });
-    pipeline::run(&session.config.train, &learner, jobs, |deliveries| {
-        trainer.run(deliveries, state, optimizers)
+    pipeline::run(&session.config.train, learner, jobs, |deliveries| {
+        trainer.run(deliveries, state, (optimizers, copies))
     })
 }
 
@@ -82,24 +110,23 @@ fn windows(
     })
 }
 
-struct Trainer<'a> {
+struct Trainer<'a, L> {
     session: &'a Session<'a>,
     rank: &'a dyn Communicator,
-    learner: &'a NodeLearner<'a>,
-    parts: &'a [Arc<TaskGraph>],
-    mine: &'a [usize],
-    keys: Keys,
-    /// Training nodes of all parts.
+    learner: &'a L,
+    /// Training nodes of each part, and of all.
+    training: Vec<usize>,
     total: usize,
+    keys: Keys,
     pool: ThreadPool,
 }
 
-impl Trainer<'_> {
+impl<L: PartLearner> Trainer<'_, L> {
     fn run(
         &self,
-        deliveries: &Deliveries<'_, Prepared>,
+        deliveries: &Deliveries<'_, L::Batch>,
         mut state: TrainState,
-        mut optimizers: BTreeMap<usize, Box<dyn Optimizer>>,
+        (mut optimizers, mut copies): (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Copies>),
     ) -> Result<TrainState> {
         let (session, rank) = (self.session, self.rank);
         let mut clock = CheckpointClock::new(session);
@@ -108,23 +135,22 @@ impl Trainer<'_> {
             let epochs = window.clone().count();
             let mut tallies = vec![Tally::default(); epochs];
             let mut models = BTreeMap::new();
-            for &part in self.mine {
-                let mut params = state.params.clone();
-                let optimizer = optimizers.get_mut(&part).expect("one for each own part");
+            for (number, table) in state.tables.iter().enumerate() {
+                table.refresh(rank, number, &mut copies)?;
+            }
+            for ((&part, optimizer), copies) in optimizers.iter_mut().zip(&mut copies) {
+                let mut model = PartModel { params: state.params.clone(), copies };
                 for (epoch, tally) in window.clone().zip(&mut tallies) {
-                    self.part_epoch(
-                        part,
-                        epoch,
-                        deliveries,
-                        &mut params,
-                        optimizer.as_mut(),
-                        tally,
-                    )?;
+                    let optimizer = optimizer.as_mut();
+                    self.part_epoch(part, epoch, deliveries, &mut model, optimizer, tally)?;
                 }
-                models.insert(part, params);
+                models.insert(part, model.params);
             }
             let reduce = Instant::now();
             self.average(&mut state.params, &models)?;
+            for (number, table) in state.tables.iter_mut().enumerate() {
+                table.average(rank, number, &copies)?;
+            }
             let reduce = reduce.elapsed().as_secs_f64();
             tallies[epochs - 1].stages.reduce += reduce;
             session.meter.spent(Stages { reduce, ..Stages::default() });
@@ -140,10 +166,8 @@ impl Trainer<'_> {
             close_epochs(session, self.learner, rank, &mut state, records, judge)?;
             let finished = state.progress.stopped || *window.end() == session.config.train.epochs;
             if clock.due(rank, finished)? {
-                self.collect(&mut state, &optimizers)?;
-                if rank.rank() == 0 {
-                    (session.on_checkpoint)(&state, &[])?;
-                }
+                self.collect(&mut state, &optimizers, &copies)?;
+                save(session, rank, &state)?;
             }
             if state.progress.stopped {
                 break;
@@ -157,14 +181,15 @@ impl Trainer<'_> {
         &self,
         part: usize,
         epoch: usize,
-        deliveries: &Deliveries<'_, Prepared>,
-        params: &mut Params,
+        deliveries: &Deliveries<'_, L::Batch>,
+        model: &mut PartModel<'_>,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,
     ) -> Result<()> {
-        if self.parts[part].train.is_empty() {
+        if self.training[part] == 0 {
             return Ok(());
         }
+        let PartModel { params, copies } = model;
         let config = self.session.config;
         let lr = learning_rate(config, epoch);
         let mut grads = vec![0.0; params.len()];
@@ -172,20 +197,27 @@ impl Trainer<'_> {
             let key = self.keys.dropout(epoch, part, step);
             let before = *tally;
             grads.fill(0.0);
-            let mut gradients = Gradients { dense: &mut grads, rows: &mut [] };
-            let now = (&*params, Learnt { tables: &[], rank: self.rank });
+            let mut rows = vec![RowGradients::default(); self.learner.tables().len()];
+            let mut gradients = Gradients { dense: &mut grads, rows: &mut rows };
+            let now = (&*params, &**copies as &dyn Fetch);
             let (learner, pool) = (self.learner, &self.pool);
             let (job, loss) = consume(learner, deliveries, now, key, pool, &mut gradients, tally)?;
             tally.loss += loss.sum;
             tally.weight += loss.weight;
             let start = Instant::now();
             if loss.weight > 0.0 {
-                let weight = loss.weight as f32;
-                grads.iter_mut().for_each(|g| *g /= weight);
+                let (weight, mut rows) = (loss.weight as f32, copies.sum(&rows)?);
+                let sparse = rows.iter_mut().flat_map(|summed| summed.grads_mut());
+                grads.iter_mut().chain(sparse).for_each(|g| *g /= weight);
                 if config.train.clip_norm > 0.0 {
-                    optim::clip_by_global_norm(&mut grads, config.train.clip_norm);
+                    let squares = squares(&rows);
+                    clip(&mut grads, &mut rows, squares, config.train.clip_norm);
                 }
-                self.pool.install(|| optimizer.step(params.flat_mut(), &grads, lr));
+                let rate = lr * config.embedding.rate(&config.train);
+                self.pool.install(|| {
+                    optimizer.step(params.flat_mut(), &grads, lr);
+                    copies.apply(&rows, rate);
+                });
             }
             tally.stages.compute += start.elapsed().as_secs_f64();
             self.session.meter.step(&tally.since(&before));
@@ -201,14 +233,14 @@ impl Trainer<'_> {
     fn average(&self, params: &mut Params, models: &BTreeMap<usize, Params>) -> Result<()> {
         let mut sum = vec![0f32; params.len()];
         let mut weights = vec![0f32; params.len()];
-        for (part, graph) in self.parts.iter().enumerate() {
+        for (part, &training) in self.training.iter().enumerate() {
             if let Some(model) = models.get(&part) {
                 weights.copy_from_slice(model.flat());
             }
             let owner = part % self.rank.size();
             faults::reached("reduce");
             self.rank.broadcast("weights of a part", owner, &mut weights)?;
-            let share = graph.train.len() as f32 / self.total as f32;
+            let share = training as f32 / self.total as f32;
             for (s, w) in sum.iter_mut().zip(&weights) {
                 *s += share * w;
             }
@@ -222,16 +254,31 @@ impl Trainer<'_> {
         &self,
         state: &mut TrainState,
         optimizers: &BTreeMap<usize, Box<dyn Optimizer>>,
+        copies: &[Copies],
     ) -> Result<()> {
-        let own: Vec<(usize, OptimizerState)> =
-            optimizers.iter().map(|(&part, o)| (part, o.state())).collect();
-        let broken = |e: serde_json::Error| Error::invalid(format!("optimizer state: {e}"));
-        let bytes = serde_json::to_vec(&own).map_err(broken)?;
+        let own = optimizers.iter().zip(copies).flat_map(|((part, optimizer), copies)| {
+            let entries = optimizer.state().into_iter().chain(copies.state());
+            entries.map(move |(entry, values)| (format!("{part}.{entry}"), values))
+        });
+        let bytes = vectors_to_bytes(&own.collect::<Vec<_>>())?;
+        let mut all: BTreeMap<usize, OptimizerState> = BTreeMap::new();
         for bytes in self.rank.all_gather("optimizer state", &bytes)? {
-            let theirs: Vec<(usize, OptimizerState)> =
-                serde_json::from_slice(&bytes).map_err(broken)?;
-            state.optimizers.extend(theirs);
+            for (name, values) in vectors_from_bytes(&bytes)? {
+                let named = name
+                    .split_once('.')
+                    .and_then(|(part, entry)| Some((part.parse().ok()?, entry.to_string())));
+                let broken = || Error::invalid(format!("optimizer state is named '{name}'"));
+                let (part, entry) = named.ok_or_else(broken)?;
+                all.entry(part).or_default().push((entry, values));
+            }
         }
+        state.optimizers.extend(all);
         Ok(())
     }
+}
+
+/// What a part trains.
+struct PartModel<'a> {
+    params: Params,
+    copies: &'a mut Copies,
 }

@@ -11,9 +11,9 @@ use gnarl_graph::Result;
 use gnarl_nn::optim::Optimizer;
 
 use super::{
-    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool,
+    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool, save,
 };
-use crate::embeddings::{Learnt, RowGradients, clip};
+use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
 use crate::faults;
 use crate::history::{EpochRecord, Tally};
 use crate::learner::{Gradients, Learner};
@@ -57,16 +57,6 @@ pub fn train<L: Learner>(
         }
         Ok(state)
     })
-}
-
-/// Has the first rank save the state, with the rows of all ranks.
-fn save(session: &Session<'_>, rank: &dyn Communicator, state: &TrainState) -> Result<()> {
-    let tables = state.tables.iter().map(|table| table.whole(rank));
-    let tables = tables.collect::<Result<Vec<_>>>()?;
-    if rank.rank() > 0 {
-        return Ok(());
-    }
-    (session.on_checkpoint)(state, &tables)
 }
 
 struct Run<'a, L> {
@@ -132,7 +122,11 @@ impl<L: Learner> Run<'_, L> {
             dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
             let limit = self.session.config.train.clip_norm;
             if limit > 0.0 {
-                clip(self.rank, dense, &mut joined, limit)?;
+                let mut all = [squares(&joined)];
+                if !joined.is_empty() {
+                    self.rank.all_reduce_f64("norm of gradients", &mut all)?;
+                }
+                clip(dense, &mut joined, all[0], limit);
             }
             let rate = lr * self.session.config.embedding.rate(&self.session.config.train);
             let (params, tables) = (state.params.flat_mut(), &mut state.tables);
@@ -162,7 +156,7 @@ impl<L: Learner> Run<'_, L> {
         loop {
             let mut gradients = Gradients { dense: sums, rows };
             let learnt = Learnt { tables: &state.tables, rank: self.rank };
-            let now = (&state.params, learnt);
+            let now = (&state.params, &learnt as &dyn Fetch);
             let (job, loss) =
                 consume(self.learner, deliveries, now, key, &self.pool, &mut gradients, tally)?;
             totals[0] += loss.sum as f32;

@@ -12,7 +12,7 @@ use gnarl_nn::Params;
 use rayon::ThreadPool;
 
 use crate::config::RunConfig;
-use crate::embeddings::{Learnt, Whole};
+use crate::embeddings::{Fetch, Whole};
 use crate::faults;
 use crate::history::{EpochRecord, Stages, Tally};
 use crate::learner::{BatchLoss, Gradients, Inputs, Learner};
@@ -79,7 +79,7 @@ fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
 fn consume<L: Learner>(
     learner: &L,
     deliveries: &Deliveries<'_, L::Batch>,
-    (params, learnt): (&Params, Learnt<'_>),
+    (params, learnt): (&Params, &dyn Fetch),
     key: Key,
     pool: &ThreadPool,
     gradients: &mut Gradients<'_>,
@@ -141,6 +141,16 @@ fn close_epochs<L: Learner>(
         state.progress.history[first..].iter().for_each(session.on_epoch);
     }
     Ok(())
+}
+
+/// Has the first rank save the state, with the rows of all ranks.
+fn save(session: &Session<'_>, rank: &dyn Communicator, state: &TrainState) -> Result<()> {
+    let tables = state.tables.iter().map(|table| table.whole(rank));
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    if rank.rank() > 0 {
+        return Ok(());
+    }
+    (session.on_checkpoint)(state, &tables)
 }
 
 /// Decides on rank 0 whether enough time has passed for a checkpoint, so that all ranks agree.

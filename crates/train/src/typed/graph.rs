@@ -10,9 +10,36 @@ use crate::config::DatasetSection;
 use crate::pipeline::{Input, rows};
 use crate::task::{Role, Roles};
 
-/// A graph to train on and to judge by.
+/// Roles of the nodes of a type in a whole dataset.
+///
+/// # Errors
+/// If there is no such type, it lacks labels or training nodes.
+pub(super) fn roles_of(
+    dataset: &Dataset,
+    section: &DatasetSection,
+    node_type: &str,
+) -> Result<Roles> {
+    let mut roles = vec![Role::None; dataset.manifest().node_type(node_type)?.count as usize];
+    for (name, role) in Role::SPLITS {
+        for &id in dataset.split(node_type, name)?.unwrap_or_default().iter() {
+            roles[id as usize] = role;
+        }
+    }
+    Roles::new(roles, &labels_of(dataset, node_type)?, section.split.as_ref())
+        .while_doing(|| format!("{}: node type '{node_type}'", dataset.dir().display()))
+}
+
+fn labels_of(dataset: &Dataset, node_type: &str) -> Result<Labels> {
+    dataset.labels(node_type)?.ok_or_else(|| {
+        let place = dataset.dir().display();
+        Error::invalid(format!("{place}: nodes of type '{node_type}' have no labels"))
+            .hint("import with --labels TYPE=FILE, or classify another type")
+    })
+}
+
+/// A graph to train on and to judge by, or a part of one. Labels, features and splits are by local id.
 pub(crate) struct TypedTaskGraph {
-    /// In-neighbour lists of each edge type. Local ids are dataset ids.
+    /// In-neighbour lists of each edge type.
     pub graph: TypedGraph,
     /// Feature rows of each node type that has some.
     features: Vec<Option<MappedFeatures>>,
@@ -29,33 +56,29 @@ pub(crate) struct TypedTaskGraph {
 }
 
 impl TypedTaskGraph {
-    /// Opens a dataset to classify the nodes of type `node_type`.
+    /// Opens a dataset, or a part of one, to classify the nodes of type `node_type`, which have `roles`
+    /// in the whole.
     ///
     /// # Errors
-    /// If there is no such type, it lacks labels or training nodes, or a file is damaged.
-    pub fn open(dataset: &Dataset, section: &DatasetSection, node_type: &str) -> Result<Self> {
+    /// If there is no such type, it lacks labels, or a file is damaged.
+    pub fn open(
+        dataset: &Dataset,
+        section: &DatasetSection,
+        node_type: &str,
+        roles: &Roles,
+    ) -> Result<Self> {
         let graph = TypedGraph::open(dataset)?;
         let types = graph.schema().node_types();
-        let target = graph.schema().node_type(node_type).while_doing(|| "task.node_type")?;
-        let labels = dataset.labels(node_type)?.ok_or_else(|| {
-            let place = dataset.dir().display();
-            Error::invalid(format!("{place}: nodes of type '{node_type}' have no labels"))
-                .hint("import with --labels TYPE=FILE, or classify another type")
-        })?;
-        let mut roles = vec![Role::None; graph.num_nodes(target)];
-        for (name, role) in Role::SPLITS {
-            for &id in dataset.split(node_type, name)?.unwrap_or_default().iter() {
-                roles[id as usize] = role;
-            }
-        }
-        let roles = Roles::new(roles, &labels, section.split.as_ref())
-            .while_doing(|| format!("{}: node type '{node_type}'", dataset.dir().display()))?;
+        let target = graph.schema().node_type(node_type)?;
+        let labels = labels_of(dataset, node_type)?;
         let features = types.iter().map(|name| {
             let found = dataset.features(name)?;
             found.map(|found| MappedFeatures::new(found, section.normalize)).transpose()
         });
         let features = features.collect::<Result<_>>()?;
-        let [train, valid, test] = Role::SPLITS.map(|(_, role)| roles.nodes(role));
+        let own = |v: &u32, role| roles.get(graph.id(target, *v)) == role;
+        let [train, valid, test] = Role::SPLITS
+            .map(|(_, role)| (0..graph.core(target) as u32).filter(|v| own(v, role)).collect());
         Ok(Self { features, target, labels, train, valid, test, graph })
     }
 

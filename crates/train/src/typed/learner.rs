@@ -1,6 +1,7 @@
 //! Batches of node classification in graphs with types, and what they teach.
 
-use std::sync::{Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
@@ -9,9 +10,9 @@ use gnarl_nn::{Mode, Params, RelBlock, Tape};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
 
-use super::{TypedNodes, evaluate};
+use super::{TypedNodes, TypedTaskGraph, evaluate};
 use crate::config::{Method, RunConfig};
-use crate::embeddings::on_first;
+use crate::embeddings::{TableSpec, on_first};
 use crate::evaluate::{Evaluation, by_first};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
@@ -19,6 +20,7 @@ use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
 use crate::state::TrainState;
 use crate::strategy::Keys;
+use crate::strategy::average::PartLearner;
 
 /// A batch ready for the compute stage.
 pub(super) struct Prepared {
@@ -34,22 +36,39 @@ pub(super) struct Prepared {
     edges: usize,
 }
 
-/// Node classification on a graph with types.
+/// Node classification on one or several graphs with types.
 pub(super) struct TypedLearner<'a> {
     nodes: &'a TypedNodes,
-    sampler: TypedSampler,
+    graphs: &'a [Arc<TypedTaskGraph>],
+    /// For each graph that this rank makes batches of.
+    samplers: Vec<Option<TypedSampler>>,
     scratch: Mutex<TypedScratch>,
     keys: Keys,
 }
 
 impl<'a> TypedLearner<'a> {
+    /// A learner on those of `graphs` that are `mine`.
+    ///
     /// # Errors
     /// If fan-outs do not fit the graph.
-    pub fn new(nodes: &'a TypedNodes) -> Result<Self> {
+    pub fn new(
+        nodes: &'a TypedNodes,
+        graphs: &'a [Arc<TypedTaskGraph>],
+        mine: &[usize],
+    ) -> Result<Self> {
         let (fanouts, rule) = fanouts(&nodes.config)?;
-        let sampler = TypedSampler::new(&nodes.graph.graph, &fanouts, rule)?;
+        let sampler = |(i, graph): (usize, &Arc<TypedTaskGraph>)| {
+            let own = mine.contains(&i);
+            own.then(|| TypedSampler::new(&graph.graph, &fanouts, rule)).transpose()
+        };
+        let samplers = graphs.iter().enumerate().map(sampler).collect::<Result<_>>()?;
         let keys = Keys::new(nodes.config.train.seed);
-        Ok(Self { nodes, sampler, scratch: Mutex::default(), keys })
+        Ok(Self { nodes, graphs, samplers, scratch: Mutex::default(), keys })
+    }
+
+    fn sampler(&self, graph: usize) -> Result<&TypedSampler> {
+        let not_here = || Error::invalid(format!("graph {graph} is not trained on here"));
+        self.samplers[graph].as_ref().ok_or_else(not_here)
     }
 
     /// Whether every epoch has the same single batch.
@@ -60,14 +79,41 @@ impl<'a> TypedLearner<'a> {
         full && sample.batch_size == 0
     }
 
-    /// Seeds of each batch of an epoch.
-    fn batches(&self, epoch: usize) -> Vec<Vec<u32>> {
-        let (train, size) = (&self.nodes.graph.train, self.nodes.config.sample.batch_size);
-        match size {
+    /// Seeds of each batch of an epoch over a graph.
+    fn batches(&self, graph: usize, epoch: usize) -> Vec<Vec<u32>> {
+        let (train, size) = (&self.graphs[graph].train, self.nodes.config.sample.batch_size);
+        match self.sampler(graph) {
+            _ if train.is_empty() => Vec::new(),
+            Ok(sampler) if size > 0 => sampler.epoch(train, size, self.keys.order(epoch, graph)),
             // Unshuffled, so that a resumed run meets its nodes in the same order.
-            0 => vec![train.clone()],
-            size => self.sampler.epoch(train, size, self.keys.order(epoch, 0)),
+            _ => vec![train.clone()],
         }
+    }
+
+    /// The jobs of an epoch over a graph, of which each is for the share that `share` says.
+    fn jobs(
+        &self,
+        graph: usize,
+        epoch: usize,
+        mut batches: Vec<Vec<u32>>,
+        share: impl Fn(usize) -> Range<usize>,
+    ) -> Vec<Job> {
+        let (fixed, last) = (self.is_fixed(), batches.len().saturating_sub(1));
+        let key = self.keys.sample(epoch);
+        let job = |(index, seeds): (usize, &mut Vec<u32>)| Job {
+            graph,
+            share: share(seeds.len()),
+            // Neighbours that `labor` chooses alike in a batch differ from batch to batch.
+            key: match self.nodes.config.sample.method {
+                Method::Labor => key.with(graph as u64).with(index as u64),
+                _ => key,
+            },
+            batch: std::mem::take(seeds).into(),
+            fixed,
+            last_of_step: true,
+            last_of_epoch: index == last,
+        };
+        batches.iter_mut().enumerate().map(job).collect()
     }
 }
 
@@ -109,47 +155,53 @@ pub(crate) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
     Ok((fanouts, rule))
 }
 
+impl PartLearner for TypedLearner<'_> {
+    fn training(&self) -> Vec<usize> {
+        self.graphs.iter().map(|graph| graph.train.len()).collect()
+    }
+
+    fn part_epoch(&self, part: usize, epoch: usize) -> Vec<Job> {
+        self.jobs(part, epoch, self.batches(part, epoch), |seeds| 0..seeds)
+    }
+
+    fn tables(&self) -> &[TableSpec] {
+        &self.nodes.tables
+    }
+
+    fn row_ids(&self, part: usize) -> Vec<Vec<u64>> {
+        let (graph, learnt) = (&self.graphs[part].graph, self.graphs[part].learnt());
+        let ids = |number: usize| {
+            (0..graph.num_nodes(number) as u32).map(|v| graph.id(number, v)).collect()
+        };
+        learnt.map(|(number, _)| ids(number)).collect()
+    }
+}
+
 impl Learner for TypedLearner<'_> {
     type Sampled = (TypedBatch, Vec<RelBlock>, Vec<u32>);
     type Batch = Prepared;
 
     fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<Job> {
-        let (fixed, owner) = (self.is_fixed(), &self.nodes.owner);
-        let mut batches = self.batches(epoch);
-        let last = batches.len().saturating_sub(1);
-        let job = |(index, seeds): (usize, &mut Vec<u32>)| {
-            if !owner.is_empty() {
-                seeds.sort_by_key(|&v| owner[v as usize]);
-            }
-            let key = self.keys.sample(epoch);
-            Job {
-                graph: 0,
-                share: even_share(seeds.len(), rank, size),
-                // Neighbours that `labor` chooses alike in a batch differ from batch to batch.
-                key: match self.nodes.config.sample.method {
-                    Method::Labor => key.with(0).with(index as u64),
-                    _ => key,
-                },
-                batch: std::mem::take(seeds).into(),
-                fixed,
-                last_of_step: true,
-                last_of_epoch: index == last,
-            }
-        };
-        batches.iter_mut().enumerate().map(job).collect()
+        let (owner, mut batches) = (&self.nodes.owner, self.batches(0, epoch));
+        if !owner.is_empty() {
+            let by_part = |seeds: &mut Vec<u32>| seeds.sort_by_key(|&v| owner[v as usize]);
+            batches.iter_mut().for_each(by_part);
+        }
+        self.jobs(0, epoch, batches, |seeds| even_share(seeds, rank, size))
     }
 
     fn sample(&self, job: &Job, _: &mut Scratch) -> Result<Self::Sampled> {
         let mut scratch = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        let (graph, node_type) = (&self.nodes.graph.graph, self.nodes.graph.node_type());
-        let batch = self.sampler.sample(node_type, job.seeds(), job.key, &mut scratch)?;
+        let (graph, node_type) = (&self.graphs[job.graph].graph, self.nodes.graph.node_type());
+        let sampler = self.sampler(job.graph)?;
+        let batch = sampler.sample(node_type, job.seeds(), job.key, &mut scratch)?;
         let fused = batch.fuse(graph)?;
         let blocks = RelBlock::all(&fused, graph.schema())?;
         Ok((batch, blocks, fused.targets))
     }
 
     fn fetch(&self, job: &Job, (batch, blocks, targets): Self::Sampled) -> Result<Prepared> {
-        let graph = &self.nodes.graph;
+        let graph = &self.graphs[job.graph];
         let ids = |(number, _): (usize, &str)| batch.ids[number].clone();
         let learnt = graph.learnt().map(ids).collect();
         let features = graph.features(&batch.input_nodes)?;
@@ -176,8 +228,8 @@ impl Learner for TypedLearner<'_> {
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
-        let Inputs { batch, rows, .. } = inputs;
-        let graph = &self.nodes.graph;
+        let Inputs { batch, rows, graph } = inputs;
+        let graph = &self.graphs[graph];
         let mut tape = Tape::new(params, Mode::Train { key });
         let (rows, leaves) = graph.leaves(&mut tape, &batch.features, rows);
         let logits = self.nodes.model.forward(&mut tape, &batch.blocks, &rows)?;

@@ -10,19 +10,20 @@ use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Labels, Result};
+use gnarl_graph::{Context, Dataset, Error, Labels, Result};
 use gnarl_nn::Params;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, Source, TypedModel};
-use gnarl_partition::PartitionedDataset;
+use gnarl_partition::{PartLayout, PartitionedDataset};
 use gnarl_store::placement::Placement;
 
-use crate::config::{RunConfig, Strategy};
+use crate::config::{EvaluateOn, RunConfig, Strategy};
 use crate::embeddings::{Rows, TableSpec, by_parts};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
 use crate::state::{Start, TrainState};
-use crate::strategy::{Session, gradient};
+use crate::strategy::{Session, average, gradient};
+use crate::task::Roles;
 use learner::TypedLearner;
 
 pub(crate) use evaluate::rows;
@@ -33,8 +34,13 @@ pub(crate) use learner::fanouts;
 pub(crate) struct TypedNodes {
     config: RunConfig,
     graph: Arc<TypedTaskGraph>,
+    /// Roles of its nodes.
+    roles: Roles,
+    /// Parts to train on alone.
+    parts: Vec<Arc<TypedTaskGraph>>,
     metric: String,
     model: Box<dyn TypedModel>,
+    tables: Vec<TableSpec>,
     /// Part of each node of the target type; empty if the graph was not cut.
     owner: Vec<u32>,
     /// Parts of learnt rows, for each table; empty likewise.
@@ -49,7 +55,11 @@ impl TypedNodes {
     /// cannot be trained with.
     pub fn open(config: &RunConfig, dataset: &Dataset, node_type: &str) -> Result<(Self, Start)> {
         check(config)?;
-        let graph = Arc::new(TypedTaskGraph::open(dataset, &config.dataset, node_type)?);
+        if let Err(e) = dataset.manifest().node_type(node_type) {
+            return Err(Error::usage(format!("task.node_type: {e}")));
+        }
+        let roles = graph::roles_of(dataset, &config.dataset, node_type)?;
+        let graph = Arc::new(TypedTaskGraph::open(dataset, &config.dataset, node_type, &roles)?);
         let metric = config.train.metric.clone().unwrap_or_else(|| match graph.labels {
             Labels::Single { .. } => "accuracy".into(),
             Labels::Multi { .. } => "micro-f1".into(),
@@ -61,8 +71,18 @@ impl TypedNodes {
             .learnt()
             .map(|(number, name)| table(config, name, dataset.manifest().node_types[number].count));
         let start = Start { params, tables: tables.collect::<Result<_>>()? };
-        let (config, owner, placements) = (config.clone(), Vec::new(), Vec::new());
-        Ok((Self { config, graph, metric, model, owner, placements }, start))
+        let nodes = Self {
+            config: config.clone(),
+            graph,
+            roles,
+            parts: Vec::new(),
+            metric,
+            model,
+            tables: start.tables.clone(),
+            owner: Vec::new(),
+            placements: Vec::new(),
+        };
+        Ok((nodes, start))
     }
 }
 
@@ -88,9 +108,13 @@ pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<T
 
 /// Refuses what is for graphs without types.
 fn check(config: &RunConfig) -> Result<()> {
-    if config.train.strategy != Strategy::Gradient {
-        return Err(Error::usage("strategies 'average' and 'tensor' are for graphs without types")
-            .hint("graphs with types are trained by 'gradient'"));
+    if config.train.strategy == Strategy::Tensor {
+        return Err(Error::usage("train.strategy = 'tensor' is for graphs without types")
+            .hint("graphs with types are trained by 'gradient' or 'average'"));
+    }
+    if config.train.evaluate_on == EvaluateOn::Parts {
+        return Err(Error::usage("train.evaluate_on = 'parts' is for graphs without types")
+            .hint("graphs with types are judged as a whole"));
     }
     if !config.sample.method.has_fanouts() && config.sample.method != crate::config::Method::Full {
         return Err(Error::usage("subgraphs are drawn from graphs without types only")
@@ -105,11 +129,23 @@ impl Task for TypedNodes {
     }
 
     /// Parts decide which rank takes which seeds and has which learnt rows; every rank has the whole
-    /// graph.
+    /// graph, and for `average` parts too.
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(self.graph.node_type())?.to_vec();
         let learnt = self.graph.learnt().map(|(_, name)| by_parts(cut, name));
         self.placements = learnt.collect::<Result<_>>()?;
+        if self.config.train.strategy != Strategy::Average {
+            return Ok(());
+        }
+        cut.check_layout(PartLayout::EdgeCut)
+            .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
+        let (section, node_type) = (&self.config.dataset, self.graph.node_type());
+        let open = |part: usize| {
+            TypedTaskGraph::open(&cut.part(part)?, section, node_type, &self.roles)
+                .map(Arc::new)
+                .while_doing(|| format!("opening part {part}"))
+        };
+        self.parts = (0..cut.num_parts()).map(open).collect::<Result<_>>()?;
         Ok(())
     }
 
@@ -123,7 +159,13 @@ impl Task for TypedNodes {
         rank: &dyn Communicator,
         state: TrainState,
     ) -> Result<TrainState> {
-        gradient::train(session, &TypedLearner::new(self)?, rank, state)
+        let whole = std::slice::from_ref(&self.graph);
+        if self.config.train.strategy == Strategy::Gradient {
+            return gradient::train(session, &TypedLearner::new(self, whole, &[0])?, rank, state);
+        }
+        let parts = if self.parts.is_empty() { whole } else { &self.parts };
+        let mine = average::mine(rank, parts.len());
+        average::train(session, &TypedLearner::new(self, parts, &mine)?, rank, state)
     }
 
     fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

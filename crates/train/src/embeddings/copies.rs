@@ -1,0 +1,287 @@
+//! Rows of parts that train alone (CATGNN, section 3.3): each part has copies of the rows of its own nodes
+//! and of its HALO. When weights are averaged, so are the copies of a row, in proportion to the training
+//! nodes of the parts that have one, and the mean becomes every copy.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::Tensor;
+use gnarl_store::RowSource;
+use gnarl_store::embedding::{Embedding, Summed};
+
+use super::{Fetch, RowGradients, Table, TableSpec};
+use crate::state::OptimizerState;
+
+/// A part's copies of the rows of each table, with optimizers of their own.
+pub(crate) struct Copies {
+    /// Number of the part.
+    part: usize,
+    /// Its share in a mean, not divided by those of the others.
+    weight: f32,
+    rows: Vec<Embedding>,
+}
+
+impl Copies {
+    /// Copies of the rows with these ids, for each table, in a part of so many training nodes.
+    ///
+    /// # Errors
+    /// If an id repeats.
+    pub fn new(
+        part: usize,
+        training: usize,
+        specs: &[TableSpec],
+        ids: Vec<Vec<u64>>,
+    ) -> Result<Self> {
+        let rows = specs.iter().zip(ids).map(|(spec, ids)| {
+            Embedding::new(ids, spec.width, spec.bound, spec.key, spec.optimizer.clone())
+        });
+        Ok(Self { part, weight: training as f32, rows: rows.collect::<Result<_>>()? })
+    }
+
+    /// What gradients add up to, for each table.
+    ///
+    /// # Errors
+    /// If an id has no copy here.
+    pub fn sum(&self, gradients: &[RowGradients]) -> Result<Vec<Summed>> {
+        self.rows.iter().zip(gradients).map(|(rows, own)| own.sum(rows)).collect()
+    }
+
+    /// Updates the rows of each table.
+    pub fn apply(&mut self, summed: &[Summed], lr: f32) {
+        self.rows.iter_mut().zip(summed).for_each(|(rows, summed)| rows.apply(summed, lr));
+    }
+
+    /// What optimizers keep, by table; counts of updates as numbers.
+    pub fn state(&self) -> OptimizerState {
+        let entries = self.rows.iter().enumerate().flat_map(|(table, rows)| {
+            let (state, steps) = rows.state();
+            let steps = steps.iter().map(|&steps| steps as f32).collect();
+            [(entry(table, "state"), state.to_vec()), (entry(table, "steps"), steps)]
+        });
+        entries.collect()
+    }
+
+    /// Restores what [`Copies::state`] gave.
+    ///
+    /// # Errors
+    /// If it is of another part or model.
+    pub fn load_state(&mut self, saved: &OptimizerState) -> Result<()> {
+        for (table, rows) in self.rows.iter_mut().enumerate() {
+            let find = |name: String| {
+                let found = saved.iter().find(|(entry, _)| *entry == name);
+                let lacks = || Error::invalid(format!("the checkpoint has no '{name}'"));
+                found.map(|(_, values)| values).ok_or_else(lacks)
+            };
+            let (state, steps) = (find(entry(table, "state"))?, find(entry(table, "steps"))?);
+            let steps: Vec<u32> = steps.iter().map(|&steps| steps as u32).collect();
+            let values = rows.values().to_vec();
+            rows.restore(&values, state, &steps)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an entry of an optimizer's state is of copies.
+    pub fn owns(entry: &str) -> bool {
+        entry.starts_with("rows.")
+    }
+}
+
+fn entry(table: usize, what: &str) -> String {
+    format!("rows.{table}.{what}")
+}
+
+impl Fetch for Copies {
+    fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>> {
+        let rows = self.rows.iter().zip(wanted).map(|(rows, ids)| {
+            let mut out = Tensor::scratch(ids.len(), rows.width());
+            rows.fetch(ids, out.data_mut())?;
+            Ok(out)
+        });
+        rows.collect()
+    }
+}
+
+impl Table {
+    /// Makes the copies of this table, number `table`, in the rank's parts what their owners have. All
+    /// ranks call it together.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub(crate) fn refresh(
+        &self,
+        rank: &dyn Communicator,
+        table: usize,
+        parts: &mut [Copies],
+    ) -> Result<()> {
+        let ids: Vec<u64> =
+            parts.iter().flat_map(|copies| copies.rows[table].ids()).copied().collect();
+        let rows = self.fetch(rank, &ids)?;
+        let mut left = rows.data();
+        for copies in parts {
+            let values = copies.rows[table].values_mut();
+            let (own, rest) = left.split_at(values.len());
+            values.copy_from_slice(own);
+            left = rest;
+        }
+        Ok(())
+    }
+
+    /// Makes each row the mean of its copies in all parts, added in the order of parts, so that it does
+    /// not depend on how parts are dealt to ranks. All ranks call it together.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub(crate) fn average(
+        &mut self,
+        rank: &dyn Communicator,
+        table: usize,
+        parts: &[Copies],
+    ) -> Result<()> {
+        let width = self.rows.width();
+        let mut outgoing = vec![Vec::new(); rank.size()];
+        for copies in parts.iter().filter(|copies| copies.weight > 0.0) {
+            let rows = &copies.rows[table];
+            for (id, row) in rows.ids().iter().zip(rows.values().chunks_exact(width)) {
+                let to = &mut outgoing[self.owners.of(*id)];
+                to.extend_from_slice(&(copies.part as u64).to_le_bytes());
+                to.extend_from_slice(&id.to_le_bytes());
+                to.extend_from_slice(&copies.weight.to_le_bytes());
+                to.extend_from_slice(bytemuck::cast_slice(row));
+            }
+        }
+        let came = rank.all_to_all("copies of learnt rows", outgoing)?;
+        let length = 2 * size_of::<u64>() + (1 + width) * size_of::<f32>();
+        if let Some(from) = came.iter().position(|bytes| !bytes.len().is_multiple_of(length)) {
+            let message = format!("rank {from} sent no copies of learnt rows");
+            return Err(Error::new(Kind::Rank, message));
+        }
+        let mut copies: Vec<Sent<'_>> =
+            came.iter().flat_map(|bytes| bytes.chunks_exact(length)).map(Sent).collect();
+        copies.sort_by_key(|copy| (copy.id(), copy.part()));
+        for same in copies.chunk_by(|a, b| a.id() == b.id()) {
+            self.set_mean(same)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a row the mean of copies of it.
+    fn set_mean(&mut self, copies: &[Sent<'_>]) -> Result<()> {
+        let id = copies[0].id();
+        let place = self.rows.ids().binary_search(&id).map_err(|_| {
+            Error::new(Kind::Rank, format!("{}: row {id} is not of this rank", self.name))
+        })?;
+        let total: f32 = copies.iter().map(Sent::weight).sum();
+        let width = self.rows.width();
+        let row = &mut self.rows.values_mut()[place * width..(place + 1) * width];
+        row.fill(0.0);
+        for copy in copies {
+            let share = copy.weight() / total;
+            row.iter_mut().zip(copy.values()).for_each(|(mean, value)| *mean += share * value);
+        }
+        Ok(())
+    }
+}
+
+/// A copy of a row on its way: part, id, weight and values.
+struct Sent<'a>(&'a [u8]);
+
+impl Sent<'_> {
+    fn part(&self) -> u64 {
+        bytemuck::pod_read_unaligned(&self.0[..8])
+    }
+
+    fn id(&self) -> u64 {
+        bytemuck::pod_read_unaligned(&self.0[8..16])
+    }
+
+    fn weight(&self) -> f32 {
+        bytemuck::pod_read_unaligned(&self.0[16..20])
+    }
+
+    fn values(&self) -> impl Iterator<Item = f32> {
+        self.0[20..].as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use gnarl_engine::local;
+    use gnarl_graph::rng::Key;
+    use gnarl_store::embedding::SparseAdam;
+
+    use super::*;
+
+    fn spec() -> TableSpec {
+        TableSpec {
+            name: "entity".into(),
+            count: 5,
+            width: 2,
+            bound: 0.5,
+            key: Key::new(1),
+            optimizer: Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
+        }
+    }
+
+    /// Three parts of a graph: ids of their nodes, and training nodes.
+    const PARTS: [(&[u64], usize); 3] = [(&[0, 1, 3], 30), (&[1, 2, 3], 10), (&[4, 0], 0)];
+
+    fn averaged(ranks: usize) -> Vec<f32> {
+        let all = local::run(ranks, Duration::from_secs(60), |rank| {
+            let mut table = spec().share(None, rank.rank(), ranks)?;
+            let mine = (rank.rank()..PARTS.len()).step_by(ranks);
+            let copies = mine.map(|part| {
+                let (ids, training) = PARTS[part];
+                Copies::new(part, training, &[spec()], vec![ids.to_vec()])
+            });
+            let mut copies = copies.collect::<Result<Vec<_>>>()?;
+            table.refresh(rank, 0, &mut copies)?;
+            for copies in &mut copies {
+                // Every part moves its rows by its number and one.
+                let by = copies.part as f32 + 1.0;
+                copies.rows[0].values_mut().iter_mut().for_each(|value| *value += by);
+            }
+            table.average(rank, 0, &copies)?;
+            table.refresh(rank, 0, &mut copies)?;
+            let all = table.on_all(rank)?.values.into_owned();
+            for copies in &copies {
+                for (id, row) in copies.rows[0].ids().iter().zip(copies.rows[0].values().chunks(2))
+                {
+                    assert_eq!(row, &all[*id as usize * 2..][..2], "every copy is the mean");
+                }
+            }
+            Ok(all)
+        });
+        all.unwrap().swap_remove(0)
+    }
+
+    #[test]
+    fn rows_become_the_means_of_their_copies() {
+        let (before, after) = (spec().share(None, 0, 1).unwrap(), averaged(1));
+        let moved: Vec<f32> = after.iter().zip(before.rows.values()).map(|(a, b)| a - b).collect();
+        // Row 0 is in part 0 and in part 2, which has no say; row 4 in part 2 alone.
+        for (row, by) in [1.0, 1.25, 2.0, 1.25, 0.0].into_iter().enumerate() {
+            assert!((moved[2 * row] - by).abs() < 1e-6, "row {row}: {moved:?}");
+        }
+        for ranks in 2..=4 {
+            assert_eq!(averaged(ranks), after, "{ranks} ranks");
+        }
+    }
+
+    #[test]
+    fn copies_go_on_with_the_state_they_had() {
+        let new = || Copies::new(0, 1, &[spec()], vec![vec![3, 1]]).unwrap();
+        let mut copies = new();
+        let mut gradients = RowGradients::default();
+        gradients.push(&[1], &Tensor::from_vec(1, 2, vec![1.0, -1.0]));
+        let summed = copies.sum(&[gradients]).unwrap();
+        copies.apply(&summed, 0.1);
+        let mut again = new();
+        again.load_state(&copies.state()).unwrap();
+        assert_eq!(again.rows[0].state(), copies.rows[0].state());
+        assert!(copies.state().iter().all(|(entry, _)| Copies::owns(entry)));
+        let text = again.load_state(&Vec::new()).unwrap_err().to_string();
+        assert!(text.contains("rows.0.state"), "{text}");
+    }
+}
