@@ -15,3 +15,4 @@ mod resume;
 #[cfg(feature = "serve")]
 mod serve;
 mod train;
+mod typed;
