@@ -96,6 +96,10 @@ pub(super) fn table(finished: &Finished) -> String {
         ("Parts", s.parts.to_string()),
         ("Folder", s.run_dir.display().to_string()),
     ];
+    if let Some(sent) = finished.history.last().and_then(|r| r.exchanged_bytes) {
+        let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
+        rows.insert(6, ("Exchanged an epoch", both));
+    }
     if let Some(last) = s.losses.last() {
         rows.insert(2, ("Last training loss", digits(*last)));
     }
