@@ -35,6 +35,10 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
     };
     let size = match config.model.name.as_str() {
         "none" => format!("rows of {} numbers", config.embedding.dim),
+        _ if config.model.decoupled => {
+            let (layers, hops) = (config.model.layers, config.model.blocks());
+            format!("{}, {}", plural(layers, "dense layer"), plural(hops, "propagation"))
+        }
         _ => plural(config.model.layers, "layer"),
     };
     let parts = match &finished.partition {

@@ -73,11 +73,8 @@ impl<'a> TensorLearner<'a> {
 
     /// The logits of the own nodes.
     fn logits<'t>(&self, tape: &mut Tape<'t>, slices: &Slices<'t>, input: &Input) -> Result<Var> {
-        let mut x = step::input(tape, input);
-        for layer in 0..self.model.num_layers() {
-            x = self.model.layer_sliced(tape, layer, slices, x)?;
-        }
-        Ok(x)
+        let x = step::input(tape, input);
+        self.model.forward_sliced(tape, slices, x)
     }
 
     /// The logits of `nodes` on every rank, of which each has those of its own in `logits`.

@@ -14,7 +14,7 @@ fn graph(dir: &Path) {
 }
 
 /// The weights of a finished run.
-fn weights(config: &RunConfig) -> Vec<f32> {
+pub fn weights(config: &RunConfig) -> Vec<f32> {
     let bytes = std::fs::read(config.output.dir.join("model.safetensors")).unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let mut all: Vec<_> = tensors.tensors();
@@ -23,14 +23,14 @@ fn weights(config: &RunConfig) -> Vec<f32> {
     values.map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+pub fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 /// Losses, scores and weights of `model` are those of one process that samples all neighbours, and so
 /// are the gradients of a step.
-fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)) {
+pub fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)) {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path());
     let mut whole = config(dir.path(), "whole", model);
@@ -101,6 +101,11 @@ fn gat_is_the_same_for_any_number_of_ranks() {
 }
 
 #[test]
+fn a_perceptron_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks("mlp", |_| ());
+}
+
+#[test]
 fn what_cannot_train_by_columns_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path());
@@ -116,6 +121,8 @@ fn what_cannot_train_by_columns_is_refused() {
     };
     let lstm = refused("lstm", &|c| c.model.aggregator = Aggregator::Lstm);
     assert!(lstm.contains("sage does not train by columns"), "{lstm}");
+    let decoupled = refused("decoupled", &|c| c.model.decoupled = true);
+    assert!(decoupled.contains("sage has no decoupled form"), "{decoupled}");
     let ngnn = refused("ngnn", &|c| c.model.name = "ngnn".into());
     assert!(ngnn.contains("ngnn does not train by columns"), "{ngnn}");
     let parts = refused("parts", &|c| c.partition.parts = Parts::Count(2));
