@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/importing.md",
     "docs/partitioning.md",
+    "docs/tensor.md",
     "examples/planetoid/README.md",
 ];
 

@@ -31,6 +31,18 @@ pub struct EpochRecord {
     /// Share of the rows of other machines that a cache had, if rows come from other machines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_hit_rate: Option<f64>,
+    /// Bytes of rows and columns that workers sent to each other, over all of them, if they did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanged_bytes: Option<ExchangedBytes>,
+}
+
+/// What exchanges of rows and columns took, evaluation not included.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExchangedBytes {
+    /// Of values.
+    pub forward: u64,
+    /// Of their gradients.
+    pub backward: u64,
 }
 
 impl EpochRecord {
@@ -115,6 +127,8 @@ pub(crate) struct Tally {
     pub stages: Stages,
     /// Rows of other machines that a cache had, and had not; none if there are no other machines.
     pub cached: [u64; 2],
+    /// Bytes of rows and columns sent to other ranks, forward and backward.
+    pub exchanged: [u64; 2],
 }
 
 impl Tally {
@@ -129,14 +143,16 @@ impl Tally {
             seeds: self.seeds - before.seeds,
             stages: Stages::from_array(spent),
             cached: [0, 1].map(|i| self.cached[i] - before.cached[i]),
+            exchanged: [0, 1].map(|i| self.exchanged[i] - before.exchanged[i]),
         }
     }
 
-    pub(crate) fn to_array(self) -> [f64; 6 + Stages::COUNT] {
-        let mut all = [0.0; 6 + Stages::COUNT];
+    pub(crate) fn to_array(self) -> [f64; 8 + Stages::COUNT] {
+        let mut all = [0.0; 8 + Stages::COUNT];
         all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);
         all[4..6].copy_from_slice(&self.cached.map(|rows| rows as f64));
-        all[6..].copy_from_slice(&self.stages.to_array());
+        all[6..8].copy_from_slice(&self.exchanged.map(|bytes| bytes as f64));
+        all[8..].copy_from_slice(&self.stages.to_array());
         all
     }
 
@@ -149,9 +165,10 @@ impl Tally {
         workers: usize,
     ) -> EpochRecord {
         let mut stages = [0.0; Stages::COUNT];
-        for (mean, sum) in stages.iter_mut().zip(&sums[6..]) {
+        for (mean, sum) in stages.iter_mut().zip(&sums[8..]) {
             *mean = sum / workers as f64;
         }
+        let exchanged = ExchangedBytes { forward: sums[6] as u64, backward: sums[7] as u64 };
         EpochRecord {
             epoch,
             loss: if sums[1] > 0.0 { sums[0] / sums[1] } else { 0.0 },
@@ -161,6 +178,7 @@ impl Tally {
             sampled_edges: sums[2] as u64,
             seeds: sums[3] as u64,
             cache_hit_rate: (sums[4] + sums[5] > 0.0).then(|| sums[4] / (sums[4] + sums[5])),
+            exchanged_bytes: (exchanged != ExchangedBytes::default()).then_some(exchanged),
             ..EpochRecord::default()
         }
     }

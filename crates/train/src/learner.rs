@@ -118,6 +118,12 @@ pub trait Learner: Sync {
     fn cached(&self) -> [u64; 2] {
         [0; 2]
     }
+
+    /// Bytes of rows and columns that this rank sent to others so far, in forward and in backward passes
+    /// of training.
+    fn exchanged(&self) -> [u64; 2] {
+        [0; 2]
+    }
 }
 
 /// A batch, and the learnt rows it asked for.

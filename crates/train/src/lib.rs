@@ -33,7 +33,7 @@ mod verdict;
 
 pub use config::RunConfig;
 pub use folder::Begin;
-pub use history::{EpochRecord, Stages};
+pub use history::{EpochRecord, ExchangedBytes, Stages};
 pub use links::{LeakageReport, RelationScores, Seen};
 pub use loaded::build_model;
 pub use report::write_report;

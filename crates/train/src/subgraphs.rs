@@ -15,7 +15,7 @@ use crate::task::TaskGraph;
 /// # Errors
 /// [`gnarl_graph::Kind::Usage`] for sizes of 0 or more clusters than nodes.
 pub fn sampler(config: &RunConfig, task: &TaskGraph) -> Result<Box<dyn Sampler>> {
-    let (sample, layers, graph) = (&config.sample, config.model.layers, task.held()?);
+    let (sample, layers, graph) = (&config.sample, config.model.blocks(), task.held()?);
     if sample.budget == 0 && sample.method != Method::ClusterGcn {
         return Err(Error::usage("sample.budget is 0").hint("it must be positive"));
     }
@@ -42,7 +42,7 @@ fn clusters(config: &RunConfig, graph: &SampleGraph, train: &[u32]) -> Result<Bo
     let mut edges = GraphEdges { graph, node: 0 };
     let found = by_name(&sample.cluster_algorithm)?.partition(&mut edges, &options)?;
     let of: Vec<u32> = found.of.iter().map(|&c| u32::from(c)).collect();
-    let (count, layers) = (sample.clusters_per_batch, config.model.layers);
+    let (count, layers) = (sample.clusters_per_batch, config.model.blocks());
     Ok(Box::new(ClusterSampler::new(graph, &of, train, count, layers)?))
 }
 

@@ -64,6 +64,7 @@ fn every_key_is_documented_with_its_default() {
     full.train.metric = Some("accuracy".into());
     full.output.metrics_listen = Listen::try_from(Value::Integer(9400)).ok();
     full.model.input_dropout = Some(0.1);
+    full.model.propagations = Some(10);
     full.model.activation = Some(gnarl_nn::Activation::Relu);
     let known: Vec<String> = keys(&full).into_keys().collect();
     assert_eq!(documented.keys().cloned().collect::<Vec<_>>(), known);

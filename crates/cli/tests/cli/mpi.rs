@@ -41,19 +41,23 @@ pub fn result(output: &Output) -> Value {
 #[test]
 fn processes_give_the_losses_of_threads() {
     let bench = Bench::new(RUN);
-    let strategies =
-        [("gradient", 4, &[2, 4][..]), ("average", 4, &[2, 3]), ("tensor", 1, &[2, 3])];
-    for (strategy, parts, sizes) in strategies {
-        let strategy = format!("train.strategy={strategy}");
-        let parts = format!("partition.parts={parts}");
-        let args = bench.args(&[&strategy, &parts]);
+    let naive = &["train.strategy=tensor", "partition.parts=1"][..];
+    let decoupled = [naive, &["model.name=gat", "model.decoupled=true"]].concat();
+    let strategies = [
+        (&["train.strategy=gradient"][..], &[2, 4][..]),
+        (&["train.strategy=average"], &[2, 3]),
+        (naive, &[2, 3]),
+        (&decoupled, &[2, 3]),
+    ];
+    for (strategy, sizes) in strategies {
+        let args = bench.args(strategy);
         for &ranks in sizes {
             let workers = format!("train.workers={ranks}");
             let threads = succeed(&[&args[..], &["--set", &workers]].concat());
             let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
             let processes = result(&mpirun(ranks, &args).output().unwrap());
             for key in ["losses", "test", "workers"] {
-                assert_eq!(threads[key], processes[key], "{strategy}, {ranks} ranks");
+                assert_eq!(threads[key], processes[key], "{strategy:?}, {ranks} ranks");
             }
         }
     }

@@ -48,8 +48,15 @@ pub enum Softmax {
 pub struct ModelConfig {
     /// One of [`names`](super::names).
     pub name: String,
-    /// Number of message-passing layers; each consumes one block.
+    /// Number of message-passing layers; each consumes one block. Of a decoupled model the dense ones.
     pub layers: usize,
+    /// GCN, GAT: all dense layers come first, then messages pass (NeutronTP, section 4.1).
+    pub decoupled: bool,
+    /// Decoupled: how often messages pass; as often as there are layers if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub propagations: Option<usize>,
+    /// Decoupled: share of what the dense layers made in the result of each propagation (APPNP's α).
+    pub teleport: f32,
     /// Width of the hidden layers. For GAT the width of all heads together: 256 with 4 heads are
     /// 4 heads of 64.
     pub hidden: usize,
@@ -93,6 +100,9 @@ impl Default for ModelConfig {
         Self {
             name: "sage".into(),
             layers: 2,
+            decoupled: false,
+            propagations: None,
+            teleport: 0.0,
             hidden: 256,
             heads: 4,
             out_heads: 1,
@@ -123,10 +133,16 @@ impl ModelConfig {
         (input, if last { self.out_dim } else { self.hidden })
     }
 
+    /// Number of blocks that the model reads, one each time that messages pass.
+    pub fn blocks(&self) -> usize {
+        if self.decoupled { self.propagations.unwrap_or(self.layers) } else { self.layers }
+    }
+
     /// A usage error if a value is outside its range.
     pub fn check(&self) -> Result<()> {
         let positive = [
             ("layers", self.layers),
+            ("propagations", self.propagations.unwrap_or(1)),
             ("hidden", self.hidden),
             ("heads", self.heads),
             ("out_heads", self.out_heads),
@@ -140,6 +156,7 @@ impl ModelConfig {
             }
         }
         let probabilities = [
+            ("teleport", self.teleport),
             ("dropout", self.dropout),
             ("input_dropout", self.input_dropout.unwrap_or(0.0)),
             ("attention_dropout", self.attention_dropout),

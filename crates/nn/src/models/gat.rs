@@ -5,6 +5,7 @@ use std::ops::Range;
 use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Block;
 
+use super::attention::Attention;
 use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::{ModelConfig, PRODUCT_SPEEDUP};
@@ -24,9 +25,7 @@ pub(super) struct Gat {
     width: usize,
     /// Whether the mean over heads is taken, before bias and activation.
     mean: bool,
-    self_loops: bool,
-    negative_slope: f32,
-    attention_dropout: f32,
+    attention: Attention,
 }
 
 pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Stack<Gat>> {
@@ -58,9 +57,7 @@ impl Gat {
             heads,
             width,
             mean: last && heads > 1,
-            self_loops: config.self_loops,
-            negative_slope: config.negative_slope,
-            attention_dropout: config.attention_dropout,
+            attention: Attention::new(config),
         }
     }
 
@@ -71,23 +68,8 @@ impl Gat {
         let of_source = tape.head_scores(z, self.source);
         let own = tape.head_rows(z, block.num_dst());
         let of_destination = tape.head_scores(own, self.destination);
-        let attention = self.attention(tape, block, of_source, of_destination);
+        let attention = self.attention.coefficients(tape, block, of_source, of_destination);
         tape.spmm_weighted(block, z, attention)
-    }
-
-    /// The weight of each edge and head, from the scores of its ends.
-    fn attention<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        block: &'b Block,
-        of_source: Var,
-        of_destination: Var,
-    ) -> Var {
-        let scores = tape.sddmm_add(block, of_source, of_destination);
-        let slope = Activation::LeakyRelu(self.negative_slope);
-        let scores = tape.activation(scores, slope);
-        let attention = tape.edge_softmax(block, scores);
-        tape.edge_dropout(block, attention, self.attention_dropout)
     }
 
     /// Weighted sums of some columns of all heads side by side: whole heads at once, and what is left
@@ -147,7 +129,7 @@ impl Layer for Gat {
     }
 
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
-        let looped = if self.self_loops { block.with_self_loops() } else { block };
+        let looped = self.attention.edges(block);
         let y = if self.projects_first(tape, looped, x) {
             let joined = self.project_first(tape, looped, x);
             self.finish(tape, joined, after.activation)
@@ -157,8 +139,8 @@ impl Layer for Gat {
                 source: self.source,
                 destination: self.destination,
                 bias: (!self.mean).then_some(self.bias),
-                slope: self.negative_slope,
-                dropout: self.attention_dropout,
+                slope: self.attention.slope(),
+                dropout: self.attention.dropout(),
             };
             let inner = if self.mean { Activation::None } else { after.activation };
             let joined = tape.gat(looped, x, attention, inner);
@@ -175,14 +157,14 @@ impl Layer for Gat {
         x: Var,
         after: After,
     ) -> Result<Option<Var>> {
-        let block = if self.self_loops { slices.block.with_self_loops() } else { slices.block };
+        let block = self.attention.edges(slices.block);
         let z = tape.linear(x, self.weight, None, Activation::None);
         let ends = [tape.head_scores(z, self.source), tape.head_scores(z, self.destination)];
         let ends = tape.concat_cols(&ends);
         let ends = tape.all_rows(slices.exchange, ends)?;
         let of_source = tape.slice_cols(ends, 0, self.heads);
         let of_destination = tape.slice_cols(ends, self.heads, self.heads);
-        let attention = self.attention(tape, block, of_source, of_destination);
+        let attention = self.attention.coefficients(tape, block, of_source, of_destination);
         let cols = self.heads * self.width;
         let slice = tape.split(slices.exchange, z)?;
         let columns = slices.exchange.columns(cols);

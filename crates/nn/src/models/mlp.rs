@@ -1,8 +1,10 @@
 //! A multilayer perceptron: what features alone are worth.
 
+use gnarl_graph::Result;
 use gnarl_sample::Block;
 
 use super::ModelConfig;
+use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use crate::{Init, ParamId, ParamsBuilder, Tape, Var};
 
@@ -23,6 +25,26 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<M
     Stack::new(config, (0..config.layers).map(layer).collect())
 }
 
+impl Stack<Mlp> {
+    /// All layers on the rows of the nodes with these dataset ids.
+    ///
+    /// # Errors
+    /// A usage error if `x` has another shape.
+    pub(super) fn rows<'b>(&self, tape: &mut Tape<'b>, ids: &'b [u64], x: Var) -> Result<Var> {
+        self.layers.iter().enumerate().try_fold(x, |x, (index, layer)| {
+            let x = self.begin(tape, index, ids, x)?;
+            Ok(layer.map(tape, ids, x, self.after(index)))
+        })
+    }
+}
+
+impl Mlp {
+    fn map<'b>(&self, tape: &mut Tape<'b>, ids: &'b [u64], x: Var, after: After) -> Var {
+        let y = tape.linear(x, self.weight, Some(self.bias), after.activation);
+        tape.dropout(y, after.dropout, ids)
+    }
+}
+
 impl Layer for Mlp {
     const NAME: &'static str = "mlp";
 
@@ -32,7 +54,17 @@ impl Layer for Mlp {
 
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
         let own = tape.head_rows(x, block.num_dst());
-        let y = tape.linear(own, self.weight, Some(self.bias), after.activation);
-        after.drop(tape, block, y)
+        self.map(tape, block.ids(), own, after)
+    }
+
+    /// Nothing passes.
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        Ok(Some(self.map(tape, slices.ids, x, after)))
     }
 }

@@ -8,7 +8,8 @@
 //! Every model is one file that builds its parameters and says how a layer passes messages; what
 //! stacks of layers share (checks, activation and dropout but after the last, dropout on the input
 //! where the configuration or the paper says so) is in one place. Rows are transformed
-//! before they are aggregated where that is less work: see [`transform_first`].
+//! before they are aggregated where that is less work: see [`transform_first`]. In the decoupled form of a
+//! model all of them are transformed first.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -31,7 +32,9 @@
 //! # Ok::<(), gnarl_graph::Error>(())
 //! ```
 
+mod attention;
 pub mod config;
+mod decoupled;
 mod gat;
 mod gcn;
 mod gin;
@@ -87,6 +90,14 @@ pub trait Model: Send + Sync {
         Err(no_columns(self.name()))
     }
 
+    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks.
+    ///
+    /// # Errors
+    /// As [`Model::layer_sliced`].
+    fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
+        (0..self.num_layers()).try_fold(x, |x, layer| self.layer_sliced(tape, layer, slices, x))
+    }
+
     /// Applies all layers, one block each, to the rows of the first block's sources.
     ///
     /// # Errors
@@ -99,7 +110,9 @@ pub trait Model: Send + Sync {
                 self.num_layers(),
                 self.name()
             ))
-            .hint("sample one hop a layer: as many fan-outs as model.layers"));
+            .hint(
+                "sample one hop a layer: as many fan-outs as model.layers or model.propagations",
+            ));
         }
         let mut x = x;
         for (index, block) in blocks.iter().enumerate() {
@@ -134,6 +147,9 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
         });
     }
     config.check()?;
+    if config.decoupled {
+        return decoupled::build(config, params);
+    }
     Ok(match config.name.as_str() {
         "gat" => Box::new(gat::build(config, params)?),
         "gcn" => Box::new(gcn::build(config, params)),
@@ -152,7 +168,7 @@ pub fn names() -> &'static [&'static str] {
 
 fn no_columns(model: &str) -> Error {
     Error::usage(format!("{model} does not train by columns"))
-        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin and gat")
+        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat and mlp")
 }
 
 /// Multiply-adds of a matrix product that take as long as one of a gathered row: products run

@@ -53,7 +53,7 @@ pub(super) trait Layer: Send + Sync {
 /// A model of layers of one kind, with activation and dropout between them.
 pub(super) struct Stack<L> {
     config: ModelConfig,
-    layers: Vec<L>,
+    pub(super) layers: Vec<L>,
 }
 
 impl<L: Layer> Stack<L> {
@@ -61,7 +61,8 @@ impl<L: Layer> Stack<L> {
         Self { config: config.clone(), layers }
     }
 
-    fn after(&self, index: usize) -> After {
+    /// What follows layer `index`.
+    pub(super) fn after(&self, index: usize) -> After {
         if index + 1 == self.layers.len() {
             return After { activation: Activation::None, dropout: 0.0 };
         }
@@ -69,10 +70,21 @@ impl<L: Layer> Stack<L> {
         After { activation, dropout: self.config.dropout }
     }
 
-    /// Dropout on the input of the first layer.
-    fn drop_input<'b>(&self, tape: &mut Tape<'b>, ids: &'b [u64], x: Var) -> Var {
+    /// Checks the input `x` of layer `index`, rows of the nodes with these dataset ids; values of the
+    /// first layer's are dropped.
+    pub(super) fn begin<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        index: usize,
+        ids: &'b [u64],
+        x: Var,
+    ) -> Result<Var> {
+        check_rows(L::NAME, tape, index, ids.len(), x, self.layers[index].input())?;
+        if index > 0 {
+            return Ok(x);
+        }
         let paper = if L::DROPS_INPUT { self.config.dropout } else { 0.0 };
-        tape.dropout(x, self.config.input_dropout.unwrap_or(paper), ids)
+        Ok(tape.dropout(x, self.config.input_dropout.unwrap_or(paper), ids))
     }
 }
 
@@ -92,10 +104,8 @@ impl<L: Layer> Model for Stack<L> {
         block: &'b Block,
         x: Var,
     ) -> Result<Var> {
-        let layer = &self.layers[index];
-        check_input(L::NAME, tape, index, block, x, layer.input())?;
-        let x = if index == 0 { self.drop_input(tape, block.ids(), x) } else { x };
-        Ok(layer.apply(tape, block, x, self.after(index)))
+        let x = self.begin(tape, index, block.ids(), x)?;
+        Ok(self.layers[index].apply(tape, block, x, self.after(index)))
     }
 
     fn layer_sliced<'b>(
@@ -105,10 +115,8 @@ impl<L: Layer> Model for Stack<L> {
         slices: &Slices<'b>,
         x: Var,
     ) -> Result<Var> {
-        let layer = &self.layers[index];
-        check_rows(L::NAME, tape, index, slices.ids.len(), x, layer.input())?;
-        let x = if index == 0 { self.drop_input(tape, slices.ids, x) } else { x };
-        let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
+        let x = self.begin(tape, index, slices.ids, x)?;
+        let passed = self.layers[index].apply_sliced(tape, slices, x, self.after(index))?;
         passed.ok_or_else(|| no_columns(L::NAME))
     }
 }

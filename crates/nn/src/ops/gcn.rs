@@ -1,6 +1,8 @@
 //! The symmetric normalisation of graph convolutional networks (Kipf and Welling, ICLR 2017,
 //! eq. 2), on blocks that may hold a sample of the edges.
 
+use std::sync::Arc;
+
 use gnarl_sample::Block;
 
 use crate::kernel::gather::{Rows, gather_sum};
@@ -16,9 +18,13 @@ impl<'b> Tape<'b> {
     /// # Panics
     /// If `x` has not one row a source.
     pub fn gcn_norm(&mut self, block: &'b Block, x: Var) -> Var {
+        self.gcn_norm_by(block, x, edge_weights(block))
+    }
+
+    /// [`Tape::gcn_norm`] with the block's [`edge_weights`].
+    pub(crate) fn gcn_norm_by(&mut self, block: &'b Block, x: Var, edges: Arc<[f32]>) -> Var {
         let (rows, cols) = self.shape(x);
         assert_eq!(rows, block.num_src(), "gcn_norm: one row a source");
-        let edges = edge_weights(block);
         let own = move |d: usize| own_weight(block, d);
         let mut y = Tensor::scratch(block.num_dst(), cols);
         let (csc, value) =
@@ -43,7 +49,7 @@ fn own_weight(block: &Block, d: usize) -> f32 {
 }
 
 /// Every edge's factor.
-fn edge_weights(block: &Block) -> Vec<f32> {
+pub(crate) fn edge_weights(block: &Block) -> Arc<[f32]> {
     let root = |node: usize| 1.0 / (block.degrees()[node] as f32 + 1.0).sqrt();
     let mut factors = Vec::with_capacity(block.num_edges());
     for d in 0..block.num_dst() {
@@ -54,5 +60,5 @@ fn edge_weights(block: &Block) -> Vec<f32> {
     if let Some(weights) = block.weights() {
         factors.iter_mut().zip(weights).for_each(|(f, w)| *f *= w);
     }
-    factors
+    factors.into()
 }

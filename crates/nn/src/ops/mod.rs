@@ -10,7 +10,7 @@ mod dropout;
 mod edge;
 mod exchange;
 pub mod gat;
-mod gcn;
+pub(crate) mod gcn;
 mod head_scores;
 mod heads;
 mod interleave;

@@ -85,6 +85,7 @@ fn known() -> Table {
     add("train", "metric", Value::Boolean(true));
     add("output", "metrics_listen", Value::Boolean(true));
     add("model", "input_dropout", Value::Boolean(true));
+    add("model", "propagations", Value::Boolean(true));
     add("model", "activation", Value::Boolean(true));
     table
 }

@@ -360,23 +360,22 @@ impl RunConfig {
     /// The neighbours that a neighbour sampler draws at each hop, the seeds' first; -1 takes all.
     pub fn hops(&self) -> Vec<i64> {
         match self.sample.method {
-            Method::Full => vec![-1; self.model.layers],
+            Method::Full => vec![-1; self.model.blocks()],
             _ => self.sample.fanouts.clone(),
         }
     }
 
     fn check_fanouts(&self) -> Result<()> {
-        let (fanouts, layers) = (&self.sample.fanouts, self.model.layers);
+        let (fanouts, hops) = (&self.sample.fanouts, self.model.blocks());
         let whole = self.train.strategy == Strategy::Tensor;
         let uses = self.sample.method.has_fanouts() && self.model.name != "none" && !whole;
-        if !uses || fanouts.len() == layers {
+        if !uses || fanouts.len() == hops {
             return Ok(());
         }
-        Err(Error::usage(format!(
-            "sample.fanouts has {} entries for model.layers = {layers}",
-            fanouts.len()
-        ))
-        .hint("give one fan-out a layer, the seeds' hop first; -1 takes all neighbours"))
+        let key = if self.model.decoupled { "propagations" } else { "layers" };
+        let found = fanouts.len();
+        Err(Error::usage(format!("sample.fanouts has {found} entries for model.{key} = {hops}"))
+            .hint("give one fan-out a layer, the seeds' hop first; -1 takes all neighbours"))
     }
 
     fn check_servers(&self) -> Result<()> {

@@ -113,9 +113,13 @@ mod tests {
     fn ranges_of_nodes_give_the_same_logits_as_the_whole_graph() {
         let task = task();
         let graph = task.held().unwrap();
-        for name in models::names() {
+        let decoupled = ["gcn", "gat"].map(|name| (name, true));
+        let coupled = models::names().iter().map(|&name| (name, false));
+        for (name, decoupled) in coupled.chain(decoupled) {
             let config = ModelConfig {
                 name: name.to_string(),
+                decoupled,
+                teleport: 0.1,
                 layers: 3,
                 hidden: 8,
                 in_dim: 5,

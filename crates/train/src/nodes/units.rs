@@ -32,7 +32,7 @@ pub(crate) fn sampler(config: &RunConfig, graph: &TaskGraph) -> Result<Box<dyn S
         Method::Labor => Ok(Box::new(LaborSampler::new(held, fanouts)?)),
         Method::Exact => Ok(Box::new(ExactSampler::new(held, fanouts)?)),
         Method::Weighted => Ok(Box::new(WeightedSampler::new(held, fanouts)?)),
-        Method::Full => Ok(Box::new(FullSampler::new(held, config.model.layers)?)),
+        Method::Full => Ok(Box::new(FullSampler::new(held, config.model.blocks())?)),
         _ => subgraphs::sampler(config, graph),
     }
 }

@@ -35,6 +35,10 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
     };
     let size = match config.model.name.as_str() {
         "none" => format!("rows of {} numbers", config.embedding.dim),
+        _ if config.model.decoupled => {
+            let (layers, hops) = (config.model.layers, config.model.blocks());
+            format!("{}, {}", plural(layers, "dense layer"), plural(hops, "propagation"))
+        }
         _ => plural(config.model.layers, "layer"),
     };
     let parts = match &finished.partition {
@@ -96,6 +100,10 @@ pub(super) fn table(finished: &Finished) -> String {
         ("Parts", s.parts.to_string()),
         ("Folder", s.run_dir.display().to_string()),
     ];
+    if let Some(sent) = finished.history.last().and_then(|r| r.exchanged_bytes) {
+        let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
+        rows.insert(6, ("Exchanged an epoch", both));
+    }
     if let Some(last) = s.losses.last() {
         rows.insert(2, ("Last training loss", digits(*last)));
     }

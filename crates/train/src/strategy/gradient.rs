@@ -78,13 +78,14 @@ impl<L: Learner> Run<'_, L> {
         let start = Instant::now();
         let lr = learning_rate(self.session.config, epoch);
         let mut tally = Tally::default();
-        let before = self.learner.cached();
+        let before = [self.learner.cached(), self.learner.exchanged()];
         let mut step = 0;
         while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
             step += 1;
         }
-        let after = self.learner.cached();
-        tally.cached = [0, 1].map(|i| after[i] - before[i]);
+        let after = [self.learner.cached(), self.learner.exchanged()];
+        [tally.cached, tally.exchanged] =
+            [0, 1].map(|of| [0, 1].map(|i| after[of][i] - before[of][i]));
         let mut sums = tally.to_array();
         self.rank.all_reduce_f64("epoch figures", &mut sums)?;
         let seconds = start.elapsed().as_secs_f64();

@@ -23,7 +23,6 @@ impl<'a> Columns<'a> {
     }
 
     /// Bytes sent to other ranks so far.
-    #[cfg(test)]
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
     }

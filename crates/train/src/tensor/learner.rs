@@ -1,6 +1,7 @@
 //! Node classification by full-graph steps over shares of rows and columns.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
@@ -28,6 +29,8 @@ pub(crate) struct TensorLearner<'a> {
     columns: Columns<'a>,
     ids: Vec<u64>,
     own: Vec<u32>,
+    /// Bytes sent to other ranks in forward and in backward passes of training.
+    exchanged: [AtomicU64; 2],
 }
 
 impl<'a> TensorLearner<'a> {
@@ -47,7 +50,8 @@ impl<'a> TensorLearner<'a> {
         let nodes = columns.rows();
         let ids = block.ids()[nodes.clone()].to_vec();
         let own = (nodes.start as u32..nodes.end as u32).collect();
-        Ok(Self { model, task, metric, block: block.clone(), columns, ids, own })
+        let (block, exchanged) = (block.clone(), Default::default());
+        Ok(Self { model, task, metric, block, columns, ids, own, exchanged })
     }
 
     /// Those of `nodes`, which ascend, that are this rank's.
@@ -69,11 +73,8 @@ impl<'a> TensorLearner<'a> {
 
     /// The logits of the own nodes.
     fn logits<'t>(&self, tape: &mut Tape<'t>, slices: &Slices<'t>, input: &Input) -> Result<Var> {
-        let mut x = step::input(tape, input);
-        for layer in 0..self.model.num_layers() {
-            x = self.model.layer_sliced(tape, layer, slices, x)?;
-        }
-        Ok(x)
+        let x = step::input(tape, input);
+        self.model.forward_sliced(tape, slices, x)
     }
 
     /// The logits of `nodes` on every rank, of which each has those of its own in `logits`.
@@ -133,13 +134,19 @@ impl Learner for TensorLearner<'_> {
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let slices = self.slices();
+        let before = self.columns.sent();
         let mut tape = Tape::new(params, Mode::Train { key });
         let logits = self.logits(&mut tape, &slices, inputs.batch)?;
         let nodes = self.mine(&self.task.train);
         let targets = targets_of(&self.task.labels, nodes);
         let loss = add_loss(&mut tape, logits, &self.places(nodes), &targets, None);
         let sum = f64::from(tape.value(loss).data()[0]);
+        let between = self.columns.sent();
         tape.backward(loss, gradients.dense)?;
+        let sent = [between - before, self.columns.sent() - between];
+        for (total, bytes) in self.exchanged.iter().zip(sent) {
+            total.fetch_add(bytes, Ordering::Relaxed);
+        }
         Ok(BatchLoss { sum, weight: nodes.len() as f64 })
     }
 
@@ -163,5 +170,9 @@ impl Learner for TensorLearner<'_> {
             judge.add(&self.task.labels, &logits, &rows, nodes);
         }
         Ok(Evaluation::of(&judges[0], &judges[1]))
+    }
+
+    fn exchanged(&self) -> [u64; 2] {
+        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
     }
 }

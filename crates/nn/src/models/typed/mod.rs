@@ -125,6 +125,10 @@ pub fn add(
     }
     let config = &ModelConfig { in_dim: config.hidden, ..config.clone() };
     config.check()?;
+    if config.decoupled {
+        return Err(Error::usage(format!("{} has no decoupled form", config.name))
+            .hint("model.decoupled knows gcn and gat"));
+    }
     if sources.len() != schema.node_types().len() {
         return Err(Error::usage(format!("rows of {} node types", sources.len())));
     }

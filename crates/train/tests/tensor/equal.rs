@@ -1,55 +1,20 @@
-//! Strategy `tensor`: columns shared out over ranks give what one process computes.
+//! Columns shared out over ranks give what one process computes.
 
 use std::path::Path;
 
-use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_nn::models::Aggregator;
-use gnarl_train::config::{Method, Parts, RunConfig, Strategy};
-use gnarl_train::{Begin, Summary, run};
+use gnarl_train::config::{Parts, RunConfig, Strategy};
+use gnarl_train::{Begin, run};
+
+use crate::{config, generate, train};
 
 /// Odd numbers of nodes, features and hidden columns, and fewer classes than ranks.
 fn graph(dir: &Path) {
-    let attributes = Attributes {
-        features: 21,
-        classes: 3,
-        train: 0.4,
-        valid: 0.3,
-        test: 0.3,
-        ..Attributes::default()
-    };
-    let options = CommunityOptions {
-        nodes: 701,
-        communities: 3,
-        average_degree: 6.0,
-        attributes,
-        ..Default::default()
-    };
-    community(&options, &dir.join("graph")).unwrap();
-}
-
-fn config(dir: &Path, name: &str, model: &str) -> RunConfig {
-    let mut config = RunConfig::default();
-    config.dataset.path = dir.join("graph");
-    config.model.name = model.into();
-    config.model.hidden = if model == "gat" { 20 } else { 19 };
-    config.model.heads = 4;
-    config.model.dropout = 0.3;
-    config.model.attention_dropout = 0.2;
-    config.sample.method = Method::Full;
-    config.sample.batch_size = 0;
-    config.train.epochs = 5;
-    config.train.threads = 2;
-    config.train.deadline_seconds = 60.0;
-    config.output.dir = dir.join(name);
-    config
-}
-
-fn train(config: &RunConfig) -> Summary {
-    run(config, Begin::Fresh, &|_| ()).unwrap().summary
+    generate(dir, 701, 21, 3);
 }
 
 /// The weights of a finished run.
-fn weights(config: &RunConfig) -> Vec<f32> {
+pub fn weights(config: &RunConfig) -> Vec<f32> {
     let bytes = std::fs::read(config.output.dir.join("model.safetensors")).unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
     let mut all: Vec<_> = tensors.tensors();
@@ -58,30 +23,54 @@ fn weights(config: &RunConfig) -> Vec<f32> {
     values.map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+pub fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)) {
+/// Losses, scores and weights of `model` are those of one process that samples all neighbours, and so
+/// are the gradients of a step.
+pub fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)) {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path());
     let mut whole = config(dir.path(), "whole", model);
     change(&mut whole);
-    let expected = train(&whole);
+    let expected = train(&whole).summary;
     assert!(expected.losses[4] < expected.losses[0], "it learns: {:?}", expected.losses);
+    one_step_moves_weights_alike(dir.path(), model, &change);
     for workers in 1..=4 {
         let mut sliced = config(dir.path(), &format!("sliced-{workers}"), model);
         change(&mut sliced);
         sliced.train.strategy = Strategy::Tensor;
         sliced.train.workers = workers;
-        let found = train(&sliced);
+        let found = train(&sliced).summary;
         let apart = expected.losses.iter().zip(&found.losses).map(|(a, b)| (a - b).abs());
         let apart = apart.fold(0.0, f64::max);
         assert!(apart < 1e-4, "{model} on {workers}: {:?} {:?}", expected.losses, found.losses);
-        assert_eq!((&expected.test, &expected.valid), (&found.test, &found.valid), "{workers}");
+        for (expected, found) in [(&expected.test, &found.test), (&expected.valid, &found.valid)] {
+            let apart = (expected["accuracy"] - found["accuracy"]).abs();
+            assert!(apart < 1e-9, "{model} on {workers}: {expected:?} {found:?}");
+        }
         let apart = largest_difference(&weights(&whole), &weights(&sliced));
         assert!(apart < 1e-3, "{model} on {workers}: weights differ by {apart}");
+    }
+}
+
+/// A step of gradient descent with rate 1: what weights differ in is what gradients differ in.
+fn one_step_moves_weights_alike(dir: &Path, model: &str, change: impl Fn(&mut RunConfig)) {
+    let step = |strategy: Strategy, workers: usize| {
+        let mut config = config(dir, &format!("step-{workers}-{strategy:?}"), model);
+        change(&mut config);
+        (config.train.strategy, config.train.workers) = (strategy, workers);
+        (config.train.epochs, config.train.lr) = (1, 1.0);
+        config.optimizer.name = "sgd".into();
+        train(&config);
+        weights(&config)
+    };
+    let expected = step(Strategy::Gradient, 1);
+    for workers in 1..=4 {
+        let apart = largest_difference(&expected, &step(Strategy::Tensor, workers));
+        assert!(apart < 1e-4, "{model} on {workers}: gradients differ by {apart}");
     }
 }
 
@@ -112,6 +101,11 @@ fn gat_is_the_same_for_any_number_of_ranks() {
 }
 
 #[test]
+fn a_perceptron_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks("mlp", |_| ());
+}
+
+#[test]
 fn what_cannot_train_by_columns_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path());
@@ -127,6 +121,8 @@ fn what_cannot_train_by_columns_is_refused() {
     };
     let lstm = refused("lstm", &|c| c.model.aggregator = Aggregator::Lstm);
     assert!(lstm.contains("sage does not train by columns"), "{lstm}");
+    let decoupled = refused("decoupled", &|c| c.model.decoupled = true);
+    assert!(decoupled.contains("sage has no decoupled form"), "{decoupled}");
     let ngnn = refused("ngnn", &|c| c.model.name = "ngnn".into());
     assert!(ngnn.contains("ngnn does not train by columns"), "{ngnn}");
     let parts = refused("parts", &|c| c.partition.parts = Parts::Count(2));

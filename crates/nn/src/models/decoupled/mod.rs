@@ -1,0 +1,164 @@
+//! Models whose dense layers all come before messages pass (NeutronTP, Ai et al., PVLDB 2024, section
+//! 4.1; APPNP, Gasteiger et al., ICLR 2019).
+//!
+//! A perceptron maps each node's own row to the width of the output. Then `model.propagations` times
+//! `H' = (1 - α) P H + α H⁰`, where `H⁰` is what the perceptron made, α is `model.teleport`, and P is a
+//! file each: how GCN or GAT weigh edges.
+
+mod gat;
+mod gcn;
+
+use gnarl_graph::{Error, Result};
+use gnarl_sample::Block;
+
+use super::mlp::Mlp;
+use super::slices::Slices;
+use super::stack::{Stack, check_input};
+use super::{Model, ModelConfig, mlp};
+use crate::{Activation, ParamsBuilder, Tape, Var};
+
+/// How messages pass over edges.
+trait Propagation: Send + Sync {
+    /// The name of the model.
+    const NAME: &'static str;
+    /// The activation of the dense layers.
+    const ACTIVATION: Activation = Activation::Relu;
+    /// Whether weights depend on rows, and so each hop needs `H⁰` of its sources.
+    const READS_ROWS: bool = false;
+    /// The weights of edges, as all propagations share them.
+    type Weights;
+
+    /// The weights of a block's edges, from the rows of `H⁰` of its sources.
+    fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Self::Weights;
+
+    /// Those of all edges, as one of several ranks, from own rows.
+    fn weigh_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        rows: Var,
+    ) -> Result<Self::Weights>;
+
+    /// One propagation over some columns of all sources.
+    fn pass<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b Block,
+        weights: &Self::Weights,
+        x: Var,
+    ) -> Var;
+}
+
+struct Decoupled<P> {
+    dense: Stack<Mlp>,
+    propagation: P,
+    propagations: usize,
+    teleport: f32,
+    /// Width of the output.
+    width: usize,
+}
+
+/// Builds the decoupled form of the model `config` names.
+///
+/// # Errors
+/// A usage error if it has none.
+pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn Model>> {
+    match config.name.as_str() {
+        "gcn" => Ok(Box::new(Decoupled::new(config, params, |_| gcn::Gcn))),
+        "gat" => Ok(Box::new(Decoupled::new(config, params, |p| gat::Gat::new(config, p)))),
+        other => Err(Error::usage(format!("{other} has no decoupled form"))
+            .hint("model.decoupled knows gcn and gat")),
+    }
+}
+
+impl<P: Propagation> Decoupled<P> {
+    fn new(
+        config: &ModelConfig,
+        params: &mut ParamsBuilder,
+        propagation: impl FnOnce(&mut ParamsBuilder) -> P,
+    ) -> Self {
+        // What the coupled forms do: both drop values of the input.
+        let dense = ModelConfig {
+            activation: config.activation.or(Some(P::ACTIVATION)),
+            input_dropout: config.input_dropout.or(Some(config.dropout)),
+            ..config.clone()
+        };
+        Self {
+            dense: mlp::build(&dense, params),
+            propagation: propagation(params),
+            propagations: config.blocks(),
+            teleport: config.teleport,
+            width: config.out_dim,
+        }
+    }
+
+    /// Whether rows of `H⁰` go along with those of the hop before.
+    fn carries_first(&self) -> bool {
+        P::READS_ROWS || self.teleport > 0.0
+    }
+
+    /// What came of a propagation and `H⁰` of the same nodes, put together.
+    fn mix(&self, tape: &mut Tape<'_>, passed: Var, first: Var) -> Var {
+        if self.teleport == 0.0 {
+            return passed;
+        }
+        let scaled = tape.scale(passed, 1.0 - self.teleport);
+        tape.release(passed);
+        let first = tape.scale(first, self.teleport);
+        tape.add(scaled, first)
+    }
+}
+
+impl<P: Propagation> Model for Decoupled<P> {
+    fn name(&self) -> &str {
+        P::NAME
+    }
+
+    fn num_layers(&self) -> usize {
+        self.propagations
+    }
+
+    /// The first layer includes the dense ones. All but the last put out `H` and, where a later one needs
+    /// them, the rows of `H⁰` beside it.
+    fn layer<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        index: usize,
+        block: &'b Block,
+        x: Var,
+    ) -> Result<Var> {
+        let carries = self.carries_first();
+        let (x, first) = if index == 0 {
+            let rows = self.dense.rows(tape, block.ids(), x)?;
+            (rows, rows)
+        } else if carries {
+            check_input(P::NAME, tape, index, block, x, 2 * self.width)?;
+            let half = |tape: &mut Tape<'b>, at| tape.slice_cols(x, at, self.width);
+            (half(tape, 0), half(tape, self.width))
+        } else {
+            check_input(P::NAME, tape, index, block, x, self.width)?;
+            (x, x)
+        };
+        let weights = self.propagation.weigh(tape, block, first);
+        let passed = self.propagation.pass(tape, block, &weights, x);
+        let first = tape.head_rows(first, block.num_dst());
+        let y = self.mix(tape, passed, first);
+        let last = index + 1 == self.propagations;
+        Ok(if carries && !last { tape.concat_cols(&[y, first]) } else { y })
+    }
+
+    /// Two exchanges however many propagations there are, and what [`Propagation::weigh_sliced`] takes.
+    fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
+        let rows = self.dense.rows(tape, slices.ids, x)?;
+        let weights = self.propagation.weigh_sliced(tape, slices, rows)?;
+        slices.pass(tape, rows, |tape, block, first| {
+            (0..self.propagations).fold(first, |x, _| {
+                let passed = self.propagation.pass(tape, block, &weights, x);
+                if x != first {
+                    tape.release(x);
+                }
+                self.mix(tape, passed, first)
+            })
+        })
+    }
+}
