@@ -69,6 +69,9 @@ impl Exchange for Columns<'_> {
     }
 
     fn split(&self, rows: &Tensor) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(rows.clone());
+        }
         let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
         let of = |rank| {
             let columns = self.columns_of(rank, cols);
@@ -87,6 +90,9 @@ impl Exchange for Columns<'_> {
     }
 
     fn gather(&self, columns: &Tensor, cols: usize) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(columns.clone());
+        }
         let (width, own) = (columns.cols(), self.rows());
         let of = |rank| {
             let rows = self.rows_of(rank);
@@ -109,6 +115,9 @@ impl Exchange for Columns<'_> {
     }
 
     fn all_rows(&self, rows: &Tensor) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(rows.clone());
+        }
         let cols = rows.cols();
         let of = |_| bytemuck::cast_slice(rows.data()).to_vec();
         let incoming = self.exchange("rows to all", of, |from| self.rows_of(from).len() * cols)?;
@@ -118,6 +127,9 @@ impl Exchange for Columns<'_> {
     }
 
     fn sum_rows(&self, all: &Tensor) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(all.clone());
+        }
         let (cols, own) = (all.cols(), self.rows());
         let of = |rank| {
             let rows = self.rows_of(rank);

@@ -1,7 +1,7 @@
 //! Node classification by full-graph steps over shares of rows and columns.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
@@ -29,6 +29,8 @@ pub(crate) struct TensorLearner<'a> {
     columns: Columns<'a>,
     ids: Vec<u64>,
     own: Vec<u32>,
+    /// What the first layer's messages make of the input.
+    first: OnceLock<Tensor>,
     /// Bytes sent to other ranks in forward and in backward passes of training.
     exchanged: [AtomicU64; 2],
 }
@@ -50,8 +52,8 @@ impl<'a> TensorLearner<'a> {
         let nodes = columns.rows();
         let ids = block.ids()[nodes.clone()].to_vec();
         let own = (nodes.start as u32..nodes.end as u32).collect();
-        let (block, exchanged) = (block.clone(), Default::default());
-        Ok(Self { model, task, metric, block, columns, ids, own, exchanged })
+        let (block, first, exchanged) = (block.clone(), OnceLock::new(), Default::default());
+        Ok(Self { model, task, metric, block, columns, ids, own, first, exchanged })
     }
 
     /// Those of `nodes`, which ascend, that are this rank's.
@@ -67,14 +69,16 @@ impl<'a> TensorLearner<'a> {
         nodes.iter().map(|v| v - first).collect()
     }
 
-    fn slices(&self) -> Slices<'_> {
-        Slices { block: &self.block, ids: &self.ids, exchange: &self.columns }
-    }
-
     /// The logits of the own nodes.
-    fn logits<'t>(&self, tape: &mut Tape<'t>, slices: &Slices<'t>, input: &Input) -> Result<Var> {
+    fn logits<'t>(&'t self, tape: &mut Tape<'t>, input: &Input) -> Result<Var> {
         let x = step::input(tape, input);
-        self.model.forward_sliced(tape, slices, x)
+        let slices = Slices {
+            block: &self.block,
+            ids: &self.ids,
+            exchange: &self.columns,
+            input: Some((x, &self.first)),
+        };
+        self.model.forward_sliced(tape, &slices, x)
     }
 
     /// The logits of `nodes` on every rank, of which each has those of its own in `logits`.
@@ -133,10 +137,9 @@ impl Learner for TensorLearner<'_> {
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
-        let slices = self.slices();
         let before = self.columns.sent();
         let mut tape = Tape::new(params, Mode::Train { key });
-        let logits = self.logits(&mut tape, &slices, inputs.batch)?;
+        let logits = self.logits(&mut tape, inputs.batch)?;
         let nodes = self.mine(&self.task.train);
         let targets = targets_of(&self.task.labels, nodes);
         let loss = add_loss(&mut tape, logits, &self.places(nodes), &targets, None);
@@ -158,9 +161,8 @@ impl Learner for TensorLearner<'_> {
     ) -> Result<Evaluation> {
         let input = rows(self.task.features.as_ref(), &self.own)?;
         let logits = pool(threads)?.install(|| {
-            let slices = self.slices();
             let mut tape = Tape::new(&state.params, Mode::Eval);
-            let logits = self.logits(&mut tape, &slices, &input)?;
+            let logits = self.logits(&mut tape, &input)?;
             Ok(tape.take(logits))
         })?;
         let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];

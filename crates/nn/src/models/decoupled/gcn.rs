@@ -7,7 +7,7 @@ use gnarl_sample::Block;
 
 use super::Propagation;
 use crate::models::slices::Slices;
-use crate::ops::gcn::edge_weights;
+use crate::ops::gcn::GcnNorm;
 use crate::{Tape, Var};
 
 /// The symmetric normalisation, which knows the degrees of nodes and nothing of rows.
@@ -15,10 +15,10 @@ pub(super) struct Gcn;
 
 impl Propagation for Gcn {
     const NAME: &'static str = "decoupled gcn";
-    type Weights = Arc<[f32]>;
+    type Weights = Arc<GcnNorm>;
 
-    fn weigh<'b>(&self, _: &mut Tape<'b>, block: &'b Block, _: Var) -> Arc<[f32]> {
-        edge_weights(block)
+    fn weigh<'b>(&self, _: &mut Tape<'b>, block: &'b Block, _: Var) -> Arc<GcnNorm> {
+        Arc::new(GcnNorm::of(block))
     }
 
     fn weigh_sliced<'b>(
@@ -26,11 +26,17 @@ impl Propagation for Gcn {
         _: &mut Tape<'b>,
         slices: &Slices<'b>,
         _: Var,
-    ) -> Result<Arc<[f32]>> {
-        Ok(edge_weights(slices.block))
+    ) -> Result<Arc<GcnNorm>> {
+        Ok(Arc::new(GcnNorm::of(slices.block)))
     }
 
-    fn pass<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, weights: &Arc<[f32]>, x: Var) -> Var {
+    fn pass<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        block: &'b Block,
+        weights: &Arc<GcnNorm>,
+        x: Var,
+    ) -> Var {
         tape.gcn_norm_by(block, x, weights.clone())
     }
 }
