@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 6] = [
+const DOCUMENTS: [&str; 7] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/importing.md",
     "docs/partitioning.md",
     "docs/tensor.md",
     "examples/planetoid/README.md",
+    "examples/tensor/README.md",
 ];
 
 fn root() -> PathBuf {
