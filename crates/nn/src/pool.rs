@@ -12,16 +12,18 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C, align(64))]
 struct Line([f32; 16]);
 
-/// Buffers above this size go back to the system at once: whole-graph inference asks for a few
-/// such, and never again.
+/// Buffers above this size go back to the system at once, unless [`keep_all`] says otherwise:
+/// whole-graph inference asks for a few such, and never again.
 const LARGEST_KEPT: usize = 256 << 20;
-/// Free buffers kept in total, in bytes.
+/// Free buffers kept in total, in bytes, unless [`keep_all`] says otherwise.
 const KEPT: usize = 1 << 30;
 
 #[derive(Default)]
 struct Free {
     by_lines: HashMap<usize, Vec<Vec<Line>>>,
     bytes: usize,
+    /// How many ask for all buffers to be kept.
+    keepers: usize,
 }
 
 static FREE: LazyLock<Mutex<Free>> = LazyLock::new(Mutex::default);
@@ -55,11 +57,12 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         let lines = self.0.len();
         let bytes = lines * size_of::<Line>();
-        if lines == 0 || bytes > LARGEST_KEPT {
+        if lines == 0 {
             return;
         }
         let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
-        if free.bytes + bytes <= KEPT {
+        let small = bytes <= LARGEST_KEPT && free.bytes + bytes <= KEPT;
+        if small || free.keepers > 0 {
             free.bytes += bytes;
             free.by_lines.entry(lines).or_default().push(std::mem::take(&mut self.0));
         }
@@ -76,6 +79,27 @@ fn size_class(lines: usize) -> usize {
     lines.div_ceil(step) * step
 }
 
+/// Keeps all buffers, whatever their size, while it lives.
+#[derive(Debug)]
+pub struct Kept(());
+
+/// Asks for all buffers to be kept, which pays where every step is over the whole graph.
+pub fn keep_all() -> Kept {
+    FREE.lock().unwrap_or_else(|e| e.into_inner()).keepers += 1;
+    Kept(())
+}
+
+impl Drop for Kept {
+    /// The last one gives what is free back to the system.
+    fn drop(&mut self) {
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        free.keepers -= 1;
+        if free.keepers == 0 {
+            *free = Free::default();
+        }
+    }
+}
+
 /// Bytes of free buffers held at the moment.
 pub fn held_bytes() -> usize {
     FREE.lock().unwrap_or_else(|e| e.into_inner()).bytes
@@ -83,7 +107,8 @@ pub fn held_bytes() -> usize {
 
 /// Gives all free buffers back to the system.
 pub fn trim() {
-    *FREE.lock().unwrap_or_else(|e| e.into_inner()) = Free::default();
+    let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+    *free = Free { keepers: free.keepers, ..Free::default() };
 }
 
 #[cfg(test)]

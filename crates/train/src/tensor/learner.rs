@@ -7,6 +7,7 @@ use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::models::{Model, Slices};
+use gnarl_nn::pool::{Kept, keep_all};
 use gnarl_nn::{Exchange, Mode, Params, Tape, Tensor, Var};
 use gnarl_sample::{Block, Scratch, whole_graph};
 
@@ -31,6 +32,8 @@ pub(crate) struct TensorLearner<'a> {
     own: Vec<u32>,
     /// What the first layer's messages make of the input.
     first: OnceLock<Tensor>,
+    /// Every step asks for the same buffers, however large.
+    _buffers: Kept,
     /// Bytes sent to other ranks in forward and in backward passes of training.
     exchanged: [AtomicU64; 2],
 }
@@ -53,7 +56,18 @@ impl<'a> TensorLearner<'a> {
         let ids = block.ids()[nodes.clone()].to_vec();
         let own = (nodes.start as u32..nodes.end as u32).collect();
         let (block, first, exchanged) = (block.clone(), OnceLock::new(), Default::default());
-        Ok(Self { model, task, metric, block, columns, ids, own, first, exchanged })
+        Ok(Self {
+            model,
+            task,
+            metric,
+            block,
+            columns,
+            ids,
+            own,
+            first,
+            exchanged,
+            _buffers: keep_all(),
+        })
     }
 
     /// Those of `nodes`, which ascend, that are this rank's.
