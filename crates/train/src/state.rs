@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gnarl_nn::Params;
+use gnarl_nn::metrics::smaller_is_better;
 
 use crate::embeddings::Table;
 use crate::evaluate::{Evaluation, Scores};
@@ -68,6 +69,7 @@ impl TrainState {
         let p = &mut self.progress;
         let better = match (score(&evaluation.valid), score(&p.best_valid)) {
             (Some(new), Some(old)) if new == old => evaluation.valid_loss < p.best_loss,
+            (Some(new), Some(old)) if smaller_is_better(metric) => new < old,
             (Some(new), Some(old)) => new > old,
             _ => true,
         };

@@ -10,8 +10,6 @@ mod encoder;
 mod evaluate;
 mod leakage;
 mod learner;
-mod plain;
-mod relational;
 
 use std::sync::Arc;
 
@@ -28,16 +26,16 @@ use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
 use crate::embeddings::Table;
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
+use crate::messages::{MessageEdges, PlainEncoder, relational};
 use crate::state::TrainState;
 use crate::strategy::{Session, gradient};
 use data::Edges;
 use encoder::Encoder;
 use learner::LinkLearner;
-use plain::PlainEncoder;
-use relational::RelationalEncoder;
 
+pub(crate) use data::count as count_relations;
 pub use evaluate::RelationScores;
-pub use leakage::{LeakageReport, Seen};
+pub use leakage::LeakageReport;
 
 /// Scores by ranks among all nodes; the first judges a run without an encoder.
 const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
@@ -83,16 +81,21 @@ impl Links {
                 let rows = Embedding::new(ids, decoder.width(), bound, key.with(5), optimizer)?;
                 tables.push(Table::new(&edges.node_type, rows));
             }
-            name if relational::MODELS.contains(&name) => {
+            name => {
+                let Edges { train, node_type, nodes, relations, .. } = &edges;
+                let (nodes, relations) = (*nodes, *relations);
+                let heard = MessageEdges { edges: train, node_type, nodes, relations };
                 let width = decoder.width();
-                let made = RelationalEncoder::new(config, dataset, &edges, width, &mut params)?;
-                tables.extend(made.table(config, edges.nodes)?);
-                encoder = Some(Box::new(made) as Box<dyn Encoder>);
-            }
-            _ => {
-                let width = decoder.width();
-                let made = PlainEncoder::new(config, dataset, &edges, width, &mut params)?;
-                encoder = Some(Box::new(made));
+                encoder = Some(match relational::MODELS.contains(&name) {
+                    true => {
+                        let made = relational(config, dataset, &heard, width, &mut params)?;
+                        tables.extend(made.tables(config)?);
+                        Box::new(made) as Box<dyn Encoder>
+                    }
+                    false => {
+                        Box::new(PlainEncoder::new(config, dataset, &heard, width, &mut params)?)
+                    }
+                });
             }
         }
         let (config, owner) = (config.clone(), Vec::new());

@@ -26,7 +26,7 @@ use crate::strategy::{Session, gradient};
 use learner::TypedLearner;
 
 pub(crate) use evaluate::rows;
-pub(crate) use graph::TypedTaskGraph;
+pub(crate) use graph::{TypedTaskGraph, features_of_types};
 pub(crate) use learner::fanouts;
 
 /// The task of a run.
