@@ -71,8 +71,11 @@ pub struct EdgeType {
     /// What the importer found.
     #[serde(default)]
     pub facts: EdgeFacts,
-    /// Named columns: `src`, `dst`, optional `weight`, `time`, `features`, and the built topology
-    /// `csc.indptr`, `csc.indices`, `csc.edge`, `csc.weight`.
+    /// Number of label classes (or tasks, when several labels may hold), if edges have classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classes: Option<u64>,
+    /// Named columns: `src`, `dst`, optional `weight`, `time`, `features`, `relation`, `label`, `split`,
+    /// and the built topology `csc.indptr`, `csc.indices`, `csc.edge`, `csc.weight`.
     pub columns: Vec<ColumnSpec>,
 }
 

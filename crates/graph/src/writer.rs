@@ -125,8 +125,16 @@ impl DatasetWriter {
             triple,
             count,
             facts: EdgeFacts::default(),
+            classes: None,
             columns,
         });
+    }
+
+    /// An edge type added before.
+    pub fn edge_type(&mut self, triple: &Triple) -> Result<&mut EdgeType> {
+        let known = self.manifest.edge_type(triple).err();
+        let found = self.manifest.edge_types.iter_mut().find(|t| t.triple == *triple);
+        found.ok_or_else(|| known.unwrap_or_else(|| Error::invalid("edge type vanished")))
     }
 
     /// Starts a column of a node type; add what [`ColumnWriter::finish`] returns to its columns.

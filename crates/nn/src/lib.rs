@@ -28,6 +28,7 @@
 
 pub mod decoders;
 pub mod exchange;
+pub mod heads;
 mod kernel;
 mod lists;
 pub mod losses;

@@ -44,6 +44,7 @@ pub(crate) fn write(
             for (writer, mut columns) in writers[start..end].iter_mut().zip(specs) {
                 columns.extend(copy_tables(source, t, writer.tmp_dir())?);
                 writer.add_edge_type(t.triple.clone(), columns);
+                writer.edge_type(&t.triple)?.classes = t.classes;
             }
         }
     }

@@ -124,7 +124,10 @@ fn contents(batch: &TypedBatch) -> impl PartialEq + std::fmt::Debug + Send + use
         found
     };
     let blocks: Vec<_> = batch.blocks.iter().map(of_block).collect();
-    (nodes, blocks, schema.node_types()[batch.seed_type].clone(), batch.targets.clone())
+    let named = |(node_type, rows): &(usize, Vec<u32>)| {
+        (schema.node_types()[*node_type].clone(), rows.clone())
+    };
+    (nodes, blocks, batch.targets.iter().map(named).collect::<Vec<_>>())
 }
 
 #[test]
@@ -146,8 +149,9 @@ fn blocks_chain_and_nodes_are_distinct() {
         }
         let last = &batch.blocks[2];
         assert_eq!(last.num_dst().iter().sum::<usize>(), seeds.len());
-        assert_eq!(&batch.input_nodes[batch.seed_type][..seeds.len()], seeds);
-        assert_eq!(batch.targets, (0..seeds.len() as u32).collect::<Vec<_>>());
+        let [(seed_type, rows)] = &batch.targets[..] else { panic!("seeds are of one type") };
+        assert_eq!(&batch.input_nodes[*seed_type][..seeds.len()], seeds);
+        assert_eq!(*rows, (0..seeds.len() as u32).collect::<Vec<_>>());
     });
 }
 
@@ -256,7 +260,7 @@ fn one_type_gives_what_samplers_without_types_give() {
         let expected = plain.sample(&seeds, key, &mut Scratch::new()).unwrap();
         let found = sampler.sample("user", &seeds, key, &mut TypedScratch::new()).unwrap();
         assert_eq!(found.input_nodes, std::slice::from_ref(&expected.input_nodes));
-        assert_eq!(found.targets, expected.targets);
+        assert_eq!(found.targets, [(0, expected.targets.clone())]);
         let fused = found.fuse(&typed).unwrap();
         assert_eq!(fused.targets, expected.targets);
         for ((typed, fused), plain) in found.blocks.iter().zip(&fused.blocks).zip(&expected.blocks)
@@ -276,6 +280,44 @@ fn one_type_gives_what_samplers_without_types_give() {
 }
 
 #[test]
+fn seeds_of_two_types_have_the_neighbours_of_each_alone() {
+    let (graph, key, mut scratch) = (graph(), Key::new(4), TypedScratch::new());
+    let types = ["user", "item"].map(|name| graph.schema().node_type(name).unwrap());
+    let seeds = [&[5u32, 1, 9][..], &[2, 0]];
+    for rule in RULES.into_iter().filter(|rule| *rule != Rule::Labor) {
+        let sampler = sampler(&graph, rule);
+        let both = [(types[0], seeds[0]), (types[1], seeds[1])];
+        let batch = sampler.sample_types(&both, key, &mut scratch).unwrap();
+        assert_eq!(batch.targets, [(types[0], vec![0, 1, 2]), (types[1], vec![0, 1])]);
+        let rows = batch.fuse(&graph).unwrap().targets;
+        assert_eq!(rows.iter().collect::<HashSet<_>>().len(), 5);
+        for (node_type, seeds) in both {
+            let name = &graph.schema().node_types()[node_type];
+            let alone = sampler.sample(name, seeds, key, &mut scratch).unwrap();
+            assert_eq!(heard(&batch, node_type), heard(&alone, node_type), "{rule:?}");
+        }
+    }
+    let twice = [(types[0], seeds[0]), (types[0], seeds[1])];
+    let error = sampler(&graph, Rule::Uniform).sample_types(&twice, key, &mut scratch);
+    assert!(error.unwrap_err().to_string().contains("'user' are given twice"));
+}
+
+/// For each seed of a type whom it hears over each edge type.
+fn heard(batch: &TypedBatch, node_type: usize) -> Vec<Vec<(usize, u64)>> {
+    let last = &batch.blocks[batch.blocks.len() - 1];
+    let of = |dst: usize| {
+        let relations = last.relations().iter().enumerate();
+        let relations = relations.filter(|(e, _)| batch.schema.ends(*e).1 == node_type);
+        let sources = relations.flat_map(|(e, relation)| {
+            let ids = &batch.ids[batch.schema.ends(e).0];
+            relation.sources(dst).iter().map(move |&src| (e, ids[src as usize]))
+        });
+        sources.collect()
+    };
+    (0..last.num_dst()[node_type]).map(of).collect()
+}
+
+#[test]
 fn fused_blocks_hold_the_edges_of_all_types() {
     for_each_batch(|graph, _, batch| {
         let fused = batch.fuse(graph).unwrap();
@@ -285,8 +327,9 @@ fn fused_blocks_hold_the_edges_of_all_types() {
             .collect();
         assert_eq!(rows.len(), batch.input_nodes.iter().map(Vec::len).sum::<usize>());
         assert_eq!(rows.iter().collect::<HashSet<_>>().len(), rows.len());
-        for (&target, &seed) in fused.targets.iter().zip(&batch.targets) {
-            assert_eq!(rows[target as usize], (batch.seed_type, seed as usize));
+        let (seed_type, seeds) = &batch.targets[0];
+        for (&target, &seed) in fused.targets.iter().zip(seeds) {
+            assert_eq!(rows[target as usize], (*seed_type, seed as usize));
         }
         let ids = fused.blocks[0].block.ids();
         assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());

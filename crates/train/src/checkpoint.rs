@@ -187,6 +187,7 @@ mod tests {
         builder.add("w", 4, 5, Init::XavierUniform);
         let table = TableSpec {
             name: "entity".into(),
+            node_type: "entity".into(),
             count: rows,
             width: 2,
             bound: 0.1,

@@ -1,14 +1,11 @@
 //! What a run and its strategies need to know of a task. Each task is a folder of its own.
 
-use std::sync::Arc;
-
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Result};
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::Scratch;
-use gnarl_store::placement::Placement;
 
 use crate::embeddings::{RowGradients, Rows};
 use crate::evaluate::Evaluation;
@@ -27,11 +24,6 @@ pub trait Task: Send + Sync {
     /// # Errors
     /// If the task cannot be trained on such a cut.
     fn divide(&mut self, dataset: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()>;
-
-    /// Which part has which learnt row, for each table, if the graph was cut.
-    fn placements(&self) -> &[Arc<dyn Placement>] {
-        &[]
-    }
 
     /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the same.
     ///

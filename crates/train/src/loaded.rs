@@ -11,6 +11,7 @@ use gnarl_partition::{PartitionedDataset, fingerprint};
 
 use crate::config::{RunConfig, TaskKind};
 use crate::cut::cut;
+use crate::edges::EdgeLabels;
 use crate::folder::RunFolder;
 use crate::learner::Task;
 use crate::links::Links;
@@ -99,16 +100,24 @@ impl Loaded {
                 (Box::new(nodes), Start { params, tables: Vec::new() })
             }
             TaskKind::LinkPrediction => {
-                let dataset = source.dataset().ok_or_else(|| {
-                    Error::usage("link prediction needs the whole dataset on every rank")
-                        .hint("leave out partition.servers")
-                })?;
-                let (links, start) = Links::new(config, dataset)?;
+                let (links, start) = Links::new(config, whole(&source)?)?;
                 (Box::new(links), start)
+            }
+            TaskKind::EdgeClassification | TaskKind::EdgeRegression => {
+                let (labels, start) = EdgeLabels::new(config, whole(&source)?)?;
+                (Box::new(labels), start)
             }
         };
         Ok(Self { source, task, start })
     }
+}
+
+/// The dataset, for tasks of edges.
+fn whole(source: &Source) -> Result<&Dataset> {
+    source.dataset().ok_or_else(|| {
+        Error::usage("tasks of edges need the whole dataset on every rank")
+            .hint("leave out partition.servers")
+    })
 }
 
 /// Whether the run classifies nodes of one of several types.

@@ -2,18 +2,19 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::{Context, Error, Result, ResultExt, peak_rss};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
+use gnarl_store::placement::Placement;
 use serde::{Deserialize, Serialize};
 
 use crate::agreement;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
-use crate::embeddings::{Rows, TableSpec, Whole, model_from_bytes, model_to_bytes};
+use crate::embeddings::{Rows, TableSpec, Whole, by_parts, model_from_bytes, model_to_bytes};
 use crate::evaluate::{Evaluation, Scores};
 use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RELATIONS, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
@@ -152,6 +153,8 @@ struct Run<'a> {
     metric: String,
     partition: Option<PartitionManifest>,
     start: Start,
+    /// Which part has which learnt row, for each table; empty if the graph was not cut.
+    placements: Vec<Arc<dyn Placement>>,
 }
 
 /// What training ends with.
@@ -171,11 +174,14 @@ impl<'a> Run<'a> {
         cut: Option<PartitionedDataset>,
     ) -> Result<Self> {
         let Loaded { source, mut task, start } = loaded;
+        let mut placements = Vec::new();
         if let Some(cut) = &cut {
             task.divide(source.dataset(), cut)?;
+            let tables = start.tables.iter().map(|table| by_parts(cut, &table.node_type));
+            placements = tables.collect::<Result<_>>()?;
         }
         let partition = cut.map(|cut| cut.manifest().clone());
-        Ok(Self { config, folder, metric: task.metric(), task, partition, start })
+        Ok(Self { config, folder, metric: task.metric(), task, partition, start, placements })
     }
 
     /// The states that `ranks` of `size` go on from: those of a checkpoint if there is one.
@@ -187,7 +193,7 @@ impl<'a> Run<'a> {
     ) -> Result<Vec<TrainState>> {
         let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
         let state = |rank| {
-            let start = self.start.share(self.task.placements(), rank, size)?;
+            let start = self.start.share(&self.placements, rank, size)?;
             match &checkpoint {
                 Some(bytes) => checkpoint::decode(bytes, start).while_doing(path),
                 None => Ok(start),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use gnarl_graph::Result;
 use gnarl_nn::Params;
+use gnarl_nn::metrics::smaller_is_better;
 use gnarl_store::placement::Placement;
 
 use crate::embeddings::{Table, TableSpec};
@@ -99,6 +100,7 @@ impl TrainState {
         let p = &mut self.progress;
         let better = match (score(&evaluation.valid), score(&p.best_valid)) {
             (Some(new), Some(old)) if new == old => evaluation.valid_loss < p.best_loss,
+            (Some(new), Some(old)) if smaller_is_better(metric) => new < old,
             (Some(new), Some(old)) => new > old,
             _ => true,
         };

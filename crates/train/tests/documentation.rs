@@ -55,6 +55,9 @@ fn every_key_is_documented_with_its_default() {
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
     full.task.node_type = Some("movie".into());
+    full.task.edge_type = Some("a:b:c".into());
+    full.decoder.name = "mlp".into();
+    full.loss.name = "mse".into();
     full.sample.edge_fanouts.insert("a:b:c".into(), vec![5, 5]);
     full.sample.meta_path = vec!["a:b:c".into()];
     full.negatives.heads = Some("heads.npy".into());

@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod edges;
 mod errors;
 #[cfg(feature = "serve")]
 mod faults;

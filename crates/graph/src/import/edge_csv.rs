@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::extra::Extra;
 use super::ids::{Ids, unknown};
-use super::spool::{Extra, Spool};
+use super::spool::Spool;
 use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader};
 use super::{Reverses, empty_graph};
 use crate::error::{Error, Result};

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::array::ArrayReader;
+use super::edge_arrays::EdgeArrays;
 use super::edge_csv::csv_edges;
 use super::npy::{EdgeArray, write_edges, write_features};
 use super::source::Source;
@@ -157,7 +158,7 @@ fn add_edges(writer: &mut DatasetWriter, edges: &Edges, dir: &Path) -> Result<()
     let path = dir.join(&edges.path);
     if edges.format == "numpy" {
         let array = EdgeArray::open(Source::npy(&path)?)?;
-        return write_edges(writer, &triple, counts, array, None, Reverses::None);
+        return write_edges(writer, &triple, counts, array, EdgeArrays::default(), Reverses::None);
     }
     if edges.format != "csv" {
         return Err(Error::invalid(format!("{}: format '{}'", path.display(), edges.format))

@@ -9,7 +9,9 @@
 
 mod array;
 mod columns;
+mod edge_arrays;
 mod edge_csv;
+mod extra;
 mod graphbolt;
 mod ids;
 mod npy;

@@ -6,14 +6,15 @@ use serde_json::json;
 
 use super::array::ArrayReader;
 use super::columns;
+use super::edge_arrays::EdgeArrays;
+use super::extra::EdgeSink;
 use super::source::{Npz, Source};
-use super::weights::{WeightColumn, WeightType};
+use super::weights::WeightType;
 use super::{Imported, Reverses, empty_graph, finish};
-use crate::column::ColumnSpec;
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Context, Error, Result};
 use crate::manifest::{PLAIN_NODE, Triple};
-use crate::writer::{DatasetWriter, EdgeWriter, FinishOptions, IdWidth};
+use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Files and choices of [`npy`].
 #[derive(Debug, Clone)]
@@ -33,11 +34,17 @@ pub struct NpyOptions {
     pub weights: Option<PathBuf>,
     /// The type of that column.
     pub weight_type: WeightType,
+    /// Labels of edges: `[E]` classes, -1 or NaN meaning none, or `[E, C]` of 0 and 1.
+    pub edge_labels: Option<PathBuf>,
+    /// Instead a number for each edge, to be learnt by regression.
+    pub edge_values: Option<PathBuf>,
+    /// Splits `train`, `valid` and `test` of edges: `[E]` booleans.
+    pub edge_splits: Vec<(String, PathBuf)>,
     /// Number of nodes; features, labels or the largest id tell it otherwise.
     pub num_nodes: Option<u64>,
     /// Store the reverse of every edge too (self loops once).
     pub symmetrize: bool,
-    /// Drop repeated edges; by default when symmetrizing edges without weights.
+    /// Drop repeated edges; by default when symmetrizing edges that carry nothing.
     pub coalesce: Option<bool>,
     /// Bytes the import may hold.
     pub memory: u64,
@@ -54,6 +61,9 @@ impl NpyOptions {
             splits: Vec::new(),
             weights: None,
             weight_type: WeightType::default(),
+            edge_labels: None,
+            edge_values: None,
+            edge_splits: Vec::new(),
             num_nodes: None,
             symmetrize: false,
             coalesce: None,
@@ -91,12 +101,16 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
         writer.add_split(PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
     }
-    let open = |path| Ok((ArrayReader::open(Source::npy(path)?)?, options.weight_type));
-    let weights = options.weights.as_deref().map(open).transpose()?;
-    let coalesce = options.coalesce.unwrap_or(options.symmetrize && weights.is_none());
+    let mut beside = EdgeArrays::default();
+    if let Some(path) = &options.weights {
+        beside.weights(ArrayReader::open(Source::npy(path)?)?, options.weight_type);
+    }
+    let (labels, values) = (options.edge_labels.as_deref(), options.edge_values.as_deref());
+    beside.answers(labels, values, &options.edge_splits)?;
+    let coalesce = options.coalesce.unwrap_or(options.symmetrize && beside.is_empty());
     let triple = Triple::plain();
     let reverses = Reverses::within(options.symmetrize);
-    write_edges(&mut writer, &triple, (nodes, nodes), edges, weights, reverses)?;
+    write_edges(&mut writer, &triple, (nodes, nodes), edges, beside, reverses)?;
     finish(writer, FinishOptions { memory: options.memory, coalesce }, Vec::new())
 }
 
@@ -223,87 +237,30 @@ impl EdgeArray {
     }
 }
 
-/// Writes an edge type from its array and weights, which have the type beside them; `limits` are the
-/// numbers of source and destination nodes.
+/// Writes an edge type from its array and those beside it; `limits` are the numbers of source and
+/// destination nodes.
 pub(super) fn write_edges(
     writer: &mut DatasetWriter,
     triple: &Triple,
     limits: (u64, u64),
     mut edges: EdgeArray,
-    mut weights: Option<(ArrayReader, WeightType)>,
+    mut beside: EdgeArrays,
     reverses: Reverses,
 ) -> Result<()> {
-    if let Some((array, _)) = &weights {
-        array.expect_vector()?;
-        if array.len() != edges.len() {
-            return Err(array.error(format!("{} weights for {} edges", array.len(), edges.len())));
-        }
-    }
-    let stored = weights.as_ref().map(|(_, stored)| *stored);
-    let mut out = EdgeColumns::create(writer, triple, limits, stored)?;
-    let mut apart = match reverses {
-        Reverses::Apart => {
-            let limits = (limits.1, limits.0);
-            Some(EdgeColumns::create(writer, &triple.reversed(), limits, stored)?)
-        }
-        _ => None,
-    };
+    beside.check_rows(edges.len())?;
+    let mut out = EdgeSink::create(writer, triple, limits, &beside.extras(), reverses)?;
     let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut row, mut wide) = (0u64, Vec::new());
+    let mut row = 0u64;
     while edges.read(&mut src, &mut dst)? {
-        if let Some((array, stored)) = &mut weights {
-            array.read_f64(src.len(), &mut wide)?;
-            for (&weight, at) in wide.iter().zip(row..) {
-                stored.check(weight, || format!("{}: row {at}", array.name()))?;
-            }
-            values.clear();
-            values.extend(wide.iter().map(|&weight| weight as f32));
-        }
+        values.clear();
+        beside.read(src.len(), row, &mut values)?;
         check_ids(edges.name(), row, &src, &dst, limits)?;
         row += src.len() as u64;
         out.push(&src, &dst, &values)?;
-        if let Some(apart) = &mut apart {
-            apart.push(&dst, &src, &values)?;
-        }
-        if reverses == Reverses::Same {
-            reverse(&mut src, &mut dst, &mut values);
-            out.push(&src, &dst, &values)?;
-        }
     }
-    writer.add_edge_type(triple.clone(), out.finish()?);
-    if let Some(apart) = apart {
-        writer.add_edge_type(triple.reversed(), apart.finish()?);
-    }
+    out.finish(writer, Vec::new())?;
+    writer.edge_type(triple)?.classes = beside.classes();
     Ok(())
-}
-
-/// The columns of an edge type being written.
-struct EdgeColumns {
-    ids: EdgeWriter,
-    weights: Option<WeightColumn>,
-}
-
-impl EdgeColumns {
-    fn create(
-        writer: &DatasetWriter,
-        triple: &Triple,
-        limits: (u64, u64),
-        stored: Option<WeightType>,
-    ) -> Result<Self> {
-        let weights = stored.map(|stored| WeightColumn::create(writer, triple, stored));
-        Ok(Self { ids: writer.edge_writer(triple, Some(limits))?, weights: weights.transpose()? })
-    }
-
-    fn push(&mut self, src: &[u64], dst: &[u64], weights: &[f32]) -> Result<()> {
-        self.ids.push(src, dst)?;
-        self.weights.as_mut().map_or(Ok(()), |column| column.push(weights))
-    }
-
-    fn finish(self) -> Result<Vec<ColumnSpec>> {
-        let mut specs = self.ids.finish()?;
-        specs.extend(self.weights.map(WeightColumn::finish).transpose()?);
-        Ok(specs)
-    }
 }
 
 /// Refuses ids that are not below the number of nodes, naming file and row.
@@ -326,22 +283,4 @@ pub(super) fn check_ids(
         )));
     }
     Ok(())
-}
-
-/// Turns every edge around and drops self loops.
-fn reverse(src: &mut Vec<u64>, dst: &mut Vec<u64>, values: &mut Vec<f32>) {
-    std::mem::swap(src, dst);
-    let mut kept = 0;
-    for i in 0..src.len() {
-        if src[i] != dst[i] {
-            (src[kept], dst[kept]) = (src[i], dst[i]);
-            if !values.is_empty() {
-                values[kept] = values[i];
-            }
-            kept += 1;
-        }
-    }
-    src.truncate(kept);
-    dst.truncate(kept);
-    values.truncate(kept);
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::array::ArrayReader;
+use super::edge_arrays::EdgeArrays;
 use super::npy::{EdgeArray, rows_of, write_edges, write_features};
 use super::source::Source;
 use super::triples_typed::{TripleArray, write_triples};
@@ -38,6 +39,12 @@ pub struct TypedNpyOptions {
     pub weights: Vec<(Triple, PathBuf)>,
     /// The type of that column.
     pub weight_type: WeightType,
+    /// Labels of the edges of a type, as [`NpyOptions::edge_labels`](super::NpyOptions::edge_labels).
+    pub edge_labels: Vec<(Triple, PathBuf)>,
+    /// Instead a number for each edge of a type, to be learnt by regression.
+    pub edge_values: Vec<(Triple, PathBuf)>,
+    /// Splits of edges: edge type, name, `[E]` booleans.
+    pub edge_splits: Vec<(Triple, String, PathBuf)>,
     /// Number of nodes of a type; features, labels or the largest id tell it otherwise.
     pub num_nodes: Vec<(String, u64)>,
     /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
@@ -87,18 +94,31 @@ fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
     let reverses = if options.reverse { Reverses::Apart } else { Reverses::None };
     let of = |name: &str| types.iter().position(|known| known == name).map_or(0, |i| counts[i]);
     for (triple, array) in edges {
-        let weights = options.weights.iter().find(|(known, _)| known == triple);
-        let weights = weights
-            .map(|(_, path)| Ok((ArrayReader::open(Source::npy(path)?)?, options.weight_type)));
-        let weights = weights.transpose()?;
+        let beside = edge_arrays(triple, options)?;
         let limits = (of(&triple.src), of(&triple.dst));
-        write_edges(&mut writer, triple, limits, array, weights, reverses)?;
+        write_edges(&mut writer, triple, limits, array, beside, reverses)?;
     }
     if let Some(triples) = triples {
         let nodes = of(&triples.ntype);
         write_triples(&mut writer, triples, nodes, reverses)?;
     }
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
+}
+
+/// What is given beside the edges of a type.
+fn edge_arrays(triple: &Triple, options: &TypedNpyOptions) -> Result<EdgeArrays> {
+    let of = |given: &'_ [(Triple, PathBuf)]| -> Option<PathBuf> {
+        given.iter().find(|(known, _)| known == triple).map(|(_, path)| path.clone())
+    };
+    let mut beside = EdgeArrays::default();
+    if let Some(path) = of(&options.weights) {
+        beside.weights(ArrayReader::open(Source::npy(&path)?)?, options.weight_type);
+    }
+    let splits = options.edge_splits.iter().filter(|(known, ..)| known == triple);
+    let splits: Vec<_> = splits.map(|(_, name, path)| (name.clone(), path.clone())).collect();
+    let (labels, values) = (of(&options.edge_labels), of(&options.edge_values));
+    beside.answers(labels.as_deref(), values.as_deref(), &splits)?;
+    Ok(beside)
 }
 
 /// Node types in the order in which edges mention them.
@@ -134,10 +154,17 @@ fn check_types(options: &TypedNpyOptions, types: &[String]) -> Result<()> {
         }
     }
     let triples = || options.edges.iter().map(|(triple, _)| triple);
-    for (triple, _) in &options.weights {
-        if !triples().any(|known| known == triple) {
+    let of = |given: &[(Triple, PathBuf)]| given.iter().map(|(t, _)| t.clone()).collect::<Vec<_>>();
+    let splits = options.edge_splits.iter().map(|(triple, ..)| triple.clone()).collect();
+    for (what, given) in [
+        ("weights", of(&options.weights)),
+        ("edge-labels", of(&options.edge_labels)),
+        ("edge-values", of(&options.edge_values)),
+        ("edge-split", splits),
+    ] {
+        if let Some(triple) = given.iter().find(|triple| !triples().any(|known| known == *triple)) {
             let known: Vec<String> = triples().map(Triple::to_string).collect();
-            return Err(Error::usage(format!("--weights: unknown edge type '{triple}'"))
+            return Err(Error::usage(format!("--{what}: unknown edge type '{triple}'"))
                 .hint(format!("edges are given of: {}", known.join(", "))));
         }
     }

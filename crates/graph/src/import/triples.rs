@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::array::id_table;
+use super::extra::Extra;
 use super::ids::{Collector, Ids, StringIds};
-use super::spool::{Extra, Spool};
+use super::spool::Spool;
 use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader, string_pairs};
 use super::{Imported, Reverses, finish};
 use crate::column::ColumnSpec;

@@ -139,8 +139,8 @@ pub fn add(
     relations: usize,
     params: &mut ParamsBuilder,
 ) -> Result<Box<dyn Decoder>> {
-    config.check()?;
-    Ok(match config.name.as_str() {
+    config.check(names())?;
+    Ok(match config.of_links() {
         "dot" => Box::new(dot::Dot::new(dim)),
         "cosine" => Box::new(cosine::Cosine::new(dim)),
         "distmult" => Box::new(distmult::DistMult::new(dim, relations, params)),

@@ -17,6 +17,7 @@ mod infonce;
 mod margin;
 mod self_adversarial;
 mod softmax;
+pub mod values;
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +43,9 @@ pub trait Loss: Send + Sync {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
-    /// One of [`names`].
+    /// One of [`names`], or of [`values::names`] where numbers are learnt; empty for the task's own:
+    /// `cross-entropy`, or `mse`.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// `margin`, `self-adversarial`: γ.
     pub margin: f32,
@@ -53,11 +56,31 @@ pub struct LossConfig {
 
 impl Default for LossConfig {
     fn default() -> Self {
-        Self { name: "cross-entropy".into(), margin: 1.0, temperature: 1.0 }
+        Self { name: String::new(), margin: 1.0, temperature: 1.0 }
     }
 }
 
 impl LossConfig {
+    /// Refuses a name where there is nothing to choose: labels cost cross-entropy.
+    ///
+    /// # Errors
+    /// A usage error.
+    pub fn none(&self) -> Result<()> {
+        match self.name.as_str() {
+            "" | "cross-entropy" => Ok(()),
+            name => Err(Error::usage(format!("loss.name is '{name}', classes cost cross-entropy"))
+                .hint("leave out loss.name")),
+        }
+    }
+
+    /// The loss of numbers this configuration describes.
+    ///
+    /// # Errors
+    /// A usage error if the name is unknown.
+    pub fn of_values(&self) -> Result<Box<dyn values::ValueLoss>> {
+        values::build(if self.name.is_empty() { "mse" } else { &self.name })
+    }
+
     /// The loss this configuration describes.
     ///
     /// # Errors
@@ -72,7 +95,7 @@ impl LossConfig {
             return Err(Error::usage(format!("loss.margin is {}, not at least 0", self.margin)));
         }
         Ok(match self.name.as_str() {
-            "cross-entropy" => Box::new(cross_entropy::CrossEntropy),
+            "" | "cross-entropy" => Box::new(cross_entropy::CrossEntropy),
             "infonce" => Box::new(infonce::InfoNce { temperature }),
             "bce" => Box::new(bce::Bce),
             "margin" => Box::new(margin::Margin { margin: self.margin }),

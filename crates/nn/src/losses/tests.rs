@@ -124,3 +124,21 @@ fn unknown_names_and_values_out_of_range_are_told() {
     let config = LossConfig { temperature: 0.0, ..Default::default() };
     assert!(config.build().err().unwrap().to_string().contains("loss.temperature"));
 }
+
+#[test]
+fn slopes_of_losses_of_numbers_are_differences() {
+    for name in values::names() {
+        let loss = values::build(name).unwrap();
+        assert_eq!(loss.name(), *name);
+        assert_eq!(loss.of(0.0), (0.0, 0.0));
+        for at in [-1.5f32, -0.25, 0.5, 3.0] {
+            let difference = (loss.of(at + 1e-2).0 - loss.of(at - 1e-2).0) / 2e-2;
+            assert!((difference - loss.of(at).1).abs() < 1e-3, "{name} at {at}: {difference}");
+        }
+    }
+    let config = LossConfig { name: "msee".into(), ..LossConfig::default() };
+    let error = config.of_values().err().unwrap();
+    assert!(error.exit_code() == 2 && error.to_string().contains("'mse'"), "{error}");
+    assert_eq!(LossConfig::default().of_values().unwrap().name(), "mse");
+    assert_eq!(LossConfig::default().build().unwrap().name(), "cross-entropy");
+}

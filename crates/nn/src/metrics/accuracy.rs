@@ -29,6 +29,7 @@ impl Metric for Accuracy {
                     self.right += right.count() as u64;
                     self.total += num_classes as u64;
                 }
+                Targets::Values(_) => {}
             }
         }
     }

@@ -66,6 +66,7 @@ impl Metric for F1 {
                         self.add(class, x > 0.0, labels[i * num_classes + class] != 0);
                     }
                 }
+                Targets::Values(_) => {}
             }
         }
     }

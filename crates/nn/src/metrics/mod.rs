@@ -6,14 +6,19 @@
 
 mod accuracy;
 mod average_precision;
+mod deviations;
 mod f1;
+mod mae;
 mod ranks;
+mod rmse;
 mod roc_auc;
 
 pub use accuracy::Accuracy;
 pub use average_precision::AveragePrecision;
 pub use f1::{F1, F1Average};
+pub use mae::Mae;
 pub use ranks::Ranks;
+pub use rmse::Rmse;
 pub use roc_auc::RocAuc;
 
 use gnarl_graph::error::Result;
@@ -27,6 +32,8 @@ pub enum Targets<'a> {
     Classes(&'a [u32]),
     /// `C` zeros or ones a row, row-major: several labels a node.
     Multi(&'a [u8]),
+    /// One number a row, which metrics of classes pass over, as those of numbers pass over classes.
+    Values(&'a [f32]),
 }
 
 /// A measure of predictions that accumulates over batches and merges over ranks.
@@ -44,11 +51,11 @@ pub trait Metric: Send {
     /// Adds the state of another rank.
     fn merge(&mut self, state: &[u64]);
 
-    /// The value over all batches so far, in `[0, 1]`; 0 where nothing defines it.
+    /// The value over all batches so far, of metrics of classes in `[0, 1]`; 0 where nothing defines it.
     fn value(&self) -> f64;
 }
 
-/// A metric by name; a usage error names the nearest known one.
+/// A metric of classes by name; a usage error names the nearest known one.
 pub fn build(name: &str) -> Result<Box<dyn Metric>> {
     match name {
         "accuracy" => Ok(Box::new(Accuracy::default())),
@@ -63,6 +70,25 @@ pub fn build(name: &str) -> Result<Box<dyn Metric>> {
 /// The names [`build`] knows.
 pub fn names() -> &'static [&'static str] {
     &["accuracy", "micro-f1", "macro-f1", "roc-auc", "average-precision"]
+}
+
+/// A metric of numbers by name; a usage error names the nearest known one.
+pub fn build_of_values(name: &str) -> Result<Box<dyn Metric>> {
+    match name {
+        "rmse" => Ok(Box::new(Rmse::default())),
+        "mae" => Ok(Box::new(Mae::default())),
+        other => Err(unknown_name("metric of a regression", other, names_of_values())),
+    }
+}
+
+/// The names [`build_of_values`] knows.
+pub fn names_of_values() -> &'static [&'static str] {
+    &["rmse", "mae"]
+}
+
+/// Whether the smaller of two values of a metric is the better one.
+pub fn smaller_is_better(name: &str) -> bool {
+    names_of_values().contains(&name)
 }
 
 /// Column of the largest value; the first one on ties.

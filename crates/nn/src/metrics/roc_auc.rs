@@ -79,6 +79,7 @@ impl Metric for RocAuc {
                         self.push(class, score, labels[i * num_classes + class] != 0);
                     }
                 }
+                Targets::Values(_) => {}
             }
         }
     }

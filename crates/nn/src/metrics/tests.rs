@@ -131,3 +131,30 @@ proptest! {
         prop_assert_eq!(accuracy, right as f64 / 45.0);
     }
 }
+
+#[test]
+fn errors_of_numbers() {
+    let score = |name: &str, predicted: &[f32], targets: &[f32]| {
+        let mut metric = build_of_values(name).unwrap();
+        let rows: Vec<u32> = (0..targets.len() as u32).collect();
+        metric.update(predicted, 1, &rows, Targets::Values(targets));
+        (metric.state(), metric.value())
+    };
+    for name in names_of_values() {
+        assert_eq!(build_of_values(name).unwrap().name(), *name);
+        assert_eq!(score(name, &[], &[]).1, 0.0);
+        assert!(smaller_is_better(name) && build(name).is_err());
+        let (first, _) = score(name, &[1.0, 5.5], &[1.25, -2.0]);
+        let (second, _) = score(name, &[0.1], &[3.0]);
+        let mut merged = build_of_values(name).unwrap();
+        merged.merge(&second);
+        merged.merge(&first);
+        let whole = score(name, &[1.0, 5.5, 0.1], &[1.25, -2.0, 3.0]).1;
+        assert_eq!(merged.value().to_bits(), whole.to_bits(), "{name}");
+    }
+    assert_eq!(score("mae", &[1.0, -2.0], &[2.0, 1.0]).1, 2.0);
+    assert_eq!(score("rmse", &[1.0, -2.0], &[2.0, 1.0]).1, 5f64.sqrt());
+    assert!(!smaller_is_better("accuracy"));
+    let error = build_of_values("rsme").err().unwrap().to_string();
+    assert!(error.contains("'rmse'"), "{error}");
+}

@@ -69,6 +69,32 @@ impl Tape<'_> {
         self.push_loss(logits, rows, loss as f32, slope)
     }
 
+    /// The loss of predicted numbers, a single column: `Σᵢ f(predicted[rows[i]] - targets[i]) /
+    /// denominator`, 1 × 1. `of` gives the value of `f` and its derivative.
+    ///
+    /// # Panics
+    /// If lengths differ, a row is out of range, or there are several columns.
+    pub fn deviation_loss(
+        &mut self,
+        predicted: Var,
+        rows: &[u32],
+        targets: &[f32],
+        of: impl Fn(f32) -> (f32, f32),
+        denominator: f32,
+    ) -> Var {
+        assert_eq!(self.shape(predicted).1, 1, "one number a row");
+        assert_eq!(rows.len(), targets.len(), "one target a row");
+        let value = self.value(predicted);
+        let mut slope = Tensor::scratch(rows.len(), 1);
+        let mut loss = 0.0f64;
+        for ((out, &r), target) in slope.data_mut().iter_mut().zip(rows).zip(targets) {
+            let (cost, derivative) = of(value.row(r as usize)[0] - target);
+            loss += f64::from(cost / denominator);
+            *out = derivative / denominator;
+        }
+        self.push_loss(predicted, rows, loss as f32, slope)
+    }
+
     /// Records a loss whose gradient with respect to the chosen rows is `slope`.
     fn push_loss(&mut self, logits: Var, rows: &[u32], loss: f32, slope: Tensor) -> Var {
         let (all, classes) = self.shape(logits);

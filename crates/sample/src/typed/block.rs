@@ -147,10 +147,9 @@ pub struct TypedBatch {
     pub input_nodes: Vec<Vec<u32>>,
     /// For each node type the dataset ids of the input nodes.
     pub ids: Vec<Vec<u64>>,
-    /// Number of the seeds' node type.
-    pub seed_type: usize,
-    /// Row of each seed among the nodes of its type, of which they are the first.
-    pub targets: Vec<u32>,
+    /// For each node type that has seeds its number, and the row of each seed among the nodes of that
+    /// type, of which they are the first.
+    pub targets: Vec<(usize, Vec<u32>)>,
 }
 
 impl TypedBatch {

@@ -28,7 +28,7 @@ pub struct FusedBatch {
     pub blocks: Vec<FusedBlock>,
     /// What the rows are, one segment after the other.
     pub segments: Vec<Segment>,
-    /// Row of each seed.
+    /// Row of each seed, of one type after the other.
     pub targets: Vec<u32>,
 }
 
@@ -67,7 +67,10 @@ impl FusedBatch {
         let info = Arc::new(node_info(batch, graph, &segments)?);
         let block = |block| fuse(block, &batch.schema, &segments, &rows, &info);
         let blocks = batch.blocks.iter().map(block).collect::<Result<_>>()?;
-        let targets = batch.targets.iter().map(|&v| rows[batch.seed_type][v as usize]).collect();
+        let of_type = |(node_type, seeds): &(usize, Vec<u32>)| -> Vec<u32> {
+            seeds.iter().map(|&seed| rows[*node_type][seed as usize]).collect()
+        };
+        let targets = batch.targets.iter().flat_map(of_type).collect();
         Ok(Self { blocks, segments, targets })
     }
 }

@@ -154,6 +154,26 @@ impl TypedGraph {
         Ok(self)
     }
 
+    /// The whole graph without the edges of type number `edge_type` that `drop` names, by source and
+    /// destination. The others of that type lose their weights; in-degrees are of what is left.
+    ///
+    /// # Errors
+    /// If this is a part of a graph.
+    pub fn without(mut self, edge_type: usize, drop: impl Fn(u32, u32) -> bool) -> Result<Self> {
+        let dst = self.schema.ends(edge_type).1;
+        if self.nodes[dst].ids.is_some() {
+            return Err(Error::usage("edges are left out of whole graphs only"));
+        }
+        let (lists, count) = (self.csc(edge_type), self.num_nodes(dst));
+        let kept = (0..count as u32).flat_map(|dst| {
+            let edges = lists.sources(dst).iter().map(move |&src| (src, dst));
+            edges.filter(|&(src, dst)| !drop(src, dst))
+        });
+        let kept: Vec<(u32, u32)> = kept.collect();
+        self.edges[edge_type] = SampleGraph::new(Csc::from_edges(count, &kept))?;
+        Ok(self)
+    }
+
     /// The types.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema

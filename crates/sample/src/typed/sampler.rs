@@ -129,10 +129,30 @@ impl TypedSampler {
         key: Key,
         scratch: &mut TypedScratch,
     ) -> Result<TypedBatch> {
-        let seed_type = self.graph.schema().node_type(seed_type)?;
-        self.graph.check_seeds(seed_type, seeds)?;
+        self.sample_types(&[(self.graph.schema().node_type(seed_type)?, seeds)], key, scratch)
+    }
+
+    /// The batch for seeds of several node types: the number of each type, and local ids of core nodes.
+    ///
+    /// # Errors
+    /// If a type is given twice, or as [`TypedSampler::sample`].
+    pub fn sample_types(
+        &self,
+        seeds: &[(usize, &[u32])],
+        key: Key,
+        scratch: &mut TypedScratch,
+    ) -> Result<TypedBatch> {
         let nodes = scratch.start(&self.graph);
-        let targets = nodes[seed_type].start(self.graph.num_nodes(seed_type), seeds);
+        let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
+        for &(seed_type, seeds) in seeds {
+            if targets.iter().any(|(known, _)| *known == seed_type) {
+                let name = &self.graph.schema().node_types()[seed_type];
+                return Err(Error::usage(format!("seeds of type '{name}' are given twice")));
+            }
+            self.graph.check_seeds(seed_type, seeds)?;
+            let count = self.graph.num_nodes(seed_type);
+            targets.push((seed_type, nodes[seed_type].start(count, seeds)));
+        }
         let mut blocks = match self.rule {
             Rule::Uniform => self.blocks::<Uniform>(key, nodes),
             Rule::Labor => self.blocks::<Labor>(key, nodes),
@@ -146,7 +166,7 @@ impl TypedSampler {
         };
         let ids = input_nodes.iter().enumerate().map(ids).collect();
         let schema = self.graph.schema().clone();
-        Ok(TypedBatch { schema, blocks, input_nodes, ids, seed_type, targets })
+        Ok(TypedBatch { schema, blocks, input_nodes, ids, targets })
     }
 
     /// The blocks, the seeds' hop first.

@@ -78,7 +78,12 @@ fn known() -> Table {
     for key in ["lr", "bound"] {
         add("embedding", key, Value::Boolean(true));
     }
-    add("task", "node_type", Value::Boolean(true));
+    for key in ["node_type", "edge_type"] {
+        add("task", key, Value::Boolean(true));
+    }
+    for section in ["decoder", "loss"] {
+        add(section, "name", Value::Boolean(true));
+    }
     for key in ["edge_fanouts", "meta_path"] {
         add("sample", key, Value::Boolean(true));
     }

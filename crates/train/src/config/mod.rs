@@ -20,4 +20,4 @@ pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
     SampleSection, SplitSection, Strategy, TrainSection,
 };
-pub use task::{EmbeddingSection, Leakage, RowOptimizer, TaskKind, TaskSection};
+pub use task::{EmbeddingSection, Leakage, MessagesOver, RowOptimizer, TaskKind, TaskSection};

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use gnarl_graph::{Error, Result};
-use gnarl_nn::decoders::DecoderConfig;
+use gnarl_nn::decoders::{self, DecoderConfig};
+use gnarl_nn::heads;
 use gnarl_nn::losses::LossConfig;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::Listen;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection, Parts};
-use super::task::{EmbeddingSection, TaskSection};
+use super::task::{EmbeddingSection, TaskKind, TaskSection};
 
 /// A whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -32,9 +33,9 @@ pub struct RunConfig {
     pub embedding: EmbeddingSection,
     /// What is trained.
     pub model: ModelConfig,
-    /// Link prediction: how edges are scored.
+    /// How edges are scored, or how their labels follow from their ends.
     pub decoder: DecoderConfig,
-    /// Link prediction: what scores cost.
+    /// Link prediction: what scores cost. Regression: what deviations cost.
     pub loss: LossConfig,
     /// Link prediction: what edges are told from.
     pub negatives: NegativesSection,
@@ -123,11 +124,11 @@ impl Method {
         matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted)
     }
 
-    /// Refuses subgraphs, for link prediction.
+    /// Refuses subgraphs, for batches of edges.
     pub(crate) fn check_neighbours(self) -> Result<()> {
         match self.has_fanouts() || self == Self::Full {
             true => Ok(()),
-            false => Err(Error::usage("link prediction draws neighbours, not subgraphs")
+            false => Err(Error::usage("batches of edges draw neighbours, not subgraphs")
                 .hint("set sample.method to 'neighbor'")),
         }
     }
@@ -263,7 +264,7 @@ pub struct TrainSection {
     pub evaluate_on: EvaluateOn,
     /// `accuracy`, `micro-f1`, `macro-f1`, `roc-auc` or `average-precision`; by default `accuracy` for
     /// classes and `micro-f1` for several labels a node. Of link prediction `mrr`, `mrr_raw`, `hits@1`,
-    /// `hits@3` or `hits@10`; by default `mrr`.
+    /// `hits@3` or `hits@10`; by default `mrr`. Of regression `rmse` or `mae`; by default `rmse`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// Largest global norm of a gradient; 0 does not clip.
@@ -351,8 +352,13 @@ impl RunConfig {
         self.optimizer.build().map(drop)?;
         self.task.check()?;
         self.embedding.check()?;
-        self.decoder.check()?;
-        self.loss.build().map(drop)?;
+        let of_edges = self.task.kind.is_of_edges();
+        self.decoder.check(if of_edges { heads::names() } else { decoders::names() })?;
+        match self.task.kind {
+            TaskKind::EdgeClassification => self.loss.none()?,
+            TaskKind::EdgeRegression => self.loss.of_values().map(drop)?,
+            _ => self.loss.build().map(drop)?,
+        }
         self.negatives.check()?;
         self.schedule.check()
     }

@@ -19,9 +19,31 @@ pub enum TaskKind {
     NodeClassification,
     /// Which edges there are.
     LinkPrediction,
+    /// Labels of edges.
+    EdgeClassification,
+    /// Numbers of edges.
+    EdgeRegression,
 }
 
-/// What becomes of the edges that a batch is to find, in the graph that messages pass over.
+impl TaskKind {
+    /// Whether labels of edges are learnt.
+    pub fn is_of_edges(self) -> bool {
+        matches!(self, Self::EdgeClassification | Self::EdgeRegression)
+    }
+}
+
+/// Which edges messages pass over, where labels of edges are learnt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessagesOver {
+    /// All but those to be judged by.
+    #[default]
+    Known,
+    /// All.
+    All,
+}
+
+/// What becomes of the edges that a batch is about, in the graph that messages pass over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Leakage {
@@ -41,13 +63,22 @@ pub struct TaskSection {
     /// The type of the nodes to classify, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
+    /// Labels of edges: the type of the edges, in a graph with several types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edge_type: Option<String>,
+    /// Labels of edges: the column that has them.
+    pub label: String,
+    /// Labels of edges: whether their features are looked at too.
+    pub edge_features: bool,
+    /// Labels of edges: which edges messages pass over.
+    pub messages: MessagesOver,
     /// Link prediction: share of edges held out to validate on, where the dataset says nothing itself.
     pub valid: f64,
     /// Link prediction: share of edges held out to test on.
     pub test: f64,
     /// Link prediction: which draw of them.
     pub split_seed: u64,
-    /// Link prediction with an encoder: what becomes of the edges that a batch is to find.
+    /// With an encoder: what becomes of the edges that a batch is about.
     pub leakage: Leakage,
     /// Link prediction: most memory of a process for scores, when edges are ranked.
     pub rank_memory: ByteSize,
@@ -58,6 +89,10 @@ impl Default for TaskSection {
         Self {
             kind: TaskKind::NodeClassification,
             node_type: None,
+            edge_type: None,
+            label: "label".into(),
+            edge_features: false,
+            messages: MessagesOver::Known,
             valid: 0.05,
             test: 0.1,
             split_seed: 0,

@@ -189,6 +189,7 @@ mod tests {
     fn spec() -> TableSpec {
         TableSpec {
             name: "entity".into(),
+            node_type: "entity".into(),
             count: 6,
             width: 3,
             bound: 0.5,

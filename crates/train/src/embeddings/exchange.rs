@@ -160,6 +160,7 @@ mod tests {
     fn spec() -> TableSpec {
         TableSpec {
             name: "entity".into(),
+            node_type: "entity".into(),
             count: 5,
             width: 2,
             bound: 0.5,

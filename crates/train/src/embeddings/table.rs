@@ -15,6 +15,8 @@ use super::Owners;
 pub struct TableSpec {
     /// Names it in checkpoints.
     pub name: String,
+    /// The node type that has the rows.
+    pub node_type: String,
     /// Number of rows; their ids are below it.
     pub count: u64,
     /// Values of a row.

@@ -1,16 +1,13 @@
 //! Batches of edges, and what they are told from.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use gnarl_graph::Result;
 use gnarl_nn::decoders::{Candidates, Groups, LinkBatch, Side};
 use gnarl_sample::negatives::{NegativeSampler, Positives};
 
 use super::Links;
 use crate::config::Sides;
+use crate::messages::{Numbers, jobs};
 use crate::pipeline::Job;
-use crate::shares::even_share;
 use crate::strategy::Keys;
 
 /// A batch: edges and candidates, and the nodes whose rows they are numbered by.
@@ -27,59 +24,17 @@ pub(super) struct Batches<'a> {
     keys: Keys,
 }
 
-/// Numbers nodes in the order they come.
-#[derive(Default)]
-struct Numbers {
-    of: HashMap<u32, u32>,
-    ids: Vec<u32>,
-}
-
-impl Numbers {
-    fn rows(&mut self, nodes: &[u32]) -> Vec<u32> {
-        let number = |&node: &u32| {
-            *self.of.entry(node).or_insert_with(|| {
-                self.ids.push(node);
-                self.ids.len() as u32 - 1
-            })
-        };
-        nodes.iter().map(number).collect()
-    }
-}
-
 impl<'a> Batches<'a> {
     pub fn new(links: &'a Links) -> Result<Self> {
         let negatives = links.negatives()?;
         Ok(Self { links, negatives, keys: Keys::new(links.config.train.seed) })
     }
 
-    /// Batches of edges in random order, of which each rank has an even share: mostly those whose heads
-    /// are in its own part.
+    /// Batches of the training edges.
     pub fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<Job> {
         let (edges, owner) = (&self.links.edges.train, &self.links.owner);
-        let mut order: Vec<u32> = (0..edges.len() as u32).collect();
-        let batch = match self.links.config.sample.batch_size {
-            0 => order.len(),
-            batch => {
-                self.keys.order(epoch, 0).shuffle(&mut order);
-                batch
-            }
-        };
-        let last = order.len().div_ceil(batch) - 1;
-        let job = |(index, places): (usize, &mut [u32])| {
-            if !owner.is_empty() {
-                places.sort_by_key(|&place| owner[edges.heads[place as usize] as usize]);
-            }
-            Job {
-                graph: 0,
-                share: even_share(places.len(), rank, size),
-                batch: Arc::from(&*places),
-                key: self.keys.sample(epoch).with(index as u64),
-                fixed: false,
-                last_of_step: true,
-                last_of_epoch: index == last,
-            }
-        };
-        order.chunks_mut(batch).enumerate().map(job).collect()
+        let batch = self.links.config.sample.batch_size;
+        jobs(self.keys, epoch, &edges.heads, batch, owner, (rank, size))
     }
 
     /// The batch of a job.

@@ -99,7 +99,10 @@ impl Draw {
 }
 
 /// Number of relations, of which each occurs.
-fn count(relations: &[u32]) -> Result<usize> {
+///
+/// # Errors
+/// If there are gaps between their numbers.
+pub(crate) fn count(relations: &[u32]) -> Result<usize> {
     let most = relations.iter().max().map_or(0, |&last| last as usize + 1);
     if most > relations.len() {
         return Err(gaps(most, "most of them do not occur".into()));

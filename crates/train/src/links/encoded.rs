@@ -9,18 +9,14 @@ use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
 
 use super::batches::Batches;
-use super::encoder::{MessageModel, both_ways};
-use super::leakage::Seen;
 use super::{Links, evaluate};
 use crate::config::Leakage;
 use crate::embeddings::on_first;
 use crate::evaluate::{Evaluation, by_first};
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::messages::{LOOKED_AT, MessageModel, Seen, both_ways};
 use crate::pipeline::Job;
 use crate::state::TrainState;
-
-/// Batches of training edges that are looked at for leakage.
-const LOOKED_AT: usize = 20;
 
 /// A batch ready for compute: edges numbered by the rows that the model puts out.
 pub(super) struct Encoded<B> {
@@ -53,13 +49,7 @@ impl<'a, M: MessageModel> EncodedLearner<'a, M> {
             let (_, sampled) = self.sample(&job, &mut scratch)?;
             let there = self.model.edges(&sampled);
             let targets = self.links.edges.train.at(&job.batch);
-            let visible = |&i: &usize| {
-                let (head, tail) = (targets.heads[i].into(), targets.tails[i].into());
-                let [forth, back] = self.model.edge_types(targets.relations[i]);
-                there.contains(&(forth, head, tail)) || there.contains(&(back, tail, head))
-            };
-            found.edges += targets.len();
-            found.seen += (0..targets.len()).filter(visible).count();
+            found.add(Seen::of(&targets, &there, |relation| self.model.ways(relation)));
         }
         Ok(found)
     }
@@ -75,11 +65,11 @@ impl<M: MessageModel> Learner for EncodedLearner<'_, M> {
 
     fn sample(&self, job: &Job, scratch: &mut Scratch) -> Result<Self::Sampled> {
         let drawn = self.batches.draw(job);
-        let mut sampled = self.model.sample(&self.sampler, &drawn.ids, job.key, scratch)?;
+        let mut sampled = self.model.sample(&self.sampler, &[drawn.ids], job.key, scratch)?;
         if self.links.config.task.leakage == Leakage::Remove {
             // Those of all ranks: a rank must not see what another is to find.
             let targets = self.links.edges.train.at(&job.batch);
-            let targets = both_ways(&targets, |relation| self.model.edge_types(relation));
+            let targets = both_ways(&targets, |relation| self.model.ways(relation));
             self.model.remove(&mut sampled, &targets);
         }
         Ok((drawn.batch, sampled))

@@ -7,17 +7,8 @@ use gnarl_sample::negatives::Triples;
 use serde::{Deserialize, Serialize};
 
 use super::Links;
-use super::encoder::both_ways;
 use crate::config;
-
-/// Edges that were to be found, and how many of them, or of their reverses, could be seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
-    /// Edges looked at.
-    pub edges: usize,
-    /// Those that were there, in either direction.
-    pub seen: usize,
-}
+use crate::messages::{Seen, both_ways};
 
 /// What the self-check of a run found.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,11 +68,8 @@ fn held_out(links: &Links) -> [Seen; 2] {
     };
     [&edges.valid, &edges.test].map(|held| match &links.encoder {
         Some(encoder) => {
-            let trained = both_ways(&edges.train, |relation| encoder.edge_types(relation));
-            count(held, &|i| {
-                let there = encoder.edge_types(held.relations[i])[0];
-                trained.contains(&(there, held.heads[i].into(), held.tails[i].into()))
-            })
+            let ways = |relation| encoder.ways(relation);
+            Seen::of(held, &both_ways(&edges.train, ways), ways)
         }
         None => {
             let triple = |set: &Triples, i: usize| (set.heads[i], set.relations[i], set.tails[i]);

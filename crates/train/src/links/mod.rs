@@ -10,8 +10,6 @@ mod encoder;
 mod evaluate;
 mod leakage;
 mod learner;
-mod plain;
-mod relational;
 
 use std::sync::Arc;
 
@@ -22,22 +20,21 @@ use gnarl_nn::decoders::{self, Decoder};
 use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
-use gnarl_store::placement::Placement;
 
 use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
-use crate::embeddings::{Rows, TableSpec, by_parts};
+use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
+use crate::messages::{MessageEdges, PlainEncoder, relational};
 use crate::state::{Start, TrainState};
 use crate::strategy::{Session, gradient};
 use data::Edges;
 use encoder::Encoder;
 use learner::LinkLearner;
-use plain::PlainEncoder;
-use relational::RelationalEncoder;
 
+pub(crate) use data::count as count_relations;
 pub use evaluate::RelationScores;
-pub use leakage::{LeakageReport, Seen};
+pub use leakage::LeakageReport;
 
 /// Scores by ranks among all nodes; the first judges a run without an encoder.
 const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
@@ -55,8 +52,6 @@ pub(crate) struct Links {
     encoder: Option<Box<dyn Encoder>>,
     /// Part of each node; empty if the graph was not cut.
     owner: Vec<u32>,
-    /// Parts of learnt rows; empty likewise.
-    placements: Vec<Arc<dyn Placement>>,
 }
 
 impl Links {
@@ -81,6 +76,7 @@ impl Links {
                 let section = &config.embedding;
                 tables.push(TableSpec {
                     name: edges.node_type.clone(),
+                    node_type: edges.node_type.clone(),
                     count: edges.nodes as u64,
                     width: decoder.width(),
                     bound: section.bound.unwrap_or((dim as f32).sqrt().recip()),
@@ -88,20 +84,25 @@ impl Links {
                     optimizer: section.optimizer(&config.optimizer)?,
                 });
             }
-            name if relational::MODELS.contains(&name) => {
+            name => {
+                let Edges { train, node_type, nodes, relations, .. } = &edges;
+                let (nodes, relations) = (*nodes, *relations);
+                let heard = MessageEdges { edges: train, node_type, nodes, relations };
                 let width = decoder.width();
-                let made = RelationalEncoder::new(config, dataset, &edges, width, &mut params)?;
-                tables.extend(made.table(config, edges.nodes)?);
-                encoder = Some(Box::new(made) as Box<dyn Encoder>);
-            }
-            _ => {
-                let width = decoder.width();
-                let made = PlainEncoder::new(config, dataset, &edges, width, &mut params)?;
-                encoder = Some(Box::new(made));
+                encoder = Some(match relational::MODELS.contains(&name) {
+                    true => {
+                        let made = relational(config, dataset, &heard, width, &mut params)?;
+                        tables.extend(made.tables(config)?);
+                        Box::new(made) as Box<dyn Encoder>
+                    }
+                    false => {
+                        Box::new(PlainEncoder::new(config, dataset, &heard, width, &mut params)?)
+                    }
+                });
             }
         }
-        let (config, owner, placements) = (config.clone(), Vec::new(), Vec::new());
-        let links = Self { config, edges, known, decoder, encoder, owner, placements };
+        let (config, owner) = (config.clone(), Vec::new());
+        let links = Self { config, edges, known, decoder, encoder, owner };
         leakage::refuse(&links)?;
         Ok((links, Start { params: params.build(), tables }))
     }
@@ -157,13 +158,7 @@ impl Task for Links {
 
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(&self.edges.node_type)?.to_vec();
-        // All tables are of the one node type there is.
-        self.placements = vec![by_parts(cut, &self.edges.node_type)?];
         Ok(())
-    }
-
-    fn placements(&self) -> &[Arc<dyn Placement>] {
-        &self.placements
     }
 
     fn train(

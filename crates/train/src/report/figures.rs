@@ -1,5 +1,6 @@
 //! What was trained, how good it is, and the figures of the run.
 
+use gnarl_nn::metrics::smaller_is_better;
 use gnarl_partition::picture::text::{self, bytes, count, digits, escape, large, percent, seconds};
 
 use super::curves::metric;
@@ -14,7 +15,7 @@ pub(super) fn title(config: &RunConfig) -> String {
 
 /// The model, or the decoder where there is none.
 fn trained(config: &RunConfig) -> &str {
-    if config.model.name == "none" { &config.decoder.name } else { &config.model.name }
+    if config.model.name == "none" { config.decoder.of_links() } else { &config.model.name }
 }
 
 /// The last name of the dataset's path.
@@ -109,8 +110,11 @@ pub(super) fn table(finished: &Finished) -> String {
     }
     for (set, scores) in [("Validation", &s.valid), ("Test", &s.test)] {
         for (name, value) in scores {
-            let name = name.replace('_', " ");
-            rows.insert(0, (set, format!("{name} {value:.6} ({})", percent(*value))));
+            let share = match smaller_is_better(name) {
+                true => String::new(),
+                false => format!(" ({})", percent(*value)),
+            };
+            rows.insert(0, (set, format!("{} {value:.6}{share}", name.replace('_', " "))));
         }
     }
     text::rows(&rows)

@@ -28,9 +28,11 @@ pub(super) fn evaluate(
 ) -> Result<Evaluation> {
     let nodes = [&graph.valid[..], &graph.test].concat();
     let (mut valid, mut test) = (Judge::new(metric)?, Judge::new(metric)?);
-    if !nodes.is_empty() {
-        let logits = rows(model, params, tables, (graph, fanouts), &nodes)?;
-        let places: Vec<u32> = (0..nodes.len() as u32).collect();
+    let count = nodes.len();
+    if count > 0 {
+        let logits =
+            rows(model, params, tables, (graph, fanouts), &[(graph.target, nodes)])?.swap_remove(0);
+        let places: Vec<u32> = (0..count as u32).collect();
         let (first, second) = places.split_at(graph.valid.len());
         valid.add(&graph.labels, &logits, first, &graph.valid);
         test.add(&graph.labels, &logits, second, &graph.test);
@@ -39,7 +41,7 @@ pub(super) fn evaluate(
     Ok(Evaluation { valid: valid.scores(), valid_loss, test, ..Evaluation::default() })
 }
 
-/// What a model puts out for `nodes` of the target type.
+/// What a model puts out for nodes of each of some types.
 ///
 /// # Errors
 /// If shapes disagree.
@@ -48,9 +50,9 @@ pub(crate) fn rows(
     params: &Params,
     tables: &[Rows<'_>],
     (graph, fanouts): (&TypedTaskGraph, &TypedFanouts),
-    nodes: &[u32],
-) -> Result<Tensor> {
-    Layers { model, params, tables, graph, fanouts }.logits(nodes, RANGE_NODES)
+    wanted: &[(usize, Vec<u32>)],
+) -> Result<Vec<Tensor>> {
+    Layers { model, params, tables, graph, fanouts }.logits(wanted, RANGE_NODES)
 }
 
 struct Layers<'a> {
@@ -62,8 +64,8 @@ struct Layers<'a> {
 }
 
 impl Layers<'_> {
-    /// The logits of `nodes` of the target type, `range` nodes at a time.
-    fn logits(&self, nodes: &[u32], range: usize) -> Result<Tensor> {
+    /// The logits of some nodes of each of some types, `range` nodes at a time.
+    fn logits(&self, wanted: &[(usize, Vec<u32>)], range: usize) -> Result<Vec<Tensor>> {
         let graph = &self.graph.graph;
         let mut scratch = TypedScratch::new();
         let types = graph.schema().node_types().len();
@@ -90,8 +92,12 @@ impl Layers<'_> {
             }
             before = Some(after);
         }
-        let target = (last, self.graph.target, nodes);
-        self.layer(target, range, before.as_deref(), &sampler(last)?, &mut scratch)
+        let sampler = sampler(last)?;
+        let of_type = |(node_type, nodes): &(usize, Vec<u32>)| {
+            let target = (last, *node_type, &nodes[..]);
+            self.layer(target, range, before.as_deref(), &sampler, &mut scratch)
+        };
+        wanted.iter().map(of_type).collect()
     }
 
     /// What a layer makes of some nodes of a type.

@@ -4,7 +4,7 @@ use gnarl_graph::{Context, Dataset, Error, Labels, Result};
 use gnarl_nn::models::typed::Source;
 use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::TypedGraph;
-use gnarl_store::{FeatureStore, MappedFeatures};
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use crate::config::DatasetSection;
 use crate::pipeline::{Input, rows};
@@ -68,25 +68,20 @@ impl TypedTaskGraph {
         roles: &Roles,
     ) -> Result<Self> {
         let graph = TypedGraph::open(dataset)?;
-        let types = graph.schema().node_types();
         let target = graph.schema().node_type(node_type)?;
         let labels = labels_of(dataset, node_type)?;
-        let features = types.iter().map(|name| {
-            let found = dataset.features(name)?;
-            found.map(|found| MappedFeatures::new(found, section.normalize)).transpose()
-        });
-        let features = features.collect::<Result<_>>()?;
+        let features = features_of_types(dataset, section.normalize)?;
         let own = |v: &u32, role| roles.get(graph.id(target, *v)) == role;
         let [train, valid, test] = Role::SPLITS
             .map(|(_, role)| (0..graph.core(target) as u32).filter(|v| own(v, role)).collect());
         Ok(Self { features, target, labels, train, valid, test, graph })
     }
 
-    /// A graph of one node type whose rows are wanted for themselves: no labels, no roles.
-    pub fn of_messages(graph: TypedGraph, features: Option<MappedFeatures>) -> Self {
+    /// A graph whose rows are wanted for themselves: no labels, no roles. Features are by node type.
+    pub fn of_messages(graph: TypedGraph, features: Vec<Option<MappedFeatures>>) -> Self {
         let labels = Labels::Single { classes: Vec::new().into(), count: 0 };
         let [train, valid, test] = [const { Vec::new() }; 3];
-        Self { graph, features: vec![features], target: 0, labels, train, valid, test }
+        Self { graph, features, target: 0, labels, train, valid, test }
     }
 
     /// The type whose nodes are classified.
@@ -140,4 +135,19 @@ impl TypedTaskGraph {
         });
         (rows.collect(), leaves)
     }
+}
+
+/// The features of each node type of a dataset that has some.
+///
+/// # Errors
+/// If a file is damaged.
+pub(crate) fn features_of_types(
+    dataset: &Dataset,
+    normalize: Normalize,
+) -> Result<Vec<Option<MappedFeatures>>> {
+    let of = |name: &str| {
+        let found = dataset.features(name)?;
+        found.map(|found| MappedFeatures::new(found, normalize)).transpose()
+    };
+    dataset.manifest().node_types.iter().map(|t| of(&t.name)).collect()
 }

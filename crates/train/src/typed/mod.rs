@@ -15,10 +15,9 @@ use gnarl_nn::Params;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, Source, TypedModel};
 use gnarl_partition::{PartLayout, PartitionedDataset};
-use gnarl_store::placement::Placement;
 
 use crate::config::{EvaluateOn, RunConfig, Strategy};
-use crate::embeddings::{Rows, TableSpec, by_parts};
+use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
 use crate::state::{Start, TrainState};
@@ -27,7 +26,7 @@ use crate::task::Roles;
 use learner::TypedLearner;
 
 pub(crate) use evaluate::rows;
-pub(crate) use graph::TypedTaskGraph;
+pub(crate) use graph::{TypedTaskGraph, features_of_types};
 pub(crate) use learner::fanouts;
 
 /// The task of a run.
@@ -43,8 +42,6 @@ pub(crate) struct TypedNodes {
     tables: Vec<TableSpec>,
     /// Part of each node of the target type; empty if the graph was not cut.
     owner: Vec<u32>,
-    /// Parts of learnt rows, for each table; empty likewise.
-    placements: Vec<Arc<dyn Placement>>,
 }
 
 impl TypedNodes {
@@ -80,7 +77,6 @@ impl TypedNodes {
             model,
             tables: start.tables.clone(),
             owner: Vec::new(),
-            placements: Vec::new(),
         };
         Ok((nodes, start))
     }
@@ -103,7 +99,8 @@ pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<T
     let key = Key::new(config.train.seed).with(4);
     let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
     let optimizer = config.embedding.optimizer(&config.optimizer)?;
-    Ok(TableSpec { name: format!("embedding.{node_type}"), count, width, bound, key, optimizer })
+    let (name, node_type) = (format!("embedding.{node_type}"), node_type.to_string());
+    Ok(TableSpec { name, node_type, count, width, bound, key, optimizer })
 }
 
 /// Refuses what is for graphs without types.
@@ -128,12 +125,10 @@ impl Task for TypedNodes {
         self.metric.replace('-', "_")
     }
 
-    /// Parts decide which rank takes which seeds and has which learnt rows; every rank has the whole
-    /// graph, and for `average` parts too.
+    /// Parts decide which rank takes which seeds; every rank has the whole graph, and for `average` parts
+    /// too.
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(self.graph.node_type())?.to_vec();
-        let learnt = self.graph.learnt().map(|(_, name)| by_parts(cut, name));
-        self.placements = learnt.collect::<Result<_>>()?;
         if self.config.train.strategy != Strategy::Average {
             return Ok(());
         }
@@ -147,10 +142,6 @@ impl Task for TypedNodes {
         };
         self.parts = (0..cut.num_parts()).map(open).collect::<Result<_>>()?;
         Ok(())
-    }
-
-    fn placements(&self) -> &[Arc<dyn Placement>] {
-        &self.placements
     }
 
     fn train(

@@ -44,6 +44,15 @@ pub struct Npy {
     /// How weights are stored: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
+    /// Labels of edges: [E] classes or [E, C] of 0 and 1
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    edge_labels: Vec<String>,
+    /// Numbers of edges, to be learnt by regression: [E]
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    edge_values: Vec<String>,
+    /// A split of edges: [E] booleans, such as train=train_mask.npy
+    #[arg(long, value_name = "[TYPE:]NAME=FILE", value_parser = named)]
+    edge_split: Vec<(String, PathBuf)>,
     /// Number of nodes, if features and labels do not tell
     #[arg(long, value_name = "[TYPE=]N")]
     num_nodes: Vec<String>,
@@ -83,6 +92,9 @@ impl Npy {
             splits: self.split.clone(),
             weights: file("weights", &self.weights)?,
             weight_type: self.weight_type,
+            edge_labels: file("edge-labels", &self.edge_labels)?,
+            edge_values: file("edge-values", &self.edge_values)?,
+            edge_splits: self.edge_split.clone(),
             num_nodes: one("num-nodes", &self.num_nodes)?.map(number).transpose()?,
             symmetrize: self.symmetrize,
             coalesce: self.coalesce,
@@ -95,7 +107,10 @@ impl Npy {
             return Err(Error::usage("--symmetrize and --coalesce are for graphs without types")
                 .hint("--reverse stores the reverse of each edge type as one of its own"));
         }
-        let edges = |(name, file): (String, PathBuf)| Ok((name.parse::<Triple>()?, file));
+        let edge_split = |(name, file): &(String, PathBuf)| match name.rsplit_once(':') {
+            Some((triple, name)) => Ok((triple.parse()?, name.into(), file.clone())),
+            None => Err(untyped("edge-split", &format!("{name}={}", file.display()))),
+        };
         let splits = |given: &[(String, PathBuf)]| -> Result<Vec<_>> {
             let split = |(name, file): &(String, PathBuf)| match name.split_once(':') {
                 Some((ntype, name)) => Ok((ntype.into(), name.into(), file.clone())),
@@ -108,7 +123,7 @@ impl Npy {
             None => Err(untyped("num-nodes", given)),
         };
         Ok(TypedNpyOptions {
-            edges: of_types("edges", &self.edges)?.into_iter().map(edges).collect::<Result<_>>()?,
+            edges: of_edges("edges", &self.edges)?,
             triples: self.triples.clone(),
             relations: self.relations.clone(),
             features: of_types("features", &self.features)?,
@@ -116,11 +131,11 @@ impl Npy {
             num_classes: self.num_classes,
             splits: splits(&self.split)?,
             split_labels: splits(&self.split_labels)?,
-            weights: {
-                let given = of_types("weights", &self.weights)?;
-                given.into_iter().map(edges).collect::<Result<_>>()?
-            },
+            weights: of_edges("weights", &self.weights)?,
             weight_type: self.weight_type,
+            edge_labels: of_edges("edge-labels", &self.edge_labels)?,
+            edge_values: of_edges("edge-values", &self.edge_values)?,
+            edge_splits: self.edge_split.iter().map(edge_split).collect::<Result<_>>()?,
             num_nodes: self.num_nodes.iter().map(numbers).collect::<Result<_>>()?,
             reverse: self.reverse,
             memory: self.common.memory,
@@ -143,6 +158,12 @@ fn one<'a>(option: &str, given: &'a [String]) -> Result<Option<&'a str>> {
 fn of_types(option: &str, given: &[String]) -> Result<Vec<(String, PathBuf)>> {
     let of = |given: &String| named(given).map_err(|_| untyped(option, given));
     given.iter().map(of).collect()
+}
+
+/// Values of an option for edge types.
+fn of_edges(option: &str, given: &[String]) -> Result<Vec<(Triple, PathBuf)>> {
+    let parsed = |(name, file): (String, PathBuf)| Ok((name.parse()?, file));
+    of_types(option, given)?.into_iter().map(parsed).collect()
 }
 
 fn untyped(option: &str, given: &str) -> Error {

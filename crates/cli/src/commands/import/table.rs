@@ -56,6 +56,15 @@ pub struct Table {
     /// Numeric columns of edge features
     #[arg(long, value_delimiter = ',')]
     edge_features: Vec<String>,
+    /// Column of classes of edges
+    #[arg(long, value_name = "[TYPE=]COLUMN")]
+    edge_label: Vec<String>,
+    /// Column of numbers of edges, to be learnt by regression
+    #[arg(long, value_name = "[TYPE=]COLUMN")]
+    edge_value: Vec<String>,
+    /// Column that names each edge's split: train, valid, test, or empty
+    #[arg(long, value_name = "[TYPE=]COLUMN")]
+    edge_split: Vec<String>,
     /// Number of nodes, [type=]N: integer ids are kept as they are
     #[arg(long, value_name = "[TYPE=]N")]
     num_nodes: Vec<String>,
@@ -160,7 +169,19 @@ impl Table {
             weight: self.weight.clone(),
             time: self.time.clone(),
             features: self.edge_features.clone(),
+            label: column_of(&triple, &self.edge_label),
+            value: column_of(&triple, &self.edge_value),
+            split: column_of(&triple, &self.edge_split),
             ..EdgeTable::new(triple, PathBuf::from(path))
         })
     }
+}
+
+/// The column given for edges of a type, `TYPE=COLUMN`, or for all types alike.
+fn column_of(triple: &Triple, given: &[String]) -> Option<String> {
+    let own = given.iter().find_map(|given| match given.split_once('=') {
+        Some((name, column)) => (name == triple.to_string()).then_some(column),
+        None => Some(given.as_str()),
+    });
+    own.map(String::from)
 }

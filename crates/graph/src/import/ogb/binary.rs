@@ -7,8 +7,8 @@ use super::{EdgePart, Layout, NodePart, Values};
 use crate::error::{Error, Result, ResultExt};
 use crate::import::WeightType;
 use crate::import::array::ArrayReader;
+use crate::import::extra::Extra;
 use crate::import::source::{Npz, Source};
-use crate::import::spool::Extra;
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::DatasetWriter;
 

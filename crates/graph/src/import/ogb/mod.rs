@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::array::ArrayReader;
+use super::edge_arrays::EdgeArrays;
 use super::edge_csv::{Follower, csv_edges};
+use super::extra::Extra;
 use super::npy::{EdgeArray, write_edges};
 use super::source::Source;
-use super::spool::Extra;
 use super::{Imported, Reverses, WeightType, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
@@ -208,16 +209,16 @@ fn write_edge_type(writer: &mut DatasetWriter, part: EdgePart, symmetrize: bool)
             (path.display().to_string(), read)
         }
         Values::Array(source) => {
-            let weights = more.into_iter().find_map(|(extra, values)| match (extra, values) {
-                (Extra::Weight(stored), Values::Array(source)) => {
-                    Some(ArrayReader::open(source).map(|array| (array, stored)))
+            let mut beside = EdgeArrays::default();
+            for (extra, values) in more {
+                if let (Extra::Weight(stored), Values::Array(source)) = (extra, values) {
+                    beside.weights(ArrayReader::open(source)?, stored);
                 }
-                _ => None,
-            });
+            }
             let array = EdgeArray::open(source)?;
             let (name, read) = (array.name().to_string(), array.len());
             let reverses = Reverses::within(symmetrize);
-            write_edges(writer, &triple, limits, array, weights.transpose()?, reverses)?;
+            write_edges(writer, &triple, limits, array, beside, reverses)?;
             (name, read)
         }
     };

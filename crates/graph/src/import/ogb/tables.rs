@@ -7,7 +7,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::import::WeightType;
 use crate::import::columns::{ClassChecker, not_finite};
 use crate::import::edge_csv::BARE;
-use crate::import::spool::Extra;
+use crate::import::extra::Extra;
 use crate::import::table::{Batch, Cell, CsvFormat, CsvReader, TableReader};
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::DatasetWriter;

@@ -1,52 +1,44 @@
-//! The classes of nodes from a column of numbers, or of names.
+//! The classes of nodes or edges from a column of numbers, or of names.
 
 use super::{Batch, Cell, TableReader};
+use crate::column::ColumnSpec;
 use crate::error::{Error, Result};
 use crate::import::columns::ClassChecker;
 use crate::import::ids::StringIds;
 use crate::manifest::NodeType;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
-/// Writes the column `label` of a node type. Names are numbered in order of appearance;
-/// `class_name.offsets` and `class_name.bytes` lead back.
-pub(super) struct LabelColumn {
-    column: ColumnWriter<i32>,
-    classes: Classes,
+/// Turns labels into classes. Names are numbered in order of appearance.
+pub(super) struct Classes {
+    known: Known,
     limit: Option<u64>,
     memory: u64,
 }
 
-enum Classes {
+enum Known {
     Numbers(ClassChecker),
     Names(StringIds),
 }
 
-impl LabelColumn {
+impl Classes {
     /// How a column of labels is read: as names if its first cell is one.
     pub fn cell(reader: &dyn TableReader, column: usize) -> Cell {
         if reader.looks_text(column) { Cell::Text } else { Cell::Number }
     }
 
-    pub fn create(
-        writer: &DatasetWriter,
-        ntype: &str,
-        cell: Cell,
-        limit: Option<u64>,
-        memory: u64,
-    ) -> Result<Self> {
-        let column = writer.node_column::<i32>(ntype, "label", &[])?;
-        let classes = match cell {
-            Cell::Text => Classes::Names(StringIds::default()),
-            _ => Classes::Numbers(ClassChecker::new(limit)),
+    pub fn new(cell: Cell, limit: Option<u64>, memory: u64) -> Self {
+        let known = match cell {
+            Cell::Text => Known::Names(StringIds::default()),
+            _ => Known::Numbers(ClassChecker::new(limit)),
         };
-        Ok(Self { column, classes, limit, memory })
+        Self { known, limit, memory }
     }
 
-    /// Appends the labels of a batch, which are its column number `values`; returns them.
+    /// The classes of a batch, whose labels are its column number `values`.
     ///
     /// # Errors
     /// If one is no class, naming the place.
-    pub fn push(
+    pub fn read(
         &mut self,
         reader: &dyn TableReader,
         batch: &Batch,
@@ -55,9 +47,9 @@ impl LabelColumn {
         let values = &batch.columns[values];
         let mut labels = Vec::with_capacity(batch.rows());
         for (row, &place) in batch.places.iter().enumerate() {
-            let class = match &mut self.classes {
-                Classes::Numbers(classes) => classes.class(values.numbers()[row]),
-                Classes::Names(known) => match values.text(row) {
+            let class = match &mut self.known {
+                Known::Numbers(classes) => classes.class(values.numbers()[row]),
+                Known::Names(known) => match values.text(row) {
                     b"" => Ok(-1),
                     name => class_of(known, name, self.limit, self.memory)?,
                 },
@@ -65,6 +57,53 @@ impl LabelColumn {
             let named = |e| Error::invalid(format!("{}: {e}", reader.place(place)));
             labels.push(class.map_err(named)?);
         }
+        Ok(labels)
+    }
+
+    /// Their number.
+    pub fn count(&self) -> u64 {
+        match &self.known {
+            Known::Numbers(classes) => classes.count(),
+            Known::Names(names) => self.limit.unwrap_or(names.len()),
+        }
+    }
+
+    /// The columns `class_name.offsets` and `class_name.bytes`, which lead back to names; `create`
+    /// starts them.
+    pub fn names(
+        &self,
+        offsets: impl FnOnce(&str) -> Result<ColumnWriter<u64>>,
+        bytes: impl FnOnce(&str) -> Result<ColumnWriter<u8>>,
+    ) -> Result<Vec<ColumnSpec>> {
+        let Known::Names(names) = &self.known else { return Ok(Vec::new()) };
+        let (mut offsets, mut bytes) = (offsets("class_name.offsets")?, bytes("class_name.bytes")?);
+        names.write(&mut offsets, &mut bytes)?;
+        Ok(vec![offsets.finish()?, bytes.finish()?])
+    }
+}
+
+/// Writes the column `label` of a node type.
+pub(super) struct LabelColumn {
+    column: ColumnWriter<i32>,
+    classes: Classes,
+}
+
+impl LabelColumn {
+    pub fn create(writer: &DatasetWriter, ntype: &str, classes: Classes) -> Result<Self> {
+        Ok(Self { column: writer.node_column::<i32>(ntype, "label", &[])?, classes })
+    }
+
+    /// Appends the labels of a batch, which are its column number `values`; returns them.
+    ///
+    /// # Errors
+    /// As [`Classes::read`].
+    pub fn push(
+        &mut self,
+        reader: &dyn TableReader,
+        batch: &Batch,
+        values: usize,
+    ) -> Result<Vec<i32>> {
+        let labels = self.classes.read(reader, batch, values)?;
         self.column.push(&labels)?;
         Ok(labels)
     }
@@ -72,19 +111,13 @@ impl LabelColumn {
     /// Completes the column and the names of classes.
     pub fn finish(self, writer: &mut DatasetWriter, ntype: &str) -> Result<()> {
         let mut columns = vec![self.column.finish()?];
-        let count = match self.classes {
-            Classes::Numbers(classes) => classes.count(),
-            Classes::Names(names) => {
-                let mut offsets = writer.node_column::<u64>(ntype, "class_name.offsets", &[])?;
-                let mut bytes = writer.node_column::<u8>(ntype, "class_name.bytes", &[])?;
-                names.write(&mut offsets, &mut bytes)?;
-                columns.extend([offsets.finish()?, bytes.finish()?]);
-                self.limit.unwrap_or(names.len())
-            }
-        };
+        columns.extend(self.classes.names(
+            |name| writer.node_column(ntype, name, &[]),
+            |name| writer.node_column(ntype, name, &[]),
+        )?);
         let node_type: &mut NodeType = writer.node_type(ntype)?;
         node_type.columns.extend(columns);
-        node_type.classes = Some(count);
+        node_type.classes = Some(self.classes.count());
         Ok(())
     }
 }

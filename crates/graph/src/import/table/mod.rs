@@ -1,6 +1,7 @@
 //! Tables of nodes and edges: CSV, TSV and Parquet behind one trait.
 
 mod csv;
+mod edges;
 mod labels;
 mod options;
 mod parquet;

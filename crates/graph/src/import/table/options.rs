@@ -73,6 +73,14 @@ pub struct EdgeTable {
     pub time: Option<String>,
     /// Numeric columns that form edge features; `x*` stands for all that start with `x`.
     pub features: Vec<String>,
+    /// Column of classes, as numbers or names; an empty cell is an edge without one.
+    pub label: Option<String>,
+    /// Instead a column of numbers to be learnt by regression.
+    pub value: Option<String>,
+    /// Column that names the split of each edge, `train`, `valid` or `test`, or is empty.
+    pub split: Option<String>,
+    /// Shares of the labelled edges that make these splits, drawn at random, if no column does.
+    pub shares: Option<[f64; 3]>,
 }
 
 impl EdgeTable {
@@ -86,6 +94,10 @@ impl EdgeTable {
             weight: None,
             time: None,
             features: Vec::new(),
+            label: None,
+            value: None,
+            split: None,
+            shares: None,
         }
     }
 }

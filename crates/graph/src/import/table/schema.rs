@@ -39,6 +39,8 @@ struct Edges {
     dest_id_col: String,
     #[serde(default)]
     features: Vec<FeatureColumn>,
+    #[serde(default)]
+    labels: Vec<Label>,
 }
 
 #[derive(Deserialize)]
@@ -111,16 +113,15 @@ fn node_table(nodes: Nodes, base: &Path, delimiter: &mut Option<u8>) -> Result<N
         let transform = transform(&what, feature.transform.as_ref())?;
         table.features.push(Feature { column: feature.feature_col, transform });
     }
-    match <[Label; 1]>::try_from(labels) {
-        Ok([label]) if label.task_type == "classification" => {
+    match only(&what, labels)? {
+        Some(label) if label.task_type == "classification" => {
             table.label = Some(label.label_col);
             table.shares = label.split_pct;
             Ok(table)
         }
-        Ok([label]) => Err(Error::invalid(format!("{what}: task_type '{}'", label.task_type))
+        Some(label) => Err(Error::invalid(format!("{what}: task_type '{}'", label.task_type))
             .hint("labels of nodes are for 'classification'")),
-        Err(none) if none.is_empty() => Ok(table),
-        Err(_) => Err(Error::invalid(format!("{what}: several labels"))),
+        None => Ok(table),
     }
 }
 
@@ -138,7 +139,25 @@ fn edge_table(edges: Edges, base: &Path, delimiter: &mut Option<u8>) -> Result<E
         }
         table.features.push(feature.feature_col);
     }
+    let Some(label) = only(&what, edges.labels)? else { return Ok(table) };
+    table.shares = label.split_pct;
+    match label.task_type.as_str() {
+        "classification" => table.label = Some(label.label_col),
+        "regression" => table.value = Some(label.label_col),
+        other => {
+            return Err(Error::invalid(format!("{what}: task_type '{other}'"))
+                .hint("labels of edges are for 'classification' or 'regression'"));
+        }
+    }
     Ok(table)
+}
+
+/// The only label of a type, if it has one.
+fn only(what: &str, mut labels: Vec<Label>) -> Result<Option<Label>> {
+    match (labels.pop(), labels.len()) {
+        (label, 0) => Ok(label),
+        _ => Err(Error::invalid(format!("{what}: several labels"))),
+    }
 }
 
 fn one(what: &str, files: Files, base: &Path) -> Result<PathBuf> {

@@ -4,14 +4,13 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::labels::LabelColumn;
-use super::options::{EdgeTable, IdKind, NodeTable, TableOptions};
+use super::labels::{Classes, LabelColumn};
+use super::options::{IdKind, NodeTable, TableOptions};
 use super::transform::{self, Fitted};
-use super::{Batch, Cell, TableReader, Transform, Values, open, string_pairs};
+use super::{Batch, Cell, TableReader, Transform, Values, edges, open};
 use crate::error::{Context, Error, Result, ResultExt};
-use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
-use crate::import::spool::{Extra, Spool};
-use crate::import::{Imported, Reverses, both_reverses, empty_graph, finish, over_budget};
+use crate::import::ids::{IdMaps, Ids, StringIds};
+use crate::import::{Imported, Reverses, both_reverses, finish, over_budget};
 use crate::manifest::Triple;
 use crate::rng::Key;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
@@ -54,7 +53,7 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     }
     let mut spools = Vec::new();
     for table in &options.edges {
-        spools.push(spool_edges(table, options, &mut maps, share, parent)?);
+        spools.push(edges::read(table, options, &mut maps, share, parent)?);
     }
     for ids in maps.values_mut() {
         if let Ids::Open(collector) = ids {
@@ -77,7 +76,7 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
         write_nodes(&mut writer, table, options)?;
     }
     let mut plain = true;
-    for (table, spool) in options.edges.iter().zip(spools) {
+    for (table, (spool, classes)) in options.edges.iter().zip(spools) {
         let Triple { src, dst, .. } = &table.triple;
         plain &= spool.plain();
         let reverses = match (options.reverse, options.symmetrize && src == dst) {
@@ -85,7 +84,15 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
             (false, true) => Reverses::Same,
             (false, false) => Reverses::None,
         };
-        spool.store(&mut writer, &table.triple, (&maps[src], &maps[dst]), reverses, vec![])?;
+        let names = match &classes {
+            None => Vec::new(),
+            Some(classes) => classes.names(
+                |name| writer.edge_column(&table.triple, name, &[]),
+                |name| writer.edge_column(&table.triple, name, &[]),
+            )?,
+        };
+        spool.store(&mut writer, &table.triple, (&maps[src], &maps[dst]), reverses, names)?;
+        writer.edge_type(&table.triple)?.classes = classes.map(|classes| classes.count());
     }
     drop(maps);
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);
@@ -121,7 +128,7 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     Ok(order)
 }
 
-fn wants_text(kind: IdKind, reader: &dyn TableReader, column: usize) -> bool {
+pub(super) fn wants_text(kind: IdKind, reader: &dyn TableReader, column: usize) -> bool {
     match kind {
         IdKind::Auto => !reader.looks_integer(column),
         IdKind::Integer => false,
@@ -177,7 +184,7 @@ fn read_ids(table: &NodeTable, options: &TableOptions, memory: u64) -> Result<Id
 }
 
 /// The columns named, `x*` standing for all that start with `x`.
-fn feature_columns(reader: &dyn TableReader, names: &[String]) -> Result<Vec<usize>> {
+pub(super) fn feature_columns(reader: &dyn TableReader, names: &[String]) -> Result<Vec<usize>> {
     let mut columns = Vec::new();
     for name in names {
         match name.strip_suffix('*') {
@@ -196,7 +203,7 @@ fn feature_columns(reader: &dyn TableReader, names: &[String]) -> Result<Vec<usi
 }
 
 /// A column that was asked for, or a usual one if it is there.
-fn optional(
+pub(super) fn optional(
     reader: &dyn TableReader,
     asked: Option<&String>,
     usual: &str,
@@ -221,7 +228,7 @@ fn write_nodes(
         None => optional(&*reader, table.split.as_ref(), "split")?,
     };
     let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column, f.cell())).collect();
-    let label_cell = label.map(|column| (column, LabelColumn::cell(&*reader, column)));
+    let label_cell = label.map(|column| (column, Classes::cell(&*reader, column)));
     cells.extend(label_cell);
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
@@ -235,9 +242,9 @@ fn write_nodes(
         _ => Some(writer.node_column::<f32>(ntype, "features", &[width as u64])?),
     };
     let (limit, memory) = (table.num_classes, options.memory);
-    let mut labels = label_cell
-        .map(|(_, cell)| LabelColumn::create(writer, ntype, cell, limit, memory))
-        .transpose()?;
+    let classes = label_cell.map(|(_, cell)| Classes::new(cell, limit, memory));
+    let mut labels =
+        classes.map(|classes| LabelColumn::create(writer, ntype, classes)).transpose()?;
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
     let mut labelled = Vec::new();
     let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
@@ -300,12 +307,18 @@ fn fitted(table: &NodeTable, options: &TableOptions) -> Result<Vec<Fitted>> {
     transform::fit(&mut *reader, &columns, options.memory)
 }
 
+/// Refuses shares that are none.
+pub(super) fn check_shares(shares: [f64; 3]) -> Result<()> {
+    let sum: f64 = shares.iter().sum();
+    match shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.000_001 {
+        true => Err(Error::invalid(format!("{shares:?} are no shares of a whole"))),
+        false => Ok(()),
+    }
+}
+
 /// Labelled nodes dealt to splits in the given shares.
 fn drawn(mut nodes: Vec<u64>, shares: [f64; 3]) -> Result<Vec<(String, Vec<u64>)>> {
-    let sum: f64 = shares.iter().sum();
-    if shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.000_001 {
-        return Err(Error::invalid(format!("{shares:?} are no shares of a whole")));
-    }
+    check_shares(shares)?;
     Key::new(0).with(0x7370_6c69).shuffle(&mut nodes);
     let (total, mut end, mut taken) = (nodes.len() as f64, 0.0, 0);
     let mut splits = Vec::new();
@@ -334,126 +347,4 @@ fn interleave(
         }
     }
     Ok(())
-}
-
-fn spool_edges(
-    table: &EdgeTable,
-    options: &TableOptions,
-    maps: &mut IdMaps,
-    memory: u64,
-    dir: &Path,
-) -> Result<Spool> {
-    let mut reader = open(&table.path, &options.format(), &table.src)?;
-    let (src, dst) = (reader.require(&table.src, 0)?, reader.require(&table.dst, 1)?);
-    let Triple { src: src_type, dst: dst_type, .. } = &table.triple;
-    let mut cells = Vec::new();
-    for (ntype, column) in [(src_type, src), (dst_type, dst)] {
-        if !maps.contains_key(ntype) {
-            let ids = match wants_text(options.ids, &*reader, column) {
-                true => Ids::Strings { ids: StringIds::default(), closed: false },
-                false => Ids::Open(Collector::default()),
-            };
-            maps.insert(ntype.clone(), ids);
-        }
-        let text = matches!(maps[ntype], Ids::Strings { .. });
-        cells.push((column, if text { Cell::Text } else { Cell::Integer }));
-    }
-    let mut extras = Vec::new();
-    let weight = Extra::Weight(options.weight_type);
-    for (asked, usual, extra) in
-        [(&table.weight, "weight", weight), (&table.time, "time", Extra::Time)]
-    {
-        if let Some(column) = optional(&*reader, asked.as_ref(), usual)? {
-            cells.push((column, Cell::Number));
-            extras.push(extra);
-        }
-    }
-    let features = feature_columns(&*reader, &table.features)?;
-    if let Some(&list) = features.iter().find(|&&c| reader.width(c) != 1) {
-        let column = &reader.columns()[list];
-        return Err(Error::invalid(format!("{}: column '{column}' holds lists", reader.name()))
-            .hint("features of edges are columns of single numbers"));
-    }
-    if !features.is_empty() {
-        extras.push(Extra::Features(features.len()));
-        cells.extend(features.iter().map(|&c| (c, Cell::Number)));
-    }
-    reader.select(cells)?;
-    let raw = |ntype: &str| matches!(maps[ntype], Ids::Open(_));
-    let of_columns = extras.iter().flat_map(|&extra| std::iter::repeat_n(extra, extra.width()));
-    let of_columns: Vec<Extra> = of_columns.collect();
-    let mut spool = Spool::create(dir, extras, (raw(src_type), raw(dst_type)))?;
-    let (mut batch, mut values) = (Batch::default(), Vec::new());
-    while reader.next(&mut batch)? {
-        let (sources, destinations) = match maps.get_mut(src_type) {
-            Some(Ids::Strings { ids, closed: false }) if src_type == dst_type => {
-                let (src, dst) = string_pairs(&batch, (0, 1), ids, memory)?;
-                (src.into(), dst.into())
-            }
-            _ => (
-                nodes_of(&*reader, &batch, 0, src_type, maps, memory)?,
-                nodes_of(&*reader, &batch, 1, dst_type, maps, memory)?,
-            ),
-        };
-        values.clear();
-        for (column, extra) in batch.columns[2..].iter().zip(&of_columns) {
-            for (&value, &place) in column.numbers().iter().zip(&batch.places) {
-                extra.check(value, || reader.place(place))?;
-            }
-            values.extend_from_slice(column.numbers());
-        }
-        spool.push(&sources, &destinations, &values)?;
-    }
-    if spool.edges == 0 {
-        return Err(empty_graph(&table.path));
-    }
-    Ok(spool)
-}
-
-/// One end of a batch of edges as nodes, or as ids while the map is open.
-fn nodes_of<'a>(
-    reader: &dyn TableReader,
-    batch: &'a Batch,
-    column: usize,
-    ntype: &str,
-    maps: &mut IdMaps,
-    memory: u64,
-) -> Result<std::borrow::Cow<'a, [i64]>> {
-    let ids = maps.get_mut(ntype).expect("made before");
-    let integers = batch.columns[column].integers();
-    let place = |row: usize| reader.place(batch.places[row]);
-    match ids {
-        Ids::Open(collector) => collector.add(integers, memory)?,
-        Ids::Strings { ids: strings, closed } => {
-            let mut nodes = Vec::with_capacity(batch.rows());
-            for row in 0..batch.rows() {
-                let text = batch.columns[column].text(row);
-                let node = match closed {
-                    false => Some(strings.insert(text, memory)?.0),
-                    true => strings.find(text),
-                };
-                let Some(node) = node else {
-                    let text = String::from_utf8_lossy(text).into_owned();
-                    return Err(unknown(&place(row), &text, ntype, ids));
-                };
-                nodes.push(node as i64);
-            }
-            return Ok(nodes.into());
-        }
-        Ids::Kept(count) => {
-            if let Some(row) = integers.iter().position(|&id| id as u64 >= *count) {
-                return Err(unknown(&place(row), &integers[row].to_string(), ntype, ids));
-            }
-        }
-        _ => {
-            let mut nodes = Vec::with_capacity(batch.rows());
-            for (row, &id) in integers.iter().enumerate() {
-                let node = ids.find(id);
-                let node = node.ok_or_else(|| unknown(&place(row), &id.to_string(), ntype, ids))?;
-                nodes.push(node as i64);
-            }
-            return Ok(nodes.into());
-        }
-    }
-    Ok(integers.into())
 }

@@ -1,5 +1,5 @@
-//! Rows that a model without types puts out, which hears neighbours over the training edges in both
-//! directions, whatever their relation.
+//! Rows that a model without types puts out, which hears neighbours over edges in both directions,
+//! whatever their relation.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use gnarl_sample::negatives::Triples;
 use gnarl_sample::{MiniBatch, SampleGraph, Sampler, Scratch};
 use gnarl_store::MappedFeatures;
 
-use super::data::Edges;
-use super::encoder::{MessageModel, TypedEdges};
+use super::{MessageEdges, MessageModel, TypedEdges, Ways};
 use crate::config::RunConfig;
 use crate::embeddings::Rows;
 use crate::evaluate::logits;
@@ -21,12 +20,15 @@ use crate::pipeline::{Input, rows};
 use crate::task::{TaskGraph, Topology, features_of};
 
 /// A model and the graph it hears neighbours over.
-pub(super) struct PlainEncoder {
+pub(crate) struct PlainEncoder {
     model: Box<dyn Model>,
     graph: TaskGraph,
 }
 
 impl PlainEncoder {
+    /// How edges pass messages, whatever their relation.
+    pub const WAYS: Ways = Ways { forth: 0, back: Some(0) };
+
     /// The model of `config`, whose rows are `width` wide, and its parameters added to `params`.
     ///
     /// # Errors
@@ -34,29 +36,29 @@ impl PlainEncoder {
     pub fn new(
         config: &RunConfig,
         dataset: &Dataset,
-        edges: &Edges,
+        edges: &MessageEdges<'_>,
         width: usize,
         params: &mut ParamsBuilder,
     ) -> Result<Self> {
-        let graph = message_graph(config, dataset, edges.nodes, &edges.train)?;
+        let graph = message_graph(config, dataset, edges)?;
         let mut sizes = config.model.clone();
         (sizes.in_dim, sizes.out_dim) = (graph.width(), width);
         Ok(Self { model: models::add(&sizes, params)?, graph })
     }
 }
 
-/// The message graph of a dataset: `train` in both directions.
+/// The message graph of a dataset: edges in both directions.
 fn message_graph(
     config: &RunConfig,
     dataset: &Dataset,
-    nodes: usize,
-    train: &Triples,
+    edges: &MessageEdges<'_>,
 ) -> Result<TaskGraph> {
-    let both = train.heads.iter().zip(&train.tails).flat_map(|(&h, &t)| [(h, t), (t, h)]);
-    let mut edges: Vec<(u32, u32)> = both.collect();
-    edges.sort_unstable_by_key(|&(source, destination)| (destination, source));
-    edges.dedup();
-    let graph = SampleGraph::new(Csc::from_edges(nodes, &edges))?;
+    let Triples { heads, tails, .. } = edges.edges;
+    let both = heads.iter().zip(tails).flat_map(|(&h, &t)| [(h, t), (t, h)]);
+    let mut pairs: Vec<(u32, u32)> = both.collect();
+    pairs.sort_unstable_by_key(|&(source, destination)| (destination, source));
+    pairs.dedup();
+    let graph = SampleGraph::new(Csc::from_edges(edges.nodes, &pairs))?;
     let none: Buf<i32> = Vec::new().into();
     Ok(TaskGraph {
         topology: Topology::Held(graph),
@@ -69,7 +71,7 @@ fn message_graph(
 }
 
 /// A batch, and the features of its input nodes.
-pub(super) struct Plain {
+pub(crate) struct Plain {
     batch: MiniBatch,
     input: Input,
 }
@@ -79,12 +81,12 @@ impl MessageModel for PlainEncoder {
     type Sampled = MiniBatch;
     type Batch = Plain;
 
-    fn edge_types(&self, _: u32) -> [usize; 2] {
-        [0, 0]
+    fn ways(&self, _: u32) -> Ways {
+        Self::WAYS
     }
 
-    fn rows(&self, params: &Params, _: &[Rows<'_>]) -> Result<Tensor> {
-        logits(self.model.as_ref(), params, &self.graph)
+    fn rows(&self, params: &Params, _: &[Rows<'_>]) -> Result<Vec<Tensor>> {
+        Ok(vec![logits(self.model.as_ref(), params, &self.graph)?])
     }
 
     fn sampler(&self, config: &RunConfig) -> Result<Box<dyn Sampler>> {
@@ -94,11 +96,11 @@ impl MessageModel for PlainEncoder {
     fn sample(
         &self,
         sampler: &Box<dyn Sampler>,
-        nodes: &[u32],
+        nodes: &[Vec<u32>],
         key: Key,
         scratch: &mut Scratch,
     ) -> Result<MiniBatch> {
-        sampler.sample(nodes, key, scratch)
+        sampler.sample(&nodes[0], key, scratch)
     }
 
     fn remove(&self, batch: &mut MiniBatch, edges: &TypedEdges) {

@@ -1,0 +1,234 @@
+//! The edges whose labels are learnt, by their splits, and those that messages pass over.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Error, Kind, Result, Triple};
+use gnarl_sample::negatives::Triples;
+
+use super::answers::{Answers, LabelColumn};
+use super::is_relational;
+use crate::config::{MessagesOver, RunConfig, SplitSection, TaskKind};
+use crate::links::count_relations;
+use crate::messages::relational::ways as ways_of_relation;
+use crate::messages::{MessageEdges, PlainEncoder, TypedEdges, Ways, both_ways, ways_of_type};
+
+/// The edges of a split.
+pub(super) struct Split {
+    /// Their ends, and their relations where the dataset has some.
+    pub edges: Triples,
+    /// Their rows in the dataset.
+    pub rows: Vec<u64>,
+    pub answers: Answers,
+}
+
+/// What is to be learnt of the edges of one type.
+pub(super) struct Targets {
+    pub triple: Triple,
+    pub train: Split,
+    pub valid: Split,
+    pub test: Split,
+    /// Edges that pass no messages, as the message graph has them.
+    pub held: TypedEdges,
+    /// In a graph of one node type and one edge type: those that do, nodes, and relations.
+    heard: Option<(Triples, usize, usize)>,
+}
+
+impl Targets {
+    /// Reads the edges that `config` asks about.
+    ///
+    /// # Errors
+    /// If they lack labels or splits, an edge is in a split without a label, or there are more nodes than
+    /// 32 bits count.
+    pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
+        let edge_type = asked(dataset, config)?;
+        let triple = edge_type.triple.clone();
+        let place = format!("{}: {triple}", dataset.dir().display());
+        let named = |e: Error| e.context(place.clone());
+        let labels = labels(dataset, config, edge_type).map_err(named)?;
+        let roles = Roles::open(dataset, config, &triple, &place)?;
+        let plain = dataset.plain().ok();
+        let nodes = dataset.manifest().node_type(&triple.src)?.count;
+        let most = nodes.max(dataset.manifest().node_type(&triple.dst)?.count);
+        if u32::try_from(most).is_err() {
+            return Err(Error::new(Kind::Limit, format!("{most} nodes exceed 32-bit ids")));
+        }
+        let relation = match plain.map(|_| dataset.edge_column(&triple, "relation")).transpose()? {
+            Some(Some(column)) => column.values::<u32>()?.to_vec(),
+            _ => Vec::new(),
+        };
+        let relations = count_relations(&relation).map_err(named)?.max(1);
+        let (mut sets, mut others) = (<[(Triples, Vec<u64>); 3]>::default(), Triples::default());
+        let (mut edges, mut chunk, mut row) = (dataset.edges_of(&triple)?, EdgeChunk::default(), 0);
+        edges.reset()?;
+        while edges.next_chunk(&mut chunk)? {
+            for (head, tail) in chunk.iter() {
+                let role = roles.of(row, (head, tail), labels.has(row)).map_err(named)?;
+                let set = role.map_or(&mut others, |role| {
+                    sets[role].1.push(row as u64);
+                    &mut sets[role].0
+                });
+                set.push(head as u32, relation.get(row).copied().unwrap_or(0), tail as u32);
+                row += 1;
+            }
+        }
+        let split =
+            |(edges, rows): (Triples, Vec<u64>)| Split { answers: labels.at(&rows), edges, rows };
+        let [train, valid, test] = sets.map(split);
+        if train.edges.is_empty() {
+            return Err(Error::invalid(format!("{place}: no training edges"))
+                .hint("import with --edge-split train=…, or set dataset.split in the run file"));
+        }
+        let ways = ways(dataset, config, &triple, relations)?;
+        let held = match config.task.messages {
+            MessagesOver::All => TypedEdges::new(),
+            MessagesOver::Known => {
+                let mut held = both_ways(&valid.edges, &ways);
+                held.extend(both_ways(&test.edges, &ways));
+                held
+            }
+        };
+        let mut targets = Self { triple, train, valid, test, held, heard: None };
+        if plain.is_some() {
+            targets.heard = Some((targets.passing(&others, ways), nodes as usize, relations));
+        }
+        Ok(targets)
+    }
+
+    /// The edges of all splits, and `others`, that pass messages.
+    fn passing(&self, others: &Triples, ways: impl Fn(u32) -> Ways) -> Triples {
+        let mut heard = Triples::default();
+        for set in [&self.train.edges, &self.valid.edges, &self.test.edges, others] {
+            for i in 0..set.len() {
+                let (head, relation, tail) = (set.heads[i], set.relations[i], set.tails[i]);
+                let there = (ways(relation).forth, head.into(), tail.into());
+                if !self.held.contains(&there) {
+                    heard.push(head, relation, tail);
+                }
+            }
+        }
+        heard
+    }
+
+    /// What messages pass over in a graph of one node type and one edge type; none in others.
+    pub fn message_edges(&self) -> Option<MessageEdges<'_>> {
+        let (edges, nodes, relations) = self.heard.as_ref()?;
+        let (node_type, nodes, relations) = (&self.triple.src, *nodes, *relations);
+        Some(MessageEdges { edges, node_type, nodes, relations })
+    }
+}
+
+/// The edge type that a run asks about.
+fn asked<'a>(dataset: &'a Dataset, config: &RunConfig) -> Result<&'a EdgeType> {
+    let manifest = dataset.manifest();
+    match (&config.task.edge_type, &manifest.edge_types[..]) {
+        (Some(name), _) => {
+            let triple: Triple = name.parse().map_err(|e: Error| e.context("task.edge_type"))?;
+            manifest.edge_type(&triple)
+        }
+        (None, [only]) => Ok(only),
+        (None, all) => {
+            let known: Vec<String> = all.iter().map(|t| t.triple.to_string()).collect();
+            Err(Error::usage("the graph has edge types, and task.edge_type is not set")
+                .hint(format!("the type of the edges with labels, of: {}", known.join(", "))))
+        }
+    }
+}
+
+/// The labels that a run learns.
+fn labels(dataset: &Dataset, config: &RunConfig, edge_type: &EdgeType) -> Result<LabelColumn> {
+    let name = &config.task.label;
+    let column = dataset.edge_column(&edge_type.triple, name)?.ok_or_else(|| {
+        Error::invalid(format!("edges have no column '{name}'"))
+            .hint("import labels of edges, or name another column by task.label")
+    })?;
+    match config.task.kind {
+        TaskKind::EdgeRegression => LabelColumn::values(&column),
+        _ => LabelColumn::classes(&column, edge_type.classes.filter(|_| name == "label")),
+    }
+}
+
+/// How edges pass messages in the graph that the model of `config` hears.
+fn ways(
+    dataset: &Dataset,
+    config: &RunConfig,
+    triple: &Triple,
+    relations: usize,
+) -> Result<Box<dyn Fn(u32) -> Ways>> {
+    if dataset.plain().is_err() {
+        let types = dataset.manifest().edge_types.iter().map(|t| t.triple.clone());
+        let ways = ways_of_type(&types.collect::<Vec<_>>(), triple);
+        return Ok(Box::new(move |_| ways));
+    }
+    Ok(match is_relational(config, dataset, &triple.src)? {
+        true => Box::new(move |relation| ways_of_relation(relation, relations)),
+        false => Box::new(|_| PlainEncoder::WAYS),
+    })
+}
+
+/// Which split an edge is in.
+enum Roles {
+    Stored(gnarl_graph::Buf<u8>),
+    Drawn(Key, SplitSection),
+}
+
+impl Roles {
+    fn open(dataset: &Dataset, config: &RunConfig, triple: &Triple, place: &str) -> Result<Self> {
+        if let Some(split) = &config.dataset.split {
+            return Ok(Self::Drawn(Key::new(split.seed).with(0x000e_d6e5), split.clone()));
+        }
+        let column = dataset.edge_column(triple, "split")?.ok_or_else(|| {
+            Error::invalid(format!("{place}: edges have no splits"))
+                .hint("import with --edge-split, or set dataset.split in the run file")
+        })?;
+        column.values().map(Self::Stored)
+    }
+
+    /// The number of the split of the edge in a row, if it is in one.
+    fn of(&self, row: usize, ends: (u64, u64), labelled: bool) -> Result<Option<usize>> {
+        match self {
+            Self::Stored(splits) => match (splits[row], labelled) {
+                (split @ 0..3, true) => Ok(Some(split.into())),
+                (0..3, false) => {
+                    Err(Error::invalid(format!("edge {row} is in a split but has no label")))
+                }
+                (3, _) => Ok(None),
+                (other, _) => Err(Error::invalid(format!("edge {row}: {other} is no split"))
+                    .hint("0 is train, 1 valid, 2 test, 3 none")),
+            },
+            Self::Drawn(..) if !labelled => Ok(None),
+            Self::Drawn(key, split) => Ok(drawn(*key, split, ends)),
+        }
+    }
+}
+
+/// A split by the ends of an edge, whatever its direction.
+fn drawn(key: Key, split: &SplitSection, (head, tail): (u64, u64)) -> Option<usize> {
+    let unit = key.with(head.min(tail)).unit(head.max(tail));
+    let mut end = 0.0;
+    for (number, share) in [split.train, split.valid, split.test].into_iter().enumerate() {
+        end += share;
+        // Shares that make a whole leave none out, whatever their sum is rounded to.
+        if unit < end || (number == 2 && end > 1.0 - 1e-9) {
+            return Some(number);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_is_in_the_split_of_its_reverse() {
+        let split = SplitSection { train: 0.5, valid: 0.2, test: 0.2, seed: 3 };
+        let mut counts = [0u32; 4];
+        for i in 0..10_000u64 {
+            let found = drawn(Key::new(1), &split, (i, i / 7));
+            assert_eq!(found, drawn(Key::new(1), &split, (i / 7, i)));
+            counts[found.unwrap_or(3)] += 1;
+        }
+        for (count, expected) in counts.into_iter().zip([5000, 2000, 2000, 1000u32]) {
+            assert!(count.abs_diff(expected) < 150, "{counts:?}");
+        }
+    }
+}
