@@ -11,6 +11,11 @@ from pathlib import Path
 
 def gnarl(program, tables):
     """Seconds of each epoch but the first of a run file with these tables."""
+    return gnarl_with_peak(program, tables)[0]
+
+
+def gnarl_with_peak(program, tables):
+    """The same, and the most memory the process had, in bytes."""
     with tempfile.TemporaryDirectory() as folder:
         tables = {**tables, "output": {"dir": f"{folder}/run"}}
         run = Path(folder) / "run.toml"
@@ -20,7 +25,8 @@ def gnarl(program, tables):
         if done.returncode != 0:
             sys.exit(done.stderr)
         told = [json.loads(line) for line in (Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
-    return [epoch["seconds"] for epoch in told if "seconds" in epoch][1:]
+    seconds = [epoch["seconds"] for epoch in told if "seconds" in epoch][1:]
+    return seconds, json.loads(done.stdout.splitlines()[-1])["peak_rss_bytes"]
 
 
 def peer(script, threads, *words):

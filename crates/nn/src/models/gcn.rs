@@ -56,10 +56,13 @@ impl Layer for Gcn {
     ) -> Result<Option<Var>> {
         let pass = |tape: &mut Tape<'b>, block, x| tape.gcn_norm(block, x);
         let y = if slices.maps_first(tape, x, self.dims) {
+            // Of what is summed up and added to, backward needs no values: over a whole graph they are large.
             let x = tape.linear(x, self.weight, None, Activation::None);
             let mixed = slices.pass(tape, x, pass)?;
+            tape.release(x);
             let bias = tape.param(self.bias);
             let sum = tape.add_row(mixed, bias);
+            tape.release(mixed);
             tape.activation(sum, after.activation)
         } else {
             let mixed = slices.pass(tape, x, pass)?;

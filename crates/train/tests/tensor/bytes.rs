@@ -43,6 +43,23 @@ fn equal_layers_send_what_the_paper_says() {
     }
 }
 
+/// What the first layer's messages make of an input of which nothing is dropped is sent once.
+#[test]
+fn an_input_that_does_not_change_is_exchanged_once() {
+    let (nodes, width, layers) = (701, 12, 3);
+    let dir = tempfile::tempdir().unwrap();
+    generate(dir.path(), nodes, width, width as u32);
+    let mut config = config(dir.path(), "run", "gcn");
+    (config.model.hidden, config.model.layers) = (width, layers as usize);
+    config.model.input_dropout = Some(0.0);
+    (config.train.strategy, config.train.workers) = (Strategy::Tensor, 2);
+    config.train.epochs = 3;
+    let once = exchange(nodes, width as u64, 2);
+    let backward = 2 * (layers - 1) * once;
+    let sent = |layers: u64| Some(ExchangedBytes { forward: 2 * layers * once, backward });
+    assert_eq!(exchanged(&config), [sent(layers), sent(layers - 1), sent(layers - 1)]);
+}
+
 /// Layers exchange the narrower of what they read and what they make.
 #[test]
 fn layers_exchange_their_narrower_side() {
