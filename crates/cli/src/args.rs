@@ -26,7 +26,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a dataset from files
-    Import(import::ImportArgs),
+    Import(Box<import::ImportArgs>),
     /// Make a synthetic dataset of any size
     Generate(generate::GenerateArgs),
     /// Cut a dataset into parts

@@ -136,7 +136,9 @@ fn tables_name_classes_and_splits() {
 #[test]
 fn schemas_draw_splits_of_labelled_edges() {
     let dir = tempfile::tempdir().unwrap();
-    let row = |i: usize| format!("{},{},{}\n", i % 50, i % 47, if i % 10 == 0 { "" } else { "1" });
+    let row = |i: usize| {
+        format!("{},{},{}\n", i % 50, i % 47, if i.is_multiple_of(10) { "" } else { "1" })
+    };
     let lines: String = (0..4000).map(row).collect();
     text(dir.path(), "edges.csv", &format!("a,b,kind\n{lines}"));
     let schema = |task: &str| {

@@ -47,5 +47,5 @@ fn labels_of_edges_are_imported_learnt_and_judged() {
     std::fs::write(&edges_file, edges.replacen("train", "trian", 1)).unwrap();
     let words = import(&dir.path().join("bad"));
     let error = fail(&words.iter().map(String::as_str).collect::<Vec<_>>(), 2);
-    assert!(error.contains("edges.csv: line 2") && error.contains("'trian'"), "{error}");
+    assert!(error.contains("edges.csv: line 4") && error.contains("'trian'"), "{error}");
 }
