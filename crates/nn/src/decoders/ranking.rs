@@ -1,5 +1,7 @@
 //! Ranks of right ends among all nodes.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use gnarl_sample::negatives::{Known, Side, Triples};
@@ -32,6 +34,8 @@ pub struct Ranker<'a> {
     known: &'a Known,
     /// Bytes that scores may take.
     memory: usize,
+    /// Nodes that ends of each side are among.
+    among: [Range<u32>; 2],
 }
 
 /// Edges that ask the same question, and one of them.
@@ -51,15 +55,39 @@ impl<'a> Ranker<'a> {
         known: &'a Known,
         memory: usize,
     ) -> Self {
-        Self { decoder, params, rows, known, memory }
+        let all = 0..rows.rows() as u32;
+        Self { decoder, params, rows, known, memory, among: [all.clone(), all] }
+    }
+
+    /// Ranks heads and tails among these nodes alone, of which all right ends are.
+    #[must_use]
+    pub fn among(mut self, heads: Range<u32>, tails: Range<u32>) -> Self {
+        self.among = [heads, tails];
+        self
+    }
+
+    /// The nodes that ends of `side` are ranked among.
+    fn range(&self, side: Side) -> Range<u32> {
+        match side {
+            Side::Head => self.among[0].clone(),
+            Side::Tail => self.among[1].clone(),
+        }
     }
 
     /// The rank of the end at `side` of each of `edges`, on the rayon pool this is called from. Edges
     /// that ask for the same ends are scored once.
     pub fn rank(&self, side: Side, edges: &Triples) -> Vec<Rank> {
         let queries = queries(side, edges);
-        let candidates = self.decoder.candidate(self.params, side, self.rows);
-        let nodes = self.rows.rows();
+        let (range, width) = (self.range(side), self.rows.cols());
+        let nodes = range.len();
+        let candidates = if nodes == self.rows.rows() {
+            self.decoder.candidate(self.params, side, self.rows)
+        } else {
+            let mut some = Tensor::scratch(nodes, width);
+            let values = range.start as usize * width..range.end as usize * width;
+            some.data_mut().copy_from_slice(&self.rows.data()[values]);
+            self.decoder.candidate(self.params, side, &some)
+        };
         let each = self.memory / rayon::current_num_threads().max(1) / (4 * nodes.max(1));
         let size = each.clamp(1, QUERIES);
         let found: Vec<Vec<(u32, Rank)>> = queries
@@ -80,14 +108,14 @@ impl<'a> Ranker<'a> {
         queries: &[Query],
         candidates: &Tensor,
     ) -> Vec<(u32, Rank)> {
-        let (nodes, width) = (self.rows.rows(), self.rows.cols());
+        let (range, width) = (self.range(side), self.rows.cols());
         let mut given = Tensor::scratch(queries.len(), width);
         for (out, query) in given.data_mut().chunks_exact_mut(width).zip(queries) {
             out.copy_from_slice(self.rows.row(query.given as usize));
         }
         let relations: Vec<u32> = queries.iter().map(|query| query.relation).collect();
         let asked = self.decoder.query(self.params, side, &given, &relations);
-        let mut scores = Tensor::scratch(queries.len(), nodes);
+        let mut scores = Tensor::scratch(queries.len(), range.len());
         let pair =
             Pair { queries: asked.data(), candidates: candidates.data(), width: candidates.cols() };
         self.decoder.similarity(self.params).scores(scores.data_mut(), pair);
@@ -96,7 +124,8 @@ impl<'a> Ranker<'a> {
         for (i, query) in queries.iter().enumerate() {
             let known = self.known.ends(side, query.given, query.relation);
             for &edge in &query.edges {
-                found.push((edge, rank(scores.row(i), ends[edge as usize], known)));
+                let right = ends[edge as usize] - range.start;
+                found.push((edge, rank((scores.row(i), range.start), right, known)));
             }
         }
         found
@@ -118,15 +147,16 @@ fn queries(side: Side, edges: &Triples) -> Vec<Query> {
         .collect()
 }
 
-/// The rank of node `right` among all nodes' scores. A score that is no number is as good as any.
-fn rank(scores: &[f32], right: u32, known: &[u32]) -> Rank {
+/// The rank of node `right` among all nodes' scores, which `known` ones count from `first` on. A score
+/// that is no number is as good as any.
+fn rank((scores, first): (&[f32], u32), right: u32, known: &[u32]) -> Rank {
     let own = scores[right as usize];
     let mut counts = [0; 2];
     count(scores, own, &mut counts);
     // The node itself counts as equal, or as above if its score is no number.
     let [mut above, mut equal] = less(counts, own, own);
     let raw = Ranks::doubled(above.into(), equal.into());
-    for &node in known.iter().filter(|&&node| node != right) {
+    for node in known.iter().map(|node| node - first).filter(|&node| node != right) {
         [above, equal] = less([above, equal], scores[node as usize], own);
     }
     Rank { filtered: Ranks::doubled(above.into(), equal.into()), raw }
@@ -166,9 +196,10 @@ mod tests {
     #[test]
     fn ties_share_their_places_and_known_edges_are_left_out() {
         let scores = [0.5, 0.9, 0.5, 0.1, 0.7, f32::NAN];
-        let found = rank(&scores, 0, &[0, 1, 3]);
+        let found = rank((&scores, 0), 0, &[0, 1, 3]);
+        assert_eq!(found, rank((&scores, 7), 0, &[7, 8, 10]));
         assert_eq!(found, Rank { raw: 2 + 2 * 3 + 1, filtered: 2 + 2 * 2 + 1 });
-        let last = rank(&scores, 5, &[]);
+        let last = rank((&scores, 0), 5, &[]);
         assert_eq!(last.raw, Ranks::doubled(5, 0), "what is no number does not stand above others");
     }
 

@@ -15,7 +15,8 @@
 //! | `all` | every node | the batch |
 //! | `file` | those a file lists | nobody |
 //!
-//! A candidate that happens to be the right end is masked. [`Filtered`] masks every known edge.
+//! A candidate that happens to be the right end is masked. [`Filtered`] masks every known edge, [`Sided`]
+//! has a sampler for each side where heads are of another type than tails.
 
 mod all;
 mod degree;
@@ -26,6 +27,7 @@ mod joint;
 mod known;
 mod local;
 mod side;
+mod sided;
 mod typed;
 mod uniform;
 
@@ -38,6 +40,7 @@ pub use joint::Joint;
 pub use known::Known;
 pub use local::Local;
 pub use side::Side;
+pub use sided::Sided;
 pub use typed::Typed;
 pub use uniform::Uniform;
 

@@ -63,7 +63,7 @@ pub struct TaskSection {
     /// The type of the nodes to classify, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
-    /// Labels of edges: the type of the edges, in a graph with several types.
+    /// Link prediction and labels of edges: the type of the edges, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_type: Option<String>,
     /// Labels of edges: the column that has them.

@@ -9,7 +9,9 @@ use super::is_relational;
 use crate::config::{MessagesOver, RunConfig, SplitSection, TaskKind};
 use crate::links::count_relations;
 use crate::messages::relational::ways as ways_of_relation;
-use crate::messages::{MessageEdges, PlainEncoder, TypedEdges, Ways, both_ways, ways_of_type};
+use crate::messages::{
+    MessageEdges, PlainEncoder, TypedEdges, Ways, asked, both_ways, ways_of_type,
+};
 
 /// The edges of a split.
 pub(super) struct Split {
@@ -113,23 +115,6 @@ impl Targets {
         let (edges, nodes, relations) = self.heard.as_ref()?;
         let (node_type, nodes, relations) = (&self.triple.src, *nodes, *relations);
         Some(MessageEdges { edges, node_type, nodes, relations })
-    }
-}
-
-/// The edge type that a run asks about.
-fn asked<'a>(dataset: &'a Dataset, config: &RunConfig) -> Result<&'a EdgeType> {
-    let manifest = dataset.manifest();
-    match (&config.task.edge_type, &manifest.edge_types[..]) {
-        (Some(name), _) => {
-            let triple: Triple = name.parse().map_err(|e: Error| e.context("task.edge_type"))?;
-            manifest.edge_type(&triple)
-        }
-        (None, [only]) => Ok(only),
-        (None, all) => {
-            let known: Vec<String> = all.iter().map(|t| t.triple.to_string()).collect();
-            Err(Error::usage("the graph has edge types, and task.edge_type is not set")
-                .hint(format!("the type of the edges with labels, of: {}", known.join(", "))))
-        }
     }
 }
 

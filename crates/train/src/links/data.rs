@@ -4,7 +4,9 @@ use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Error, Kind, Result, Triple};
 use gnarl_sample::negatives::Triples;
 
-use crate::config::TaskSection;
+use super::ends::Ends;
+use crate::config::{RunConfig, TaskSection};
+use crate::messages::{TypedEdges, asked, both_ways, ways_of_type};
 
 /// Edges with their relations, in dataset ids.
 #[derive(Debug)]
@@ -12,25 +14,24 @@ pub(super) struct Edges {
     pub train: Triples,
     pub valid: Triples,
     pub test: Triples,
-    pub node_type: String,
-    pub nodes: usize,
+    pub ends: Ends,
+    /// Held-out edges as the message graph has them, in a graph of several types.
+    pub held: Option<(Triple, TypedEdges)>,
     pub relations: usize,
     names: Vec<String>,
 }
 
 impl Edges {
-    /// Reads the edges of a dataset of one node type and one edge type. Their column `relation` tells
-    /// relations apart, `split` what is held out, as `gnarl import triples` writes them; without it
-    /// `section` says how much, and an edge goes with its reverse.
+    /// Reads the edges of a dataset, those of type `task.edge_type` where there are several. Their column
+    /// `relation` tells relations apart, `split` what is held out, as `gnarl import triples` writes them;
+    /// without it `[task]` says how much, and an edge goes with its reverse.
     ///
     /// # Errors
-    /// If there are several types, no edge to train on, relations whose numbers have gaps, or more nodes
+    /// If no such type is named, there is no edge to train on, relations whose numbers have gaps, or more nodes
     /// than 32 bits count.
-    pub fn open(dataset: &Dataset, section: &TaskSection) -> Result<Self> {
-        let (node, edge) = dataset.plain()?;
-        let nodes = u32::try_from(node.count).map_err(|_| {
-            Error::new(Kind::Limit, format!("{} nodes exceed 32-bit ids", node.count))
-        })?;
+    pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
+        let edge = asked(dataset, config)?;
+        let ends = ends_of(dataset, &edge.triple)?;
         let place = dataset.dir().display();
         let split = dataset.edge_column(&edge.triple, "split")?;
         let split = split.map(|column| column.values::<u8>()).transpose()?;
@@ -38,7 +39,7 @@ impl Edges {
             Some(column) => column.values::<u32>()?.to_vec(),
             None => vec![0; edge.count as usize],
         };
-        let drawn = Draw::new(section);
+        let drawn = Draw::new(&config.task);
         // Of a graph that has every edge in both directions one is enough.
         let once = split.is_none() && edge.facts.symmetric;
         let mut sets = [Triples::default(), Triples::default(), Triples::default()];
@@ -53,7 +54,7 @@ impl Edges {
                         .hint("0 is train, 1 valid, 2 test")
                 })?;
                 if !once || head < tail {
-                    set.push(head as u32, relation[row], tail as u32);
+                    set.push(head as u32, relation[row], tail as u32 + ends.first_tail());
                 }
                 row += 1;
             }
@@ -64,14 +65,31 @@ impl Edges {
         }
         let relations = count(&relation).map_err(|e| e.context(place.to_string()))?;
         let names = names(dataset, &edge.triple)?;
-        let node_type = node.name.clone();
-        Ok(Self { train, valid, test, node_type, nodes: nodes as usize, relations, names })
+        let held = dataset.plain().is_err().then(|| {
+            let types = dataset.manifest().edge_types.iter().map(|t| t.triple.clone());
+            let ways = ways_of_type(&types.collect::<Vec<_>>(), &edge.triple);
+            let mut held = both_ways(&ends.in_dataset(valid.clone()), |_| ways);
+            held.extend(both_ways(&ends.in_dataset(test.clone()), |_| ways));
+            (edge.triple.clone(), held)
+        });
+        Ok(Self { train, valid, test, ends, held, relations, names })
     }
 
     /// What a relation is called: its name, or its number.
     pub fn name(&self, relation: u32) -> String {
         self.names.get(relation as usize).cloned().unwrap_or_else(|| relation.to_string())
     }
+}
+
+/// The ends of edges of a type.
+fn ends_of(dataset: &Dataset, triple: &Triple) -> Result<Ends> {
+    let count = |name: &str| dataset.manifest().node_type(name).map(|found| found.count);
+    let counts = [count(&triple.src)?, count(&triple.dst)?];
+    let nodes = counts[0].saturating_add(counts[1]);
+    if u32::try_from(nodes).is_err() {
+        return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit ids")));
+    }
+    Ok(Ends::new([triple.src.clone(), triple.dst.clone()], counts.map(|count| count as u32)))
 }
 
 /// Draws which edges are held out: a function of an edge's ends, whatever its direction.

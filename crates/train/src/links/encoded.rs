@@ -49,6 +49,7 @@ impl<'a, M: MessageModel> EncodedLearner<'a, M> {
             let (_, sampled) = self.sample(&job, &mut scratch)?;
             let there = self.model.edges(&sampled);
             let targets = self.links.edges.train.at(&job.batch);
+            let targets = self.links.edges.ends.in_dataset(targets);
             found.add(Seen::of(&targets, &there, |relation| self.model.ways(relation)));
         }
         Ok(found)
@@ -64,11 +65,13 @@ impl<M: MessageModel> Learner for EncodedLearner<'_, M> {
     }
 
     fn sample(&self, job: &Job, scratch: &mut Scratch) -> Result<Self::Sampled> {
-        let drawn = self.batches.draw(job);
-        let mut sampled = self.model.sample(&self.sampler, &[drawn.ids], job.key, scratch)?;
+        let (mut drawn, ends) = (self.batches.draw(job), &self.links.edges.ends);
+        let (nodes, places) = ends.by_type(drawn.ids);
+        drawn.batch.renumber(&places);
+        let mut sampled = self.model.sample(&self.sampler, &nodes, job.key, scratch)?;
         if self.links.config.task.leakage == Leakage::Remove {
             // Those of all ranks: a rank must not see what another is to find.
-            let targets = self.links.edges.train.at(&job.batch);
+            let targets = ends.in_dataset(self.links.edges.train.at(&job.batch));
             let targets = both_ways(&targets, |relation| self.model.ways(relation));
             self.model.remove(&mut sampled, &targets);
         }

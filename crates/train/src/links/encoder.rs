@@ -16,7 +16,7 @@ pub(super) trait Encoder: Send + Sync {
     /// See [`MessageModel::ways`].
     fn ways(&self, relation: u32) -> Ways;
 
-    /// The rows of all nodes, by full neighbours.
+    /// The rows of all nodes, by full neighbours; those of the tails' type after those of the heads'.
     fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor>;
 
     /// Trains by batches.
@@ -38,7 +38,15 @@ impl<M: MessageModel> Encoder for M {
     }
 
     fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor> {
-        Ok(MessageModel::rows(self, params, tables)?.swap_remove(0))
+        let mut of_types = MessageModel::rows(self, params, tables)?;
+        match &of_types[..] {
+            [heads, tails] => Ok(Tensor::from_vec(
+                heads.rows() + tails.rows(),
+                heads.cols(),
+                [heads.data(), tails.data()].concat(),
+            )),
+            _ => Ok(of_types.swap_remove(0)),
+        }
     }
 
     fn train(

@@ -101,6 +101,8 @@ impl Judge<'_> {
         let memory = self.links.config.task.rank_memory.as_u64() as usize;
         let decoder = self.links.decoder.as_ref();
         let ranker = Ranker::new(decoder, self.params, &self.rows, &self.links.known, memory);
+        let ends = &self.links.edges.ends;
+        let ranker = ranker.among(ends.range(Side::Head), ends.range(Side::Tail));
         let [heads, tails] = Side::BOTH.map(|side| ranker.rank(side, &edges));
         heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect()
     }
@@ -112,11 +114,17 @@ impl Judge<'_> {
             return Ok(Scores::new());
         }
         let mut all = edges.clone();
-        let (key, nodes) = (Key::new(0x6c1).with(word), self.links.edges.nodes as u64);
+        let (key, ends) =
+            (Key::new(0x6c1).with(word), Side::BOTH.map(|s| self.links.edges.ends.range(s)));
         for i in 0..edges.len() {
             let relation = edges.relations[i];
-            let pair =
-                |n: u64| [0, 1].map(|end| key.with(i as u64).below(2 * n + end, nodes) as u32);
+            let pair = |n: u64| {
+                [0, 1].map(|end: usize| {
+                    let Range { start, end: last } = ends[end].clone();
+                    let place = 2 * n + end as u64;
+                    start + key.with(i as u64).below(place, (last - start).into()) as u32
+                })
+            };
             // Graphs so dense that a hundred draws find no gap are not worth predicting.
             let free = (0..100).map(pair).find(|&[head, tail]| {
                 let ends = |side, given| self.links.known.ends(side, given, relation);

@@ -7,16 +7,18 @@ mod batches;
 mod data;
 mod encoded;
 mod encoder;
+mod ends;
 mod evaluate;
 mod leakage;
 mod learner;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Error, Result};
-use gnarl_nn::decoders::{self, Decoder};
+use gnarl_nn::decoders::{self, Decoder, Side};
 use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
@@ -25,7 +27,7 @@ use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
 use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
-use crate::messages::{MessageEdges, PlainEncoder, relational};
+use crate::messages::{MessageEdges, PlainEncoder, of_types, relational};
 use crate::state::{Start, TrainState};
 use crate::strategy::{Session, gradient};
 use data::Edges;
@@ -50,7 +52,7 @@ pub(crate) struct Links {
     decoder: Box<dyn Decoder>,
     /// What puts out the rows of nodes, if they are not learnt themselves.
     encoder: Option<Box<dyn Encoder>>,
-    /// Part of each node; empty if the graph was not cut.
+    /// Part of each node that is a head; empty if the graph was not cut.
     owner: Vec<u32>,
 }
 
@@ -65,28 +67,41 @@ impl Links {
                 .hint("set train.strategy to 'gradient'"));
         }
         metric_of(config)?;
-        let edges = Edges::open(dataset, &config.task)?;
+        let edges = Edges::open(dataset, config)?;
         let known = Known::new(&[&edges.train, &edges.valid, &edges.test]);
         let key = Key::new(config.train.seed);
         let (mut params, dim) = (ParamsBuilder::new(key.with(0)), config.embedding.dim);
         let decoder = decoders::add(&config.decoder, dim, edges.relations, &mut params)?;
         let (mut encoder, mut tables) = (None, Vec::new());
-        match config.model.name.as_str() {
-            "none" => {
-                let section = &config.embedding;
+        match (config.model.name.as_str(), &edges.held) {
+            ("none", Some((triple, _))) => {
+                let message =
+                    format!("model.name is 'none', and '{triple}' is one of several types");
+                return Err(
+                    Error::usage(message).hint("model.name = 'mlp' takes the rows of nodes")
+                );
+            }
+            ("none", None) => {
+                let (section, node_type) = (&config.embedding, edges.ends.head_type().to_string());
                 tables.push(TableSpec {
-                    name: edges.node_type.clone(),
-                    node_type: edges.node_type.clone(),
-                    count: edges.nodes as u64,
+                    name: node_type.clone(),
+                    node_type,
+                    count: edges.ends.nodes() as u64,
                     width: decoder.width(),
                     bound: section.bound.unwrap_or((dim as f32).sqrt().recip()),
                     key: key.with(5),
                     optimizer: section.optimizer(&config.optimizer)?,
                 });
             }
-            name => {
-                let Edges { train, node_type, nodes, relations, .. } = &edges;
-                let (nodes, relations) = (*nodes, *relations);
+            (_, Some((triple, held))) => {
+                let width = decoder.width();
+                let made = of_types(config, dataset, triple, held, width, &mut params)?;
+                tables.extend(made.tables(config)?);
+                encoder = Some(Box::new(made) as Box<dyn Encoder>);
+            }
+            (name, None) => {
+                let Edges { train, ends, relations, .. } = &edges;
+                let (node_type, nodes, relations) = (ends.head_type(), ends.nodes(), *relations);
                 let heard = MessageEdges { edges: train, node_type, nodes, relations };
                 let width = decoder.width();
                 encoder = Some(match relational::MODELS.contains(&name) {
@@ -109,9 +124,32 @@ impl Links {
 
     /// What batches are told from.
     fn negatives(&self) -> Result<Box<dyn NegativeSampler>> {
+        let (ends, kind) = (&self.edges.ends, self.config.negatives.kind.as_str());
+        let sampler = match (ends.are_two_types(), kind) {
+            (false, _) | (true, "in-batch" | "typed") => {
+                self.negatives_among(0..ends.nodes() as u32)?
+            }
+            (true, "uniform" | "joint" | "all" | "degree") => {
+                let [heads, tails] = Side::BOTH.map(|side| self.negatives_among(ends.range(side)));
+                Box::new(negatives::Sided::new(heads?, tails?, ends.first_tail()))
+            }
+            (true, kind) => {
+                let message = format!("negatives.kind is '{kind}', and ends are of two node types");
+                return Err(Error::usage(message).hint("take 'joint'"));
+            }
+        };
+        if !self.config.negatives.filtered {
+            return Ok(sampler);
+        }
+        let known = Arc::new(Known::new(&[&self.edges.train]));
+        Ok(Box::new(negatives::Filtered::new(sampler, known)))
+    }
+
+    /// Candidates among some nodes, counted from the first of them.
+    fn negatives_among(&self, among: Range<u32>) -> Result<Box<dyn NegativeSampler>> {
         let NegativesSection { count, exponent, .. } = self.config.negatives;
-        let (train, nodes) = (&self.edges.train, self.edges.nodes as u32);
-        let sampler: Box<dyn NegativeSampler> = match self.config.negatives.kind.as_str() {
+        let (train, nodes) = (&self.edges.train, among.len() as u32);
+        Ok(match self.config.negatives.kind.as_str() {
             "uniform" => Box::new(negatives::Uniform::new(nodes, count)),
             "joint" => Box::new(negatives::Joint::new(nodes, count)),
             "in-batch" => Box::new(negatives::InBatch),
@@ -119,7 +157,9 @@ impl Links {
             "typed" => Box::new(negatives::Typed::new(train, count)),
             "degree" => {
                 let mut degrees = vec![0; nodes as usize];
-                train.heads.iter().chain(&train.tails).for_each(|&v| degrees[v as usize] += 1);
+                let all = train.heads.iter().chain(&train.tails);
+                all.filter(|&v| among.contains(v))
+                    .for_each(|&v| degrees[(v - among.start) as usize] += 1);
                 Box::new(negatives::ByDegree::new(&degrees, exponent, count))
             }
             "local" if self.owner.is_empty() => {
@@ -128,12 +168,7 @@ impl Links {
             }
             "local" => Box::new(negatives::Local::new(self.owner.clone(), count)),
             _ => Box::new(self.config.negatives.listed(train.len(), nodes)?),
-        };
-        if !self.config.negatives.filtered {
-            return Ok(sampler);
-        }
-        let known = Arc::new(Known::new(&[train]));
-        Ok(Box::new(negatives::Filtered::new(sampler, known)))
+        })
     }
 }
 
@@ -157,7 +192,7 @@ impl Task for Links {
     }
 
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
-        self.owner = cut.assignment(&self.edges.node_type)?.to_vec();
+        self.owner = cut.assignment(self.edges.ends.head_type())?.to_vec();
         Ok(())
     }
 

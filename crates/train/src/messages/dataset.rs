@@ -2,13 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use gnarl_graph::{Dataset, Result, Triple};
+use gnarl_graph::{Dataset, EdgeType, Error, Result, Triple};
 use gnarl_nn::ParamsBuilder;
 use gnarl_sample::TypedGraph;
 
 use super::{TypedEdges, TypedEncoder, Ways};
 use crate::config::RunConfig;
 use crate::typed::{TypedTaskGraph, features_of_types};
+
+/// The edge type that a run asks about.
+///
+/// # Errors
+/// If there is no such type, or there are several and none is named.
+pub(crate) fn asked<'a>(dataset: &'a Dataset, config: &RunConfig) -> Result<&'a EdgeType> {
+    let manifest = dataset.manifest();
+    match (&config.task.edge_type, &manifest.edge_types[..]) {
+        (Some(name), _) => {
+            let triple: Triple = name.parse().map_err(|e: Error| e.context("task.edge_type"))?;
+            manifest.edge_type(&triple)
+        }
+        (None, [only]) => Ok(only),
+        (None, all) => {
+            let known: Vec<String> = all.iter().map(|t| t.triple.to_string()).collect();
+            Err(Error::usage("the graph has edge types, and task.edge_type is not set").hint(
+                format!("the type of the edges that are asked about, of: {}", known.join(", ")),
+            ))
+        }
+    }
+}
 
 /// The model of `config` over all edge types but the edges `held`, whose rows are `width` wide, and its
 /// parameters added to `params`. What is asked about are edges of type `asked`.

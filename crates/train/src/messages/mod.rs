@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::RunConfig;
 use crate::embeddings::Rows;
 
-pub(crate) use dataset::{of_types, ways as ways_of_type};
+pub(crate) use dataset::{asked, of_types, ways as ways_of_type};
 pub(crate) use jobs::{Numbers, jobs};
 pub(crate) use plain::PlainEncoder;
 pub(crate) use relational::relational;
