@@ -169,14 +169,12 @@ fn corrupt(e: impl std::fmt::Display) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
     use gnarl_engine::{Communicator, local};
     use gnarl_graph::rng::Key;
     use gnarl_nn::{Init, ParamsBuilder};
-    use gnarl_store::embedding::SparseAdam;
 
     use crate::embeddings::TableSpec;
     use crate::state::Start;
@@ -185,15 +183,7 @@ mod tests {
     fn start(rows: u64) -> Start {
         let mut builder = ParamsBuilder::new(Key::new(3));
         builder.add("w", 4, 5, Init::XavierUniform);
-        let table = TableSpec {
-            name: "entity".into(),
-            node_type: "entity".into(),
-            count: rows,
-            width: 2,
-            bound: 0.1,
-            key: Key::new(4),
-            optimizer: Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
-        };
+        let table = TableSpec::of_entities(rows, 2);
         Start { params: builder.build(), tables: vec![table] }
     }
 

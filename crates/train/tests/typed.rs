@@ -131,6 +131,27 @@ fn a_meta_path_is_fan_outs_of_0_off_the_path() {
     assert_ne!(along.losses, all.losses);
 }
 
+/// A run that is killed in epoch `killed`, after the checkpoint of the one before, goes on to what a run
+/// left alone ends with.
+fn assert_resumes(bench: &Bench, config: &RunConfig, killed: usize) {
+    let half = bench.path("half");
+    let copy = |record: &gnarl_train::EpochRecord| {
+        if record.epoch == killed {
+            std::fs::create_dir_all(&half).unwrap();
+            for name in ["config.toml", "checkpoint.safetensors", "metrics.jsonl"] {
+                std::fs::copy(config.output.dir.join(name), half.join(name)).unwrap();
+            }
+        }
+    };
+    let whole = run(config, Begin::Restart, &copy).unwrap().summary;
+    let mut again = config.clone();
+    again.output.dir = half.clone();
+    let resumed = run(&again, Begin::Resume, &|_| {}).unwrap().summary;
+    assert_eq!(resumed.losses, whole.losses);
+    assert_eq!(resumed.test, whole.test);
+    assert!(model(&half) == model(&config.output.dir), "weights and learnt rows");
+}
+
 #[test]
 fn a_run_that_was_stopped_goes_on_to_the_same_numbers() {
     let bench = Bench::new();
@@ -138,23 +159,7 @@ fn a_run_that_was_stopped_goes_on_to_the_same_numbers() {
     config.train.checkpoint_seconds = 0.0;
     // Each of them has some of the learnt rows.
     config.train.workers = 2;
-    let half = bench.path("half");
-    let copy = |record: &gnarl_train::EpochRecord| {
-        if record.epoch == 3 {
-            // What a kill in the third epoch leaves: the checkpoint of the second.
-            std::fs::create_dir_all(&half).unwrap();
-            for name in ["config.toml", "checkpoint.safetensors", "metrics.jsonl"] {
-                std::fs::copy(config.output.dir.join(name), half.join(name)).unwrap();
-            }
-        }
-    };
-    let whole = run(&config, Begin::Restart, &copy).unwrap().summary;
-    let mut again = config.clone();
-    again.output.dir = half.clone();
-    let resumed = run(&again, Begin::Resume, &|_| {}).unwrap().summary;
-    assert_eq!(resumed.losses, whole.losses);
-    assert_eq!(resumed.test, whole.test);
-    assert!(model(&half) == model(&config.output.dir), "weights and learnt rows");
+    assert_resumes(&bench, &config, 3);
 }
 
 /// The run of `config` on parts that train alone.
@@ -185,23 +190,8 @@ fn parts_that_train_alone_average_learnt_rows_too() {
 #[test]
 fn parts_that_were_stopped_go_on_to_the_same_numbers() {
     let bench = Bench::new();
-    let config = apart(&bench, "whole", 2);
-    let half = bench.path("half");
-    let copy = |record: &gnarl_train::EpochRecord| {
-        if record.epoch == 5 {
-            // What a kill in the third window leaves: the checkpoint of the second.
-            std::fs::create_dir_all(&half).unwrap();
-            for name in ["config.toml", "checkpoint.safetensors", "metrics.jsonl"] {
-                std::fs::copy(config.output.dir.join(name), half.join(name)).unwrap();
-            }
-        }
-    };
-    let whole = run(&config, Begin::Restart, &copy).unwrap().summary;
-    let mut again = config.clone();
-    again.output.dir = half.clone();
-    let resumed = run(&again, Begin::Resume, &|_| {}).unwrap().summary;
-    assert_eq!(resumed.losses, whole.losses);
-    assert!(model(&half) == model(&config.output.dir), "weights and learnt rows");
+    // Windows are of two epochs: this is in the third.
+    assert_resumes(&bench, &apart(&bench, "whole", 2), 5);
 }
 
 #[test]

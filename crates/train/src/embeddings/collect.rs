@@ -179,23 +179,13 @@ mod tests {
     use std::time::Duration;
 
     use gnarl_engine::local;
-    use gnarl_graph::rng::Key;
-    use gnarl_store::embedding::SparseAdam;
     use gnarl_store::placement::{ByRange, Placement};
 
     use super::super::TableSpec;
     use super::*;
 
     fn spec() -> TableSpec {
-        TableSpec {
-            name: "entity".into(),
-            node_type: "entity".into(),
-            count: 6,
-            width: 3,
-            bound: 0.5,
-            key: Key::new(1),
-            optimizer: Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
-        }
+        TableSpec::of_entities(6, 3)
     }
 
     #[test]

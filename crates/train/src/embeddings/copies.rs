@@ -50,7 +50,8 @@ impl Copies {
         self.rows.iter_mut().zip(summed).for_each(|(rows, summed)| rows.apply(summed, lr));
     }
 
-    /// What optimizers keep, by table; counts of updates as numbers.
+    /// What optimizers keep, by table; counts of updates as numbers, exact up to 2²⁴, where Adam's
+    /// corrections have long been 1.
     pub fn state(&self) -> OptimizerState {
         let entries = self.rows.iter().enumerate().flat_map(|(table, rows)| {
             let (state, steps) = rows.state();
@@ -204,25 +205,14 @@ impl Sent<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use gnarl_engine::local;
-    use gnarl_graph::rng::Key;
-    use gnarl_store::embedding::SparseAdam;
 
     use super::*;
 
     fn spec() -> TableSpec {
-        TableSpec {
-            name: "entity".into(),
-            node_type: "entity".into(),
-            count: 5,
-            width: 2,
-            bound: 0.5,
-            key: Key::new(1),
-            optimizer: Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
-        }
+        TableSpec::of_entities(5, 2)
     }
 
     /// Three parts of a graph: ids of their nodes, and training nodes.

@@ -145,12 +145,9 @@ pub(crate) fn clip(dense: &mut [f32], rows: &mut [Summed], squares: f64, limit: 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::time::Duration;
 
     use gnarl_engine::local;
-    use gnarl_graph::rng::Key;
-    use gnarl_store::embedding::SparseAdagrad;
 
     use super::super::TableSpec;
     use super::*;
@@ -158,15 +155,7 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(60);
 
     fn spec() -> TableSpec {
-        TableSpec {
-            name: "entity".into(),
-            node_type: "entity".into(),
-            count: 5,
-            width: 2,
-            bound: 0.5,
-            key: Key::new(1),
-            optimizer: Arc::new(SparseAdagrad::new(1e-10).unwrap()),
-        }
+        TableSpec::of_entities(5, 2)
     }
 
     fn gradients(ids: &[u64]) -> RowGradients {

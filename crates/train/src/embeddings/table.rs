@@ -52,6 +52,21 @@ impl TableSpec {
         Ok(Table { name: self.name.clone(), best: rows.values().to_vec(), rows, owners })
     }
 
+    /// A table of `count` rows for tests, updated by Adam.
+    #[cfg(test)]
+    pub(crate) fn of_entities(count: u64, width: usize) -> Self {
+        let adam = gnarl_store::embedding::SparseAdam::new(0.9, 0.999, 1e-8);
+        Self {
+            name: "entity".into(),
+            node_type: "entity".into(),
+            count,
+            width,
+            bound: 0.5,
+            key: Key::new(1),
+            optimizer: Arc::new(adam.expect("constants in range")),
+        }
+    }
+
     /// Values of all rows.
     pub fn values(&self) -> usize {
         self.count as usize * self.width
