@@ -1,6 +1,6 @@
 //! Read-only arrays that are either owned or mapped from a file.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -27,6 +27,28 @@ impl<T: Pod> Buf<T> {
         let bytes = map.get(offset..end)?;
         bytemuck::try_cast_slice::<u8, T>(bytes).ok()?;
         Some(Self { source: Source::Mapped { map, offset, len } })
+    }
+}
+
+impl<T: Pod> Buf<T> {
+    /// Tells the system that the values of `range` are not wanted for a while: those of a mapped file no
+    /// longer count as memory of this process. Reading them again brings them back.
+    pub fn forget(&self, range: Range<usize>) {
+        let Source::Mapped { map, offset, len } = &self.source else { return };
+        let (start, end) = (range.start.min(*len), range.end.min(*len));
+        let bytes = (end - start.min(end)) * size_of::<T>();
+        #[cfg(unix)]
+        if bytes > 0 {
+            // Benefit: a pass over features four times as large as the budget stays within it.
+            // SAFETY: the mapping is read-only and its file never changes, so that a page that was
+            // dropped comes back with the same bytes. A failure leaves things as they are.
+            _ = unsafe {
+                let offset = offset + start * size_of::<T>();
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, bytes)
+            };
+        }
+        #[cfg(not(unix))]
+        let _ = (map, offset, bytes);
     }
 }
 

@@ -29,6 +29,8 @@ enum Value {
     Dense(Tensor),
     /// The first `usize` rows of sparse input.
     Sparse(Arc<SparseRows>, usize),
+    /// A constant of this shape that nobody reads.
+    Absent(usize, usize),
     Released,
 }
 
@@ -86,6 +88,11 @@ impl<'b> Tape<'b> {
         self.push_node(Value::Sparse(rows, count), false, None)
     }
 
+    /// A constant of which only the shape is known: what reads it panics.
+    pub fn absent(&mut self, rows: usize, cols: usize) -> Var {
+        self.push_node(Value::Absent(rows, cols), false, None)
+    }
+
     /// A parameter as a value of its own.
     pub fn param(&mut self, id: ParamId) -> Var {
         let (rows, cols) = self.params.shape(id);
@@ -104,6 +111,7 @@ impl<'b> Tape<'b> {
         match &self.nodes[var.0].value {
             Value::Dense(tensor) => tensor,
             Value::Sparse(..) => panic!("sparse input has no dense value; use densify"),
+            Value::Absent(..) => panic!("the value is not here"),
             Value::Released => panic!("the value was released"),
         }
     }
@@ -112,6 +120,7 @@ impl<'b> Tape<'b> {
     pub fn shape(&self, var: Var) -> (usize, usize) {
         match &self.nodes[var.0].value {
             Value::Sparse(sparse, rows) => (*rows, sparse.cols()),
+            Value::Absent(rows, cols) => (*rows, *cols),
             _ => self.value(var).shape(),
         }
     }

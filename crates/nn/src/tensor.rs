@@ -75,6 +75,12 @@ impl Tensor {
         &mut buffer.data_mut()[..len]
     }
 
+    /// All values for writing, if no other tensor shares the buffer.
+    pub(crate) fn unique(&mut self) -> Option<&mut [f32]> {
+        let len = self.rows * self.cols;
+        Arc::get_mut(&mut self.buffer).map(|buffer| &mut buffer.data_mut()[..len])
+    }
+
     /// The first `rows` rows, sharing the buffer.
     ///
     /// # Panics

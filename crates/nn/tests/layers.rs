@@ -170,7 +170,7 @@ fn large_block() -> Arc<Block> {
     let (num_src, num_dst, fanout) = (4000usize, 3000usize, 5);
     let key = Key::new(7);
     let indptr = (0..=num_dst as u32).map(|d| d * fanout).collect();
-    let indices =
+    let indices: Vec<u32> =
         (0..num_dst as u64 * fanout as u64).map(|e| key.below(e, num_src as u64) as u32).collect();
     let nodes = NodeInfo { ids: (0..num_src as u64).collect(), degrees: vec![9; num_src] };
     Arc::new(Block::new(num_src, indptr, indices, None, Arc::new(nodes)))

@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
+use gnarl_graph::Buf;
+
 /// Per-node facts shared by all blocks of a mini-batch. Entry `i` belongs to input node `i`;
 /// the nodes of every inner block are a prefix.
 #[derive(Debug, Default)]
@@ -20,9 +22,11 @@ pub struct Block {
     num_dst: usize,
     num_src: usize,
     indptr: Vec<u32>,
-    indices: Vec<u32>,
+    indices: Buf<u32>,
     weights: Option<Vec<f32>>,
     nodes: Arc<NodeInfo>,
+    /// Whether the edges are known to be the same with their ends exchanged.
+    symmetric: bool,
     transpose: OnceLock<Transpose>,
     self_loops: OnceLock<Box<Block>>,
 }
@@ -49,10 +53,11 @@ impl Block {
     pub fn new(
         num_src: usize,
         indptr: Vec<u32>,
-        indices: Vec<u32>,
+        indices: impl Into<Buf<u32>>,
         weights: Option<Vec<f32>>,
         nodes: Arc<NodeInfo>,
     ) -> Self {
+        let indices = indices.into();
         let num_dst = indptr.len().checked_sub(1).expect("indptr holds at least one offset");
         assert!(num_dst <= num_src, "destinations are a prefix of the sources");
         assert_eq!(indptr[num_dst] as usize, indices.len());
@@ -61,7 +66,27 @@ impl Block {
         debug_assert!(indptr.windows(2).all(|w| w[0] <= w[1]));
         debug_assert!(indices.iter().all(|&s| (s as usize) < num_src));
         let (transpose, self_loops) = (OnceLock::new(), OnceLock::new());
-        Self { num_dst, num_src, indptr, indices, weights, nodes, transpose, self_loops }
+        let symmetric = false;
+        Self { num_dst, num_src, indptr, indices, weights, nodes, symmetric, transpose, self_loops }
+    }
+
+    /// Looks whether the edges are the same with their ends exchanged, so that lists by source need not be
+    /// made. Pays for blocks that are kept; reads all edges, whose lists must be ascending to be found so.
+    pub fn with_symmetry(mut self) -> Self {
+        self.symmetric = self.num_dst == self.num_src && self.is_own_transpose();
+        self
+    }
+
+    /// Destinations ascend, so each edge must be the next one in the list of its source.
+    fn is_own_transpose(&self) -> bool {
+        let mut next = self.indptr.clone();
+        (0..self.num_dst).all(|d| {
+            self.sources(d).iter().all(|&s| {
+                let at = next[s as usize];
+                next[s as usize] += 1;
+                at < self.indptr[s as usize + 1] && self.indices[at as usize] == d as u32
+            })
+        })
     }
 
     /// Number of destination nodes.
@@ -128,7 +153,8 @@ impl Block {
                 }
                 indptr.push(indices.len() as u32);
             }
-            Box::new(Block::new(self.num_src, indptr, indices, weights, self.nodes.clone()))
+            let block = Block::new(self.num_src, indptr, indices, weights, self.nodes.clone());
+            Box::new(block)
         })
     }
 
@@ -152,6 +178,16 @@ impl Block {
             indptr.push(indices.len() as u32);
         }
         Self::new(self.num_src, indptr, indices, weights, self.nodes.clone())
+    }
+
+    /// The destinations of each source: offsets, and nodes. The block's own lists where it is known to be
+    /// symmetric.
+    pub fn out_lists(&self) -> (&[u32], &[u32]) {
+        if self.symmetric {
+            return (&self.indptr, &self.indices);
+        }
+        let transpose = self.transpose();
+        (&transpose.indptr, &transpose.dst)
     }
 
     /// The edges grouped by source. Built on first use and kept; the pipeline's sampling stage

@@ -35,8 +35,24 @@ impl Sampler for FullSampler {
 /// `layers` share one block.
 ///
 /// # Errors
-/// If the lists are not inside the graph, or there are more edges than 32-bit offsets.
+/// As [`whole_block`].
 pub fn whole_graph(graph: &SampleGraph, layers: usize) -> Result<MiniBatch> {
+    let block = Arc::new(whole_block(graph)?);
+    let nodes: Vec<u32> = (0..graph.num_nodes() as u32).collect();
+    Ok(MiniBatch {
+        blocks: vec![block; layers],
+        input_nodes: nodes.clone(),
+        targets: nodes,
+        target_weights: None,
+    })
+}
+
+/// The whole graph as one block: all nodes are destinations, in local order. Its sources are those of the
+/// graph, not a copy.
+///
+/// # Errors
+/// If the lists are not inside the graph, or there are more edges than 32-bit offsets.
+pub fn whole_block(graph: &SampleGraph) -> Result<Block> {
     let view = graph.view();
     if u32::try_from(view.indices.len()).is_err() {
         let message = format!("{} edges exceed one block's 4 294 967 295", view.indices.len());
@@ -44,26 +60,19 @@ pub fn whole_graph(graph: &SampleGraph, layers: usize) -> Result<MiniBatch> {
             Error::new(Kind::Limit, message).hint("train in mini-batches or partition the graph")
         );
     }
-    let nodes: Vec<u32> = (0..graph.num_nodes() as u32).collect();
-    for &node in &nodes {
+    let nodes = graph.num_nodes();
+    for node in 0..nodes as u32 {
         view.list(node)?;
     }
-    if let Some(&source) = view.indices.iter().find(|&&s| s as usize >= nodes.len()) {
+    if let Some(&source) = view.indices.iter().find(|&&s| s as usize >= nodes) {
         return Err(view.bad_source(source));
     }
     let info = NodeInfo {
-        ids: nodes.iter().map(|&v| view.id(v)).collect(),
-        degrees: nodes.iter().map(|&v| view.degree(v)).collect(),
+        ids: (0..nodes as u32).map(|v| view.id(v)).collect(),
+        degrees: (0..nodes as u32).map(|v| view.degree(v)).collect(),
     };
     let weights =
         view.weights.map(|w| (0..view.indices.len()).map(|p| view.weight(w, p)).collect());
-    let indptr = (0..=nodes.len()).map(|v| view.indptr.get(v) as u32).collect();
-    let block = Block::new(nodes.len(), indptr, view.indices.to_vec(), weights, Arc::new(info));
-    let block = Arc::new(block);
-    Ok(MiniBatch {
-        blocks: vec![block; layers],
-        input_nodes: nodes.clone(),
-        targets: nodes,
-        target_weights: None,
-    })
+    let indptr = (0..=nodes).map(|v| view.indptr.get(v) as u32).collect();
+    Ok(Block::new(nodes, indptr, graph.csc().indices.clone(), weights, Arc::new(info)))
 }

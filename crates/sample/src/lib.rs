@@ -60,7 +60,7 @@ mod weights;
 pub use block::{Block, MiniBatch, NodeInfo, Transpose};
 pub use cluster::ClusterSampler;
 pub use exact::ExactSampler;
-pub use full::{FullSampler, whole_graph};
+pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;

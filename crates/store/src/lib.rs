@@ -38,6 +38,8 @@ mod widen;
 pub use mapped::{MappedFeatures, Normalize};
 pub use source::RowSource;
 
+use std::ops::Range;
+
 use gnarl_graph::Result;
 
 /// Gathered feature rows, in the order of the ids asked for.
@@ -78,6 +80,10 @@ pub trait FeatureStore: Send + Sync {
     /// # Errors
     /// If an id has no row, or the rows are sparse.
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()>;
+
+    /// Says that the rows of `ids` are not wanted for a while, so that a store of mapped files need not
+    /// hold them in memory.
+    fn forget(&self, _ids: Range<usize>) {}
 
     /// What the cache before rows of other machines answered so far, if there is one.
     fn cache_stats(&self) -> Option<cache::CacheStats> {

@@ -1,5 +1,7 @@
 //! Features of the dataset or part on this machine, mapped from its files.
 
+use std::ops::Range;
+
 use gnarl_graph::{Buf, Error, Features, Result};
 use serde::{Deserialize, Serialize};
 
@@ -148,6 +150,18 @@ impl FeatureStore for MappedFeatures {
         let mut out = vec![0.0; ids.len() * self.width];
         self.gather_into(ids, &mut out)?;
         Ok(Rows::Dense(out))
+    }
+
+    fn forget(&self, ids: Range<usize>) {
+        let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
+        match &self.source {
+            Source::Dense(values) => values.forget(ids.start * self.width..ids.end * self.width),
+            Source::Csr { indptr, indices, values } => {
+                let range = indptr[ids.start] as usize..indptr[ids.end] as usize;
+                indices.forget(range.clone());
+                values.forget(range);
+            }
+        }
     }
 
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Stored values to `f32`.
 
+use std::ops::Range;
+
 use gnarl_graph::{Buf, Column, DType, Error, Result, prefetch};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
@@ -39,6 +41,16 @@ impl Values {
             Self::F16(values) => prefetch::row(&values[range]),
             Self::Bf16(values) => prefetch::row(&values[range]),
             Self::U8(values) => prefetch::row(&values[range]),
+        }
+    }
+
+    /// Lets go of the memory of values of a mapped file.
+    pub(crate) fn forget(&self, range: Range<usize>) {
+        match self {
+            Self::F32(values) => values.forget(range),
+            Self::F16(values) => values.forget(range),
+            Self::Bf16(values) => values.forget(range),
+            Self::U8(values) => values.forget(range),
         }
     }
 

@@ -1,10 +1,10 @@
 //! What is learnt: labels, splits and features, over the whole graph or one part of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
-use gnarl_sample::SampleGraph;
+use gnarl_sample::{Block, SampleGraph, whole_block};
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
@@ -160,9 +160,28 @@ pub struct TaskGraph {
     pub valid: Vec<u32>,
     /// Test nodes.
     pub test: Vec<u32>,
+    /// All of it as one block, once somebody asked for it.
+    pub whole: Whole,
 }
 
+/// The whole graph as one block, made once for all workers of this process.
+#[derive(Default)]
+pub struct Whole(Mutex<Option<Arc<Block>>>);
+
 impl TaskGraph {
+    /// The whole graph as one block, which knows whether it is symmetric.
+    ///
+    /// # Errors
+    /// If the graph lies in parts, or is too large for a block.
+    pub fn whole_block(&self) -> Result<Arc<Block>> {
+        let mut whole = self.whole.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(block) = &*whole {
+            return Ok(block.clone());
+        }
+        let block = Arc::new(whole_block(self.held()?)?.with_symmetry());
+        Ok(whole.insert(block).clone())
+    }
+
     /// Opens a dataset, or a part of one, with the roles of the whole dataset's nodes.
     ///
     /// # Errors
@@ -175,7 +194,8 @@ impl TaskGraph {
         let (train, valid, test) = (with(Role::Train), with(Role::Valid), with(Role::Test));
         let features = Box::new(MappedFeatures::new(features_of(dataset)?, normalize)?);
         let (topology, labels) = (Topology::Held(graph), labels_of(dataset)?);
-        Ok(Arc::new(Self { topology, features, labels, train, valid, test }))
+        let whole = Whole::default();
+        Ok(Arc::new(Self { topology, features, labels, train, valid, test, whole }))
     }
 
     /// The lists, if they are on this machine as a whole.

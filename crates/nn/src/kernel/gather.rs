@@ -62,11 +62,23 @@ pub(crate) fn gather_sum<O: Offset>(
     weight: impl Fn(usize, usize) -> f32 + Sync,
     own: Option<Own<'_>>,
 ) {
+    gather_rows(out, 0, (indptr, indices), x, weight, own);
+}
+
+/// [`gather_sum`] for the rows from `first` on that fit into `out`.
+pub(crate) fn gather_rows<O: Offset>(
+    out: &mut [f32],
+    first: usize,
+    (indptr, indices): (&[O], &[u32]),
+    x: Rows<'_>,
+    weight: impl Fn(usize, usize) -> f32 + Sync,
+    own: Option<Own<'_>>,
+) {
     if x.cols == 0 {
         return;
     }
     out.par_chunks_mut(ROWS * x.cols).enumerate().for_each(|(i, out)| {
-        gather_chunk(out, x.cols, i * ROWS, indptr, indices, x, &weight, own);
+        gather_chunk(out, x.cols, first + i * ROWS, indptr, indices, x, &weight, own);
     });
 }
 

@@ -8,7 +8,7 @@ use crate::Tensor;
 /// Rows of a product computed by one task.
 pub(crate) const ROWS: usize = 512;
 /// Rows summed over by one task of [`add_at_b`].
-const DEPTH: usize = 2048;
+pub(crate) const DEPTH: usize = 2048;
 
 /// A matrix in a slice: element `(i, j)` is `data[i * row + j * col]`.
 #[derive(Clone, Copy)]

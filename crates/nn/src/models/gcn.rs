@@ -1,11 +1,11 @@
 //! GCN (Kipf & Welling, ICLR 2017).
 
-use gnarl_graph::Result;
 use gnarl_sample::Block;
 
-use super::slices::Slices;
-use super::stack::{After, Layer, Stack};
+use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
+use super::stages::{Incoming, Outgoing, Pass, Stages};
 use super::{ModelConfig, transform_first};
+use crate::ops::pass::Operator;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// `H' = σ(D̂^-½ Â D̂^-½ H W + b)`, eq. 2, with dropout on `H`.
@@ -47,27 +47,31 @@ impl Layer for Gcn {
         after.drop(tape, block, y)
     }
 
-    fn apply_sliced<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        slices: &Slices<'b>,
-        x: Var,
-        after: After,
-    ) -> Result<Option<Var>> {
-        let pass = |tape: &mut Tape<'b>, block, x| tape.gcn_norm(block, x);
-        let y = if slices.maps_first(tape, x, self.dims) {
-            // Of what is summed up and added to, backward needs no values: over a whole graph they are large.
-            let x = tape.linear(x, self.weight, None, Activation::None);
-            let mixed = slices.pass(tape, x, pass)?;
-            tape.release(x);
-            let bias = tape.param(self.bias);
-            let sum = tape.add_row(mixed, bias);
-            tape.release(mixed);
-            tape.activation(sum, after.activation)
-        } else {
-            let mixed = slices.pass(tape, x, pass)?;
-            tape.linear(mixed, self.weight, Some(self.bias), after.activation)
-        };
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+    fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        Some(Box::new(StackStages { stack, sparse }))
+    }
+}
+
+impl StagedLayer for Gcn {
+    fn dims(&self) -> (usize, usize) {
+        self.dims
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
+        let sent = if narrow { tape.linear(x, self.weight, None, Activation::None) } else { x };
+        Outgoing { sent, kept: None }
+    }
+
+    fn pass(&self) -> Pass {
+        Pass::once(Operator::Gcn)
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, narrow: bool, act: Activation) -> Var {
+        if !narrow {
+            return tape.linear(rows.passed, self.weight, Some(self.bias), act);
+        }
+        let bias = tape.param(self.bias);
+        let sum = tape.add_row_last(rows.passed, bias);
+        tape.activation_last(sum, act)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::Result;
 use gnarl_sample::Block;
 
-use super::slices::Slices;
-use super::stack::{After, Layer, Stack};
+use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
+use super::stages::{Incoming, Outgoing, Pass, Stages};
 use super::{ModelConfig, transform_first};
-use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
+use crate::ops::pass::{Operator, Passing};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// `h' = MLP((1 + ε) h + Σ_u h_u)`, eq. 4.1, with learnable ε and a two-layer MLP as wide as the
 /// layer's output. In a sampled block the sum stands for the whole neighbourhood: it is scaled by
@@ -41,7 +41,7 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<G
 
 /// `(1 + ε) x` of the destinations plus the sum over neighbours.
 fn sum_with_self<'b>(tape: &mut Tape<'b>, block: &'b Block, x: Var, eps: ParamId) -> Var {
-    let neighbours = tape.spmm(block, x, Reduce::Sum, whole_sum_weights(block));
+    let neighbours = tape.pass(&Arc::new(Passing::new(Operator::Sum, block)), x);
     let own = tape.head_rows(x, block.num_dst());
     add_own(tape, own, neighbours, eps)
 }
@@ -51,23 +51,6 @@ fn add_own(tape: &mut Tape<'_>, own: Var, neighbours: Var, eps: ParamId) -> Var 
     let extra = tape.scale_by(own, eps);
     let own = tape.add(own, extra);
     tape.add(own, neighbours)
-}
-
-/// Edge weights that make a sum over sampled edges an unbiased estimate of the sum over all; they
-/// multiply the block's own.
-fn whole_sum_weights(block: &Block) -> Option<Arc<[f32]>> {
-    let scale = |d: usize| block.degrees()[d] as f32 / block.sources(d).len() as f32;
-    let complete =
-        (0..block.num_dst()).all(|d| block.degrees()[d] as usize == block.sources(d).len());
-    if complete {
-        return block.weights().map(Arc::from);
-    }
-    let scales =
-        (0..block.num_dst()).flat_map(|d| std::iter::repeat_n(scale(d), block.sources(d).len()));
-    Some(match block.weights() {
-        Some(weights) => scales.zip(weights).map(|(s, w)| s * w).collect(),
-        None => scales.collect(),
-    })
 }
 
 impl Layer for Gin {
@@ -93,30 +76,35 @@ impl Layer for Gin {
         after.drop(tape, block, y)
     }
 
-    fn apply_sliced<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        slices: &Slices<'b>,
-        x: Var,
-        after: After,
-    ) -> Result<Option<Var>> {
-        let (inner, outer) = (self.inner, self.outer);
-        let pass = |tape: &mut Tape<'b>, block: &'b Block, x| {
-            tape.spmm(block, x, Reduce::Sum, whole_sum_weights(block))
-        };
-        let middle = if slices.maps_first(tape, x, self.dims) {
-            let x = tape.linear(x, inner.0, None, Activation::None);
-            let neighbours = slices.pass(tape, x, pass)?;
-            let mixed = add_own(tape, x, neighbours, self.eps);
-            let bias = tape.param(inner.1);
+    fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        Some(Box::new(StackStages { stack, sparse }))
+    }
+}
+
+impl StagedLayer for Gin {
+    fn dims(&self) -> (usize, usize) {
+        self.dims
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
+        let sent = if narrow { tape.linear(x, self.inner.0, None, Activation::None) } else { x };
+        Outgoing { sent, kept: Some(sent) }
+    }
+
+    fn pass(&self) -> Pass {
+        Pass::once(Operator::Sum)
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, narrow: bool, act: Activation) -> Var {
+        let own = rows.kept.unwrap_or(rows.passed);
+        let mixed = add_own(tape, own, rows.passed, self.eps);
+        let middle = if narrow {
+            let bias = tape.param(self.inner.1);
             let mixed = tape.add_row(mixed, bias);
             tape.activation(mixed, Activation::Relu)
         } else {
-            let neighbours = slices.pass(tape, x, pass)?;
-            let mixed = add_own(tape, x, neighbours, self.eps);
-            tape.linear(mixed, inner.0, Some(inner.1), Activation::Relu)
+            tape.linear(mixed, self.inner.0, Some(self.inner.1), Activation::Relu)
         };
-        let y = tape.linear(middle, outer.0, Some(outer.1), after.activation);
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+        tape.linear(middle, self.outer.0, Some(self.outer.1), act)
     }
 }

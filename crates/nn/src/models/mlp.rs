@@ -4,8 +4,8 @@ use gnarl_graph::Result;
 use gnarl_sample::Block;
 
 use super::ModelConfig;
-use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
+use super::stages::{Incoming, Outgoing, Pass, Stages};
 use crate::{Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// A linear map of each node's own row; edges play no part.
@@ -41,7 +41,7 @@ impl Stack<Mlp> {
 impl Mlp {
     fn map<'b>(&self, tape: &mut Tape<'b>, ids: &'b [u64], x: Var, after: After) -> Var {
         let y = tape.linear(x, self.weight, Some(self.bias), after.activation);
-        tape.dropout(y, after.dropout, ids)
+        tape.dropout_last(y, after.dropout, ids)
     }
 }
 
@@ -57,14 +57,30 @@ impl Layer for Mlp {
         self.map(tape, block.ids(), own, after)
     }
 
-    /// Nothing passes.
-    fn apply_sliced<'b>(
+    fn stages(stack: &Stack<Self>, _: bool) -> Option<Box<dyn Stages + '_>> {
+        Some(Box::new(Dense(stack)))
+    }
+}
+
+/// One stage: nothing passes.
+struct Dense<'m>(&'m Stack<Mlp>);
+
+impl Stages for Dense<'_> {
+    fn passes(&self) -> usize {
+        0
+    }
+
+    fn stage<'b>(
         &self,
         tape: &mut Tape<'b>,
-        slices: &Slices<'b>,
-        x: Var,
-        after: After,
-    ) -> Result<Option<Var>> {
-        Ok(Some(self.map(tape, slices.ids, x, after)))
+        _: usize,
+        ids: &'b [u64],
+        rows: Incoming,
+    ) -> Result<Outgoing> {
+        Ok(Outgoing { sent: self.0.rows(tape, ids, rows.passed)?, kept: None })
+    }
+
+    fn pass(&self, _: usize) -> Pass {
+        unreachable!("a perceptron passes nothing")
     }
 }

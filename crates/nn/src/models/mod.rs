@@ -44,10 +44,12 @@ mod sage;
 mod sgc;
 mod slices;
 mod stack;
+pub mod stages;
 pub mod typed;
 
 pub use config::{Aggregator, Decomposition, ModelConfig, Softmax};
-pub use slices::Slices;
+pub use slices::{Remembered, Slices};
+pub use stages::Stages;
 
 use std::sync::Arc;
 
@@ -75,27 +77,21 @@ pub trait Model: Send + Sync {
     fn layer<'b>(&self, tape: &mut Tape<'b>, index: usize, block: &'b Block, x: Var)
     -> Result<Var>;
 
-    /// Applies layer `index` to the rows of this rank's own nodes, as one of several ranks; the result
-    /// has as many rows. All ranks together compute what [`Model::layer`] does with `slices.block`.
+    /// The model as stages over rows, of sparse input or dense, and passes over columns, if it is that.
+    fn stages(&self, _sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        None
+    }
+
+    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has as
+    /// many rows. All ranks together compute what [`Model::forward`] does with `slices.block` in each layer.
     ///
     /// # Errors
     /// As [`Model::layer`], if a rank fails, or if the model has no such form.
-    fn layer_sliced<'b>(
-        &self,
-        _tape: &mut Tape<'b>,
-        _index: usize,
-        _slices: &Slices<'b>,
-        _x: Var,
-    ) -> Result<Var> {
-        Err(no_columns(self.name()))
-    }
-
-    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks.
-    ///
-    /// # Errors
-    /// As [`Model::layer_sliced`].
     fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
-        (0..self.num_layers()).try_fold(x, |x, layer| self.layer_sliced(tape, layer, slices, x))
+        match self.stages(tape.is_sparse(x)) {
+            Some(model) => stages::forward(model.as_ref(), tape, slices, x),
+            None => Err(no_columns(self.name())),
+        }
     }
 
     /// Applies all layers, one block each, to the rows of the first block's sources.
@@ -168,7 +164,7 @@ pub fn names() -> &'static [&'static str] {
 
 fn no_columns(model: &str) -> Error {
     Error::usage(format!("{model} does not train by columns"))
-        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat and mlp")
+        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat, sgc and mlp")
 }
 
 /// Multiply-adds of a matrix product that take as long as one of a gathered row: products run

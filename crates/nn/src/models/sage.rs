@@ -1,11 +1,13 @@
 //! GraphSAGE (Hamilton et al., NeurIPS 2017), and the convolution NGNN shares with it.
 
-use gnarl_graph::Result;
+use std::sync::Arc;
+
 use gnarl_sample::Block;
 
-use super::slices::Slices;
-use super::stack::{After, Layer, Stack};
+use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
+use super::stages::{Incoming, Outgoing, Pass, Stages};
 use super::{Aggregator, ModelConfig, transform_first};
+use crate::ops::pass::{Operator, Passing};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
 
 /// What a convolution does to neighbours before `neigh` maps them.
@@ -69,17 +71,20 @@ impl Layer for Convolution {
 
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
         let map_first = transform_first(tape, block, x, self.input, self.output);
+        let mean = |tape: &mut Tape<'b>, x| {
+            tape.pass(&Arc::new(Passing::new(Operator::Mean, block)), x)
+        };
         let neighbours = match self.gather {
             Gather::Mean if map_first => {
                 let mapped = tape.linear(x, self.neighbours, None, Activation::None);
-                neighbour_mean(tape, block, mapped)
+                mean(tape, mapped)
             }
             Gather::Mean if block.weights().is_none() => {
                 let both = (self.both, Some(self.bias));
                 return tape.sage(block, x, both, after.activation, after.dropout);
             }
             Gather::Mean => {
-                let mean = neighbour_mean(tape, block, x);
+                let mean = mean(tape, x);
                 tape.linear(mean, self.neighbours, None, Activation::None)
             }
             Gather::MaxPool { weight, bias } => {
@@ -100,53 +105,53 @@ impl Layer for Convolution {
         after.drop(tape, block, y)
     }
 
-    fn apply_sliced<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        slices: &Slices<'b>,
-        x: Var,
-        after: After,
-    ) -> Result<Option<Var>> {
-        let map = |tape: &mut Tape<'b>, x| tape.linear(x, self.neighbours, None, Activation::None);
-        let neighbours = match self.gather {
-            Gather::Mean if slices.maps_first(tape, x, (self.input, self.output)) => {
-                let mapped = map(tape, x);
-                slices.pass(tape, mapped, neighbour_mean)?
-            }
-            Gather::Mean => {
-                let mean = slices.pass(tape, x, neighbour_mean)?;
-                map(tape, mean)
-            }
-            Gather::MaxPool { weight, bias } => {
-                let pooled = tape.linear(x, weight, Some(bias), Activation::Relu);
-                let pass = |tape: &mut Tape<'b>, block, x| tape.spmm(block, x, Reduce::Max, None);
-                let largest = slices.pass(tape, pooled, pass)?;
-                map(tape, largest)
-            }
-            // An LSTM mixes columns.
-            Gather::Lstm { .. } => return Ok(None),
-        };
-        let own = tape.linear(x, self.own, Some(self.bias), Activation::None);
-        let sum = tape.add(own, neighbours);
-        let y = tape.activation(sum, after.activation);
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+    fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        // An LSTM mixes columns.
+        let mixes = |layer: &Self| matches!(layer.gather, Gather::Lstm { .. });
+        let staged = !stack.layers.iter().any(mixes);
+        staged.then(|| Box::new(StackStages { stack, sparse }) as _)
     }
 }
 
-/// The mean over each destination's edges, by weight where the block has weights: with the
-/// weights of an importance sampler this is the ratio estimate of the mean over all neighbours.
-fn neighbour_mean<'b>(tape: &mut Tape<'b>, block: &'b Block, x: Var) -> Var {
-    let Some(weights) = block.weights() else {
-        return tape.spmm(block, x, Reduce::Mean, None);
-    };
-    let mut shares = weights.to_vec();
-    for d in 0..block.num_dst() {
-        let own = &mut shares[block.indptr()[d] as usize..block.indptr()[d + 1] as usize];
-        let total: f32 = own.iter().sum();
-        let scale = if total > 0.0 { 1.0 / total } else { 0.0 };
-        own.iter_mut().for_each(|w| *w *= scale);
+impl StagedLayer for Convolution {
+    fn dims(&self) -> (usize, usize) {
+        (self.input, self.output)
     }
-    tape.spmm(block, x, Reduce::Sum, Some(shares.into()))
+
+    /// Rows that are mapped first keep their own part mapped: neither is wider than the output then.
+    fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
+        match self.gather {
+            Gather::MaxPool { weight, bias } => {
+                let pooled = tape.linear(x, weight, Some(bias), Activation::Relu);
+                Outgoing { sent: pooled, kept: Some(x) }
+            }
+            _ if narrow => {
+                let sent = tape.linear(x, self.neighbours, None, Activation::None);
+                let own = tape.linear(x, self.own, Some(self.bias), Activation::None);
+                Outgoing { sent, kept: Some(own) }
+            }
+            _ => Outgoing { sent: x, kept: Some(x) },
+        }
+    }
+
+    fn pass(&self) -> Pass {
+        match self.gather {
+            Gather::MaxPool { .. } => Pass::Max,
+            _ => Pass::once(Operator::Mean),
+        }
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, narrow: bool, act: Activation) -> Var {
+        let kept = rows.kept.unwrap_or(rows.passed);
+        let sum = if narrow && self.pass() != Pass::Max {
+            tape.add(kept, rows.passed)
+        } else {
+            let passed = tape.linear(rows.passed, self.neighbours, None, Activation::None);
+            let own = tape.linear(kept, self.own, Some(self.bias), Activation::None);
+            tape.add(own, passed)
+        };
+        tape.activation(sum, act)
+    }
 }
 
 pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<Convolution> {

@@ -3,8 +3,10 @@
 use gnarl_graph::error::Result;
 use gnarl_sample::Block;
 
-use super::stack::check_input;
+use super::stack::{check_input, check_rows};
+use super::stages::{Incoming, Linear, Outgoing, Pass, Stages};
 use super::{Model, ModelConfig};
+use crate::ops::pass::Operator;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// `S^K X W + b`, eq. 8: as many propagations as layers and one linear map. The map is applied
@@ -60,5 +62,51 @@ impl Model for Sgc {
         } else {
             Ok(tape.linear(mixed, self.weight, Some(self.bias), Activation::None))
         }
+    }
+
+    fn stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        Some(Box::new(SgcStages { model: self, sparse }))
+    }
+}
+
+/// One pass, before the linear map or after it.
+struct SgcStages<'m> {
+    model: &'m Sgc,
+    sparse: bool,
+}
+
+impl Stages for SgcStages<'_> {
+    fn passes(&self) -> usize {
+        1
+    }
+
+    fn stage<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        index: usize,
+        ids: &'b [u64],
+        rows: Incoming,
+    ) -> Result<Outgoing> {
+        let Sgc { config, weight, bias } = self.model;
+        let narrow = self.sparse || config.out_dim < config.in_dim;
+        let x = rows.passed;
+        if index == 0 {
+            check_rows("sgc", tape, 0, ids.len(), x, config.in_dim)?;
+        }
+        let sent = match (index, narrow) {
+            (0, true) => tape.linear(x, *weight, None, Activation::None),
+            (0, false) => x,
+            (_, true) => {
+                let bias = tape.param(*bias);
+                tape.add_row_last(x, bias)
+            }
+            (_, false) => tape.linear(x, *weight, Some(*bias), Activation::None),
+        };
+        Ok(Outgoing { sent, kept: None })
+    }
+
+    fn pass(&self, _: usize) -> Pass {
+        let times = self.model.config.layers;
+        Pass::Linear(Linear { operator: Operator::Gcn, times, teleport: 0.0 })
     }
 }

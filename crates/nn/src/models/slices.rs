@@ -16,9 +16,29 @@ pub struct Slices<'a> {
     pub ids: &'a [u64],
     /// How ranks exchange rows and columns.
     pub exchange: &'a dyn Exchange,
-    /// The model's input if it is the same in every step, and what the first layer's messages make of it,
-    /// once they have passed.
-    pub input: Option<(Var, &'a OnceLock<Tensor>)>,
+    /// The model's input if it is the same in every step, and what is remembered of it.
+    pub input: Option<(Var, &'a Remembered)>,
+}
+
+/// What a model remembers of an input that is the same in every step.
+#[derive(Debug, Default)]
+pub struct Remembered {
+    /// What the first layer's messages make of it, once they have passed.
+    passed: OnceLock<Tensor>,
+    /// Whether nothing else is made of it.
+    only_passed: OnceLock<bool>,
+}
+
+impl Remembered {
+    /// Whether the input itself is not read any more.
+    pub fn suffices(&self) -> bool {
+        self.passed.get().is_some() && self.only_passed.get() == Some(&true)
+    }
+
+    /// Takes note of whether the input is only sent.
+    pub(super) fn note(&self, only_passed: bool) {
+        self.only_passed.get_or_init(|| only_passed);
+    }
 }
 
 impl<'b> Slices<'b> {
@@ -33,7 +53,7 @@ impl<'b> Slices<'b> {
         x: Var,
         pass: impl FnOnce(&mut Tape<'b>, &'b Block, Var) -> Var,
     ) -> Result<Var> {
-        let constant = self.input.filter(|(input, _)| *input == x).map(|(_, passed)| passed);
+        let constant = self.input.filter(|(input, _)| *input == x).map(|(_, first)| &first.passed);
         if let Some(passed) = constant.and_then(OnceLock::get) {
             return Ok(tape.dense(passed.clone()));
         }
@@ -41,20 +61,10 @@ impl<'b> Slices<'b> {
         let slice = tape.split(self.exchange, x)?;
         let passed = pass(tape, self.block, slice);
         let passed = tape.gather(self.exchange, passed, cols)?;
-        if let Some(constant) = constant {
+        // Outside training nothing is dropped, and inputs look constant that are not.
+        if let Some(constant) = constant.filter(|_| tape.is_training()) {
             constant.get_or_init(|| tape.value(passed).clone());
         }
         Ok(passed)
-    }
-
-    /// Whether a layer from `input` to `output` columns maps rows before it passes messages: the fewer
-    /// columns, the less there is to exchange.
-    pub(super) fn maps_first(
-        &self,
-        tape: &Tape<'_>,
-        x: Var,
-        (input, output): (usize, usize),
-    ) -> bool {
-        tape.is_sparse(x) || output < input
     }
 }

@@ -4,6 +4,7 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Block;
 
 use super::slices::Slices;
+use super::stages::{self, Incoming, Outgoing, Pass, Stages};
 use super::{Model, ModelConfig, no_columns};
 use crate::{Activation, Tape, Var};
 
@@ -38,7 +39,16 @@ pub(super) trait Layer: Send + Sync {
     /// does what comes `after`.
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var;
 
-    /// Passes messages as one of several ranks, see [`Model::layer_sliced`]; `None` if it cannot.
+    /// A stack of it as stages, see [`Model::stages`].
+    fn stages(_stack: &Stack<Self>, _sparse: bool) -> Option<Box<dyn Stages + '_>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// Where a stack is no stages: passes messages as one of several ranks, see [`Model::forward_sliced`];
+    /// `None` if it cannot.
     fn apply_sliced<'b>(
         &self,
         _tape: &mut Tape<'b>,
@@ -108,16 +118,81 @@ impl<L: Layer> Model for Stack<L> {
         Ok(self.layers[index].apply(tape, block, x, self.after(index)))
     }
 
-    fn layer_sliced<'b>(
+    fn stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        L::stages(self, sparse)
+    }
+
+    fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
+        if let Some(stages) = L::stages(self, tape.is_sparse(x)) {
+            return stages::forward(stages.as_ref(), tape, slices, x);
+        }
+        self.layers.iter().enumerate().try_fold(x, |x, (index, layer)| {
+            let x = self.begin(tape, index, slices.ids, x)?;
+            let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
+            passed.ok_or_else(|| no_columns(L::NAME))
+        })
+    }
+}
+
+/// A layer that is done by what rows send, how messages pass over columns, and what comes of them.
+pub(super) trait StagedLayer: Layer + Sized {
+    /// Width of what a layer that does not map first sends, and of what one sends that does.
+    fn dims(&self) -> (usize, usize);
+
+    /// What rows send and keep. `narrow` if they are mapped before they are sent.
+    fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing;
+
+    /// How messages pass.
+    fn pass(&self) -> Pass;
+
+    /// What comes of it, through the activation.
+    fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, narrow: bool, act: Activation) -> Var;
+}
+
+/// A stack whose stages are what comes of one layer's messages and what the next one sends.
+pub(super) struct StackStages<'m, L> {
+    pub stack: &'m Stack<L>,
+    /// Whether the input is sparse.
+    pub sparse: bool,
+}
+
+impl<L: StagedLayer> StackStages<'_, L> {
+    /// Whether rows are mapped before messages pass: the fewer columns, the less there is to exchange.
+    /// Sparse ones must be.
+    fn narrow(&self, index: usize) -> bool {
+        let (input, output) = self.stack.layers[index].dims();
+        output < input || (index == 0 && self.sparse)
+    }
+}
+
+impl<L: StagedLayer> Stages for StackStages<'_, L> {
+    fn passes(&self) -> usize {
+        self.stack.layers.len()
+    }
+
+    fn stage<'b>(
         &self,
         tape: &mut Tape<'b>,
         index: usize,
-        slices: &Slices<'b>,
-        x: Var,
-    ) -> Result<Var> {
-        let x = self.begin(tape, index, slices.ids, x)?;
-        let passed = self.layers[index].apply_sliced(tape, slices, x, self.after(index))?;
-        passed.ok_or_else(|| no_columns(L::NAME))
+        ids: &'b [u64],
+        rows: Incoming,
+    ) -> Result<Outgoing> {
+        let (stack, layers) = (self.stack, &self.stack.layers);
+        let x = match index.checked_sub(1) {
+            None => stack.begin(tape, 0, ids, rows.passed)?,
+            Some(before) => {
+                let After { activation, dropout } = stack.after(before);
+                let layer = &layers[before];
+                let y = layer.receive(tape, rows, self.narrow(before), activation);
+                tape.dropout_last(y, dropout, ids)
+            }
+        };
+        let Some(layer) = layers.get(index) else { return Ok(Outgoing { sent: x, kept: None }) };
+        Ok(layer.send(tape, x, self.narrow(index)))
+    }
+
+    fn pass(&self, index: usize) -> Pass {
+        self.stack.layers[index].pass()
     }
 }
 
@@ -133,7 +208,8 @@ pub(super) fn check_input(
     check_rows(model, tape, index, block.num_src(), x, width)
 }
 
-fn check_rows(
+/// Checks the rows of some nodes, as many as `wanted`.
+pub(super) fn check_rows(
     model: &str,
     tape: &Tape<'_>,
     index: usize,

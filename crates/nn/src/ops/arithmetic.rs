@@ -23,9 +23,21 @@ impl Tape<'_> {
     /// # Panics
     /// If `b` is not one row as wide as `a`.
     pub fn add_row(&mut self, a: Var, b: Var) -> Var {
-        let cols = self.shape(a).1;
+        let sum = self.value(a).clone();
+        self.row_added(a, sum, b)
+    }
+
+    /// As [`Tape::add_row`] to rows that nobody asks for again: in their buffer, unless others share it.
+    /// `a` is released.
+    pub(crate) fn add_row_last(&mut self, a: Var, b: Var) -> Var {
+        let sum = self.take(a);
+        self.row_added(a, sum, b)
+    }
+
+    /// Adds the row `b` to `sum`, the value of `a`.
+    fn row_added(&mut self, a: Var, mut sum: Tensor, b: Var) -> Var {
+        let cols = sum.cols();
         assert_eq!(self.shape(b), (1, cols), "add_row");
-        let mut sum = self.value(a).clone();
         elementwise::bias_rows(sum.data_mut(), self.value(b).data());
         self.push(sum, self.needs_grad(a) || self.needs_grad(b), move |grads, grad| {
             if grads.wants(b) {

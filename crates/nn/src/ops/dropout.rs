@@ -7,7 +7,7 @@ use gnarl_graph::rng::Key;
 use rayon::prelude::*;
 
 use crate::kernel::multiversion;
-use crate::{Tape, Var};
+use crate::{Tape, Tensor, Var};
 
 /// Rows per task.
 const ROWS: usize = 64;
@@ -49,6 +49,16 @@ impl Mask {
     pub(crate) fn factor(&self, row: u64, col: u32) -> f32 {
         let draw = hash(row as u32 ^ col.wrapping_mul(0x9e37_79b9), (row >> 32) as u32);
         if draw < self.threshold { 0.0 } else { self.keep_scale }
+    }
+
+    /// `x *= mask` for rows with the given ids.
+    fn apply_in_place(&self, x: &mut Tensor, ids: &[u64]) {
+        let cols = x.cols();
+        if cols == 0 {
+            return;
+        }
+        let chunks = x.data_mut().par_chunks_mut(ROWS * cols).zip(ids.par_chunks(ROWS));
+        chunks.for_each(|(x, ids)| mask_rows(x, None, ids, cols, self));
     }
 
     /// `out = x * mask` for rows with the given ids, `cols` wide.
@@ -118,12 +128,26 @@ impl<'b> Tape<'b> {
             }
             return self.push_sparse(Arc::new(sparse.with_values(rows, values)), rows);
         }
-        let mut y = crate::Tensor::scratch(rows, cols);
+        let mut y = Tensor::scratch(rows, cols);
         mask.apply(y.data_mut(), self.value(x).data(), ids, cols);
-        self.push(y, self.needs_grad(x), move |grads, grad| {
-            let mut to_x = crate::Tensor::scratch(rows, cols);
-            mask.apply(to_x.data_mut(), grad.data(), ids, cols);
-            grads.add(x, to_x);
+        self.push_dropped(x, y, mask, ids)
+    }
+
+    /// As [`Tape::dropout`] of dense rows that nobody asks for again: in their buffer, unless others
+    /// share it. `x` is released.
+    pub(crate) fn dropout_last(&mut self, x: Var, p: f32, ids: &'b [u64]) -> Var {
+        let Some(key) = self.next_key().filter(|_| p != 0.0) else { return x };
+        let mask = Mask::new(key, p);
+        let mut y = self.take(x);
+        let ids = &ids[..y.rows()];
+        mask.apply_in_place(&mut y, ids);
+        self.push_dropped(x, y, mask, ids)
+    }
+
+    fn push_dropped(&mut self, x: Var, y: Tensor, mask: Mask, ids: &'b [u64]) -> Var {
+        self.push(y, self.needs_grad(x), move |grads, mut grad| {
+            mask.apply_in_place(&mut grad, ids);
+            grads.add(x, grad);
         })
     }
 }

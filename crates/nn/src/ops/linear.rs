@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::activation::{self, Activation};
+use super::activation::{self, Activation, Saved};
 use crate::kernel::elementwise;
 use crate::kernel::elementwise::{add_column_sums, bias_then};
 use crate::kernel::gather::{Rows, gather_sum};
-use crate::kernel::gemm::{Heads, View, a_b, a_bt, add_at_b};
+use crate::kernel::gemm::{DEPTH, Heads, View, a_b, a_bt, add_at_b};
 use crate::{ParamId, SparseRows, Tape, Tensor, Var};
 
 impl Tape<'_> {
@@ -41,17 +41,22 @@ impl Tape<'_> {
         assert!(b.is_none_or(|b| params.shape(b) == (1, out)), "linear: bias is 1 × {out}");
         let (weight, bias) = (params.get(w), b.map(|b| params.get(b)));
         let shape = Heads { heads, k, n: out / heads };
-        let x_value = self.value(x).clone();
+        let mut x_value = self.value(x).clone();
         let mut y = Tensor::scratch(rows, out);
         let (left, right) = (View::rows(x_value.data(), cols), View::rows(weight, out));
         a_b(y.data_mut(), shape, left, right, |rows| {
             bias_then(rows, bias, |rows| activation::forward(rows, act));
         });
-        let saved = y.clone();
+        let saved = Saved::new(&y, act, self.is_training());
         self.push(y, true, move |grads, mut grad| {
-            activation_backward(&mut grad, &saved, act);
+            saved.backward(&mut grad);
             if let Some(b) = b {
                 add_column_sums(grads.param(b), grad.data());
+            }
+            if let Some(x_data) = x_value.unique().filter(|_| grads.wants(x)) {
+                let dy = View::rows(grad.data(), out);
+                replace_by_gradient(x_data, shape, dy, grads.param(w), View::rows(weight, out));
+                return grads.add(x, x_value);
             }
             let (dy, left) = (View::rows(grad.data(), out), View::rows(x_value.data(), cols));
             add_at_b(grads.param(w), shape, rows, left, dy);
@@ -81,9 +86,9 @@ impl Tape<'_> {
                 bias_then(rows, bias, |rows| activation::forward(rows, act));
             });
         }
-        let saved = y.clone();
+        let saved = Saved::new(&y, act, self.is_training());
         self.push(y, true, move |grads, mut grad| {
-            activation_backward(&mut grad, &saved, act);
+            saved.backward(&mut grad);
             if let Some(b) = b {
                 add_column_sums(grads.param(b), grad.data());
             }
@@ -112,9 +117,22 @@ impl Tape<'_> {
     }
 }
 
-/// Turns the gradient of `act(z)` into that of `z`, in place.
-fn activation_backward(grad: &mut Tensor, y: &Tensor, act: Activation) {
-    if act != Activation::None {
-        elementwise::zip(grad.data_mut(), y.data(), |g, y| activation::backward(g, y, act));
+/// Rows whose left side is replaced at once.
+const REPLACED: usize = 8 * DEPTH;
+
+/// Puts the gradient of the left side of a product in its place, which nobody else reads, and adds that of
+/// the right side `weight` to `to_weight`: the same values as in two matrices.
+fn replace_by_gradient(
+    x: &mut [f32],
+    shape: Heads,
+    grad: View<'_>,
+    to_weight: &mut [f32],
+    weight: View<'_>,
+) {
+    let cols = shape.heads * shape.k;
+    for (i, x) in x.chunks_mut(REPLACED * cols.max(1)).enumerate() {
+        let grad = grad.skip(i * REPLACED);
+        add_at_b(to_weight, shape, x.len() / cols, View::rows(x, cols), grad);
+        a_bt(x, shape, grad, weight);
     }
 }

@@ -11,7 +11,7 @@ use gnarl_store::cache::{CachePolicy, CachedRows};
 
 use super::wanted::Wanted;
 use crate::config::{CacheSection, RunConfig};
-use crate::task::{Divided, Role, Roles, TaskGraph, Topology};
+use crate::task::{Divided, Role, Roles, TaskGraph, Topology, Whole};
 
 /// Rows that are fetched together before the first epoch, in bytes.
 const AHEAD: usize = 16 << 20;
@@ -52,7 +52,8 @@ pub(super) fn open(
     let features = DividedFeatures::new(routes, parts.clone(), rows, normalize, cache)?;
     divided.replica = replica;
     let (topology, features) = (Topology::Divided(divided), Box::new(features));
-    Ok(TaskGraph { topology, features, labels, train, valid, test })
+    let whole = Whole::default();
+    Ok(TaskGraph { topology, features, labels, train, valid, test, whole })
 }
 
 /// The cache before rows of `source`, filled if its rows are chosen beforehand. Sparse rows are never

@@ -106,6 +106,7 @@ mod tests {
             train: vec![],
             valid: vec![],
             test: vec![],
+            whole: Default::default(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::embeddings::Rows;
 use crate::evaluate::logits;
 use crate::nodes::{sampler, step};
 use crate::pipeline::{Input, rows};
-use crate::task::{TaskGraph, Topology, features_of};
+use crate::task::{TaskGraph, Topology, Whole, features_of};
 
 /// A model and the graph it hears neighbours over.
 pub(crate) struct PlainEncoder {
@@ -67,6 +67,7 @@ fn message_graph(
         train: Vec::new(),
         valid: Vec::new(),
         test: Vec::new(),
+        whole: Whole::default(),
     })
 }
 

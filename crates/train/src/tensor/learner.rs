@@ -1,15 +1,15 @@
 //! Node classification by full-graph steps over shares of rows and columns.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Kind, Result};
-use gnarl_nn::models::{Model, Slices};
+use gnarl_nn::models::{Model, Remembered, Slices};
 use gnarl_nn::pool::{Kept, keep_all};
 use gnarl_nn::{Exchange, Mode, Params, Tape, Tensor, Var};
-use gnarl_sample::{Block, Scratch, whole_graph};
+use gnarl_sample::{Block, Scratch};
 
 use super::columns::Columns;
 use crate::evaluate::{Evaluation, Judge};
@@ -29,9 +29,10 @@ pub(crate) struct TensorLearner<'a> {
     block: Arc<Block>,
     columns: Columns<'a>,
     ids: Vec<u64>,
-    own: Vec<u32>,
+    /// The feature rows of the own nodes, as long as they are wanted.
+    input: Mutex<Option<Input>>,
     /// What the first layer's messages make of the input.
-    first: OnceLock<Tensor>,
+    first: Remembered,
     /// Every step asks for the same buffers, however large.
     _buffers: Kept,
     /// Bytes sent to other ranks in forward and in backward passes of training.
@@ -49,13 +50,11 @@ impl<'a> TensorLearner<'a> {
         metric: &'a str,
         rank: &'a dyn Communicator,
     ) -> Result<Self> {
-        let batch = whole_graph(task.held()?, 1)?;
-        let [block] = &batch.blocks[..] else { return Err(Error::invalid("a graph of no block")) };
+        let block = task.whole_block()?;
         let columns = Columns::new(rank, block.num_src());
         let nodes = columns.rows();
         let ids = block.ids()[nodes.clone()].to_vec();
-        let own = (nodes.start as u32..nodes.end as u32).collect();
-        let (block, first, exchanged) = (block.clone(), OnceLock::new(), Default::default());
+        let (first, exchanged) = (Remembered::default(), Default::default());
         Ok(Self {
             model,
             task,
@@ -63,7 +62,7 @@ impl<'a> TensorLearner<'a> {
             block,
             columns,
             ids,
-            own,
+            input: Mutex::default(),
             first,
             exchanged,
             _buffers: keep_all(),
@@ -83,9 +82,29 @@ impl<'a> TensorLearner<'a> {
         nodes.iter().map(|v| v - first).collect()
     }
 
+    /// The feature rows of the own nodes. Their file need not be in memory as well.
+    fn load(&self) -> Result<Input> {
+        let own = self.columns.rows();
+        let nodes: Vec<u32> = (own.start as u32..own.end as u32).collect();
+        let input = rows(self.task.features.as_ref(), &nodes)?;
+        self.task.features.forget(own);
+        Ok(input)
+    }
+
     /// The logits of the own nodes.
-    fn logits<'t>(&'t self, tape: &mut Tape<'t>, input: &Input) -> Result<Var> {
-        let x = step::input(tape, input);
+    fn logits<'t>(&'t self, tape: &mut Tape<'t>) -> Result<Var> {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.first.suffices() {
+            *input = None;
+            let x = tape.absent(self.ids.len(), self.task.width());
+            return self.forward(tape, x);
+        }
+        let loaded = input.take().map_or_else(|| self.load(), Ok)?;
+        let x = step::input(tape, input.insert(loaded));
+        self.forward(tape, x)
+    }
+
+    fn forward<'t>(&'t self, tape: &mut Tape<'t>, x: Var) -> Result<Var> {
         let slices = Slices {
             block: &self.block,
             ids: &self.ids,
@@ -114,7 +133,7 @@ impl<'a> TensorLearner<'a> {
 
 impl Learner for TensorLearner<'_> {
     type Sampled = ();
-    type Batch = Input;
+    type Batch = ();
 
     fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<Job> {
         vec![Job {
@@ -130,16 +149,16 @@ impl Learner for TensorLearner<'_> {
     }
 
     fn sample(&self, _: &Job, _: &mut Scratch) -> Result<()> {
-        self.block.transpose();
+        self.block.out_lists();
         Ok(())
     }
 
-    fn fetch(&self, _: &Job, (): ()) -> Result<Input> {
-        rows(self.task.features.as_ref(), &self.own)
+    fn fetch(&self, _: &Job, (): ()) -> Result<()> {
+        Ok(())
     }
 
     /// The edges of each rank are its share of the columns of all.
-    fn counts(&self, _: &Input) -> Counts {
+    fn counts(&self, (): &()) -> Counts {
         let edges = self.columns.columns(self.block.num_edges() * self.model.num_layers()).len();
         Counts { edges: edges as u64, seeds: self.mine(&self.task.train).len() as u64 }
     }
@@ -147,16 +166,17 @@ impl Learner for TensorLearner<'_> {
     fn gradient(
         &self,
         params: &Params,
-        inputs: Inputs<'_, Input>,
+        _: Inputs<'_, ()>,
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let before = self.columns.sent();
         let mut tape = Tape::new(params, Mode::Train { key });
-        let logits = self.logits(&mut tape, inputs.batch)?;
+        let logits = self.logits(&mut tape)?;
         let nodes = self.mine(&self.task.train);
         let targets = targets_of(&self.task.labels, nodes);
         let loss = add_loss(&mut tape, logits, &self.places(nodes), &targets, None);
+        tape.release(logits);
         let sum = f64::from(tape.value(loss).data()[0]);
         let between = self.columns.sent();
         tape.backward(loss, gradients.dense)?;
@@ -173,10 +193,9 @@ impl Learner for TensorLearner<'_> {
         rank: &dyn Communicator,
         threads: usize,
     ) -> Result<Evaluation> {
-        let input = rows(self.task.features.as_ref(), &self.own)?;
         let logits = pool(threads)?.install(|| {
             let mut tape = Tape::new(&state.params, Mode::Eval);
-            let logits = self.logits(&mut tape, &input)?;
+            let logits = self.logits(&mut tape)?;
             Ok(tape.take(logits))
         })?;
         let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];

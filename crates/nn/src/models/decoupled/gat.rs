@@ -40,7 +40,7 @@ impl Propagation for Gat {
     const NAME: &'static str = "decoupled gat";
     const ACTIVATION: Activation = Activation::Elu;
     const READS_ROWS: bool = true;
-    type Weights = Var;
+    type Weights<'b> = Var;
 
     fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Var {
         let scores = tape.linear(rows, self.scores, None, Activation::None);
@@ -48,10 +48,15 @@ impl Propagation for Gat {
     }
 
     /// Ranks give each other scores of nodes, which are fewer than coefficients of edges.
-    fn weigh_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, rows: Var) -> Result<Var> {
+    fn weigh_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &Slices<'b>,
+        rows: Var,
+    ) -> Option<Result<Var>> {
         let scores = tape.linear(rows, self.scores, None, Activation::None);
-        let scores = tape.all_rows(slices.exchange, scores)?;
-        Ok(self.weights(tape, slices.block, scores))
+        let scores = tape.all_rows(slices.exchange, scores);
+        Some(scores.map(|scores| self.weights(tape, slices.block, scores)))
     }
 
     fn pass<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, weights: &Var, x: Var) -> Var {

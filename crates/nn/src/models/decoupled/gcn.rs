@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::Result;
 use gnarl_sample::Block;
 
 use super::Propagation;
-use crate::models::slices::Slices;
-use crate::ops::gcn::GcnNorm;
+use crate::ops::pass::{Operator, Passing};
 use crate::{Tape, Var};
 
 /// The symmetric normalisation, which knows the degrees of nodes and nothing of rows.
@@ -15,28 +13,20 @@ pub(super) struct Gcn;
 
 impl Propagation for Gcn {
     const NAME: &'static str = "decoupled gcn";
-    type Weights = Arc<GcnNorm>;
+    const LINEAR: Option<Operator> = Some(Operator::Gcn);
+    type Weights<'b> = Arc<Passing<'b>>;
 
-    fn weigh<'b>(&self, _: &mut Tape<'b>, block: &'b Block, _: Var) -> Arc<GcnNorm> {
-        Arc::new(GcnNorm::of(block))
-    }
-
-    fn weigh_sliced<'b>(
-        &self,
-        _: &mut Tape<'b>,
-        slices: &Slices<'b>,
-        _: Var,
-    ) -> Result<Arc<GcnNorm>> {
-        Ok(Arc::new(GcnNorm::of(slices.block)))
+    fn weigh<'b>(&self, _: &mut Tape<'b>, block: &'b Block, _: Var) -> Arc<Passing<'b>> {
+        Arc::new(Passing::new(Operator::Gcn, block))
     }
 
     fn pass<'b>(
         &self,
         tape: &mut Tape<'b>,
-        block: &'b Block,
-        weights: &Arc<GcnNorm>,
+        _: &'b Block,
+        weights: &Arc<Passing<'b>>,
         x: Var,
     ) -> Var {
-        tape.gcn_norm_by(block, x, weights.clone())
+        tape.pass(weights, x)
     }
 }

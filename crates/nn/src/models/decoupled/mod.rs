@@ -14,7 +14,9 @@ use gnarl_sample::Block;
 use super::mlp::Mlp;
 use super::slices::Slices;
 use super::stack::{Stack, check_input};
-use super::{Model, ModelConfig, mlp};
+use super::stages::{self, Incoming, Linear, Outgoing, Pass, Stages, mix};
+use super::{Model, ModelConfig, mlp, no_columns};
+use crate::ops::pass::Operator;
 use crate::{Activation, ParamsBuilder, Tape, Var};
 
 /// How messages pass over edges.
@@ -25,26 +27,33 @@ trait Propagation: Send + Sync {
     const ACTIVATION: Activation = Activation::Relu;
     /// Whether weights depend on rows, and so each hop needs `H⁰` of its sources.
     const READS_ROWS: bool = false;
+    /// What it is if weights know nothing of rows.
+    const LINEAR: Option<Operator> = None;
     /// The weights of edges, as all propagations share them.
-    type Weights;
+    type Weights<'b>;
 
     /// The weights of a block's edges, from the rows of `H⁰` of its sources.
-    fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Self::Weights;
+    fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Self::Weights<'b>;
 
-    /// Those of all edges, as one of several ranks, from own rows.
+    /// Those of all edges, as one of several ranks, from own rows, where they depend on rows.
+    ///
+    /// # Errors
+    /// If a rank fails.
     fn weigh_sliced<'b>(
         &self,
-        tape: &mut Tape<'b>,
-        slices: &Slices<'b>,
-        rows: Var,
-    ) -> Result<Self::Weights>;
+        _tape: &mut Tape<'b>,
+        _slices: &Slices<'b>,
+        _rows: Var,
+    ) -> Option<Result<Self::Weights<'b>>> {
+        None
+    }
 
     /// One propagation over some columns of all sources.
     fn pass<'b>(
         &self,
         tape: &mut Tape<'b>,
         block: &'b Block,
-        weights: &Self::Weights,
+        weights: &Self::Weights<'b>,
         x: Var,
     ) -> Var;
 }
@@ -96,17 +105,6 @@ impl<P: Propagation> Decoupled<P> {
     fn carries_first(&self) -> bool {
         P::READS_ROWS || self.teleport > 0.0
     }
-
-    /// What came of a propagation and `H⁰` of the same nodes, put together.
-    fn mix(&self, tape: &mut Tape<'_>, passed: Var, first: Var) -> Var {
-        if self.teleport == 0.0 {
-            return passed;
-        }
-        let scaled = tape.scale(passed, 1.0 - self.teleport);
-        tape.release(passed);
-        let first = tape.scale(first, self.teleport);
-        tape.add(scaled, first)
-    }
 }
 
 impl<P: Propagation> Model for Decoupled<P> {
@@ -142,23 +140,62 @@ impl<P: Propagation> Model for Decoupled<P> {
         let weights = self.propagation.weigh(tape, block, first);
         let passed = self.propagation.pass(tape, block, &weights, x);
         let first = tape.head_rows(first, block.num_dst());
-        let y = self.mix(tape, passed, first);
+        let y = mix(tape, passed, first, self.teleport);
         let last = index + 1 == self.propagations;
         Ok(if carries && !last { tape.concat_cols(&[y, first]) } else { y })
     }
 
+    fn stages(&self, _: bool) -> Option<Box<dyn Stages + '_>> {
+        P::LINEAR.map(|operator| Box::new(DecoupledStages { model: self, operator }) as _)
+    }
+
     /// Two exchanges however many propagations there are, and what [`Propagation::weigh_sliced`] takes.
     fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
+        if let Some(model) = self.stages(tape.is_sparse(x)) {
+            return stages::forward(model.as_ref(), tape, slices, x);
+        }
         let rows = self.dense.rows(tape, slices.ids, x)?;
-        let weights = self.propagation.weigh_sliced(tape, slices, rows)?;
+        let weights = self.propagation.weigh_sliced(tape, slices, rows);
+        let weights = weights.ok_or_else(|| no_columns(P::NAME))??;
         slices.pass(tape, rows, |tape, block, first| {
             (0..self.propagations).fold(first, |x, _| {
                 let passed = self.propagation.pass(tape, block, &weights, x);
                 if x != first {
                     tape.release(x);
                 }
-                self.mix(tape, passed, first)
+                mix(tape, passed, first, self.teleport)
             })
         })
+    }
+}
+
+/// All dense layers, all propagations as one pass, and nothing after it.
+struct DecoupledStages<'m, P> {
+    model: &'m Decoupled<P>,
+    operator: Operator,
+}
+
+impl<P: Propagation> Stages for DecoupledStages<'_, P> {
+    fn passes(&self) -> usize {
+        1
+    }
+
+    fn stage<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        index: usize,
+        ids: &'b [u64],
+        rows: Incoming,
+    ) -> Result<Outgoing> {
+        let sent = match index {
+            0 => self.model.dense.rows(tape, ids, rows.passed)?,
+            _ => rows.passed,
+        };
+        Ok(Outgoing { sent, kept: None })
+    }
+
+    fn pass(&self, _: usize) -> Pass {
+        let Decoupled { propagations: times, teleport, .. } = *self.model;
+        Pass::Linear(Linear { operator: self.operator, times, teleport })
     }
 }
