@@ -24,6 +24,18 @@ struct Free {
     bytes: usize,
     /// How many ask for all buffers to be kept.
     keepers: usize,
+    /// How many bytes each of those allows who ask for less.
+    limits: Vec<usize>,
+}
+
+impl Free {
+    /// Whether a buffer of `bytes` is to be kept.
+    fn keeps(&self, bytes: usize) -> bool {
+        match self.limits.iter().min() {
+            Some(&limit) => self.bytes + bytes <= limit,
+            None => self.keepers > 0 || (bytes <= LARGEST_KEPT && self.bytes + bytes <= KEPT),
+        }
+    }
 }
 
 static FREE: LazyLock<Mutex<Free>> = LazyLock::new(Mutex::default);
@@ -61,8 +73,7 @@ impl Drop for Buffer {
             return;
         }
         let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
-        let small = bytes <= LARGEST_KEPT && free.bytes + bytes <= KEPT;
-        if small || free.keepers > 0 {
+        if free.keeps(bytes) {
             free.bytes += bytes;
             free.by_lines.entry(lines).or_default().push(std::mem::take(&mut self.0));
         }
@@ -95,7 +106,29 @@ impl Drop for Kept {
         let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
         free.keepers -= 1;
         if free.keepers == 0 {
-            *free = Free::default();
+            let limits = std::mem::take(&mut free.limits);
+            *free = Free { limits, ..Free::default() };
+        }
+    }
+}
+
+/// Keeps no more than a number of bytes of free buffers while it lives.
+#[derive(Debug)]
+pub struct Limited(usize);
+
+/// Asks for no more than `bytes` of free buffers to be kept, where memory is short. The least of what is
+/// asked for counts.
+pub fn keep_at_most(bytes: usize) -> Limited {
+    trim();
+    FREE.lock().unwrap_or_else(|e| e.into_inner()).limits.push(bytes);
+    Limited(bytes)
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(own) = free.limits.iter().position(|limit| *limit == self.0) {
+            free.limits.swap_remove(own);
         }
     }
 }
@@ -108,7 +141,8 @@ pub fn held_bytes() -> usize {
 /// Gives all free buffers back to the system.
 pub fn trim() {
     let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
-    *free = Free { keepers: free.keepers, ..Free::default() };
+    let limits = std::mem::take(&mut free.limits);
+    *free = Free { keepers: free.keepers, limits, ..Free::default() };
 }
 
 #[cfg(test)]

@@ -59,6 +59,32 @@ impl<'b> Tape<'b> {
         Self { params, mode, nodes: Vec::new(), leaf_grads: Vec::new(), draws: 0 }
     }
 
+    /// An empty tape that draws as if another had drawn `draws` times before, see [`Tape::draws`].
+    pub fn after(params: &'b Params, mode: Mode, draws: u64) -> Self {
+        Self { draws, ..Self::new(params, mode) }
+    }
+
+    /// How often anything random was drawn: operations after it, on a tape of their own, drop what they
+    /// would have dropped on this one.
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    /// Columns of all values so far that have as many rows as `var`, shared or not.
+    pub fn columns(&self, var: Var) -> usize {
+        let rows = self.shape(var).0;
+        let columns = self.nodes.iter().map(|node| match &node.value {
+            Value::Dense(tensor) if tensor.rows() == rows => tensor.cols(),
+            _ => 0,
+        });
+        columns.sum()
+    }
+
+    /// Whether the value depends on a parameter or a leaf, so that a gradient may reach it.
+    pub fn learns(&self, var: Var) -> bool {
+        self.needs_grad(var)
+    }
+
     /// The parameters the tape reads.
     pub fn params(&self) -> &'b Params {
         self.params
@@ -166,6 +192,22 @@ impl<'b> Tape<'b> {
             ))
             .hint("the loss is one number, and every parameter value has one gradient"));
         }
+        self.backward_from([(loss, Tensor::from_vec(1, 1, vec![1.0]))], grads)
+    }
+
+    /// As [`Tape::backward`], from values whose gradients are given.
+    ///
+    /// # Errors
+    /// If an exchange with other ranks fails.
+    ///
+    /// # Panics
+    /// If the tape is in [`Mode::Eval`].
+    pub fn backward_from(
+        &mut self,
+        seeds: impl IntoIterator<Item = (Var, Tensor)>,
+        grads: &mut [f32],
+    ) -> Result<()> {
+        assert!(self.is_training(), "backward on a tape in evaluation mode");
         let mut gradients = Gradients {
             params: self.params,
             flat: grads,
@@ -174,14 +216,18 @@ impl<'b> Tape<'b> {
             needed: self.nodes.iter().map(|n| n.needs_grad).collect(),
         };
         self.leaf_grads = self.nodes.iter().map(|_| None).collect();
-        gradients.add(loss, Tensor::from_vec(1, 1, vec![1.0]));
-        for i in (0..=loss.0).rev() {
+        let mut first = vec![false; self.nodes.len()];
+        for (var, grad) in seeds {
+            first[var.0] = true;
+            gradients.add(var, grad);
+        }
+        for i in (0..self.nodes.len()).rev() {
             let node = &mut self.nodes[i];
             let Some(grad) = gradients.vars[i].take() else { continue };
             if node.is_leaf {
                 self.leaf_grads[i] = Some(grad);
             } else if let Some(backward) = node.backward.take() {
-                if i != loss.0 {
+                if !first[i] {
                     node.value = Value::Released;
                 }
                 backward(&mut gradients, grad);

@@ -180,6 +180,13 @@ impl Block {
         Self::new(self.num_src, indptr, indices, weights, self.nodes.clone())
     }
 
+    /// Bytes of memory that it takes, with the lists that backward passes read.
+    pub fn bytes(&self) -> usize {
+        let (edges, weights) = (self.num_edges(), self.weights.as_ref().map_or(0, Vec::len));
+        let turned = if self.symmetric { 0 } else { 4 * self.num_src + 8 * edges };
+        4 * (self.indptr.len() + edges + weights) + 12 * self.nodes.ids.len() + turned
+    }
+
     /// The destinations of each source: offsets, and nodes. The block's own lists where it is known to be
     /// symmetric.
     pub fn out_lists(&self) -> (&[u32], &[u32]) {

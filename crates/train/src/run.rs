@@ -240,6 +240,7 @@ impl<'a> Run<'a> {
             config: self.config,
             metric: &self.metric,
             threads: threads_each(self.config, neighbours),
+            neighbours,
             meter: &meter,
             on_epoch: &on_epoch,
             on_checkpoint: &save,

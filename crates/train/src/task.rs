@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
-use gnarl_sample::{Block, SampleGraph, whole_block};
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
+use gnarl_sample::{Block, SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use crate::config::{DatasetSection, SplitSection};

@@ -64,6 +64,8 @@ fn every_key_is_documented_with_its_default() {
     full.negatives.tails = Some("tails.npy".into());
     full.embedding.lr = Some(0.1);
     full.embedding.bound = Some(0.1);
+    full.tensor.memory = Some(bytesize::ByteSize::gib(8));
+    full.tensor.spill = Some("scratch".into());
     full.train.metric = Some("accuracy".into());
     full.output.metrics_listen = Listen::try_from(Value::Integer(9400)).ok();
     full.model.input_dropout = Some(0.1);

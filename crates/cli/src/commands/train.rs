@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use super::{import, json};
+use crate::allocator::hold_little;
 use crate::args::TrainArgs;
 use crate::output::launched;
 
@@ -21,6 +22,9 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
         (_, true) => Begin::Restart,
         _ => Begin::Fresh,
     };
+    if config.tensor.memory.is_some() {
+        hold_little(true);
+    }
     match config.train.engine {
         Engine::Local => {
             alone()?;

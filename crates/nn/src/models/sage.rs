@@ -71,9 +71,8 @@ impl Layer for Convolution {
 
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var {
         let map_first = transform_first(tape, block, x, self.input, self.output);
-        let mean = |tape: &mut Tape<'b>, x| {
-            tape.pass(&Arc::new(Passing::new(Operator::Mean, block)), x)
-        };
+        let mean =
+            |tape: &mut Tape<'b>, x| tape.pass(&Arc::new(Passing::new(Operator::Mean, block)), x);
         let neighbours = match self.gather {
             Gather::Mean if map_first => {
                 let mapped = tape.linear(x, self.neighbours, None, Activation::None);

@@ -42,9 +42,7 @@ impl GcnNorm {
             0 => 1.0,
             _ => 1.0 / (degrees[d] as f32 + 1.0),
         };
-        let to = |d: usize| {
-            degrees[d] as f32 / block.sources(d).len().max(1) as f32 * from[d]
-        };
+        let to = |d: usize| degrees[d] as f32 / block.sources(d).len().max(1) as f32 * from[d];
         let destinations = (0..block.num_dst()).into_par_iter();
         let own = destinations.clone().map(own).collect();
         Self { own, to: destinations.map(to).collect(), from }

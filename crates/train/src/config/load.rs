@@ -78,6 +78,9 @@ fn known() -> Table {
     for key in ["lr", "bound"] {
         add("embedding", key, Value::Boolean(true));
     }
+    for key in ["memory", "spill"] {
+        add("tensor", key, Value::Boolean(true));
+    }
     for key in ["node_type", "edge_type"] {
         add("task", key, Value::Boolean(true));
     }

@@ -9,6 +9,7 @@ mod negatives;
 mod parts;
 mod sections;
 mod task;
+mod tensor;
 
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;
@@ -21,3 +22,4 @@ pub use sections::{
     SampleSection, SplitSection, Strategy, TrainSection,
 };
 pub use task::{EmbeddingSection, Leakage, MessagesOver, RowOptimizer, TaskKind, TaskSection};
+pub use tensor::TensorSection;

@@ -16,6 +16,7 @@ use super::Listen;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection, Parts};
 use super::task::{EmbeddingSection, TaskKind, TaskSection};
+use super::tensor::TensorSection;
 
 /// A whole run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub struct RunConfig {
     pub sample: SampleSection,
     /// How it is trained.
     pub train: TrainSection,
+    /// How strategy `tensor` cuts its steps.
+    pub tensor: TensorSection,
     /// The rule of the updates.
     pub optimizer: OptimizerConfig,
     /// The learning rate over the epochs.

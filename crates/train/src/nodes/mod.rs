@@ -21,7 +21,7 @@ use crate::loaded::{KeptServer, build_model};
 use crate::state::TrainState;
 use crate::strategy::{Session, average, gradient};
 use crate::task::{Roles, TaskGraph};
-use crate::tensor::TensorLearner;
+use crate::tensor;
 
 pub(crate) use learner::{NodeLearner, Prepared};
 pub(crate) use units::sampler;
@@ -121,9 +121,7 @@ impl Task for Nodes {
                 average::train(session, &learner, rank, state)
             }
             Strategy::Tensor => {
-                let learner =
-                    TensorLearner::new(self.model.as_ref(), &self.whole, &self.metric, rank)?;
-                gradient::train(session, &learner, rank, state)
+                tensor::train(session, self.model.as_ref(), &self.whole, &self.metric, rank, state)
             }
         }
     }

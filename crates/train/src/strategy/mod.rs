@@ -28,6 +28,8 @@ pub struct Session<'a> {
     pub metric: &'a str,
     /// Compute threads of each rank.
     pub threads: usize,
+    /// Ranks that share this machine, this one included.
+    pub neighbours: usize,
     /// What this rank counts with.
     pub meter: &'a Meter,
     /// Called on rank 0 after each epoch, in order.

@@ -27,6 +27,17 @@ impl<'a> Columns<'a> {
         self.sent.load(Ordering::Relaxed)
     }
 
+    /// Gives `outgoing[r]` to each rank `r`; returns what each gave.
+    ///
+    /// # Errors
+    /// If a rank fails or does not come.
+    pub fn deliver(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let own = self.rank.rank();
+        let others = outgoing.iter().enumerate().filter(|(r, _)| *r != own);
+        self.sent.fetch_add(others.map(|(_, bytes)| bytes.len() as u64).sum(), Ordering::Relaxed);
+        self.rank.all_to_all(stage, outgoing)
+    }
+
     fn rows_of(&self, rank: usize) -> Range<usize> {
         even_share(self.nodes, rank, self.rank.size())
     }
@@ -42,11 +53,7 @@ impl<'a> Columns<'a> {
         of: impl Fn(usize) -> Vec<u8>,
         wanted: impl Fn(usize) -> usize,
     ) -> Result<Vec<Vec<u8>>> {
-        let own = self.rank.rank();
-        let outgoing: Vec<Vec<u8>> = (0..self.rank.size()).map(of).collect();
-        let others = outgoing.iter().enumerate().filter(|(r, _)| *r != own);
-        self.sent.fetch_add(others.map(|(_, bytes)| bytes.len() as u64).sum(), Ordering::Relaxed);
-        let incoming = self.rank.all_to_all(stage, outgoing)?;
+        let incoming = self.deliver(stage, (0..self.rank.size()).map(of).collect())?;
         for (from, bytes) in incoming.iter().enumerate() {
             let (found, wanted) = (bytes.len(), wanted(from) * size_of::<f32>());
             if found != wanted {

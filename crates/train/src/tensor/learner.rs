@@ -1,18 +1,17 @@
-//! Node classification by full-graph steps over shares of rows and columns.
+//! Node classification by full-graph steps over shares of rows and columns, all in memory.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_engine::Communicator;
+use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::models::{Model, Remembered, Slices};
 use gnarl_nn::pool::{Kept, keep_all};
-use gnarl_nn::{Exchange, Mode, Params, Tape, Tensor, Var};
+use gnarl_nn::{Exchange, Mode, Params, Tape, Var};
 use gnarl_sample::{Block, Scratch};
 
-use super::columns::Columns;
-use crate::evaluate::{Evaluation, Judge};
+use super::share::Share;
+use crate::evaluate::Evaluation;
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::nodes::step;
@@ -24,10 +23,8 @@ use crate::task::TaskGraph;
 /// One rank's share of the one batch there is.
 pub(crate) struct TensorLearner<'a> {
     model: &'a dyn Model,
-    task: &'a TaskGraph,
-    metric: &'a str,
     block: Arc<Block>,
-    columns: Columns<'a>,
+    share: Share<'a>,
     ids: Vec<u64>,
     /// The feature rows of the own nodes, as long as they are wanted.
     input: Mutex<Option<Input>>,
@@ -35,8 +32,6 @@ pub(crate) struct TensorLearner<'a> {
     first: Remembered,
     /// Every step asks for the same buffers, however large.
     _buffers: Kept,
-    /// Bytes sent to other ranks in forward and in backward passes of training.
-    exchanged: [AtomicU64; 2],
 }
 
 impl<'a> TensorLearner<'a> {
@@ -51,43 +46,18 @@ impl<'a> TensorLearner<'a> {
         rank: &'a dyn Communicator,
     ) -> Result<Self> {
         let block = task.whole_block()?;
-        let columns = Columns::new(rank, block.num_src());
-        let nodes = columns.rows();
-        let ids = block.ids()[nodes.clone()].to_vec();
-        let (first, exchanged) = (Remembered::default(), Default::default());
-        Ok(Self {
-            model,
-            task,
-            metric,
-            block,
-            columns,
-            ids,
-            input: Mutex::default(),
-            first,
-            exchanged,
-            _buffers: keep_all(),
-        })
-    }
-
-    /// Those of `nodes`, which ascend, that are this rank's.
-    fn mine<'n>(&self, nodes: &'n [u32]) -> &'n [u32] {
-        let rows = self.columns.rows();
-        let before = |end: usize| nodes.partition_point(|&v| (v as usize) < end);
-        &nodes[before(rows.start)..before(rows.end)]
-    }
-
-    /// The rows of `nodes` among the own ones.
-    fn places(&self, nodes: &[u32]) -> Vec<u32> {
-        let first = self.columns.rows().start as u32;
-        nodes.iter().map(|v| v - first).collect()
+        let share = Share::new(task, metric, rank, block.num_src());
+        let ids = block.ids()[share.columns.rows()].to_vec();
+        let (input, first, _buffers) = (Mutex::default(), Remembered::default(), keep_all());
+        Ok(Self { model, block, share, ids, input, first, _buffers })
     }
 
     /// The feature rows of the own nodes. Their file need not be in memory as well.
     fn load(&self) -> Result<Input> {
-        let own = self.columns.rows();
+        let (own, features) = (self.share.columns.rows(), &self.share.task.features);
         let nodes: Vec<u32> = (own.start as u32..own.end as u32).collect();
-        let input = rows(self.task.features.as_ref(), &nodes)?;
-        self.task.features.forget(own);
+        let input = rows(features.as_ref(), &nodes)?;
+        features.forget(own);
         Ok(input)
     }
 
@@ -96,7 +66,7 @@ impl<'a> TensorLearner<'a> {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         if self.first.suffices() {
             *input = None;
-            let x = tape.absent(self.ids.len(), self.task.width());
+            let x = tape.absent(self.ids.len(), self.share.task.width());
             return self.forward(tape, x);
         }
         let loaded = input.take().map_or_else(|| self.load(), Ok)?;
@@ -108,26 +78,16 @@ impl<'a> TensorLearner<'a> {
         let slices = Slices {
             block: &self.block,
             ids: &self.ids,
-            exchange: &self.columns,
+            exchange: &self.share.columns,
             input: Some((x, &self.first)),
         };
         self.model.forward_sliced(tape, &slices, x)
     }
 
-    /// The logits of `nodes` on every rank, of which each has those of its own in `logits`.
-    fn shared(&self, rank: &dyn Communicator, nodes: &[u32], logits: &Tensor) -> Result<Tensor> {
-        let own = self.places(self.mine(nodes));
-        let rows = own.iter().flat_map(|&row| logits.row(row as usize)).copied();
-        let values: Vec<f32> = rows.collect();
-        let all = rank.all_gather("evaluation", bytemuck::cast_slice(&values))?;
-        let values: Vec<f32> = (all.iter().flat_map(|bytes| bytes.as_chunks().0))
-            .map(|bytes| f32::from_le_bytes(*bytes))
-            .collect();
-        if values.len() != nodes.len() * logits.cols() {
-            let message = format!("evaluation: {} values of {} nodes", values.len(), nodes.len());
-            return Err(Error::new(Kind::Rank, message));
-        }
-        Ok(Tensor::from_vec(nodes.len(), logits.cols(), values))
+    /// The rows of `nodes`, which ascend and are own ones.
+    fn places(&self, nodes: &[u32]) -> Vec<u32> {
+        let first = self.share.columns.rows().start as u32;
+        nodes.iter().map(|v| v - first).collect()
     }
 }
 
@@ -136,16 +96,7 @@ impl Learner for TensorLearner<'_> {
     type Batch = ();
 
     fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<Job> {
-        vec![Job {
-            graph: 0,
-            // The one batch there is; also of a rank without training nodes.
-            batch: [0].into(),
-            share: 0..1,
-            key: Key::new(epoch as u64),
-            fixed: true,
-            last_of_step: true,
-            last_of_epoch: true,
-        }]
+        vec![self.share.job(epoch)]
     }
 
     fn sample(&self, _: &Job, _: &mut Scratch) -> Result<()> {
@@ -157,10 +108,8 @@ impl Learner for TensorLearner<'_> {
         Ok(())
     }
 
-    /// The edges of each rank are its share of the columns of all.
     fn counts(&self, (): &()) -> Counts {
-        let edges = self.columns.columns(self.block.num_edges() * self.model.num_layers()).len();
-        Counts { edges: edges as u64, seeds: self.mine(&self.task.train).len() as u64 }
+        self.share.counts(self.block.num_edges() * self.model.num_layers())
     }
 
     fn gradient(
@@ -170,20 +119,17 @@ impl Learner for TensorLearner<'_> {
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
-        let before = self.columns.sent();
+        let before = self.share.columns.sent();
         let mut tape = Tape::new(params, Mode::Train { key });
         let logits = self.logits(&mut tape)?;
-        let nodes = self.mine(&self.task.train);
-        let targets = targets_of(&self.task.labels, nodes);
+        let nodes = self.share.training();
+        let targets = targets_of(&self.share.task.labels, nodes);
         let loss = add_loss(&mut tape, logits, &self.places(nodes), &targets, None);
         tape.release(logits);
         let sum = f64::from(tape.value(loss).data()[0]);
-        let between = self.columns.sent();
+        let between = self.share.columns.sent();
         tape.backward(loss, gradients.dense)?;
-        let sent = [between - before, self.columns.sent() - between];
-        for (total, bytes) in self.exchanged.iter().zip(sent) {
-            total.fetch_add(bytes, Ordering::Relaxed);
-        }
+        self.share.note([between - before, self.share.columns.sent() - between]);
         Ok(BatchLoss { sum, weight: nodes.len() as f64 })
     }
 
@@ -198,16 +144,15 @@ impl Learner for TensorLearner<'_> {
             let logits = self.logits(&mut tape)?;
             Ok(tape.take(logits))
         })?;
-        let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];
-        for (judge, nodes) in judges.iter_mut().zip([&self.task.valid, &self.task.test]) {
-            let logits = self.shared(rank, nodes, &logits)?;
-            let rows: Vec<u32> = (0..nodes.len() as u32).collect();
-            judge.add(&self.task.labels, &logits, &rows, nodes);
-        }
-        Ok(Evaluation::of(&judges[0], &judges[1]))
+        let (task, own) = (self.share.task, self.share.columns.rows());
+        let picked = [&task.valid, &task.test].map(|nodes| {
+            let rows = self.places(self.share.within(nodes, &own)).into_iter();
+            rows.flat_map(|row| logits.row(row as usize)).copied().collect()
+        });
+        self.share.evaluation(rank, picked, logits.cols())
     }
 
     fn exchanged(&self) -> [u64; 2] {
-        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
+        self.share.exchanged()
     }
 }

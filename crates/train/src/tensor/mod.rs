@@ -8,7 +8,10 @@
 //! [`Columns::split`]: gnarl_nn::Exchange::split
 //! [`Columns::gather`]: gnarl_nn::Exchange::gather
 
+mod chunks;
 mod columns;
 mod learner;
+mod share;
+mod train;
 
-pub(crate) use learner::TensorLearner;
+pub(crate) use train::train;

@@ -93,3 +93,23 @@ fn one_rank_sends_nothing_and_evaluation_does_not_count() {
     assert!(each[0].is_some() && each.iter().all(|epoch| *epoch == each[0]), "{each:?}");
     assert_eq!(run("last", 3, 0, Strategy::Tensor), each);
 }
+
+/// Chunks send what whole columns send: each row's columns once.
+#[test]
+fn chunks_send_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    generate(dir.path(), 701, 21, 3);
+    for (model, decoupled) in [("gcn", false), ("sage", false), ("gcn", true)] {
+        for workers in 2..=4 {
+            let run = |name: &str, chunks: usize| {
+                let name = format!("{name}-{model}-{decoupled}-{workers}");
+                let mut config = config(dir.path(), &name, model);
+                config.model.decoupled = decoupled;
+                (config.train.strategy, config.train.workers) = (Strategy::Tensor, workers);
+                config.tensor.chunks = chunks;
+                exchanged(&config)
+            };
+            assert_eq!(run("whole", 0), run("chunks", 5), "{model} on {workers}");
+        }
+    }
+}

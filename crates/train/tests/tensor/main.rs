@@ -1,6 +1,7 @@
 //! Strategy `tensor`: columns shared out over ranks.
 
 mod bytes;
+mod chunks;
 mod decoupled;
 mod equal;
 

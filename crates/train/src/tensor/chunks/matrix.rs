@@ -1,0 +1,204 @@
+//! Matrices over many nodes, kept by panels of columns: in memory, or on disk where they would not fit.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use gnarl_graph::{Result, ResultExt};
+use gnarl_nn::Tensor;
+
+/// Where matrices are kept.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    Memory,
+    /// In files of this folder, which have no name and end with the process.
+    Disk(PathBuf),
+}
+
+/// Some columns of some adjacent rows. Values that were never written are 0.
+pub(super) struct Matrix {
+    rows: Range<usize>,
+    /// Columns of each panel; they follow each other.
+    widths: Vec<usize>,
+    store: Store,
+}
+
+enum Store {
+    /// A tensor for each panel.
+    Memory(Vec<Tensor>),
+    /// Panels one after the other, each row by row.
+    Disk { file: Mutex<File>, dir: PathBuf },
+}
+
+impl Matrix {
+    /// The `rows` of panels of these `widths`.
+    ///
+    /// # Errors
+    /// If there can be no file.
+    pub fn new(place: &Place, rows: Range<usize>, widths: Vec<usize>) -> Result<Self> {
+        let store = match place {
+            Place::Memory => Store::Memory(
+                widths.iter().map(|&cols| Tensor::scratch(rows.len(), cols)).collect(),
+            ),
+            Place::Disk(dir) => {
+                let file = tempfile::tempfile_in(dir).at(dir)?;
+                let bytes = rows.len() * widths.iter().sum::<usize>() * size_of::<f32>();
+                file.set_len(bytes as u64).at(dir)?;
+                Store::Disk { file: Mutex::new(file), dir: dir.clone() }
+            }
+        };
+        Ok(Self { rows, widths, store })
+    }
+
+    /// Columns of all panels.
+    pub fn cols(&self) -> usize {
+        self.widths.iter().sum()
+    }
+
+    /// Number of panels.
+    pub fn panels(&self) -> usize {
+        self.widths.len()
+    }
+
+    /// Columns of a panel.
+    pub fn width(&self, panel: usize) -> usize {
+        self.widths[panel]
+    }
+
+    /// Has `fill` write `rows` of a panel.
+    pub fn fill(
+        &mut self,
+        panel: usize,
+        rows: Range<usize>,
+        fill: impl FnOnce(&mut [f32]),
+    ) -> Result<()> {
+        let (at, width) = (rows.start - self.rows.start, self.widths[panel]);
+        if let Store::Memory(panels) = &mut self.store {
+            fill(&mut panels[panel].data_mut()[at * width..(at + rows.len()) * width]);
+            return Ok(());
+        }
+        let mut values = Tensor::scratch(rows.len(), width);
+        fill(values.data_mut());
+        self.write(panel, rows.start, values.data())
+    }
+
+    /// Writes rows of a panel, from `first` on.
+    pub fn write(&mut self, panel: usize, first: usize, values: &[f32]) -> Result<()> {
+        let start = self.start(panel, first);
+        let (at, width) = (first - self.rows.start, self.widths[panel]);
+        match &mut self.store {
+            Store::Memory(panels) => {
+                let own = &mut panels[panel].data_mut()[at * width..];
+                own[..values.len()].copy_from_slice(values);
+                Ok(())
+            }
+            Store::Disk { file, dir } => {
+                let (file, dir) = (file.get_mut().unwrap_or_else(PoisonError::into_inner), &*dir);
+                file.seek(SeekFrom::Start(start)).at(dir)?;
+                file.write_all(bytemuck::cast_slice(values)).at(dir)
+            }
+        }
+    }
+
+    /// A whole panel.
+    pub fn panel(&self, panel: usize) -> Result<Tensor> {
+        if let Store::Memory(panels) = &self.store {
+            return Ok(panels[panel].clone());
+        }
+        let mut values = Tensor::scratch(self.rows.len(), self.widths[panel]);
+        self.read(panel, self.rows.start, values.data_mut())?;
+        Ok(values)
+    }
+
+    /// All columns of `rows`.
+    pub fn piece(&self, rows: Range<usize>) -> Result<Tensor> {
+        let (cols, mut first) = (self.cols(), 0);
+        let mut all = Tensor::scratch(rows.len(), cols);
+        for (panel, &width) in self.widths.iter().enumerate() {
+            if width == cols {
+                self.read(panel, rows.start, all.data_mut())?;
+            } else if width > 0 {
+                let mut part = Tensor::scratch(rows.len(), width);
+                self.read(panel, rows.start, part.data_mut())?;
+                let rows = all.data_mut().chunks_exact_mut(cols).zip(part.data().chunks(width));
+                rows.for_each(|(all, part)| all[first..first + width].copy_from_slice(part));
+            }
+            first += width;
+        }
+        Ok(all)
+    }
+
+    /// Writes all columns of rows from `first` on.
+    pub fn write_piece(&mut self, first: usize, values: &Tensor) -> Result<()> {
+        let mut start = 0;
+        for panel in 0..self.panels() {
+            let width = self.widths[panel];
+            self.write(panel, first, columns(values, start..start + width).data())?;
+            start += width;
+        }
+        Ok(())
+    }
+
+    /// Reads rows of a panel, from `first` on.
+    fn read(&self, panel: usize, first: usize, out: &mut [f32]) -> Result<()> {
+        let (at, width) = (first - self.rows.start, self.widths[panel]);
+        match &self.store {
+            Store::Memory(panels) => {
+                out.copy_from_slice(&panels[panel].data()[at * width..][..out.len()]);
+                Ok(())
+            }
+            Store::Disk { file, dir } => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                file.seek(SeekFrom::Start(self.start(panel, first))).at(dir)?;
+                file.read_exact(bytemuck::cast_slice_mut(out)).at(dir)
+            }
+        }
+    }
+
+    /// Byte of the file where a row of a panel starts.
+    fn start(&self, panel: usize, row: usize) -> u64 {
+        let before: usize = self.widths[..panel].iter().sum();
+        let values = before * self.rows.len() + (row - self.rows.start) * self.widths[panel];
+        (values * size_of::<f32>()) as u64
+    }
+}
+
+/// Some columns of all rows of `values`; not copied if they are all.
+pub(super) fn columns(values: &Tensor, range: Range<usize>) -> Tensor {
+    if range == (0..values.cols()) {
+        return values.clone();
+    }
+    let mut part = Tensor::scratch(values.rows(), range.len());
+    if !range.is_empty() {
+        let rows = part.data_mut().chunks_exact_mut(range.len());
+        let all = values.data().chunks_exact(values.cols());
+        rows.zip(all).for_each(|(part, all)| part.copy_from_slice(&all[range.clone()]));
+    }
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panels_and_pieces_are_the_same_values_in_memory_and_on_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        for place in [Place::Memory, Place::Disk(dir.path().into())] {
+            let mut matrix = Matrix::new(&place, 10..17, vec![2, 0, 3]).unwrap();
+            let value = |row: usize, col: usize| (10 * row + col) as f32;
+            let rows = |rows: Range<usize>, cols: Range<usize>| {
+                let all = rows.clone().flat_map(|r| cols.clone().map(move |c| value(r, c)));
+                Tensor::from_vec(rows.len(), cols.len(), all.collect())
+            };
+            matrix.write_piece(10, &rows(10..14, 0..5)).unwrap();
+            matrix.write(0, 14, rows(14..17, 0..2).data()).unwrap();
+            matrix.fill(2, 14..17, |out| out.copy_from_slice(rows(14..17, 2..5).data())).unwrap();
+            assert_eq!(matrix.panel(2).unwrap(), rows(10..17, 2..5), "{place:?}");
+            assert_eq!(matrix.panel(1).unwrap().shape(), (7, 0));
+            assert_eq!(matrix.piece(12..16).unwrap(), rows(12..16, 0..5), "{place:?}");
+        }
+    }
+}

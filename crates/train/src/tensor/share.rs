@@ -1,0 +1,107 @@
+//! One rank's share of node classification by full-graph steps.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::{Exchange, Tensor};
+
+use super::columns::Columns;
+use crate::evaluate::{Evaluation, Judge};
+use crate::learner::Counts;
+use crate::pipeline::Job;
+use crate::task::TaskGraph;
+
+/// The rows and columns that are this rank's, and what is counted of their exchange.
+pub(crate) struct Share<'a> {
+    pub task: &'a TaskGraph,
+    metric: &'a str,
+    pub columns: Columns<'a>,
+    /// Bytes sent to other ranks in forward and in backward passes of training.
+    exchanged: [AtomicU64; 2],
+}
+
+impl<'a> Share<'a> {
+    pub fn new(
+        task: &'a TaskGraph,
+        metric: &'a str,
+        rank: &'a dyn Communicator,
+        nodes: usize,
+    ) -> Self {
+        Self { task, metric, columns: Columns::new(rank, nodes), exchanged: Default::default() }
+    }
+
+    /// Those of `nodes`, which ascend, that are within `rows`.
+    pub fn within<'n>(&self, nodes: &'n [u32], rows: &Range<usize>) -> &'n [u32] {
+        let before = |end: usize| nodes.partition_point(|&v| (v as usize) < end);
+        &nodes[before(rows.start)..before(rows.end)]
+    }
+
+    /// The training nodes that are this rank's.
+    pub fn training(&self) -> &[u32] {
+        self.within(&self.task.train, &self.columns.rows())
+    }
+
+    /// The one batch there is of an epoch; also of a rank without training nodes.
+    pub fn job(&self, epoch: usize) -> Job {
+        Job {
+            graph: 0,
+            batch: [0].into(),
+            share: 0..1,
+            key: Key::new(epoch as u64),
+            fixed: true,
+            last_of_step: true,
+            last_of_epoch: true,
+        }
+    }
+
+    /// The edges of each rank are its share of the columns of all, which pass `edges` in all layers.
+    pub fn counts(&self, edges: usize) -> Counts {
+        let edges = self.columns.columns(edges).len();
+        Counts { edges: edges as u64, seeds: self.training().len() as u64 }
+    }
+
+    /// Takes note of the bytes sent in the passes of a step.
+    pub fn note(&self, sent: [u64; 2]) {
+        for (total, bytes) in self.exchanged.iter().zip(sent) {
+            total.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes sent in forward and in backward passes.
+    pub fn exchanged(&self) -> [u64; 2] {
+        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
+    }
+
+    /// Judges the logits of validation and test nodes, of which each rank has those of its own nodes, in
+    /// order, `cols` wide.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn evaluation(
+        &self,
+        rank: &dyn Communicator,
+        logits: [Vec<f32>; 2],
+        cols: usize,
+    ) -> Result<Evaluation> {
+        let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];
+        let sets = [&self.task.valid, &self.task.test];
+        for ((judge, nodes), own) in judges.iter_mut().zip(sets).zip(logits) {
+            let all = rank.all_gather("evaluation", bytemuck::cast_slice(&own))?;
+            let values: Vec<f32> = (all.iter().flat_map(|bytes| bytes.as_chunks().0))
+                .map(|bytes| f32::from_le_bytes(*bytes))
+                .collect();
+            if values.len() != nodes.len() * cols {
+                let message =
+                    format!("evaluation: {} values of {} nodes", values.len(), nodes.len());
+                return Err(Error::new(Kind::Rank, message));
+            }
+            let logits = Tensor::from_vec(nodes.len(), cols, values);
+            let rows: Vec<u32> = (0..nodes.len() as u32).collect();
+            judge.add(&self.task.labels, &logits, &rows, nodes);
+        }
+        Ok(Evaluation::of(&judges[0], &judges[1]))
+    }
+}

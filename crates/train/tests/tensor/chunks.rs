@@ -1,0 +1,150 @@
+//! Steps cut into chunks, in memory and on disk, give what whole ones give.
+
+use std::cell::Cell;
+
+use bytesize::ByteSize;
+use gnarl_train::config::{RunConfig, Strategy};
+use gnarl_train::{Begin, eval_run, run};
+
+use crate::equal::{largest_difference, weights};
+use crate::{config, generate, train};
+
+/// A model, and what is changed of its run.
+type Case = (&'static str, fn(&mut RunConfig));
+
+fn models() -> Vec<Case> {
+    vec![
+        ("gcn", |_| ()),
+        // The first layer passes messages before it maps them, and remembers them.
+        ("gcn", |c| (c.model.hidden, c.model.layers, c.model.input_dropout) = (33, 3, Some(0.0))),
+        ("sage", |_| ()),
+        ("sage", |c| (c.model.hidden, c.model.input_dropout) = (33, Some(0.0))),
+        ("gin", |c| c.train.lr = 0.003),
+        ("gin", |c| (c.model.hidden, c.train.lr) = (33, 0.003)),
+        ("sgc", |c| c.model.layers = 3),
+        ("mlp", |_| ()),
+        ("gcn", |c| {
+            c.model.decoupled = true;
+            (c.model.propagations, c.model.teleport) = (Some(4), 0.1);
+        }),
+    ]
+}
+
+/// The least memory that will do. Says whether what is between stages goes to disk then, as a folder that
+/// is not there shows: for a perceptron, and for shares of few rows, there is nothing to gain.
+fn little(config: &mut RunConfig) -> bool {
+    let mut attempt = config.clone();
+    attempt.tensor.spill = Some("nowhere".into());
+    attempt.output.dir.set_extension("attempt");
+    let least = (0..200).find_map(|more: u64| {
+        let bytes = config.train.workers as u64 * ((64 << 20) + 20_000 * more);
+        attempt.tensor.memory = Some(ByteSize::b(bytes));
+        let Err(error) = run(&attempt, Begin::Restart, &|_| ()) else {
+            return Some((bytes, false));
+        };
+        let error = error.to_string();
+        assert!(error.contains("nowhere") || error.contains("too little"), "{error}");
+        error.contains("nowhere").then_some((bytes, true))
+    });
+    let (bytes, on_disk) = least.unwrap();
+    config.tensor.memory = Some(ByteSize::b(bytes));
+    on_disk
+}
+
+fn same(name: &str, cut: impl Fn(&mut RunConfig)) {
+    for (number, (model, change)) in models().into_iter().enumerate() {
+        let dir = tempfile::tempdir().unwrap();
+        generate(dir.path(), 701, 21, 3);
+        let mut whole = config(dir.path(), "whole", model);
+        change(&mut whole);
+        whole.train.strategy = Strategy::Tensor;
+        let expected = train(&whole).summary;
+        assert!(expected.losses[4] < expected.losses[0], "it learns: {:?}", expected.losses);
+        for workers in 1..=4 {
+            let mut chunked = config(dir.path(), &format!("{name}-{workers}"), model);
+            change(&mut chunked);
+            chunked.train.strategy = Strategy::Tensor;
+            chunked.train.workers = workers;
+            cut(&mut chunked);
+            let found = train(&chunked).summary;
+            let context = format!("{number}: {model} {name} on {workers}");
+            let apart = expected.losses.iter().zip(&found.losses).map(|(a, b)| (a - b).abs());
+            let apart = apart.fold(0.0, f64::max);
+            assert!(apart < 1e-5, "{context}: {:?} {:?}", expected.losses, found.losses);
+            let apart = (expected.test["accuracy"] - found.test["accuracy"]).abs();
+            assert!(apart < 1e-9, "{context}: {:?} {:?}", expected.test, found.test);
+            let apart = largest_difference(&weights(&whole), &weights(&chunked));
+            assert!(apart < 1e-3, "{context}: weights differ by {apart}");
+            let judged = eval_run(&chunked.output.dir, None).unwrap().test["accuracy"];
+            assert!((judged - found.test["accuracy"]).abs() < 1e-9, "{context}: {judged}");
+        }
+    }
+}
+
+#[test]
+fn chunks_change_nothing() {
+    same("chunks", |c| c.tensor.chunks = 7);
+}
+
+#[test]
+fn nor_do_exchanges_that_wait_for_each_other() {
+    same("inline", |c| (c.tensor.chunks, c.tensor.overlap) = (3, false));
+}
+
+#[test]
+fn nor_does_what_is_on_disk() {
+    let on_disk = Cell::new(0);
+    same("disk", |c| on_disk.set(on_disk.get() + usize::from(little(c))));
+    assert!(on_disk.get() >= 12, "{on_disk:?} of 36 runs");
+}
+
+#[test]
+fn the_same_run_gives_the_same_bits_for_any_number_of_threads() {
+    let dir = tempfile::tempdir().unwrap();
+    generate(dir.path(), 701, 21, 3);
+    let losses = |threads: usize, overlap: bool| {
+        let mut config = config(dir.path(), &format!("{threads}-{overlap}"), "sage");
+        (config.train.strategy, config.train.workers) = (Strategy::Tensor, 2);
+        (config.train.threads, config.tensor.overlap) = (threads, overlap);
+        assert!(little(&mut config));
+        train(&config).summary.losses
+    };
+    let expected = losses(2, true);
+    assert_eq!(losses(4, true), expected);
+    assert_eq!(losses(2, false), expected);
+}
+
+/// What is not in memory is in the folder that the run file names.
+#[test]
+fn a_folder_that_is_not_there_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    generate(dir.path(), 701, 21, 3);
+    let mut config = config(dir.path(), "run", "gcn");
+    config.train.strategy = Strategy::Tensor;
+    config.tensor.spill = Some(dir.path().join("nowhere"));
+    config.tensor.chunks = 3;
+    train(&config);
+    config.output.dir = dir.path().join("again");
+    assert!(little(&mut config));
+    let error = run(&config, Begin::Fresh, &|_| ()).map(drop).unwrap_err().to_string();
+    assert!(error.contains("nowhere"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    generate(dir.path(), 701, 21, 3);
+    let refused = |name: &str, model: &str, change: &dyn Fn(&mut RunConfig)| {
+        let mut config = config(dir.path(), name, model);
+        config.train.strategy = Strategy::Tensor;
+        change(&mut config);
+        let error = config.check().and_then(|()| run(&config, Begin::Fresh, &|_| ()).map(drop));
+        let error = error.unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{error}");
+        error.to_string()
+    };
+    let gat = refused("gat", "gat", &|c| c.tensor.chunks = 2);
+    assert!(gat.contains("gat does not train in chunks"), "{gat}");
+    let memory = refused("memory", "gcn", &|c| c.tensor.memory = Some(ByteSize::mib(64)));
+    assert!(memory.contains("is too little") && memory.contains("take"), "{memory}");
+}
