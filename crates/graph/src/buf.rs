@@ -30,25 +30,30 @@ impl<T: Pod> Buf<T> {
     }
 }
 
+/// Most bytes that the system reads before the one asked for.
+const ALONG: usize = 2 << 20;
+
 impl<T: Pod> Buf<T> {
     /// Tells the system that the values of `range` are not wanted for a while: those of a mapped file no
     /// longer count as memory of this process. Reading them again brings them back.
     pub fn forget(&self, range: Range<usize>) {
         let Source::Mapped { map, offset, len } = &self.source else { return };
         let (start, end) = (range.start.min(*len), range.end.min(*len));
-        let bytes = (end - start.min(end)) * size_of::<T>();
+        let first = offset + start * size_of::<T>();
+        // Reading a page brings its neighbours along, those before it too.
+        let first = first - first.min(ALONG);
+        let bytes = (offset + end * size_of::<T>()).saturating_sub(first);
         #[cfg(unix)]
-        if bytes > 0 {
+        if start < end {
             // Benefit: a pass over features four times as large as the budget stays within it.
             // SAFETY: the mapping is read-only and its file never changes, so that a page that was
             // dropped comes back with the same bytes. A failure leaves things as they are.
             _ = unsafe {
-                let offset = offset + start * size_of::<T>();
-                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, offset, bytes)
+                map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, first, bytes)
             };
         }
         #[cfg(not(unix))]
-        let _ = (map, offset, bytes);
+        let _ = (map, bytes);
     }
 }
 

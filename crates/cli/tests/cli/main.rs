@@ -7,6 +7,7 @@ mod errors;
 #[cfg(feature = "serve")]
 mod faults;
 mod import;
+mod memory;
 mod metrics;
 #[cfg(feature = "mpi")]
 mod mpi;

@@ -7,8 +7,9 @@ use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 use gnarl_nn::models::{Model, Remembered, Slices};
 use gnarl_nn::pool::{Kept, keep_all};
-use gnarl_nn::{Exchange, Mode, Params, Tape, Var};
+use gnarl_nn::{Exchange, Mode, Params, Tape, Tensor, Var};
 use gnarl_sample::{Block, Scratch};
+use rayon::prelude::*;
 
 use super::share::Share;
 use crate::evaluate::Evaluation;
@@ -19,6 +20,9 @@ use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
 use crate::strategy::pool;
 use crate::task::TaskGraph;
+
+/// Feature rows read by one task.
+const LOADED: usize = 4096;
 
 /// One rank's share of the one batch there is.
 pub(crate) struct TensorLearner<'a> {
@@ -52,13 +56,22 @@ impl<'a> TensorLearner<'a> {
         Ok(Self { model, block, share, ids, input, first, _buffers })
     }
 
-    /// The feature rows of the own nodes. Their file need not be in memory as well.
+    /// The feature rows of the own nodes. Their file is not in memory as well, but for a piece.
     fn load(&self) -> Result<Input> {
         let (own, features) = (self.share.columns.rows(), &self.share.task.features);
         let nodes: Vec<u32> = (own.start as u32..own.end as u32).collect();
-        let input = rows(features.as_ref(), &nodes)?;
-        features.forget(own);
-        Ok(input)
+        if features.is_sparse() {
+            return rows(features.as_ref(), &nodes);
+        }
+        let width = features.width();
+        let mut input = Tensor::scratch(nodes.len(), width);
+        let pieces = input.data_mut().par_chunks_mut(LOADED * width.max(1));
+        pieces.zip(nodes.par_chunks(LOADED)).try_for_each(|(out, nodes)| {
+            features.gather_into(nodes, out)?;
+            features.forget(nodes[0] as usize..nodes[0] as usize + nodes.len());
+            Ok(())
+        })?;
+        Ok(Input::Dense(input))
     }
 
     /// The logits of the own nodes.

@@ -1,0 +1,40 @@
+//! Training within a memory budget: whole processes, so that all they take is measured.
+
+use crate::common::{path, run_file, succeed};
+use serde_json::Value;
+
+#[test]
+#[cfg(target_os = "linux")]
+fn features_four_times_the_budget_train_within_it_to_the_same_losses() {
+    const NODES: u64 = 60_000;
+    const WIDTH: u64 = 1600;
+    const BUDGET: u64 = 96_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let graph = dir.path().join("graph");
+    let (nodes, width) = (NODES.to_string(), WIDTH.to_string());
+    let community = ["generate", "community", "--communities", "8", "--classes", "8"];
+    let size = ["--nodes", &nodes, "--features", &width, "--average-degree", "8"];
+    succeed(&[&community[..], &size, &["--out", path(&graph)]].concat());
+    assert!(4 * NODES * WIDTH >= 4 * BUDGET, "features exceed the budget four times");
+    let rest = "[model]\nname = 'gcn'\nhidden = 64\n[train]\nstrategy = 'tensor'\nepochs = 2\n";
+    let file = run_file(dir.path(), &graph, rest);
+    let train = |name: &str, memory: &[&str]| {
+        let out = format!("output.dir='{}'", dir.path().join(name).display());
+        succeed(&[&["train", path(&file), "--set", &out][..], memory].concat())
+    };
+    let whole = train("whole", &[]);
+    let memory = format!("tensor.memory='{BUDGET}B'");
+    let within = train("within", &["--set", &memory]);
+    let peak = |summary: &Value| summary["peak_rss_bytes"].as_u64().unwrap();
+    assert!(peak(&within) <= BUDGET, "{} of {BUDGET} bytes", peak(&within));
+    assert!(peak(&whole) > BUDGET, "nothing to save: {} bytes", peak(&whole));
+    let losses = |summary: &Value| -> Vec<f64> {
+        summary["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
+    };
+    let (expected, found) = (losses(&whole), losses(&within));
+    assert!(
+        expected.iter().zip(&found).all(|(a, b)| (a - b).abs() < 1e-5),
+        "{expected:?} {found:?}"
+    );
+    assert_eq!(whole["test"], within["test"]);
+}
