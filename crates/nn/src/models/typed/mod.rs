@@ -14,7 +14,11 @@ mod input;
 mod mlp;
 mod rgat;
 mod rgcn;
+mod rgcn_sliced;
+mod slices;
 mod stack;
+
+pub use slices::{TypedSlices, WholeRelations};
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::rng::Key;
@@ -88,6 +92,26 @@ pub trait TypedModel: Send + Sync {
         }
         Ok(x)
     }
+
+    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has a
+    /// row for each. All ranks together compute what [`TypedModel::forward`] does with the whole graph in
+    /// every layer.
+    ///
+    /// # Errors
+    /// As [`TypedModel::forward`], if a rank fails, or if the model has no such form.
+    fn forward_sliced<'b>(
+        &self,
+        _tape: &mut Tape<'b>,
+        _slices: &TypedSlices<'b>,
+        _rows: &[Option<Var>],
+    ) -> Result<Var> {
+        Err(no_columns(self.name()))
+    }
+}
+
+fn no_columns(model: &str) -> Error {
+    Error::usage(format!("{model} does not train by columns on graphs with types"))
+        .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
 }
 
 /// Builds the model `config` describes for graphs with the types of `schema`, whose rows come from
