@@ -117,16 +117,7 @@ impl Learner for TensorLearner<'_> {
     type Batch = Input;
 
     fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<Job> {
-        vec![Job {
-            graph: 0,
-            // The one batch there is; also of a rank without training nodes.
-            batch: [0].into(),
-            share: 0..1,
-            key: Key::new(epoch as u64),
-            fixed: true,
-            last_of_step: true,
-            last_of_epoch: true,
-        }]
+        vec![Job::whole(epoch)]
     }
 
     fn sample(&self, _: &Job, _: &mut Scratch) -> Result<()> {

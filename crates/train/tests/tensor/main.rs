@@ -3,6 +3,8 @@
 mod bytes;
 mod decoupled;
 mod equal;
+mod links;
+mod typed;
 
 use std::path::Path;
 
