@@ -33,6 +33,7 @@ mod kernel;
 mod lists;
 pub mod losses;
 pub mod metrics;
+mod mixing;
 pub mod models;
 pub mod ops;
 pub mod optim;

@@ -92,6 +92,19 @@ fn edges_between_types_are_the_same_for_any_number_of_ranks() {
     });
 }
 
+#[test]
+fn decoupled_rgcn_is_the_same_for_any_number_of_ranks() {
+    let dir = tempfile::tempdir().unwrap();
+    typed::graph(dir.path(), 3);
+    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+        let mut config = links(dir.path(), name, "rgcn");
+        config.task.edge_type = Some("paper:r0:author".into());
+        config.model.decoupled = true;
+        (config.model.propagations, config.model.teleport) = (Some(3), 0.1);
+        config
+    });
+}
+
 /// Entities on a ring, and relations that lead some steps on.
 #[test]
 fn knowledge_graphs_are_the_same_for_any_number_of_ranks() {

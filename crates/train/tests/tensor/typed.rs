@@ -12,6 +12,7 @@ use gnarl_train::{Begin, ExchangedBytes, run};
 
 use crate::bytes::exchanged;
 use crate::equal::{one_step_moves_weights_alike, runs_end_alike};
+use crate::train;
 
 /// Four node types, two of them without features, and eight edge types.
 pub fn graph(dir: &Path, communities: u64) {
@@ -95,6 +96,53 @@ fn blocks_are_the_same_for_any_number_of_ranks() {
     });
 }
 
+/// Two dense layers of each node type, and three propagations.
+fn decouple(config: &mut RunConfig) {
+    config.model.decoupled = true;
+    config.model.propagations = Some(3);
+}
+
+#[test]
+fn decoupled_rgcn_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks(decouple);
+    same_for_any_number_of_ranks(|c| {
+        decouple(c);
+        c.model.teleport = 0.1;
+    });
+}
+
+/// As without types: an exchange of as many columns as there are classes there, and one back.
+#[test]
+fn four_exchanges_are_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    graph(dir.path(), 4);
+    let nodes = counts(&opened(dir.path()))[0];
+    for (ranks, layers, propagations) in [(2, 2, 2), (4, 1, 5), (2, 3, 10)] {
+        let mut config = nodes_of(dir.path(), &format!("{ranks}-{layers}"));
+        config.model.decoupled = true;
+        (config.model.layers, config.model.propagations) = (layers, Some(propagations));
+        (config.train.strategy, config.train.workers) = (Strategy::Tensor, ranks as usize);
+        let each_way = 2 * nodes * 4 * (ranks - 1) / ranks * 4;
+        let all = ExchangedBytes { forward: each_way, backward: each_way };
+        assert_eq!(exchanged(&config), [Some(all); 5], "{ranks} ranks, {layers} layers");
+    }
+}
+
+/// Sampled neighbours: a part of a node's mean for each edge type that it hears somebody over.
+#[test]
+fn decoupled_rgcn_learns_from_sampled_neighbours() {
+    let dir = tempfile::tempdir().unwrap();
+    graph(dir.path(), 3);
+    let mut config = nodes_of(dir.path(), "sampled");
+    decouple(&mut config);
+    config.model.teleport = 0.1;
+    (config.sample.method, config.sample.fanouts) = (Method::Neighbor, vec![4, 3, 2]);
+    config.sample.batch_size = 60;
+    let found = train(&config).summary;
+    assert!(found.losses[4] < 0.9 * found.losses[0], "{:?}", found.losses);
+    assert!(found.test["accuracy"] > 0.5, "{:?}: three classes", found.test);
+}
+
 #[test]
 fn a_perceptron_is_the_same_for_any_number_of_ranks() {
     same_for_any_number_of_ranks(|c| c.model.name = "mlp".into());
@@ -107,8 +155,7 @@ fn a_perceptron_is_the_same_for_any_number_of_ranks() {
 fn layers_send_the_fewest_rows_and_columns() {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path(), 4);
-    let opened = TypedGraph::open(&Dataset::open(dir.path().join("graph")).unwrap()).unwrap();
-    let [nodes, groups, senders] = counts(&opened);
+    let [nodes, groups, senders] = counts(&opened(dir.path()));
     assert!(
         nodes < groups && groups != senders,
         "{nodes} nodes, {groups} groups, {senders} senders"
@@ -140,6 +187,10 @@ fn layers_send_the_fewest_rows_and_columns() {
         }
     }
     assert!(ways.len() > 2, "{ways:?}");
+}
+
+fn opened(dir: &Path) -> TypedGraph {
+    TypedGraph::open(&Dataset::open(dir.join("graph")).unwrap()).unwrap()
 }
 
 /// Nodes, pairs of a node and an edge type that it hears somebody over, and such pairs of those that are
@@ -183,6 +234,11 @@ fn what_cannot_train_by_columns_is_refused() {
         assert!(told.contains(&format!("{model} does not train by columns")), "{told}");
         assert!(told.contains("knows rgcn"), "{told}");
     }
+    let decoupled = refused("decoupled", &|c| {
+        decouple(c);
+        c.model.name = "mlp".into();
+    });
+    assert!(decoupled.contains("mlp has no decoupled form"), "{decoupled}");
     let path = refused("path", &|c| {
         c.sample.edge_fanouts.insert("paper:r0:author".into(), vec![0, -1]);
     });

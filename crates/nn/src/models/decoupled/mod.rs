@@ -67,7 +67,7 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<
         "gcn" => Ok(Box::new(Decoupled::new(config, params, |_| gcn::Gcn))),
         "gat" => Ok(Box::new(Decoupled::new(config, params, |p| gat::Gat::new(config, p)))),
         other => Err(Error::usage(format!("{other} has no decoupled form"))
-            .hint("model.decoupled knows gcn and gat")),
+            .hint("model.decoupled knows gcn and gat, and with types rgcn")),
     }
 }
 
@@ -96,17 +96,17 @@ impl<P: Propagation> Decoupled<P> {
     fn carries_first(&self) -> bool {
         P::READS_ROWS || self.teleport > 0.0
     }
+}
 
-    /// What came of a propagation and `H⁰` of the same nodes, put together.
-    fn mix(&self, tape: &mut Tape<'_>, passed: Var, first: Var) -> Var {
-        if self.teleport == 0.0 {
-            return passed;
-        }
-        let scaled = tape.scale(passed, 1.0 - self.teleport);
-        tape.release(passed);
-        let first = tape.scale(first, self.teleport);
-        tape.add(scaled, first)
+/// What came of a propagation and `H⁰` of the same nodes, put together.
+pub(super) fn mix(tape: &mut Tape<'_>, (passed, first): (Var, Var), teleport: f32) -> Var {
+    if teleport == 0.0 {
+        return passed;
     }
+    let scaled = tape.scale(passed, 1.0 - teleport);
+    tape.release(passed);
+    let first = tape.scale(first, teleport);
+    tape.add(scaled, first)
 }
 
 impl<P: Propagation> Model for Decoupled<P> {
@@ -142,7 +142,7 @@ impl<P: Propagation> Model for Decoupled<P> {
         let weights = self.propagation.weigh(tape, block, first);
         let passed = self.propagation.pass(tape, block, &weights, x);
         let first = tape.head_rows(first, block.num_dst());
-        let y = self.mix(tape, passed, first);
+        let y = mix(tape, (passed, first), self.teleport);
         let last = index + 1 == self.propagations;
         Ok(if carries && !last { tape.concat_cols(&[y, first]) } else { y })
     }
@@ -157,7 +157,7 @@ impl<P: Propagation> Model for Decoupled<P> {
                 if x != first {
                     tape.release(x);
                 }
-                self.mix(tape, passed, first)
+                mix(tape, (passed, first), self.teleport)
             })
         })
     }

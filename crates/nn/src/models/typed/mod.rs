@@ -8,6 +8,7 @@
 //! A layer handles all edge types together: see [`RelBlock`]. `hetero` alone goes from type to type,
 //! as its layers may be any.
 
+mod decoupled;
 mod hetero;
 mod hgt;
 mod input;
@@ -149,9 +150,9 @@ pub fn add(
     }
     let config = &ModelConfig { in_dim: config.hidden, ..config.clone() };
     config.check()?;
-    if config.decoupled {
+    if config.decoupled && config.name != "rgcn" {
         return Err(Error::usage(format!("{} has no decoupled form", config.name))
-            .hint("model.decoupled knows gcn and gat"));
+            .hint("model.decoupled knows rgcn, and without types gcn and gat"));
     }
     if sources.len() != schema.node_types().len() {
         return Err(Error::usage(format!("rows of {} node types", sources.len())));
@@ -161,6 +162,9 @@ pub fn add(
         "hgt" => Box::new(hgt::build(config, schema, sources, params)?),
         "mlp" => Box::new(mlp::build(config, schema, sources, params)?),
         "rgat" => Box::new(rgat::build(config, schema, sources, params)?),
+        _ if config.decoupled => {
+            Box::new(decoupled::DecoupledRgcn::new(config, schema, sources, params))
+        }
         _ => Box::new(rgcn::build(config, schema, sources, params)?),
     })
 }
