@@ -207,6 +207,10 @@ impl<'a> WholeModel for TypedColumns<'a> {
         TypedWhole::new(&batch, &self.order, self.rank, &self.sent).map(Arc::new)
     }
 
+    fn prepare(&self, graph: &TypedWhole<'a>) {
+        self.model.prepare_sliced(&graph.relations);
+    }
+
     fn num_edges(&self, graph: &TypedWhole<'a>) -> usize {
         graph.relations.block().block().num_edges() * self.model.num_layers()
     }

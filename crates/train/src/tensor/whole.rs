@@ -29,7 +29,7 @@ pub(crate) trait WholeModel: Send + Sync {
     fn without(&self, edges: &TypedEdges) -> Result<Arc<Self::Graph>>;
 
     /// Prepares what backward needs too.
-    fn prepare(&self, _graph: &Self::Graph) {}
+    fn prepare(&self, graph: &Self::Graph);
 
     /// Edges that messages pass over in a step.
     fn num_edges(&self, graph: &Self::Graph) -> usize;

@@ -97,6 +97,10 @@ impl Learner for ColumnLearner<'_> {
         self.own()
     }
 
+    fn compact(&self, _: &Own) {
+        self.model.prepare(&self.model.graph());
+    }
+
     /// The edges of each rank are its share of the columns of all.
     fn counts(&self, _: &Own) -> Counts {
         let edges = self.model.num_edges(&self.model.graph());

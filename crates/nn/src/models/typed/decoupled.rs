@@ -10,12 +10,12 @@ use gnarl_graph::error::Result;
 use gnarl_sample::Schema;
 
 use super::input::Input;
-use super::slices::TypedSlices;
+use super::slices::{TypedSlices, WholeRelations};
 use super::{Source, TypedModel};
 use crate::models::ModelConfig;
 use crate::models::decoupled::mix;
 use crate::models::stack::check_input;
-use crate::{Activation, Init, ParamId, ParamsBuilder, RelBlock, Span, Tape, Var};
+use crate::{Activation, Init, Lists, ParamId, ParamsBuilder, RelBlock, Span, Tape, Var};
 
 const NAME: &str = "decoupled rgcn";
 
@@ -142,5 +142,9 @@ impl TypedModel for DecoupledRgcn {
             x = mix(tape, (passed, first), self.config.teleport);
         }
         tape.gather(slices.nodes, x, self.config.out_dim)
+    }
+
+    fn prepare_sliced(&self, graph: &WholeRelations) {
+        graph.block().mixing().edges().transpose();
     }
 }

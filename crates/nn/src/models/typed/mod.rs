@@ -18,6 +18,8 @@ mod rgcn;
 mod rgcn_sliced;
 mod slices;
 mod stack;
+#[cfg(test)]
+mod tests;
 
 pub use slices::{TypedSlices, WholeRelations};
 
@@ -108,6 +110,10 @@ pub trait TypedModel: Send + Sync {
     ) -> Result<Var> {
         Err(no_columns(self.name()))
     }
+
+    /// Builds what [`TypedModel::forward_sliced`] and its backward pass need of `graph`, so that the compute
+    /// stage finds it ready.
+    fn prepare_sliced(&self, _graph: &WholeRelations) {}
 }
 
 fn no_columns(model: &str) -> Error {

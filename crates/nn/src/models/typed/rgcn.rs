@@ -4,11 +4,11 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Schema;
 
 use super::Source;
-use super::slices::TypedSlices;
+use super::slices::{TypedSlices, WholeRelations};
 use super::stack::{TypedLayer, TypedStack};
 use crate::models::stack::After;
 use crate::models::{Decomposition, ModelConfig};
-use crate::{Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
 /// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbours j of i by r` (eq. 2, with c_{i,r} the
 /// number of neighbours, or the weighted mean). In a sample the mean is over the sampled.
@@ -45,7 +45,7 @@ pub(super) fn build(
 }
 
 impl Rgcn {
-    fn new(
+    pub(super) fn new(
         config: &ModelConfig,
         relations: usize,
         i: usize,
@@ -73,6 +73,11 @@ impl Rgcn {
         let own = add("self.weight", input, output, Init::XavierUniform);
         let bias = add("bias", 1, output, Init::Zeros);
         Ok(Self { weights, own, bias, dims: (input, output), bases })
+    }
+
+    /// What rows of nodes make of themselves.
+    pub(super) fn own(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        tape.linear(x, self.own, Some(self.bias), Activation::None)
     }
 
     /// The matrices of all edge types, one below the other, and the number of their blocks.
@@ -121,7 +126,7 @@ impl TypedLayer for Rgcn {
         let messages = tape.span_linear_heads(heard, weights, block.spans(), blocks);
         let sum = tape.spmm(block.destinations(), messages, Reduce::Sum, None);
         let own = tape.head_rows(x, block.num_dst());
-        let own = tape.linear(own, self.own, Some(self.bias), crate::Activation::None);
+        let own = self.own(tape, own);
         let y = tape.add(own, sum);
         let y = tape.activation(y, after.activation);
         Ok(after.drop(tape, block.block(), y))
@@ -135,9 +140,13 @@ impl TypedLayer for Rgcn {
         after: After,
     ) -> Result<Option<Var>> {
         let heard = self.heard_sliced(tape, slices, x)?;
-        let own = tape.linear(x, self.own, Some(self.bias), crate::Activation::None);
+        let own = self.own(tape, x);
         let y = tape.add(own, heard);
         let y = tape.activation(y, after.activation);
         Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+    }
+
+    fn prepare(&self, graph: &WholeRelations) {
+        Rgcn::prepare(self, graph);
     }
 }

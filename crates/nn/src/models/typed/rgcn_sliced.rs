@@ -7,12 +7,12 @@
 use gnarl_graph::Result;
 
 use super::rgcn::{Rgcn, Weights};
-use super::slices::TypedSlices;
-use crate::{ParamId, Reduce, Tape, Var};
+use super::slices::{TypedSlices, WholeRelations};
+use crate::{Lists, ParamId, Reduce, Tape, Var};
 
 /// Where matrices are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// Messages pass, then each group's mean is mapped: rows of nodes one way, of groups back.
     HearThenMap,
     /// What each sender sends is mapped, then messages pass: rows of senders one way, of nodes back.
@@ -32,7 +32,39 @@ impl Rgcn {
         slices: &TypedSlices<'b>,
         x: Var,
     ) -> Result<Var> {
-        match (self.way(slices), &self.weights) {
+        self.heard_by(self.way(slices.graph), tape, slices, x)
+    }
+
+    /// Builds what layers and their backward passes need of `graph`.
+    pub(super) fn prepare(&self, graph: &WholeRelations) {
+        match self.way(graph) {
+            Way::HearThenMap => {
+                graph.heard().groups.transpose();
+                graph.heard().own.transpose();
+            }
+            Way::HearThenBases => {
+                graph.heard().groups.transpose();
+                graph.heard().destinations.transpose();
+            }
+            Way::MapThenHear => {
+                graph.sent().destinations.transpose();
+            }
+            Way::BasesThenHear => {
+                graph.sent().nodes.transpose();
+                graph.sent().destinations.transpose();
+            }
+        }
+    }
+
+    /// The same by a given way.
+    pub(super) fn heard_by<'b>(
+        &self,
+        way: Way,
+        tape: &mut Tape<'b>,
+        slices: &TypedSlices<'b>,
+        x: Var,
+    ) -> Result<Var> {
+        match (way, &self.weights) {
             (Way::HearThenBases, &Weights::Bases(coefficients, bases)) => {
                 self.hear_then_bases(tape, slices, x, (coefficients, bases))
             }
@@ -45,10 +77,10 @@ impl Rgcn {
     }
 
     /// The way with the fewest values to exchange; the first of equal ones.
-    fn way(&self, slices: &TypedSlices<'_>) -> Way {
+    fn way(&self, graph: &WholeRelations) -> Way {
         let last = |offsets: &[u32]| offsets.last().map_or(0, |&end| end as usize);
-        let nodes = slices.graph.block().num_dst();
-        let (groups, senders) = (last(slices.graph.groups()), last(slices.graph.senders()));
+        let nodes = graph.block().num_dst();
+        let (groups, senders) = (last(graph.groups()), last(graph.senders()));
         let (input, output) = self.dims;
         let mut ways = vec![
             (Way::HearThenMap, (nodes + groups) * input),

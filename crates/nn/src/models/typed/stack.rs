@@ -4,7 +4,7 @@ use gnarl_graph::error::Result;
 use gnarl_sample::Schema;
 
 use super::input::Input;
-use super::slices::TypedSlices;
+use super::slices::{TypedSlices, WholeRelations};
 use super::{Source, TypedModel, no_columns};
 use crate::models::ModelConfig;
 use crate::models::stack::{After, check_input};
@@ -39,6 +39,9 @@ pub(super) trait TypedLayer: Send + Sync {
     ) -> Result<Option<Var>> {
         Ok(None)
     }
+
+    /// See [`TypedModel::prepare_sliced`].
+    fn prepare(&self, _graph: &WholeRelations) {}
 }
 
 /// A model of layers of one kind, with activation and dropout between them.
@@ -118,5 +121,9 @@ impl<L: TypedLayer> TypedModel for TypedStack<L> {
             x = passed.ok_or_else(|| no_columns(L::NAME))?;
         }
         Ok(x)
+    }
+
+    fn prepare_sliced(&self, graph: &WholeRelations) {
+        self.layers.iter().for_each(|layer| layer.prepare(graph));
     }
 }
