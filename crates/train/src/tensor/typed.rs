@@ -62,7 +62,7 @@ impl<'a> TypedColumns<'a> {
     /// `model` over the graph of `task` as `rank` has it. Rows are wanted of nodes of the types `ends`.
     ///
     /// # Errors
-    /// If the graph is too large for a block.
+    /// If the graph is too large for a block, or has fewer nodes than there are ranks.
     pub fn new(
         model: &'a dyn TypedModel,
         task: &'a TypedTaskGraph,
@@ -71,6 +71,11 @@ impl<'a> TypedColumns<'a> {
     ) -> Result<Self> {
         let batch = all_edges(task)?;
         let order = Order::new(task, &batch, rank.size())?;
+        // Without rows a rank would have no gradient to exchange.
+        if let Some(idle) = order.bounds.windows(2).position(|pair| pair[0] == pair[1]) {
+            let message = format!("worker {idle} of {} has no node of any type", rank.size());
+            return Err(Error::usage(message).hint("take fewer workers: train.workers"));
+        }
         let sent: Arc<AtomicU64> = Arc::default();
         let nodes = Columns::over(rank, order.bounds.clone(), sent.clone());
         let whole = Arc::new(TypedWhole::new(&batch, &order, rank, &sent)?);

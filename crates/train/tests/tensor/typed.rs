@@ -16,6 +16,10 @@ use crate::train;
 
 /// Four node types, two of them without features, and eight edge types.
 pub fn graph(dir: &Path, communities: u64) {
+    sized(dir, (803, 5000), communities);
+}
+
+fn sized(dir: &Path, (nodes, edges): (u64, u64), communities: u64) {
     let attributes = Attributes {
         features: 9,
         noise: 1.0,
@@ -24,8 +28,7 @@ pub fn graph(dir: &Path, communities: u64) {
         test: 0.3,
         ..Attributes::default()
     };
-    let options =
-        TypedOptions { nodes: 803, edges: 5000, communities, attributes, ..Default::default() };
+    let options = TypedOptions { nodes, edges, communities, attributes, ..Default::default() };
     typed(&options, &dir.join("graph")).unwrap();
 }
 
@@ -146,6 +149,25 @@ fn decoupled_rgcn_learns_from_sampled_neighbours() {
 #[test]
 fn a_perceptron_is_the_same_for_any_number_of_ranks() {
     same_for_any_number_of_ranks(|c| c.model.name = "mlp".into());
+}
+
+/// So few nodes that ranks lack some types, and then that one has none at all.
+#[test]
+fn workers_may_lack_a_type_but_not_all() {
+    let dir = tempfile::tempdir().unwrap();
+    sized(dir.path(), (40, 90), 2);
+    let make = |workers: usize, strategy: Strategy| {
+        let mut config = nodes_of(dir.path(), &format!("{workers}-{strategy:?}"));
+        (config.train.strategy, config.train.workers) = (strategy, workers);
+        config
+    };
+    let expected = train(&make(1, Strategy::Gradient)).summary.losses;
+    let found = train(&make(6, Strategy::Tensor)).summary.losses;
+    let apart = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart < 1e-4, "{expected:?} {found:?}");
+    let error = run(&make(41, Strategy::Tensor), Begin::Fresh, &|_| ()).map(drop).unwrap_err();
+    assert_eq!(error.exit_code(), 2, "{error}");
+    assert!(error.to_string().contains("has no node of any type"), "{error}");
 }
 
 /// What a layer sends each way for each rank that does not have it: the fewest of rows of nodes and of
