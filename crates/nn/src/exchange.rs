@@ -32,4 +32,22 @@ pub trait Exchange: Sync {
 
     /// The own rows of the sum of what all ranks have: `all nodes × cols` becomes `own nodes × cols`.
     fn sum_rows(&self, all: &Tensor) -> Result<Tensor>;
+
+    /// Tells every rank which of its rows this one wants: those of the nodes `wanted`, which ascend.
+    fn route(&self, wanted: &[u32]) -> Result<Routes>;
+
+    /// The rows that were wanted: `own nodes × cols` becomes `wanted nodes × cols`.
+    fn fetch(&self, rows: &Tensor, routes: &Routes) -> Result<Tensor>;
+
+    /// The opposite of [`Exchange::fetch`]: sums of what all ranks have of the own rows.
+    fn give_back(&self, wanted: &Tensor, routes: &Routes) -> Result<Tensor>;
+}
+
+/// Rows that ranks give each other, whichever nodes they are of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routes {
+    /// For each rank which of this rank's rows it wants, ascending.
+    pub asked: Vec<Vec<u32>>,
+    /// For each rank how many of its rows this one wants.
+    pub wanted: Vec<usize>,
 }

@@ -33,6 +33,7 @@ mod kernel;
 mod lists;
 pub mod losses;
 pub mod metrics;
+mod mixing;
 pub mod models;
 pub mod ops;
 pub mod optim;
@@ -45,7 +46,7 @@ pub mod state;
 pub mod tape;
 pub mod tensor;
 
-pub use exchange::Exchange;
+pub use exchange::{Exchange, Routes};
 pub use lists::{EdgeLists, Lists};
 pub use ops::activation::Activation;
 pub use ops::gat::Gat;

@@ -7,6 +7,7 @@ use gnarl_graph::{Error, Result};
 use gnarl_sample::{Block, FusedBatch, FusedBlock, NodeInfo, Schema, Segment};
 
 use crate::lists::{EdgeLists, Lists};
+use crate::mixing::Mixing;
 
 /// Successive rows that one of several weight matrices belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +51,7 @@ pub struct RelBlock {
     place: Vec<u32>,
     weights: Option<Arc<[f32]>>,
     homogeneous: OnceLock<Vec<Homogeneous>>,
+    mixing: OnceLock<Mixing>,
 }
 
 /// The edges of one type as a block without types.
@@ -120,6 +122,7 @@ impl RelBlock {
             schema: schema.clone(),
             block,
             homogeneous: OnceLock::new(),
+            mixing: OnceLock::new(),
         })
     }
 
@@ -225,6 +228,11 @@ impl RelBlock {
             let made = numbers.map(|relation| self.of_type(relation, &rows));
             made.filter(|made| made.block.num_dst() > 0).collect()
         })
+    }
+
+    /// The edges as parts of what each destination hears. Built on first use and kept.
+    pub(crate) fn mixing(&self) -> &Mixing {
+        self.mixing.get_or_init(|| Mixing::new(self))
     }
 
     /// The destinations' rows of each node type.

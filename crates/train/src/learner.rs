@@ -145,6 +145,24 @@ impl Gradients<'_> {
             }
         }
     }
+
+    /// The same of rows at some places of each leaf.
+    pub fn add_some_rows(
+        &mut self,
+        tape: &Tape<'_>,
+        leaves: &[Var],
+        ids: &[Vec<u64>],
+        places: &[Vec<u32>],
+    ) {
+        let tables = leaves.iter().zip(ids).zip(places).zip(&mut *self.rows);
+        for (((leaf, ids), places), out) in tables {
+            if let Some(grad) = tape.grad(*leaf) {
+                let own: Vec<u64> = places.iter().map(|&place| ids[place as usize]).collect();
+                let rows = places.iter().flat_map(|&place| grad.row(place as usize)).copied();
+                out.push(&own, &Tensor::from_vec(own.len(), grad.cols(), rows.collect()));
+            }
+        }
+    }
 }
 
 /// Sizes of a batch.

@@ -207,7 +207,8 @@ fn what_graphs_with_types_lack_is_told() {
     refuse(&|c| c.task.node_type = Some("venue".into()), "no labels");
     refuse(&|c| c.task.node_type = None, "task.node_type");
     refuse(&|c| c.model.name = "sage".into(), "model.relation_layer");
-    refuse(&|c| c.train.strategy = Strategy::Tensor, "tensor");
+    let tensor = |c: &mut RunConfig| c.train.strategy = Strategy::Tensor;
+    refuse(&|c| (tensor(c), c.model.name = "rgat".into()).0, "rgat does not train by columns");
     refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "judged as a whole");
     refuse(&|c| c.sample.method = Method::SaintNode, "subgraphs");
     let fanouts = |name: &str, fanouts: &[i64]| {

@@ -44,12 +44,15 @@ fn processes_give_the_losses_of_threads() {
     let naive = &["train.strategy=tensor", "partition.parts=1"][..];
     let decoupled = [naive, &["model.name=gat", "model.decoupled=true"]].concat();
     let chunks = [naive, &["model.name=gcn", "tensor.chunks=5"]].concat();
+    let links =
+        [naive, &["task.kind=link-prediction", "embedding.dim=8", "negatives.count=16"]].concat();
     let strategies = [
         (&["train.strategy=gradient"][..], &[2, 4][..]),
         (&["train.strategy=average"], &[2, 3]),
         (naive, &[2, 3]),
         (&decoupled, &[2, 3]),
         (&chunks, &[2, 3]),
+        (&links, &[2, 3]),
     ];
     for (strategy, sizes) in strategies {
         let args = bench.args(strategy);

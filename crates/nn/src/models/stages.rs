@@ -72,7 +72,7 @@ impl Pass {
 }
 
 /// What came of a propagation, which is released, and `H⁰` of the same nodes, put together.
-pub(super) fn mix(tape: &mut Tape<'_>, passed: Var, first: Var, teleport: f32) -> Var {
+pub(crate) fn mix(tape: &mut Tape<'_>, passed: Var, first: Var, teleport: f32) -> Var {
     if teleport == 0.0 {
         return passed;
     }

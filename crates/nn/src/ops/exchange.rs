@@ -2,7 +2,7 @@
 
 use gnarl_graph::Result;
 
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Routes};
 use crate::tape::Gradients;
 use crate::{Tape, Tensor, Var};
 
@@ -38,6 +38,22 @@ impl<'b> Tape<'b> {
         let y = exchange.all_rows(self.value(x))?;
         Ok(self.push(y, self.needs_grad(x), move |grads, grad| {
             add_or_fail(grads, x, exchange.sum_rows(&grad));
+        }))
+    }
+
+    /// [`Exchange::fetch`] of `x`.
+    ///
+    /// # Errors
+    /// As [`Tape::split`].
+    pub fn fetch_rows(
+        &mut self,
+        exchange: &'b dyn Exchange,
+        x: Var,
+        routes: &'b Routes,
+    ) -> Result<Var> {
+        let y = exchange.fetch(self.value(x), routes)?;
+        Ok(self.push(y, self.needs_grad(x), move |grads, grad| {
+            add_or_fail(grads, x, exchange.give_back(&grad, routes));
         }))
     }
 }

@@ -5,7 +5,9 @@ use gnarl_graph::Result;
 use gnarl_nn::{Params, Tensor};
 
 use super::Links;
+use super::columns::ColumnLearner;
 use super::encoded::EncodedLearner;
+use crate::config::Strategy;
 use crate::embeddings::Rows;
 use crate::messages::{MessageModel, Seen, Ways};
 use crate::state::TrainState;
@@ -19,7 +21,7 @@ pub(super) trait Encoder: Send + Sync {
     /// The rows of all nodes, by full neighbours; those of the tails' type after those of the heads'.
     fn rows(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Tensor>;
 
-    /// Trains by batches.
+    /// Trains by batches, or by full-graph steps.
     fn train(
         &self,
         links: &Links,
@@ -56,6 +58,11 @@ impl<M: MessageModel> Encoder for M {
         rank: &dyn Communicator,
         state: TrainState,
     ) -> Result<TrainState> {
+        if links.config.train.strategy == Strategy::Tensor {
+            let ways = |relation| MessageModel::ways(self, relation);
+            let learner = ColumnLearner::new(links, self.by_columns(rank)?, &ways, rank)?;
+            return gradient::train(session, &learner, rank, state);
+        }
         gradient::train(session, &EncodedLearner::new(links, self)?, rank, state)
     }
 

@@ -49,6 +49,11 @@ pub(super) fn alone(links: &Links, params: &Params, tables: &[Rows<'_>]) -> Resu
         Some(encoder) => encoder.rows(params, tables)?,
         None => tables[0].clone().into_tensor(),
     };
+    of_rows(links, params, rows)
+}
+
+/// Judges the `rows` of all nodes, those of the tails' type after those of the heads'.
+pub(super) fn of_rows(links: &Links, params: &Params, rows: Tensor) -> Result<Evaluation> {
     let judge = Judge { links, params, rows };
     let Edges { valid, test, .. } = &links.edges;
     if links.encoder.is_none() || RANKED.contains(&links.metric().as_str()) {

@@ -4,6 +4,7 @@
 //! embedding of a knowledge graph. With one, a model puts them out.
 
 mod batches;
+mod columns;
 mod data;
 mod encoded;
 mod encoder;
@@ -23,13 +24,14 @@ use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
 
-use crate::config::{NegativesSection, RunConfig, Strategy, unknown_name};
+use crate::config::{Leakage, NegativesSection, RunConfig, SampleSection, Strategy, unknown_name};
 use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
 use crate::learner::Task;
 use crate::messages::{MessageEdges, PlainEncoder, of_types, relational};
 use crate::state::{Start, TrainState};
 use crate::strategy::{Session, gradient};
+use crate::tensor;
 use data::Edges;
 use encoder::Encoder;
 use learner::LinkLearner;
@@ -62,12 +64,10 @@ impl Links {
     /// # Errors
     /// If the dataset is not one of edges with splits, or the configuration does not fit it.
     pub fn new(config: &RunConfig, dataset: &Dataset) -> Result<(Self, Start)> {
-        if config.train.strategy != Strategy::Gradient {
-            return Err(Error::usage("link prediction is trained by 'gradient' alone")
-                .hint("set train.strategy to 'gradient'"));
-        }
+        let config = &tensor::all_neighbours(config)?;
         metric_of(config)?;
         let edges = Edges::open(dataset, config)?;
+        check(config, edges.train.len())?;
         let known = Known::new(&[&edges.train, &edges.valid, &edges.test]);
         let key = Key::new(config.train.seed);
         let (mut params, dim) = (ParamsBuilder::new(key.with(0)), config.embedding.dim);
@@ -169,6 +169,35 @@ impl Links {
             "local" => Box::new(negatives::Local::new(self.owner.clone(), count)),
             _ => Box::new(self.config.negatives.listed(train.len(), nodes)?),
         })
+    }
+}
+
+/// Refuses strategies that do not train on `edges` edges so.
+fn check(config: &RunConfig, edges: usize) -> Result<()> {
+    let SampleSection { batch_size, .. } = config.sample;
+    match (config.train.strategy, config.model.name.as_str()) {
+        (Strategy::Average, _) => {
+            Err(Error::usage("link prediction is trained by 'gradient' or 'tensor'")
+                .hint("set train.strategy to 'gradient'"))
+        }
+        (Strategy::Tensor, "none") => {
+            let message =
+                "train.strategy = 'tensor' shares out what messages pass, and model.name is 'none'";
+            Err(Error::usage(message).hint("set train.strategy to 'gradient', or take an encoder"))
+        }
+        // A perceptron hears nothing anyway.
+        (Strategy::Tensor, name)
+            if name != "mlp"
+                && config.task.leakage == Leakage::Remove
+                && (batch_size == 0 || batch_size >= edges) =>
+        {
+            let message = format!(
+                "a batch of all {edges} training edges leaves none for messages to pass over"
+            );
+            Err(Error::usage(message)
+                .hint("set sample.batch_size to fewer edges, or task.leakage to 'keep'"))
+        }
+        _ => Ok(()),
     }
 }
 

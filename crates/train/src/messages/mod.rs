@@ -12,6 +12,7 @@ mod typed;
 
 use std::collections::HashSet;
 
+use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 use gnarl_nn::{Params, Tape, Tensor, Var};
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::RunConfig;
 use crate::embeddings::Rows;
+use crate::tensor::WholeModel;
 
 pub(crate) use dataset::{asked, of_types, ways as ways_of_type};
 pub(crate) use jobs::{Numbers, jobs};
@@ -58,6 +60,10 @@ pub(crate) trait MessageModel: Send + Sync {
     type Sampled: Send;
     /// A batch ready for compute.
     type Batch: Send + Sync;
+    /// The model over the whole graph, as one of several ranks.
+    type Columns<'a>: WholeModel
+    where
+        Self: 'a;
 
     /// How edges of this relation pass messages.
     fn ways(&self, relation: u32) -> Ways;
@@ -105,6 +111,12 @@ pub(crate) trait MessageModel: Send + Sync {
         batch: &'b Self::Batch,
         rows: Vec<Tensor>,
     ) -> Result<(Var, Vec<Var>)>;
+
+    /// The model as `rank` has it, one of those that share out columns.
+    ///
+    /// # Errors
+    /// If the graph is too large for a block.
+    fn by_columns<'a>(&'a self, rank: &'a dyn Communicator) -> Result<Self::Columns<'a>>;
 }
 
 /// Edges with relations as edges of the message graph, in both directions.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Buf, Csc, Dataset, Labels, Result};
 use gnarl_nn::models::{self, Model};
@@ -18,6 +19,7 @@ use crate::evaluate::logits;
 use crate::nodes::{sampler, step};
 use crate::pipeline::{Input, rows};
 use crate::task::{TaskGraph, Topology, Whole, features_of};
+use crate::tensor::PlainColumns;
 
 /// A model and the graph it hears neighbours over.
 pub(crate) struct PlainEncoder {
@@ -81,6 +83,7 @@ impl MessageModel for PlainEncoder {
     type Sampler = Box<dyn Sampler>;
     type Sampled = MiniBatch;
     type Batch = Plain;
+    type Columns<'a> = PlainColumns<'a>;
 
     fn ways(&self, _: u32) -> Ways {
         Self::WAYS
@@ -145,5 +148,9 @@ impl MessageModel for PlainEncoder {
     ) -> Result<(Var, Vec<Var>)> {
         let x = step::input(tape, &prepared.input);
         Ok((self.model.forward(tape, &prepared.batch.blocks, x)?, Vec::new()))
+    }
+
+    fn by_columns<'a>(&'a self, rank: &'a dyn Communicator) -> Result<PlainColumns<'a>> {
+        PlainColumns::new(self.model.as_ref(), &self.graph, rank)
     }
 }

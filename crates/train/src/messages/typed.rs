@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 use gnarl_nn::models::ModelConfig;
@@ -13,6 +14,7 @@ use super::{MessageModel, TypedEdges, Ways};
 use crate::config::RunConfig;
 use crate::embeddings::{Rows, TableSpec};
 use crate::pipeline::Input;
+use crate::tensor::TypedColumns;
 use crate::typed::{TypedTaskGraph, fanouts, rows, table};
 
 /// A model and the graph it hears neighbours over.
@@ -71,6 +73,7 @@ impl MessageModel for TypedEncoder {
     type Sampler = Draw;
     type Sampled = TypedBatch;
     type Batch = Typed;
+    type Columns<'a> = TypedColumns<'a>;
 
     fn ways(&self, relation: u32) -> Ways {
         self.ways[relation as usize]
@@ -152,5 +155,9 @@ impl MessageModel for TypedEncoder {
     ) -> Result<(Var, Vec<Var>)> {
         let (rows, leaves) = self.graph.leaves(tape, &batch.features, rows);
         Ok((self.model.forward(tape, &batch.blocks, &rows)?, leaves))
+    }
+
+    fn by_columns<'a>(&'a self, rank: &'a dyn Communicator) -> Result<TypedColumns<'a>> {
+        TypedColumns::new(self.model.as_ref(), &self.graph, self.ends.clone(), rank)
     }
 }

@@ -41,6 +41,19 @@ pub struct Job {
 }
 
 impl Job {
+    /// The one job of an epoch over the whole graph; also of a rank without seeds.
+    pub fn whole(epoch: usize) -> Self {
+        Self {
+            graph: 0,
+            batch: [0].into(),
+            share: 0..1,
+            key: Key::new(epoch as u64),
+            fixed: true,
+            last_of_step: true,
+            last_of_epoch: true,
+        }
+    }
+
     /// The seeds that are this rank's.
     pub fn seeds(&self) -> &[u32] {
         &self.batch[self.share.clone()]

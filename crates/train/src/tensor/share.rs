@@ -4,14 +4,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::{Exchange, Tensor};
 
 use super::columns::Columns;
 use crate::evaluate::{Evaluation, Judge};
 use crate::learner::Counts;
-use crate::pipeline::Job;
 use crate::task::TaskGraph;
 
 /// The rows and columns that are this rank's, and what is counted of their exchange.
@@ -42,19 +40,6 @@ impl<'a> Share<'a> {
     /// The training nodes that are this rank's.
     pub fn training(&self) -> &[u32] {
         self.within(&self.task.train, &self.columns.rows())
-    }
-
-    /// The one batch there is of an epoch; also of a rank without training nodes.
-    pub fn job(&self, epoch: usize) -> Job {
-        Job {
-            graph: 0,
-            batch: [0].into(),
-            share: 0..1,
-            key: Key::new(epoch as u64),
-            fixed: true,
-            last_of_step: true,
-            last_of_epoch: true,
-        }
     }
 
     /// The edges of each rank are its share of the columns of all, which pass `edges` in all layers.

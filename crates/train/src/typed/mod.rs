@@ -2,6 +2,7 @@
 //! type, learnt from batches of seeds and their neighbours over all edge types. Node types without
 //! features have learnt rows.
 
+mod columns;
 mod evaluate;
 mod graph;
 mod learner;
@@ -23,6 +24,8 @@ use crate::learner::Task;
 use crate::state::{Start, TrainState};
 use crate::strategy::{Session, average, gradient};
 use crate::task::Roles;
+use crate::tensor;
+use columns::ColumnLearner;
 use learner::TypedLearner;
 
 pub(crate) use evaluate::rows;
@@ -51,6 +54,7 @@ impl TypedNodes {
     /// [`gnarl_graph::Kind::Usage`] for unknown names, impossible sizes, or what graphs with types
     /// cannot be trained with.
     pub fn open(config: &RunConfig, dataset: &Dataset, node_type: &str) -> Result<(Self, Start)> {
+        let config = &tensor::all_neighbours(config)?;
         check(config)?;
         if let Err(e) = dataset.manifest().node_type(node_type) {
             return Err(Error::usage(format!("task.node_type: {e}")));
@@ -105,10 +109,6 @@ pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<T
 
 /// Refuses what is for graphs without types.
 fn check(config: &RunConfig) -> Result<()> {
-    if config.train.strategy == Strategy::Tensor {
-        return Err(Error::usage("train.strategy = 'tensor' is for graphs without types")
-            .hint("graphs with types are trained by 'gradient' or 'average'"));
-    }
     if config.train.evaluate_on == EvaluateOn::Parts {
         return Err(Error::usage("train.evaluate_on = 'parts' is for graphs without types")
             .hint("graphs with types are judged as a whole"));
@@ -151,12 +151,19 @@ impl Task for TypedNodes {
         state: TrainState,
     ) -> Result<TrainState> {
         let whole = std::slice::from_ref(&self.graph);
-        if self.config.train.strategy == Strategy::Gradient {
-            return gradient::train(session, &TypedLearner::new(self, whole, &[0])?, rank, state);
+        match self.config.train.strategy {
+            Strategy::Gradient => {
+                gradient::train(session, &TypedLearner::new(self, whole, &[0])?, rank, state)
+            }
+            Strategy::Average => {
+                let parts = if self.parts.is_empty() { whole } else { &self.parts };
+                let mine = average::mine(rank, parts.len());
+                average::train(session, &TypedLearner::new(self, parts, &mine)?, rank, state)
+            }
+            Strategy::Tensor => {
+                gradient::train(session, &ColumnLearner::new(self, rank)?, rank, state)
+            }
         }
-        let parts = if self.parts.is_empty() { whole } else { &self.parts };
-        let mine = average::mine(rank, parts.len());
-        average::train(session, &TypedLearner::new(self, parts, &mine)?, rank, state)
     }
 
     fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gnarl_nn::models::Aggregator;
 use gnarl_train::config::{Parts, RunConfig, Strategy};
-use gnarl_train::{Begin, run};
+use gnarl_train::{Begin, eval_run, run};
 
 use crate::{config, generate, train};
 
@@ -33,34 +33,47 @@ pub fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
 pub fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)) {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path());
-    let mut whole = config(dir.path(), "whole", model);
-    change(&mut whole);
+    let make = |name: &str| {
+        let mut config = config(dir.path(), name, model);
+        change(&mut config);
+        config
+    };
+    one_step_moves_weights_alike(&make);
+    runs_end_alike(&make, "accuracy", 1e-9);
+}
+
+/// Losses, scores and weights of runs that `make` names are those of one process that samples all
+/// neighbours.
+pub fn runs_end_alike(make: &dyn Fn(&str) -> RunConfig, score: &str, tolerance: f64) {
+    let whole = make("whole");
     let expected = train(&whole).summary;
-    assert!(expected.losses[4] < expected.losses[0], "it learns: {:?}", expected.losses);
-    one_step_moves_weights_alike(dir.path(), model, &change);
+    let last = expected.losses.len() - 1;
+    assert!(expected.losses[last] < expected.losses[0], "it learns: {:?}", expected.losses);
     for workers in 1..=4 {
-        let mut sliced = config(dir.path(), &format!("sliced-{workers}"), model);
-        change(&mut sliced);
+        let mut sliced = make(&format!("sliced-{workers}"));
         sliced.train.strategy = Strategy::Tensor;
         sliced.train.workers = workers;
         let found = train(&sliced).summary;
+        let name = format!("{} on {workers}", sliced.model.name);
         let apart = expected.losses.iter().zip(&found.losses).map(|(a, b)| (a - b).abs());
         let apart = apart.fold(0.0, f64::max);
-        assert!(apart < 1e-4, "{model} on {workers}: {:?} {:?}", expected.losses, found.losses);
+        assert!(apart < 1e-4, "{name}: {:?} {:?}", expected.losses, found.losses);
         for (expected, found) in [(&expected.test, &found.test), (&expected.valid, &found.valid)] {
-            let apart = (expected["accuracy"] - found["accuracy"]).abs();
-            assert!(apart < 1e-9, "{model} on {workers}: {expected:?} {found:?}");
+            let apart = (expected[score] - found[score]).abs();
+            assert!(apart < tolerance, "{name}: {expected:?} {found:?}");
         }
         let apart = largest_difference(&weights(&whole), &weights(&sliced));
-        assert!(apart < 1e-3, "{model} on {workers}: weights differ by {apart}");
+        assert!(apart < 1e-3, "{name}: weights differ by {apart}");
+        let judged = eval_run(&sliced.output.dir, None).unwrap();
+        let apart = (judged.test[score] - found.test[score]).abs();
+        assert!(apart < tolerance, "{name}: judged {:?}, was {:?}", judged.test, found.test);
     }
 }
 
 /// A step of gradient descent with rate 1: what weights differ in is what gradients differ in.
-fn one_step_moves_weights_alike(dir: &Path, model: &str, change: impl Fn(&mut RunConfig)) {
+pub fn one_step_moves_weights_alike(make: &dyn Fn(&str) -> RunConfig) {
     let step = |strategy: Strategy, workers: usize| {
-        let mut config = config(dir, &format!("step-{workers}-{strategy:?}"), model);
-        change(&mut config);
+        let mut config = make(&format!("step-{workers}-{strategy:?}"));
         (config.train.strategy, config.train.workers) = (strategy, workers);
         (config.train.epochs, config.train.lr) = (1, 1.0);
         config.optimizer.name = "sgd".into();
@@ -70,7 +83,7 @@ fn one_step_moves_weights_alike(dir: &Path, model: &str, change: impl Fn(&mut Ru
     let expected = step(Strategy::Gradient, 1);
     for workers in 1..=4 {
         let apart = largest_difference(&expected, &step(Strategy::Tensor, workers));
-        assert!(apart < 1e-4, "{model} on {workers}: gradients differ by {apart}");
+        assert!(apart < 1e-4, "{workers} ranks: gradients differ by {apart}");
     }
 }
 

@@ -4,6 +4,8 @@ mod bytes;
 mod chunks;
 mod decoupled;
 mod equal;
+mod links;
+mod typed;
 
 use std::path::Path;
 

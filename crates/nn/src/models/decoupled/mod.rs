@@ -76,7 +76,7 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<
         "gcn" => Ok(Box::new(Decoupled::new(config, params, |_| gcn::Gcn))),
         "gat" => Ok(Box::new(Decoupled::new(config, params, |p| gat::Gat::new(config, p)))),
         other => Err(Error::usage(format!("{other} has no decoupled form"))
-            .hint("model.decoupled knows gcn and gat")),
+            .hint("model.decoupled knows gcn and gat, and with types rgcn")),
     }
 }
 

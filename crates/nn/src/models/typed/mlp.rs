@@ -4,6 +4,7 @@ use gnarl_graph::error::Result;
 use gnarl_sample::Schema;
 
 use super::Source;
+use super::slices::TypedSlices;
 use super::stack::{TypedLayer, TypedStack};
 use crate::models::ModelConfig;
 use crate::models::stack::After;
@@ -43,5 +44,17 @@ impl TypedLayer for Mlp {
         let own = tape.head_rows(x, block.num_dst());
         let y = tape.linear(own, self.weight, Some(self.bias), after.activation);
         Ok(after.drop(tape, block.block(), y))
+    }
+
+    /// Nothing passes.
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &TypedSlices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        let y = tape.linear(x, self.weight, Some(self.bias), after.activation);
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
     }
 }

@@ -8,13 +8,20 @@
 //! A layer handles all edge types together: see [`RelBlock`]. `hetero` alone goes from type to type,
 //! as its layers may be any.
 
+mod decoupled;
 mod hetero;
 mod hgt;
 mod input;
 mod mlp;
 mod rgat;
 mod rgcn;
+mod rgcn_sliced;
+mod slices;
 mod stack;
+#[cfg(test)]
+mod tests;
+
+pub use slices::{TypedSlices, WholeRelations};
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::rng::Key;
@@ -88,6 +95,30 @@ pub trait TypedModel: Send + Sync {
         }
         Ok(x)
     }
+
+    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has a
+    /// row for each. All ranks together compute what [`TypedModel::forward`] does with the whole graph in
+    /// every layer.
+    ///
+    /// # Errors
+    /// As [`TypedModel::forward`], if a rank fails, or if the model has no such form.
+    fn forward_sliced<'b>(
+        &self,
+        _tape: &mut Tape<'b>,
+        _slices: &TypedSlices<'b>,
+        _rows: &[Option<Var>],
+    ) -> Result<Var> {
+        Err(no_columns(self.name()))
+    }
+
+    /// Builds what [`TypedModel::forward_sliced`] and its backward pass need of `graph`, so that the compute
+    /// stage finds it ready.
+    fn prepare_sliced(&self, _graph: &WholeRelations) {}
+}
+
+fn no_columns(model: &str) -> Error {
+    Error::usage(format!("{model} does not train by columns on graphs with types"))
+        .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
 }
 
 /// Builds the model `config` describes for graphs with the types of `schema`, whose rows come from
@@ -125,9 +156,9 @@ pub fn add(
     }
     let config = &ModelConfig { in_dim: config.hidden, ..config.clone() };
     config.check()?;
-    if config.decoupled {
+    if config.decoupled && config.name != "rgcn" {
         return Err(Error::usage(format!("{} has no decoupled form", config.name))
-            .hint("model.decoupled knows gcn and gat"));
+            .hint("model.decoupled knows rgcn, and without types gcn and gat"));
     }
     if sources.len() != schema.node_types().len() {
         return Err(Error::usage(format!("rows of {} node types", sources.len())));
@@ -137,6 +168,9 @@ pub fn add(
         "hgt" => Box::new(hgt::build(config, schema, sources, params)?),
         "mlp" => Box::new(mlp::build(config, schema, sources, params)?),
         "rgat" => Box::new(rgat::build(config, schema, sources, params)?),
+        _ if config.decoupled => {
+            Box::new(decoupled::DecoupledRgcn::new(config, schema, sources, params))
+        }
         _ => Box::new(rgcn::build(config, schema, sources, params)?),
     })
 }

@@ -4,22 +4,26 @@ use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Schema;
 
 use super::Source;
+use super::slices::{TypedSlices, WholeRelations};
 use super::stack::{TypedLayer, TypedStack};
 use crate::models::stack::After;
 use crate::models::{Decomposition, ModelConfig};
-use crate::{Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
 /// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbours j of i by r` (eq. 2, with c_{i,r} the
 /// number of neighbours, or the weighted mean). In a sample the mean is over the sampled.
 pub(super) struct Rgcn {
-    weights: Weights,
+    pub(super) weights: Weights,
     own: ParamId,
     bias: ParamId,
-    output: usize,
+    /// Width of what a layer reads, and of what it makes.
+    pub(super) dims: (usize, usize),
+    /// Number of bases, if there are any.
+    pub(super) bases: usize,
 }
 
 /// Where the matrix of each edge type comes from.
-enum Weights {
+pub(super) enum Weights {
     /// `relations·in × out`, one below the other.
     Each(ParamId),
     /// Coefficients `relations × bases` of bases `bases × in·out`.
@@ -41,7 +45,7 @@ pub(super) fn build(
 }
 
 impl Rgcn {
-    fn new(
+    pub(super) fn new(
         config: &ModelConfig,
         relations: usize,
         i: usize,
@@ -68,7 +72,26 @@ impl Rgcn {
         };
         let own = add("self.weight", input, output, Init::XavierUniform);
         let bias = add("bias", 1, output, Init::Zeros);
-        Ok(Self { weights, own, bias, output })
+        Ok(Self { weights, own, bias, dims: (input, output), bases })
+    }
+
+    /// What rows of nodes make of themselves.
+    pub(super) fn own(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        tape.linear(x, self.own, Some(self.bias), Activation::None)
+    }
+
+    /// The matrices of all edge types, one below the other, and the number of their blocks.
+    pub(super) fn matrices(&self, tape: &mut Tape<'_>) -> (Var, usize) {
+        match self.weights {
+            Weights::Each(weights) => (tape.param(weights), 1),
+            Weights::Blocks(weights, blocks) => (tape.param(weights), blocks),
+            Weights::Bases(coefficients, bases) => {
+                let (coefficients, bases) = (tape.param(coefficients), tape.param(bases));
+                let sums = tape.matmul(coefficients, bases);
+                let ((relations, values), output) = (tape.shape(sums), self.dims.1);
+                (tape.reshape(sums, relations * values / output, output), 1)
+            }
+        }
     }
 }
 
@@ -99,22 +122,31 @@ impl TypedLayer for Rgcn {
     ) -> Result<Var> {
         let reduce = if block.weights().is_some() { Reduce::Sum } else { Reduce::Mean };
         let heard = tape.spmm(block.groups(), x, reduce, block.weights().cloned());
-        let (weights, blocks) = match self.weights {
-            Weights::Each(weights) => (tape.param(weights), 1),
-            Weights::Blocks(weights, blocks) => (tape.param(weights), blocks),
-            Weights::Bases(coefficients, bases) => {
-                let (coefficients, bases) = (tape.param(coefficients), tape.param(bases));
-                let sums = tape.matmul(coefficients, bases);
-                let (relations, values) = tape.shape(sums);
-                (tape.reshape(sums, relations * values / self.output, self.output), 1)
-            }
-        };
+        let (weights, blocks) = self.matrices(tape);
         let messages = tape.span_linear_heads(heard, weights, block.spans(), blocks);
         let sum = tape.spmm(block.destinations(), messages, Reduce::Sum, None);
         let own = tape.head_rows(x, block.num_dst());
-        let own = tape.linear(own, self.own, Some(self.bias), crate::Activation::None);
+        let own = self.own(tape, own);
         let y = tape.add(own, sum);
         let y = tape.activation(y, after.activation);
         Ok(after.drop(tape, block.block(), y))
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &TypedSlices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Option<Var>> {
+        let heard = self.heard_sliced(tape, slices, x)?;
+        let own = self.own(tape, x);
+        let y = tape.add(own, heard);
+        let y = tape.activation(y, after.activation);
+        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+    }
+
+    fn prepare(&self, graph: &WholeRelations) {
+        Rgcn::prepare(self, graph);
     }
 }

@@ -4,7 +4,8 @@ use gnarl_graph::error::Result;
 use gnarl_sample::Schema;
 
 use super::input::Input;
-use super::{Source, TypedModel};
+use super::slices::{TypedSlices, WholeRelations};
+use super::{Source, TypedModel, no_columns};
 use crate::models::ModelConfig;
 use crate::models::stack::{After, check_input};
 use crate::{Activation, ParamsBuilder, RelBlock, Span, Tape, Var};
@@ -24,6 +25,23 @@ pub(super) trait TypedLayer: Send + Sync {
         x: Var,
         after: After,
     ) -> Result<Var>;
+
+    /// Passes messages as one of several ranks, see [`TypedModel::forward_sliced`]; `None` if it cannot.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    fn apply_sliced<'b>(
+        &self,
+        _tape: &mut Tape<'b>,
+        _slices: &TypedSlices<'b>,
+        _x: Var,
+        _after: After,
+    ) -> Result<Option<Var>> {
+        Ok(None)
+    }
+
+    /// See [`TypedModel::prepare_sliced`].
+    fn prepare(&self, _graph: &WholeRelations) {}
 }
 
 /// A model of layers of one kind, with activation and dropout between them.
@@ -43,6 +61,12 @@ impl<L: TypedLayer> TypedStack<L> {
         let input = Input::new(schema, sources, config.hidden, L::PROJECTED, params);
         let layers = (0..config.layers).map(|i| layer(i, params)).collect::<Result<_>>()?;
         Ok(Self { config: config.clone(), input, layers })
+    }
+
+    /// Drops values of the input `x` of layer `index` if that is the model's; every layer draws.
+    fn drop_input<'b>(&self, tape: &mut Tape<'b>, index: usize, ids: &'b [u64], x: Var) -> Var {
+        let dropped = if index == 0 { self.config.input_dropout.unwrap_or(0.0) } else { 0.0 };
+        tape.dropout(x, dropped, ids)
     }
 
     fn after(&self, index: usize) -> After {
@@ -80,8 +104,26 @@ impl<L: TypedLayer> TypedModel for TypedStack<L> {
         x: Var,
     ) -> Result<Var> {
         check_input(L::NAME, tape, index, block.block(), x, self.config.hidden)?;
-        let dropped = if index == 0 { self.config.input_dropout.unwrap_or(0.0) } else { 0.0 };
-        let x = tape.dropout(x, dropped, block.block().ids());
+        let x = self.drop_input(tape, index, block.block().ids(), x);
         self.layers[index].apply(tape, block, x, self.after(index))
+    }
+
+    fn forward_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &TypedSlices<'b>,
+        rows: &[Option<Var>],
+    ) -> Result<Var> {
+        let mut x = self.input.apply(tape, slices.graph.own(), rows)?;
+        for (index, layer) in self.layers.iter().enumerate() {
+            x = self.drop_input(tape, index, slices.ids, x);
+            let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
+            x = passed.ok_or_else(|| no_columns(L::NAME))?;
+        }
+        Ok(x)
+    }
+
+    fn prepare_sliced(&self, graph: &WholeRelations) {
+        self.layers.iter().for_each(|layer| layer.prepare(graph));
     }
 }

@@ -37,7 +37,7 @@ impl<'a> Courier<'a> {
         let (done, received) = unbounded();
         let carry = move || {
             for (stage, parcel) in parcels {
-                let came = columns.deliver(stage, parcel);
+                let came = columns.give(stage, parcel);
                 let failed = came.is_err();
                 if done.send(came).is_err() || failed {
                     return;
@@ -58,7 +58,7 @@ impl<'a> Courier<'a> {
     pub fn send(&mut self, stage: &'static str, parcel: Vec<Vec<u8>>) -> Result<()> {
         match self {
             Self::Inline { columns, received } => {
-                received.push_back(columns.deliver(stage, parcel)?);
+                received.push_back(columns.give(stage, parcel)?);
                 Ok(())
             }
             Self::Beside { send, .. } => {

@@ -72,7 +72,7 @@ impl Learner for ChunkLearner<'_> {
     type Batch = ();
 
     fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<Job> {
-        vec![self.share.job(epoch)]
+        vec![Job::whole(epoch)]
     }
 
     fn sample(&self, _: &Job, _: &mut Scratch) -> Result<()> {

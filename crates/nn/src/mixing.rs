@@ -1,0 +1,74 @@
+//! What destinations hear over all edge types, mixed by one number for each edge type.
+
+use crate::lists::{EdgeLists, Lists};
+use crate::{ParamId, RelBlock, Tape, Tensor, Var};
+
+/// The edges of a block with types, and one from each destination to itself, whose weights are *parts* of
+/// a whole: a destination divides 1 among itself and the edge types that it hears somebody over, each of which
+/// divides its part among its edges.
+#[derive(Debug)]
+pub(crate) struct Mixing {
+    /// For each destination a part of its own, then one for each of its groups.
+    parts: EdgeLists,
+    /// Edge type of each part; the number of edge types for a destination's own.
+    relation: Vec<u32>,
+    /// For each destination itself, then the sources of its groups.
+    edges: EdgeLists,
+    /// The part that each edge belongs to.
+    part: Vec<u32>,
+    /// Share of its part that each edge has: those of a part add up to 1.
+    shares: Tensor,
+}
+
+impl Mixing {
+    pub fn new(block: &RelBlock) -> Self {
+        let (groups, relations) = (block.groups(), block.schema().edge_types().len() as u32);
+        let count = block.num_dst() + groups.num_edges();
+        let (mut parts, mut edges) = (vec![0u32], (vec![0u32], Vec::with_capacity(count)));
+        let (mut relation, mut ends) = (Vec::new(), Vec::new());
+        let (mut part, mut shares) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for destination in 0..block.num_dst() {
+            part.push(relation.len() as u32);
+            relation.push(relations);
+            edges.1.push(destination as u32);
+            shares.push(1.0);
+            for &group in block.destinations().sources(destination) {
+                let group = group as usize;
+                let own = groups.indptr()[group] as usize..groups.indptr()[group + 1] as usize;
+                part.extend(std::iter::repeat_n(relation.len() as u32, own.len()));
+                relation.push(block.relation()[group]);
+                edges.1.extend(groups.sources(group));
+                match block.weights() {
+                    Some(weights) => shares.extend(&weights[own]),
+                    None => shares.extend(std::iter::repeat_n(1.0 / own.len() as f32, own.len())),
+                }
+            }
+            ends.resize(relation.len(), destination as u32);
+            parts.push(relation.len() as u32);
+            edges.0.push(edges.1.len() as u32);
+        }
+        Self {
+            parts: EdgeLists::new(block.num_dst(), parts, ends),
+            relation,
+            edges: EdgeLists::new(block.num_src(), edges.0, edges.1),
+            part,
+            shares: Tensor::from_vec(shares.len(), 1, shares),
+        }
+    }
+
+    /// For each destination the edges that weights are of.
+    pub fn edges(&self) -> &EdgeLists {
+        &self.edges
+    }
+
+    /// The weight of each edge: parts are softmaxes of `scores`, one for each edge type and one for nodes
+    /// themselves.
+    pub fn weights<'b>(&'b self, tape: &mut Tape<'b>, scores: ParamId) -> Var {
+        let scores = tape.param(scores);
+        let scores = tape.gather_rows(scores, &self.relation);
+        let parts = tape.edge_softmax(&self.parts, scores);
+        let parts = tape.gather_rows(parts, &self.part);
+        let shares = tape.dense(self.shares.clone());
+        tape.mul(parts, shares)
+    }
+}

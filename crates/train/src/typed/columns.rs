@@ -1,0 +1,167 @@
+//! Node classification in graphs with types by full-graph steps over shares of rows and columns.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::pool::{Kept, keep_all};
+use gnarl_nn::{Mode, Params, Tape, Tensor};
+use gnarl_sample::Scratch;
+
+use super::{TypedNodes, TypedTaskGraph};
+use crate::embeddings::{Fetch, Learnt};
+use crate::evaluate::{Evaluation, Judge};
+use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::nodes::loss::{add_loss, targets_of};
+use crate::pipeline::{Input, Job};
+use crate::shares::even_share;
+use crate::state::TrainState;
+use crate::strategy::pool;
+use crate::tensor::{TypedColumns, WholeModel};
+
+/// The rows of this rank's own nodes.
+pub(super) struct Own {
+    features: Vec<Option<Input>>,
+    /// Ids of the learnt ones, for each table.
+    learnt: Arc<[Vec<u64>]>,
+}
+
+/// One rank's share of the one batch there is.
+pub(super) struct ColumnLearner<'a> {
+    graph: &'a TypedTaskGraph,
+    metric: &'a str,
+    model: TypedColumns<'a>,
+    /// Number of this rank, and of all.
+    place: (usize, usize),
+    /// Every step asks for the same buffers, however large.
+    _buffers: Kept,
+    /// Bytes sent to other ranks in forward and in backward passes of training.
+    exchanged: [AtomicU64; 2],
+}
+
+impl<'a> ColumnLearner<'a> {
+    /// A learner of `nodes` as `rank`.
+    ///
+    /// # Errors
+    /// If the graph is too large for a block.
+    pub fn new(nodes: &'a TypedNodes, rank: &'a dyn Communicator) -> Result<Self> {
+        let graph = &*nodes.graph;
+        let model = TypedColumns::new(nodes.model.as_ref(), graph, vec![graph.target], rank)?;
+        let (place, metric) = ((rank.rank(), rank.size()), &*nodes.metric);
+        let (_buffers, exchanged) = (keep_all(), Default::default());
+        Ok(Self { graph, metric, model, place, _buffers, exchanged })
+    }
+
+    /// Those of `nodes`, which ascend, that are this rank's.
+    fn mine<'n>(&self, nodes: &'n [u32]) -> &'n [u32] {
+        let own = self.model.own(self.graph.target);
+        let before = |end: usize| nodes.partition_point(|&v| (v as usize) < end);
+        &nodes[before(own.start)..before(own.end)]
+    }
+
+    /// The own features; all there is to fetch before a step.
+    fn own(&self) -> Result<Own> {
+        Ok(Own { features: self.model.features()?, learnt: self.model.learnt() })
+    }
+
+    /// The logits of `nodes` on every rank, of which each has those of its own in `logits`.
+    fn shared(&self, rank: &dyn Communicator, nodes: &[u32], logits: &Tensor) -> Result<Tensor> {
+        let own = self.model.places(self.graph.target, self.mine(nodes));
+        let values: Vec<f32> =
+            own.iter().flat_map(|&row| logits.row(row as usize)).copied().collect();
+        let all = rank.all_gather("evaluation", bytemuck::cast_slice(&values))?.concat();
+        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&all);
+        if values.len() != nodes.len() * logits.cols() {
+            let message = format!("evaluation: {} values of {} nodes", values.len(), nodes.len());
+            return Err(Error::new(Kind::Rank, message));
+        }
+        Ok(Tensor::from_vec(nodes.len(), logits.cols(), values))
+    }
+}
+
+impl Learner for ColumnLearner<'_> {
+    type Sampled = ();
+    type Batch = Own;
+
+    fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<Job> {
+        vec![Job::whole(epoch)]
+    }
+
+    fn sample(&self, _: &Job, _: &mut Scratch) -> Result<()> {
+        Ok(())
+    }
+
+    fn fetch(&self, _: &Job, (): ()) -> Result<Own> {
+        self.own()
+    }
+
+    fn compact(&self, _: &Own) {
+        self.model.prepare(&self.model.graph());
+    }
+
+    /// The edges of each rank are its share of the columns of all.
+    fn counts(&self, _: &Own) -> Counts {
+        let edges = self.model.num_edges(&self.model.graph());
+        let edges = even_share(edges, self.place.0, self.place.1).len() as u64;
+        Counts { edges, seeds: self.mine(&self.graph.train).len() as u64 }
+    }
+
+    fn rows<'b>(&self, own: &'b Own) -> Vec<&'b [u64]> {
+        own.learnt.iter().map(Vec::as_slice).collect()
+    }
+
+    fn gradient(
+        &self,
+        params: &Params,
+        inputs: Inputs<'_, Own>,
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss> {
+        let (Own { features, learnt }, before) = (inputs.batch, self.model.sent());
+        let graph = self.model.graph();
+        let mut tape = Tape::new(params, Mode::Train { key });
+        let (logits, leaves) = self.model.forward(&mut tape, &graph, features, inputs.rows)?;
+        let nodes = self.mine(&self.graph.train);
+        let targets = targets_of(&self.graph.labels, nodes);
+        let places = self.model.places(self.graph.target, nodes);
+        let loss = add_loss(&mut tape, logits, &places, &targets, None);
+        let (sum, between) = (f64::from(tape.value(loss).data()[0]), self.model.sent());
+        tape.backward(loss, gradients.dense)?;
+        gradients.add_rows(&tape, &leaves, learnt);
+        let sent = [between - before, self.model.sent() - between];
+        for (total, bytes) in self.exchanged.iter().zip(sent) {
+            total.fetch_add(bytes, Ordering::Relaxed);
+        }
+        Ok(BatchLoss { sum, weight: nodes.len() as f64 })
+    }
+
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        rank: &dyn Communicator,
+        threads: usize,
+    ) -> Result<Evaluation> {
+        let Own { features, learnt } = self.own()?;
+        let ids: Vec<&[u64]> = learnt.iter().map(Vec::as_slice).collect();
+        let learnt = Learnt { tables: &state.tables, rank }.fetch(&ids)?;
+        let graph = self.model.graph();
+        let logits = pool(threads)?.install(|| {
+            let mut tape = Tape::new(&state.params, Mode::Eval);
+            let (logits, _) = self.model.forward(&mut tape, &graph, &features, learnt)?;
+            Ok(tape.take(logits))
+        })?;
+        let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];
+        for (judge, nodes) in judges.iter_mut().zip([&self.graph.valid, &self.graph.test]) {
+            let logits = self.shared(rank, nodes, &logits)?;
+            let rows: Vec<u32> = (0..nodes.len() as u32).collect();
+            judge.add(&self.graph.labels, &logits, &rows, nodes);
+        }
+        Ok(Evaluation::of(&judges[0], &judges[1]))
+    }
+
+    fn exchanged(&self) -> [u64; 2] {
+        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
+    }
+}
