@@ -105,6 +105,14 @@ pub(super) fn table(finished: &Finished) -> String {
         let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
         rows.insert(6, ("Exchanged an epoch", both));
     }
+    if let Some(balance) = finished.history.last().and_then(|r| r.balance) {
+        let bytes = balance.bytes.map_or(String::new(), |bytes| format!(", bytes sent {bytes:.3}"));
+        let text = format!(
+            "edges {:.3}{bytes}, compute {:.2}, communication {:.2}",
+            balance.edges, balance.compute, balance.communication
+        );
+        rows.push(("Largest worker over the mean, last epoch", text));
+    }
     if let Some(last) = s.losses.last() {
         rows.insert(2, ("Last training loss", digits(*last)));
     }

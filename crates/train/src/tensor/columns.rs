@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::{Error, Kind, Result};
@@ -15,16 +16,32 @@ pub(super) struct Columns<'a> {
     nodes: usize,
     /// Bytes sent to other ranks so far.
     sent: AtomicU64,
+    /// Nanoseconds of exchanges so far, waiting included.
+    nanos: AtomicU64,
+    /// Own columns of all rows so far.
+    taken: AtomicU64,
 }
 
 impl<'a> Columns<'a> {
     pub fn new(rank: &'a dyn Communicator, nodes: usize) -> Self {
-        Self { rank, nodes, sent: AtomicU64::new(0) }
+        let [sent, nanos, taken] = Default::default();
+        Self { rank, nodes, sent, nanos, taken }
     }
 
     /// Bytes sent to other ranks so far.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds that exchanges have taken so far: transfer, and waiting for other ranks. What is
+    /// sent is put together, and what has come is taken apart, before and after.
+    pub fn nanos(&self) -> u64 {
+        self.nanos.load(Ordering::Relaxed)
+    }
+
+    /// Columns that this rank has had of all rows so far, for messages to pass over.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
     }
 
     fn rows_of(&self, rank: usize) -> Range<usize> {
@@ -46,7 +63,9 @@ impl<'a> Columns<'a> {
         let outgoing: Vec<Vec<u8>> = (0..self.rank.size()).map(of).collect();
         let others = outgoing.iter().enumerate().filter(|(r, _)| *r != own);
         self.sent.fetch_add(others.map(|(_, bytes)| bytes.len() as u64).sum(), Ordering::Relaxed);
+        let start = Instant::now();
         let incoming = self.rank.all_to_all(stage, outgoing)?;
+        self.nanos.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         for (from, bytes) in incoming.iter().enumerate() {
             let (found, wanted) = (bytes.len(), wanted(from) * size_of::<f32>());
             if found != wanted {
@@ -73,6 +92,7 @@ impl Exchange for Columns<'_> {
             return Ok(rows.clone());
         }
         let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
+        self.taken.fetch_add(own as u64, Ordering::Relaxed);
         let of = |rank| {
             let columns = self.columns_of(rank, cols);
             let mut bytes = Vec::with_capacity(rows.rows() * columns.len() * size_of::<f32>());
@@ -184,6 +204,9 @@ mod tests {
                 // Everything but what stays: own rows of own columns.
                 let sent = 4 * own.len() * (cols - columns.len());
                 assert_eq!(exchange.sent(), sent as u64);
+                let taken = if ranks > 1 { columns.len() as u64 } else { 0 };
+                assert_eq!(exchange.taken(), taken);
+                assert_eq!(exchange.nanos() > 0, ranks > 1);
                 assert_eq!(exchange.gather(&slice, cols)?.data(), rows.data());
                 let all = exchange.all_rows(&rows)?;
                 assert_eq!(all.data(), matrix(0..nodes, 0..cols).data());

@@ -13,7 +13,7 @@ use gnarl_sample::{Block, Scratch, whole_graph};
 
 use super::columns::Columns;
 use crate::evaluate::{Evaluation, Judge};
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::nodes::step;
 use crate::pipeline::{Input, Job, rows};
@@ -188,7 +188,11 @@ impl Learner for TensorLearner<'_> {
         Ok(Evaluation::of(&judges[0], &judges[1]))
     }
 
-    fn exchanged(&self) -> [u64; 2] {
-        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(Exchanges {
+            bytes: [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed)),
+            nanos: self.columns.nanos(),
+            columns: self.columns.taken(),
+        })
     }
 }
