@@ -23,6 +23,7 @@ mod messages;
 pub mod metrics;
 mod nodes;
 pub mod pipeline;
+pub mod plan;
 mod processor;
 mod report;
 mod run;

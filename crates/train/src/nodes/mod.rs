@@ -125,6 +125,7 @@ impl Task for Nodes {
                     TensorLearner::new(self.model.as_ref(), &self.whole, &self.metric, rank)?;
                 gradient::train(session, &learner, rank, state)
             }
+            Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }
     }
 
