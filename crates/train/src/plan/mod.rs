@@ -187,16 +187,15 @@ impl RunPlan {
         let second = others.min_by(|a, b| a.seconds.total_cmp(&b.seconds));
         match second {
             Some(other) => {
+                let (saved, here, there) = best.stages.saved(&other.stages);
                 let sent = |p: &StrategyPrediction| p.work.sent_bytes / 1e6;
-                let computed = |p: &StrategyPrediction| p.work.gathered_bytes / 1e6;
+                let edges = |p: &StrategyPrediction| p.work.sampled_edges;
                 text += &format!(
-                    "; against {other}, mostly {}: a worker passes {:.1} MB of messages an epoch, not \
-                     {:.1}, draws {:.0} edges, not {:.0}, and sends {:.1} MB, not {:.1}",
+                    "; against {other}, mostly {}: a worker takes {here:.4} s for {saved}, not \
+                     {there:.4}, draws {:.0} edges, not {:.0}, and sends {:.1} MB, not {:.1}",
                     other.dominant,
-                    computed(best),
-                    computed(other),
-                    best.work.sampled_edges,
-                    other.work.sampled_edges,
+                    edges(best),
+                    edges(other),
                     sent(best),
                     sent(other)
                 );

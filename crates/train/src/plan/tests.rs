@@ -106,6 +106,28 @@ fn edges_of_batches_are_about_those_of_a_run() {
     }
 }
 
+/// Parts that train alone: neighbours beyond a part's own are missing from the second hop on.
+#[test]
+fn edges_of_parts_are_about_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), 3000, 8, 3);
+    (config.train.strategy, config.train.workers) = (Strategy::Average, 3);
+    config.partition.parts = crate::config::Parts::Count(3);
+    (config.sample.batch_size, config.sample.fanouts) = (100, vec![4, 4]);
+    config.output.dir = dir.path().join("run");
+    let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+    let expected = |config: &RunConfig| of(&plan(config, &[3]), Strategy::Average, 3).work;
+    // Before the cut is made, and after.
+    let before = expected(&config);
+    config.partition.path = Some(config.output.dir.join("partition"));
+    for work in [before, expected(&config)] {
+        let drawn = finished.history[0].sampled_edges as f64;
+        let ratio = 3.0 * work.sampled_edges / drawn;
+        assert!((ratio - 1.0).abs() < 0.1, "×{ratio:.3}");
+        assert_eq!(work.steps, 4);
+    }
+}
+
 /// Two layers of GCN over the whole graph, by hand: 21 → 20 → 3 columns.
 #[test]
 fn products_and_messages_are_counted() {
@@ -219,6 +241,10 @@ fn seconds_are_work_over_rates() {
         steps: 4.0,
     };
     assert_eq!(seconds, expected);
+    assert_eq!(
+        (seconds.dominant(), Seconds::default().saved(&seconds).0),
+        ("communication", "communication")
+    );
     // Two threads each: drawing takes one of them for 5 s, computing both for 8 s.
     assert_eq!(seconds.total(&config), 10.5 + 5.0 + 4.0);
     config.train.pipeline = crate::config::Pipeline::Off;

@@ -82,15 +82,27 @@ impl Seconds {
 
     /// The largest, by name.
     pub fn dominant(&self) -> &'static str {
-        let all = [
-            (self.sampling, "sampling"),
-            (self.products, "products"),
-            (self.messages, "passing messages"),
-            (self.rows, "going over rows"),
-            (self.communication, "communication"),
-            (self.steps, "the overhead of steps"),
-        ];
-        all.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("", |largest| largest.1)
+        let largest = self.named().into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        largest.map_or("", |(name, _)| name)
+    }
+
+    /// What takes most less time than in `other`: its name, and the seconds here and there.
+    pub fn saved(&self, other: &Self) -> (&'static str, f64, f64) {
+        let both = self.named().into_iter().zip(other.named());
+        let both = both.map(|((name, here), (_, there))| (name, here, there));
+        both.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1))).unwrap_or_default()
+    }
+
+    fn named(&self) -> [(&'static str, f64); 6] {
+        let Self { sampling, products, messages, rows, communication, steps } = *self;
+        [
+            ("sampling", sampling),
+            ("products", products),
+            ("passing messages", messages),
+            ("going over rows", rows),
+            ("communication", communication),
+            ("the overhead of steps", steps),
+        ]
     }
 }
 
