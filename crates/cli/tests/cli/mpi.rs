@@ -48,6 +48,8 @@ fn processes_give_the_losses_of_threads() {
         (&["train.strategy=average"], &[2, 3]),
         (naive, &[2, 3]),
         (&decoupled, &[2, 3]),
+        // Columns, since drawing an edge takes a second.
+        (&["train.strategy=auto", "partition.parts=1", "plan.edge=1.0"], &[2]),
     ];
     for (strategy, sizes) in strategies {
         let args = bench.args(strategy);
