@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/importing.md",
     "docs/partitioning.md",
+    "docs/plan.md",
     "docs/tensor.md",
     "examples/planetoid/README.md",
     "examples/tensor/README.md",

@@ -36,7 +36,7 @@
 //! config.train.epochs = 10;
 //! config.output.dir = dir.path().join("run");
 //! let finished = run(&config, Begin::Fresh, &|epoch| eprintln!("loss {:.3}", epoch.loss))?;
-//! write_report(&config.output.dir, &config, &finished)?;
+//! write_report(&config.output.dir, &finished)?;
 //! assert!(finished.summary.test["accuracy"] > 0.5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -102,7 +102,7 @@ pub use metis::Metis;
 pub use nodes::degree_column;
 pub use part_layout::PartLayout;
 pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
-pub use plan::{Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
+pub use plan::{Batches, Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
 pub use random::Random;
 pub use range::Range;
 pub use registry::{by_name, names, registry};

@@ -179,6 +179,7 @@ fn same_run(path: &Path, config: &RunConfig) -> Result<()> {
         c.train.deadline_seconds = 1.0;
         c.train.engine = Default::default();
         c.output = Default::default();
+        c.plan = Default::default();
         toml::Value::try_from(c).ok()
     };
     match (harmless(&old), harmless(config)) {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::balance::Balance;
 use crate::evaluate::Scores;
 use crate::verdict::Verdict;
 
@@ -34,6 +35,9 @@ pub struct EpochRecord {
     /// Bytes of rows and columns that workers sent to each other, over all of them, if they did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged_bytes: Option<ExchangedBytes>,
+    /// How evenly the workers worked, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balance: Option<Balance>,
 }
 
 /// What exchanges of rows and columns took, evaluation not included.
@@ -68,6 +72,8 @@ pub struct Stages {
     pub wait: f64,
     /// Forward, backward and update.
     pub compute: f64,
+    /// Exchanging rows and columns in forward and backward passes, waiting for other workers included.
+    pub exchange: f64,
     /// Exchanging gradients or weights, waiting for other workers included.
     pub reduce: f64,
     /// Evaluation after the epoch.
@@ -76,15 +82,21 @@ pub struct Stages {
 
 impl Stages {
     /// How many there are.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = 9;
     /// Their names, in the order of [`Stages::to_array`].
-    pub const NAMES: [&str; Self::COUNT] =
-        ["schedule", "sample", "fetch", "compact", "wait", "compute", "reduce", "evaluate"];
+    pub const NAMES: [&str; Self::COUNT] = [
+        "schedule", "sample", "fetch", "compact", "wait", "compute", "exchange", "reduce",
+        "evaluate",
+    ];
 
     /// The stage that decides how long an epoch takes, evaluation not included.
     pub fn bottleneck(&self) -> &'static str {
-        let stages =
-            [(self.wait, self.busiest_ahead()), (self.compute, "compute"), (self.reduce, "reduce")];
+        let stages = [
+            (self.wait, self.busiest_ahead()),
+            (self.compute, "compute"),
+            (self.exchange, "exchange"),
+            (self.reduce, "reduce"),
+        ];
         stages.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("compute", |s| s.1)
     }
 
@@ -98,15 +110,17 @@ impl Stages {
 
     /// The numbers, for adding up over ranks.
     pub fn to_array(self) -> [f64; Self::COUNT] {
-        let Self { schedule, sample, fetch, compact, wait, compute, reduce, evaluate } = self;
-        [schedule, sample, fetch, compact, wait, compute, reduce, evaluate]
+        let Self { schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate } =
+            self;
+        [schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]
     }
 
     /// The inverse of [`Stages::to_array`].
     pub fn from_array(
-        [schedule, sample, fetch, compact, wait, compute, reduce, evaluate]: [f64; Self::COUNT],
+        [schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]: [f64;
+            Self::COUNT],
     ) -> Self {
-        Self { schedule, sample, fetch, compact, wait, compute, reduce, evaluate }
+        Self { schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate }
     }
 
     /// Adds the seconds of `other`.
@@ -129,9 +143,19 @@ pub(crate) struct Tally {
     pub cached: [u64; 2],
     /// Bytes of rows and columns sent to other ranks, forward and backward.
     pub exchanged: [u64; 2],
+    /// What messages passed over: edges of batches, or columns of all edges.
+    pub passed: u64,
+    /// Seconds of processor time of the compute threads; 0 where the system does not tell.
+    pub processor: f64,
 }
 
+/// A tally as the numbers that ranks tell each other.
+pub(crate) type Figures = [f64; Tally::FIGURES];
+
 impl Tally {
+    /// How many there are.
+    pub(crate) const FIGURES: usize = 10 + Stages::COUNT;
+
     /// What was counted since the tally was as `before`.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let (mut spent, before_spent) = (self.stages.to_array(), before.stages.to_array());
@@ -144,29 +168,30 @@ impl Tally {
             stages: Stages::from_array(spent),
             cached: [0, 1].map(|i| self.cached[i] - before.cached[i]),
             exchanged: [0, 1].map(|i| self.exchanged[i] - before.exchanged[i]),
+            passed: self.passed - before.passed,
+            processor: self.processor - before.processor,
         }
     }
 
-    pub(crate) fn to_array(self) -> [f64; 8 + Stages::COUNT] {
-        let mut all = [0.0; 8 + Stages::COUNT];
+    pub(crate) fn to_array(self) -> Figures {
+        let mut all = [0.0; Self::FIGURES];
         all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);
         all[4..6].copy_from_slice(&self.cached.map(|rows| rows as f64));
         all[6..8].copy_from_slice(&self.exchanged.map(|bytes| bytes as f64));
-        all[8..].copy_from_slice(&self.stages.to_array());
+        all[8..10].copy_from_slice(&[self.passed as f64, self.processor]);
+        all[10..].copy_from_slice(&self.stages.to_array());
         all
     }
 
-    /// A record of the sums over `workers` ranks.
-    pub(crate) fn record(
-        sums: &[f64],
-        epoch: usize,
-        lr: f32,
-        seconds: f64,
-        workers: usize,
-    ) -> EpochRecord {
+    /// A record of what all ranks counted, in their order.
+    pub(crate) fn record(ranks: &[Figures], epoch: usize, lr: f32, seconds: f64) -> EpochRecord {
+        let mut sums = [0.0; Self::FIGURES];
+        for figures in ranks {
+            sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
+        }
         let mut stages = [0.0; Stages::COUNT];
-        for (mean, sum) in stages.iter_mut().zip(&sums[8..]) {
-            *mean = sum / workers as f64;
+        for (mean, sum) in stages.iter_mut().zip(&sums[10..]) {
+            *mean = sum / ranks.len() as f64;
         }
         let exchanged = ExchangedBytes { forward: sums[6] as u64, backward: sums[7] as u64 };
         EpochRecord {
@@ -179,6 +204,7 @@ impl Tally {
             seeds: sums[3] as u64,
             cache_hit_rate: (sums[4] + sums[5] > 0.0).then(|| sums[4] / (sums[4] + sums[5])),
             exchanged_bytes: (exchanged != ExchangedBytes::default()).then_some(exchanged),
+            balance: Balance::of(ranks),
             ..EpochRecord::default()
         }
     }

@@ -111,11 +111,21 @@ pub trait Learner: Sync {
         [0; 2]
     }
 
-    /// Bytes of rows and columns that this rank sent to others so far, in forward and in backward passes
-    /// of training.
-    fn exchanged(&self) -> [u64; 2] {
-        [0; 2]
+    /// What exchanges of rows and columns took of this rank so far; `None` if there are none.
+    fn exchanges(&self) -> Option<Exchanges> {
+        None
     }
+}
+
+/// Exchanges of rows and columns, as one rank counts them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Exchanges {
+    /// Bytes sent to others in forward and in backward passes of training.
+    pub bytes: [u64; 2],
+    /// Time of sending and receiving, waiting for others included, in nanoseconds.
+    pub nanos: u64,
+    /// Own columns that messages passed over, added up over the passes.
+    pub columns: u64,
 }
 
 /// A batch, and the learnt rows it asked for.

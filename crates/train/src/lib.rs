@@ -4,6 +4,7 @@
 //! figures, and a [`Summary`].
 
 mod agreement;
+mod balance;
 pub mod checkpoint;
 pub mod config;
 mod cut;
@@ -22,6 +23,8 @@ mod messages;
 pub mod metrics;
 mod nodes;
 pub mod pipeline;
+pub mod plan;
+mod processor;
 mod report;
 mod run;
 mod shares;
@@ -33,6 +36,7 @@ mod tensor;
 mod typed;
 mod verdict;
 
+pub use balance::Balance;
 pub use config::RunConfig;
 pub use folder::Begin;
 pub use history::{EpochRecord, ExchangedBytes, Stages};

@@ -22,6 +22,7 @@ use crate::learner::Task;
 use crate::links::RelationScores;
 use crate::loaded::{Loaded, Source};
 use crate::metrics::Metrics;
+use crate::plan;
 use crate::state::{Progress, Start, TrainState};
 use crate::strategy::Session;
 
@@ -58,6 +59,8 @@ pub struct Summary {
 
 /// A finished run: its summary, and what its report is drawn from.
 pub struct Finished {
+    /// The configuration as resolved.
+    pub config: RunConfig,
     /// Results and figures.
     pub summary: Summary,
     /// Every epoch.
@@ -78,6 +81,7 @@ pub fn run(
     watch: &(dyn Fn(&EpochRecord) + Sync),
 ) -> Result<Finished> {
     let source = Source::open(config)?;
+    let config = &plan::resolve(config, &source)?;
     let loaded = Loaded::new(config, source, None)?;
     let metrics = Metrics::start(config, 0)?;
     let (folder, resume) = RunFolder::open(config, begin)?;
@@ -114,6 +118,7 @@ pub fn run_on(
     let mut config = config.clone();
     config.train.workers = rank.size();
     let source = Source::open(&config)?;
+    config = plan::resolve(&config, &source)?;
     let metrics = Metrics::start(&config, rank.rank())?;
     let hosts = agreement::reach(rank, &config, source.fingerprint())?;
     let neighbours = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
@@ -292,7 +297,7 @@ fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
     }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { summary, history, partition, relations })
+    Ok(Finished { config: config.clone(), summary, history, partition, relations })
 }
 
 fn per_second(history: &[EpochRecord]) -> f64 {

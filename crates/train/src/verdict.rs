@@ -39,6 +39,11 @@ impl Verdict {
                 (stages.wait, "the epoch waiting for batches to be drawn", ahead(stages, seconds))
             }
             "fetch" => (stages.wait, "the epoch waiting for feature rows", ahead(stages, seconds)),
+            "exchange" => (
+                stages.exchange,
+                "the epoch exchanging columns with other workers or waiting for them",
+                "fewer train.workers, narrower layers or model.decoupled would help",
+            ),
             "reduce" => (
                 stages.reduce,
                 "the epoch exchanging with other workers or waiting for them",
@@ -118,6 +123,13 @@ mod tests {
         let text = said(Stages { wait: 0.1, compute: 0.2, reduce: 0.7, ..none() });
         assert!(text.starts_with("bound by reduce: 70 % of the epoch exchanging"), "{text}");
         assert!(text.contains("sample.batch_size") && text.contains("train.sync_every"), "{text}");
+    }
+
+    #[test]
+    fn exchanges_of_columns_ask_for_fewer_columns() {
+        let text = said(Stages { compute: 0.2, exchange: 0.5, reduce: 0.3, ..none() });
+        assert!(text.starts_with("bound by exchange: 50 % of the epoch exchanging col"), "{text}");
+        assert!(text.contains("model.decoupled"), "{text}");
     }
 
     #[test]

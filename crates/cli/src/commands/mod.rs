@@ -8,6 +8,7 @@ pub mod import;
 mod inspect;
 mod partition;
 pub mod plan;
+mod plan_run;
 #[cfg(feature = "serve")]
 mod serve;
 pub mod train;

@@ -4,21 +4,32 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::{Dataset, Error, Result};
 use gnarl_partition::{
     PartitionOptions, PartitionReport, Plan, PlanOptions, Prediction, names, plan,
 };
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
-use super::{child, json};
+use super::{child, json, plan_run};
 use crate::args::size;
 
 /// `gnarl plan`
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// The dataset directory
-    dataset: PathBuf,
+    /// The dataset directory; or a run file, to compare strategies instead of partitioners
+    #[arg(value_name = "DATASET|RUN.toml")]
+    pub path: PathBuf,
+    /// Of a run file: override a key, such as train.lr=0.01
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Of a run file: numbers of workers, by default train.workers
+    #[arg(long, value_delimiter = ',')]
+    pub workers: Vec<usize>,
+    /// Of a run file: measure products and memory of this machine first, instead of the rates of
+    /// [plan], by which train.strategy = 'auto' chooses
+    #[arg(long)]
+    pub measure: bool,
     /// Numbers of parts
     #[arg(long, value_delimiter = ',', default_value = "4,8,16")]
     parts: Vec<usize>,
@@ -44,14 +55,21 @@ pub struct PlanArgs {
     sample: u64,
     /// Run the partitioners too, each in a process of its own, and compare
     #[arg(long)]
-    check: bool,
+    pub check: bool,
     /// With --check: seconds after which a partitioner is stopped
     #[arg(long, default_value_t = 600)]
     timeout: u64,
 }
 
 pub fn run(args: &PlanArgs) -> Result<Value> {
-    let dataset = Dataset::open(&args.dataset)?;
+    if args.path.is_file() {
+        return plan_run::run(args);
+    }
+    if !args.settings.is_empty() || !args.workers.is_empty() || args.measure {
+        return Err(Error::usage("--set, --workers and --measure are for run files")
+            .hint("gnarl plan RUN.toml compares strategies, gnarl plan DATASET partitioners"));
+    }
+    let dataset = Dataset::open(&args.path)?;
     let all = || names().into_iter().map(String::from).collect();
     let options = PlanOptions {
         algorithms: if args.algorithms.is_empty() { all() } else { args.algorithms.clone() },
@@ -124,7 +142,7 @@ fn measure(args: &PlanArgs, p: &Prediction) -> Result<PartitionReport, String> {
         p.algorithm, p.parts, args.memory, args.balance, args.seed
     );
     let words: Vec<String> = text.split_whitespace().map(String::from).collect();
-    child::dry_run(&args.dataset, &words, Duration::from_secs(args.timeout))
+    child::dry_run(&args.path, &words, Duration::from_secs(args.timeout))
 }
 
 fn compared(p: &Prediction, measured: &Result<PartitionReport, String>) -> String {

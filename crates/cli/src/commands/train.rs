@@ -60,7 +60,7 @@ fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value>
         let progress = Progress::new(config.train.epochs);
         let finished = gnarl_train::run_on(rank, config, begin, &|record| progress.epoch(record))?;
         progress.finish();
-        finished.map_or(Ok(Value::Null), |finished| Ok(json(&report(config, finished)?)))
+        finished.map_or(Ok(Value::Null), |finished| Ok(json(&report(finished)?)))
     })
 }
 
@@ -75,12 +75,12 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
     let progress = Progress::new(config.train.epochs);
     let finished = gnarl_train::run(config, begin, &|record| progress.epoch(record))?;
     progress.finish();
-    report(config, finished)
+    report(finished)
 }
 
 /// Writes the report of a finished run and says how it went.
-fn report(config: &RunConfig, finished: Finished) -> Result<Summary> {
-    write_report(&finished.summary.run_dir, config, &finished)?;
+fn report(finished: Finished) -> Result<Summary> {
+    write_report(&finished.summary.run_dir, &finished)?;
     let summary = finished.summary;
     let scores = |scores: &gnarl_train::evaluate::Scores| {
         let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();

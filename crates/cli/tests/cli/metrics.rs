@@ -92,6 +92,7 @@ fn a_run_tells_how_each_rank_is_doing() {
 fn metrics(rank: usize) -> Vec<(String, f64)> {
     let of = |name: &str, labels: &str| format!("gnarl_{name}{{rank=\"{rank}\"{labels}}}");
     let plain = ["sampled_edges_total", "seeds_total", "steps_total", "training_loss"];
+    // Neither strategy exchanges columns.
     let stages =
         ["schedule", "sample", "fetch", "compact", "wait", "compute", "reduce", "evaluate"];
     let stage = |stage| of("stage_seconds_total", &format!(",stage=\"{stage}\""));

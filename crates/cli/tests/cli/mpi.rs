@@ -53,6 +53,8 @@ fn processes_give_the_losses_of_threads() {
         (&decoupled, &[2, 3]),
         (&chunks, &[2, 3]),
         (&links, &[2, 3]),
+        // Columns, since drawing an edge takes a second.
+        (&["train.strategy=auto", "partition.parts=1", "plan.edge=1.0"], &[2]),
     ];
     for (strategy, sizes) in strategies {
         let args = bench.args(strategy);

@@ -1,6 +1,6 @@
 //! `gnarl plan`
 
-use crate::common::{community, fail, gnarl, path, succeed};
+use crate::common::{Bench, community, fail, gnarl, path, succeed};
 
 #[test]
 fn predictions_stand_beside_what_is_measured() {
@@ -33,4 +33,54 @@ fn plans_are_tables_and_refuse_what_cannot_be() {
     }
     assert!(fail(&["plan", path(&graph), "--algorithms", "mettis"], 2).contains("'metis'"));
     assert!(fail(&["plan", path(&graph), "--parts", "5000"], 2).contains("5000 parts"));
+}
+
+/// `gnarl plan run.toml` compares strategies, and `auto` trains by the one that it says.
+#[test]
+fn strategies_are_compared_for_a_run_file() {
+    let bench = Bench::new("");
+    let file = path(&bench.file);
+    let args = ["plan", file, "--workers", "1,2", "--set", "model.name=gcn"];
+    let result = succeed(&args);
+    let all = result["predictions"].as_array().unwrap();
+    assert_eq!(all.len(), 6, "gradient and tensor in both forms, on 1 and on 2: {result}");
+    for p in all {
+        assert!(p["seconds"].as_f64().unwrap() > 0.0, "{p}");
+        let sent = p["work"]["sent_bytes"].as_f64().unwrap();
+        assert_eq!(sent > 0.0, p["workers"] == 2, "{p}");
+    }
+    let refused = result["refused"].as_array().unwrap();
+    assert!(refused.iter().all(|r| r["strategy"] == "average"), "{result}");
+    let output = gnarl().args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let verdict = result["verdict"].as_str().unwrap();
+    for shown in ["2000 nodes", "tensor decoupled*", "another model", "cannot: ", verdict] {
+        assert!(text.contains(shown), "no '{shown}' in:\n{text}");
+    }
+    let auto = ["train.strategy=auto", "train.workers=2", "model.name=gcn", "train.epochs=2"];
+    let slow = ["plan.edge=1.0", "plan.link=1e12"];
+    let sets = [&auto[..], &slow].concat();
+    bench.train(&sets);
+    let config = std::fs::read_to_string(bench.run.join("config.toml")).unwrap();
+    assert!(config.contains("strategy = \"tensor\""), "{config}");
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let plan = succeed(&[&["plan", file][..], &sets].concat());
+    assert_eq!(plan["fastest"]["strategy"], "tensor");
+    let measured = succeed(&["plan", file, "--measure"]);
+    for rate in ["flops", "gather", "stream"] {
+        assert!(measured["rates"][rate].as_f64().unwrap() > 1e6, "{measured}");
+    }
+}
+
+#[test]
+fn options_of_the_other_plan_are_refused() {
+    let bench = Bench::new("");
+    let (file, graph) = (path(&bench.file), path(&bench.graph));
+    assert!(fail(&["plan", graph, "--workers", "2"], 2).contains("are for run files"));
+    assert!(fail(&["plan", file, "--check"], 2).contains("--check compares partitioners"));
+    assert!(fail(&["plan", file, "--workers", "0"], 2).contains("0 workers"));
+    let sets = ["plan", file, "--set", "plan.link=0"];
+    assert!(fail(&sets, 2).contains("plan.link is 0"));
+    let links = ["plan", file, "--set", "task.kind=link-prediction", "--set", "model.name=none"];
+    assert!(fail(&links, 2).contains("only node classification"));
 }

@@ -162,6 +162,19 @@ pub fn names() -> &'static [&'static str] {
     &["gat", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
 }
 
+/// Refuses models that ranks cannot share out by columns, see [`Model::forward_sliced`].
+///
+/// # Errors
+/// A usage error that names the model.
+pub fn check_columns(config: &ModelConfig) -> Result<()> {
+    match (config.name.as_str(), config.aggregator) {
+        // An LSTM mixes columns.
+        ("sage", Aggregator::Lstm) => Err(no_columns("sage")),
+        ("gat" | "gcn" | "gin" | "mlp" | "sage" | "sgc", _) => Ok(()),
+        (other, _) => Err(no_columns(other)),
+    }
+}
+
 fn no_columns(model: &str) -> Error {
     Error::usage(format!("{model} does not train by columns"))
         .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat, sgc and mlp")

@@ -4,6 +4,7 @@
 //! sample: each partitioner cuts it into as many parts, and what it saves there, against a random
 //! partition, is taken to be what it saves in the whole.
 
+mod batches;
 mod counted;
 mod counts;
 mod model;
@@ -14,6 +15,7 @@ use gnarl_graph::Dataset;
 use gnarl_graph::error::Result;
 use serde::Serialize;
 
+pub use batches::Batches;
 pub use counts::{Counts, Degrees};
 pub use model::Fanouts;
 use sample::{Sample, Trial};

@@ -1,5 +1,6 @@
 //! The formulas.
 
+use super::batches::{Batches, distinct};
 use super::counts::{Counts, Degrees};
 
 /// Replication factor, with full neighbour lists, of a random partition: exact in expectation.
@@ -18,25 +19,6 @@ pub(super) fn random_cut(parts: usize) -> f64 {
     1.0 - 1.0 / parts as f64
 }
 
-/// Expected distinct nodes of `draws` from a share of the nodes, a node's chance being
-/// proportional to its out-degree: `Σ_v share·(1 − exp(−draws·d_v / (share·E)))`.
-fn distinct(draws: f64, share: f64, counts: &Counts) -> f64 {
-    if share <= 0.0 {
-        return 0.0;
-    }
-    let ends = share * counts.edges.max(1) as f64;
-    share * counts.out_degrees.sum(|d| 1.0 - (-draws * d / ends).exp())
-}
-
-/// Neighbours drawn on average for a node: for one of all nodes, and for one found at the end of
-/// an edge (more often a node of high degree, which symmetric graphs tell).
-fn drawn(fanout: f64, counts: &Counts) -> (f64, f64) {
-    let few = |d: f64| d.min(fanout);
-    let uniform = counts.in_degrees.sum(few) / counts.nodes.max(1) as f64;
-    let reached = counts.in_degrees.sum(|d| d * few(d)) / counts.edges.max(1) as f64;
-    (uniform, if counts.symmetric { reached } else { uniform })
-}
-
 /// Feature rows fetched from other parts in an epoch of synchronous SGD with `fanouts` and
 /// `batch` seeds a step over all ranks, one rank a part. A model, not a bound:
 ///
@@ -48,24 +30,19 @@ pub(super) fn epoch_rows(counts: &Counts, parts: usize, cut: f64, fanouts: Fanou
     if parts < 2 || counts.train == 0 {
         return 0.0;
     }
-    let batch = if fanouts.batch == 0 { counts.train } else { fanouts.batch.min(counts.train) };
-    let steps = (counts.train as f64 / batch as f64).ceil();
-    let seeds = counts.train as f64 / steps / parts as f64;
-    let (mut draws, mut elsewhere) = (0.0, 0.0);
-    for (hop, &fanout) in fanouts.each.iter().enumerate() {
-        let (of_seed, of_reached) = drawn(f64::from(fanout), counts);
-        let more = seeds * of_seed + distinct(draws, 1.0, counts) * of_reached;
+    let batches = Batches::expect(counts, parts, 1.0, fanouts);
+    let mut elsewhere = 0.0;
+    for (hop, edges) in batches.edges.iter().enumerate() {
         let stays = (1.0 - cut / remote).clamp(0.0, 1.0).powi(hop as i32 + 1);
-        draws += more;
-        elsewhere += more * remote * (1.0 - stays);
+        elsewhere += edges * remote * (1.0 - stays);
     }
-    steps * parts as f64 * distinct(elsewhere, remote, counts)
+    batches.steps as f64 * parts as f64 * distinct(elsewhere, remote, counts)
 }
 
 /// How neighbours are sampled.
 #[derive(Debug, Clone, Copy)]
 pub struct Fanouts<'a> {
-    /// Neighbours of a node at each hop, from the seeds outwards.
+    /// Neighbours of a node at each hop, from the seeds outwards; `u32::MAX` takes all.
     pub each: &'a [u32],
     /// Seeds of a step over all ranks; 0 takes all training nodes at once.
     pub batch: u64,
@@ -109,6 +86,20 @@ mod tests {
         let expected = random_replication(&degrees, nodes, parts);
         assert!((measured / expected - 1.0).abs() < 0.02, "{measured} for {expected}");
         assert_eq!(random_replication(&degrees, nodes, 1), 1.0);
+    }
+
+    #[test]
+    fn batches_never_hold_more_than_the_graph() {
+        let counts = regular(10_000, 20);
+        let fanouts = Fanouts { each: &[10, u32::MAX, u32::MAX], batch: 1000 };
+        let batches = Batches::expect(&counts, 2, 1.0, fanouts);
+        assert_eq!((batches.steps, batches.nodes[0]), (10, 500.0));
+        assert!((batches.edges[0] - 5000.0).abs() < 1e-6, "{batches:?}");
+        // 5000 draws from 10 000 nodes hit 3935 of them, hardly any of the seeds.
+        assert!((batches.nodes[1] - (500.0 + 0.95 * 3934.7)).abs() < 1.0, "{batches:?}");
+        assert!((batches.edges[1] / batches.nodes[1] - 20.0).abs() < 1e-9, "{batches:?}");
+        assert!(batches.nodes[3] <= 10_000.0 && batches.edges[2] <= 200_000.0, "{batches:?}");
+        assert_eq!(Batches::expect(&regular(0, 0), 1, 1.0, fanouts).steps, 0);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod listen;
 mod load;
 mod negatives;
 mod parts;
+mod plan;
 mod sections;
 mod task;
 mod tensor;
@@ -17,6 +18,7 @@ pub use load::load;
 pub(crate) use negatives::unknown_name;
 pub use negatives::{NegativesSection, Sides};
 pub use parts::{CacheSection, PartitionSection, Parts, Servers};
+pub use plan::PlanSection;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
     SampleSection, SplitSection, Strategy, TrainSection,

@@ -1,6 +1,7 @@
 //! The sections of a run file, with their defaults.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use gnarl_graph::{Error, Result};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::Listen;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection, Parts};
+use super::plan::PlanSection;
 use super::task::{EmbeddingSection, TaskKind, TaskSection};
 use super::tensor::TensorSection;
 
@@ -50,6 +52,8 @@ pub struct RunConfig {
     pub optimizer: OptimizerConfig,
     /// The learning rate over the epochs.
     pub schedule: Schedule,
+    /// The machine that strategies are compared for.
+    pub plan: PlanSection,
     /// Where results go.
     pub output: OutputSection,
 }
@@ -202,6 +206,26 @@ pub enum Strategy {
     Average,
     /// The whole graph in each step, columns shared out over all workers (NeutronTP §3).
     Tensor,
+    /// The fastest of them, by the rates of `[plan]`; a run resolves it before it begins.
+    Auto,
+}
+
+impl Strategy {
+    /// The name in run files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gradient => "gradient",
+            Self::Average => "average",
+            Self::Tensor => "tensor",
+            Self::Auto => "auto",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// What carries the ranks.
@@ -352,6 +376,7 @@ impl RunConfig {
         self.check_split()?;
         self.check_servers()?;
         self.check_tensor()?;
+        self.plan.check()?;
         self.optimizer.build().map(drop)?;
         self.task.check()?;
         self.embedding.check()?;
@@ -376,8 +401,9 @@ impl RunConfig {
 
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, hops) = (&self.sample.fanouts, self.model.blocks());
-        let whole = self.train.strategy == Strategy::Tensor;
-        let uses = self.sample.method.has_fanouts() && self.model.name != "none" && !whole;
+        // What `auto` comes to is checked again.
+        let draws = matches!(self.train.strategy, Strategy::Gradient | Strategy::Average);
+        let uses = self.sample.method.has_fanouts() && self.model.name != "none" && draws;
         if !uses || fanouts.len() == hops {
             return Ok(());
         }

@@ -4,7 +4,6 @@
 //! fetches the rows of their ends and candidates from the ranks that have them, and gives gradients back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::Result;
@@ -21,7 +20,7 @@ use super::{Links, evaluate};
 use crate::config::Leakage;
 use crate::embeddings::{Fetch, Learnt};
 use crate::evaluate::{Evaluation, by_first};
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::messages::{Ways, both_ways};
 use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
@@ -53,8 +52,6 @@ pub(super) struct ColumnLearner<'a, W> {
     place: (usize, usize),
     /// Every step asks for the same buffers, however large.
     _buffers: Kept,
-    /// Bytes sent to other ranks in forward and in backward passes of training.
-    exchanged: [AtomicU64; 2],
 }
 
 impl<'a, W: WholeModel> ColumnLearner<'a, W> {
@@ -70,8 +67,8 @@ impl<'a, W: WholeModel> ColumnLearner<'a, W> {
     ) -> Result<Self> {
         let (batches, loss) = (Batches::new(links)?, links.config.loss.build()?);
         let (features, place) = (model.features()?, (rank.rank(), rank.size()));
-        let (_buffers, exchanged) = (keep_all(), Default::default());
-        Ok(Self { links, model, ways, batches, loss, features, place, _buffers, exchanged })
+        let _buffers = keep_all();
+        Ok(Self { links, model, ways, batches, loss, features, place, _buffers })
     }
 
     /// This rank's share of a batch; perhaps empty.
@@ -177,20 +174,18 @@ impl<W: WholeModel> Learner for ColumnLearner<'_, W> {
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let Share { links, wanted, graph, learnt, reached } = inputs.batch;
-        let (exchange, before) = (self.model.exchange(), self.model.sent());
+        let (exchange, before) = (self.model.exchange(), self.model.counted().sent());
         let routes = exchange.route(wanted)?;
         let mut tape = Tape::new(params, Mode::Train { key });
         let (own, leaves) = self.model.forward(&mut tape, graph, &self.features, inputs.rows)?;
         let rows = tape.fetch_rows(exchange, own, &routes)?;
         let (decoder, n3) = (self.links.decoder.as_ref(), self.links.config.decoder.n3);
         let (loss, weight) = tape.link_loss(rows, links, decoder, self.loss.as_ref(), n3)?;
-        let (sum, between) = (f64::from(tape.value(loss).data()[0]), self.model.sent());
+        let (sum, between) = (f64::from(tape.value(loss).data()[0]), self.model.counted().sent());
         tape.backward(loss, gradients.dense)?;
         gradients.add_some_rows(&tape, &leaves, learnt, reached);
-        let sent = [between - before, self.model.sent() - between];
-        for (total, bytes) in self.exchanged.iter().zip(sent) {
-            total.fetch_add(bytes, Ordering::Relaxed);
-        }
+        let counted = self.model.counted();
+        counted.passes([between - before, counted.sent() - between]);
         Ok(BatchLoss { sum, weight })
     }
 
@@ -205,7 +200,7 @@ impl<W: WholeModel> Learner for ColumnLearner<'_, W> {
         by_first(rank, threads, || evaluate::of_rows(self.links, &state.params, rows))
     }
 
-    fn exchanged(&self) -> [u64; 2] {
-        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.model.counted().exchanges())
     }
 }

@@ -123,6 +123,7 @@ impl Task for Nodes {
             Strategy::Tensor => {
                 tensor::train(session, self.model.as_ref(), &self.whole, &self.metric, rank, state)
             }
+            Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }
     }
 

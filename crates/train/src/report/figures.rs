@@ -33,6 +33,7 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
         Strategy::Average if config.train.sync_every == 1 => "weights averaged every epoch".into(),
         Strategy::Average => format!("weights averaged every {} epochs", config.train.sync_every),
         Strategy::Tensor => "the whole graph, by columns".into(),
+        Strategy::Auto => "the fastest strategy".into(),
     };
     let size = match config.model.name.as_str() {
         "none" => format!("rows of {} numbers", config.embedding.dim),
@@ -104,6 +105,14 @@ pub(super) fn table(finished: &Finished) -> String {
     if let Some(sent) = finished.history.last().and_then(|r| r.exchanged_bytes) {
         let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
         rows.insert(6, ("Exchanged an epoch", both));
+    }
+    if let Some(balance) = finished.history.last().and_then(|r| r.balance) {
+        let bytes = balance.bytes.map_or(String::new(), |bytes| format!(", bytes sent {bytes:.3}"));
+        let text = format!(
+            "edges {:.3}{bytes}, compute {:.2}, communication {:.2}",
+            balance.edges, balance.compute, balance.communication
+        );
+        rows.push(("Largest worker over the mean, last epoch", text));
     }
     if let Some(last) = s.losses.last() {
         rows.insert(2, ("Last training loss", digits(*last)));

@@ -27,8 +27,8 @@ use crate::run::Finished;
 ///
 /// # Errors
 /// If the file cannot be written.
-pub fn write_report(dir: &Path, config: &RunConfig, finished: &Finished) -> Result<()> {
-    let page = page(config, finished);
+pub fn write_report(dir: &Path, finished: &Finished) -> Result<()> {
+    let page = page(&finished.config, finished);
     atomic_write(&dir.join(REPORT), page.as_bytes()).while_doing(|| "writing the report")
 }
 

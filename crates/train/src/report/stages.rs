@@ -12,8 +12,9 @@ const BOTTOM: f64 = HEIGHT - 42.0;
 /// Most bars; longer runs show means over neighbouring epochs.
 const MOST: usize = 100;
 /// Stages that follow one another in an epoch: class, name.
-const LINE: [(&str, &str); 5] = [
+const LINE: [(&str, &str); 6] = [
     ("compute", "compute"),
+    ("exchange", "exchange"),
     ("reduce", "reduce"),
     ("wait", "wait for batches"),
     ("other", "other"),
@@ -73,10 +74,11 @@ fn mean(epochs: &[EpochRecord]) -> EpochRecord {
 }
 
 /// Seconds of [`LINE`], in its order.
-fn line(record: &EpochRecord) -> [f64; 5] {
+fn line(record: &EpochRecord) -> [f64; 6] {
     let s = &record.stages;
-    let other = (record.seconds - s.compute - s.reduce - s.wait).max(0.0);
-    [s.compute, s.reduce, s.wait, other, s.evaluate].map(|v| if v.is_finite() { v } else { 0.0 })
+    let other = (record.seconds - s.compute - s.exchange - s.reduce - s.wait).max(0.0);
+    let line = [s.compute, s.exchange, s.reduce, s.wait, other, s.evaluate];
+    line.map(|v| if v.is_finite() { v } else { 0.0 })
 }
 
 fn verdict(mean: &EpochRecord) -> String {

@@ -54,7 +54,7 @@ fn finished(epochs: usize) -> Finished {
         parts: 4,
         run_dir: "runs/cora".into(),
     };
-    Finished { summary, history, partition: None, relations: Vec::new() }
+    Finished { config: config(), summary, history, partition: None, relations: Vec::new() }
 }
 
 fn partition(parts: usize) -> PartitionManifest {
@@ -148,7 +148,7 @@ fn checked(config: &RunConfig, finished: &Finished) -> String {
 fn a_run_with_everything() {
     let dir = tempfile::tempdir().unwrap();
     let done = Finished { partition: Some(partition(4)), ..finished(100) };
-    write_report(dir.path(), &config(), &done).unwrap();
+    write_report(dir.path(), &done).unwrap();
     let written = std::fs::read_to_string(dir.path().join(REPORT)).unwrap();
     let page = checked(&config(), &done);
     assert_eq!(written, page);

@@ -14,13 +14,15 @@ use gnarl_nn::state::{vectors_from_bytes, vectors_to_bytes};
 use rayon::ThreadPool;
 
 use super::{
-    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool, save,
+    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate,
+    pool, save,
 };
 use crate::embeddings::{Copies, Fetch, RowGradients, TableSpec, clip, squares};
 use crate::faults;
 use crate::history::{Stages, Tally};
 use crate::learner::{Gradients, Learner};
 use crate::pipeline::{self, Deliveries, Job};
+use crate::processor;
 use crate::state::{OptimizerState, TrainState};
 
 /// A learner whose graphs train apart: parts, or the whole graph as the only one.
@@ -141,8 +143,9 @@ impl<L: PartLearner> Trainer<'_, L> {
             for ((&part, optimizer), copies) in optimizers.iter_mut().zip(&mut copies) {
                 let mut model = PartModel { params: state.params.clone(), copies };
                 for (epoch, tally) in window.clone().zip(&mut tallies) {
-                    let optimizer = optimizer.as_mut();
+                    let (optimizer, worked) = (optimizer.as_mut(), processor::seconds(&self.pool));
                     self.part_epoch(part, epoch, deliveries, &mut model, optimizer, tally)?;
+                    tally.processor += processor::seconds(&self.pool) - worked;
                 }
                 models.insert(part, model.params);
             }
@@ -156,11 +159,10 @@ impl<L: PartLearner> Trainer<'_, L> {
             session.meter.spent(Stages { reduce, ..Stages::default() });
             let mut records = Vec::new();
             for (epoch, tally) in window.clone().zip(&tallies) {
-                let mut sums = tally.to_array();
-                rank.all_reduce_f64("epoch figures", &mut sums)?;
+                let ranks = gathered(rank, tally)?;
                 let lr = learning_rate(session.config, epoch);
                 let seconds = start.elapsed().as_secs_f64() / epochs as f64;
-                records.push(Tally::record(&sums, epoch, lr, seconds, rank.size()));
+                records.push(Tally::record(&ranks, epoch, lr, seconds));
             }
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
             close_epochs(session, self.learner, rank, &mut state, records, judge)?;

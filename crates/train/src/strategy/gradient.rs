@@ -11,13 +11,15 @@ use gnarl_graph::Result;
 use gnarl_nn::optim::Optimizer;
 
 use super::{
-    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, learning_rate, pool, save,
+    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate,
+    pool, save,
 };
 use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
 use crate::faults;
 use crate::history::{EpochRecord, Tally};
 use crate::learner::{Gradients, Learner};
 use crate::pipeline::{self, Deliveries, Job};
+use crate::processor;
 use crate::state::TrainState;
 
 /// Trains from `state` to the last epoch or until patience ends; all ranks return the same.
@@ -78,18 +80,16 @@ impl<L: Learner> Run<'_, L> {
         let start = Instant::now();
         let lr = learning_rate(self.session.config, epoch);
         let mut tally = Tally::default();
-        let before = [self.learner.cached(), self.learner.exchanged()];
+        let (cached, worked) = (self.learner.cached(), processor::seconds(&self.pool));
         let mut step = 0;
         while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
             step += 1;
         }
-        let after = [self.learner.cached(), self.learner.exchanged()];
-        [tally.cached, tally.exchanged] =
-            [0, 1].map(|of| [0, 1].map(|i| after[of][i] - before[of][i]));
-        let mut sums = tally.to_array();
-        self.rank.all_reduce_f64("epoch figures", &mut sums)?;
-        let seconds = start.elapsed().as_secs_f64();
-        Ok(Tally::record(&sums, epoch, lr, seconds, self.rank.size()))
+        let after = self.learner.cached();
+        tally.cached = [0, 1].map(|i| after[i] - cached[i]);
+        tally.processor = processor::seconds(&self.pool) - worked;
+        let ranks = gathered(self.rank, &tally)?;
+        Ok(Tally::record(&ranks, epoch, lr, start.elapsed().as_secs_f64()))
     }
 
     /// One optimizer step; `true` after the epoch's last.

@@ -14,7 +14,7 @@ use rayon::ThreadPool;
 use crate::config::RunConfig;
 use crate::embeddings::{Fetch, Whole};
 use crate::faults;
-use crate::history::{EpochRecord, Stages, Tally};
+use crate::history::{EpochRecord, Figures, Stages, Tally};
 use crate::learner::{BatchLoss, Gradients, Inputs, Learner};
 use crate::metrics::Meter;
 use crate::pipeline::{Deliveries, Job};
@@ -101,12 +101,37 @@ fn consume<L: Learner>(
     let counts = learner.counts(batch);
     tally.edges += counts.edges;
     tally.seeds += counts.seeds;
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), learner.exchanges().unwrap_or_default());
     faults::reached("compute");
     let inputs = Inputs { batch: &**batch, graph: delivery.job.graph, rows };
     let loss = pool.install(|| learner.gradient(params, inputs, key, gradients))?;
-    tally.stages.compute += start.elapsed().as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64();
+    let mut exchange = 0.0;
+    match learner.exchanges() {
+        Some(after) => {
+            exchange = 1e-9 * (after.nanos - before.nanos) as f64;
+            let sent = tally.exchanged.iter_mut().zip(after.bytes).zip(before.bytes);
+            sent.for_each(|((sum, after), before)| *sum += after - before);
+            tally.passed += after.columns - before.columns;
+        }
+        None => tally.passed += counts.edges,
+    }
+    tally.stages.exchange += exchange;
+    tally.stages.compute += (seconds - exchange).max(0.0);
     Ok((delivery.job, loss))
+}
+
+/// What every rank counted, in their order.
+fn gathered(rank: &dyn Communicator, tally: &Tally) -> Result<Vec<Figures>> {
+    let all = rank.all_gather("epoch figures", bytemuck::cast_slice(&tally.to_array()))?;
+    let figures = all.iter().map(|bytes| {
+        let mut figures = [0.0; Tally::FIGURES];
+        for (figure, bytes) in figures.iter_mut().zip(bytes.as_chunks().0) {
+            *figure = f64::from_le_bytes(*bytes);
+        }
+        figures
+    });
+    Ok(figures.collect())
 }
 
 /// Whether `epoch` (counted from 1) ends with an evaluation.

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::{Exchange, Routes, Tensor};
 
+use super::counted::Counted;
 use crate::shares::even_share;
 
 /// Successive rows for each rank, and shares of columns that differ by one at most.
@@ -15,8 +15,7 @@ pub(crate) struct Columns<'a> {
     rank: &'a dyn Communicator,
     /// First row of each rank, and the number of rows.
     bounds: Vec<usize>,
-    /// Bytes sent to other ranks so far.
-    sent: Arc<AtomicU64>,
+    counted: Arc<Counted>,
 }
 
 impl<'a> Columns<'a> {
@@ -26,15 +25,15 @@ impl<'a> Columns<'a> {
         Self::over(rank, std::iter::once(0).chain(ends).collect(), Arc::default())
     }
 
-    /// Rows that begin at `bounds` on each rank, after whose last they end; what is sent is added to
-    /// `sent`.
-    pub fn over(rank: &'a dyn Communicator, bounds: Vec<usize>, sent: Arc<AtomicU64>) -> Self {
-        Self { rank, bounds, sent }
+    /// Rows that begin at `bounds` on each rank, after whose last they end; exchanges are counted by
+    /// `counted`.
+    pub fn over(rank: &'a dyn Communicator, bounds: Vec<usize>, counted: Arc<Counted>) -> Self {
+        Self { rank, bounds, counted }
     }
 
-    /// Bytes sent to other ranks so far.
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
+    /// What is counted of exchanges.
+    pub fn counted(&self) -> &Counted {
+        &self.counted
     }
 
     /// Rows of all ranks.
@@ -51,9 +50,20 @@ impl<'a> Columns<'a> {
     }
 
     /// Gives each rank its bytes; returns what each gave.
+    ///
+    /// # Errors
+    /// If a rank fails or does not come.
     pub fn give(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        self.counted.timed(|| self.carry(stage, outgoing))
+    }
+
+    /// As [`Columns::give`], while others compute: the time is not counted.
+    ///
+    /// # Errors
+    /// As [`Columns::give`].
+    pub fn carry(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         let others = outgoing.iter().enumerate().filter(|(r, _)| *r != self.rank.rank());
-        self.sent.fetch_add(others.map(|(_, bytes)| bytes.len() as u64).sum(), Ordering::Relaxed);
+        self.counted.send(others.map(|(_, bytes)| bytes.len() as u64).sum());
         self.rank.all_to_all(stage, outgoing)
     }
 
@@ -91,6 +101,7 @@ impl Exchange for Columns<'_> {
             return Ok(rows.clone());
         }
         let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
+        self.counted.take(own);
         let of = |rank| {
             let columns = self.columns_of(rank, cols);
             let mut bytes = Vec::with_capacity(rows.rows() * columns.len() * size_of::<f32>());
@@ -267,7 +278,10 @@ mod tests {
                 assert_eq!(slice.data(), matrix(0..nodes, columns.clone()).data());
                 // Everything but what stays: own rows of own columns.
                 let sent = 4 * own.len() * (cols - columns.len());
-                assert_eq!(exchange.sent(), sent as u64);
+                assert_eq!(exchange.counted().sent(), sent as u64);
+                let taken = if ranks > 1 { columns.len() as u64 } else { 0 };
+                assert_eq!(exchange.counted().exchanges().columns, taken);
+                assert_eq!(exchange.counted().exchanges().nanos > 0, ranks > 1);
                 assert_eq!(exchange.gather(&slice, cols)?.data(), rows.data());
                 let all = exchange.all_rows(&rows)?;
                 assert_eq!(all.data(), matrix(0..nodes, 0..cols).data());
@@ -298,7 +312,7 @@ mod tests {
             assert_eq!(back.data(), sums.collect::<Vec<_>>());
             // Ids, rows and gradients of rows that are elsewhere.
             let [ids, given, returned] = [[1, 2, 1], [0, 4, 0], [5, 0, 5]][rank.rank()];
-            assert_eq!(exchange.sent(), 4 * (ids + 2 * (given + returned)));
+            assert_eq!(exchange.counted().sent(), 4 * (ids + 2 * (given + returned)));
             Ok(())
         })
         .unwrap();

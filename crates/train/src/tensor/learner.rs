@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::share::Share;
 use crate::evaluate::Evaluation;
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::nodes::step;
 use crate::pipeline::{Input, Job, rows};
@@ -132,7 +132,8 @@ impl Learner for TensorLearner<'_> {
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
-        let before = self.share.columns.sent();
+        let counted = self.share.columns.counted();
+        let before = counted.sent();
         let mut tape = Tape::new(params, Mode::Train { key });
         let logits = self.logits(&mut tape)?;
         let nodes = self.share.training();
@@ -140,9 +141,9 @@ impl Learner for TensorLearner<'_> {
         let loss = add_loss(&mut tape, logits, &self.places(nodes), &targets, None);
         tape.release(logits);
         let sum = f64::from(tape.value(loss).data()[0]);
-        let between = self.share.columns.sent();
+        let between = counted.sent();
         tape.backward(loss, gradients.dense)?;
-        self.share.note([between - before, self.share.columns.sent() - between]);
+        counted.passes([between - before, counted.sent() - between]);
         Ok(BatchLoss { sum, weight: nodes.len() as f64 })
     }
 
@@ -165,7 +166,7 @@ impl Learner for TensorLearner<'_> {
         self.share.evaluation(rank, picked, logits.cols())
     }
 
-    fn exchanged(&self) -> [u64; 2] {
-        self.share.exchanged()
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.share.columns.counted().exchanges())
     }
 }

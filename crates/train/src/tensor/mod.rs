@@ -10,6 +10,7 @@
 
 mod chunks;
 mod columns;
+mod counted;
 mod learner;
 mod plain;
 mod share;

@@ -9,6 +9,7 @@ use gnarl_nn::{Exchange, Tape, Tensor, Var};
 use gnarl_sample::Block;
 
 use super::columns::Columns;
+use super::counted::Counted;
 use super::whole::WholeModel;
 use crate::messages::TypedEdges;
 use crate::nodes::step;
@@ -50,8 +51,8 @@ impl WholeModel for PlainColumns<'_> {
         &self.columns
     }
 
-    fn sent(&self) -> u64 {
-        self.columns.sent()
+    fn counted(&self) -> &Counted {
+        self.columns.counted()
     }
 
     fn graph(&self) -> Arc<Block> {

@@ -1,7 +1,6 @@
 //! One rank's share of node classification by full-graph steps.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::{Error, Kind, Result};
@@ -12,13 +11,11 @@ use crate::evaluate::{Evaluation, Judge};
 use crate::learner::Counts;
 use crate::task::TaskGraph;
 
-/// The rows and columns that are this rank's, and what is counted of their exchange.
+/// The rows and columns that are this rank's.
 pub(crate) struct Share<'a> {
     pub task: &'a TaskGraph,
     metric: &'a str,
     pub columns: Columns<'a>,
-    /// Bytes sent to other ranks in forward and in backward passes of training.
-    exchanged: [AtomicU64; 2],
 }
 
 impl<'a> Share<'a> {
@@ -28,7 +25,7 @@ impl<'a> Share<'a> {
         rank: &'a dyn Communicator,
         nodes: usize,
     ) -> Self {
-        Self { task, metric, columns: Columns::new(rank, nodes), exchanged: Default::default() }
+        Self { task, metric, columns: Columns::new(rank, nodes) }
     }
 
     /// Those of `nodes`, which ascend, that are within `rows`.
@@ -46,18 +43,6 @@ impl<'a> Share<'a> {
     pub fn counts(&self, edges: usize) -> Counts {
         let edges = self.columns.columns(edges).len();
         Counts { edges: edges as u64, seeds: self.training().len() as u64 }
-    }
-
-    /// Takes note of the bytes sent in the passes of a step.
-    pub fn note(&self, sent: [u64; 2]) {
-        for (total, bytes) in self.exchanged.iter().zip(sent) {
-            total.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// Bytes sent in forward and in backward passes.
-    pub fn exchanged(&self) -> [u64; 2] {
-        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
     }
 
     /// Judges the logits of validation and test nodes, of which each rank has those of its own nodes, in

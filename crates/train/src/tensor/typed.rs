@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
@@ -19,6 +18,7 @@ use gnarl_sample::{
 };
 
 use super::columns::Columns;
+use super::counted::Counted;
 use super::whole::WholeModel;
 use crate::messages::TypedEdges;
 use crate::pipeline::Input;
@@ -37,7 +37,7 @@ pub(crate) struct TypedColumns<'a> {
     whole: Arc<TypedWhole<'a>>,
     ids: Vec<u64>,
     learnt: Arc<[Vec<u64>]>,
-    sent: Arc<AtomicU64>,
+    counted: Arc<Counted>,
 }
 
 /// The graph, perhaps without some edges, and who has which of its rows.
@@ -76,15 +76,15 @@ impl<'a> TypedColumns<'a> {
             let message = format!("worker {idle} of {} has no node of any type", rank.size());
             return Err(Error::usage(message).hint("take fewer workers: train.workers"));
         }
-        let sent: Arc<AtomicU64> = Arc::default();
-        let nodes = Columns::over(rank, order.bounds.clone(), sent.clone());
-        let whole = Arc::new(TypedWhole::new(&batch, &order, rank, &sent)?);
+        let counted: Arc<Counted> = Arc::default();
+        let nodes = Columns::over(rank, order.bounds.clone(), counted.clone());
+        let whole = Arc::new(TypedWhole::new(&batch, &order, rank, &counted)?);
         let ids = order.info.ids[nodes.rows()].to_vec();
         let count = |number| task.graph.num_nodes(number);
         let own = |number| even_share(count(number), rank.rank(), rank.size());
         let learnt = task.learnt().map(|(number, _)| own(number).map(|v| v as u64).collect());
         let learnt = learnt.collect();
-        Ok(Self { model, task, rank, ends, order, nodes, whole, ids, learnt, sent })
+        Ok(Self { model, task, rank, ends, order, nodes, whole, ids, learnt, counted })
     }
 
     /// Own nodes of a type.
@@ -178,13 +178,13 @@ impl<'a> TypedWhole<'a> {
         batch: &TypedBatch,
         order: &Order,
         rank: &'a dyn Communicator,
-        sent: &Arc<AtomicU64>,
+        counted: &Arc<Counted>,
     ) -> Result<Self> {
         let own = order.bounds[rank.rank()]..order.bounds[rank.rank() + 1];
         let relations = WholeRelations::new(order.block(batch)?, own);
         let columns = |before: &[u32]| {
             let bounds = order.bounds.iter().map(|&node| before[node] as usize);
-            Columns::over(rank, bounds.collect(), sent.clone())
+            Columns::over(rank, bounds.collect(), counted.clone())
         };
         let (groups, senders) = (columns(relations.groups()), columns(relations.senders()));
         Ok(Self { relations, groups, senders })
@@ -198,8 +198,8 @@ impl<'a> WholeModel for TypedColumns<'a> {
         &self.nodes
     }
 
-    fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
+    fn counted(&self) -> &Counted {
+        &self.counted
     }
 
     fn graph(&self) -> Arc<TypedWhole<'a>> {
@@ -209,7 +209,7 @@ impl<'a> WholeModel for TypedColumns<'a> {
     fn without(&self, edges: &TypedEdges) -> Result<Arc<TypedWhole<'a>>> {
         let mut batch = all_edges(self.task)?;
         batch.remove(|edge_type, src, dst| edges.contains(&(edge_type, src, dst)));
-        TypedWhole::new(&batch, &self.order, self.rank, &self.sent).map(Arc::new)
+        TypedWhole::new(&batch, &self.order, self.rank, &self.counted).map(Arc::new)
     }
 
     fn prepare(&self, graph: &TypedWhole<'a>) {

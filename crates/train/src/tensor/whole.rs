@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gnarl_graph::Result;
 use gnarl_nn::{Exchange, Tape, Tensor, Var};
 
+use super::counted::Counted;
 use crate::messages::TypedEdges;
 use crate::pipeline::Input;
 
@@ -16,8 +17,8 @@ pub(crate) trait WholeModel: Send + Sync {
     /// How ranks exchange rows and columns.
     fn exchange(&self) -> &dyn Exchange;
 
-    /// Bytes sent to other ranks so far.
-    fn sent(&self) -> u64;
+    /// What is counted of exchanges.
+    fn counted(&self) -> &Counted;
 
     /// The graph with all edges.
     fn graph(&self) -> Arc<Self::Graph>;

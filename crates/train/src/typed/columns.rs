@@ -1,7 +1,6 @@
 //! Node classification in graphs with types by full-graph steps over shares of rows and columns.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
@@ -13,7 +12,7 @@ use gnarl_sample::Scratch;
 use super::{TypedNodes, TypedTaskGraph};
 use crate::embeddings::{Fetch, Learnt};
 use crate::evaluate::{Evaluation, Judge};
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
@@ -37,8 +36,6 @@ pub(super) struct ColumnLearner<'a> {
     place: (usize, usize),
     /// Every step asks for the same buffers, however large.
     _buffers: Kept,
-    /// Bytes sent to other ranks in forward and in backward passes of training.
-    exchanged: [AtomicU64; 2],
 }
 
 impl<'a> ColumnLearner<'a> {
@@ -50,8 +47,8 @@ impl<'a> ColumnLearner<'a> {
         let graph = &*nodes.graph;
         let model = TypedColumns::new(nodes.model.as_ref(), graph, vec![graph.target], rank)?;
         let (place, metric) = ((rank.rank(), rank.size()), &*nodes.metric);
-        let (_buffers, exchanged) = (keep_all(), Default::default());
-        Ok(Self { graph, metric, model, place, _buffers, exchanged })
+        let _buffers = keep_all();
+        Ok(Self { graph, metric, model, place, _buffers })
     }
 
     /// Those of `nodes`, which ascend, that are this rank's.
@@ -119,7 +116,7 @@ impl Learner for ColumnLearner<'_> {
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
-        let (Own { features, learnt }, before) = (inputs.batch, self.model.sent());
+        let (Own { features, learnt }, before) = (inputs.batch, self.model.counted().sent());
         let graph = self.model.graph();
         let mut tape = Tape::new(params, Mode::Train { key });
         let (logits, leaves) = self.model.forward(&mut tape, &graph, features, inputs.rows)?;
@@ -127,13 +124,11 @@ impl Learner for ColumnLearner<'_> {
         let targets = targets_of(&self.graph.labels, nodes);
         let places = self.model.places(self.graph.target, nodes);
         let loss = add_loss(&mut tape, logits, &places, &targets, None);
-        let (sum, between) = (f64::from(tape.value(loss).data()[0]), self.model.sent());
+        let (sum, between) = (f64::from(tape.value(loss).data()[0]), self.model.counted().sent());
         tape.backward(loss, gradients.dense)?;
         gradients.add_rows(&tape, &leaves, learnt);
-        let sent = [between - before, self.model.sent() - between];
-        for (total, bytes) in self.exchanged.iter().zip(sent) {
-            total.fetch_add(bytes, Ordering::Relaxed);
-        }
+        let counted = self.model.counted();
+        counted.passes([between - before, counted.sent() - between]);
         Ok(BatchLoss { sum, weight: nodes.len() as f64 })
     }
 
@@ -161,7 +156,7 @@ impl Learner for ColumnLearner<'_> {
         Ok(Evaluation::of(&judges[0], &judges[1]))
     }
 
-    fn exchanged(&self) -> [u64; 2] {
-        [0, 1].map(|pass| self.exchanged[pass].load(Ordering::Relaxed))
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.model.counted().exchanges())
     }
 }

@@ -163,6 +163,7 @@ impl Task for TypedNodes {
             Strategy::Tensor => {
                 gradient::train(session, &ColumnLearner::new(self, rank)?, rank, state)
             }
+            Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }
     }
 

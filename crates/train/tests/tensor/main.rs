@@ -1,5 +1,6 @@
 //! Strategy `tensor`: columns shared out over ranks.
 
+mod balance;
 mod bytes;
 mod chunks;
 mod decoupled;

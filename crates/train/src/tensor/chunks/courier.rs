@@ -19,7 +19,7 @@ pub(super) enum Courier<'a> {
     /// Each exchange ends before the next piece is computed.
     Inline { columns: &'a Columns<'a>, received: VecDeque<Vec<Vec<u8>>> },
     /// Exchanges go on under computation (NeutronTP, section 4.2.2).
-    Beside { send: Sender<Parcel>, received: Receiver<Received> },
+    Beside { columns: &'a Columns<'a>, send: Sender<Parcel>, received: Receiver<Received> },
 }
 
 impl<'a> Courier<'a> {
@@ -32,12 +32,12 @@ impl<'a> Courier<'a> {
     ///
     /// # Errors
     /// If there can be no thread.
-    pub fn beside<'s>(scope: &'s Scope<'s, '_>, columns: &'s Columns<'s>) -> Result<Self> {
+    pub fn beside<'s>(scope: &'s Scope<'s, '_>, columns: &'s Columns<'s>) -> Result<Courier<'s>> {
         let (send, parcels) = unbounded::<Parcel>();
         let (done, received) = unbounded();
         let carry = move || {
             for (stage, parcel) in parcels {
-                let came = columns.give(stage, parcel);
+                let came = columns.carry(stage, parcel);
                 let failed = came.is_err();
                 if done.send(came).is_err() || failed {
                     return;
@@ -48,7 +48,7 @@ impl<'a> Courier<'a> {
         thread
             .spawn_scoped(scope, carry)
             .map_err(|e| Error::new(Kind::Limit, format!("cannot start a thread: {e}")))?;
-        Ok(Self::Beside { send, received })
+        Ok(Courier::Beside { columns, send, received })
     }
 
     /// Sends `parcel[r]` to each rank `r`.
@@ -77,7 +77,9 @@ impl<'a> Courier<'a> {
         let none = || Error::new(Kind::Rank, "exchange: nothing was sent");
         match self {
             Self::Inline { received, .. } => received.pop_front().ok_or_else(none),
-            Self::Beside { received, .. } => received.recv().map_err(|_| none())?,
+            Self::Beside { columns, received, .. } => {
+                columns.counted().timed(|| received.recv()).map_err(|_| none())?
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use super::plan::Plan;
 use super::program::{Program, Step};
 use super::sweep::Sweep;
 use crate::evaluate::Evaluation;
-use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
+use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::Job;
 use crate::state::TrainState;
@@ -60,7 +60,7 @@ impl<'a> ChunkLearner<'a> {
                 true => Courier::beside(scope, columns)?,
                 false => Courier::inline(columns),
             };
-            let mut sweep = Sweep::new(self.layout, &self.plan.place, courier);
+            let mut sweep = Sweep::new(self.layout, &self.plan.place, courier, columns.counted());
             run(&mut sweep)?;
             Ok(sweep.sent)
         })
@@ -107,7 +107,7 @@ impl Learner for ChunkLearner<'_> {
                 loss
             })
         })?;
-        self.share.note(sent);
+        self.share.columns.counted().passes(sent);
         Ok(BatchLoss { sum, weight: self.share.training().len() as f64 })
     }
 
@@ -133,7 +133,7 @@ impl Learner for ChunkLearner<'_> {
         self.share.evaluation(rank, picked, cols)
     }
 
-    fn exchanged(&self) -> [u64; 2] {
-        self.share.exchanged()
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.share.columns.counted().exchanges())
     }
 }

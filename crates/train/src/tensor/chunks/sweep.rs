@@ -9,6 +9,7 @@ use super::courier::Courier;
 use super::layout::Layout;
 use super::matrix::{Matrix, Place, columns};
 use super::messages::{Direction, Messages, Part};
+use crate::tensor::counted::Counted;
 
 /// Parcels under way at most.
 const AHEAD: usize = 3;
@@ -34,6 +35,7 @@ pub(super) struct Sweep<'a> {
     layout: Layout,
     place: &'a Place,
     courier: Courier<'a>,
+    counted: &'a Counted,
     pending: VecDeque<Parcel>,
     /// Which pass what is made of rows belongs to.
     pub makes: Direction,
@@ -45,9 +47,14 @@ pub(super) struct Sweep<'a> {
 pub(super) type Work<'w> = dyn FnMut(usize, Option<&Matrix>) -> Result<Option<Tensor>> + 'w;
 
 impl<'a> Sweep<'a> {
-    pub fn new(layout: Layout, place: &'a Place, courier: Courier<'a>) -> Self {
+    pub fn new(
+        layout: Layout,
+        place: &'a Place,
+        courier: Courier<'a>,
+        counted: &'a Counted,
+    ) -> Self {
         let (pending, makes) = (VecDeque::new(), Direction::Forward);
-        Self { layout, place, courier, pending, makes, sent: [0; 2] }
+        Self { layout, place, courier, counted, pending, makes, sent: [0; 2] }
     }
 
     /// Has `work` make rows of every piece; returns their columns.
@@ -76,6 +83,9 @@ impl<'a> Sweep<'a> {
         work: &mut Work<'_>,
     ) -> Result<(Matrix, Option<Wire>)> {
         let (layout, cols) = (self.layout, from.cols);
+        if layout.ranks > 1 {
+            self.counted.take(from.matrix.cols());
+        }
         let mut rows = own_rows(&layout, self.place, cols)?;
         let mut made = None;
         let panels = layout.panels(cols);

@@ -1,0 +1,66 @@
+//! What batches of sampled neighbours hold.
+
+use super::counts::Counts;
+use super::model::Fanouts;
+
+/// Batches of an epoch as one rank draws them, in expectation. A model, not a bound: draws hit nodes
+/// in proportion to their degree.
+#[derive(Debug, Clone, Default)]
+pub struct Batches {
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Edges of a batch at each hop, the seeds' first.
+    pub edges: Vec<f64>,
+    /// Distinct nodes of a batch as far as each hop; the first are its seeds.
+    pub nodes: Vec<f64>,
+}
+
+impl Batches {
+    /// Those of one of `ranks` over a graph of `counts`, or over a `share` of its nodes; the seeds are
+    /// those of `counts`.
+    pub fn expect(counts: &Counts, ranks: usize, share: f64, fanouts: Fanouts<'_>) -> Self {
+        if counts.train == 0 {
+            return Self::default();
+        }
+        let batch = if fanouts.batch == 0 { counts.train } else { fanouts.batch };
+        let steps = counts.train.div_ceil(batch);
+        let seeds = counts.train as f64 / steps as f64 / ranks as f64;
+        let all = share * counts.nodes as f64;
+        let (mut draws, mut edges, mut nodes) = (0.0, Vec::new(), vec![seeds]);
+        for &fanout in fanouts.each {
+            let fanout = f64::from(fanout);
+            // Nodes that were reached, but are no seeds.
+            let others = (1.0 - seeds / all).max(0.0);
+            let more = seeds * drawn(fanout, counts) + others * again(draws, share, fanout, counts);
+            draws += more;
+            edges.push(more);
+            nodes.push(seeds + others * distinct(draws, share, counts));
+        }
+        Self { steps, edges, nodes }
+    }
+}
+
+/// Expected distinct nodes of `draws` from a share of the nodes, a node's chance being
+/// proportional to its out-degree: `Σ_v share·(1 − exp(−draws·d_v / (share·E)))`.
+pub(super) fn distinct(draws: f64, share: f64, counts: &Counts) -> f64 {
+    if share <= 0.0 {
+        return 0.0;
+    }
+    let ends = share * counts.edges.max(1) as f64;
+    share * counts.out_degrees.sum(|d| 1.0 - (-draws * d / ends).exp())
+}
+
+/// Neighbours drawn on average for a node of all nodes.
+fn drawn(fanout: f64, counts: &Counts) -> f64 {
+    counts.in_degrees.sum(|d| d.min(fanout)) / counts.nodes.max(1) as f64
+}
+
+/// Neighbours drawn for the distinct nodes that `draws` reached: more than for as many of all nodes,
+/// since nodes of high degree are reached first, which symmetric graphs tell.
+fn again(draws: f64, share: f64, fanout: f64, counts: &Counts) -> f64 {
+    if !counts.symmetric {
+        return distinct(draws, share, counts) * drawn(fanout, counts);
+    }
+    let ends = share * counts.edges.max(1) as f64;
+    share * counts.in_degrees.sum(|d| (1.0 - (-draws * d / ends).exp()) * d.min(fanout))
+}

@@ -1,0 +1,79 @@
+//! The machine that predictions are for.
+
+use bytesize::ByteSize;
+use gnarl_graph::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// `[plan]`: rates of the machines, which `train.strategy = "auto"` and `gnarl plan` predict by. They are
+/// fixed, not measured, so that all ranks and all machines come to the same choice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlanSection {
+    /// Compute threads of a machine, over all workers there, where `train.threads` is 0.
+    pub threads: usize,
+    /// Floating-point operations a second of a compute thread in dense products.
+    pub flops: f64,
+    /// Bytes of rows a second that a compute thread gathers over edges.
+    pub gather: f64,
+    /// Bytes a second that a compute thread reads and writes one after the other.
+    pub stream: f64,
+    /// Seconds that a non-zero value of sparse input takes besides, whatever the number of threads.
+    pub nonzero: f64,
+    /// Seconds of drawing an edge into a batch.
+    pub edge: f64,
+    /// Seconds that an optimizer step takes besides.
+    pub step: f64,
+    /// Bytes a second from a worker to the others.
+    pub link: f64,
+    /// Seconds that a message takes besides.
+    pub latency: f64,
+    /// Most memory of a worker; 0 for no limit.
+    pub memory: ByteSize,
+}
+
+impl Default for PlanSection {
+    fn default() -> Self {
+        Self {
+            threads: 2,
+            flops: 1.5e11,
+            gather: 8e9,
+            stream: 4e10,
+            nonzero: 2e-8,
+            edge: 2.5e-8,
+            step: 2e-4,
+            link: 2e9,
+            latency: 2e-5,
+            memory: ByteSize(0),
+        }
+    }
+}
+
+impl PlanSection {
+    /// Refuses rates that mean nothing.
+    pub(super) fn check(&self) -> Result<()> {
+        let positive = [
+            ("threads", self.threads as f64),
+            ("flops", self.flops),
+            ("gather", self.gather),
+            ("stream", self.stream),
+            ("link", self.link),
+        ];
+        for (key, value) in positive {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(Error::usage(format!("plan.{key} is {value}, not above 0")));
+            }
+        }
+        let times = [
+            ("nonzero", self.nonzero),
+            ("edge", self.edge),
+            ("step", self.step),
+            ("latency", self.latency),
+        ];
+        for (key, value) in times {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::usage(format!("plan.{key} is {value}, not a time in seconds")));
+            }
+        }
+        Ok(())
+    }
+}

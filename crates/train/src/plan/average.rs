@@ -1,0 +1,56 @@
+//! `average`: parts train alone, and weights are averaged.
+
+use gnarl_graph::{Error, Result};
+
+use super::facts::Facts;
+use super::work::Work;
+use super::{Predict, sampled};
+use crate::config::{RunConfig, Strategy};
+
+/// Model averaging over parts.
+pub(super) struct Average;
+
+impl Predict for Average {
+    fn strategy(&self) -> Strategy {
+        Strategy::Average
+    }
+
+    fn check(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<()> {
+        sampled::check(config)?;
+        match facts.cut(config)?.parts {
+            1 => Err(Error::usage("the graph is not cut into parts, which would train alone")
+                .hint("set partition.parts, or partition.path")),
+            _ => Ok(()),
+        }
+    }
+
+    /// A rank trains its parts one after the other. Beyond the hops that a part keeps neighbours of,
+    /// lists have the edges inside the part alone.
+    fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work> {
+        let (ranks, cut) = (config.train.workers, facts.cut(config)?);
+        let parts = cut.parts.div_ceil(ranks) as f64;
+        let train = facts.counts.train.div_ceil(cut.parts as u64);
+        let share = (cut.replication / cut.parts as f64).min(1.0);
+        let mut batches = facts.batches(config, train, 1, share);
+        for (hop, edges) in batches.edges.iter_mut().enumerate() {
+            if hop >= config.partition.hops {
+                *edges *= 1.0 - cut.edge_cut;
+            }
+        }
+        let one = sampled::work(facts, config, &batches)?;
+        let syncs = 1.0 / config.train.sync_every as f64;
+        Ok(Work {
+            steps: one.steps * parts as u64,
+            sampled_edges: parts * one.sampled_edges,
+            fetched_bytes: parts * one.fetched_bytes,
+            flops: parts * one.flops,
+            nonzeros: parts * one.nonzeros,
+            weight_bytes: parts * one.weight_bytes,
+            gathered_bytes: parts * one.gathered_bytes,
+            streamed_bytes: parts * one.streamed_bytes,
+            sent_bytes: syncs * sampled::summed(facts.parameters(config)?, ranks),
+            messages: syncs * 2.0 * (ranks - 1) as f64,
+            memory_bytes: one.memory_bytes,
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! What a rank has to do in an epoch, and how long that takes at given rates.
+
+use serde::Serialize;
+
+use crate::config::{Engine, Pipeline, PlanSection, RunConfig};
+
+/// How often a value that a layer makes is gone over, forward and backward.
+pub(super) const TOUCHES: f64 = 4.0;
+/// Values that are kept for each weight: itself, its gradient, and two of the optimizer.
+pub(super) const PER_WEIGHT: f64 = 4.0;
+
+/// One rank's epoch; where ranks differ that of the one with most. Evaluation is not part of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Work {
+    /// Optimizer steps.
+    pub steps: u64,
+    /// Edges drawn into batches.
+    pub sampled_edges: f64,
+    /// Floating-point operations of dense products, forward and backward.
+    pub flops: f64,
+    /// Non-zero values of sparse input rows that are multiplied.
+    pub nonzeros: f64,
+    /// Bytes of weights that they gather.
+    pub weight_bytes: f64,
+    /// Bytes of rows that messages move over edges, a cache line at least for each.
+    pub gathered_bytes: f64,
+    /// Bytes of rows read and written besides: what is fetched, dropped, activated, added up.
+    pub streamed_bytes: f64,
+    /// Bytes of feature rows put together for batches, ahead of compute.
+    pub fetched_bytes: f64,
+    /// Bytes sent to other ranks: columns, gradients or weights, rows of other machines.
+    pub sent_bytes: f64,
+    /// Messages sent to other ranks.
+    pub messages: f64,
+    /// Most bytes held at once: the graph, input rows, what layers make, weights.
+    pub memory_bytes: f64,
+}
+
+/// Where the seconds of an epoch go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Seconds {
+    /// Drawing batches and fetching their rows.
+    pub sampling: f64,
+    /// Products with weights.
+    pub products: f64,
+    /// Passing messages.
+    pub messages: f64,
+    /// Going over rows.
+    pub rows: f64,
+    /// Sending to other ranks.
+    pub communication: f64,
+    /// What steps take besides.
+    pub steps: f64,
+}
+
+impl Seconds {
+    /// The seconds of `work`, each as if there were nothing else to do.
+    pub fn of(work: &Work, config: &RunConfig) -> Self {
+        let (rates, threads) = (&config.plan, threads(config));
+        Self {
+            sampling: work.sampled_edges * rates.edge + work.fetched_bytes / rates.gather,
+            // Turning sparse rows for gradients is up to one thread; their weights fit into caches.
+            products: work.flops / rates.flops / threads
+                + work.weight_bytes / rates.stream / threads
+                + work.nonzeros * rates.nonzero / threads.min(1.0),
+            messages: work.gathered_bytes / rates.gather / threads,
+            rows: work.streamed_bytes / rates.stream / threads,
+            communication: work.sent_bytes / rates.link + work.messages * rates.latency,
+            steps: work.steps as f64 * rates.step,
+        }
+    }
+
+    /// All of them: batches are drawn beside computing, on the same cores.
+    pub fn total(&self, config: &RunConfig) -> f64 {
+        let computed = self.products + self.messages + self.rows;
+        let local = match config.train.pipeline {
+            Pipeline::Off => computed + self.sampling,
+            _ => (computed + self.sampling / threads(config)).max(self.sampling),
+        };
+        local + self.communication + self.steps
+    }
+
+    /// The largest, by name.
+    pub fn dominant(&self) -> &'static str {
+        let largest = self.named().into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        largest.map_or("", |(name, _)| name)
+    }
+
+    /// What takes most less time than in `other`: its name, and the seconds here and there.
+    pub fn saved(&self, other: &Self) -> (&'static str, f64, f64) {
+        let both = self.named().into_iter().zip(other.named());
+        let both = both.map(|((name, here), (_, there))| (name, here, there));
+        both.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1))).unwrap_or_default()
+    }
+
+    fn named(&self) -> [(&'static str, f64); 6] {
+        let Self { sampling, products, messages, rows, communication, steps } = *self;
+        [
+            ("sampling", sampling),
+            ("products", products),
+            ("passing messages", messages),
+            ("going over rows", rows),
+            ("communication", communication),
+            ("the overhead of steps", steps),
+        ]
+    }
+}
+
+/// Compute threads of a rank: ranks of one process share them, those of a group are taken to have a
+/// machine each. Less than one where ranks take turns.
+fn threads(config: &RunConfig) -> f64 {
+    let PlanSection { threads, .. } = config.plan;
+    let all = if config.train.threads == 0 { threads } else { config.train.threads } as f64;
+    match config.train.engine {
+        Engine::Local => all / config.train.workers as f64,
+        Engine::Mpi => all,
+    }
+}
