@@ -4,9 +4,11 @@ use gnarl_graph::Result;
 use gnarl_train::eval_run;
 use serde_json::{Value, json};
 
+use crate::allocator::hold_little;
 use crate::args::EvalArgs;
 
 pub fn run(args: &EvalArgs) -> Result<Value> {
+    hold_little(true);
     let evaluation = eval_run(&args.run_dir, args.dataset.as_deref())?;
     let mut found = json!({
         "test": evaluation.test,

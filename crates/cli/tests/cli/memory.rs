@@ -37,4 +37,7 @@ fn features_four_times_the_budget_train_within_it_to_the_same_losses() {
         "{expected:?} {found:?}"
     );
     assert_eq!(whole["test"], within["test"]);
+    let judged = succeed(&["eval", path(&dir.path().join("within"))]);
+    assert_eq!(judged["test"], within["test"]);
+    assert!(peak(&judged) <= BUDGET, "{} of {BUDGET} bytes to judge", peak(&judged));
 }

@@ -58,7 +58,11 @@ impl StagedLayer for Gcn {
     }
 
     fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
-        let sent = if narrow { tape.linear(x, self.weight, None, Activation::None) } else { x };
+        if !narrow {
+            return Outgoing { sent: x, kept: None };
+        }
+        let sent = tape.linear(x, self.weight, None, Activation::None);
+        tape.release(x);
         Outgoing { sent, kept: None }
     }
 

@@ -87,7 +87,11 @@ impl StagedLayer for Gin {
     }
 
     fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
-        let sent = if narrow { tape.linear(x, self.inner.0, None, Activation::None) } else { x };
+        if !narrow {
+            return Outgoing { sent: x, kept: Some(x) };
+        }
+        let sent = tape.linear(x, self.inner.0, None, Activation::None);
+        tape.release(x);
         Outgoing { sent, kept: Some(sent) }
     }
 
@@ -100,11 +104,15 @@ impl StagedLayer for Gin {
         let mixed = add_own(tape, own, rows.passed, self.eps);
         let middle = if narrow {
             let bias = tape.param(self.inner.1);
-            let mixed = tape.add_row(mixed, bias);
-            tape.activation(mixed, Activation::Relu)
+            let mixed = tape.add_row_last(mixed, bias);
+            tape.activation_last(mixed, Activation::Relu)
         } else {
-            tape.linear(mixed, self.inner.0, Some(self.inner.1), Activation::Relu)
+            let middle = tape.linear(mixed, self.inner.0, Some(self.inner.1), Activation::Relu);
+            tape.release(mixed);
+            middle
         };
-        tape.linear(middle, self.outer.0, Some(self.outer.1), act)
+        let y = tape.linear(middle, self.outer.0, Some(self.outer.1), act);
+        tape.release(middle);
+        y
     }
 }

@@ -149,7 +149,7 @@ impl StagedLayer for Convolution {
             let own = tape.linear(kept, self.own, Some(self.bias), Activation::None);
             tape.add(own, passed)
         };
-        tape.activation(sum, act)
+        tape.activation_last(sum, act)
     }
 }
 

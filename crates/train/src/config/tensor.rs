@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use bytesize::ByteSize;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// `[tensor]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TensorSection {
     /// Memory of each machine, such as `"8GiB"`, which its workers share. Not limited if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exactly")]
     pub memory: Option<ByteSize>,
     /// Chunks of nodes, at least; 0 leaves it to `memory`.
     pub chunks: usize,
@@ -19,6 +19,11 @@ pub struct TensorSection {
     /// Folder for what does not fit into `memory`; the run's if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spill: Option<PathBuf>,
+}
+
+/// Writes all bytes: what a run is cut into follows from them, when it goes on and when it is judged too.
+fn exactly<S: Serializer>(memory: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{} B", memory.map_or(0, |memory| memory.as_u64())))
 }
 
 impl Default for TensorSection {

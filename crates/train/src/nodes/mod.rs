@@ -128,6 +128,8 @@ impl Task for Nodes {
     }
 
     fn judge(&self, params: &Params, _: &[Rows<'_>]) -> Result<Evaluation> {
-        evaluate(self.model.as_ref(), params, [self.whole.as_ref()], &self.metric)
+        let (model, whole) = (self.model.as_ref(), self.whole.as_ref());
+        let within = tensor::judge(&self.config, model, whole, &self.metric, params);
+        within.unwrap_or_else(|| evaluate(model, params, [whole], &self.metric))
     }
 }

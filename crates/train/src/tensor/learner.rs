@@ -6,7 +6,7 @@ use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
 use gnarl_nn::models::{Model, Remembered, Slices};
-use gnarl_nn::pool::{Kept, keep_all};
+use gnarl_nn::pool::{Kept, keep_all, trim};
 use gnarl_nn::{Exchange, Mode, Params, Tape, Tensor, Var};
 use gnarl_sample::{Block, Scratch};
 use rayon::prelude::*;
@@ -78,13 +78,18 @@ impl<'a> TensorLearner<'a> {
     fn logits<'t>(&'t self, tape: &mut Tape<'t>) -> Result<Var> {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         if self.first.suffices() {
-            *input = None;
             let x = tape.absent(self.ids.len(), self.share.task.width());
             return self.forward(tape, x);
         }
         let loaded = input.take().map_or_else(|| self.load(), Ok)?;
         let x = step::input(tape, input.insert(loaded));
-        self.forward(tape, x)
+        let logits = self.forward(tape, x)?;
+        if self.first.suffices() {
+            *input = None;
+            // No other buffer is as large as the input.
+            trim();
+        }
+        Ok(logits)
     }
 
     fn forward<'t>(&'t self, tape: &mut Tape<'t>, x: Var) -> Result<Var> {

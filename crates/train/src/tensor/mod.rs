@@ -19,7 +19,7 @@ mod typed;
 mod whole;
 
 pub(crate) use plain::PlainColumns;
-pub(crate) use train::train;
+pub(crate) use train::{judge, train};
 pub(crate) use typed::TypedColumns;
 pub(crate) use whole::WholeModel;
 

@@ -52,6 +52,31 @@ impl<'a> ChunkLearner<'a> {
         Ok(Self { block, share, layout, plan, program, _buffers })
     }
 
+    /// Judges `params` on validation and test nodes, together with all ranks.
+    ///
+    /// # Errors
+    /// Those of files and of other ranks.
+    pub fn judge(
+        &self,
+        params: &Params,
+        rank: &dyn Communicator,
+        threads: usize,
+    ) -> Result<Evaluation> {
+        let task = self.share.task;
+        let (mut picked, mut cols) = ([Vec::new(), Vec::new()], 0);
+        let mut visit = |range: &Range<usize>, logits: &Tensor| {
+            cols = logits.cols();
+            for (picked, nodes) in picked.iter_mut().zip([&task.valid, &task.test]) {
+                for &v in self.share.within(nodes, range) {
+                    picked.extend_from_slice(logits.row(v as usize - range.start));
+                }
+            }
+        };
+        pool(threads)?
+            .install(|| self.sweep(|sweep| self.program.evaluate(params, sweep, &mut visit)))?;
+        self.share.evaluation(rank, picked, cols)
+    }
+
     /// Calls `run` with what sweeps over all chunks; returns what it sent.
     fn sweep(&self, run: impl FnOnce(&mut Sweep<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let columns = &self.share.columns;
@@ -117,20 +142,7 @@ impl Learner for ChunkLearner<'_> {
         rank: &dyn Communicator,
         threads: usize,
     ) -> Result<Evaluation> {
-        let task = self.share.task;
-        let (mut picked, mut cols) = ([Vec::new(), Vec::new()], 0);
-        let mut visit = |range: &Range<usize>, logits: &Tensor| {
-            cols = logits.cols();
-            for (picked, nodes) in picked.iter_mut().zip([&task.valid, &task.test]) {
-                for &v in self.share.within(nodes, range) {
-                    picked.extend_from_slice(logits.row(v as usize - range.start));
-                }
-            }
-        };
-        pool(threads)?.install(|| {
-            self.sweep(|sweep| self.program.evaluate(&state.params, sweep, &mut visit))
-        })?;
-        self.share.evaluation(rank, picked, cols)
+        self.judge(&state.params, rank, threads)
     }
 
     fn exchanges(&self) -> Option<Exchanges> {

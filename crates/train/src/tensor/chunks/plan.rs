@@ -146,7 +146,7 @@ impl Need {
         Self {
             fixed: BASE + block.bytes() + 4 * (8 * nodes + judged + weights),
             in_memory: 4 * (own * (held + sent + 2 * kept) + 2 * nodes * sent.div_ceil(*ranks)),
-            row: 4 * (3 * widths.worked_on + parcels).max(1),
+            row: 4 * (4 * widths.worked_on + parcels).max(1),
             column: 4 * nodes * if repeats { 4 } else { 1 },
         }
     }
