@@ -11,7 +11,7 @@ const SCORES: f64 = 4.0;
 /// Bytes that memory gives at once.
 const LINE: usize = 64;
 /// Values of rows a layer makes, for each column: what products and sums put out, and dropout.
-const KEPT: usize = 3;
+pub(super) const KEPT: usize = 3;
 
 /// A layer that passes messages, or none: then `columns` is 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -4,15 +4,16 @@ use gnarl_graph::Result;
 use gnarl_nn::models::{ModelConfig, check_columns};
 
 use super::facts::Facts;
-use super::layers::{Layer, Row, layers};
+use super::layers::{KEPT, Layer, Row, layers};
 use super::work::{PER_WEIGHT, TOUCHES, Work};
 use super::{Predict, sampled};
 use crate::config::{RunConfig, Strategy};
 use crate::history::ExchangedBytes;
 use crate::shares::even_share;
 
-/// Bytes for each edge of the graph and its reverse: both ends' lists, and places of edges.
-const PER_EDGE: f64 = 12.0;
+/// Bytes for each edge: that of its destination's list, and, unless the graph is symmetric, that of its
+/// source's with the edge's place.
+const PER_EDGE: [f64; 2] = [4.0, 12.0];
 /// Bytes for each node: offsets of both lists, its id and its degree.
 const PER_NODE: f64 = 20.0;
 
@@ -54,11 +55,14 @@ impl Predict for Tensor {
         work.sent_bytes = (sent.forward + sent.backward) as f64 / ranks as f64 + summed;
         work.messages = (exchanges(&model, &layers) + 2.0) * (ranks - 1) as f64;
         work.streamed_bytes = TOUCHES * 4.0 * values + 4.0 * PER_WEIGHT * parameters;
-        work.memory_bytes = PER_EDGE * edges
+        let per_edge = PER_EDGE[usize::from(!facts.counts.symmetric || model.name == "gat")];
+        // Where messages just add up, layers hold their rows alone, and gradients take their place.
+        let held = if model.name == "gat" { 2.0 * values } else { values / KEPT as f64 };
+        work.memory_bytes = per_edge * edges
             + PER_NODE * nodes
             + rows * facts.counts.row_bytes
-            // Values and their gradients; an exchange holds what is sent and what comes besides.
-            + 4.0 * (2.0 * values + 2.0 * widest)
+            // An exchange holds what is sent and what comes besides.
+            + 4.0 * (held + 2.0 * widest)
             + 4.0 * PER_WEIGHT * parameters;
         Ok(work)
     }

@@ -47,7 +47,8 @@ impl<'a> ChunkLearner<'a> {
     ) -> Result<Self> {
         let features = share.task.features.as_ref();
         let layout = plan.layout;
-        let program = Program::new(model, block, features, layout, &plan.place)?;
+        let frugal = plan.free.is_some();
+        let program = Program::new(model, block, features, layout, &plan.place, frugal)?;
         let _buffers = plan.free.map(keep_at_most);
         Ok(Self { block, share, layout, plan, program, _buffers })
     }

@@ -1,7 +1,8 @@
-//! A model's step over chunks: stages over pieces of rows, passes over panels of columns. What the backward
-//! pass needs of a stage it computes again from what the stage was given, so that nothing but the rows
-//! between stages is held (NeutronTP, section 4.2.1).
+//! A model's step over chunks: stages over pieces of rows, passes over panels of columns. Where memory is
+//! limited, what the backward pass needs of a stage it computes again from what the stage was given, so that
+//! nothing but the rows between stages is held (NeutronTP, section 4.2.1).
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +30,8 @@ pub(super) struct Program<'a> {
     layout: Layout,
     place: &'a Place,
     passes: Vec<(Arc<Passing<'a>>, Linear)>,
+    /// Whether memory is limited.
+    frugal: bool,
     /// What the second stage is given, where it is the same in every step.
     first: OnceLock<Held>,
 }
@@ -38,6 +41,23 @@ pub(super) struct Program<'a> {
 pub(super) struct Step<'p> {
     pub params: &'p Params,
     pub mode: Mode,
+}
+
+/// A stage as it ran on a piece.
+struct Ran<'t> {
+    tape: Tape<'t>,
+    incoming: Incoming,
+    made: Outgoing,
+}
+
+/// What is left of a forward pass.
+struct Trace<'t> {
+    /// What each stage was given.
+    held: Vec<Held>,
+    /// The stages that were remembered, by their number and the piece's rows.
+    ran: HashMap<(usize, Range<usize>), Ran<'t>>,
+    /// The columns of what came at the end.
+    wire: Option<Wire>,
 }
 
 /// A piece of a stage's rows as it comes, with what the stage was given.
@@ -65,6 +85,7 @@ impl<'a> Program<'a> {
         features: &'a dyn FeatureStore,
         layout: Layout,
         place: &'a Place,
+        frugal: bool,
     ) -> Result<Self> {
         let mut made: Vec<(Operator, Arc<Passing<'_>>)> = Vec::new();
         let mut passing = |operator| {
@@ -81,7 +102,8 @@ impl<'a> Program<'a> {
                 .hint("leave out tensor.memory and tensor.chunks, or use another aggregator")),
         };
         let passes = (0..model.passes()).map(pass).collect::<Result<_>>()?;
-        Ok(Self { model, block, features, layout, place, passes, first: OnceLock::new() })
+        let first = OnceLock::new();
+        Ok(Self { model, block, features, layout, place, passes, frugal, first })
     }
 
     /// How often messages pass in all.
@@ -101,14 +123,14 @@ impl<'a> Program<'a> {
         loss: &mut Loss<'_>,
     ) -> Result<()> {
         let mut to_kept = None;
-        let (held, wire) = self.forward(step, sweep, &mut |tape, piece, incoming, logits| {
+        let trace = self.forward(step, sweep, &mut |tape, piece, incoming, logits| {
             let loss = loss(tape, &piece.rows, logits);
             tape.release(logits);
             tape.backward(loss, grads)?;
             self.to_incoming(tape, piece, incoming, &mut to_kept)
         })?;
         sweep.makes = Direction::Backward;
-        self.backward(step, sweep, (held, wire, to_kept), grads)
+        self.backward(step, sweep, trace, to_kept, grads)
     }
 
     /// Calls `visit` with the logits of the nodes of each piece, in order.
@@ -129,24 +151,24 @@ impl<'a> Program<'a> {
         done.map(drop)
     }
 
-    /// All stages and passes; returns what each stage was given, and the columns of what `end` made.
-    fn forward(
-        &self,
-        step: Step<'_>,
+    /// All stages and passes; `end` makes something of the logits.
+    fn forward<'t>(
+        &'t self,
+        step: Step<'t>,
         sweep: &mut Sweep<'_>,
         end: &mut End<'_>,
-    ) -> Result<(Vec<Held>, Option<Wire>)> {
+    ) -> Result<Trace<'t>> {
         let training = matches!(step.mode, Mode::Train { .. });
         let mut held = vec![Held::input()];
         held.extend(self.first.get().filter(|_| training).map(Held::again));
         let first = held.len() - 1;
-        let mut next = Next::default();
+        let (mut next, mut ran) = (Next::default(), HashMap::new());
         self.aim(sweep, first, training);
         let mut wire = sweep.begin(&mut |piece, _| {
             let given = &held[first];
             let rows = self.layout.piece(self.layout.rank, piece);
             let piece = Piece { index: first, rows, passed: given.passed.as_deref(), held: given };
-            self.forward_piece(step, &piece, &mut next, end)
+            self.forward_piece(step, &piece, (&mut next, &mut ran), end)
         })?;
         for index in first + 1..=self.passes.len() {
             let from = wire.take().ok_or_else(|| Error::invalid("a stage sent nothing"))?;
@@ -158,7 +180,7 @@ impl<'a> Program<'a> {
             let (rows, made) = sweep.pass(from, &messages, &mut |piece, passed| {
                 let rows = self.layout.piece(self.layout.rank, piece);
                 let piece = Piece { index, rows, passed, held: &given };
-                self.forward_piece(step, &piece, &mut next, end)
+                self.forward_piece(step, &piece, (&mut next, &mut ran), end)
             })?;
             (wire, given.passed) = (made, Some(Arc::new(rows)));
             if same && index == 1 {
@@ -169,7 +191,7 @@ impl<'a> Program<'a> {
             }
             held.push(given);
         }
-        Ok((held, wire))
+        Ok(Trace { held, ran, wire })
     }
 
     /// Says which pass the rows of a stage belong to: those of the last one are gradients.
@@ -184,11 +206,11 @@ impl<'a> Program<'a> {
     }
 
     /// Runs a stage on a piece; returns what it sends.
-    fn forward_piece(
-        &self,
-        step: Step<'_>,
+    fn forward_piece<'t>(
+        &'t self,
+        step: Step<'t>,
         piece: &Piece<'_>,
-        next: &mut Next,
+        (next, ran): (&mut Next, &mut HashMap<(usize, Range<usize>), Ran<'t>>),
         end: &mut End<'_>,
     ) -> Result<Option<Tensor>> {
         let mut tape = Tape::after(step.params, step.mode, piece.held.draws);
@@ -208,7 +230,11 @@ impl<'a> Program<'a> {
             }
             None => {}
         }
-        Ok(Some(tape.value(made.sent).clone()))
+        let sent = tape.take(made.sent);
+        if !self.frugal && tape.is_training() {
+            ran.insert((piece.index, piece.rows.clone()), Ran { tape, incoming, made });
+        }
+        Ok(Some(sent))
     }
 
     /// A matrix of own rows, made if there is none.
@@ -238,7 +264,9 @@ impl<'a> Program<'a> {
         let Some(matrix) = from else {
             let nodes: Vec<u32> = (range.start as u32..range.end as u32).collect();
             let input = rows(self.features, &nodes)?;
-            self.features.forget(range);
+            if self.frugal {
+                self.features.forget(range);
+            }
             return Ok(step::input(tape, &input));
         };
         let values = matrix.piece(range)?;
@@ -269,11 +297,12 @@ impl<'a> Program<'a> {
     }
 
     /// All passes and stages back.
-    fn backward(
-        &self,
-        step: Step<'_>,
+    fn backward<'t>(
+        &'t self,
+        step: Step<'t>,
         sweep: &mut Sweep<'_>,
-        (held, mut wire, mut to_kept): (Vec<Held>, Option<Wire>, Option<Matrix>),
+        Trace { held, mut ran, mut wire }: Trace<'t>,
+        mut to_kept: Option<Matrix>,
         grads: &mut [f32],
     ) -> Result<()> {
         for (index, given) in held.iter().enumerate().rev().skip(1) {
@@ -283,25 +312,34 @@ impl<'a> Program<'a> {
             let (_, made) = sweep.pass(from, &messages, &mut |piece, to_sent| {
                 let rows = self.layout.piece(self.layout.rank, piece);
                 let piece = Piece { index, rows, passed: given.passed.as_deref(), held: given };
+                let ran = match ran.remove(&(index, piece.rows.clone())) {
+                    Some(ran) => ran,
+                    None => self.again(step, &piece)?,
+                };
                 let gradients = [to_sent, after.as_ref()];
-                self.backward_piece(step, &piece, gradients, &mut before, grads)
+                self.backward_piece(ran, &piece, gradients, &mut before, grads)
             })?;
             (wire, to_kept) = (made, before);
         }
         Ok(())
     }
 
-    /// Runs a stage on a piece again, and sends the gradients of what it sent and kept back through it.
+    /// Runs a stage on a piece again.
+    fn again<'t>(&'t self, step: Step<'t>, piece: &Piece<'_>) -> Result<Ran<'t>> {
+        let mut tape = Tape::after(step.params, step.mode, piece.held.draws);
+        let (incoming, made) = self.stage(&mut tape, piece)?;
+        Ok(Ran { tape, incoming, made })
+    }
+
+    /// Sends the gradients of what a stage sent and kept of a piece back through it.
     fn backward_piece(
         &self,
-        step: Step<'_>,
+        Ran { mut tape, incoming, made }: Ran<'_>,
         piece: &Piece<'_>,
         gradients: [Option<&Matrix>; 2],
         to_kept: &mut Option<Matrix>,
         grads: &mut [f32],
     ) -> Result<Option<Tensor>> {
-        let mut tape = Tape::after(step.params, step.mode, piece.held.draws);
-        let (incoming, made) = self.stage(&mut tape, piece)?;
         let mut seeds = Vec::new();
         for (var, matrix) in [Some(made.sent), made.kept].into_iter().zip(gradients) {
             if let (Some(var), Some(matrix)) = (var, matrix) {
