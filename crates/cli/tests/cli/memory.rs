@@ -15,7 +15,7 @@ fn features_four_times_the_budget_train_within_it_to_the_same_losses() {
     let community = ["generate", "community", "--communities", "8", "--classes", "8"];
     let size = ["--nodes", &nodes, "--features", &width, "--average-degree", "8"];
     succeed(&[&community[..], &size, &["--out", path(&graph)]].concat());
-    assert!(4 * NODES * WIDTH >= 4 * BUDGET, "features exceed the budget four times");
+    const { assert!(4 * NODES * WIDTH >= 4 * BUDGET) };
     let rest = "[model]\nname = 'gcn'\nhidden = 64\n[train]\nstrategy = 'tensor'\nepochs = 2\n";
     let file = run_file(dir.path(), &graph, rest);
     let train = |name: &str, memory: &[&str]| {

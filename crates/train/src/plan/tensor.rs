@@ -64,6 +64,9 @@ impl Predict for Tensor {
             // An exchange holds what is sent and what comes besides.
             + 4.0 * (held + 2.0 * widest)
             + 4.0 * PER_WEIGHT * parameters;
+        if let Some(limit) = config.tensor.memory {
+            work.memory_bytes = work.memory_bytes.min(limit.as_u64() as f64 / ranks as f64);
+        }
         Ok(work)
     }
 }
