@@ -27,7 +27,8 @@ fn blocks(sizes: &[(usize, usize)]) -> Vec<Block> {
         let dst = sizes.get(i + 1).map_or(SEEDS, |next| next.0);
         let indptr = (0..=dst).map(|d| (d * edges / dst) as u32).collect();
         let key = Key::new(i as u64);
-        let indices = (0..edges as u64).map(|e| key.below(e, src as u64) as u32).collect();
+        let indices: Vec<u32> =
+            (0..edges as u64).map(|e| key.below(e, src as u64) as u32).collect();
         let block = Block::new(src, indptr, indices, None, nodes.clone());
         block.transpose();
         block

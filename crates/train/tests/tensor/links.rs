@@ -15,7 +15,7 @@ fn graph(dir: &Path) {
     generate(dir, 401, 21, 3);
 }
 
-fn links(dir: &Path, name: &str, model: &str) -> RunConfig {
+pub fn links(dir: &Path, name: &str, model: &str) -> RunConfig {
     let mut config = config(dir, name, model);
     config.task.kind = TaskKind::LinkPrediction;
     (config.task.valid, config.task.test) = (0.1, 0.1);

@@ -6,6 +6,7 @@ mod chunks;
 mod decoupled;
 mod equal;
 mod links;
+mod resume;
 mod typed;
 
 use std::path::Path;
