@@ -19,6 +19,7 @@ mod typed;
 mod whole;
 
 pub(crate) use plain::PlainColumns;
+pub(crate) use share::judge_shares;
 pub(crate) use train::{judge, train};
 pub(crate) use typed::TypedColumns;
 pub(crate) use whole::WholeModel;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_graph::{Error, Kind, Labels, Result};
 use gnarl_nn::{Exchange, Tensor};
 
 use super::columns::Columns;
@@ -56,22 +56,35 @@ impl<'a> Share<'a> {
         logits: [Vec<f32>; 2],
         cols: usize,
     ) -> Result<Evaluation> {
-        let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];
-        let sets = [&self.task.valid, &self.task.test];
-        for ((judge, nodes), own) in judges.iter_mut().zip(sets).zip(logits) {
-            let all = rank.all_gather("evaluation", bytemuck::cast_slice(&own))?;
-            let values: Vec<f32> = (all.iter().flat_map(|bytes| bytes.as_chunks().0))
-                .map(|bytes| f32::from_le_bytes(*bytes))
-                .collect();
-            if values.len() != nodes.len() * cols {
-                let message =
-                    format!("evaluation: {} values of {} nodes", values.len(), nodes.len());
-                return Err(Error::new(Kind::Rank, message));
-            }
-            let logits = Tensor::from_vec(nodes.len(), cols, values);
-            let rows: Vec<u32> = (0..nodes.len() as u32).collect();
-            judge.add(&self.task.labels, &logits, &rows, nodes);
-        }
-        Ok(Evaluation::of(&judges[0], &judges[1]))
+        let (task, nodes) = (self.task, [&self.task.valid[..], &self.task.test]);
+        judge_shares(self.metric, &task.labels, nodes, rank, logits, cols)
     }
+}
+
+/// Judges logits of validation and of test `nodes`, `cols` wide, of which each rank has those of its own
+/// nodes, in order.
+///
+/// # Errors
+/// If a rank fails, or the metric is unknown.
+pub(crate) fn judge_shares(
+    metric: &str,
+    labels: &Labels,
+    nodes: [&[u32]; 2],
+    rank: &dyn Communicator,
+    logits: [Vec<f32>; 2],
+    cols: usize,
+) -> Result<Evaluation> {
+    let mut judges = [Judge::new(metric)?, Judge::new(metric)?];
+    for ((judge, nodes), own) in judges.iter_mut().zip(nodes).zip(logits) {
+        let all = rank.all_gather("evaluation", bytemuck::cast_slice(&own))?.concat();
+        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&all);
+        if values.len() != nodes.len() * cols {
+            let message = format!("evaluation: {} values of {} nodes", values.len(), nodes.len());
+            return Err(Error::new(Kind::Rank, message));
+        }
+        let logits = Tensor::from_vec(nodes.len(), cols, values);
+        let rows: Vec<u32> = (0..nodes.len() as u32).collect();
+        judge.add(labels, &logits, &rows, nodes);
+    }
+    Ok(Evaluation::of(&judges[0], &judges[1]))
 }

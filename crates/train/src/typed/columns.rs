@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use gnarl_engine::Communicator;
+use gnarl_graph::Result;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::pool::{Kept, keep_all};
-use gnarl_nn::{Mode, Params, Tape, Tensor};
+use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
 
 use super::{TypedNodes, TypedTaskGraph};
 use crate::embeddings::{Fetch, Learnt};
-use crate::evaluate::{Evaluation, Judge};
+use crate::evaluate::Evaluation;
 use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
 use crate::state::TrainState;
 use crate::strategy::pool;
-use crate::tensor::{TypedColumns, WholeModel};
+use crate::tensor::{TypedColumns, WholeModel, judge_shares};
 
 /// The rows of this rank's own nodes.
 pub(super) struct Own {
@@ -61,20 +61,6 @@ impl<'a> ColumnLearner<'a> {
     /// The own features; all there is to fetch before a step.
     fn own(&self) -> Result<Own> {
         Ok(Own { features: self.model.features()?, learnt: self.model.learnt() })
-    }
-
-    /// The logits of `nodes` on every rank, of which each has those of its own in `logits`.
-    fn shared(&self, rank: &dyn Communicator, nodes: &[u32], logits: &Tensor) -> Result<Tensor> {
-        let own = self.model.places(self.graph.target, self.mine(nodes));
-        let values: Vec<f32> =
-            own.iter().flat_map(|&row| logits.row(row as usize)).copied().collect();
-        let all = rank.all_gather("evaluation", bytemuck::cast_slice(&values))?.concat();
-        let values: Vec<f32> = bytemuck::pod_collect_to_vec(&all);
-        if values.len() != nodes.len() * logits.cols() {
-            let message = format!("evaluation: {} values of {} nodes", values.len(), nodes.len());
-            return Err(Error::new(Kind::Rank, message));
-        }
-        Ok(Tensor::from_vec(nodes.len(), logits.cols(), values))
     }
 }
 
@@ -147,13 +133,13 @@ impl Learner for ColumnLearner<'_> {
             let (logits, _) = self.model.forward(&mut tape, &graph, &features, learnt)?;
             Ok(tape.take(logits))
         })?;
-        let mut judges = [Judge::new(self.metric)?, Judge::new(self.metric)?];
-        for (judge, nodes) in judges.iter_mut().zip([&self.graph.valid, &self.graph.test]) {
-            let logits = self.shared(rank, nodes, &logits)?;
-            let rows: Vec<u32> = (0..nodes.len() as u32).collect();
-            judge.add(&self.graph.labels, &logits, &rows, nodes);
-        }
-        Ok(Evaluation::of(&judges[0], &judges[1]))
+        let graph = self.graph;
+        let nodes = [&graph.valid[..], &graph.test];
+        let own = nodes.map(|nodes| {
+            let rows = self.model.places(graph.target, self.mine(nodes)).into_iter();
+            rows.flat_map(|row| logits.row(row as usize)).copied().collect()
+        });
+        judge_shares(self.metric, &graph.labels, nodes, rank, own, logits.cols())
     }
 
     fn exchanges(&self) -> Option<Exchanges> {
