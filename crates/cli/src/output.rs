@@ -1,7 +1,7 @@
 //! What people and programs see.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -46,11 +46,11 @@ pub fn while_busy<T>(what: &str, out: &Path, work: impl FnOnce() -> T) -> T {
         spinner.set_style(style);
     }
     let done = AtomicBool::new(false);
-    let tmp = PathBuf::from(format!("{}.tmp-{}", out.display(), std::process::id()));
+    let out = out.to_path_buf();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let written = HumanBytes(folder_size(&tmp));
+                let written = HumanBytes(unfinished_size(&out));
                 spinner.set_message(format!("{what} {}: {written} written", out.display()));
                 spinner.tick();
                 std::thread::sleep(Duration::from_millis(100));
@@ -69,6 +69,15 @@ impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Bytes written so far of what is to appear at `out`.
+fn unfinished_size(out: &Path) -> u64 {
+    let name = format!("{}.tmp-", out.file_name().unwrap_or_default().to_string_lossy());
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(parent.unwrap_or(Path::new("."))) else { return 0 };
+    let ours = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(&name));
+    ours.map(|entry| folder_size(&entry.path())).sum()
 }
 
 /// Bytes of the files in a folder and its subfolders; 0 if it is not there.

@@ -47,6 +47,7 @@ pub mod npy;
 pub mod prefetch;
 pub mod rng;
 mod scatter;
+pub mod staging;
 mod writer;
 
 pub use buf::Buf;

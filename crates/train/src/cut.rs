@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::{Dataset, Result, ResultExt};
 use gnarl_partition::{
     PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
 };
@@ -42,13 +42,17 @@ pub(crate) fn cut(
         constraints: config.partition.constraints.clone(),
         ..PartitionConfig::default()
     };
-    let out = folder.dir().join(PARTITION);
-    if let Ok(existing) = PartitionedDataset::open(&out) {
-        if same_cut(existing.manifest(), dataset, &wanted) {
-            tracing::info!("using the partition in {}", out.display());
+    for place in folder.partitions(config) {
+        if let Ok(existing) = PartitionedDataset::open(&place)
+            && same_cut(existing.manifest(), dataset, &wanted)
+        {
+            tracing::info!("using the partition in {}", place.display());
             return Ok(Some(existing));
         }
-        std::fs::remove_dir_all(&out).map_err(|e| gnarl_graph::Error::io(&out, e))?;
+    }
+    let out = folder.dir().join(PARTITION);
+    if out.exists() {
+        std::fs::remove_dir_all(&out).at(&out)?;
     }
     let start = Instant::now();
     let (cut, report) = partition_dataset(dataset, &wanted, &out)?;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
+use gnarl_graph::staging::interrupt::{self, Stoppable};
 use gnarl_graph::{Context, Error, Result, ResultExt, peak_rss};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
@@ -16,7 +17,7 @@ use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
 use crate::embeddings::{Rows, TableSpec, Whole, by_parts, model_from_bytes, model_to_bytes};
 use crate::evaluate::{Evaluation, Scores};
-use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RELATIONS, RunFolder, SUMMARY};
+use crate::folder::{Begin, CONFIG, MODEL, Provenance, RELATIONS, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
 use crate::learner::Task;
 use crate::links::RelationScores;
@@ -69,6 +70,8 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// The run's folder, locked until this is dropped.
+    pub folder: RunFolder,
 }
 
 /// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
@@ -81,10 +84,11 @@ pub fn run(
     watch: &(dyn Fn(&EpochRecord) + Sync),
 ) -> Result<Finished> {
     let source = Source::open(config)?;
+    let fingerprint = source.fingerprint();
     let config = &plan::resolve(config, &source)?;
     let loaded = Loaded::new(config, source, None)?;
     let metrics = Metrics::start(config, 0)?;
-    let (folder, resume) = RunFolder::open(config, begin)?;
+    let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
     let cut = loaded.source.cut(config, &folder)?;
     let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
     let (run, workers) = (Run::new(config, loaded, folder, cut)?, config.train.workers);
@@ -120,22 +124,29 @@ pub fn run_on(
     let source = Source::open(&config)?;
     config = plan::resolve(&config, &source)?;
     let metrics = Metrics::start(&config, rank.rank())?;
-    let hosts = agreement::reach(rank, &config, source.fingerprint())?;
+    let fingerprint = source.fingerprint();
+    let hosts = agreement::reach(rank, &config, fingerprint.clone())?;
     let neighbours = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
     let loaded = Loaded::new(&config, source, Some((rank, &hosts)))?;
     let lead = rank.rank() == 0;
-    let (folder, resume) = match lead {
-        true => RunFolder::open(&config, begin)?,
-        false => (RunFolder::join(&config), false),
+    let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
+    let dir = opened.as_ref().map_or(PathBuf::new(), |(folder, _)| folder.dir().into());
+    let dirs = rank.all_gather("folder of the run", dir.as_os_str().as_encoded_bytes())?;
+    let (folder, resume) = match opened {
+        Some(opened) => opened,
+        None => (RunFolder::join(PathBuf::from(&*String::from_utf8_lossy(&dirs[0]))), false),
     };
     let mut parts = if lead { loaded.source.cut(&config, &folder)? } else { None };
     // A state to go on from is never empty.
     let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
     let state = rank.all_gather("checkpoint to go on from", &state)?.swap_remove(0);
-    let made = rank.all_gather("run folder", &[parts.is_some() as u8])?.swap_remove(0);
-    if !lead {
-        let path = config.partition.path.clone().unwrap_or(folder.dir().join(PARTITION));
-        parts = (made[0] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
+    let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
+    let place = rank.all_gather("partition of the run", place)?.swap_remove(0);
+    if !lead && !place.is_empty() {
+        // Hosts may have a partition made before at places of their own.
+        let given = config.partition.path.clone();
+        let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
+        parts = Some(PartitionedDataset::open(&path)?);
     }
     let checkpoint = Some(state).filter(|state| !state.is_empty());
     let run = Run::new(&config, loaded, folder, parts)?;
@@ -204,7 +215,11 @@ impl<'a> Run<'a> {
                 None => Ok(start),
             }
         };
-        ranks.map(state).collect()
+        let mut states = ranks.map(state).collect::<Result<Vec<_>>>()?;
+        for state in &mut states {
+            state.progress.lengthen(&self.config.train)?;
+        }
+        Ok(states)
     }
 
     /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
@@ -237,8 +252,13 @@ impl<'a> Run<'a> {
             // A checkpoint relies on the lines of its epochs.
             first().take().map_or(Ok(()), Err)?;
             self.folder.sync_metrics()?;
-            checkpoint::save(self.folder.dir(), state, tables)
+            checkpoint::save(self.folder.dir(), state, tables)?;
+            interrupt::advise(go_on(state.progress.epoch));
+            Ok(())
         };
+        // Between epochs the strategies look whether somebody asked for the end.
+        let _stoppable = Stoppable::new("at the end of this epoch");
+        interrupt::advise(go_on(state.progress.epoch));
         let meter = metrics.meter(rank.rank());
         state.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
@@ -258,6 +278,14 @@ impl<'a> Run<'a> {
 
     fn finish(self, trained: Trained) -> Result<Finished> {
         finish(self, trained)
+    }
+}
+
+/// What an interrupted run leaves to go on from.
+fn go_on(epoch: usize) -> String {
+    match epoch {
+        0 => "no epoch was saved yet; start again".into(),
+        _ => format!("the run goes on after epoch {epoch} with --resume"),
     }
 }
 
@@ -297,7 +325,7 @@ fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
     }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { config: config.clone(), summary, history, partition, relations })
+    Ok(Finished { config: config.clone(), summary, history, partition, relations, folder })
 }
 
 fn per_second(history: &[EpochRecord]) -> f64 {
@@ -321,6 +349,7 @@ pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
     let text = std::fs::read_to_string(&path).at(&path)?;
     let mut config: RunConfig =
         toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+    let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
     if let Some(dataset) = dataset {
         config.dataset.path = dataset.into();
     }
@@ -329,7 +358,12 @@ pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
             .hint("give the whole one with --dataset"));
     }
     config.partition.servers = None;
-    let Loaded { task, start, .. } = Loaded::new(&config, Source::open(&config)?, None)?;
+    let source = Source::open(&config)?;
+    if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
+        let hint = "judge the data as it is now by naming it with --dataset";
+        made.check(&config, &source.fingerprint(), hint)?;
+    }
+    let Loaded { task, start, .. } = Loaded::new(&config, source, None)?;
     let Start { mut params, tables } = start;
     let path = dir.join(MODEL);
     let bytes = std::fs::read(&path).at(&path)?;

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 use gnarl_nn::Params;
 use gnarl_nn::metrics::smaller_is_better;
 use gnarl_store::placement::Placement;
 
+use crate::config::TrainSection;
 use crate::embeddings::{Table, TableSpec};
 use crate::evaluate::{Evaluation, Scores};
 use crate::history::EpochRecord;
@@ -82,6 +83,31 @@ pub struct Progress {
     /// One record for each epoch; they are in `metrics.jsonl`, not in checkpoints.
     #[serde(skip)]
     pub history: Vec<EpochRecord>,
+}
+
+impl Progress {
+    /// Takes note of how long the run is to be, which may have changed since it was saved.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] if it has more epochs already.
+    pub fn lengthen(&mut self, train: &TrainSection) -> Result<()> {
+        if self.epoch > train.epochs {
+            return Err(Error::usage(format!(
+                "train.epochs is {}, and the run has trained {} already",
+                train.epochs, self.epoch
+            ))
+            .hint("give a larger number, or start over with --restart"));
+        }
+        self.stopped = train.patience > 0 && self.since_best >= train.patience;
+        if self.stopped && self.epoch < train.epochs {
+            tracing::info!(
+                "train.patience = {} ended the run after epoch {}; with a larger one it goes on",
+                train.patience,
+                self.epoch
+            );
+        }
+        Ok(())
+    }
 }
 
 impl TrainState {

@@ -6,6 +6,7 @@ use gnarl_graph::{Error, Result, ResultExt};
 use toml::{Table, Value};
 
 use super::RunConfig;
+use super::paths::expand_home;
 
 /// Reads the run file at `path` and applies `overrides`, each `key.path=value`.
 ///
@@ -22,9 +23,10 @@ pub fn load(path: &Path, overrides: &[String]) -> Result<RunConfig> {
         apply(&mut table, setting)?;
     }
     refuse_unknown(&table, &known(), "").map_err(|e| e.context(place.to_string()))?;
-    let config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| {
+    let mut config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| {
         Error::usage(format!("{place}: {}", e.to_string().trim_end()))
     })?;
+    expand_home(&mut config).map_err(|e| e.context(place.to_string()))?;
     config.check().map_err(|e| e.context(place.to_string()))?;
     Ok(config)
 }

@@ -7,6 +7,7 @@ mod listen;
 mod load;
 mod negatives;
 mod parts;
+mod paths;
 mod plan;
 mod sections;
 mod task;
@@ -18,6 +19,8 @@ pub use load::load;
 pub(crate) use negatives::unknown_name;
 pub use negatives::{NegativesSection, Sides};
 pub use parts::{CacheSection, PartitionSection, Parts, Servers};
+pub(crate) use paths::absolute;
+pub use paths::home_of;
 pub use plan::PlanSection;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,

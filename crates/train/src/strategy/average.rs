@@ -15,7 +15,7 @@ use rayon::ThreadPool;
 
 use super::{
     CheckpointClock, Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate,
-    pool, save,
+    pool, save, stopped,
 };
 use crate::embeddings::{Copies, Fetch, RowGradients, TableSpec, clip, squares};
 use crate::faults;
@@ -167,9 +167,13 @@ impl<L: PartLearner> Trainer<'_, L> {
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
             close_epochs(session, self.learner, rank, &mut state, records, judge)?;
             let finished = state.progress.stopped || *window.end() == session.config.train.epochs;
-            if clock.due(rank, finished)? {
+            let due = clock.due(rank, finished)?;
+            if due.save {
                 self.collect(&mut state, &optimizers, &copies)?;
                 save(session, rank, &state)?;
+            }
+            if due.stop {
+                return Err(stopped(session, &state));
             }
             if state.progress.stopped {
                 break;

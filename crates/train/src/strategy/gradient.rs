@@ -12,7 +12,7 @@ use gnarl_nn::optim::Optimizer;
 
 use super::{
     CheckpointClock, Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate,
-    pool, save,
+    pool, save, stopped,
 };
 use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
 use crate::faults;
@@ -52,9 +52,13 @@ pub fn train<L: Learner>(
             let judge = evaluates(session, epoch);
             close_epochs(session, learner, rank, &mut state, vec![record], judge)?;
             let finished = state.progress.stopped || epoch == config.train.epochs;
-            if clock.due(rank, finished)? {
+            let due = clock.due(rank, finished)?;
+            if due.save {
                 state.optimizers.insert(0, optimizer.state());
                 save(session, rank, &state)?;
+            }
+            if due.stop {
+                return Err(stopped(session, &state));
             }
         }
         Ok(state)

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
+use gnarl_graph::staging::interrupt;
 use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Params;
 use rayon::ThreadPool;
@@ -192,13 +193,33 @@ impl CheckpointClock {
         Self { last: Instant::now(), interval: Duration::from_secs_f64(seconds) }
     }
 
-    fn due(&mut self, rank: &dyn Communicator, finished: bool) -> Result<bool> {
-        let now = finished || self.last.elapsed() >= self.interval;
-        let all = rank.all_gather("checkpoint", &[u8::from(now)])?;
-        let due = all[0] == [1];
-        if due {
+    /// What is to be done after an epoch, the same on all ranks: the first has the clock, and a request
+    /// to stop may have reached any of them.
+    fn due(&mut self, rank: &dyn Communicator, finished: bool) -> Result<Due> {
+        let stop = interrupt::requested().is_some() && !finished;
+        let save = finished || self.last.elapsed() >= self.interval;
+        let all = rank.all_gather("checkpoint", &[u8::from(save), u8::from(stop)])?;
+        let stop = all.iter().any(|other| other[1] == 1);
+        let save = stop || all[0][0] == 1;
+        if save {
             self.last = Instant::now();
         }
-        Ok(due)
+        Ok(Due { save, stop })
     }
+}
+
+/// What follows an epoch.
+struct Due {
+    /// A checkpoint.
+    save: bool,
+    /// After it, the end of this process.
+    stop: bool,
+}
+
+/// How a run ends that was asked to stop; its checkpoint is written.
+fn stopped(session: &Session<'_>, state: &TrainState) -> Error {
+    let progress = &state.progress;
+    let epochs = session.config.train.epochs;
+    let message = format!("stopped after epoch {} of {epochs}, as asked", progress.epoch);
+    Error::new(Kind::Interrupted, message).hint("go on with --resume")
 }
