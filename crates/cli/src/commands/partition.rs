@@ -19,6 +19,7 @@ const LARGE: u64 = 1 << 20;
 const AMPLE: u64 = 256 << 20;
 
 pub fn run(args: &PartitionArgs) -> Result<Value> {
+    let parts = parts(args)?;
     // Held to the end, the report included.
     let claim = args.out.as_deref().map(|out| Claim::new(out, "partition.json", args.force));
     let _claim = claim.transpose()?;
@@ -26,7 +27,7 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
     hold_little(dataset.manifest().num_nodes() > LARGE && args.memory >= AMPLE);
     let config = PartitionConfig {
         algorithm: args.algorithm.clone(),
-        parts: parts(args)?,
+        parts,
         hops: args.hops,
         seed: args.seed,
         balance: args.balance,

@@ -45,7 +45,7 @@ impl Files {
     /// Imports; nodes and edges made.
     fn import(&self, args: &[&str]) -> (u64, u64) {
         let out = self.out();
-        let value = succeed(&[&["import"], args, &["--out", path(&out)]].concat());
+        let value = succeed(&[&["import"], args, &["--force", "--out", path(&out)]].concat());
         assert!(out.join("dataset.json").exists());
         succeed(&["inspect", path(&out), "--verify"]);
         (value["nodes"].as_u64().unwrap(), value["edges"].as_u64().unwrap())

@@ -7,12 +7,14 @@ mod errors;
 #[cfg(feature = "serve")]
 mod faults;
 mod import;
+mod interrupted;
 mod memory;
 mod metrics;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod partition;
 mod plan;
+mod recipes;
 mod resume;
 #[cfg(feature = "serve")]
 mod serve;
