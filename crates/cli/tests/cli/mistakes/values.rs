@@ -210,9 +210,15 @@ fn labels_and_splits() {
 
 /// Trains on a dataset for two epochs.
 fn train(dir: &Path, dataset: &Path) -> (i32, String, Value) {
-    let rest = "[model]\nname = 'sage'\nhidden = 4\n[sample]\nfanouts = [2, 2]\nbatch_size = 4\n\
-                [train]\nepochs = 2\n";
-    let file = run_file(dir, dataset, rest);
+    train_model(dir, dataset, "name = 'sage'")
+}
+
+fn train_model(dir: &Path, dataset: &Path, model: &str) -> (i32, String, Value) {
+    let rest = format!(
+        "[model]\n{model}\nhidden = 4\n[sample]\nfanouts = [2, 2]\nbatch_size = 4\n\
+         [train]\nepochs = 2\n"
+    );
+    let file = run_file(dir, dataset, &rest);
     let out = format!("output.dir={}", dir.join("run").display());
     run(&["train", path(&file), "--restart", "--set", &out])
 }
@@ -306,7 +312,8 @@ fn schemas_symmetrize_and_the_only_labeled_type_is_classified() {
     assert_eq!(result["symmetric"], true);
     assert_eq!(train(dir.path(), &out).0, 0);
     let (out, _) = import("--reverse");
-    let (code, err, _) = train(dir.path(), &out);
+    let model = "name = 'hetero'\nrelation_layer = 'sage'";
+    let (code, err, _) = train_model(dir.path(), &out, model);
     assert_eq!(code, 0, "{err}");
     assert!(err.contains("'user' is the only node type with labels"), "{err}");
 }
