@@ -55,6 +55,8 @@ pub struct DatasetWriter {
     staging: Staging,
     width: IdWidth,
     manifest: Manifest,
+    /// What an importer notes for its report.
+    pub(crate) notes: crate::import::Notes,
 }
 
 impl DatasetWriter {
@@ -77,7 +79,8 @@ impl DatasetWriter {
             origin: serde_json::Value::Null,
             request: staging.claim().request().clone(),
         };
-        Ok(Self { out, staging, width, manifest })
+        let notes = crate::import::Notes::default();
+        Ok(Self { out, staging, width, manifest, notes })
     }
 
     /// Where columns are written before the end.
@@ -171,9 +174,14 @@ impl DatasetWriter {
     /// Writes a whole split of a node type added before; ids are sorted first.
     ///
     /// # Errors
-    /// If an id is out of range or listed twice.
+    /// If an id is out of range or listed twice, or the node type has a split of that name.
     pub fn add_split(&mut self, ntype: &str, name: &str, mut ids: Vec<u64>) -> Result<()> {
-        let count = self.manifest.node_type(ntype)?.count;
+        let node_type = self.manifest.node_type(ntype)?;
+        let count = node_type.count;
+        if node_type.columns.iter().any(|c| c.name.strip_prefix("split.") == Some(name)) {
+            return Err(Error::usage(format!("split '{name}' of {ntype} nodes is given twice"))
+                .hint("val, validation and dev are other names of valid"));
+        }
         if let Some(row) = ids.iter().position(|&id| id >= count) {
             return Err(Error::invalid(format!(
                 "split {name}: row {row}: node {} is not below the number of {ntype} nodes, {count}",

@@ -113,10 +113,10 @@ fn features_labels_and_splits_are_stored() {
     let files = Files::new();
     let options = NpyOptions {
         features: Some(files.npy("x.npy", &[2], &[0.5f64, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])),
-        labels: Some(files.npy("y.npy", &[], &[0.0f32, 2.0, f32::NAN, -1.0])),
+        labels: Some(files.npy("y.npy", &[], &[0.0f32, f32::NAN, 2.0, -1.0])),
         splits: vec![
             ("train".into(), files.npy("train.npy", &[], &[2i64, 0])),
-            ("test".into(), files.npy("test.npy", &[], &[3u32])),
+            ("test".into(), files.npy("test.npy", &[], &[1u32, 3])),
         ],
         ..small(&files)
     };
@@ -126,9 +126,10 @@ fn features_labels_and_splits_are_stored() {
     let Some(Labels::Single { classes, count }) = dataset.labels(PLAIN_NODE).unwrap() else {
         panic!()
     };
-    assert_eq!((&classes[..], count), (&[0, 2, -1, -1][..], 3));
+    assert_eq!((&classes[..], count), (&[0, -1, 2, -1][..], 3));
     assert_eq!(dataset.split_names(PLAIN_NODE).unwrap(), ["train", "test"]);
     assert_eq!(dataset.split(PLAIN_NODE, "train").unwrap().unwrap()[..], [0, 2]);
+    assert_eq!(dataset.split(PLAIN_NODE, "test").unwrap().unwrap()[..], [], "none has a label");
 }
 
 #[test]

@@ -127,7 +127,7 @@ fn weights_of_tables_are_stored_in_the_type_asked_for() {
         )
     };
     let message = files.refusal(tables(&options("65520"), &files.out()));
-    let expected = "w.csv: line 3: the weight 65520 is inf in f16";
+    let expected = "w.csv: line 3: column 'weight': the weight 65520 is inf in f16";
     assert!(message.contains(expected) && message.contains("--weight-type"), "{message}");
     let made = tables(&options("65504"), &files.out()).unwrap();
     let weight = made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap();
@@ -165,7 +165,7 @@ fn bad_tables_are_named_by_line() {
         (plain("e.csv", ""), &["e.csv", "empty"]),
         (plain("h.csv", "src,dst\n"), &["h.csv", "empty"]),
         (TableOptions::plain(files.path("none.csv")), &["none.csv", "No such file"]),
-        (features, &["x.csv", "the feature is NaN", "'x'", "line 3"]),
+        (features, &["x.csv: line 3: column 'x': the feature is missing", "--impute"]),
         (nodes("d.csv", "id\na\na\n"), &["d.csv: line 3", "'a' appears twice"]),
         (nodes("k.csv", "id\n5\n1\n"), &["ok.csv: line 1", "no id '0'"]),
         (unknown_type, &["unknown node type 'b'"]),

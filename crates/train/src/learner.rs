@@ -18,6 +18,9 @@ pub trait Task: Send + Sync {
     /// The score that decides which weights are best, as a key of scores.
     fn metric(&self) -> String;
 
+    /// Number of validation nodes or edges, and which of the two they are.
+    fn validation(&self) -> (usize, &'static str);
+
     /// Takes note of how the graph was cut: which part each node is in, and the parts themselves where
     /// the strategy trains on them. `dataset` is the whole, if this machine has it.
     ///

@@ -190,6 +190,9 @@ impl<'a> Run<'a> {
         cut: Option<PartitionedDataset>,
     ) -> Result<Self> {
         let Loaded { source, mut task, start } = loaded;
+        if let (0, members) = task.validation() {
+            tracing::warn!("no {members} in 'valid': the last epoch counts as best");
+        }
         let mut placements = Vec::new();
         if let Some(cut) = &cut {
             task.divide(source.dataset(), cut)?;

@@ -91,10 +91,14 @@ fn report(finished: Finished) -> Result<Summary> {
         let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();
         each.join(", ")
     };
+    let told = |split: &str, found: &gnarl_train::evaluate::Scores| match found.is_empty() {
+        true => format!("no {split} scores"),
+        false => format!("{split} {}", scores(found)),
+    };
     tracing::info!(
-        "test {} (valid {}) after epoch {} of {}; {:.3} s an epoch; see {}",
-        scores(&summary.test),
-        scores(&summary.valid),
+        "{} ({}) after epoch {} of {}; {:.3} s an epoch; see {}",
+        told("test", &summary.test),
+        told("valid", &summary.valid),
         summary.best_epoch,
         summary.epochs,
         summary.epoch_seconds,

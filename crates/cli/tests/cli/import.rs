@@ -177,7 +177,7 @@ fn bad_tables_are_named_by_line() {
     csv(&labelled, b"0,1\n", &["n.csv: line 3", "label 7", "classes, 3"]);
     let nodes = files.write("x.csv", "id,x\n0,1\n1,nan\n");
     let features = ["--nodes", path(&nodes), "--features", "x"];
-    csv(&features, b"0,1\n", &["x.csv", "line 3", "the feature is NaN"]);
+    csv(&features, b"0,1\n", &["x.csv: line 3: column 'x': the feature is missing"]);
 }
 
 #[test]

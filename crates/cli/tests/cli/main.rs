@@ -10,6 +10,7 @@ mod import;
 mod interrupted;
 mod memory;
 mod metrics;
+mod mistakes;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod partition;

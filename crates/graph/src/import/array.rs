@@ -227,6 +227,17 @@ impl ArrayReader {
         }
     }
 
+    /// Whether all values left are 0 or 1.
+    pub fn holds_bits(&mut self) -> Result<bool> {
+        let mut block = Vec::new();
+        while self.read_f64(1 << 16, &mut block)? {
+            if block.iter().any(|&x| x != 0.0 && x != 1.0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     fn fill(&mut self, limit: u64) -> Result<u64> {
         let count = limit.min(self.left());
         self.bytes.resize(count as usize * self.num.size(), 0);

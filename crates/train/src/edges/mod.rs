@@ -158,6 +158,10 @@ impl Task for EdgeLabels {
         self.metric.replace('-', "_")
     }
 
+    fn validation(&self) -> (usize, &'static str) {
+        (self.targets.valid.edges.len(), "edges")
+    }
+
     /// Parts decide which rank takes which edges; every rank has the whole graph.
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(&self.targets.triple.src)?.to_vec();

@@ -220,6 +220,10 @@ impl Task for Links {
         metric_of(&self.config).unwrap_or_default()
     }
 
+    fn validation(&self) -> (usize, &'static str) {
+        (self.edges.valid.len(), "edges")
+    }
+
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         self.owner = cut.assignment(self.edges.ends.head_type())?.to_vec();
         Ok(())

@@ -84,6 +84,10 @@ impl Task for Nodes {
         self.metric.replace('-', "_")
     }
 
+    fn validation(&self) -> (usize, &'static str) {
+        (self.whole.valid.len(), "nodes")
+    }
+
     fn divide(&mut self, dataset: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {
         let [node] = &cut.manifest().node_types[..] else {
             return Err(Error::invalid("training knows graphs of one node type only"));

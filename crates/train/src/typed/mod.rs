@@ -125,6 +125,10 @@ impl Task for TypedNodes {
         self.metric.replace('-', "_")
     }
 
+    fn validation(&self) -> (usize, &'static str) {
+        (self.graph.valid.len(), "nodes")
+    }
+
     /// Parts decide which rank takes which seeds; every rank has the whole graph, and for `average` parts
     /// too.
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {

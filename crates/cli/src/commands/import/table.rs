@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gnarl_graph::import::{self, EdgeTable, IdKind, Imported, NodeTable, TableOptions, WeightType};
+use gnarl_graph::import::{
+    self, EdgeTable, Feature, IdKind, Imported, Impute, NodeTable, TableOptions, Transform,
+    WeightType,
+};
 use gnarl_graph::{PLAIN_NODE, Result, Triple};
 
 use super::Common;
@@ -44,13 +47,28 @@ pub struct Table {
     /// Numeric columns of node features; x* stands for all that start with x
     #[arg(long, value_delimiter = ',')]
     features: Vec<String>,
+    /// Columns of categories: a feature of 0 and 1 for each value; x* as above
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    categorical: Vec<String>,
+    /// Numeric columns as features of mean 0 and deviation 1; x* as above
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    standardize: Vec<String>,
+    /// Numeric columns as features from 0 to 1; x* as above
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    min_max: Vec<String>,
+    /// Fill in missing numbers of features, before they are scaled: mean, median, or a number
+    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
+    impute: Option<Impute>,
+    /// Add a feature of 0 and 1 that says where a number was missing, to each column it was in
+    #[arg(long, requires = "impute")]
+    impute_indicator: bool,
     /// Column of edge weights ('weight', if there)
     #[arg(long)]
     weight: Option<String>,
     /// How weights are stored: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
-    /// Column of integer edge times ('time', if there)
+    /// Column of edge times, integers or dates ('time', if there)
     #[arg(long)]
     time: Option<String>,
     /// Numeric columns of edge features
@@ -98,6 +116,9 @@ pub struct Table {
 pub struct Schema {
     /// The schema file
     path: PathBuf,
+    /// Store the reverse of every edge too, dropping repeated ones, where both ends are of one type
+    #[arg(long)]
+    symmetrize: bool,
     /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
     #[arg(long)]
     reverse: bool,
@@ -108,8 +129,9 @@ pub struct Schema {
 impl Schema {
     pub fn import(&self) -> Result<Imported> {
         let tables = TableOptions::from_schema(&self.path)?;
-        let (reverse, memory) = (self.reverse, self.common.memory);
-        import::tables(&TableOptions { reverse, memory, ..tables }, &self.common.out)
+        let (symmetrize, reverse, memory) = (self.symmetrize, self.reverse, self.common.memory);
+        let options = TableOptions { symmetrize, reverse, memory, ..tables };
+        import::tables(&options, &self.common.out)
     }
 }
 
@@ -153,9 +175,31 @@ impl Table {
             label: self.label.clone(),
             num_classes: self.num_classes,
             split: self.split.clone(),
-            features: self.features.iter().cloned().map(Into::into).collect(),
+            features: self.node_features(),
             ..NodeTable::new(ntype, PathBuf::from(path))
         }
+    }
+
+    fn node_features(&self) -> Vec<Feature> {
+        let plain = self.features_of(&self.features, Transform::None);
+        let features = plain
+            .chain(self.features_of(&self.standardize, Transform::Standard))
+            .chain(self.features_of(&self.min_max, Transform::MaxMin))
+            .chain(self.features_of(&self.categorical, Transform::Categorical));
+        features.collect()
+    }
+
+    fn features_of<'a>(
+        &'a self,
+        columns: &'a [String],
+        transform: Transform,
+    ) -> impl Iterator<Item = Feature> + 'a {
+        columns.iter().map(move |column| Feature {
+            column: column.clone(),
+            transform,
+            impute: self.impute,
+            indicator: self.impute_indicator,
+        })
     }
 
     fn edge_table(&self, given: &str) -> Result<EdgeTable> {
@@ -168,7 +212,7 @@ impl Table {
             dst: self.dst.clone(),
             weight: self.weight.clone(),
             time: self.time.clone(),
-            features: self.edge_features.clone(),
+            features: self.features_of(&self.edge_features, Transform::None).collect(),
             label: column_of(&triple, &self.edge_label),
             value: column_of(&triple, &self.edge_value),
             split: column_of(&triple, &self.edge_split),

@@ -2,30 +2,41 @@
 
 use std::path::Path;
 
-use super::labels::Classes;
+use super::labels::{Classes, Sealed};
+use super::numbers::Numbers;
 use super::options::{EdgeTable, TableOptions};
-use super::typed::{check_shares, feature_columns, optional, wants_text};
+use super::transform::{Fitted, rows_of};
+use super::typed::{check_shares, fitted, optional, wants_text};
 use super::{Batch, Cell, TableReader, open, string_pairs};
 use crate::error::{Error, Kind, Result};
 use crate::import::empty_graph;
-use crate::import::extra::{Extra, NO_SPLIT, split_number};
+use crate::import::extra::{Extra, NO_SPLIT};
 use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
+use crate::import::splits::{EdgeSplits, split_number};
 use crate::import::spool::Spool;
 use crate::manifest::Triple;
 use crate::rng::Key;
 
 /// The columns of a table that edges carry: first those stored as they are.
 struct Carried {
-    /// How each number is stored, features one by one.
-    numbers: Vec<Extra>,
+    /// Numbers and how each is stored.
+    numbers: Vec<(Extra, Numbers)>,
+    features: Vec<Fitted>,
     classes: Option<Classes>,
     /// Whether a column names the split of each edge.
     named: bool,
     /// Shares of the labelled edges that make the splits.
     shares: Option<[f64; 3]>,
+    splits: EdgeSplits,
 }
 
-/// Puts the edges of a table aside, and their classes' names if labels are classes.
+/// What is known of edges once all are put aside.
+pub(super) struct Known {
+    pub classes: Option<Sealed>,
+    pub splits: EdgeSplits,
+}
+
+/// Puts the edges of a table aside.
 ///
 /// # Errors
 /// For the first bad value, by file and place.
@@ -35,7 +46,7 @@ pub(super) fn read(
     maps: &mut IdMaps,
     memory: u64,
     dir: &Path,
-) -> Result<(Spool, Option<Classes>)> {
+) -> Result<(Spool, Known)> {
     let mut reader = open(&table.path, &options.format(), &table.src)?;
     let (src, dst) = (reader.require(&table.src, 0)?, reader.require(&table.dst, 1)?);
     let Triple { src: src_type, dst: dst_type, .. } = &table.triple;
@@ -74,7 +85,8 @@ pub(super) fn read(
     if spool.edges == 0 {
         return Err(empty_graph(&table.path));
     }
-    Ok((spool, carried.classes))
+    let known = Known { classes: carried.classes.map(Classes::seal), splits: carried.splits };
+    Ok((spool, known))
 }
 
 /// What edges carry, and how it is stored; adds the columns to `cells`.
@@ -84,40 +96,43 @@ fn columns(
     reader: &dyn TableReader,
     cells: &mut Vec<(usize, Cell)>,
 ) -> Result<(Vec<Extra>, Carried)> {
-    let mut extras = Vec::new();
+    let again = || open(&table.path, &options.format(), &table.src);
     let weight = Extra::Weight(options.weight_type);
-    for (asked, usual, extra) in
-        [(&table.weight, "weight", weight), (&table.time, "time", Extra::Time)]
-    {
-        if let Some(column) = optional(reader, asked.as_ref(), usual)? {
-            cells.push((column, Cell::Number));
-            extras.push(extra);
-        }
+    let mut asked = Vec::new();
+    if let Some(column) = optional(reader, table.weight.as_ref(), "weight")? {
+        asked.push((weight, column, Cell::Number));
     }
-    let features = feature_columns(reader, &table.features)?;
-    if let Some(&list) = features.iter().find(|&&c| reader.width(c) != 1) {
-        let column = &reader.columns()[list];
-        return Err(Error::invalid(format!("{}: column '{column}' holds lists", reader.name()))
-            .hint("features of edges are columns of single numbers"));
-    }
-    if !features.is_empty() {
-        extras.push(Extra::Features(features.len()));
-        cells.extend(features.iter().map(|&c| (c, Cell::Number)));
+    if let Some(column) = optional(reader, table.time.as_ref(), "time")? {
+        asked.push((Extra::Time, column, Cell::Seconds));
     }
     if table.label.is_some() && table.value.is_some() {
         return Err(Error::usage(format!("{}: edges with both labels and values", table.triple))
             .hint("classes are a label, numbers for a regression a value"));
     }
     if let Some(name) = &table.value {
-        cells.push((reader.require(name, usize::MAX)?, Cell::Number));
-        extras.push(Extra::Value);
+        asked.push((Extra::Value, reader.require(name, usize::MAX)?, Cell::Number));
     }
-    let of_columns = extras.iter().flat_map(|&extra| std::iter::repeat_n(extra, extra.width()));
-    let numbers = of_columns.collect();
+    let mut extras: Vec<Extra> = asked.iter().map(|(extra, ..)| *extra).collect();
+    let mut numbers = Vec::new();
+    if !asked.is_empty() {
+        let units: Vec<(usize, Cell)> = asked.iter().map(|(_, c, unit)| (*c, *unit)).collect();
+        numbers = extras.iter().copied().zip(Numbers::find(&mut *again()?, &units)?).collect();
+        cells.extend(numbers.iter().map(|(_, numbers)| (numbers.column, numbers.cell())));
+    }
+    let features = fitted(&again, &table.features, options.memory)?;
+    if let Some(list) = features.iter().find(|feature| reader.width(feature.column()) != 1) {
+        let column = &reader.columns()[list.column()];
+        return Err(Error::invalid(format!("{}: column '{column}' holds lists", reader.name()))
+            .hint("features of edges are columns of single numbers"));
+    }
+    if !features.is_empty() {
+        extras.push(Extra::Features(features.iter().map(Fitted::width).sum()));
+        cells.extend(features.iter().map(|feature| (feature.column(), feature.cell())));
+    }
     let mut classes = None;
     if let Some(name) = &table.label {
         let column = reader.require(name, usize::MAX)?;
-        let cell = Classes::cell(reader, column);
+        let cell = Classes::cell(reader, column, again)?;
         cells.push((column, cell));
         extras.push(Extra::Class);
         classes = Some(Classes::new(cell, None, options.memory));
@@ -130,7 +145,8 @@ fn columns(
     if named || shares.is_some() {
         extras.push(Extra::Split);
     }
-    Ok((extras, Carried { numbers, classes, named, shares }))
+    let splits = EdgeSplits::default();
+    Ok((extras, Carried { numbers, features, classes, named, shares, splits }))
 }
 
 impl Carried {
@@ -143,15 +159,30 @@ impl Carried {
         out: &mut Vec<f64>,
     ) -> Result<()> {
         // The ends are the first two columns.
-        for (column, extra) in batch.columns[2..].iter().zip(&self.numbers) {
-            for (&value, &place) in column.numbers().iter().zip(&batch.places) {
-                extra.check(value, || reader.place(place))?;
+        let mut at = 2;
+        for (extra, numbers) in &self.numbers {
+            let read = numbers.read(reader, batch, at)?;
+            let name = &reader.columns()[numbers.column];
+            for (&value, &place) in read.iter().zip(&batch.places) {
+                let place = || format!("{}: column '{name}'", reader.place(place));
+                if value.is_nan() {
+                    return Err(Error::invalid(format!("{}: the value is missing", place()))
+                        .hint("every edge of the table needs one"));
+                }
+                extra.check(value, place)?;
             }
-            out.extend_from_slice(column.numbers());
+            out.extend_from_slice(&read);
+            at += 1;
         }
+        let mut rows = Vec::new();
+        rows_of(reader, batch, (&self.features, at), &mut rows)?;
+        let width: usize = self.features.iter().map(Fitted::width).sum();
+        let columns = (0..width).flat_map(|c| rows.iter().skip(c).step_by(width));
+        out.extend(columns.map(|&feature| f64::from(feature)));
+        at += self.features.len();
         let mut labelled = vec![true; batch.rows()];
         if let Some(classes) = &mut self.classes {
-            let found = classes.read(reader, batch, 2 + self.numbers.len())?;
+            let found = classes.read(reader, batch, at)?;
             labelled = found.iter().map(|&class| class >= 0).collect();
             out.extend(found.iter().map(|&class| f64::from(class)));
         }
@@ -163,7 +194,8 @@ impl Carried {
                     "" => Ok(NO_SPLIT),
                     name => split_number(name, Kind::InvalidInput),
                 };
-                out.push(f64::from(number.map_err(|e| e.context(reader.place(place)))?));
+                let number = number.map_err(|e| e.context(reader.place(place)))?;
+                out.push(f64::from(self.splits.keep(number, labelled[row])));
             }
         } else if let Some(shares) = self.shares {
             let split = |(&labelled, row)| match labelled {

@@ -6,10 +6,11 @@ use serde_json::json;
 
 use super::labels::{Classes, LabelColumn};
 use super::options::{IdKind, NodeTable, TableOptions};
-use super::transform::{self, Fitted};
-use super::{Batch, Cell, TableReader, Transform, Values, edges, open};
+use super::transform::{self, Fitted, rows_of};
+use super::{Batch, Cell, Feature, TableReader, Transform, Values, edges, open};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::import::ids::{IdMaps, Ids, StringIds};
+use crate::import::splits::{add_split, split_name};
 use crate::import::{Imported, Reverses, both_reverses, finish, over_budget};
 use crate::manifest::Triple;
 use crate::rng::Key;
@@ -33,6 +34,7 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     if options.reverse && options.symmetrize {
         return Err(both_reverses());
     }
+    check_symmetrize(options)?;
     let order = node_order(options)?;
     let mut maps = IdMaps::new();
     let share = options.memory / 4 * 3 / order.len().max(1) as u64;
@@ -76,7 +78,7 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
         write_nodes(&mut writer, table, options)?;
     }
     let mut plain = true;
-    for (table, (spool, classes)) in options.edges.iter().zip(spools) {
+    for (table, (mut spool, carried)) in options.edges.iter().zip(spools) {
         let Triple { src, dst, .. } = &table.triple;
         plain &= spool.plain();
         let reverses = match (options.reverse, options.symmetrize && src == dst) {
@@ -84,19 +86,50 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
             (false, true) => Reverses::Same,
             (false, false) => Reverses::None,
         };
-        let names = match &classes {
-            None => Vec::new(),
-            Some(classes) => classes.names(
+        carried.splits.report(&mut writer, &table.triple.to_string());
+        let (mut names, mut count) = (Vec::new(), None);
+        if let Some(classes) = carried.classes {
+            classes.report(&mut writer, &table.triple);
+            names = classes.names(
                 |name| writer.edge_column(&table.triple, name, &[]),
                 |name| writer.edge_column(&table.triple, name, &[]),
-            )?,
-        };
+            )?;
+            count = Some(classes.count());
+            spool.classes = classes.numbering();
+        }
         spool.store(&mut writer, &table.triple, (&maps[src], &maps[dst]), reverses, names)?;
-        writer.edge_type(&table.triple)?.classes = classes.map(|classes| classes.count());
+        writer.edge_type(&table.triple)?.classes = count;
     }
     drop(maps);
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);
     finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)
+}
+
+/// Says which edges stay as they are where reverses are to be stored as edges of the same type.
+///
+/// # Errors
+/// If all do.
+fn check_symmetrize(options: &TableOptions) -> Result<()> {
+    if !options.symmetrize {
+        return Ok(());
+    }
+    let between = options.edges.iter().map(|table| &table.triple).filter(|t| t.src != t.dst);
+    let between: Vec<String> = between.map(Triple::to_string).collect();
+    if between.is_empty() {
+        return Ok(());
+    }
+    let hint = "--reverse stores reverses as edge types of their own";
+    let apart = between.join(", ");
+    if between.len() == options.edges.len() {
+        return Err(Error::usage(format!(
+            "--symmetrize does nothing to edges of {apart}: their ends are of two types"
+        ))
+        .hint(hint));
+    }
+    tracing::warn!(
+        "--symmetrize leaves edges of {apart} as they are: their ends are of two types; {hint}"
+    );
+    Ok(())
 }
 
 /// Node types in the order of tables, stated counts, edges.
@@ -221,14 +254,18 @@ fn write_nodes(
     options: &TableOptions,
 ) -> Result<()> {
     let mut reader = open_nodes(table, options)?;
-    let features = fitted(table, options)?;
+    let open = || open_nodes(table, options);
+    let features = fitted(&open, &table.features, options.memory)?;
     let label = optional(&*reader, table.label.as_ref(), "label")?;
     let split = match table.shares {
         Some(_) => None,
         None => optional(&*reader, table.split.as_ref(), "split")?,
     };
-    let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column, f.cell())).collect();
-    let label_cell = label.map(|column| (column, Classes::cell(&*reader, column)));
+    let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column(), f.cell())).collect();
+    let label_cell = match label {
+        Some(column) => Some((column, Classes::cell(&*reader, column, open)?)),
+        None => None,
+    };
     cells.extend(label_cell);
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
@@ -236,7 +273,7 @@ fn write_nodes(
     }
     reader.select(cells)?;
     let ntype = &table.ntype;
-    let width: usize = features.iter().map(|f| f.width(&*reader)).sum();
+    let width: usize = features.iter().map(Fitted::width).sum();
     let mut feature_column = match width {
         0 => None,
         _ => Some(writer.node_column::<f32>(ntype, "features", &[width as u64])?),
@@ -250,7 +287,7 @@ fn write_nodes(
     let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
     while reader.next(&mut batch)? {
         if let Some(column) = &mut feature_column {
-            interleave(&*reader, &batch, &features, &mut values)?;
+            rows_of(&*reader, &batch, (&features, 0), &mut values)?;
             column.push(&values)?;
         }
         if let Some(labels) = &mut labels {
@@ -274,37 +311,51 @@ fn write_nodes(
     if let Some(shares) = table.shares {
         splits = drawn(labelled, shares).while_doing(|| format!("splits of {ntype}"))?;
     }
-    splits.into_iter().try_for_each(|(name, ids)| writer.add_split(ntype, &name, ids))
+    splits.into_iter().try_for_each(|(name, ids)| add_split(writer, ntype, &name, ids))
 }
 
 fn add_to_split(splits: &mut Vec<(String, Vec<u64>)>, names: &Values, row: usize, first: u64) {
-    let name = String::from_utf8_lossy(names.text(row));
+    let given = String::from_utf8_lossy(names.text(row));
+    let name = split_name(&given);
     if name.is_empty() {
         return;
     }
     let node = first + row as u64;
     match splits.iter_mut().find(|(known, _)| *known == name) {
         Some((_, ids)) => ids.push(node),
-        None => splits.push((name.into_owned(), vec![node])),
+        None => splits.push((name.to_string(), vec![node])),
     }
 }
 
-/// The feature columns of a nodes table, whose transforms may need a pass over it.
-fn fitted(table: &NodeTable, options: &TableOptions) -> Result<Vec<Fitted>> {
-    let mut reader = open_nodes(table, options)?;
-    let mut columns = Vec::new();
-    for feature in &table.features {
-        let found = feature_columns(&*reader, std::slice::from_ref(&feature.column))?;
-        columns.extend(found.into_iter().map(|column| (column, feature.transform)));
+/// The columns that become features, as their transforms need them; `open` opens their table, up to
+/// three times. A column that is named with a transform and matched without one has the transform.
+pub(super) fn fitted(
+    open: &dyn Fn() -> Result<Box<dyn TableReader>>,
+    features: &[Feature],
+    memory: u64,
+) -> Result<Vec<Fitted>> {
+    if features.is_empty() {
+        return Ok(Vec::new());
     }
-    for &(column, transform) in &columns {
-        if transform != Transform::None && reader.width(column) != 1 {
-            let name = &reader.columns()[column];
-            return Err(Error::invalid(format!("{}: column '{name}' holds lists", reader.name()))
-                .hint("a transform is for columns of single values"));
+    let reader = open()?;
+    let mut columns: Vec<(usize, Feature)> = Vec::new();
+    for feature in features {
+        for column in feature_columns(&*reader, std::slice::from_ref(&feature.column))? {
+            let known = columns.iter_mut().find(|(known, _)| *known == column);
+            let Some((_, known)) = known else {
+                columns.push((column, feature.clone()));
+                continue;
+            };
+            if known.transform == Transform::None {
+                *known = feature.clone();
+            } else if ![known.transform, Transform::None].contains(&feature.transform) {
+                let (name, column) = (reader.name(), &reader.columns()[column]);
+                return Err(Error::usage(format!("{name}: column '{column}' has two transforms"))
+                    .hint("name it once, with the transform that is meant"));
+            }
         }
     }
-    transform::fit(&mut *reader, &columns, options.memory)
+    transform::fit(open, &columns, memory)
 }
 
 /// Refuses shares that are none.
@@ -331,20 +382,4 @@ fn drawn(mut nodes: Vec<u64>, shares: [f64; 3]) -> Result<Vec<(String, Vec<u64>)
         taken = to;
     }
     Ok(splits)
-}
-
-/// Columns to rows of features.
-fn interleave(
-    reader: &dyn TableReader,
-    batch: &Batch,
-    features: &[Fitted],
-    out: &mut Vec<f32>,
-) -> Result<()> {
-    out.clear();
-    for row in 0..batch.rows() {
-        for (i, feature) in features.iter().enumerate() {
-            feature.push(reader, batch, (i, row), out)?;
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,3 @@
+//! Plausible mistakes of new users: none is silent, none is told misleadingly.
+
+mod values;
