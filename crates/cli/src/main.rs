@@ -7,13 +7,12 @@ mod allocator;
 mod args;
 mod commands;
 mod output;
+mod unknown;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = unknown::parse();
     output::start_logging(args.verbose);
     match commands::run(args.command) {
         Ok(result) => output::print_result(&result),

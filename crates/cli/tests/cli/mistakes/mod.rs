@@ -1,0 +1,3 @@
+//! Mistakes that people make: none is silent, and none misleads.
+
+mod runs;
