@@ -161,7 +161,8 @@ fn line(record: &EpochRecord, epochs: usize) -> String {
     let valid = record.valid.iter().map(|(name, score)| format!(", valid {name} {score:.4}"));
     let valid: String = valid.collect();
     let EpochRecord { epoch, loss, seconds, .. } = record;
-    format!("epoch {epoch} of {epochs}: loss {loss:.4}{valid}, {seconds:.3} s")
+    let loss = if loss.abs() < 1e5 { format!("{loss:.4}") } else { short(*loss) };
+    format!("epoch {epoch} of {epochs}: loss {loss}{valid}, {seconds:.3} s")
 }
 
 impl Now {

@@ -30,7 +30,7 @@ fn unknown_keys_and_names_meet_the_ones_that_were_meant() {
         ("train.strategy=averaging", "did you mean 'average'?"),
         ("sample.method=neighbour", "did you mean 'neighbor'?"),
         ("optimizer.name=adm", "did you mean 'adam'?"),
-        ("task.kind=links", "did you mean 'link-prediction'?"),
+        ("task.kind=link", "did you mean 'link-prediction'?"),
     ] {
         let text = fail(&bench.args(&[set]), 2);
         assert!(text.contains(told), "{set}: {text}");
@@ -206,6 +206,8 @@ fn a_run_that_goes_on_says_from_where() {
     std::fs::remove_file(bench.run.join("summary.json")).unwrap();
     let text = log(&[&bench.args(&[])[..], &["--resume"]].concat());
     assert!(text.contains("going on after epoch 3 of 3"), "{text}");
+    let text = fail(&[&bench.args(&["train.lr=0.5"])[..], &["--resume"]].concat(), 2);
+    assert!(text.contains("train.lr differs") && text.contains("config.toml"), "{text}");
 }
 
 #[test]
