@@ -332,6 +332,7 @@ impl<'a> Run<'a> {
         };
         let bytes = model_to_bytes(&params, tables, rows, &about)?;
         atomic_write(&self.folder.dir().join(MODEL), &bytes)
+            .while_doing(|| "writing the best weights")
     }
 
     /// Number of weights, embeddings included.
