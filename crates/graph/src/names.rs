@@ -18,7 +18,8 @@ fn similarity(name: &str, known: &str) -> f64 {
     let (name, known) = (plain(name), plain(known));
     let alike = strsim::jaro_winkler(&name, &known);
     // A part of a name, as `auc` of `roc-auc`, or a longer form of it.
-    let within = known.split('-').any(|part| part == name)
+    let part_of = |part: &str| part == name || part.len() > 3 && name.starts_with(part);
+    let within = known.split('-').any(part_of)
         || known.len() > 3 && name.contains(&known)
         || name.len() > 3 && known.contains(&name);
     if within { alike.max(0.95) } else { alike }
@@ -52,6 +53,10 @@ mod tests {
         for (name, meant) in cases {
             assert_eq!(nearest(name, metrics), Some(meant), "{name}");
         }
+        assert_eq!(
+            nearest("links", ["node-classification", "link-prediction"]),
+            Some("link-prediction")
+        );
         assert_eq!(nearest("spirng", ["spring", "range", "random"]), Some("spring"));
         assert_eq!(nearest("graphsage", ["gat", "gcn", "sage"]), Some("sage"));
         assert_eq!(nearest("xyz", metrics), None);

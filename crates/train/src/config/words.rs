@@ -198,7 +198,7 @@ mod tests {
                 "unknown train.strategy 'gradients'\nhint: did you mean 'gradient'?",
             ),
             ("sample.method = 'neighbour'", "did you mean 'neighbor'?"),
-            ("task.kind = 'link'", "did you mean 'link-prediction'?"),
+            ("task.kind = 'links'", "did you mean 'link-prediction'?"),
             ("cache.policy = 'lruu'", "did you mean 'lru'?"),
         ];
         for (text, told) in cases {

@@ -30,7 +30,7 @@ fn unknown_keys_and_names_meet_the_ones_that_were_meant() {
         ("train.strategy=averaging", "did you mean 'average'?"),
         ("sample.method=neighbour", "did you mean 'neighbor'?"),
         ("optimizer.name=adm", "did you mean 'adam'?"),
-        ("task.kind=link", "did you mean 'link-prediction'?"),
+        ("task.kind=links", "did you mean 'link-prediction'?"),
     ] {
         let text = fail(&bench.args(&[set]), 2);
         assert!(text.contains(told), "{set}: {text}");
