@@ -9,13 +9,12 @@ mod args;
 mod commands;
 mod output;
 mod signals;
+mod unknown;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = unknown::parse();
     output::start_logging(args.verbose);
     let result = signals::start().and_then(|()| commands::run(args.command));
     signals::wait_if_ending();

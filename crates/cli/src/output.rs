@@ -7,26 +7,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gnarl_graph::Error;
+use gnarl_train::pulse::every_minute;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::time::ChronoUtc;
 
 /// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses. Of many processes the first tells
-/// how things go, the others what goes wrong.
+/// how things go, the others what goes wrong. Lines have their time where they go to a file, and on a
+/// terminal a bar takes the place of signs of life.
 pub fn start_logging(verbose: u8) {
     let level = match verbose {
         0 if launched("RANK").unwrap_or(0) > 0 => "warn",
         _ => ["info", "debug", "trace"][usize::from(verbose.min(2))],
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let terminal = std::io::stderr().is_terminal();
+    let bar = if terminal { ",gnarl_train::pulse=off" } else { "" };
+    let chosen = || EnvFilter::new(format!("{level}{bar}"));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| chosen()))
         .with_writer(std::io::stderr)
-        .with_ansi(colour)
-        .with_target(false)
-        .without_time()
-        .init();
+        .with_ansi(terminal && std::env::var_os("NO_COLOR").is_none())
+        .with_target(false);
+    match terminal {
+        true => lines.without_time().init(),
+        false => lines.with_timer(ChronoUtc::new("%Y-%m-%dT%H:%M:%SZ".into())).init(),
+    }
 }
 
 /// What a launcher of parallel processes says of this one: its `RANK`, or the `SIZE` of the group.
@@ -36,11 +42,11 @@ pub fn launched(what: &str) -> Option<u32> {
 }
 
 /// Shows that a long step is under way: a spinner with its time and what it has written so far.
-/// Nothing where stderr is no terminal.
+/// Where stderr is no terminal, a line every minute.
 pub fn while_busy<T>(what: &str, out: &Path, work: impl FnOnce() -> T) -> T {
     let spinner = ProgressBar::new_spinner();
     if !std::io::stderr().is_terminal() {
-        return work();
+        return every_minute(|| format!("{what} {}", out.display()), work);
     }
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
         spinner.set_style(style);

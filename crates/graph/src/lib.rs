@@ -42,6 +42,7 @@ pub mod import;
 pub mod inspect;
 mod manifest;
 mod memory;
+pub mod names;
 mod narrow;
 pub mod npy;
 pub mod prefetch;

@@ -74,14 +74,15 @@ impl Source {
         }
     }
 
-    /// The partition of the run, if it has one.
+    /// The partition of the run, if it has one, for so many ranks on this host.
     pub fn cut(
         &self,
         config: &RunConfig,
         folder: &RunFolder,
+        neighbours: usize,
     ) -> Result<Option<PartitionedDataset>> {
         match self {
-            Self::Whole(dataset) => cut(config, dataset, folder),
+            Self::Whole(dataset) => cut(config, dataset, folder, neighbours),
             Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
         }
     }

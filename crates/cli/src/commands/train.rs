@@ -86,6 +86,7 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
 /// Writes the report of a finished run and says how it went.
 fn report(finished: Finished) -> Result<Summary> {
     write_report(&finished.summary.run_dir, &finished)?;
+    let verdict = finished.verdict();
     let summary = finished.summary;
     let scores = |scores: &gnarl_train::evaluate::Scores| {
         let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();
@@ -104,14 +105,12 @@ fn report(finished: Finished) -> Result<Summary> {
         summary.epoch_seconds,
         summary.run_dir.join("report.html").display()
     );
+    tracing::info!("{verdict}");
     Ok(summary)
 }
 
-/// A bar on terminals, a line now and then elsewhere.
-struct Progress {
-    bar: Option<ProgressBar>,
-    epochs: usize,
-}
+/// A bar on terminals; elsewhere the run logs how far it is.
+struct Progress(Option<ProgressBar>);
 
 impl Progress {
     fn new(epochs: usize) -> Self {
@@ -123,27 +122,19 @@ impl Progress {
             }
             bar
         });
-        Self { bar, epochs }
+        Self(bar)
     }
 
     fn epoch(&self, record: &EpochRecord) {
-        let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
-        let text = format!("loss {:.4}{}", record.loss, valid.collect::<String>());
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position(record.epoch as u64);
-                bar.set_message(text);
-            }
-            None if record.epoch.is_multiple_of((self.epochs / 10).max(1)) => {
-                let (seconds, verdict) = (record.seconds, record.verdict());
-                tracing::info!("epoch {}: {text}, {seconds:.3} s, {verdict}", record.epoch);
-            }
-            None => {}
+        if let Some(bar) = &self.0 {
+            let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
+            bar.set_position(record.epoch as u64);
+            bar.set_message(format!("loss {:.4}{}", record.loss, valid.collect::<String>()));
         }
     }
 
     fn finish(&self) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }
     }

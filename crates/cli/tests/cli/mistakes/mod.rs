@@ -1,3 +1,4 @@
-//! Plausible mistakes of new users: none is silent, none is told misleadingly.
+//! Plausible mistakes of new users: none is silent, and none misleads.
 
+mod runs;
 mod values;
