@@ -129,8 +129,7 @@ fn features_labels_and_splits_are_stored() {
     assert_eq!((&classes[..], count), (&[0, -1, 2, -1][..], 3));
     assert_eq!(dataset.split_names(PLAIN_NODE).unwrap(), ["train", "test"]);
     assert_eq!(dataset.split(PLAIN_NODE, "train").unwrap().unwrap()[..], [0, 2]);
-    let test = dataset.split(PLAIN_NODE, "test").unwrap().unwrap();
-    assert!(test.is_empty(), "none has a label");
+    assert!(dataset.split(PLAIN_NODE, "test").unwrap().unwrap().is_empty(), "none has a label");
 }
 
 #[test]

@@ -157,9 +157,9 @@ fn each<T: ArrowPrimitiveType>(array: &dyn Array, take: impl FnMut(Option<T::Nat
 }
 
 /// Decimals by their text: it rounds once, whatever their scale.
-fn each_decimal<T: DecimalType>(array: &dyn Array, mut take: impl FnMut(Option<f64>))
+fn each_decimal<T>(array: &dyn Array, mut take: impl FnMut(Option<f64>))
 where
-    T: ArrowPrimitiveType,
+    T: ArrowPrimitiveType + DecimalType,
 {
     let decimals = array.as_primitive::<T>();
     for row in 0..decimals.len() {
