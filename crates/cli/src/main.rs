@@ -6,14 +6,13 @@
 mod allocator;
 mod args;
 mod commands;
+mod help;
 mod output;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = args::parse();
     output::start_logging(args.verbose);
     match commands::run(args.command) {
         Ok(result) => output::print_result(&result),
