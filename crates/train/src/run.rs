@@ -11,6 +11,7 @@ use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::{Deserialize, Serialize};
 
+use crate::advice;
 use crate::agreement;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::RunConfig;
@@ -83,6 +84,7 @@ pub fn run(
     let source = Source::open(config)?;
     let config = &plan::resolve(config, &source)?;
     let loaded = Loaded::new(config, source, None)?;
+    advice::on_features(config, loaded.source.dataset())?;
     let metrics = Metrics::start(config, 0)?;
     let (folder, resume) = RunFolder::open(config, begin)?;
     let cut = loaded.source.cut(config, &folder)?;
@@ -124,6 +126,9 @@ pub fn run_on(
     let neighbours = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
     let loaded = Loaded::new(&config, source, Some((rank, &hosts)))?;
     let lead = rank.rank() == 0;
+    if lead {
+        advice::on_features(&config, loaded.source.dataset())?;
+    }
     let (folder, resume) = match lead {
         true => RunFolder::open(&config, begin)?,
         false => (RunFolder::join(&config), false),
