@@ -1,25 +1,42 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand};
+use clap::{
+    Args as ClapArgs, Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand,
+};
 use gnarl_partition::{Chunk, Constraint, PartLayout};
 use gnarl_train::config::Engine;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 
 use crate::commands::{bench, generate, import, plan};
+use crate::help;
 
 /// Graph neural networks at really large scale.
 #[derive(Debug, Parser)]
-#[command(name = "gnarl", version, about, propagate_version = true)]
+#[command(name = "gnarl", version, long_version = help::long_version(), about, propagate_version = true)]
 pub struct Args {
     /// More log lines; twice for all of them
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, display_order = 1000)]
     pub verbose: u8,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The command line with all its help.
+pub fn command() -> ClapCommand {
+    help::complete(Args::command())
+}
+
+/// The arguments among `words`, of which the first is the program's name.
+///
+/// # Errors
+/// Help and the version, where they are asked for; what is wrong with the words.
+pub fn try_parse(words: &[OsString]) -> Result<Args, clap::Error> {
+    Args::from_arg_matches(&command().try_get_matches_from(words)?)
 }
 
 /// What to do.
@@ -35,6 +52,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Train a model as a run file says
     Train(TrainArgs),
+    /// Train run files with several seeds and average the scores
+    Repeat(RepeatArgs),
     /// Judge a trained model on its dataset's splits
     Eval(EvalArgs),
     /// Describe a dataset, a part or a partition
@@ -95,6 +114,7 @@ pub struct PartitionArgs {
     /// Also group the edges by the parts of their ends
     #[arg(long, conflicts_with = "dry_run")]
     pub buckets: bool,
+    /// Seed of the partitioner
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// Memory that may be held, such as 512MiB
@@ -176,6 +196,20 @@ pub struct InspectArgs {
     pub verify: bool,
 }
 
+/// `gnarl repeat`
+#[derive(Debug, ClapArgs)]
+pub struct RepeatArgs {
+    /// Run files
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Number of seeds, from train.seed on
+    #[arg(long, default_value_t = 10)]
+    pub seeds: u64,
+    /// Override a key of every run file
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
 /// `gnarl bench`
 #[derive(Debug, ClapArgs)]
 pub struct BenchArgs {
@@ -186,18 +220,9 @@ pub struct BenchArgs {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
-    /// Train run files with several seeds and average the scores
-    Accuracy {
-        /// Run files
-        #[arg(required = true)]
-        runs: Vec<PathBuf>,
-        /// Number of seeds, from train.seed on
-        #[arg(long, default_value_t = 10)]
-        seeds: u64,
-        /// Override a key of every run file
-        #[arg(long = "set", value_name = "KEY=VALUE")]
-        settings: Vec<String>,
-    },
+    /// The former name of 'gnarl repeat'
+    #[command(hide = true)]
+    Accuracy(RepeatArgs),
     /// CATGNN's Figures 7, 11 and 12: model averaging against training on the whole graph
     Catgnn {
         /// Folder with the graphs pubmed, amazon_photo and coauthor_physics
@@ -256,11 +281,10 @@ fn engine(text: &str) -> Result<Engine, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_well_formed() {
-        Args::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]

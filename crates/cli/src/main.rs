@@ -7,6 +7,7 @@
 mod allocator;
 mod args;
 mod commands;
+mod help;
 mod output;
 mod signals;
 mod unknown;

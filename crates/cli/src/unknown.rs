@@ -1,18 +1,17 @@
 //! Options that no command has.
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gnarl_graph::Error;
 use gnarl_train::config::key_named;
 
-use crate::args::Args;
+use crate::args::{Args, try_parse};
 use crate::output::print_error;
 
 /// Reads the command line. What is wrong with it ends the process, with exit code 2.
 pub fn parse() -> Args {
-    let words: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    Args::try_parse().unwrap_or_else(|error| match explain(&error, &words) {
+    let given: Vec<_> = std::env::args_os().collect();
+    let words: Vec<String> = given.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+    try_parse(&given).unwrap_or_else(|error| match explain(&error, &words) {
         Some(explained) => {
             print_error(&explained);
             std::process::exit(explained.exit_code().into())
@@ -55,7 +54,8 @@ mod tests {
 
     fn told(line: &str) -> Option<String> {
         let words: Vec<String> = line.split(' ').map(String::from).collect();
-        let error = Args::try_parse_from(&words).err()?;
+        let given: Vec<_> = words.iter().map(Into::into).collect();
+        let error = try_parse(&given).err()?;
         explain(&error, &words).map(|e| e.to_string())
     }
 

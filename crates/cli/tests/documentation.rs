@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "CONTRIBUTING.md",
+    "docs/coming-from-pyg-and-dgl.md",
     "docs/importing.md",
     "docs/partitioning.md",
     "docs/plan.md",
     "docs/tensor.md",
+    "examples/README.md",
     "examples/planetoid/README.md",
     "examples/tensor/README.md",
+    "examples/typed/README.md",
 ];
 
 fn root() -> PathBuf {
@@ -61,6 +64,8 @@ fn linked_files_exist() {
         "README.md",
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
+        "docs/coming-from-pyg-and-dgl.md",
+        "docs/tensors.md",
         "docs/importing.md",
         "docs/partitioning.md",
     ] {

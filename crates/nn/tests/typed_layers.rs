@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Csc, Triple};
-use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, Source};
+use gnarl_nn::models::{Decomposition, ModelConfig};
 use gnarl_nn::{Mode, Params, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{TypedBatch, TypedFanouts, TypedGraph, TypedSampler, TypedScratch};
@@ -256,4 +256,80 @@ fn wrong_requests_are_usage_errors() {
     assert!(message.contains("node type 'a'"), "{message}");
     let message = model.forward(&mut tape, &blocks[..1], &[None, None]).unwrap_err().to_string();
     assert!(message.contains("1 blocks"), "{message}");
+}
+
+/// With one-hot ids the first layer of R-GCN has a row for each node in every basis: of each neighbor the
+/// sum of those rows by the coefficients of the edge type, and of the node itself by its own.
+#[test]
+fn one_hot_nodes_are_rows_of_bases() {
+    const BASES: usize = 3;
+    const HIDDEN: usize = 2;
+    let edges = [vec![(0u32, 1u32), (2, 1), (3, 0)], vec![(1, 0), (1, 3)]];
+    let mut graph = TypedGraph::new().with_nodes("n", 4).unwrap();
+    for (name, edges) in ["n:a:n", "n:b:n"].iter().zip(&edges) {
+        graph = graph.with_edges(&name.parse().unwrap(), Csc::from_edges(4, edges)).unwrap();
+    }
+    let config = ModelConfig {
+        name: "rgcn".into(),
+        out_dim: 2,
+        hidden: HIDDEN,
+        bases: BASES,
+        decomposition: Decomposition::Basis,
+        one_hot: true,
+        ..Default::default()
+    };
+    let (model, mut params) =
+        typed::build(&config, graph.schema(), &[Source::Learnt], Key::new(1)).unwrap();
+    let bias = params.find("layer0.bias").unwrap();
+    params.get_mut(bias).copy_from_slice(&[0.25, -0.5]);
+
+    let all = TypedFanouts::new(&[-1, -1]);
+    let sampler = TypedSampler::new(&graph, &all, Rule::Uniform).unwrap();
+    let batch = sampler.sample("n", &[0, 1, 2, 3], Key::new(1), &mut TypedScratch::new()).unwrap();
+    let blocks = RelBlock::all(&batch.fuse(&graph).unwrap(), graph.schema()).unwrap();
+    let nodes = &batch.input_nodes[0];
+    let width = BASES * HIDDEN;
+    let value = |node: u32, column: usize| Key::new(7).with(node.into()).unit(column as u64) as f32;
+    let rows = nodes.iter().flat_map(|&node| (0..width).map(move |column| value(node, column)));
+    let mut tape = Tape::new(&params, Mode::Eval);
+    let x = tape.leaf(Tensor::from_vec(nodes.len(), width, rows.collect()));
+    let x = model.input(&mut tape, blocks[0].sources(), &[Some(x)]).unwrap();
+    let y = model.layer(&mut tape, 0, &blocks[0], x).unwrap();
+
+    let values = |name: &str| params.get(params.find(name).unwrap());
+    let (of_types, own) = (values("layer0.coefficients"), values("layer0.self.coefficients"));
+    let combined = |node: u32, coefficients: &[f32], column: usize| -> f32 {
+        let part = |basis: usize| coefficients[basis] * value(node, basis * HIDDEN + column);
+        (0..BASES).map(part).sum()
+    };
+    for (row, &node) in nodes.iter().enumerate().take(blocks[0].num_dst()) {
+        for column in 0..HIDDEN {
+            let mut expected = [0.25, -0.5][column] + combined(node, own, column);
+            for (edges, coefficients) in edges.iter().zip(of_types.chunks_exact(BASES)) {
+                let sources: Vec<u32> =
+                    edges.iter().filter(|edge| edge.1 == node).map(|edge| edge.0).collect();
+                let sum: f32 = sources.iter().map(|&u| combined(u, coefficients, column)).sum();
+                expected += sum / sources.len().max(1) as f32;
+            }
+            let got = tape.value(y).row(row)[column];
+            assert!((got - expected.max(0.0)).abs() < 1e-5, "node {node}: {got} is not {expected}");
+        }
+    }
+}
+
+#[test]
+fn one_hot_nodes_need_bases_to_be_rows_of() {
+    let graph = TypedGraph::new().with_nodes("n", 2).unwrap();
+    let base = ModelConfig { name: "rgcn".into(), out_dim: 2, one_hot: true, ..Default::default() };
+    let basis = ModelConfig { decomposition: Decomposition::Basis, ..base.clone() };
+    for wrong in [
+        base,
+        ModelConfig { name: "hgt".into(), ..basis.clone() },
+        ModelConfig { decoupled: true, ..basis.clone() },
+        ModelConfig { layers: 1, ..basis },
+    ] {
+        let built = typed::build(&wrong, graph.schema(), &[Source::Learnt], Key::new(1));
+        let message = built.err().expect("refused").to_string();
+        assert!(message.contains("model.one_hot"), "{message}");
+    }
 }

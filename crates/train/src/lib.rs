@@ -3,6 +3,7 @@
 //! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
 //! figures, and a [`Summary`].
 
+mod advice;
 mod agreement;
 mod balance;
 pub mod checkpoint;

@@ -12,6 +12,7 @@ use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::{Deserialize, Serialize};
 
+use crate::advice;
 use crate::agreement;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::{RunConfig, Strategy};
@@ -108,7 +109,7 @@ pub fn run(
     let cut = loaded.source.cut(config, &folder, config.train.workers)?;
     let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
     let (run, workers) = (Run::new(config, loaded, folder, cut)?, config.train.workers);
-    run.announce(1);
+    run.announce(1)?;
     let mut states = run.states(0..workers, workers, checkpoint)?;
     run.recall(&mut states)?;
     let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
@@ -173,7 +174,7 @@ pub fn run_on(
         let mut machines = hosts.clone();
         machines.sort_unstable();
         machines.dedup();
-        run.announce(machines.len());
+        run.announce(machines.len())?;
         run.recall(&mut states)?;
     }
     let trained = run.train(rank, neighbours, states.swap_remove(0), &metrics, watch)?;
@@ -246,7 +247,7 @@ impl<'a> Run<'a> {
     }
 
     /// Says what the run is, and what its dataset has that it makes no use of. For the first rank.
-    fn announce(&self, hosts: usize) {
+    fn announce(&self, hosts: usize) -> Result<()> {
         let Self { config, folder, source, task, .. } = self;
         let sizes = task.sizes();
         let text = opening::line(config, source, &sizes, hosts);
@@ -263,6 +264,7 @@ impl<'a> Run<'a> {
         for notice in notice::of(config, source, !self.start.tables.is_empty(), parts) {
             tracing::warn!("{notice}");
         }
+        advice::on_features(config, source.dataset())
     }
 
     /// Reads what the folder knows of the epochs so far, and makes ready for those to come.

@@ -1,6 +1,6 @@
 //! `gnarl bench`: figures that anyone can make again.
 
-mod accuracy;
+pub mod accuracy;
 mod catgnn;
 mod kept;
 pub mod load;
@@ -15,7 +15,7 @@ use crate::args::Bench;
 
 pub fn run(what: Bench) -> Result<Value> {
     match what {
-        Bench::Accuracy { runs, seeds, settings } => accuracy::run(&runs, seeds, &settings),
+        Bench::Accuracy(args) => accuracy::run(&args),
         Bench::Catgnn { data, out, seeds, epochs, graphs } => {
             catgnn::run(&data, &out, seeds, epochs, &graphs)
         }

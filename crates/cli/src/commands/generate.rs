@@ -38,6 +38,7 @@ struct Common {
     /// Replace the dataset that is there
     #[arg(long)]
     force: bool,
+    /// Seed of everything drawn
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Standard deviation of the features around their class's centroid
@@ -53,15 +54,19 @@ struct Common {
 
 #[derive(Debug, Args)]
 struct Rmat {
+    /// Number of nodes
     #[arg(long, default_value_t = 1 << 20)]
     nodes: u64,
     /// Edges drawn
     #[arg(long, default_value_t = 16 << 20)]
     edges: u64,
+    /// Probability of the upper left quarter of the matrix
     #[arg(long, default_value_t = 0.57)]
     a: f64,
+    /// Probability of the upper right quarter
     #[arg(long, default_value_t = 0.19)]
     b: f64,
+    /// Probability of the lower left quarter; the lower right one has the rest
     #[arg(long, default_value_t = 0.19)]
     c: f64,
     /// Store every edge in both directions
@@ -85,10 +90,13 @@ struct Rmat {
 
 #[derive(Debug, Args)]
 struct Community {
+    /// Number of nodes
     #[arg(long, default_value_t = 200_000)]
     nodes: u64,
+    /// Number of communities
     #[arg(long, default_value_t = 64)]
     communities: u64,
+    /// Mean number of edges of a node
     #[arg(long, default_value_t = 25.0)]
     average_degree: f64,
     /// Share of the edges that leave their community

@@ -30,6 +30,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Partition(args) => partition::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Train(args) => train::run(&args),
+        Command::Repeat(args) => bench::accuracy::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         #[cfg(feature = "serve")]

@@ -48,6 +48,7 @@ pub struct PlanArgs {
     /// How much larger than the mean a part may be
     #[arg(long, default_value_t = 1.05)]
     balance: f64,
+    /// Seed of everything drawn
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Nodes of the sample that partitioners are tried on

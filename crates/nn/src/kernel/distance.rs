@@ -14,19 +14,22 @@ const LANES: usize = 16;
 /// Added under roots so that gradients of equal numbers are 0, not undefined.
 const TINY: f32 = 1e-30;
 
-/// Sum of `term(k)` over `k` below `len`.
+/// Sum of `term` over the values that the slices have at the same place, which are all of the same length.
+///
+/// Whole chunks have as many values as there are lanes, which the compiler knows: with slices and an index
+/// the check of each access keeps it from computing lanes at once, and a sum takes 3 to 6 times as long.
 #[inline(always)]
-fn sum(len: usize, term: impl Fn(usize) -> f32) -> f32 {
+fn sum<const N: usize>(slices: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f32 {
+    let len = slices[0].len();
+    let chunks = slices.map(|slice| slice[..len].as_chunks::<LANES>());
     let mut lanes = [0.0f32; LANES];
-    let whole = len / LANES * LANES;
-    let mut start = 0;
-    while start < whole {
-        for lane in 0..LANES {
-            lanes[lane] += term(start + lane);
+    for i in 0..len / LANES {
+        let values = chunks.map(|(whole, _)| &whole[i]);
+        for (lane, sum) in lanes.iter_mut().enumerate() {
+            *sum += term(values.map(|values| values[lane]));
         }
-        start += LANES;
     }
-    let rest: f32 = (whole..len).map(term).sum();
+    let rest: f32 = (0..len % LANES).map(|k| term(chunks.map(|(_, rest)| rest[k]))).sum();
     lanes.iter().sum::<f32>() + rest
 }
 
@@ -56,8 +59,7 @@ multiversion! {
     /// `out[j] = ⟨q, c_j⟩`.
     pub(crate) fn product(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
         for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(rows.width)) {
-            let (q, c) = (&query[..rows.width], &row[..rows.width]);
-            *out = sum(rows.width, |k| q[k] * c[k]);
+            *out = sum([query, row], |[q, c]| q * c);
         }
     }
 }
@@ -88,8 +90,7 @@ multiversion! {
     /// `out[j] = −Σ |q − c_j|`.
     pub(crate) fn manhattan(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
         for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(rows.width)) {
-            let (q, c) = (&query[..rows.width], &row[..rows.width]);
-            *out = -sum(rows.width, |k| (q[k] - c[k]).abs());
+            *out = -sum([query, row], |[q, c]| (q - c).abs());
         }
     }
 }
@@ -116,11 +117,10 @@ multiversion! {
     pub(crate) fn moduli(out: &mut [f32], query: &[f32], rows: Rows<'_>) {
         let dim = rows.width / 2;
         let (q, q_i) = query.split_at(dim);
-        let (q, q_i) = (&q[..dim], &q_i[..dim]);
         for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(rows.width)) {
-            let (c, c_i) = (&row[..dim], &row[dim..][..dim]);
-            *out = -sum(dim, |k| {
-                let (re, im) = (q[k] - c[k], q_i[k] - c_i[k]);
+            let (c, c_i) = row.split_at(dim);
+            *out = -sum([q, q_i, c, c_i], |[q, q_i, c, c_i]| {
+                let (re, im) = (q - c, q_i - c_i);
                 (re * re + im * im).sqrt()
             });
         }
@@ -163,8 +163,7 @@ multiversion! {
         let width = rows.width;
         let (w, bias) = (&weights[..width], weights[width]);
         for (out, row) in out.iter_mut().zip(rows.data.chunks_exact(width)) {
-            let (q, c) = (&query[..width], &row[..width]);
-            *out = bias + sum(width, |k| w[k] * (q[k] + c[k]).max(0.0));
+            *out = bias + sum([query, row, w], |[q, c, w]| w * (q + c).max(0.0));
         }
     }
 }

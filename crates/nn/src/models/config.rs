@@ -87,6 +87,9 @@ pub struct ModelConfig {
     pub decomposition: Decomposition,
     /// R-GCN: number of bases, or of blocks on the diagonal.
     pub bases: usize,
+    /// R-GCN with bases: the first layer reads ids as one-hot vectors, and features as they are. Its bases
+    /// then have a row for each node, in the embedding table: see [`ModelConfig::input_width`].
+    pub one_hot: bool,
     /// R-GAT: which edges attention is divided among.
     pub softmax: Softmax,
     /// `hetero`: the layer that each edge type has of its own: a model's name.
@@ -117,6 +120,7 @@ impl Default for ModelConfig {
             negative_slope: 0.2,
             decomposition: Decomposition::None,
             bases: 4,
+            one_hot: false,
             softmax: Softmax::Within,
             relation_layer: "sage".into(),
             across: Reduce::Sum,
@@ -131,6 +135,12 @@ impl ModelConfig {
         let last = index + 1 == self.layers;
         let input = if index == 0 { self.in_dim } else { self.hidden };
         (input, if last { self.out_dim } else { self.hidden })
+    }
+
+    /// Width of the embeddings of node types without features, and of what features are mapped to before
+    /// the first layer of a heterogeneous model: `hidden`; with `one_hot` `hidden` values for each basis.
+    pub fn input_width(&self) -> usize {
+        if self.one_hot { self.bases * self.hidden } else { self.hidden }
     }
 
     /// Number of blocks that the model reads, one each time that messages pass.
@@ -154,6 +164,17 @@ impl ModelConfig {
             if value == 0 {
                 return Err(Error::usage(format!("model.{key} is 0")).hint("it must be positive"));
             }
+        }
+        let has_bases = self.decomposition == Decomposition::Basis && !self.decoupled;
+        if self.one_hot && !(self.name == "rgcn" && has_bases) {
+            return Err(Error::usage(
+                "model.one_hot makes bases of one-hot ids, which only rgcn has",
+            )
+            .hint("set model.name = 'rgcn' and model.decomposition = 'basis', not decoupled"));
+        }
+        if self.one_hot && self.layers == 1 {
+            return Err(Error::usage("model.one_hot needs a hidden layer, model.layers is 1")
+                .hint("set model.layers = 2"));
         }
         let probabilities = [
             ("teleport", self.teleport),

@@ -25,10 +25,12 @@
 mod adagrad;
 mod adam;
 mod checkpoint;
+mod decay;
 mod table;
 
 pub use adagrad::SparseAdagrad;
 pub use adam::SparseAdam;
+pub use decay::WeightDecay;
 pub use table::{Embedding, Summed};
 
 use gnarl_graph::{Error, Result};

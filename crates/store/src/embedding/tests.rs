@@ -215,3 +215,23 @@ fn bad_input_is_told_and_changes_nothing() {
     assert!(table.update(&[1], &[1.0; 4], LR).is_err());
     assert_eq!(row(&table, 1), before);
 }
+
+/// A penalty is a part of the gradient, whatever the rule makes of that.
+#[test]
+fn weight_decay_adds_to_the_gradients_of_rows_that_are_updated() {
+    for rule in optimizers() {
+        let decayed = Arc::new(WeightDecay::new(rule.clone(), 0.5).unwrap());
+        let (mut with, mut without) = (table(&[5, 6], decayed), table(&[5, 6], rule));
+        for _ in 0..3 {
+            let grad = [0.1f32, -0.2, 0.3];
+            let own = row(&without, 5);
+            let penalized: Vec<f32> = grad.iter().zip(own).map(|(g, p)| g + 0.5 * p).collect();
+            with.update(&[5], &grad, LR).unwrap();
+            without.update(&[5], &penalized, LR).unwrap();
+        }
+        assert_eq!(row(&with, 5), row(&without, 5));
+        assert_eq!(row(&with, 6), row(&without, 6), "a row that is left alone keeps its values");
+    }
+    let adam = optimizers().swap_remove(0);
+    assert!(WeightDecay::new(adam, -1.0).is_err());
+}

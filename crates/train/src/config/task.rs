@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use gnarl_graph::{Error, Result};
 use gnarl_nn::optim::OptimizerConfig;
-use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer};
+use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
 use serde::{Deserialize, Serialize};
 
 use super::TrainSection;
@@ -141,11 +141,13 @@ pub struct EmbeddingSection {
     /// Rows start uniform between minus and plus this; by default 1 / √dim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f32>,
+    /// L2 penalty on the rows that a step touches.
+    pub weight_decay: f32,
 }
 
 impl Default for EmbeddingSection {
     fn default() -> Self {
-        Self { dim: 200, optimizer: RowOptimizer::Adam, lr: None, bound: None }
+        Self { dim: 200, optimizer: RowOptimizer::Adam, lr: None, bound: None, weight_decay: 0.0 }
     }
 }
 
@@ -161,16 +163,24 @@ impl EmbeddingSection {
     /// [`gnarl_graph::Kind::Usage`] for constants out of range.
     pub fn optimizer(&self, constants: &OptimizerConfig) -> Result<Arc<dyn SparseOptimizer>> {
         let OptimizerConfig { beta1, beta2, eps, .. } = *constants;
-        Ok(match self.optimizer {
+        let rule: Arc<dyn SparseOptimizer> = match self.optimizer {
             RowOptimizer::Adam => Arc::new(SparseAdam::new(beta1, beta2, eps)?),
             RowOptimizer::Adagrad => Arc::new(SparseAdagrad::new(eps)?),
-        })
+        };
+        if self.weight_decay == 0.0 {
+            return Ok(rule);
+        }
+        Ok(Arc::new(WeightDecay::new(rule, self.weight_decay)?))
     }
 
     /// Refuses values out of range.
     pub(super) fn check(&self) -> Result<()> {
         if self.dim == 0 {
             return Err(Error::usage("embedding.dim is 0").hint("it must be positive"));
+        }
+        let decay = self.weight_decay;
+        if !(decay >= 0.0 && decay.is_finite()) {
+            return Err(Error::usage(format!("embedding.weight_decay is {decay}, below 0")));
         }
         let positive = |v: f32| v > 0.0 && v.is_finite();
         for (key, value) in [("lr", self.lr), ("bound", self.bound)] {

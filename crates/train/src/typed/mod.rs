@@ -97,8 +97,12 @@ fn build_model(
 
 /// Learnt rows of the nodes of a type. Rows start as a function of the type's name.
 pub(crate) fn table(config: &RunConfig, node_type: &str, count: u64) -> Result<TableSpec> {
-    let width = config.model.hidden;
-    let bound = config.embedding.bound.unwrap_or(1.0 / (width as f32).sqrt());
+    let width = config.model.input_width();
+    let bound = config.embedding.bound.unwrap_or_else(|| match config.model.one_hot {
+        // Glorot's bound of a basis, which has a row for each node.
+        true => (6.0 / (count as f32 + config.model.hidden as f32)).sqrt(),
+        false => 1.0 / (width as f32).sqrt(),
+    });
     let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
     let key = Key::new(config.train.seed).with(4);
     let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));

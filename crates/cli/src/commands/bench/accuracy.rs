@@ -1,21 +1,21 @@
-//! Mean test scores over seeds.
-
-use std::path::PathBuf;
+//! `gnarl repeat`, once `gnarl bench accuracy`: mean test scores over seeds.
 
 use gnarl_graph::Result;
 use gnarl_train::config::load;
 use serde_json::{Value, json};
 
 use super::{deviation, mean, test_scores};
+use crate::args::RepeatArgs;
 use crate::commands::dataset::prepare;
 
-pub fn run(runs: &[PathBuf], seeds: u64, settings: &[String]) -> Result<Value> {
+pub fn run(args: &RepeatArgs) -> Result<Value> {
+    let RepeatArgs { runs, seeds, settings } = args;
     let mut rows = Vec::new();
     for path in runs {
         let mut config = load(path, settings)?;
         config.output.dir.push("seeds");
         prepare(&mut config, path)?;
-        let scores = test_scores(&config, seeds)?;
+        let scores = test_scores(&config, *seeds)?;
         tracing::info!(
             "{}: {:.4} ± {:.4} over {seeds} seeds",
             path.display(),

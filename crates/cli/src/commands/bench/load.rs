@@ -33,6 +33,7 @@ pub struct LoadBench {
     /// Batches
     #[arg(long, default_value_t = 50)]
     pub batches: usize,
+    /// Seed of everything drawn
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// The table, in Markdown

@@ -35,6 +35,7 @@ pub struct SampleBench {
     /// Batches
     #[arg(long, default_value_t = 50)]
     pub batches: usize,
+    /// Seed of everything drawn
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
 }

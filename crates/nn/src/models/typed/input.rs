@@ -6,12 +6,12 @@ use gnarl_sample::Schema;
 use super::Source;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Span, Tape, Var};
 
-/// A linear map from the features of each node type to `hidden` values. Learnt rows are that wide
+/// A linear map from the features of each node type to `width` values. Embeddings are that wide
 /// already.
 pub(super) struct Input {
     types: Vec<(String, Source)>,
     maps: Vec<Option<(ParamId, ParamId)>>,
-    hidden: usize,
+    width: usize,
     activation: Activation,
 }
 
@@ -20,7 +20,7 @@ impl Input {
     pub fn new(
         schema: &Schema,
         sources: &[Source],
-        hidden: usize,
+        width: usize,
         activation: Activation,
         params: &mut ParamsBuilder,
     ) -> Self {
@@ -28,13 +28,13 @@ impl Input {
         let types: Vec<(String, Source)> = named.collect();
         let map = |(name, source): &(String, Source)| match source {
             Source::Learnt => None,
-            Source::Features(width) => Some((
-                params.add(format!("input.{name}.weight"), *width, hidden, Init::XavierUniform),
-                params.add(format!("input.{name}.bias"), 1, hidden, Init::Zeros),
+            Source::Features(features) => Some((
+                params.add(format!("input.{name}.weight"), *features, width, Init::XavierUniform),
+                params.add(format!("input.{name}.bias"), 1, width, Init::Zeros),
             )),
         };
         let maps = types.iter().map(map).collect();
-        Self { types, maps, hidden, activation }
+        Self { types, maps, width, activation }
     }
 
     /// The rows of all types in the order of `spans`.
@@ -50,7 +50,7 @@ impl Input {
             let count: usize = of.map(|span| span.rows.len()).sum();
             let width = match source {
                 Source::Features(width) => *width,
-                Source::Learnt => self.hidden,
+                Source::Learnt => self.width,
             };
             let given = rows.get(number).copied().flatten();
             if count == 0 {
@@ -69,6 +69,6 @@ impl Input {
                 None => x,
             }));
         }
-        Ok(tape.interleave(&parts, spans, self.hidden))
+        Ok(tape.interleave(&parts, spans, self.width))
     }
 }

@@ -1,7 +1,7 @@
 //! Models of graphs with types of nodes and edges.
 //!
-//! In: one [`RelBlock`] a layer, and for each node type its rows: features, or learnt rows of
-//! [`ModelConfig::hidden`] values where it has none. Features are mapped to `hidden` values by a
+//! In: one [`RelBlock`] a layer, and for each node type its features, or embeddings of
+//! [`ModelConfig::input_width`] values where it has none. Features are mapped to as many values by a
 //! matrix of their type, so that rows of all types are one matrix from then on. Out: logits of the
 //! last block's destinations.
 //!
@@ -36,7 +36,7 @@ use crate::{Params, ParamsBuilder, RelBlock, Span, Tape, Var};
 pub enum Source {
     /// Features of this many values.
     Features(usize),
-    /// Learnt rows of `hidden` values.
+    /// Embeddings of [`ModelConfig::input_width`] values.
     Learnt,
 }
 
@@ -49,7 +49,7 @@ pub trait TypedModel: Send + Sync {
     /// Number of layers, one block each.
     fn num_layers(&self) -> usize;
 
-    /// Makes one matrix of `hidden` columns from the rows of each node type, in the order of `spans`
+    /// Makes one matrix of [`ModelConfig::input_width`] columns from the rows of each node type, in the order of `spans`
     /// ([`RelBlock::sources`] of the first block).
     ///
     /// # Errors
@@ -154,7 +154,7 @@ pub fn add(
              and model.relation_layer",
         ));
     }
-    let config = &ModelConfig { in_dim: config.hidden, ..config.clone() };
+    let config = &ModelConfig { in_dim: config.input_width(), ..config.clone() };
     config.check()?;
     if config.decoupled && config.name != "rgcn" {
         return Err(Error::usage(format!("{} has no decoupled form", config.name))

@@ -8,12 +8,13 @@ use super::slices::{TypedSlices, WholeRelations};
 use super::stack::{TypedLayer, TypedStack};
 use crate::models::stack::After;
 use crate::models::{Decomposition, ModelConfig};
-use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Tensor, Var};
 
 /// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbours j of i by r` (eq. 2, with c_{i,r} the
 /// number of neighbours, or the weighted mean). In a sample the mean is over the sampled.
 pub(super) struct Rgcn {
     pub(super) weights: Weights,
+    /// A matrix, or with [`Weights::OneHot`] the coefficients of the bases.
     own: ParamId,
     bias: ParamId,
     /// Width of what a layer reads, and of what it makes.
@@ -28,6 +29,8 @@ pub(super) enum Weights {
     Each(ParamId),
     /// Coefficients `relations × bases` of bases `bases × in·out`.
     Bases(ParamId, ParamId),
+    /// Coefficients `relations × bases` of bases whose rows are embeddings, side by side in each node's.
+    OneHot(ParamId),
     /// `relations·in/blocks × out`: in block `b` of the diagonal, columns `b·out/blocks..`.
     Blocks(ParamId, usize),
 }
@@ -56,6 +59,14 @@ impl Rgcn {
         let bases = config.bases;
         let mut add =
             |part: &str, rows, cols, init| params.add(format!("layer{i}.{part}"), rows, cols, init);
+        if i == 0 && config.one_hot {
+            // Relations and self loops share the bases, as in the paper.
+            let glorot = Init::Uniform((6.0 / (relations + 1 + bases) as f32).sqrt());
+            let weights = Weights::OneHot(add("coefficients", relations, bases, glorot));
+            let own = add("self.coefficients", 1, bases, glorot);
+            let bias = add("bias", 1, output, Init::Zeros);
+            return Ok(Self { weights, own, bias, dims: (input, output), bases });
+        }
         let weights = match config.decomposition {
             Decomposition::None => Weights::Each(add("weight", relations * input, output, glorot)),
             Decomposition::Basis => {
@@ -77,7 +88,32 @@ impl Rgcn {
 
     /// What rows of nodes make of themselves.
     pub(super) fn own(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        if let Weights::OneHot(_) = self.weights {
+            let coefficients = tape.param(self.own);
+            let matrix = self.select_bases(tape, coefficients);
+            let y = tape.matmul(x, matrix);
+            let bias = tape.param(self.bias);
+            return tape.add_row(y, bias);
+        }
         tape.linear(x, self.own, Some(self.bias), Activation::None)
+    }
+
+    /// Matrices `in × out`, one below the other, that add up the parts of an embedding, one for each
+    /// basis, as each row of `coefficients` says.
+    fn select_bases(&self, tape: &mut Tape<'_>, coefficients: Var) -> Var {
+        let (input, output) = self.dims;
+        let values = input * output;
+        let mut parts = Tensor::zeros(self.bases, values);
+        for basis in 0..self.bases {
+            let part = &mut parts.data_mut()[basis * values..][..values];
+            for column in 0..output {
+                part[(basis * output + column) * output + column] = 1.0;
+            }
+        }
+        let parts = tape.dense(parts);
+        let sums = tape.matmul(coefficients, parts);
+        let rows = tape.shape(sums).0 * input;
+        tape.reshape(sums, rows, output)
     }
 
     /// The matrices of all edge types, one below the other, and the number of their blocks.
@@ -85,6 +121,10 @@ impl Rgcn {
         match self.weights {
             Weights::Each(weights) => (tape.param(weights), 1),
             Weights::Blocks(weights, blocks) => (tape.param(weights), blocks),
+            Weights::OneHot(coefficients) => {
+                let coefficients = tape.param(coefficients);
+                (self.select_bases(tape, coefficients), 1)
+            }
             Weights::Bases(coefficients, bases) => {
                 let (coefficients, bases) = (tape.param(coefficients), tape.param(bases));
                 let sums = tape.matmul(coefficients, bases);

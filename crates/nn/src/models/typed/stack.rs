@@ -58,7 +58,7 @@ impl<L: TypedLayer> TypedStack<L> {
         params: &mut ParamsBuilder,
         mut layer: impl FnMut(usize, &mut ParamsBuilder) -> Result<L>,
     ) -> Result<Self> {
-        let input = Input::new(schema, sources, config.hidden, L::PROJECTED, params);
+        let input = Input::new(schema, sources, config.in_dim, L::PROJECTED, params);
         let layers = (0..config.layers).map(|i| layer(i, params)).collect::<Result<_>>()?;
         Ok(Self { config: config.clone(), input, layers })
     }
@@ -103,7 +103,7 @@ impl<L: TypedLayer> TypedModel for TypedStack<L> {
         block: &'b RelBlock,
         x: Var,
     ) -> Result<Var> {
-        check_input(L::NAME, tape, index, block.block(), x, self.config.hidden)?;
+        check_input(L::NAME, tape, index, block.block(), x, self.config.dims(index).0)?;
         let x = self.drop_input(tape, index, block.block().ids(), x);
         self.layers[index].apply(tape, block, x, self.after(index))
     }

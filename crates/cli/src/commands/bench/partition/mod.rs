@@ -47,6 +47,7 @@ pub struct PartitionBench {
     /// How much larger than the mean a part may be
     #[arg(long, default_value_t = 1.05)]
     balance: f64,
+    /// Seed of everything drawn
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// A Python with numpy and pymetis, to cut the graphs by METIS of PyPI too

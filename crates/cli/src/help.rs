@@ -1,0 +1,258 @@
+//! Help beyond what the definitions of commands say: examples, known names, and what this build lacks.
+
+use std::sync::LazyLock;
+
+use clap::Command;
+
+/// The folder of the documents that help names.
+const DOCS: &str = "docs";
+
+/// An example of each command, and the document that explains it.
+const EXAMPLES: &[(&str, &str, &str)] = &[
+    (
+        "import npy",
+        "gnarl import npy --edges edges.npy --features features.npy --labels labels.npy --split train=train_idx.npy --symmetrize --out data/mine",
+        "importing.md#numpy",
+    ),
+    (
+        "import csv",
+        "gnarl import csv --edges edges.csv --nodes nodes.csv --features 'x*' --label topic --out data/mine",
+        "importing.md#csv-tsv-parquet",
+    ),
+    (
+        "import tsv",
+        "gnarl import tsv --edges edges.tsv --src from --dst to --symmetrize --out data/mine",
+        "importing.md#csv-tsv-parquet",
+    ),
+    (
+        "import parquet",
+        "gnarl import parquet --edges author:writes:paper=writes.parquet --nodes paper=papers.parquet --nodes author=authors.parquet --reverse --out data/mine",
+        "importing.md#csv-tsv-parquet",
+    ),
+    (
+        "import schema",
+        "gnarl import schema graph.json --reverse --out data/mine",
+        "importing.md#schema-files",
+    ),
+    (
+        "import triples",
+        "gnarl import triples --train train.txt --valid valid.txt --test test.txt --out data/mine",
+        "importing.md#knowledge-graph-triples",
+    ),
+    (
+        "import ogb",
+        "gnarl import ogb --root ogbn_products --add-inverse --out data/products",
+        "importing.md#open-graph-benchmark",
+    ),
+    (
+        "import graphbolt",
+        "gnarl import graphbolt datasets/mine --out data/mine",
+        "importing.md#graphbolt",
+    ),
+    (
+        "generate rmat",
+        "gnarl generate rmat --nodes 1000000 --edges 20000000 --features 32 --classes 10 --split 0.5 0.2 0.3 --out data/rmat",
+        "importing.md",
+    ),
+    (
+        "generate community",
+        "gnarl generate community --nodes 200000 --average-degree 25 --out data/communities",
+        "importing.md",
+    ),
+    (
+        "generate typed",
+        "gnarl generate typed --nodes 200000 --edges 2000000 --out data/typed",
+        "typed.md",
+    ),
+    (
+        "partition",
+        "gnarl partition data/mine --algorithm spring --parts 8 --out data/mine-8",
+        "partitioning.md",
+    ),
+    ("plan", "gnarl plan data/mine --parts 4,8 --memory 8GiB", "plan.md"),
+    (
+        "train",
+        "gnarl train examples/sage.toml --set dataset.path=data/mine --set train.lr=0.003",
+        "configuration.md",
+    ),
+    (
+        "repeat",
+        "gnarl repeat examples/sage.toml --seeds 5 --set dataset.path=data/mine",
+        "configuration.md",
+    ),
+    ("eval", "gnarl eval runs/mine", "formats.md#run-folder"),
+    ("inspect", "gnarl inspect data/mine --verify", "formats.md#dataset-directory"),
+    ("serve", "gnarl serve data/mine-8 --part 0 --listen 127.0.0.1:7070", "serving.md"),
+    ("bench accuracy", "gnarl bench accuracy examples/sage.toml --seeds 5", "configuration.md"),
+    ("bench catgnn", "gnarl bench catgnn --data graphs --out catgnn.md", "catgnn.md"),
+    ("bench load", "gnarl bench load data/mine-8 --rule exact", "partitioning.md"),
+    (
+        "bench partition",
+        "gnarl bench partition --dataset data/mine --parts 4,8 --out partitioners.md",
+        "partitioners.md",
+    ),
+    ("bench sample", "gnarl bench sample data/mine --fanouts 15,10,5", "partitioning.md"),
+];
+
+/// Adds to every command its example, to options the names they take, and marks what was not built.
+pub fn complete(command: Command) -> Command {
+    let command = EXAMPLES.iter().fold(command, |command, (path, example, page)| {
+        at(command, path, &|found| found.after_help(closing(path, example, page)))
+    });
+    let partitioners = gnarl_partition::names().join(", ");
+    let named =
+        [("partition", "algorithm"), ("plan", "algorithms"), ("bench partition", "algorithms")];
+    let command = named.iter().fold(command, |command, (path, option)| {
+        at(command, path, &|found| {
+            found.mut_arg(*option, |arg| {
+                let text =
+                    format!("{}: {partitioners}", arg.get_help().cloned().unwrap_or_default());
+                arg.help(text)
+            })
+        })
+    });
+    // Tables of Parquet share their options with text, which alone has delimiters and headers.
+    let command = ["delimiter", "header"].iter().fold(command, |command, option| {
+        at(command, "import parquet", &|found| found.mut_arg(*option, |arg| arg.hide(true)))
+    });
+    let command = match cfg!(feature = "serve") {
+        true => command,
+        false => at(command, "serve", &|found| {
+            let about = found.get_about().cloned().unwrap_or_default();
+            found.about(format!("{about} (not in this build)"))
+        }),
+    };
+    match cfg!(feature = "mpi") {
+        true => command,
+        false => at(command, "train", &|found| {
+            found.mut_arg("engine", |arg| {
+                let text = arg.get_help().cloned().unwrap_or_default();
+                arg.help(format!("{text} (mpi is not in this build)"))
+            })
+        }),
+    }
+}
+
+/// Changes the subcommand that the words of `path` lead to.
+fn at(command: Command, path: &str, change: &dyn Fn(Command) -> Command) -> Command {
+    match path.split_once(' ') {
+        _ if path.is_empty() => change(command),
+        Some((first, rest)) => command.mut_subcommand(first, |found| at(found, rest, change)),
+        None => command.mut_subcommand(path, change),
+    }
+}
+
+/// What stands below the options of a command.
+fn closing(path: &str, example: &str, page: &str) -> String {
+    let names = match path {
+        "train" | "repeat" => format!(
+            "Models: {}; of heterogeneous graphs: {}\nDecoders of link prediction: {}\nMetrics: {}\n\n",
+            gnarl_nn::models::names().join(", "),
+            gnarl_nn::models::typed::names().join(", "),
+            gnarl_nn::decoders::names().join(", "),
+            metrics(),
+        ),
+        _ => String::new(),
+    };
+    format!("{names}Example:\n  {example}\n\nMore: {DOCS}/{page}")
+}
+
+/// Names that `train.metric` takes.
+fn metrics() -> String {
+    let of_links = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
+    [gnarl_nn::metrics::names(), &of_links, gnarl_nn::metrics::names_of_values()]
+        .concat()
+        .join(", ")
+}
+
+/// Version, features and target, as `--version` prints them.
+pub fn long_version() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let features = [("mpi", cfg!(feature = "mpi")), ("serve", cfg!(feature = "serve"))];
+        let built = features.iter().map(|(name, built)| match built {
+            true => format!("+{name}"),
+            false => format!("-{name}"),
+        });
+        format!(
+            "{}\nfeatures: {}\ntarget: {}-{}",
+            env!("CARGO_PKG_VERSION"),
+            built.collect::<Vec<_>>().join(" "),
+            std::env::consts::ARCH,
+            std::env::consts::OS,
+        )
+    });
+    &TEXT
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::command;
+
+    /// Every command that has no subcommands, with the words that lead to it.
+    fn leaves(command: &Command, path: &str, out: &mut Vec<(String, Command)>) {
+        let mut below =
+            command.get_subcommands().filter(|found| found.get_name() != "help").peekable();
+        if below.peek().is_none() {
+            out.push((path.trim().into(), command.clone()));
+        }
+        below.for_each(|found| leaves(found, &format!("{path} {}", found.get_name()), out));
+    }
+
+    fn all() -> Vec<(String, Command)> {
+        let mut command = command();
+        command.build();
+        let mut out = Vec::new();
+        leaves(&command, "", &mut out);
+        out
+    }
+
+    /// The words of an example; quotes hide patterns from the shell.
+    fn words(example: &str) -> Vec<String> {
+        example.split_whitespace().map(|word| word.trim_matches('\'').to_string()).collect()
+    }
+
+    #[test]
+    fn every_option_has_a_text() {
+        for (path, command) in all() {
+            for arg in command.get_arguments() {
+                assert!(arg.get_help().is_some(), "gnarl {path}: {} has no text", arg.get_id());
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_ends_with_an_example_that_parses() {
+        let all = all();
+        for (path, command) in &all {
+            let example = EXAMPLES.iter().find(|(name, _, _)| name == path);
+            let (_, example, page) = example.unwrap_or_else(|| panic!("gnarl {path}: no example"));
+            assert!(example.starts_with(&format!("gnarl {path} ")), "{example}");
+            // Long lines are wrapped.
+            let help = command.clone().render_help().to_string();
+            let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(help.contains(example) && help.contains(page), "gnarl {path}: {help}");
+            if let Err(error) = crate::args::command().try_get_matches_from(words(example)) {
+                panic!("{example}: {error}");
+            }
+        }
+        assert_eq!(all.len(), EXAMPLES.len(), "an example belongs to no command");
+    }
+
+    #[test]
+    fn pages_of_examples_exist() {
+        for (_, _, page) in EXAMPLES {
+            let (file, section) = page.split_once('#').unwrap_or((page, ""));
+            let path = format!("{}/../../{DOCS}/{file}", env!("CARGO_MANIFEST_DIR"));
+            let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+            let anchor = |line: &str| {
+                let kept = |c: &char| c.is_alphanumeric() || " -_".contains(*c);
+                let title: String =
+                    line.trim_start_matches('#').trim().chars().filter(kept).collect();
+                title.to_lowercase().replace(' ', "-")
+            };
+            let found = text.lines().any(|line| line.starts_with('#') && anchor(line) == section);
+            assert!(section.is_empty() || found, "{page}: no such section");
+        }
+    }
+}
