@@ -9,24 +9,40 @@ use std::time::Duration;
 use gnarl_graph::Error;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses. Of many processes the first tells
 /// how things go, the others what goes wrong.
 pub fn start_logging(verbose: u8) {
     let level = match verbose {
-        0 if launched("RANK").unwrap_or(0) > 0 => "warn",
-        _ => ["info", "debug", "trace"][usize::from(verbose.min(2))],
+        0 if launched("RANK").unwrap_or(0) > 0 => LevelFilter::WARN,
+        0 => LevelFilter::INFO,
+        1 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    let asked = asked.map(|asked| asked.parse::<Targets>().map_err(|e| format!("'{asked}': {e}")));
+    let (filter, refused) = match asked {
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(refused)) => (Targets::new().with_default(level), Some(refused)),
+        None => (Targets::new().with_default(level), None),
+    };
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .with_ansi(colour)
         .with_target(false)
         .without_time()
+        .finish()
+        .with(filter)
         .init();
+    if let Some(refused) = refused {
+        tracing::warn!(
+            "RUST_LOG is ignored, {refused}; expected a level or a list such as gnarl_train=debug"
+        );
+    }
 }
 
 /// What a launcher of parallel processes says of this one: its `RANK`, or the `SIZE` of the group.
