@@ -10,28 +10,50 @@ use gnarl_graph::Error;
 use gnarl_train::pulse::every_minute;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::time::ChronoUtc;
+use tracing_subscriber::prelude::*;
 
 /// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses. Of many processes the first tells
 /// how things go, the others what goes wrong. Lines have their time where they go to a file, and on a
 /// terminal a bar takes the place of signs of life.
 pub fn start_logging(verbose: u8) {
     let level = match verbose {
-        0 if launched("RANK").unwrap_or(0) > 0 => "warn",
-        _ => ["info", "debug", "trace"][usize::from(verbose.min(2))],
+        0 if launched("RANK").unwrap_or(0) > 0 => LevelFilter::WARN,
+        0 => LevelFilter::INFO,
+        1 => LevelFilter::DEBUG,
+        _ => LevelFilter::TRACE,
+    };
+    let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
+    let asked = asked.map(|asked| asked.parse::<Targets>().map_err(|e| format!("'{asked}': {e}")));
+    let asked_for = matches!(asked, Some(Ok(_)));
+    let (filter, refused) = match asked {
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(refused)) => (Targets::new().with_default(level), Some(refused)),
+        None => (Targets::new().with_default(level), None),
     };
     let terminal = std::io::stderr().is_terminal();
-    let bar = if terminal { ",gnarl_train::pulse=off" } else { "" };
-    let chosen = || EnvFilter::new(format!("{level}{bar}"));
+    // Not where the user says what is to be seen.
+    let filter = match asked_for {
+        false if terminal => filter.with_target("gnarl_train::pulse", LevelFilter::OFF),
+        _ => filter,
+    };
     let lines = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| chosen()))
+        .with_max_level(LevelFilter::TRACE)
         .with_writer(std::io::stderr)
         .with_ansi(terminal && std::env::var_os("NO_COLOR").is_none())
         .with_target(false);
     match terminal {
-        true => lines.without_time().init(),
-        false => lines.with_timer(ChronoUtc::new("%Y-%m-%dT%H:%M:%SZ".into())).init(),
+        true => lines.without_time().finish().with(filter).init(),
+        false => {
+            let clock = ChronoUtc::new("%Y-%m-%dT%H:%M:%SZ".into());
+            lines.with_timer(clock).finish().with(filter).init();
+        }
+    }
+    if let Some(refused) = refused {
+        tracing::warn!(
+            "RUST_LOG is ignored, {refused}; expected a level or a list such as gnarl_train=debug"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 
 use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, apart, caught, late, rank_error, stopped};
@@ -27,26 +27,26 @@ pub fn run<T: Send>(
             .map(|rank| {
                 let (run, room, body) = (shared.clone(), room.clone(), &body);
                 let thread = std::thread::Builder::new().name(format!("rank-{rank}"));
-                thread.spawn_scoped(scope, move || guarded(&LocalRank { rank, run, room }, body))
+                let body = move || guarded(&LocalRank { rank, run, room }, body);
+                thread.spawn_scoped(scope, body).map_err(|e| {
+                    let reason = format!("cannot start a thread: {e}");
+                    // Those started before stop waiting for it.
+                    shared.fail(rank, &reason);
+                    rank_error(rank, &reason)
+                })
             })
             .collect();
-        let joined = handles.into_iter().enumerate().map(|(rank, handle)| match handle {
-            Ok(handle) => handle.join().unwrap_or_else(|_| Err(rank_error(rank, "panicked"))),
-            Err(e) => {
-                shared.fail(rank, &format!("cannot start a thread: {e}"));
-                Err(rank_error(rank, &format!("cannot start a thread: {e}")))
-            }
+        let joined = handles.into_iter().enumerate().map(|(rank, handle)| {
+            handle?.join().unwrap_or_else(|_| Err(rank_error(rank, "panicked")))
         });
         joined.collect()
     });
-    let first = shared.failed.get().map(|(rank, _)| *rank);
-    let mut results: Vec<Option<Result<T>>> = results.into_iter().map(Some).collect();
-    if let Some(rank) = first
-        && let Some(Err(e)) = results[rank].take()
-    {
-        return Err(e);
+    if let Some((rank, reason)) = shared.failed.get() {
+        let own = results.into_iter().nth(*rank).and_then(Result::err);
+        // A rank may give up and still return something.
+        return Err(own.unwrap_or_else(|| stopped(*rank, "the end", *rank, reason)));
     }
-    results.into_iter().flatten().collect()
+    results.into_iter().collect()
 }
 
 fn guarded<T>(rank: &LocalRank, body: impl Fn(&LocalRank) -> Result<T>) -> Result<T> {
@@ -106,9 +106,25 @@ impl Run {
         room
     }
 
-    fn fail(&self, rank: usize, reason: &str) {
+    /// An error if a rank gave up: from then on no exchange begins or ends well in any group.
+    fn check(&self, rank: usize, stage: &str) -> Result<()> {
+        let failed = self.failed.get();
+        failed.map_or(Ok(()), |(failed, reason)| Err(stopped(rank, stage, *failed, reason)))
+    }
+
+    /// Ends the run, without waking those who wait.
+    fn mark_failed(&self, rank: usize, reason: &str) {
         // Those that fail later fail since this one did.
         _ = self.failed.set((rank, reason.into()));
+    }
+
+    fn fail(&self, rank: usize, reason: &str) {
+        self.mark_failed(rank, reason);
+        self.wake_all();
+    }
+
+    /// Wakes all who wait, in whatever group, to learn of a failure.
+    fn wake_all(&self) {
         let rooms: Vec<_> = lock(&self.rooms).iter().filter_map(Weak::upgrade).collect();
         for room in rooms {
             // Whoever is about to wait there has not looked yet, or is woken.
@@ -131,15 +147,29 @@ impl LocalRank {
         self.room.members[self.rank]
     }
 
-    /// Everyone deposits, everyone receives all deposits.
+    /// Everyone deposits, everyone receives all deposits; an error ends the run.
     fn exchange(&self, stage: &str, brought: Vec<Vec<u8>>) -> Result<Arc<Vec<Deposit>>> {
+        self.meet(stage, brought).inspect_err(|_| self.run.wake_all())
+    }
+
+    /// An exchange whose errors are known to all ranks that enter the room after it.
+    fn meet(&self, stage: &str, brought: Vec<Vec<u8>>) -> Result<Arc<Vec<Deposit>>> {
         let start = Instant::now();
-        let (run, room) = (&self.run, &self.room);
+        let run = &self.run;
+        let room = &self.room;
         let mut state = lock(&room.state);
+        // A rank that knows of a failure must not complete what others began before it: they would
+        // find all deposits there when they wake, and end well.
+        run.check(self.number(), stage)?;
+        // Marked before the lock is released, lest the next rank complete the exchange.
+        let failing = |e: Error| {
+            run.mark_failed(self.number(), &e.to_string());
+            e
+        };
         if state.slots.iter().all(Option::is_none) {
             state.stage = stage.into();
         } else if state.stage != stage {
-            return Err(apart(self.number(), stage, &state.stage));
+            return Err(failing(apart(self.number(), stage, &state.stage)));
         }
         state.slots[self.rank] = Some(Arc::new(brought));
         let generation = state.generation;
@@ -149,23 +179,24 @@ impl LocalRank {
             room.wake.notify_all();
             return Ok(state.published.clone());
         }
-        while state.generation == generation {
-            if let Some((failed, reason)) = run.failed.get() {
-                return Err(stopped(self.number(), stage, *failed, reason));
+        loop {
+            // Before looking at the exchange: one that was completed is lost with the run.
+            run.check(self.number(), stage)?;
+            if state.generation != generation {
+                // Nobody can publish again before this rank comes to the next exchange.
+                return Ok(state.published.clone());
             }
             let left = run.deadline.saturating_sub(start.elapsed());
             if left.is_zero() {
                 let absent = state.slots.iter().zip(&room.members).filter(|(s, _)| s.is_none());
                 let missing = absent.map(|(_, &number)| number);
-                return Err(late(self.number(), stage, run.deadline, missing));
+                return Err(failing(late(self.number(), stage, run.deadline, missing)));
             }
             state = match room.wake.wait_timeout(state, left) {
                 Ok((state, _)) => state,
                 Err(poisoned) => poisoned.into_inner().0,
             };
         }
-        // Nobody can publish again before this rank comes to the next exchange.
-        Ok(state.published.clone())
     }
 
     /// The room of the `members` of this group who chose `color` in the last exchange.
@@ -207,7 +238,7 @@ impl Communicator for LocalRank {
 
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()> {
         if self.size() == 1 {
-            return Ok(());
+            return self.run.check(self.number(), stage);
         }
         let all = self.exchange(stage, vec![bytemuck::cast_slice(values).to_vec()])?;
         if let Some(other) = all.iter().position(|b| b[0].len() != size_of_val(values)) {

@@ -1,5 +1,7 @@
 //! The npy container: reading headers, and writing columns whose length is known only at the end.
 
+mod dict;
+
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -18,6 +20,14 @@ pub struct NpyHeader {
     pub fortran_order: bool,
     /// Where the values start, in bytes.
     pub offset: u64,
+}
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Far more than plain numbers need, and all that version 1 allows.
+const LONGEST_HEADER: usize = 1 << 16;
+
+fn bad(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, e)
 }
 
 impl NpyHeader {
@@ -42,15 +52,35 @@ impl NpyHeader {
     }
 
     /// Parses a header from a reader positioned at its start; leaves it at the first value.
+    ///
+    /// # Errors
+    /// If it is no npy header, longer than 64 KiB, or of a structured type.
     pub fn parse(reader: &mut (impl Read + Seek)) -> std::io::Result<Self> {
-        let header = npyz::NpyHeader::from_reader(&mut *reader)?;
-        let npyz::DType::Plain(plain) = header.dtype() else {
-            return Err(std::io::Error::other("structured dtypes are not supported"));
-        };
+        let mut start = [0; 8];
+        reader.read_exact(&mut start)?;
+        let [magic @ .., major, _] = start;
+        if magic != *MAGIC {
+            return Err(bad("it does not begin with \\x93NUMPY"));
+        }
+        // Version 1 counts the header in two bytes, 2 and 3 in four.
+        let mut length = [0; 4];
+        match major {
+            1 => reader.read_exact(&mut length[..2])?,
+            2 | 3 => reader.read_exact(&mut length)?,
+            _ => return Err(bad(format!("unknown format version {major}"))),
+        }
+        let length = u32::from_le_bytes(length) as usize;
+        if length > LONGEST_HEADER {
+            return Err(bad(format!("a header of {length} bytes; at most 64 KiB are read")));
+        }
+        let mut text = vec![0; length];
+        reader.read_exact(&mut text)?;
+        let text = std::str::from_utf8(&text).map_err(bad)?;
+        let dict = dict::parse(text).map_err(bad)?;
         Ok(Self {
-            descr: plain.to_string(),
-            shape: header.shape().to_vec(),
-            fortran_order: header.order() == npyz::Order::Fortran,
+            descr: dict.descr,
+            shape: dict.shape,
+            fortran_order: dict.fortran_order,
             offset: reader.stream_position()?,
         })
     }
@@ -154,8 +184,29 @@ mod tests {
         assert_eq!(shape, [2, 3]);
         let header = NpyHeader::read(&path).unwrap();
         assert_eq!((header.descr.as_str(), header.offset), ("<f4", HEADER_LEN as u64));
-        let npy = npyz::NpyFile::new(File::open(&path).unwrap()).unwrap();
-        assert_eq!(npy.into_vec::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let bytes = std::fs::read(&path).unwrap();
+        let (head, values) = bytes.split_at(HEADER_LEN);
+        assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(values), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        // As numpy.save begins such a file.
+        let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
+        let expected = [b"\x93NUMPY\x01\x00\x76\x00", dict.as_bytes()].concat();
+        assert!(head.starts_with(&expected) && head.ends_with(b" \n"));
+    }
+
+    #[test]
+    fn headers_that_are_too_long_are_not_read() {
+        let parse = |bytes: &[u8]| NpyHeader::parse(&mut std::io::Cursor::new(bytes));
+        let dict = b"{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }\n";
+        let length = (dict.len() as u32).to_le_bytes();
+        let file = [b"\x93NUMPY\x02\x00", &length[..], dict].concat();
+        let header = parse(&file).unwrap();
+        assert_eq!((header.shape, header.offset), (vec![3], file.len() as u64));
+
+        let message = |bytes: &[u8]| parse(bytes).unwrap_err().to_string();
+        assert!(message(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("at most 64 KiB"));
+        assert!(message(b"\x93NUMPY\x04\x00\x10\x00\x00\x00").contains("version 4"));
+        assert!(message(b"PK\x03\x04    ").contains("does not begin with"));
+        assert!(message(b"\x93NUMPY\x01\x00\x02\x00\xff\xff").contains("utf-8"));
     }
 
     #[test]

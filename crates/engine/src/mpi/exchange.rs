@@ -67,6 +67,8 @@ impl Exchange<'_> {
         let mut arrivals: Vec<Arrival> = outgoing.iter().map(|_| Arrival::Awaited).collect();
         arrivals[self.rank] = Arrival::Here(outgoing[self.rank].to_vec());
         let mut state = process.state();
+        // A rank that knows of a failure sends nothing more: others would find all that they wait for.
+        state.listen(process, self.stage)?;
         let mut sending = self.send(outgoing);
         let mut progress = start;
         loop {
@@ -76,10 +78,11 @@ impl Exchange<'_> {
                 moved += self.advance(from, arrival)?;
             }
             let here = |a: &Arrival| matches!(a, Arrival::Here(_));
+            // Before looking at the exchange: one that was completed is lost with the run.
+            state.listen(process, self.stage)?;
             if sending.is_empty() && arrivals.iter().all(here) {
                 return Ok(arrivals.into_iter().filter_map(Arrival::bytes).collect());
             }
-            state.listen(process, self.stage)?;
             // Threads that wait in other groups have their turn.
             drop(state);
             let now = Instant::now();

@@ -73,7 +73,9 @@ impl MpiRank {
         *exchanges += 1;
         let (process, members) = (&*self.process, &self.members[..]);
         let (tags, rank, number) = (self.tags, self.rank, *exchanges);
-        Exchange { process, members, tags, rank, stage, number }.run(outgoing)
+        let exchange = Exchange { process, members, tags, rank, stage, number };
+        // An error ends the run, also if the caller goes on.
+        exchange.run(outgoing).inspect_err(|e| process.abort(&e.to_string()))
     }
 
     /// Replaces `values` by the sum of what all ranks brought, in rank order.
@@ -111,7 +113,7 @@ impl Communicator for MpiRank {
     /// Every rank adds up a share of the values, in rank order, and gives its sums to all.
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()> {
         if self.size() == 1 {
-            return Ok(());
+            return self.process.state().listen(&self.process, stage);
         }
         if size_of_val(values) <= SMALL {
             let all = self.all_gather(stage, bytemuck::cast_slice(values))?;

@@ -1,5 +1,6 @@
 //! This process among those of the run: what it says to all of them, and hears of any.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,8 +34,8 @@ pub(super) struct State {
     pub(super) groups: u64,
     /// The rank that gave up first, as far as this one knows, and why.
     failed: Option<(usize, String)>,
-    /// Ranks whose last message came.
-    parted: Vec<usize>,
+    /// Ranks whose last message came; one that fails at the end sends two.
+    parted: BTreeSet<usize>,
 }
 
 /// Messages on their way.
@@ -68,32 +69,41 @@ impl Process {
         if state.failed.is_none() {
             state.failed = Some((self.rank, reason.into()));
             // Few bytes leave at once; waiting for more could last for ever.
-            drop(self.tell(ABORT, &reason.as_bytes()[..reason.len().min(FEW)]));
+            drop(self.tell(ABORT, &state.known_failure()));
         }
     }
 
     /// Says that this rank is done, and waits for all others to say so; a little longer than the
     /// deadline, so that those who wait for this rank elsewhere can tell.
+    ///
+    /// # Errors
+    /// If any rank knew of a failure when it was done, or comes too late.
     pub(super) fn part(&self) -> Result<()> {
         let start = Instant::now();
         let mut state = self.state();
+        state.listen(self, "the end")?;
         let mut sending = self.tell(PART, &[]);
-        while !state.all_parted(self, &mut sending) {
+        loop {
+            let all_parted = state.all_parted(self, &mut sending);
+            // Also after the last message: it may bring a failure.
             state.listen(self, "the end")?;
+            if all_parted {
+                return Ok(());
+            }
             if start.elapsed() >= self.deadline + FAREWELL {
                 let missing = self.others().filter(|other| !state.parted.contains(other));
                 return Err(late(self.rank, "the end", self.deadline, missing));
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        Ok(())
     }
 
-    /// Says that this rank is done, and waits a little for others to come to their end too.
+    /// Says that this rank is done and why it failed, and waits a little for others to come to their
+    /// end too.
     pub(super) fn linger(&self) {
         let start = Instant::now();
         let mut state = self.state();
-        let mut sending = self.tell(PART, &[]);
+        let mut sending = self.tell(PART, &state.known_failure());
         while !state.all_parted(self, &mut sending) && start.elapsed() < FAREWELL.min(self.deadline)
         {
             std::thread::sleep(Duration::from_millis(1));
@@ -101,13 +111,25 @@ impl Process {
     }
 }
 
+/// The rank that failed and its reason, in a message of [`Process::tell`]; none in an empty one.
+fn failure(bytes: &[u8]) -> Option<(usize, String)> {
+    let (rank, reason) = bytes.get(1..)?.split_first_chunk()?;
+    Some((u32::from_le_bytes(*rank) as usize, String::from_utf8_lossy(reason).into_owned()))
+}
+
 impl State {
+    /// The failure this rank knows of as a message of few bytes, empty if there is none.
+    fn known_failure(&self) -> Vec<u8> {
+        let Some((rank, reason)) = &self.failed else { return Vec::new() };
+        let reason = &reason.as_bytes()[..reason.len().min(FEW)];
+        [&(*rank as u32).to_le_bytes(), reason].concat()
+    }
+
     /// An error if a rank gave up.
     pub(super) fn listen(&mut self, process: &Process, stage: &str) -> Result<()> {
         if self.failed.is_none() {
             let message = take(SimpleCommunicator::world().any_process(), ABORT);
-            let text = |reason: Vec<u8>| String::from_utf8_lossy(&reason[1..]).into_owned();
-            self.failed = message.map(|(other, reason)| (other, text(reason)));
+            self.failed = message.and_then(|(_, bytes)| failure(&bytes));
         }
         match &self.failed {
             Some((failed, reason)) => Err(stopped(process.rank, stage, *failed, reason)),
@@ -118,8 +140,11 @@ impl State {
     /// Whether all others' last message came and this one's got through.
     fn all_parted(&mut self, process: &Process, sending: &mut Sending) -> bool {
         let world = SimpleCommunicator::world();
-        let parted = std::iter::from_fn(|| take(world.any_process(), PART));
-        self.parted.extend(parted.map(|(other, _)| other));
+        while let Some((other, bytes)) = take(world.any_process(), PART) {
+            self.parted.insert(other);
+            // MPI orders messages of one tag alone: this one may overtake the reason to give up.
+            self.failed = self.failed.take().or_else(|| failure(&bytes));
+        }
         sending.iter_mut().for_each(|transfer| _ = transfer.look());
         sending.retain(|transfer| !transfer.is_done());
         self.parted.len() + 1 >= process.size && sending.is_empty()

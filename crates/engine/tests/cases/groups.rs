@@ -148,6 +148,33 @@ pub fn a_group_that_gives_up_ends_the_run() -> Case {
     Case { ranks: 4, deadline: LONG, body, check }
 }
 
+/// A rank alone in its group waits for nobody; even there nothing ends well, and no other rank does
+/// by returning without a word.
+pub fn a_rank_that_gave_up_completes_nothing() -> Case {
+    let body = |c: &dyn Communicator| {
+        let alone = c.split("alone", c.rank(), 0)?;
+        if c.rank() == 1 {
+            alone.abort("no memory for slices");
+            let completed = [
+                alone.barrier("epoch").is_ok(),
+                alone.all_reduce_sum("epoch", &mut [1.0]).is_ok(),
+                alone.all_to_all("epoch", vec![vec![]]).is_ok(),
+                alone.broadcast("epoch", 0, &mut [1.0]).is_ok(),
+            ];
+            if completed.contains(&true) {
+                return Err(Error::invalid(format!("it went on: {completed:?}")));
+            }
+        }
+        Ok(vec![])
+    };
+    let check = |outcome: Outcome| {
+        let errors = outcome.expect_err("a rank gave up");
+        let reason = "rank 1 failed: no memory for slices";
+        assert!(errors.iter().all(|error| error.contains(reason)), "{errors:?}");
+    };
+    Case { ranks: 3, deadline: LONG, body, check }
+}
+
 pub fn ranks_of_a_group_at_different_stages_are_told() -> Case {
     let body = |c: &dyn Communicator| {
         let group = c.split("sides", c.rank() / 2, 0)?;

@@ -40,6 +40,7 @@ macro_rules! for_each_case {
             a_missing_rank_of_a_group_is_named_by_its_number_in_the_run,
             a_rank_that_fails_in_a_group_ends_all_groups,
             a_group_that_gives_up_ends_the_run,
+            a_rank_that_gave_up_completes_nothing,
             ranks_of_a_group_at_different_stages_are_told,
         }
     };

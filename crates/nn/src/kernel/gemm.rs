@@ -1,5 +1,8 @@
-//! Matrix products on the `gemm` crate, one fixed chunk per task.
+//! Matrix products on `gemm-f32`, one fixed chunk per task.
+//!
+//! Its umbrella crate `gemm` compiles the kernels of five types, of which one is needed here.
 
+use gemm_common::Parallelism;
 use rayon::prelude::*;
 
 use super::elementwise::add_chunk;
@@ -55,16 +58,20 @@ pub(crate) fn gemm(
     accumulate: bool,
 ) {
     assert!(n <= stride && View::rows(out, stride).holds(m, n) && a.holds(m, k) && b.holds(k, n));
+    // Kernels go down columns: rows that lie apart are computed as the columns of outᵀ = bᵀ · aᵀ.
+    let (m, n, a, b, col_stride, row_stride) =
+        if stride > 1 { (n, m, b.t(), a.t(), stride, 1) } else { (m, n, a, b, 1, stride) };
+    let kernel = gemm_f32::gemm::f32::get_gemm_fn();
     // SAFETY: the assertion above keeps every element addressed within its slice, and `out` is
-    // borrowed exclusively.
+    // borrowed exclusively. No stride is negative, as the kernels ask.
     unsafe {
-        gemm::gemm(
+        kernel(
             m,
             n,
             k,
             out.as_mut_ptr(),
-            1,
-            stride as isize,
+            col_stride as isize,
+            row_stride as isize,
             accumulate,
             a.data.as_ptr(),
             a.col as isize,
@@ -77,7 +84,7 @@ pub(crate) fn gemm(
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            Parallelism::None,
         );
     }
 }
