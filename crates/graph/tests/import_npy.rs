@@ -54,7 +54,7 @@ fn every_integer_type_and_both_orders_read_alike() {
     for (descr, encode) in types {
         for (fortran, values) in [(false, &flat), (true, &pairs)] {
             let path = write(descr, fortran, values.iter().flat_map(|&x| encode(x)).collect());
-            let made = npy(&NpyOptions::new(path), &files.path("typed")).unwrap();
+            let made = npy(&NpyOptions::new(path), &files.out()).unwrap();
             assert_eq!(edges(&made.dataset), edges(&expected), "{descr} fortran {fortran}");
         }
     }
@@ -151,7 +151,7 @@ fn csr_features_are_read_stored_or_compressed() {
         };
         assert_eq!((&indptr[..], width), (&[0, 2, 2, 3, 3][..], 3));
         assert_eq!((&indices[..], &values[..]), (&[0, 2, 1][..], &[2.0, 1.0, 3.0][..]));
-        let inside = std::fs::read_dir(files.out()).unwrap();
+        let inside = std::fs::read_dir(files.made()).unwrap();
         assert!(inside.flatten().all(|e| e.path().is_file()), "unpacked members were left");
     }
 }

@@ -27,7 +27,7 @@ fn documented() -> Vec<(String, Vec<String>)> {
             section = title.trim_matches('`').to_string();
         }
         if line.starts_with("| `") {
-            let cells = line.trim_matches('|').split(" | ");
+            let cells = line.trim_matches('|').split('|');
             let cells = cells.map(|cell| cell.trim().trim_matches('`').to_string());
             rows.push((section.clone(), cells.collect()));
         }
@@ -52,19 +52,23 @@ fn shape(text: &str, symbols: &Symbols) -> Option<(usize, usize)> {
 /// The document's name for a parameter, and its layer.
 fn general(name: &str) -> (String, usize) {
     let mut layer = 0;
+    let mut is_inner = false;
     let mut parts: Vec<String> = Vec::new();
     for part in name.split('.') {
-        let number = part.trim_start_matches(|c: char| c.is_alphabetic());
+        let number = part.trim_start_matches(|c: char| !c.is_ascii_digit());
         parts.push(match part {
             "film" | "person" => "{type}".into(),
             _ if part.contains(':') => {
                 // What follows is the name that the relation's own layer gives.
                 parts.clear();
+                is_inner = true;
                 continue;
             }
             _ if part.starts_with("mlp") || number.is_empty() => part.into(),
             _ => {
-                layer = number.parse().unwrap_or(layer);
+                if !is_inner {
+                    layer = number.parse().unwrap_or(layer);
+                }
                 part.replace(number, "{i}")
             }
         });

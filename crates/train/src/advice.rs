@@ -45,7 +45,11 @@ fn uneven(features: Features) -> Result<Option<f64>> {
     let count = rows.min(SAMPLE);
     // Evenly spread, for nodes near each other in a file are often alike.
     let ids: Vec<u32> = (0..count).map(|i| (i * rows / count) as u32).collect();
-    let (starts, values) = match MappedFeatures::new(features, Normalize::None)?.gather(&ids)? {
+    let store = MappedFeatures::new(features, Normalize::None)?;
+    let found = store.gather(&ids)?;
+    // Each row brought pages along, which would count as memory of a run that has a budget.
+    store.forget(0..rows);
+    let (starts, values) = match found {
         Rows::Dense(values) => ((0..=count).map(|i| i * width).collect(), values),
         Rows::Sparse { indptr, values, .. } => {
             (indptr.into_iter().map(|start| start as usize).collect::<Vec<_>>(), values)

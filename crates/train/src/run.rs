@@ -80,8 +80,6 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
-    /// The run's folder, locked until this is dropped.
-    pub folder: RunFolder,
 }
 
 impl Finished {
@@ -414,7 +412,7 @@ fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
     }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { config: config.clone(), summary, history, partition, relations, folder })
+    Ok(Finished { config: config.clone(), summary, history, partition, relations })
 }
 
 /// A value of the run file that is one word.

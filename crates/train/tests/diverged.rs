@@ -53,7 +53,7 @@ impl Bench {
         config.train.epochs = 30;
         config.train.threads = 2;
         config.train.deadline_seconds = 60.0;
-        config.output.dir = self.path(name);
+        config.output.dir = self.path("runs").join(name);
         match dataset {
             "typed" => {
                 config.model.name = "rgcn".into();

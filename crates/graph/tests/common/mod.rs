@@ -20,7 +20,17 @@ impl Files {
         self.0.path().join(name)
     }
 
+    /// A place that is free: what was made there before is removed.
     pub fn out(&self) -> PathBuf {
+        let out = self.made();
+        if out.exists() {
+            std::fs::remove_dir_all(&out).unwrap();
+        }
+        out
+    }
+
+    /// The same place, with what was made there.
+    pub fn made(&self) -> PathBuf {
         self.path("out")
     }
 

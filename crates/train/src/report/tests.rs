@@ -2,7 +2,6 @@ use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo
 
 use super::*;
 use crate::evaluate::Scores;
-use crate::folder::RunFolder;
 use crate::history::{EpochRecord, Stages};
 use crate::run::Summary;
 
@@ -55,8 +54,7 @@ fn finished(epochs: usize) -> Finished {
         parts: 4,
         run_dir: "runs/cora".into(),
     };
-    let folder = RunFolder::join(summary.run_dir.clone());
-    Finished { config: config(), summary, history, partition: None, relations: Vec::new(), folder }
+    Finished { config: config(), summary, history, partition: None, relations: Vec::new() }
 }
 
 fn partition(parts: usize) -> PartitionManifest {

@@ -41,7 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         to: "link prediction and labels of edges; elsewhere embeddings are model.hidden wide",
     },
     Rule {
-        keys: &["embedding.optimizer", "embedding.lr", "embedding.bound"],
+        keys: &["embedding.optimizer", "embedding.lr", "embedding.bound", "embedding.weight_decay"],
         applies: |a| a.tables,
         to: "runs that learn embeddings, where nodes have no features",
     },
