@@ -192,7 +192,7 @@ fn bad_arrays_are_named() {
     let num_nodes = vec![("movie".to_string(), 2)];
     refuse(
         TypedNpyOptions { labels, num_nodes, ..movies(&files) },
-        &["y.npy: has 1 rows, the stated number of nodes is 2"],
+        &["y.npy: has 1 rows, --num-nodes is 2"],
     );
     let mut same = movies(&files);
     same.edges.push(same.edges[0].clone());

@@ -185,6 +185,8 @@ fn triples_become_one_edge_type_with_relations() {
         valid: Some(files.text("valid.txt", "c\tlikes\ta\n")),
         test: None,
         num_entities: None,
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };
@@ -214,6 +216,8 @@ fn triples_of_arrays_are_those_of_text() {
         valid: Some(files.text("valid.txt", "2\t1\t0\n")),
         test: Some(array("test.npy", &[[1, 0, 0]], 3)),
         num_entities: Some(5),
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };
@@ -233,4 +237,24 @@ fn triples_of_arrays_are_those_of_text() {
     assert!(error.contains("row 1: id -4 is negative"), "{error}");
     let error = fails(array("wide.npy", &[[0, 0, 1], [0, 1, 2]], 2));
     assert!(error.contains("2 columns, triples have 3"), "{error}");
+}
+
+#[test]
+fn integers_of_triples_have_the_names_in_their_files() {
+    let files = Files::new();
+    let options = TriplesOptions {
+        relations: Some(files.text("r.txt", "likes\nhates\nknows\n")),
+        entities: Some(files.text("e.txt", "ann\nbob\ncid\ndora\n")),
+        ..TriplesOptions::new(files.text("t.txt", "0\t2\t1\n2\t0\t0\n"))
+    };
+    let made = triples(&options, &files.out()).unwrap();
+    assert_eq!(edges(&made.dataset), [(0, 1), (2, 0)]);
+    assert!(made.report.renumbered.is_empty() && made.report.nodes == 4);
+    let triple: Triple = "entity:to:entity".parse().unwrap();
+    let column = |name: &str| made.dataset.edge_column(&triple, name).unwrap().unwrap();
+    // Numbered in order of appearance, as strings are, so that there are no gaps.
+    assert_eq!(column("relation").values::<u32>().unwrap()[..], [0, 1]);
+    assert_eq!(&column("relation_name.bytes").values::<u8>().unwrap()[..], b"knowslikes");
+    let names = made.dataset.node_column("entity", "user_id.bytes").unwrap().unwrap();
+    assert_eq!(&names.values::<u8>().unwrap()[..], b"annbobciddora");
 }

@@ -9,6 +9,7 @@ mod faults;
 mod import;
 mod memory;
 mod metrics;
+mod mistakes;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod partition;

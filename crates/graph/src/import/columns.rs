@@ -343,5 +343,11 @@ pub(super) fn split_ids(mut array: ArrayReader, nodes: u64) -> Result<Vec<u64>> 
             row += 1;
         }
     }
+    // As ids, more than two of only 0 and 1 would repeat.
+    if !mask && nodes > 2 && row == nodes && ids.iter().all(|&id| id < 2) {
+        return Err(array
+            .error(format!("{nodes} numbers 0 and 1 for {nodes} nodes: a mask, not ids"))
+            .hint("save masks as booleans: numpy.save(path, mask.astype(bool))"));
+    }
     Ok(ids)
 }

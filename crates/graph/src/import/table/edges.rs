@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::labels::Classes;
 use super::options::{EdgeTable, TableOptions};
-use super::typed::{check_shares, feature_columns, optional, wants_text};
-use super::{Batch, Cell, TableReader, open, string_pairs};
+use super::roles::{EdgeColumns, id_cell};
+use super::typed::check_shares;
+use super::{Batch, Cell, TableFacts, TableReader, open, string_pairs, text_id};
 use crate::error::{Error, Kind, Result};
 use crate::import::empty_graph;
 use crate::import::extra::{Extra, NO_SPLIT, split_number};
@@ -35,31 +36,42 @@ pub(super) fn read(
     maps: &mut IdMaps,
     memory: u64,
     dir: &Path,
+    facts: &mut Vec<TableFacts>,
 ) -> Result<(Spool, Option<Classes>)> {
-    let mut reader = open(&table.path, &options.format(), &table.src)?;
-    let (src, dst) = (reader.require(&table.src, 0)?, reader.require(&table.dst, 1)?);
+    let expected = EdgeColumns::expected(table, options.ids);
+    let mut reader = open(&table.path, &options.format(), &expected)?;
+    let found = EdgeColumns::find(&*reader, table)?;
     let Triple { src: src_type, dst: dst_type, .. } = &table.triple;
     let mut cells = Vec::new();
-    for (ntype, column) in [(src_type, src), (dst_type, dst)] {
+    for (ntype, column) in [(src_type, found.src), (dst_type, found.dst)] {
         if !maps.contains_key(ntype) {
-            let ids = match wants_text(options.ids, &*reader, column) {
-                true => Ids::Strings { ids: StringIds::default(), closed: false },
-                false => Ids::Open(Collector::default()),
+            let ids = match id_cell(options.ids, &*reader, column)? {
+                Cell::Text => Ids::Strings { ids: StringIds::default(), closed: false },
+                _ => Ids::Open(Collector::default()),
             };
             maps.insert(ntype.clone(), ids);
         }
         let text = matches!(maps[ntype], Ids::Strings { .. });
+        if !text && reader.looks_text(column) {
+            return Err(no_integers(&*reader, column, ntype, facts));
+        }
         cells.push((column, if text { Cell::Text } else { Cell::Integer }));
     }
-    let (extras, mut carried) = columns(table, options, &*reader, &mut cells)?;
+    let (extras, mut carried) = columns(table, options, &*reader, &found, &mut cells)?;
+    let mut found = Some(found.facts);
     reader.select(cells)?;
     let raw = |ntype: &str| matches!(maps[ntype], Ids::Open(_));
     let mut spool = Spool::create(dir, extras, (raw(src_type), raw(dst_type)))?;
     let (mut batch, mut values) = (Batch::default(), Vec::new());
     while reader.next(&mut batch)? {
+        if let Some(found) = found.take() {
+            let found = found.with_ids(&batch, &[0, 1]);
+            found.tell();
+            facts.push(found);
+        }
         let (sources, destinations) = match maps.get_mut(src_type) {
             Some(Ids::Strings { ids, closed: false }) if src_type == dst_type => {
-                let (src, dst) = string_pairs(&batch, (0, 1), ids, memory)?;
+                let (src, dst) = string_pairs(&*reader, &batch, (0, 1), ids, memory)?;
                 (src.into(), dst.into())
             }
             _ => (
@@ -77,24 +89,49 @@ pub(super) fn read(
     Ok((spool, carried.classes))
 }
 
+/// The error of ids that are text where those of the nodes are not.
+fn no_integers(
+    reader: &dyn TableReader,
+    column: usize,
+    ntype: &str,
+    facts: &[TableFacts],
+) -> Error {
+    let name = &reader.columns()[column];
+    let error =
+        Error::invalid(format!("{}: column '{name}' has ids that are no integers", reader.name()));
+    match facts.iter().find(|facts| facts.kind == ntype) {
+        Some(nodes) if nodes.ids == "rows" => error.hint(format!(
+            "{} has no column of ids, so its nodes are numbered by row: --id names that column",
+            nodes.file
+        )),
+        Some(nodes) => error.hint(format!(
+            "those of {} are, the first is {}; --ids string takes both as strings",
+            nodes.file,
+            nodes.first.concat()
+        )),
+        None => error.hint(format!(
+            "other ids of {ntype} are integers, or --num-nodes counts them; --ids string takes all as strings"
+        )),
+    }
+}
+
 /// What edges carry, and how it is stored; adds the columns to `cells`.
 fn columns(
     table: &EdgeTable,
     options: &TableOptions,
     reader: &dyn TableReader,
+    found: &EdgeColumns,
     cells: &mut Vec<(usize, Cell)>,
 ) -> Result<(Vec<Extra>, Carried)> {
     let mut extras = Vec::new();
     let weight = Extra::Weight(options.weight_type);
-    for (asked, usual, extra) in
-        [(&table.weight, "weight", weight), (&table.time, "time", Extra::Time)]
-    {
-        if let Some(column) = optional(reader, asked.as_ref(), usual)? {
+    for (column, extra) in [(found.weight, weight), (found.time, Extra::Time)] {
+        if let Some(column) = column {
             cells.push((column, Cell::Number));
             extras.push(extra);
         }
     }
-    let features = feature_columns(reader, &table.features)?;
+    let features = &found.features;
     if let Some(&list) = features.iter().find(|&&c| reader.width(c) != 1) {
         let column = &reader.columns()[list];
         return Err(Error::invalid(format!("{}: column '{column}' holds lists", reader.name()))
@@ -108,22 +145,21 @@ fn columns(
         return Err(Error::usage(format!("{}: edges with both labels and values", table.triple))
             .hint("classes are a label, numbers for a regression a value"));
     }
-    if let Some(name) = &table.value {
-        cells.push((reader.require(name, usize::MAX)?, Cell::Number));
+    if let Some(column) = found.value {
+        cells.push((column, Cell::Number));
         extras.push(Extra::Value);
     }
     let of_columns = extras.iter().flat_map(|&extra| std::iter::repeat_n(extra, extra.width()));
     let numbers = of_columns.collect();
     let mut classes = None;
-    if let Some(name) = &table.label {
-        let column = reader.require(name, usize::MAX)?;
+    if let Some(column) = found.label {
         let cell = Classes::cell(reader, column);
         cells.push((column, cell));
         extras.push(Extra::Class);
         classes = Some(Classes::new(cell, None, options.memory));
     }
-    if let Some(name) = &table.split {
-        cells.push((reader.require(name, usize::MAX)?, Cell::Text));
+    if let Some(column) = found.split {
+        cells.push((column, Cell::Text));
     }
     table.shares.map_or(Ok(()), check_shares)?;
     let (named, shares) = (table.split.is_some(), table.shares.filter(|_| table.split.is_none()));
@@ -144,10 +180,19 @@ impl Carried {
     ) -> Result<()> {
         // The ends are the first two columns.
         for (column, extra) in batch.columns[2..].iter().zip(&self.numbers) {
-            for (&value, &place) in column.numbers().iter().zip(&batch.places) {
-                extra.check(value, || reader.place(place))?;
+            let numbers = column.numbers();
+            for (row, &value) in numbers.iter().enumerate() {
+                let place = |row: usize| reader.place(batch.places[row]);
+                extra.check(value, || place(row)).map_err(|error| {
+                    match another_fault(*extra, &numbers[row..]) {
+                        Some((ahead, what)) => {
+                            error.hint(format!("{}: {what}", place(row + ahead)))
+                        }
+                        None => error,
+                    }
+                })?;
             }
-            out.extend_from_slice(column.numbers());
+            out.extend_from_slice(numbers);
         }
         let mut labelled = vec![true; batch.rows()];
         if let Some(classes) = &mut self.classes {
@@ -207,7 +252,7 @@ fn nodes_of<'a>(
         Ids::Strings { ids: strings, closed } => {
             let mut nodes = Vec::with_capacity(batch.rows());
             for row in 0..batch.rows() {
-                let text = batch.columns[column].text(row);
+                let text = text_id(reader, batch, column, row)?;
                 let node = match closed {
                     false => Some(strings.insert(text, memory)?.0),
                     true => strings.find(text),
@@ -236,4 +281,18 @@ fn nodes_of<'a>(
         }
     }
     Ok(integers.into())
+}
+
+/// The first fault of another kind than that of the first number, and how far behind it is: a column
+/// with missing weights often has negative ones too.
+fn another_fault(extra: Extra, numbers: &[f64]) -> Option<(usize, String)> {
+    let missing = numbers[0].is_nan();
+    let ahead = numbers
+        .iter()
+        .position(|value| value.is_nan() != missing && extra.check(*value, String::new).is_err())?;
+    let fault = match missing {
+        true => format!("the {} is refused too", numbers[ahead]),
+        false => "one is missing, too".into(),
+    };
+    Some((ahead, fault))
 }

@@ -14,7 +14,7 @@ use arrow_select::concat::concat;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::{BATCH_ROWS, Batch, Cell, TableReader, Values};
+use super::{BATCH_ROWS, Batch, Cell, Header, TableReader, Values};
 use crate::error::{Error, Result, ResultExt};
 
 /// A Parquet file with flat columns.
@@ -84,6 +84,15 @@ impl ParquetReader {
                     _ => $other,
                 }
             };
+        }
+        if let (Values::Integer(_), DataType::UInt64) = (&*out, array.data_type()) {
+            let large = |id: Option<u64>| id.is_some_and(|id| i64::try_from(id).is_err());
+            let row = array.as_primitive::<UInt64Type>().iter().position(large);
+            if let Some(row) = row {
+                let place = self.place(self.row + row as u64);
+                return Err(Error::invalid(format!("{place}: column '{column}' exceeds 63 bits"))
+                    .hint("write such ids as strings"));
+            }
         }
         match out {
             Values::Integer(out) => integers!(out, None, i64, return Err(fail("integers"))),
@@ -193,8 +202,12 @@ impl TableReader for ParquetReader {
         &self.columns
     }
 
-    fn has_header(&self) -> bool {
-        true
+    fn header(&self) -> Header {
+        Header::Stated
+    }
+
+    fn looks_fraction(&self, column: usize) -> bool {
+        self.types[column].is_floating()
     }
 
     fn looks_integer(&self, column: usize) -> bool {

@@ -5,12 +5,13 @@ use std::path::Path;
 use serde_json::json;
 
 use super::labels::{Classes, LabelColumn};
-use super::options::{IdKind, NodeTable, TableOptions};
+use super::options::{NodeTable, TableOptions};
+use super::roles::{NodeColumns, id_cell};
 use super::transform::{self, Fitted};
-use super::{Batch, Cell, TableReader, Transform, Values, edges, open};
+use super::{Batch, Cell, TableFacts, TableReader, Transform, Values, edges, open, text_id};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::import::ids::{IdMaps, Ids, StringIds};
-use crate::import::{Imported, Reverses, both_reverses, finish, over_budget};
+use crate::import::{Imported, Reverses, both_reverses, check_count, finish, over_budget};
 use crate::manifest::Triple;
 use crate::rng::Key;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
@@ -36,8 +37,9 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     let order = node_order(options)?;
     let mut maps = IdMaps::new();
     let share = options.memory / 4 * 3 / order.len().max(1) as u64;
+    let mut facts = Vec::new();
     for table in &options.nodes {
-        maps.insert(table.ntype.clone(), read_ids(table, options, share)?);
+        maps.insert(table.ntype.clone(), read_ids(table, options, share, &mut facts)?);
     }
     for (ntype, count) in &options.num_nodes {
         match maps.get(ntype) {
@@ -48,12 +50,15 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
                 )));
             }
             Some(_) => {}
-            None => drop(maps.insert(ntype.clone(), Ids::Kept(*count))),
+            None => {
+                check_count(*count, options.memory, || format!("--num-nodes {ntype}={count}"))?;
+                maps.insert(ntype.clone(), Ids::Kept(*count));
+            }
         }
     }
     let mut spools = Vec::new();
     for table in &options.edges {
-        spools.push(edges::read(table, options, &mut maps, share, parent)?);
+        spools.push(edges::read(table, options, &mut maps, share, parent, &mut facts)?);
     }
     for ids in maps.values_mut() {
         if let Ids::Open(collector) = ids {
@@ -96,7 +101,8 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     }
     drop(maps);
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);
-    finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)
+    let made = finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)?;
+    Ok(Imported { tables: facts, ..made })
 }
 
 /// Node types in the order of tables, stated counts, edges.
@@ -128,27 +134,25 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     Ok(order)
 }
 
-pub(super) fn wants_text(kind: IdKind, reader: &dyn TableReader, column: usize) -> bool {
-    match kind {
-        IdKind::Auto => !reader.looks_integer(column),
-        IdKind::Integer => false,
-        IdKind::String => true,
-    }
-}
-
 fn open_nodes(table: &NodeTable, options: &TableOptions) -> Result<Box<dyn TableReader>> {
-    open(&table.path, &options.format(), table.id.as_deref().unwrap_or("id"))
+    open(&table.path, &options.format(), &NodeColumns::expected(table, options.ids))
 }
 
 /// The ids of a nodes table.
-fn read_ids(table: &NodeTable, options: &TableOptions, memory: u64) -> Result<Ids> {
+fn read_ids(
+    table: &NodeTable,
+    options: &TableOptions,
+    memory: u64,
+    facts: &mut Vec<TableFacts>,
+) -> Result<Ids> {
     let mut reader = open_nodes(table, options)?;
-    let column = match &table.id {
-        Some(name) => Some(reader.require(name, 0)?),
-        None if reader.has_header() => reader.find("id"),
-        None => Some(0),
+    let NodeColumns { id, facts: found, .. } = NodeColumns::find(&*reader, table)?;
+    let mut tell = |found: TableFacts| {
+        found.tell();
+        facts.push(found);
     };
-    let Some(column) = column else {
+    let Some(column) = id else {
+        tell(found);
         let (mut batch, mut count) = (Batch::default(), 0);
         reader.select(vec![(0, Cell::Text)])?;
         while reader.next(&mut batch)? {
@@ -156,62 +160,36 @@ fn read_ids(table: &NodeTable, options: &TableOptions, memory: u64) -> Result<Id
         }
         return Ok(Ids::Kept(count));
     };
-    let cell = if wants_text(options.ids, &*reader, column) { Cell::Text } else { Cell::Integer };
+    let cell = id_cell(options.ids, &*reader, column)?;
+    let mut found = Some(found);
     reader.select(vec![(column, cell)])?;
-    let (mut batch, mut rows) = (Batch::default(), Vec::new());
+    let (mut batch, mut rows, mut places) = (Batch::default(), Vec::new(), Vec::new());
     let mut strings = StringIds::default();
     let twice = |place: &str, id: &str| Error::invalid(format!("{place}: id '{id}' appears twice"));
     while reader.next(&mut batch)? {
-        rows.extend_from_slice(batch.columns[0].integers());
+        if let Some(found) = found.take() {
+            tell(found.with_ids(&batch, &[0]));
+        }
+        if cell == Cell::Integer {
+            rows.extend_from_slice(batch.columns[0].integers());
+            places.extend_from_slice(&batch.places);
+        }
         for row in 0..if cell == Cell::Text { batch.rows() } else { 0 } {
-            let text = batch.columns[0].text(row);
+            let text = text_id(&*reader, &batch, 0, row)?;
             if !strings.insert(text, memory)?.1 {
                 let text = String::from_utf8_lossy(text);
                 return Err(twice(&reader.place(batch.places[row]), &text));
             }
         }
-        if rows.len() as u64 * 32 > memory {
+        if rows.len() as u64 * 40 > memory {
             return Err(over_budget(options.memory, "the map of ids"));
         }
     }
     if cell == Cell::Text {
         return Ok(Ids::Strings { ids: strings, closed: true });
     }
-    let name = table.path.display().to_string();
     let values = rows.clone();
-    Ids::from_rows(rows)
-        .map_err(|row| twice(&format!("{name}: row {row}"), &values[row].to_string()))
-}
-
-/// The columns named, `x*` standing for all that start with `x`.
-pub(super) fn feature_columns(reader: &dyn TableReader, names: &[String]) -> Result<Vec<usize>> {
-    let mut columns = Vec::new();
-    for name in names {
-        match name.strip_suffix('*') {
-            None => columns.push(reader.require(name, usize::MAX)?),
-            Some(prefix) => {
-                let before = columns.len();
-                let all = reader.columns().iter().enumerate();
-                columns.extend(all.filter(|(_, c)| c.starts_with(prefix)).map(|(i, _)| i));
-                if columns.len() == before {
-                    reader.require(name, usize::MAX)?;
-                }
-            }
-        }
-    }
-    Ok(columns)
-}
-
-/// A column that was asked for, or a usual one if it is there.
-pub(super) fn optional(
-    reader: &dyn TableReader,
-    asked: Option<&String>,
-    usual: &str,
-) -> Result<Option<usize>> {
-    match asked {
-        Some(name) => reader.require(name, usize::MAX).map(Some),
-        None => Ok(reader.find(usual)),
-    }
+    Ids::from_rows(rows).map_err(|row| twice(&reader.place(places[row]), &values[row].to_string()))
 }
 
 /// Reads a nodes table again for its features, labels and splits.
@@ -222,11 +200,7 @@ fn write_nodes(
 ) -> Result<()> {
     let mut reader = open_nodes(table, options)?;
     let features = fitted(table, options)?;
-    let label = optional(&*reader, table.label.as_ref(), "label")?;
-    let split = match table.shares {
-        Some(_) => None,
-        None => optional(&*reader, table.split.as_ref(), "split")?,
-    };
+    let NodeColumns { label, split, .. } = NodeColumns::find(&*reader, table)?;
     let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column, f.cell())).collect();
     let label_cell = label.map(|column| (column, Classes::cell(&*reader, column)));
     cells.extend(label_cell);
@@ -293,8 +267,8 @@ fn add_to_split(splits: &mut Vec<(String, Vec<u64>)>, names: &Values, row: usize
 fn fitted(table: &NodeTable, options: &TableOptions) -> Result<Vec<Fitted>> {
     let mut reader = open_nodes(table, options)?;
     let mut columns = Vec::new();
-    for feature in &table.features {
-        let found = feature_columns(&*reader, std::slice::from_ref(&feature.column))?;
+    let found = NodeColumns::find(&*reader, table)?.features;
+    for (feature, found) in table.features.iter().zip(found) {
         columns.extend(found.into_iter().map(|column| (column, feature.transform)));
     }
     for &(column, transform) in &columns {

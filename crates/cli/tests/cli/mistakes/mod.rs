@@ -1,0 +1,5 @@
+//! Plausible mistakes of new users: none is silent, none is answered by a message that misleads.
+
+mod case;
+mod import;
+mod tables;
