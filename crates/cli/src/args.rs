@@ -60,6 +60,9 @@ pub struct PartitionArgs {
     /// Where the parts go
     #[arg(long, required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,
+    /// Replace the partition that is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
     /// Partition and measure, but write nothing
     #[arg(long, conflicts_with = "out")]
     pub dry_run: bool,
@@ -148,7 +151,7 @@ pub struct TrainArgs {
     /// Go on from the checkpoint of an interrupted run
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
-    /// Start over, discarding an unfinished run
+    /// Start over, replacing the run that is there
     #[arg(long)]
     pub restart: bool,
 }

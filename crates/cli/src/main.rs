@@ -1,25 +1,28 @@
 //! The `gnarl` binary: parse, run, exit code.
 //!
 //! Results go to stdout, one JSON object on the last line; progress and logs go to stderr. Exit
-//! code 2 means the command or configuration was wrong, 1 that it failed.
+//! code 2 means the command or configuration was wrong, 1 that it failed, 128 and more that a signal
+//! ended it.
 
 mod allocator;
 mod args;
 mod commands;
 mod output;
+mod signals;
+mod unknown;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let args = args::Args::parse();
+    let args = unknown::parse();
     output::start_logging(args.verbose);
-    match commands::run(args.command) {
+    let result = signals::start().and_then(|()| commands::run(args.command));
+    signals::wait_if_ending();
+    match result {
         Ok(result) => output::print_result(&result),
         Err(error) => {
             output::print_error(&error);
-            ExitCode::from(error.exit_code())
+            ExitCode::from(signals::exit_code(&error))
         }
     }
 }

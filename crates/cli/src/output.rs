@@ -1,32 +1,38 @@
 //! What people and programs see.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gnarl_graph::Error;
+use gnarl_train::pulse::every_minute;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::time::ChronoUtc;
 
 /// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses. Of many processes the first tells
-/// how things go, the others what goes wrong.
+/// how things go, the others what goes wrong. Lines have their time where they go to a file, and on a
+/// terminal a bar takes the place of signs of life.
 pub fn start_logging(verbose: u8) {
     let level = match verbose {
         0 if launched("RANK").unwrap_or(0) > 0 => "warn",
         _ => ["info", "debug", "trace"][usize::from(verbose.min(2))],
     };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let terminal = std::io::stderr().is_terminal();
+    let bar = if terminal { ",gnarl_train::pulse=off" } else { "" };
+    let chosen = || EnvFilter::new(format!("{level}{bar}"));
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::try_from_default_env().unwrap_or_else(|_| chosen()))
         .with_writer(std::io::stderr)
-        .with_ansi(colour)
-        .with_target(false)
-        .without_time()
-        .init();
+        .with_ansi(terminal && std::env::var_os("NO_COLOR").is_none())
+        .with_target(false);
+    match terminal {
+        true => lines.without_time().init(),
+        false => lines.with_timer(ChronoUtc::new("%Y-%m-%dT%H:%M:%SZ".into())).init(),
+    }
 }
 
 /// What a launcher of parallel processes says of this one: its `RANK`, or the `SIZE` of the group.
@@ -36,21 +42,21 @@ pub fn launched(what: &str) -> Option<u32> {
 }
 
 /// Shows that a long step is under way: a spinner with its time and what it has written so far.
-/// Nothing where stderr is no terminal.
+/// Where stderr is no terminal, a line every minute.
 pub fn while_busy<T>(what: &str, out: &Path, work: impl FnOnce() -> T) -> T {
     let spinner = ProgressBar::new_spinner();
     if !std::io::stderr().is_terminal() {
-        return work();
+        return every_minute(|| format!("{what} {}", out.display()), work);
     }
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed_precise} {msg}") {
         spinner.set_style(style);
     }
     let done = AtomicBool::new(false);
-    let tmp = PathBuf::from(format!("{}.tmp-{}", out.display(), std::process::id()));
+    let out = out.to_path_buf();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
-                let written = HumanBytes(folder_size(&tmp));
+                let written = HumanBytes(unfinished_size(&out));
                 spinner.set_message(format!("{what} {}: {written} written", out.display()));
                 spinner.tick();
                 std::thread::sleep(Duration::from_millis(100));
@@ -69,6 +75,15 @@ impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
+}
+
+/// Bytes written so far of what is to appear at `out`.
+fn unfinished_size(out: &Path) -> u64 {
+    let name = format!("{}.tmp-", out.file_name().unwrap_or_default().to_string_lossy());
+    let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(parent.unwrap_or(Path::new("."))) else { return 0 };
+    let ours = entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(&name));
+    ours.map(|entry| folder_size(&entry.path())).sum()
 }
 
 /// Bytes of the files in a folder and its subfolders; 0 if it is not there.

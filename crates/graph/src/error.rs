@@ -24,6 +24,8 @@ pub enum Kind {
     Limit,
     /// A rank did not answer before its deadline, or left. Exit code 1.
     Rank,
+    /// A user or scheduler asked for the end. Exit code 130, or what the signal says.
+    Interrupted,
 }
 
 /// A structured error: kind, message, context and hint.
@@ -83,7 +85,11 @@ impl Error {
 
     /// The process exit code this error asks for.
     pub fn exit_code(&self) -> u8 {
-        if self.kind == Kind::Usage { 2 } else { 1 }
+        match self.kind {
+            Kind::Usage => 2,
+            Kind::Interrupted => 130,
+            _ => 1,
+        }
     }
 }
 

@@ -42,11 +42,13 @@ pub mod import;
 pub mod inspect;
 mod manifest;
 mod memory;
+pub mod names;
 mod narrow;
 pub mod npy;
 pub mod prefetch;
 pub mod rng;
 mod scatter;
+pub mod staging;
 mod writer;
 
 pub use buf::Buf;

@@ -35,6 +35,9 @@ pub struct Manifest {
     /// Where the data came from: importer, options, generator parameters.
     #[serde(default)]
     pub origin: serde_json::Value,
+    /// How a run file asked for it, so that another run file can tell whether it asks for the same.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub request: serde_json::Value,
 }
 
 /// A kind of node and its columns.

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 
 use crate::column::ColumnSpec;
 use crate::dtype::Element;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::manifest::{EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, Triple, VERSION};
+#[cfg(doc)]
+use crate::staging::Claim;
+use crate::staging::Staging;
 
 pub(crate) use columns::IdWriter;
 pub use columns::{ColumnWriter, EdgeWriter};
@@ -49,28 +52,23 @@ impl Default for FinishOptions {
 #[derive(Debug)]
 pub struct DatasetWriter {
     out: PathBuf,
-    tmp: PathBuf,
+    staging: Staging,
     width: IdWidth,
     manifest: Manifest,
-    finished: bool,
+    /// What an importer notes for its report.
+    pub(crate) notes: crate::import::Notes,
 }
 
 impl DatasetWriter {
-    /// Starts a dataset that will appear at `out`. An existing dataset there is replaced at the
-    /// end; any other existing directory is refused.
+    /// Starts a dataset that will appear at `out`, which must not have one, unless a [`Claim`] of this
+    /// process on that place says that it is to be replaced.
+    ///
+    /// # Errors
+    /// As [`Staging::create`].
     pub fn create(out: impl Into<PathBuf>, width: IdWidth) -> Result<Self> {
         let out: PathBuf = out.into();
-        let empty = |dir: &Path| std::fs::read_dir(dir).is_ok_and(|mut d| d.next().is_none());
-        if out.exists() && !out.join(MANIFEST).exists() && !empty(&out) {
-            return Err(Error::usage(format!("{}: exists and is not a dataset", out.display()))
-                .hint("choose another --out, or remove it"));
-        }
-        let Some(name) = out.file_name().map(|n| n.to_string_lossy().into_owned()) else {
-            return Err(Error::usage(format!("{}: names no directory", out.display()))
-                .hint("give the dataset a name, such as data/graph"));
-        };
-        let tmp = out.with_file_name(format!("{name}.tmp-{}", std::process::id()));
-        std::fs::create_dir_all(&tmp).at(&tmp)?;
+        let staging = Staging::create(&out, MANIFEST)?;
+        let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let manifest = Manifest {
             format: "gnarl-dataset".into(),
             version: VERSION,
@@ -79,13 +77,15 @@ impl DatasetWriter {
             node_types: Vec::new(),
             edge_types: Vec::new(),
             origin: serde_json::Value::Null,
+            request: staging.claim().request().clone(),
         };
-        Ok(Self { out, tmp, width, manifest, finished: false })
+        let notes = crate::import::Notes::default();
+        Ok(Self { out, staging, width, manifest, notes })
     }
 
     /// Where columns are written before the end.
     pub fn tmp_dir(&self) -> &Path {
-        &self.tmp
+        self.staging.path()
     }
 
     /// Records where the data came from.
@@ -144,7 +144,7 @@ impl DatasetWriter {
         name: &str,
         row: &[u64],
     ) -> Result<ColumnWriter<T>> {
-        ColumnWriter::create(&self.tmp, &safe(ntype), name, row)
+        ColumnWriter::create(self.tmp_dir(), &safe(ntype), name, row)
     }
 
     /// Starts a column of an edge type.
@@ -154,7 +154,7 @@ impl DatasetWriter {
         name: &str,
         row: &[u64],
     ) -> Result<ColumnWriter<T>> {
-        ColumnWriter::create(&self.tmp, &edge_stem(t), name, row)
+        ColumnWriter::create(self.tmp_dir(), &edge_stem(t), name, row)
     }
 
     /// Starts the id columns of an edge type. With `limits` (source and destination node counts),
@@ -166,17 +166,22 @@ impl DatasetWriter {
 
     fn id_column(&self, stem: &str, name: &str) -> Result<IdWriter> {
         Ok(match self.width {
-            IdWidth::U32 => IdWriter::U32(ColumnWriter::create(&self.tmp, stem, name, &[])?),
-            IdWidth::U64 => IdWriter::U64(ColumnWriter::create(&self.tmp, stem, name, &[])?),
+            IdWidth::U32 => IdWriter::U32(ColumnWriter::create(self.tmp_dir(), stem, name, &[])?),
+            IdWidth::U64 => IdWriter::U64(ColumnWriter::create(self.tmp_dir(), stem, name, &[])?),
         })
     }
 
     /// Writes a whole split of a node type added before; ids are sorted first.
     ///
     /// # Errors
-    /// If an id is out of range or listed twice.
+    /// If an id is out of range or listed twice, or the node type has a split of that name.
     pub fn add_split(&mut self, ntype: &str, name: &str, mut ids: Vec<u64>) -> Result<()> {
-        let count = self.manifest.node_type(ntype)?.count;
+        let node_type = self.manifest.node_type(ntype)?;
+        let count = node_type.count;
+        if node_type.columns.iter().any(|c| c.name.strip_prefix("split.") == Some(name)) {
+            return Err(Error::usage(format!("split '{name}' of {ntype} nodes is given twice"))
+                .hint("val, validation and dev are other names of valid"));
+        }
         if let Some(row) = ids.iter().position(|&id| id >= count) {
             return Err(Error::invalid(format!(
                 "split {name}: row {row}: node {} is not below the number of {ntype} nodes, {count}",
@@ -197,15 +202,6 @@ impl DatasetWriter {
     /// Starts a split's column; the ids pushed must ascend.
     pub(crate) fn split_column(&self, ntype: &str, name: &str) -> Result<IdWriter> {
         self.id_column(&safe(ntype), &format!("split.{name}"))
-    }
-}
-
-impl Drop for DatasetWriter {
-    fn drop(&mut self) {
-        if !self.finished {
-            // Nothing to do about a failure here; the directory's name says it is temporary.
-            let _ = std::fs::remove_dir_all(&self.tmp);
-        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use gnarl_graph::staging::Claim;
 use gnarl_graph::{
     Column, Dataset, DatasetWriter, EdgeStream, Element, Features, FinishOptions, IdWidth, Labels,
     MANIFEST, PLAIN_NODE, Triple,
@@ -169,7 +170,10 @@ fn a_dataset_is_replaced_whole_and_a_failure_keeps_the_old_one() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("g");
     path_graph(&out, IdWidth::U32, FinishOptions::default());
+    let error = DatasetWriter::create(&out, IdWidth::U64).unwrap_err().to_string();
+    assert!(error.contains("holds a dataset already"), "{error}");
 
+    let claim = Claim::new(&out, MANIFEST, true).unwrap();
     let mut w = DatasetWriter::create(&out, IdWidth::U64).unwrap();
     w.add_node_type(PLAIN_NODE, 1 << 20);
     edges(&mut w, &Triple::plain(), &[(0, 9)], (10, 10));
@@ -179,6 +183,7 @@ fn a_dataset_is_replaced_whole_and_a_failure_keeps_the_old_one() {
 
     path_graph(&out, IdWidth::U64, FinishOptions::default());
     assert_eq!(Dataset::open(&out).unwrap().manifest().id_width, 64);
+    drop(claim);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
 }
 

@@ -123,7 +123,7 @@ fn tables_name_classes_and_splits() {
     for (lines, told) in [
         (
             "src,dst,stars,part\n0,1,2,train\n1,0,,train\n",
-            "edges.csv: line 3: the label of an edge is NaN",
+            "edges.csv: line 3: column 'stars': the value is missing",
         ),
         ("src,dst,stars,part\n0,1,2,trian\n", "edges.csv: line 2: edges have no split 'trian'"),
     ] {
@@ -164,7 +164,7 @@ fn schemas_draw_splits_of_labelled_edges() {
     }
     assert_eq!(count(3), 400, "edges without a label are in no split");
     let error = tables(&schema("regression").unwrap(), &dir.path().join("b")).err().unwrap();
-    assert!(error.to_string().contains("line 2: the label of an edge is NaN"), "{error}");
+    assert!(error.to_string().contains("line 2: column 'kind': the value is missing"), "{error}");
     let error = schema("ranking").err().unwrap().to_string();
     assert!(error.contains("'classification' or 'regression'"), "{error}");
 }

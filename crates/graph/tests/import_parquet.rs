@@ -93,7 +93,7 @@ fn bad_parquet_is_named_by_row_and_column() {
     check(&["n.parquet: row 1", "'x' is null"]);
     let hole = lists(vec![row(&[1, 2]), row(&[3, 4]), Some(vec![Some(5), None])]);
     write(&nodes, &[("id", ids()), ("x", hole)]);
-    check(&["n.parquet: row 2", "'x'", "NaN"]);
+    check(&["n.parquet: row 2: column 'x': the feature is missing", "--impute 0"]);
     write(&nodes, &[("id", integers(&[Some(0), None, Some(2)])), ("x", good())]);
     check(&["n.parquet: row 1", "'id' is null"]);
     write(&nodes, &[("id", ids()), ("x", good())]);

@@ -22,11 +22,13 @@ fn integer_tables_equal_the_arrays() {
         ("c.tsv", format!("# comment\n\n{}\r\n", text.replace(',', "\t").replace('\n', "\r\n"))),
         ("d.csv", text.replace("0,1", "\"0\",1")),
     ] {
-        let made = tables(&TableOptions::plain(files.text(name, &content)), &files.out()).unwrap();
+        let made =
+            tables(&TableOptions::plain(files.text(name, &content)), &files.fresh("out")).unwrap();
         assert_same(&made.dataset, &array.dataset);
         assert_eq!(made.report, array.report, "{name}");
     }
-    let made = tables(&TableOptions::plain(files.gz("e.csv.gz", text)), &files.out()).unwrap();
+    let made =
+        tables(&TableOptions::plain(files.gz("e.csv.gz", text)), &files.fresh("out")).unwrap();
     assert_same(&made.dataset, &array.dataset);
 }
 
@@ -38,7 +40,7 @@ fn sparse_integer_ids_are_mapped_and_reported() {
         ("-7,9000000000000\n9000000000000,5\n", vec![-7, 5, 9_000_000_000_000]),
     ] {
         let options = TableOptions::plain(files.text("e.csv", text));
-        let made = tables(&options, &files.out()).unwrap();
+        let made = tables(&options, &files.fresh("out")).unwrap();
         assert_eq!(made.report.renumbered, [PLAIN_NODE]);
         let column = made.dataset.node_column(PLAIN_NODE, "user_id").unwrap().unwrap();
         let user = column.values::<i64>().unwrap();
@@ -127,7 +129,7 @@ fn weights_of_tables_are_stored_in_the_type_asked_for() {
         )
     };
     let message = files.refusal(tables(&options("65520"), &files.out()));
-    let expected = "w.csv: line 3: the weight 65520 is inf in f16";
+    let expected = "w.csv: line 3: column 'weight': the weight 65520 is inf in f16";
     assert!(message.contains(expected) && message.contains("--weight-type"), "{message}");
     let made = tables(&options("65504"), &files.out()).unwrap();
     let weight = made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap();
@@ -165,7 +167,7 @@ fn bad_tables_are_named_by_line() {
         (plain("e.csv", ""), &["e.csv", "empty"]),
         (plain("h.csv", "src,dst\n"), &["h.csv", "empty"]),
         (TableOptions::plain(files.path("none.csv")), &["none.csv", "No such file"]),
-        (features, &["x.csv", "the feature is NaN", "'x'", "line 3"]),
+        (features, &["x.csv: line 3: column 'x': the feature is missing", "--impute"]),
         (nodes("d.csv", "id\na\na\n"), &["d.csv: line 3", "'a' appears twice"]),
         (nodes("k.csv", "id\n5\n1\n"), &["ok.csv: line 1", "no id '0'"]),
         (unknown_type, &["unknown node type 'b'"]),

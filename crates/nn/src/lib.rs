@@ -39,7 +39,6 @@ pub mod ops;
 pub mod optim;
 pub mod params;
 pub mod pool;
-mod registry;
 mod relations;
 pub mod sparse;
 pub mod state;

@@ -3,10 +3,15 @@
 //! In and out: named f32 tensors. Names are those of the parameter specs, so that any safetensors
 //! reader can open a model; the same values always give the same bytes.
 
+use std::collections::HashMap;
+
 use gnarl_graph::error::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::Params;
+
+/// The name of the one entry of the metadata.
+const ABOUT: &str = "gnarl";
 
 /// A matrix that is kept beside parameters, such as learnt rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,14 +29,15 @@ pub struct Matrix {
 /// # Errors
 /// If the format cannot hold them.
 pub fn params_to_bytes(params: &Params) -> Result<Vec<u8>> {
-    to_bytes(params, &[])
+    to_bytes(params, &[], None)
 }
 
-/// All parameters and some matrices, one tensor each.
+/// All parameters and some matrices, one tensor each, with `about` under the name `gnarl` in the
+/// metadata. One entry alone, since the format keeps several in no fixed order.
 ///
 /// # Errors
 /// If the format cannot hold them.
-pub fn to_bytes(params: &Params, matrices: &[Matrix]) -> Result<Vec<u8>> {
+pub fn to_bytes(params: &Params, matrices: &[Matrix], about: Option<String>) -> Result<Vec<u8>> {
     let values = |id| bytemuck::cast_slice::<f32, u8>(params.get(id));
     let weights = params.ids().map(|id| {
         let spec = params.spec(id);
@@ -41,7 +47,7 @@ pub fn to_bytes(params: &Params, matrices: &[Matrix]) -> Result<Vec<u8>> {
         let shape = vec![m.shape.0, m.shape.1];
         (m.name.clone(), shape, bytemuck::cast_slice::<f32, u8>(&m.values))
     });
-    encode(weights.chain(others))
+    encode(weights.chain(others), about)
 }
 
 /// Fills `params` from what [`params_to_bytes`] wrote; nothing changes on an error.
@@ -97,7 +103,18 @@ pub fn vectors_to_bytes(vectors: &[(String, Vec<f32>)]) -> Result<Vec<u8>> {
         vectors
             .iter()
             .map(|(name, values)| (name.clone(), vec![values.len()], bytemuck::cast_slice(values))),
+        None,
     )
+}
+
+/// What [`to_bytes`] was told about the parameters, if anything.
+///
+/// # Errors
+/// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file.
+pub fn about(bytes: &[u8]) -> Result<Option<String>> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes)
+        .map_err(|e| Error::invalid(format!("safetensors: {e}")))?;
+    Ok(metadata.metadata().as_ref().and_then(|named| named.get(ABOUT)).cloned())
 }
 
 /// What [`vectors_to_bytes`] wrote, by name in ascending order.
@@ -120,13 +137,17 @@ pub fn vectors_from_bytes(bytes: &[u8]) -> Result<Vec<(String, Vec<f32>)>> {
     Ok(vectors)
 }
 
-fn encode<'a>(tensors: impl Iterator<Item = (String, Vec<usize>, &'a [u8])>) -> Result<Vec<u8>> {
+fn encode<'a>(
+    tensors: impl Iterator<Item = (String, Vec<usize>, &'a [u8])>,
+    about: Option<String>,
+) -> Result<Vec<u8>> {
     let refused = |e| Error::invalid(format!("writing safetensors: {e}"));
     let views = tensors
         .map(|(name, shape, bytes)| Ok((name, TensorView::new(Dtype::F32, shape, bytes)?)))
         .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
         .map_err(refused)?;
-    safetensors::serialize(views, None).map_err(refused)
+    let metadata = about.map(|about| HashMap::from([(ABOUT.to_string(), about)]));
+    safetensors::serialize(views, metadata).map_err(refused)
 }
 
 fn open(bytes: &[u8]) -> Result<SafeTensors<'_>> {
@@ -163,6 +184,9 @@ mod tests {
         let saved = params(1, 4);
         let bytes = params_to_bytes(&saved).unwrap();
         assert_eq!(bytes, params_to_bytes(&saved).unwrap());
+        assert_eq!(about(&bytes).unwrap(), None);
+        let told = to_bytes(&saved, &[], Some("of a test".into())).unwrap();
+        assert_eq!(about(&told).unwrap().as_deref(), Some("of a test"));
         let mut loaded = params(2, 4);
         params_from_bytes(&mut loaded, &bytes).unwrap();
         assert_eq!(loaded.flat(), saved.flat());

@@ -1,10 +1,11 @@
 //! From a dataset to a partitioned dataset.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use gnarl_graph::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::rng::mix;
+use gnarl_graph::staging::Staging;
 use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, Manifest, peak_rss};
 use rayon::prelude::*;
 use serde_json::json;
@@ -191,21 +192,22 @@ fn run(
     work: impl FnOnce(&Path) -> Result<Written>,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
     let whole = || {
-        let tmp = Temporary::create(out)?;
-        let mut written = work(&tmp.path)?;
+        let staging = Staging::create(out, PARTITION)?;
+        let tmp = staging.path();
+        let mut written = work(tmp)?;
         if config.buckets {
-            let dir = tmp.path.join(BUCKETS);
+            let dir = tmp.join(BUCKETS);
             buckets::write(dataset, &written.layout, &dir, config.memory)?;
         }
         written.report.write_seconds = written.start.elapsed().as_secs_f64();
         written.report.peak_rss_bytes = peak_rss();
         let report = written.report.clone();
-        let manifest = describe(dataset, config, written, &tmp.path)?;
-        let path = tmp.path.join(PARTITION);
+        let manifest = describe(dataset, config, written, tmp)?;
+        let path = tmp.join(PARTITION);
         let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
         std::fs::write(&path, text).at(&path)?;
         std::fs::File::open(&path).at(&path)?.sync_all().at(&path)?;
-        tmp.rename(out)?;
+        staging.commit()?;
         Ok((PartitionedDataset::open(out)?, report))
     };
     whole().while_doing(|| format!("partitioning {}", dataset.manifest().name))
@@ -345,39 +347,4 @@ pub fn fingerprint(manifest: &Manifest) -> String {
     let text = serde_json::to_vec(&(&manifest.node_types, &manifest.edge_types));
     let fold = |hash: u64, &byte: &u8| mix(hash ^ byte as u64);
     format!("{:016x}", text.expect("manifests serialise").iter().fold(0x67_6e61_726c, fold))
-}
-
-/// The directory everything is written to first; removed unless it was renamed.
-struct Temporary {
-    path: PathBuf,
-}
-
-impl Temporary {
-    fn create(out: &Path) -> Result<Self> {
-        let empty = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
-        if out.exists() && !empty {
-            return Err(Error::usage(format!("{}: exists already", out.display()))
-                .hint("choose another --out, or remove it"));
-        }
-        let name = out.file_name().ok_or_else(|| {
-            Error::usage(format!("{}: not a directory that can be made", out.display()))
-        })?;
-        let name = format!("{}.tmp-{}", name.to_string_lossy(), std::process::id());
-        let path = out.with_file_name(name);
-        std::fs::create_dir_all(&path).at(&path)?;
-        Ok(Self { path })
-    }
-
-    fn rename(self, out: &Path) -> Result<()> {
-        // An empty directory in the place gives way to the renamed one.
-        std::fs::rename(&self.path, out).at(out)
-    }
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        // After the rename there is nothing left to remove; a failure before it leaves a directory
-        // whose name says it is temporary.
-        let _ = std::fs::remove_dir_all(&self.path);
-    }
 }

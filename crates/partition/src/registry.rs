@@ -1,6 +1,7 @@
 //! Partitioners by name.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_graph::error::Result;
+use gnarl_graph::names::unknown;
 
 use crate::edge::{self, Owner};
 use crate::fennel::Fennel;
@@ -41,14 +42,6 @@ pub fn names() -> Vec<&'static str> {
 pub fn by_name(name: &str) -> Result<Box<dyn VertexPartitioner>> {
     let found = registry().into_iter().find(|p| p.name() == name);
     found.ok_or_else(|| unknown("partitioner", name, &names()))
-}
-
-/// The error for a `what` that is not among `names`, with the nearest of them.
-pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> Error {
-    let distance = |known: &str| strsim::damerau_levenshtein(known, name);
-    let nearest = names.iter().min_by_key(|known| distance(known)).expect("never empty");
-    Error::usage(format!("unknown {what} '{name}'"))
-        .hint(format!("did you mean '{nearest}'? There are: {}", names.join(", ")))
 }
 
 #[cfg(test)]

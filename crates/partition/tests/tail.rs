@@ -378,7 +378,7 @@ fn errors_name_the_problem_and_leave_nothing() {
     assert_eq!(refuse(0, "range", &out).kind(), Kind::Usage);
     assert_eq!(refuse(61, "range", &out).kind(), Kind::Usage);
     assert!(refuse(2, "mtis", &out).to_string().contains("did you mean 'metis'"));
-    assert!(refuse(2, "range", source.dir()).to_string().contains("exists already"));
+    assert!(refuse(2, "range", source.dir()).to_string().contains("is not a partition"));
     assert_eq!(refuse(2, "range", &file.join("below")).kind(), Kind::Io);
     assert!(PartitionedDataset::open(&out).unwrap_err().to_string().contains("partition.json"));
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "nothing temporary is left");

@@ -10,6 +10,7 @@ pub(crate) fn status(e: &Error) -> Status {
         Kind::Usage => Code::FailedPrecondition,
         Kind::InvalidInput => Code::InvalidArgument,
         Kind::Limit => Code::ResourceExhausted,
+        Kind::Interrupted => Code::Cancelled,
         Kind::Io | Kind::Rank => Code::Internal,
     };
     Status::new(code, e.to_string())

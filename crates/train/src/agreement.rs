@@ -51,7 +51,7 @@ pub(crate) fn reach(
 
 /// The name of this machine: what the environment variable `GNARL_HOST` says, where several are called
 /// alike or one stands for several, else its own.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let name = std::env::var("GNARL_HOST").ok().filter(|name| !name.is_empty());
     name.unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned())
 }

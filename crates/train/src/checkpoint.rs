@@ -6,10 +6,10 @@
 //! the old or the new.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use gnarl_graph::staging::AtomicFile;
 use gnarl_graph::{Context, Error, Result, ResultExt};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
@@ -77,19 +77,10 @@ fn write(
 /// # Errors
 /// If the bytes cannot be written; nothing is left behind then.
 pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let tmp = path.with_extension(format!("tmp-{}", std::process::id()));
-    let written = (|| {
-        let mut file = File::create(&tmp).at(&tmp)?;
-        file.write_all(bytes).at(&tmp)?;
-        file.sync_all().at(&tmp)?;
-        faults::reached("replace");
-        std::fs::rename(&tmp, path).at(path)
-    })();
-    if written.is_err() {
-        // The error already says what failed; the leftover is only tidied away.
-        let _ = std::fs::remove_file(&tmp);
-    }
-    written
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(bytes).at(path)?;
+    faults::reached("replace");
+    file.commit()
 }
 
 /// The bytes of the checkpoint in `dir`.

@@ -2,19 +2,23 @@
 
 use std::time::Instant;
 
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::{Dataset, Result, ResultExt};
 use gnarl_partition::{
     PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
 };
 
 use crate::config::{Parts, RunConfig};
 use crate::folder::{PARTITION, RunFolder};
+use crate::memory::available;
+use crate::pulse::every_minute;
 
-/// Cuts the graph, or takes the partition that is there already.
+/// Cuts the graph, or takes the partition that is there already. The ranks of this host, so many, share
+/// its memory.
 pub(crate) fn cut(
     config: &RunConfig,
     dataset: &Dataset,
     folder: &RunFolder,
+    neighbours: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
         return PartitionedDataset::open(path).map(Some);
@@ -25,7 +29,7 @@ pub(crate) fn cut(
         Parts::Levels { machines, workers } => gnarl_partition::Parts::Levels { machines, workers },
         Parts::Auto => gnarl_partition::Parts::Auto(Workers {
             count: config.train.workers,
-            memory: physical_memory() / config.train.workers as u64,
+            memory: available().map_or(0, |memory| memory.limit) / neighbours.max(1) as u64,
             reserved: None,
         }),
     };
@@ -42,16 +46,21 @@ pub(crate) fn cut(
         constraints: config.partition.constraints.clone(),
         ..PartitionConfig::default()
     };
-    let out = folder.dir().join(PARTITION);
-    if let Ok(existing) = PartitionedDataset::open(&out) {
-        if same_cut(existing.manifest(), dataset, &wanted) {
-            tracing::info!("using the partition in {}", out.display());
+    for place in folder.partitions(config) {
+        if let Ok(existing) = PartitionedDataset::open(&place)
+            && same_cut(existing.manifest(), dataset, &wanted)
+        {
+            tracing::info!("using the partition in {}", place.display());
             return Ok(Some(existing));
         }
-        std::fs::remove_dir_all(&out).map_err(|e| gnarl_graph::Error::io(&out, e))?;
+    }
+    let out = folder.dir().join(PARTITION);
+    if out.exists() {
+        std::fs::remove_dir_all(&out).at(&out)?;
     }
     let start = Instant::now();
-    let (cut, report) = partition_dataset(dataset, &wanted, &out)?;
+    let what = || format!("partitioning by {}", wanted.algorithm);
+    let (cut, report) = every_minute(what, || partition_dataset(dataset, &wanted, &out))?;
     tracing::info!(
         "cut into {} parts by {}: edge cut {:.1} %, replication {:.2}, {:.1} s",
         report.parts,
@@ -75,12 +84,4 @@ fn same_cut(made: &PartitionManifest, dataset: &Dataset, wanted: &PartitionConfi
             gnarl_partition::Parts::Auto(_) => false,
             parts => parts.resolve(0).is_ok_and(|count| count == made.parts),
         }
-}
-
-/// Bytes of memory of this machine.
-fn physical_memory() -> u64 {
-    // SAFETY: sysconf reads a constant of the system and touches no memory of ours.
-    let (pages, size) =
-        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    pages.max(0) as u64 * size.max(0) as u64
 }

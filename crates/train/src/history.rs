@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::balance::Balance;
 use crate::evaluate::Scores;
+use crate::json;
 use crate::verdict::Verdict;
 
 /// One line of `metrics.jsonl`, which says the verdict too.
@@ -16,10 +17,10 @@ pub struct EpochRecord {
     /// Learning rate.
     pub lr: f32,
     /// Validation scores, if evaluated after this epoch.
-    #[serde(default, skip_serializing_if = "Scores::is_empty")]
+    #[serde(default, deserialize_with = "json::floats", skip_serializing_if = "Scores::is_empty")]
     pub valid: Scores,
     /// Test scores, if evaluated after this epoch.
-    #[serde(default, skip_serializing_if = "Scores::is_empty")]
+    #[serde(default, deserialize_with = "json::floats", skip_serializing_if = "Scores::is_empty")]
     pub test: Scores,
     /// Wall seconds, evaluation not included.
     pub seconds: f64,

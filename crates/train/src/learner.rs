@@ -11,12 +11,15 @@ use crate::embeddings::{RowGradients, Rows};
 use crate::evaluate::Evaluation;
 use crate::pipeline::Job;
 use crate::state::TrainState;
-use crate::strategy::Session;
+use crate::strategy::{Session, Threads};
 
 /// A task as a run sees it: opened, with its model, and ready to be trained by any number of ranks.
 pub trait Task: Send + Sync {
     /// The score that decides which weights are best, as a key of scores.
     fn metric(&self) -> String;
+
+    /// Counts of what is learnt from, and of what it is judged by.
+    fn sizes(&self) -> Sizes;
 
     /// Takes note of how the graph was cut: which part each node is in, and the parts themselves where
     /// the strategy trains on them. `dataset` is the whole, if this machine has it.
@@ -41,6 +44,17 @@ pub trait Task: Send + Sync {
     /// # Errors
     /// If they do not fit the graph.
     fn judge(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation>;
+}
+
+/// Counts of a task.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// What is in the splits: `"nodes"` or `"edges"`.
+    pub of: &'static str,
+    /// Classes, tasks or numbers that are predicted; 0 of none.
+    pub outputs: usize,
+    /// To train, validate and test on.
+    pub splits: [usize; 3],
 }
 
 /// A task as a strategy and the pipeline see it. What a batch is is the task's own affair: it goes
@@ -94,8 +108,7 @@ pub trait Learner: Sync {
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss>;
 
-    /// Judges the state, with `threads` compute threads on each rank. All ranks call it together and
-    /// return the same.
+    /// Judges the state. All ranks call it together and return the same.
     ///
     /// # Errors
     /// If shapes disagree or a rank fails.
@@ -103,7 +116,7 @@ pub trait Learner: Sync {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation>;
 
     /// Rows of other machines that a cache had, and had not, so far.

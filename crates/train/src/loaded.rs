@@ -74,14 +74,15 @@ impl Source {
         }
     }
 
-    /// The partition of the run, if it has one.
+    /// The partition of the run, if it has one, for so many ranks on this host.
     pub fn cut(
         &self,
         config: &RunConfig,
         folder: &RunFolder,
+        neighbours: usize,
     ) -> Result<Option<PartitionedDataset>> {
         match self {
-            Self::Whole(dataset) => cut(config, dataset, folder),
+            Self::Whole(dataset) => cut(config, dataset, folder, neighbours),
             Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
         }
     }
@@ -133,13 +134,31 @@ fn typed_nodes(config: &RunConfig, source: &Source) -> Result<(TypedNodes, Start
         return Err(Error::usage("graphs with types are trained where every rank has the whole")
             .hint("leave out partition.servers, or task.node_type"));
     };
-    let Some(node_type) = &config.task.node_type else {
-        let types = dataset.manifest().node_types.iter().map(|t| t.name.as_str());
-        let types: Vec<&str> = types.collect();
-        return Err(Error::usage("the graph has types, and task.node_type is not set")
-            .hint(format!("the type of the nodes to classify, of: {}", types.join(", "))));
-    };
-    TypedNodes::open(config, dataset, node_type)
+    if let Some(node_type) = &config.task.node_type {
+        return TypedNodes::open(config, dataset, node_type);
+    }
+    let node_type = only_labeled_type(dataset)?;
+    tracing::info!("task.node_type is not set: '{node_type}' is the only node type with labels");
+    let mut config = config.clone();
+    config.task.node_type = Some(node_type.clone());
+    TypedNodes::open(&config, dataset, &node_type)
+}
+
+/// The node type to classify where the run file names none.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] unless exactly one has labels.
+fn only_labeled_type(dataset: &Dataset) -> Result<String> {
+    let types = &dataset.manifest().node_types;
+    let labeled = types.iter().filter(|t| t.columns.iter().any(|column| column.name == "label"));
+    let labeled: Vec<&str> = labeled.map(|t| t.name.as_str()).collect();
+    if let [only] = labeled[..] {
+        return Ok(only.to_string());
+    }
+    let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
+    let what = if labeled.is_empty() { "no node type has labels" } else { "several have labels" };
+    Err(Error::usage(format!("the graph has types, and task.node_type is not set: {what}"))
+        .hint(format!("the type of the nodes to classify, of: {}", names.join(", "))))
 }
 
 fn nodes(config: &RunConfig, source: &Source, ranks: Ranks<'_>) -> Result<(Nodes, Params)> {

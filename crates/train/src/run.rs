@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
+use gnarl_graph::staging::interrupt::{self, Stoppable};
 use gnarl_graph::{Context, Error, Result, ResultExt, peak_rss};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
@@ -13,18 +14,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::agreement;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
-use crate::config::RunConfig;
-use crate::embeddings::{Rows, TableSpec, Whole, by_parts, model_from_bytes, model_to_bytes};
+use crate::config::{RunConfig, Strategy};
+use crate::embeddings::{
+    About, Rows, TableSpec, Whole, about_model, by_parts, model_from_bytes, model_to_bytes,
+};
 use crate::evaluate::{Evaluation, Scores};
-use crate::folder::{Begin, CONFIG, MODEL, PARTITION, RELATIONS, RunFolder, SUMMARY};
+use crate::folder::{Begin, CONFIG, MODEL, Provenance, RELATIONS, RunFolder, SUMMARY};
 use crate::history::EpochRecord;
+use crate::json;
 use crate::learner::Task;
 use crate::links::RelationScores;
 use crate::loaded::{Loaded, Source};
 use crate::metrics::Metrics;
 use crate::plan;
+use crate::pulse::Pulse;
 use crate::state::{Progress, Start, TrainState};
-use crate::strategy::Session;
+use crate::strategy::{Session, Threads};
+use crate::verdict::Verdict;
+use crate::{needs, notice, opening};
 
 /// What a run found; the last line of `gnarl train`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,8 +39,10 @@ pub struct Summary {
     /// The score that decided which weights are best.
     pub metric: String,
     /// Test scores of the weights that were best in validation.
+    #[serde(deserialize_with = "json::floats")]
     pub test: Scores,
     /// Their validation scores.
+    #[serde(deserialize_with = "json::floats")]
     pub valid: Scores,
     /// The epoch they are from.
     pub best_epoch: usize,
@@ -44,6 +53,7 @@ pub struct Summary {
     /// Edges sampled a second of training, over all workers.
     pub sampled_edges_per_second: f64,
     /// Mean training loss of each epoch.
+    #[serde(deserialize_with = "json::list")]
     pub losses: Vec<f64>,
     /// Largest resident memory of the process, in bytes.
     pub peak_rss_bytes: u64,
@@ -69,6 +79,15 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// The run's folder, locked until this is dropped.
+    pub folder: RunFolder,
+}
+
+impl Finished {
+    /// What the run was bound by, and what would make it faster.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of_run(&self.history, &self.config.train)
+    }
 }
 
 /// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
@@ -81,13 +100,15 @@ pub fn run(
     watch: &(dyn Fn(&EpochRecord) + Sync),
 ) -> Result<Finished> {
     let source = Source::open(config)?;
+    let fingerprint = source.fingerprint();
     let config = &plan::resolve(config, &source)?;
     let loaded = Loaded::new(config, source, None)?;
     let metrics = Metrics::start(config, 0)?;
-    let (folder, resume) = RunFolder::open(config, begin)?;
-    let cut = loaded.source.cut(config, &folder)?;
+    let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
+    let cut = loaded.source.cut(config, &folder, config.train.workers)?;
     let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
     let (run, workers) = (Run::new(config, loaded, folder, cut)?, config.train.workers);
+    run.announce(1);
     let mut states = run.states(0..workers, workers, checkpoint)?;
     run.recall(&mut states)?;
     let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
@@ -120,28 +141,39 @@ pub fn run_on(
     let source = Source::open(&config)?;
     config = plan::resolve(&config, &source)?;
     let metrics = Metrics::start(&config, rank.rank())?;
-    let hosts = agreement::reach(rank, &config, source.fingerprint())?;
+    let fingerprint = source.fingerprint();
+    let hosts = agreement::reach(rank, &config, fingerprint.clone())?;
     let neighbours = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
     let loaded = Loaded::new(&config, source, Some((rank, &hosts)))?;
     let lead = rank.rank() == 0;
-    let (folder, resume) = match lead {
-        true => RunFolder::open(&config, begin)?,
-        false => (RunFolder::join(&config), false),
+    let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
+    let dir = opened.as_ref().map_or(PathBuf::new(), |(folder, _)| folder.dir().into());
+    let dirs = rank.all_gather("folder of the run", dir.as_os_str().as_encoded_bytes())?;
+    let (folder, resume) = match opened {
+        Some(opened) => opened,
+        None => (RunFolder::join(PathBuf::from(&*String::from_utf8_lossy(&dirs[0]))), false),
     };
-    let mut parts = if lead { loaded.source.cut(&config, &folder)? } else { None };
+    let mut parts = if lead { loaded.source.cut(&config, &folder, neighbours)? } else { None };
     // A state to go on from is never empty.
     let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
     let state = rank.all_gather("checkpoint to go on from", &state)?.swap_remove(0);
-    let made = rank.all_gather("run folder", &[parts.is_some() as u8])?.swap_remove(0);
-    if !lead {
-        let path = config.partition.path.clone().unwrap_or(folder.dir().join(PARTITION));
-        parts = (made[0] == 1).then(|| PartitionedDataset::open(&path)).transpose()?;
+    let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
+    let place = rank.all_gather("partition of the run", place)?.swap_remove(0);
+    if !lead && !place.is_empty() {
+        // Hosts may have a partition made before at places of their own.
+        let given = config.partition.path.clone();
+        let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
+        parts = Some(PartitionedDataset::open(&path)?);
     }
     let checkpoint = Some(state).filter(|state| !state.is_empty());
     let run = Run::new(&config, loaded, folder, parts)?;
     let own = rank.rank()..rank.rank() + 1;
     let mut states = run.states(own, rank.size(), checkpoint)?;
     if lead {
+        let mut machines = hosts.clone();
+        machines.sort_unstable();
+        machines.dedup();
+        run.announce(machines.len());
         run.recall(&mut states)?;
     }
     let trained = run.train(rank, neighbours, states.swap_remove(0), &metrics, watch)?;
@@ -154,6 +186,7 @@ pub fn run_on(
 struct Run<'a> {
     config: &'a RunConfig,
     folder: RunFolder,
+    source: Source,
     task: Box<dyn Task>,
     metric: String,
     partition: Option<PartitionManifest>,
@@ -186,7 +219,8 @@ impl<'a> Run<'a> {
             placements = tables.collect::<Result<_>>()?;
         }
         let partition = cut.map(|cut| cut.manifest().clone());
-        Ok(Self { config, folder, metric: task.metric(), task, partition, start, placements })
+        let metric = task.metric();
+        Ok(Self { config, folder, source, metric, task, partition, start, placements })
     }
 
     /// The states that `ranks` of `size` go on from: those of a checkpoint if there is one.
@@ -204,7 +238,31 @@ impl<'a> Run<'a> {
                 None => Ok(start),
             }
         };
-        ranks.map(state).collect()
+        let mut states = ranks.map(state).collect::<Result<Vec<_>>>()?;
+        for state in &mut states {
+            state.progress.lengthen(&self.config.train)?;
+        }
+        Ok(states)
+    }
+
+    /// Says what the run is, and what its dataset has that it makes no use of. For the first rank.
+    fn announce(&self, hosts: usize) {
+        let Self { config, folder, source, task, .. } = self;
+        let sizes = task.sizes();
+        let text = opening::line(config, source, &sizes, hosts);
+        let (parameters, dir) =
+            (opening::grouped(self.parameters() as u64), folder.dir().display());
+        tracing::info!("{text}; {} with {parameters} parameters; {dir}", config.model.name);
+        if sizes.splits[1] == 0 {
+            tracing::warn!("no {} in 'valid': the last epoch counts as best", sizes.of);
+        }
+        let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
+        if let Some(warning) = needs::warning(config, source, &sizes) {
+            tracing::warn!("{warning}");
+        }
+        for notice in notice::of(config, source, !self.start.tables.is_empty(), parts) {
+            tracing::warn!("{notice}");
+        }
     }
 
     /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
@@ -213,6 +271,9 @@ impl<'a> Run<'a> {
         let history = self.folder.history(epoch)?;
         self.folder.start_metrics(&history)?;
         states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
+        if epoch > 0 {
+            tracing::info!("going on after epoch {epoch} of {}", self.config.train.epochs);
+        }
         Ok(())
     }
 
@@ -237,27 +298,82 @@ impl<'a> Run<'a> {
             // A checkpoint relies on the lines of its epochs.
             first().take().map_or(Ok(()), Err)?;
             self.folder.sync_metrics()?;
-            checkpoint::save(self.folder.dir(), state, tables)
+            checkpoint::save(self.folder.dir(), state, tables)?;
+            interrupt::advise(go_on(state.progress.epoch));
+            Ok(())
+        };
+        // Between epochs the strategies look whether somebody asked for the end.
+        let _stoppable = Stoppable::new("at the end of this epoch");
+        interrupt::advise(go_on(state.progress.epoch));
+        let keep = |state: &TrainState, rows: Vec<Rows<'_>>| {
+            self.write_model(&state.best, rows, &state.progress)
         };
         let meter = metrics.meter(rank.rank());
+        let lead = rank.rank() == 0;
+        let pulse = if lead { Pulse::new(self.config.train.epochs) } else { Pulse::silent() };
+        // Ranks that train no part leave their threads to the others.
+        let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
+        let busy = match self.config.train.strategy {
+            Strategy::Average => neighbours.min(parts),
+            _ => neighbours,
+        };
+        let threads = threads_each(self.config, busy);
         state.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
             config: self.config,
             metric: &self.metric,
-            threads: threads_each(self.config, neighbours),
+            threads: Threads { each: threads, host: threads * busy },
             neighbours,
             meter: &meter,
             on_epoch: &on_epoch,
             on_checkpoint: &save,
+            on_best: &keep,
+            dir: self.folder.dir(),
+            pulse: &pulse,
         };
-        let state = self.task.train(&session, rank, state)?;
+        let train = || self.task.train(&session, rank, state);
+        let state = if lead { pulse.while_working(train)? } else { train()? };
         let rows = state.tables.iter().map(|table| table.best_on_first(rank));
         let rows = rows.map(|rows| rows.map(Rows::into_owned)).collect::<Result<_>>()?;
         Ok(Trained { progress: state.progress, weights: state.best, rows })
     }
 
+    /// Writes weights and rows that are the best so far, as `progress` says.
+    fn write_model(&self, weights: &[f32], rows: Vec<Rows<'_>>, progress: &Progress) -> Result<()> {
+        let Start { params, tables } = &self.start;
+        let mut params = params.clone();
+        params.flat_mut().copy_from_slice(weights);
+        let about = About {
+            version: env!("CARGO_PKG_VERSION").into(),
+            task: word(self.config.task.kind),
+            model: self.config.model.name.clone(),
+            classes: self.task.sizes().outputs,
+            dataset: self.source.fingerprint(),
+            normalize: word(self.config.dataset.normalize),
+            epoch: progress.best_epoch,
+            valid: progress.best_valid.clone(),
+        };
+        let bytes = model_to_bytes(&params, tables, rows, &about)?;
+        atomic_write(&self.folder.dir().join(MODEL), &bytes)
+            .while_doing(|| "writing the best weights")
+    }
+
+    /// Number of weights, embeddings included.
+    fn parameters(&self) -> usize {
+        let Start { params, tables } = &self.start;
+        params.len() + tables.iter().map(TableSpec::values).sum::<usize>()
+    }
+
     fn finish(self, trained: Trained) -> Result<Finished> {
         finish(self, trained)
+    }
+}
+
+/// What an interrupted run leaves to go on from.
+fn go_on(epoch: usize) -> String {
+    match epoch {
+        0 => "no epoch was saved yet; start again".into(),
+        _ => format!("the run goes on after epoch {epoch} with --resume"),
     }
 }
 
@@ -269,12 +385,11 @@ fn threads_each(config: &RunConfig, ranks: usize) -> usize {
 }
 
 fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
-    let Run { config, folder, partition, metric, start: Start { mut params, tables }, .. } = run;
     let Trained { progress, weights, rows } = trained;
-    params.flat_mut().copy_from_slice(&weights);
-    atomic_write(&folder.dir().join(MODEL), &model_to_bytes(&params, &tables, rows)?)?;
+    run.write_model(&weights, rows, &progress)?;
+    let parameters = run.parameters();
+    let Run { config, folder, partition, metric, .. } = run;
     let history = progress.history;
-    let learnt: usize = tables.iter().map(TableSpec::values).sum();
     let summary = Summary {
         metric,
         test: progress.best_test,
@@ -285,7 +400,7 @@ fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
         sampled_edges_per_second: per_second(&history),
         losses: history.iter().map(|r| r.loss).collect(),
         peak_rss_bytes: peak_rss(),
-        parameters: params.len() + learnt,
+        parameters,
         workers: config.train.workers,
         parts: partition.as_ref().map_or(1, |p| p.parts),
         run_dir: folder.dir().into(),
@@ -297,7 +412,13 @@ fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
     }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { config: config.clone(), summary, history, partition, relations })
+    Ok(Finished { config: config.clone(), summary, history, partition, relations, folder })
+}
+
+/// A value of the run file that is one word.
+fn word(value: impl Serialize) -> String {
+    let value = toml::Value::try_from(value).ok();
+    value.as_ref().and_then(toml::Value::as_str).unwrap_or_default().into()
 }
 
 fn per_second(history: &[EpochRecord]) -> f64 {
@@ -312,15 +433,16 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
-/// Judges the weights of a finished run on the splits of its dataset, or of another one.
+/// Judges the best weights of a run, finished or not, on the splits of its dataset, or of another one.
 ///
 /// # Errors
-/// If the folder holds no finished run, or its weights do not fit the dataset.
+/// If the folder holds no run with weights, or they do not fit the dataset.
 pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
     let path = dir.join(CONFIG);
     let text = std::fs::read_to_string(&path).at(&path)?;
     let mut config: RunConfig =
         toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+    let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
     if let Some(dataset) = dataset {
         config.dataset.path = dataset.into();
     }
@@ -329,10 +451,24 @@ pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
             .hint("give the whole one with --dataset"));
     }
     config.partition.servers = None;
-    let Loaded { task, start, .. } = Loaded::new(&config, Source::open(&config)?, None)?;
+    let source = Source::open(&config)?;
+    if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
+        let hint = "judge the data as it is now by naming it with --dataset";
+        made.check(&config, &source.fingerprint(), hint)?;
+    }
+    let Loaded { task, start, .. } = Loaded::new(&config, source, None)?;
     let Start { mut params, tables } = start;
     let path = dir.join(MODEL);
+    if !path.exists() {
+        return Err(Error::invalid(format!("{}: no weights yet", path.display()))
+            .hint("a run writes the best so far after evaluations, see train.eval_every"));
+    }
     let bytes = std::fs::read(&path).at(&path)?;
+    if !dir.join(SUMMARY).exists() {
+        let about = about_model(&bytes).while_doing(|| format!("reading {}", path.display()))?;
+        let (place, epoch) = (dir.display(), about.unwrap_or_default().epoch);
+        tracing::warn!("{place}: the run is not finished; judging its best so far, epoch {epoch}");
+    }
     let rows = model_from_bytes(&mut params, &tables, &bytes)
         .while_doing(|| format!("reading {}", path.display()))?;
     task.judge(&params, &rows)

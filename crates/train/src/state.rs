@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gnarl_graph::Result;
+use gnarl_graph::{Error, Result};
 use gnarl_nn::Params;
-use gnarl_nn::metrics::smaller_is_better;
 use gnarl_store::placement::Placement;
 
+use crate::config::TrainSection;
 use crate::embeddings::{Table, TableSpec};
 use crate::evaluate::{Evaluation, Scores};
 use crate::history::EpochRecord;
+use crate::json;
 use crate::links::RelationScores;
+use crate::strategy::best::is_better;
 
 /// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
 pub type OptimizerState = Vec<(String, Vec<f32>)>;
@@ -67,10 +69,13 @@ pub struct Progress {
     /// The epoch of the best evaluation, 0 before any.
     pub best_epoch: usize,
     /// Its validation scores.
+    #[serde(deserialize_with = "json::floats")]
     pub best_valid: Scores,
     /// Its mean validation loss.
+    #[serde(deserialize_with = "json::float")]
     pub best_loss: f64,
     /// Its test scores.
+    #[serde(deserialize_with = "json::floats")]
     pub best_test: Scores,
     /// Its test scores of each relation, in link prediction.
     #[serde(default)]
@@ -82,6 +87,31 @@ pub struct Progress {
     /// One record for each epoch; they are in `metrics.jsonl`, not in checkpoints.
     #[serde(skip)]
     pub history: Vec<EpochRecord>,
+}
+
+impl Progress {
+    /// Takes note of how long the run is to be, which may have changed since it was saved.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] if it has more epochs already.
+    pub fn lengthen(&mut self, train: &TrainSection) -> Result<()> {
+        if self.epoch > train.epochs {
+            return Err(Error::usage(format!(
+                "train.epochs is {}, and the run has trained {} already",
+                train.epochs, self.epoch
+            ))
+            .hint("give a larger number, or start over with --restart"));
+        }
+        self.stopped = train.patience > 0 && self.since_best >= train.patience;
+        if self.stopped && self.epoch < train.epochs {
+            tracing::info!(
+                "train.patience = {} ended the run after epoch {}; with a larger one it goes on",
+                train.patience,
+                self.epoch
+            );
+        }
+        Ok(())
+    }
 }
 
 impl TrainState {
@@ -100,8 +130,7 @@ impl TrainState {
         let p = &mut self.progress;
         let better = match (score(&evaluation.valid), score(&p.best_valid)) {
             (Some(new), Some(old)) if new == old => evaluation.valid_loss < p.best_loss,
-            (Some(new), Some(old)) if smaller_is_better(metric) => new < old,
-            (Some(new), Some(old)) => new > old,
+            (Some(new), Some(old)) => is_better(metric, new, old),
             _ => true,
         };
         if better {

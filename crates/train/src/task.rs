@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gnarl_graph::inspect::grouped;
 use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Context, Dataset, Error, Labels, Result};
+use gnarl_graph::{Buf, Dataset, Error, Labels, Result};
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_sample::{Block, SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
@@ -36,10 +37,10 @@ pub struct Roles(Vec<Role>);
 
 impl Roles {
     /// The dataset's own splits `train`, `valid` and `test`, or a seeded one of its labelled
-    /// nodes.
+    /// nodes. Nodes of a split without a label are left out with a warning.
     ///
     /// # Errors
-    /// If there is no training node, or one has no label.
+    /// If no training node is left.
     pub fn of(dataset: &Dataset, labels: &Labels, split: Option<&SplitSection>) -> Result<Self> {
         let (node, _) = dataset.plain()?;
         let mut roles = vec![Role::None; node.count as usize];
@@ -48,30 +49,34 @@ impl Roles {
                 roles[id as usize] = role;
             }
         }
-        Self::new(roles, labels, split).while_doing(|| dataset.dir().display().to_string())
+        Self::new(roles, labels, split, &dataset.dir().display().to_string())
     }
 
-    /// The roles given, or those that `split` draws instead.
+    /// The roles given, less those of nodes without a label, or the roles that `split` draws instead.
+    /// `place` names the dataset in messages.
     ///
     /// # Errors
-    /// If there is no training node, or a node with a role has no label.
+    /// If no training node is left.
     pub fn new(
         mut roles: Vec<Role>,
         labels: &Labels,
         split: Option<&SplitSection>,
+        place: &str,
     ) -> Result<Self> {
         if let Some(split) = split {
             roles.fill(Role::None);
             draw(&mut roles, labels, split);
         }
-        if !roles.contains(&Role::Train) {
-            return Err(Error::invalid("no training nodes")
-                .hint("import with --split train=…, or set dataset.split in the run file"));
+        let given = roles.contains(&Role::Train);
+        if let Labels::Single { classes, .. } = labels {
+            leave_out_unlabeled(&mut roles, classes, place);
         }
-        if let Labels::Single { classes, .. } = labels
-            && let Some(v) = (0..roles.len()).find(|&v| roles[v] != Role::None && classes[v] < 0)
-        {
-            return Err(Error::invalid(format!("node {v} is in a split but has no label")));
+        if !roles.contains(&Role::Train) {
+            let hint = match given {
+                true => "none of the nodes in split 'train' has a label: import labels of some",
+                false => "import with --split train=…, or set dataset.split in the run file",
+            };
+            return Err(Error::invalid(format!("{place}: no training nodes")).hint(hint));
         }
         Ok(Self(roles))
     }
@@ -84,6 +89,35 @@ impl Roles {
     /// The role of a node of the dataset.
     pub fn get(&self, id: u64) -> Role {
         self.0[id as usize]
+    }
+}
+
+/// Takes the roles of nodes without a class, and says of each split how many those were.
+fn leave_out_unlabeled(roles: &mut [Role], classes: &[i32], place: &str) {
+    for (split, role) in Role::SPLITS {
+        let listed = roles.iter().filter(|&&given| given == role).count();
+        let mut unlabeled = 0;
+        for (given, &class) in roles.iter_mut().zip(classes) {
+            if *given == role && class < 0 {
+                *given = Role::None;
+                unlabeled += 1;
+            }
+        }
+        warn_of_unlabeled(place, split, unlabeled, listed as u64, "nodes");
+    }
+}
+
+/// Says how many of the `members` of a split, nodes or edges, have no label, if any.
+pub(crate) fn warn_of_unlabeled(
+    place: &str,
+    split: &str,
+    unlabeled: u64,
+    listed: u64,
+    members: &str,
+) {
+    if unlabeled > 0 {
+        let (few, all) = (grouped(unlabeled), grouped(listed));
+        tracing::warn!("{place}: {few} of {all} {split} {members} have no label and are left out");
     }
 }
 
@@ -233,7 +267,7 @@ pub fn labels_of(dataset: &Dataset) -> Result<Labels> {
     let (node, _) = dataset.plain()?;
     dataset.labels(&node.name)?.ok_or_else(|| {
         Error::invalid(format!("{}: nodes have no labels", dataset.dir().display()))
-            .hint("import with --labels")
+            .hint("import with --labels, or with --label from a table")
     })
 }
 

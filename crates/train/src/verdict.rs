@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::history::Stages;
+use crate::config::TrainSection;
+use crate::history::{EpochRecord, Stages};
 
 /// Stages ahead of compute that work for less than this share of an epoch keep up with it. If it
 /// waits for them all the same, they come unevenly and too few batches are kept ready.
@@ -18,11 +19,29 @@ pub struct Verdict {
     pub share: f64,
     /// What that is a share of, and what was done in it.
     pub doing: &'static str,
-    /// What would make it shorter.
+    /// What would make it shorter; empty where nothing would.
     pub advice: &'static str,
 }
 
 impl Verdict {
+    /// The verdict on a run that trained as `train` says.
+    pub fn of_run(history: &[EpochRecord], train: &TrainSection) -> Self {
+        let (mut stages, mut seconds) = (Stages::default(), 0.0);
+        for record in history {
+            stages.add(record.stages);
+            seconds += record.seconds;
+        }
+        let verdict = Self::of(&stages, seconds);
+        match (verdict.stage, train.eval_every) {
+            // A run of one evaluation has the least there can be.
+            ("evaluate", 0) => Self::of(&Stages { evaluate: 0.0, ..stages }, seconds),
+            ("evaluate", every) if every < train.epochs => {
+                Self { advice: "a larger train.eval_every would help", ..verdict }
+            }
+            _ => verdict,
+        }
+    }
+
     /// The verdict on an epoch of `seconds` of wall time, evaluation not included.
     pub fn of(stages: &Stages, seconds: f64) -> Self {
         if stages.evaluate > seconds {
@@ -30,7 +49,7 @@ impl Verdict {
                 stage: "evaluate",
                 share: share(stages.evaluate, seconds),
                 doing: "the epoch's time again, for evaluation",
-                advice: "a larger train.eval_every would help",
+                advice: "",
             };
         }
         let stage = stages.bottleneck();
@@ -77,7 +96,8 @@ fn share(spent: f64, seconds: f64) -> f64 {
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { stage, share, doing, advice } = self;
-        write!(f, "bound by {stage}: {:.0} % of {doing}; {advice}", 100.0 * share)
+        write!(f, "bound by {stage}: {:.0} % of {doing}", 100.0 * share)?;
+        if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
     }
 }
 
@@ -143,7 +163,21 @@ mod tests {
     fn evaluation_longer_than_the_epoch_asks_for_fewer() {
         let text = said(Stages { compute: 0.8, evaluate: 2.3, ..none() });
         assert!(text.starts_with("bound by evaluate: 230 % of the epoch's time again"), "{text}");
-        assert!(text.contains("train.eval_every"), "{text}");
+        assert!(!text.contains("help"), "an epoch does not know how often: {text}");
+    }
+
+    #[test]
+    fn a_larger_eval_every_is_advised_where_there_is_one() {
+        let stages = Stages { compute: 0.8, evaluate: 2.3, ..none() };
+        let history = vec![EpochRecord { seconds: 1.0, stages, ..EpochRecord::default() }; 10];
+        for (eval_every, stage, advised) in
+            [(0, "compute", false), (1, "evaluate", true), (10, "evaluate", false)]
+        {
+            let train = TrainSection { eval_every, epochs: 10, ..TrainSection::default() };
+            let verdict = Verdict::of_run(&history, &train);
+            assert_eq!(verdict.stage, stage, "{eval_every}");
+            assert_eq!(verdict.to_string().contains("train.eval_every"), advised, "{eval_every}");
+        }
     }
 
     #[test]

@@ -136,6 +136,9 @@ fn what_no_strategy_can_train_is_refused_before_anything_is_written() {
         (c.model.name, c.sample.method) = ("ngnn".into(), Method::SaintNode);
     });
     assert!(subgraphs.contains("not predicted"), "{subgraphs}");
+    // Full-graph steps could train it, without the sampler it asks for.
+    let clusters = refused("clusters", &|c| c.sample.method = Method::ClusterGcn);
+    assert!(clusters.contains("set train.strategy to 'gradient'"), "{clusters}");
     let links = refused("links", &|c| c.task.kind = TaskKind::LinkPrediction);
     assert!(links.contains("only node classification"), "{links}");
     let mut config = config(dir.path(), "rates");

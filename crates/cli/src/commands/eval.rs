@@ -14,6 +14,7 @@ pub fn run(args: &EvalArgs) -> Result<Value> {
         "test": evaluation.test,
         "valid": evaluation.valid,
         "run_dir": args.run_dir,
+        "finished": args.run_dir.join("summary.json").exists(),
         "peak_rss_bytes": gnarl_graph::peak_rss(),
     });
     if let Some(leakage) = evaluation.leakage {

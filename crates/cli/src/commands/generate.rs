@@ -6,7 +6,8 @@ use clap::{Args, Subcommand};
 use gnarl_graph::generate::{
     Attributes, CommunityOptions, Generated, RmatOptions, TypedOptions, community, rmat, typed,
 };
-use gnarl_graph::{DType, Error, Result};
+use gnarl_graph::staging::Claim;
+use gnarl_graph::{DType, Error, MANIFEST, Result};
 use serde_json::{Value, json};
 
 use crate::args::size;
@@ -34,6 +35,9 @@ struct Common {
     /// The dataset directory to make
     #[arg(long)]
     out: PathBuf,
+    /// Replace the dataset that is there
+    #[arg(long)]
+    force: bool,
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Standard deviation of the features around their class's centroid
@@ -139,7 +143,19 @@ struct Typed {
     common: Common,
 }
 
+impl Kind {
+    fn common(&self) -> &Common {
+        match self {
+            Self::Rmat(args) => &args.common,
+            Self::Community(args) => &args.common,
+            Self::Typed(args) => &args.common,
+        }
+    }
+}
+
 pub fn run(args: GenerateArgs) -> Result<Value> {
+    let common = args.kind.common();
+    let _claim = Claim::new(&common.out, MANIFEST, common.force)?;
     let (out, made) = match args.kind {
         Kind::Rmat(args) => {
             let options = RmatOptions {

@@ -2,6 +2,7 @@
 
 pub mod bench;
 mod child;
+mod dataset;
 mod eval;
 pub mod generate;
 pub mod import;

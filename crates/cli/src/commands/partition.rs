@@ -1,5 +1,6 @@
 //! `gnarl partition`
 
+use gnarl_graph::staging::Claim;
 use gnarl_graph::{Dataset, Error, Result};
 use gnarl_partition::{
     PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name, edge_partitioner,
@@ -18,11 +19,15 @@ const LARGE: u64 = 1 << 20;
 const AMPLE: u64 = 256 << 20;
 
 pub fn run(args: &PartitionArgs) -> Result<Value> {
+    let parts = parts(args)?;
+    // Held to the end, the report included.
+    let claim = args.out.as_deref().map(|out| Claim::new(out, "partition.json", args.force));
+    let _claim = claim.transpose()?;
     let dataset = Dataset::open(&args.dataset)?;
     hold_little(dataset.manifest().num_nodes() > LARGE && args.memory >= AMPLE);
     let config = PartitionConfig {
         algorithm: args.algorithm.clone(),
-        parts: parts(args)?,
+        parts,
         hops: args.hops,
         seed: args.seed,
         balance: args.balance,

@@ -7,7 +7,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde_json::Value;
 
 use super::plan::PlanArgs;
-use super::{json, train};
+use super::{dataset, json};
 
 pub fn run(args: &PlanArgs) -> Result<Value> {
     if args.check {
@@ -15,17 +15,17 @@ pub fn run(args: &PlanArgs) -> Result<Value> {
             .hint("give a dataset directory, or leave it out"));
     }
     let mut config = load(&args.path, &args.settings)?;
-    train::prepare(&config, &args.path)?;
+    dataset::prepare(&mut config, &args.path)?;
     if config.dataset.path.as_os_str().is_empty() {
         return Err(Error::usage("predictions need the whole dataset").hint("set dataset.path"));
     }
     if args.measure {
         config.plan = measure(&config.plan)?;
     }
-    let dataset = Dataset::open(&config.dataset.path)?;
+    let opened = Dataset::open(&config.dataset.path)?;
     let own = [config.train.workers];
     let workers = if args.workers.is_empty() { &own[..] } else { &args.workers };
-    let plan = RunPlan::of(&config, &dataset, workers)?;
+    let plan = RunPlan::of(&config, &opened, workers)?;
     print!("{}", table(&plan, args.measure));
     let mut result = json(&plan);
     let best = plan.fastest();

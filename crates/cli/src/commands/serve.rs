@@ -1,9 +1,10 @@
 //! `gnarl serve`
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_graph::Result;
+use gnarl_graph::staging::interrupt::{self, Stoppable};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig, Tls, read_token};
@@ -24,14 +25,11 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .collect::<Result<_>>()?;
     // Neighbours of typed parts are not drawn, so that there is nothing to count.
     let loads: Vec<_> = held.iter().map(|part| part.counters().ok()).collect();
-    let (end, ended) = mpsc::channel();
-    ctrlc::set_handler(move || _ = end.send(()))
-        .map_err(|e| Error::new(Kind::Io, format!("cannot wait for signals: {e}")))?;
+    let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();
     let server = Server::start(held, &config(args)?)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
-    // The handler lives as long as the process, so that this waits for a signal only.
-    _ = ended.recv();
+    interrupt::wait();
     let uri = server.uri();
     drop(server);
     let served = which.iter().zip(&loads).map(|(part, load)| {

@@ -3,13 +3,13 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use gnarl_graph::{Context, Error, Result};
-use gnarl_train::config::{Engine, ImportSection, load};
+use gnarl_graph::{Error, Result};
+use gnarl_train::config::{Engine, load};
 use gnarl_train::{Begin, EpochRecord, Finished, RunConfig, Summary, write_report};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use super::{import, json};
+use super::{dataset, json};
 use crate::allocator::hold_little;
 use crate::args::TrainArgs;
 use crate::output::launched;
@@ -28,7 +28,7 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
     match config.train.engine {
         Engine::Local => {
             alone()?;
-            prepare(&config, &args.run)?;
+            dataset::prepare(&mut config, &args.run)?;
             Ok(json(&train(&config, begin)?))
         }
         Engine::Mpi => under_mpi(&config, begin, &args.run),
@@ -53,10 +53,15 @@ fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value>
 
     let deadline = std::time::Duration::from_secs_f64(config.train.deadline_seconds);
     gnarl_engine::mpi::run(deadline, |rank| {
+        let mut config = config.clone();
         if rank.rank() == 0 {
-            prepare(config, run_file)?;
+            dataset::prepare(&mut config, run_file)?;
         }
         rank.barrier("importing the dataset")?;
+        if rank.rank() > 0 {
+            dataset::find(&mut config, run_file)?;
+        }
+        let config = &config;
         let progress = Progress::new(config.train.epochs);
         let finished = gnarl_train::run_on(rank, config, begin, &|record| progress.epoch(record))?;
         progress.finish();
@@ -81,95 +86,31 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
 /// Writes the report of a finished run and says how it went.
 fn report(finished: Finished) -> Result<Summary> {
     write_report(&finished.summary.run_dir, &finished)?;
+    let verdict = finished.verdict();
     let summary = finished.summary;
     let scores = |scores: &gnarl_train::evaluate::Scores| {
         let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();
         each.join(", ")
     };
+    let told = |split: &str, found: &gnarl_train::evaluate::Scores| match found.is_empty() {
+        true => format!("no {split} scores"),
+        false => format!("{split} {}", scores(found)),
+    };
     tracing::info!(
-        "test {} (valid {}) after epoch {} of {}; {:.3} s an epoch; see {}",
-        scores(&summary.test),
-        scores(&summary.valid),
+        "{} ({}) after epoch {} of {}; {:.3} s an epoch; see {}",
+        told("test", &summary.test),
+        told("valid", &summary.valid),
         summary.best_epoch,
         summary.epochs,
         summary.epoch_seconds,
         summary.run_dir.join("report.html").display()
     );
+    tracing::info!("{verdict}");
     Ok(summary)
 }
 
-/// Makes the dataset if the run file says how and it is not there.
-pub fn prepare(config: &RunConfig, run_file: &Path) -> Result<()> {
-    let Some(section) = &config.dataset.import else { return Ok(()) };
-    if config.dataset.path.join("dataset.json").exists() {
-        return Ok(());
-    }
-    tracing::info!("importing {} ({})", config.dataset.path.display(), section.format);
-    let base = run_file.parent().unwrap_or(Path::new("."));
-    let words = command_words(section, base, &config.dataset.path)?;
-    import::run_words(&words).while_doing(|| "dataset.import").map(drop)
-}
-
-/// The words of the `gnarl import` command that `[dataset.import]` stands for.
-fn command_words(section: &ImportSection, base: &Path, out: &Path) -> Result<Vec<String>> {
-    let mut words = vec![section.format.clone()];
-    for (name, value) in &section.options {
-        let values = match value {
-            toml::Value::Boolean(true) => vec![],
-            toml::Value::Boolean(false) => continue,
-            toml::Value::Array(values) => values.iter().map(plain).collect::<Result<_>>()?,
-            value => vec![plain(value)?],
-        };
-        let flag = format!("--{}", name.replace('_', "-"));
-        if values.is_empty() {
-            words.push(flag.clone());
-        }
-        for value in values {
-            words.extend([flag.clone(), relocate(&expand(&value)?, base)]);
-        }
-    }
-    words.extend(["--out".into(), out.display().to_string()]);
-    Ok(words)
-}
-
-fn plain(value: &toml::Value) -> Result<String> {
-    match value {
-        toml::Value::String(s) => Ok(s.clone()),
-        toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
-        other => Err(Error::usage(format!("dataset.import.options: {other} is not an option"))),
-    }
-}
-
-/// Replaces `${NAME}` by the environment variable.
-fn expand(value: &str) -> Result<String> {
-    let Some((before, rest)) = value.split_once("${") else { return Ok(value.into()) };
-    let Some((name, after)) = rest.split_once('}') else {
-        return Err(Error::usage(format!(
-            "dataset.import.options: '{value}' has no closing brace"
-        )));
-    };
-    let found = std::env::var(name).map_err(|_| {
-        Error::usage(format!("dataset.import.options: {name} is not set in the environment"))
-            .hint(format!("export {name}=…, or import the dataset by hand"))
-    })?;
-    Ok(format!("{before}{found}{}", expand(after)?))
-}
-
-/// Relative file names start at the run file's folder, also behind `name=`.
-fn relocate(value: &str, base: &Path) -> String {
-    let (prefix, file) = match value.rsplit_once('=') {
-        Some((name, file)) => (format!("{name}="), file),
-        None => (String::new(), value),
-    };
-    let moved = base.join(file);
-    if moved.exists() { format!("{prefix}{}", moved.display()) } else { value.into() }
-}
-
-/// A bar on terminals, a line now and then elsewhere.
-struct Progress {
-    bar: Option<ProgressBar>,
-    epochs: usize,
-}
+/// A bar on terminals; elsewhere the run logs how far it is.
+struct Progress(Option<ProgressBar>);
 
 impl Progress {
     fn new(epochs: usize) -> Self {
@@ -181,27 +122,19 @@ impl Progress {
             }
             bar
         });
-        Self { bar, epochs }
+        Self(bar)
     }
 
     fn epoch(&self, record: &EpochRecord) {
-        let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
-        let text = format!("loss {:.4}{}", record.loss, valid.collect::<String>());
-        match &self.bar {
-            Some(bar) => {
-                bar.set_position(record.epoch as u64);
-                bar.set_message(text);
-            }
-            None if record.epoch.is_multiple_of((self.epochs / 10).max(1)) => {
-                let (seconds, verdict) = (record.seconds, record.verdict());
-                tracing::info!("epoch {}: {text}, {seconds:.3} s, {verdict}", record.epoch);
-            }
-            None => {}
+        if let Some(bar) = &self.0 {
+            let valid = record.valid.iter().map(|(name, v)| format!(", valid {name} {v:.4}"));
+            bar.set_position(record.epoch as u64);
+            bar.set_message(format!("loss {:.4}{}", record.loss, valid.collect::<String>()));
         }
     }
 
     fn finish(&self) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }
     }

@@ -95,9 +95,9 @@ impl Bench {
         ["train", path(&self.file)].into_iter().chain(sets).collect()
     }
 
-    /// What training with the settings `sets` results in.
+    /// What training with the settings `sets` results in, in place of the run before.
     pub fn train(&self, sets: &[&str]) -> Value {
-        succeed(&self.args(sets))
+        succeed(&[&self.args(sets)[..], &["--restart"]].concat())
     }
 }
 

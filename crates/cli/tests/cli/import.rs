@@ -45,7 +45,7 @@ impl Files {
     /// Imports; nodes and edges made.
     fn import(&self, args: &[&str]) -> (u64, u64) {
         let out = self.out();
-        let value = succeed(&[&["import"], args, &["--out", path(&out)]].concat());
+        let value = succeed(&[&["import"], args, &["--force", "--out", path(&out)]].concat());
         assert!(out.join("dataset.json").exists());
         succeed(&["inspect", path(&out), "--verify"]);
         (value["nodes"].as_u64().unwrap(), value["edges"].as_u64().unwrap())
@@ -177,7 +177,7 @@ fn bad_tables_are_named_by_line() {
     csv(&labelled, b"0,1\n", &["n.csv: line 3", "label 7", "classes, 3"]);
     let nodes = files.write("x.csv", "id,x\n0,1\n1,nan\n");
     let features = ["--nodes", path(&nodes), "--features", "x"];
-    csv(&features, b"0,1\n", &["x.csv", "line 3", "the feature is NaN"]);
+    csv(&features, b"0,1\n", &["x.csv: line 3: column 'x': the feature is missing"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod errors;
 #[cfg(feature = "serve")]
 mod faults;
 mod import;
+mod interrupted;
 mod memory;
 mod metrics;
 mod mistakes;
@@ -14,6 +15,7 @@ mod mistakes;
 mod mpi;
 mod partition;
 mod plan;
+mod recipes;
 mod resume;
 #[cfg(feature = "serve")]
 mod serve;

@@ -3,13 +3,14 @@
 use half::f16;
 
 use super::array::{ArrayReader, Num};
+use super::classes::ClassColumn;
 use super::source::Npz;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::writer::DatasetWriter;
 
 /// Values read together.
-const BLOCK: usize = 1 << 16;
+pub(super) const BLOCK: usize = 1 << 16;
 
 /// Rows of `array`, which must have `nodes` of them.
 fn expect_rows(array: &ArrayReader, nodes: u64, ntype: &str) -> Result<()> {
@@ -187,7 +188,8 @@ impl CsrRow {
 }
 
 /// Writes labels: `[N]` classes (-1 or NaN: none), or `[N, C]` of 0 and 1. `classes` bounds the
-/// classes; without it they reach to the largest label.
+/// classes; without it they reach to the largest label, or are numbered anew where most ids below it are
+/// unused.
 pub(super) fn labels(
     writer: &mut DatasetWriter,
     ntype: &str,
@@ -214,23 +216,13 @@ fn single_labels(
     array: &mut ArrayReader,
     classes: Option<u64>,
 ) -> Result<()> {
-    let mut column = writer.node_column::<i32>(ntype, "label", &[])?;
-    let mut checker = ClassChecker::new(classes);
-    let (mut values, mut stored, mut row) = (Vec::new(), Vec::new(), 0u64);
+    let mut column = ClassColumn::create(writer, ntype, classes)?;
+    let (mut values, mut row) = (Vec::new(), 0);
     while array.read_f64(BLOCK, &mut values)? {
-        stored.clear();
-        for &value in &values {
-            let class = checker.class(value);
-            stored.push(class.map_err(|e| array.error(format!("row {row}: {e}")))?);
-            row += 1;
-        }
-        column.push(&stored)?;
+        column.push(&values, |i| format!("{}: row {}", array.name(), row + i))?;
+        row += values.len();
     }
-    let spec = column.finish()?;
-    let node_type = writer.node_type(ntype)?;
-    node_type.columns.push(spec);
-    node_type.classes = Some(checker.count());
-    Ok(())
+    column.finish(writer, ntype)
 }
 
 /// Writes the classes of all nodes, NaN meaning none.
@@ -240,51 +232,9 @@ pub(super) fn node_classes(
     values: &[f64],
     classes: Option<u64>,
 ) -> Result<()> {
-    let mut checker = ClassChecker::new(classes);
-    let mut column = writer.node_column::<i32>(ntype, "label", &[])?;
-    for (node, &value) in values.iter().enumerate() {
-        let class = checker.class(value);
-        column.push(&[class.map_err(|e| Error::invalid(format!("{ntype} node {node}: {e}")))?])?;
-    }
-    let spec = column.finish()?;
-    let node_type = writer.node_type(ntype)?;
-    node_type.columns.push(spec);
-    node_type.classes = Some(checker.count());
-    Ok(())
-}
-
-/// Turns label values into classes and keeps count of them.
-pub(super) struct ClassChecker {
-    limit: Option<u64>,
-    largest: i32,
-}
-
-impl ClassChecker {
-    pub fn new(limit: Option<u64>) -> Self {
-        Self { limit, largest: -1 }
-    }
-
-    /// The class that `value` stands for; -1 and NaN mean none.
-    pub fn class(&mut self, value: f64) -> std::result::Result<i32, String> {
-        if value.is_nan() || value == -1.0 {
-            return Ok(-1);
-        }
-        if value < 0.0 || value.fract() != 0.0 || value >= f64::from(i32::MAX) {
-            return Err(format!("label {value} is not a class: a whole number from 0, or -1"));
-        }
-        if let Some(limit) = self.limit
-            && value as u64 >= limit
-        {
-            return Err(format!("label {value} is not below the number of classes, {limit}"));
-        }
-        self.largest = self.largest.max(value as i32);
-        Ok(value as i32)
-    }
-
-    /// Number of classes.
-    pub fn count(&self) -> u64 {
-        self.limit.unwrap_or((self.largest + 1) as u64)
-    }
+    let mut column = ClassColumn::create(writer, ntype, classes)?;
+    column.push(values, |node| format!("{ntype} node {node}"))?;
+    column.finish(writer, ntype)
 }
 
 fn multi_labels(
@@ -346,8 +296,8 @@ pub(super) fn split_ids(mut array: ArrayReader, nodes: u64) -> Result<Vec<u64>> 
     // As ids, more than two of only 0 and 1 would repeat.
     if !mask && nodes > 2 && row == nodes && ids.iter().all(|&id| id < 2) {
         return Err(array
-            .error(format!("{nodes} numbers 0 and 1 for {nodes} nodes: a mask, not ids"))
-            .hint("save masks as booleans: numpy.save(path, mask.astype(bool))"));
+            .error(format!("{nodes} numbers 0 and 1 for {nodes} nodes: a mask is of booleans"))
+            .hint("numpy.save(path, mask.astype(bool))"));
     }
     Ok(ids)
 }

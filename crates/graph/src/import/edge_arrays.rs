@@ -3,19 +3,23 @@
 use std::path::{Path, PathBuf};
 
 use super::array::{ArrayReader, Num};
-use super::columns::ClassChecker;
-use super::extra::{Extra, NO_SPLIT, split_number};
+use super::classes::{ClassChecker, Numbering};
+use super::extra::{Extra, NO_SPLIT};
 use super::source::Source;
+use super::splits::{EdgeSplits, split_number};
 use super::weights::WeightType;
 use crate::error::{Error, Kind, Result};
 
 /// What goes along with the edges of a type, read beside them a stretch at a time.
 #[derive(Default)]
-pub(super) struct EdgeArrays(Vec<(Extra, Values)>);
+pub(super) struct EdgeArrays {
+    columns: Vec<(Extra, Values)>,
+    splits: EdgeSplits,
+}
 
 enum Values {
     Numbers(ArrayReader),
-    Classes(ArrayReader, ClassChecker),
+    Classes(ArrayReader, Numbering),
     /// Numbers of splits, and which edges are in them.
     Masks(Vec<(u8, ArrayReader)>),
 }
@@ -23,7 +27,7 @@ enum Values {
 impl EdgeArrays {
     /// A weight for each edge.
     pub fn weights(&mut self, array: ArrayReader, stored: WeightType) {
-        self.0.push((Extra::Weight(stored), Values::Numbers(array)));
+        self.columns.push((Extra::Weight(stored), Values::Numbers(array)));
     }
 
     /// Files of labels or of values, and of splits by name.
@@ -46,7 +50,7 @@ impl EdgeArrays {
             (None, Some(path)) => {
                 let array = open(path)?;
                 array.expect_vector()?;
-                self.0.push((Extra::Value, Values::Numbers(array)));
+                self.columns.push((Extra::Value, Values::Numbers(array)));
             }
             (None, None) => {}
         }
@@ -62,7 +66,7 @@ impl EdgeArrays {
             masks.push((number, array));
         }
         if !masks.is_empty() {
-            self.0.push((Extra::Split, Values::Masks(masks)));
+            self.columns.push((Extra::Split, Values::Masks(masks)));
         }
         Ok(())
     }
@@ -75,38 +79,54 @@ impl EdgeArrays {
                 }
                 (Extra::Marks(tasks as usize), Values::Numbers(array))
             }
-            [_] | [_, 1] => (Extra::Class, Values::Classes(array, ClassChecker::new(None))),
+            [_] | [_, 1] => {
+                let numbering = numbering(array.again()?)?;
+                (Extra::Class, Values::Classes(array, numbering))
+            }
             _ => {
                 let shape = array.shape();
                 return Err(array.error(format!("labels of shape {shape:?}, not [E] or [E, C]")));
             }
         };
-        self.0.push(column);
+        self.columns.push(column);
         Ok(())
     }
 
     /// Whether edges carry nothing but their ends.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.columns.is_empty()
     }
 
     /// How the values are stored.
     pub fn extras(&self) -> Vec<Extra> {
-        self.0.iter().map(|(extra, _)| *extra).collect()
+        self.columns.iter().map(|(extra, _)| *extra).collect()
     }
 
     /// Number of classes, or of labels that may hold, of what was read.
     pub fn classes(&self) -> Option<u64> {
-        self.0.iter().find_map(|(extra, values)| match (extra, values) {
+        self.columns.iter().find_map(|(extra, values)| match (extra, values) {
             (Extra::Marks(tasks), _) => Some(*tasks as u64),
-            (_, Values::Classes(_, checker)) => Some(checker.count()),
+            (_, Values::Classes(_, numbering)) => Some(numbering.count()),
             _ => None,
         })
     }
 
+    /// How classes are numbered, if edges have some.
+    pub fn numbering(&self) -> Option<&Numbering> {
+        self.columns.iter().find_map(|(_, values)| match values {
+            Values::Classes(_, numbering) => Some(numbering),
+            _ => None,
+        })
+    }
+
+    /// Which edges read so far are in splits.
+    pub fn splits(&self) -> &EdgeSplits {
+        &self.splits
+    }
+
     /// Refuses arrays that have not a row for each of so many edges.
     pub fn check_rows(&self, edges: u64) -> Result<()> {
-        for (extra, values) in &self.0 {
+        for (extra, values) in &self.columns {
             let what = match extra {
                 Extra::Weight(_) => "weights",
                 Extra::Split => "booleans",
@@ -135,7 +155,9 @@ impl EdgeArrays {
     /// For the first bad value, with file and row; for an edge in two splits.
     pub fn read(&mut self, count: usize, first: u64, out: &mut Vec<f64>) -> Result<()> {
         let mut read = Vec::new();
-        for (extra, values) in &mut self.0 {
+        // Labels come before splits.
+        let mut labeled = vec![true; count];
+        for (extra, values) in &mut self.columns {
             match values {
                 Values::Numbers(array) => {
                     let width = extra.width();
@@ -147,34 +169,52 @@ impl EdgeArrays {
                     let columns = (0..width).flat_map(|c| read.iter().skip(c).step_by(width));
                     out.extend(columns);
                 }
-                Values::Classes(array, checker) => {
+                Values::Classes(array, numbering) => {
                     array.read_f64(count, &mut read)?;
-                    for (&value, row) in read.iter().zip(first..) {
-                        let class = checker.class(value);
-                        let class = class.map_err(|e| array.error(format!("row {row}: {e}")))?;
-                        out.push(f64::from(class));
+                    for (i, &value) in read.iter().enumerate() {
+                        let id = if value.is_nan() { -1 } else { value as i32 };
+                        labeled[i] = id >= 0;
+                        out.push(f64::from(numbering.class(id)));
                     }
                 }
-                Values::Masks(masks) => out.extend(splits(masks, count, first)?),
+                Values::Masks(masks) => {
+                    let found = splits(masks, count, first)?;
+                    let found = found.iter().zip(&labeled);
+                    out.extend(found.map(|(&s, &labeled)| f64::from(self.splits.keep(s, labeled))));
+                }
             }
         }
         Ok(())
     }
 }
 
+/// Reads a whole array of labels for how its classes are numbered.
+fn numbering(mut array: ArrayReader) -> Result<Numbering> {
+    let mut checker = ClassChecker::new(None);
+    let (mut values, mut row) = (Vec::new(), 0u64);
+    while array.read_f64(1 << 16, &mut values)? {
+        for &value in &values {
+            let class = checker.class(value);
+            class.map_err(|e| array.error(format!("row {row}: {e}")))?;
+            row += 1;
+        }
+    }
+    Ok(checker.numbering())
+}
+
 /// The numbers of the splits of the next edges.
-fn splits(masks: &mut [(u8, ArrayReader)], count: usize, first: u64) -> Result<Vec<f64>> {
-    let (mut found, mut read) = (vec![f64::from(NO_SPLIT); count], Vec::new());
+fn splits(masks: &mut [(u8, ArrayReader)], count: usize, first: u64) -> Result<Vec<u8>> {
+    let (mut found, mut read) = (vec![NO_SPLIT; count], Vec::new());
     for (number, array) in masks {
         array.read_f64(count, &mut read)?;
-        let both = |(split, inside): (&f64, &f64)| *split != f64::from(NO_SPLIT) && *inside != 0.0;
+        let both = |(split, inside): (&u8, &f64)| *split != NO_SPLIT && *inside != 0.0;
         if let Some(i) = found.iter().zip(&read).position(both) {
             return Err(array
                 .error(format!("row {}: the edge is in another split too", first + i as u64))
                 .hint("splits must not overlap, or test figures mean nothing"));
         }
         let inside = found.iter_mut().zip(&read).filter(|(_, inside)| **inside != 0.0);
-        inside.for_each(|(split, _)| *split = f64::from(*number));
+        inside.for_each(|(split, _)| *split = *number);
     }
     Ok(found)
 }

@@ -3,7 +3,7 @@
 use super::Reverses;
 use super::weights::{WeightColumn, WeightType};
 use crate::column::ColumnSpec;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter, EdgeWriter};
 
@@ -33,18 +33,6 @@ pub(super) const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
 /// The number of an edge that is in no split.
 pub(super) const NO_SPLIT: u8 = 3;
-
-/// The number of a split of edges that a user or a file names.
-///
-/// # Errors
-/// Of `kind`, if there is none of that name.
-pub(super) fn split_number(name: &str, kind: Kind) -> Result<u8> {
-    let number = SPLITS.iter().position(|known| *known == name);
-    number.map(|number| number as u8).ok_or_else(|| {
-        Error::new(kind, format!("edges have no split '{name}'"))
-            .hint("splits of edges are train, valid and test")
-    })
-}
 
 impl Extra {
     /// Refuses a value, found at `place`, that cannot be stored so.

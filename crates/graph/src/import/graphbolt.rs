@@ -10,6 +10,7 @@ use super::edge_arrays::EdgeArrays;
 use super::edge_csv::csv_edges;
 use super::npy::{Count, EdgeArray, write_edges, write_features};
 use super::source::Source;
+use super::splits::add_split;
 use super::{Imported, Reverses, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::{PLAIN_NODE, Triple};
@@ -197,6 +198,7 @@ fn add_task(writer: &mut DatasetWriter, task: &Task, dir: &Path) -> Result<()> {
     let sets =
         [("train", &task.train_set), ("valid", &task.validation_set), ("test", &task.test_set)];
     let mut labels: std::collections::BTreeMap<String, Vec<f64>> = Default::default();
+    let mut splits = Vec::new();
     for (split, sets) in sets {
         for set in sets {
             let ntype = set.ntype.as_deref().unwrap_or(PLAIN_NODE);
@@ -215,11 +217,11 @@ fn add_task(writer: &mut DatasetWriter, task: &Task, dir: &Path) -> Result<()> {
                 let all = labels.entry(ntype.into()).or_insert(vec![f64::NAN; nodes as usize]);
                 ids.iter().zip(values).for_each(|(&id, label)| all[id as usize] = label);
             }
-            writer.add_split(ntype, split, ids)?;
+            splits.push((ntype, split, ids));
         }
     }
     for (ntype, values) in labels {
         columns::node_classes(writer, &ntype, &values, task.num_classes)?;
     }
-    Ok(())
+    splits.into_iter().try_for_each(|(ntype, split, ids)| add_split(writer, ntype, split, ids))
 }

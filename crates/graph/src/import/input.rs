@@ -180,11 +180,11 @@ fn unopened(path: &Path, error: std::io::Error) -> Error {
     Error::io(path, error).hint(format!("looked for {}; {found}", full.display()))
 }
 
-/// Some names of what is in a folder.
+/// Some names of what is in a folder, without hidden files such as locks.
 fn listing(folder: &Path) -> String {
     let Ok(entries) = std::fs::read_dir(folder) else { return "nothing that can be read".into() };
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
     names.sort();
     if names.is_empty() { "nothing".into() } else { shortened(&names, 8) }
 }

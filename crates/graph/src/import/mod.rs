@@ -8,6 +8,7 @@
 //! [`ImportReport::renumbered`] says so, and a `user_id` column leads back.
 
 mod array;
+mod classes;
 mod columns;
 mod edge_arrays;
 mod edge_csv;
@@ -19,6 +20,7 @@ mod npy;
 mod npy_typed;
 mod ogb;
 mod source;
+mod splits;
 mod spool;
 mod table;
 pub mod torch;
@@ -42,8 +44,10 @@ pub use graphbolt::{GraphboltOptions, graphbolt};
 pub use npy::{NpyOptions, npy};
 pub use npy_typed::{TypedNpyOptions, typed_npy};
 pub use ogb::{OgbOptions, ogb};
+pub use splits::LeftOut;
 pub use table::{
-    EdgeTable, Feature, IdKind, NodeTable, TableColumn, TableFacts, TableOptions, Transform, tables,
+    EdgeTable, Feature, IdKind, Impute, NodeTable, TableColumn, TableFacts, TableOptions,
+    Transform, tables,
 };
 pub use triples::{TriplesOptions, triples};
 pub use weights::WeightType;
@@ -79,14 +83,27 @@ pub struct ImportReport {
     /// Node types whose nodes have other ids than in the input; the column `user_id` (or
     /// `user_id.offsets` and `user_id.bytes`) holds the input's.
     pub renumbered: Vec<String>,
+    /// Members of splits that have no label: they are not in them.
+    pub left_out: Vec<LeftOut>,
+    /// Node and edge types whose classes have other numbers than in the input; the columns
+    /// `class_name.offsets` and `class_name.bytes` hold the input's.
+    pub renumbered_classes: Vec<String>,
+}
+
+/// What was found while columns were written, for the [`ImportReport`].
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    pub left_out: Vec<LeftOut>,
+    pub renumbered_classes: Vec<String>,
 }
 
 /// Builds the topology, names the dataset, and looks at it once more for the report.
 fn finish(
-    writer: DatasetWriter,
+    mut writer: DatasetWriter,
     options: FinishOptions,
     renumbered: Vec<String>,
 ) -> Result<Imported> {
+    let Notes { left_out, renumbered_classes } = std::mem::take(&mut writer.notes);
     let dataset = writer.finish(options)?;
     let manifest = dataset.manifest();
     let facts = || manifest.edge_types.iter().map(|t| &t.facts);
@@ -99,6 +116,8 @@ fn finish(
         coalesced: options.coalesce,
         symmetric: facts().all(|f| f.symmetric),
         renumbered,
+        left_out,
+        renumbered_classes,
     };
     Ok(Imported { dataset, report, tables: Vec::new() })
 }

@@ -9,6 +9,7 @@ use super::columns;
 use super::edge_arrays::EdgeArrays;
 use super::extra::EdgeSink;
 use super::source::{Npz, Source};
+use super::splits::add_split;
 use super::weights::WeightType;
 use super::{Imported, Reverses, check_count, empty_graph, finish};
 use crate::edges::CHUNK_EDGES;
@@ -101,7 +102,7 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     }
     for (name, path) in &options.splits {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
-        writer.add_split(PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
+        add_split(&mut writer, PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
     }
     let mut beside = EdgeArrays::default();
     if let Some(path) = &options.weights {
@@ -321,7 +322,16 @@ pub(super) fn write_edges(
         row += src.len() as u64;
         out.push(&src, &dst, &values)?;
     }
-    out.finish(writer, Vec::new())?;
+    let mut names = Vec::new();
+    if let Some(numbering) = beside.numbering() {
+        numbering.report(writer, &triple.to_string(), "edges");
+        names = numbering.names(
+            |name| writer.edge_column(triple, name, &[]),
+            |name| writer.edge_column(triple, name, &[]),
+        )?;
+    }
+    beside.splits().report(writer, &triple.to_string());
+    out.finish(writer, names)?;
     writer.edge_type(triple)?.classes = beside.classes();
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::array::ArrayReader;
 use super::edge_arrays::EdgeArrays;
 use super::npy::{Count, EdgeArray, Largest, write_edges, write_features};
 use super::source::Source;
+use super::splits::{add_split, split_name};
 use super::triples_typed::{TripleArray, write_triples};
 use super::weights::WeightType;
 use super::{Imported, Reverses, check_count, columns, finish};
@@ -218,28 +219,34 @@ fn write_nodes(
         columns::labels(writer, name, count, array, options.num_classes)?;
     }
     let mut labels: Option<Vec<f64>> = None;
+    let mut splits = Vec::new();
     for (_, split, path) in options.splits.iter().filter(|(known, ..)| known == name) {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, count)?;
-        let given = options.split_labels.iter().find(|(n, s, _)| n == name && s == split);
+        let same = |other: &str| split_name(other) == split_name(split);
+        let given = options.split_labels.iter().find(|(n, s, _)| n == name && same(s));
         if let Some((.., path)) = given {
             let all = labels.get_or_insert_with(|| vec![f64::NAN; count as usize]);
             read_split_labels(path, split, &ids, all)?;
         }
-        writer.add_split(name, split, ids).while_doing(|| path.display().to_string())?;
+        splits.push((split, path, ids));
     }
     for (_, split, _) in options.split_labels.iter().filter(|(known, ..)| known == name) {
-        if !options.splits.iter().any(|(n, s, _)| n == name && s == split) {
+        let same = |other: &str| split_name(other) == split_name(split);
+        if !options.splits.iter().any(|(n, s, _)| n == name && same(s)) {
             let message = format!("--split-labels: node type '{name}' has no split '{split}'");
             return Err(Error::usage(message).hint("give its nodes with --split"));
         }
     }
     match labels {
-        None => Ok(()),
+        None => {}
         Some(_) if options.labels.iter().any(|(known, _)| known == name) => {
-            Err(Error::usage(format!("labels of '{name}' are given by node and by split")))
+            return Err(Error::usage(format!("labels of '{name}' are given by node and by split")));
         }
-        Some(labels) => columns::node_classes(writer, name, &labels, options.num_classes),
+        Some(labels) => columns::node_classes(writer, name, &labels, options.num_classes)?,
     }
+    splits.into_iter().try_for_each(|(split, path, ids)| {
+        add_split(writer, name, split, ids).while_doing(|| path.display().to_string())
+    })
 }
 
 fn read_split_labels(path: &Path, split: &str, ids: &[u64], all: &mut [f64]) -> Result<()> {

@@ -5,6 +5,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::Reverses;
+use super::classes::Numbering;
 use super::extra::{EdgeSink, Extra};
 use super::ids::Ids;
 use crate::column::ColumnSpec;
@@ -20,13 +21,15 @@ pub(super) struct Spool {
     /// Whether source and destination are ids still to be looked up.
     pub raw: (bool, bool),
     pub edges: u64,
+    /// What class ids become, if they are numbered anew.
+    pub classes: Option<Numbering>,
 }
 
 impl Spool {
     /// A spool in `dir`.
     pub fn create(dir: &Path, extras: Vec<Extra>, raw: (bool, bool)) -> Result<Self> {
         let file = BufWriter::with_capacity(1 << 18, tempfile::tempfile_in(dir).at(dir)?);
-        Ok(Self { file, dir: dir.into(), extras, raw, edges: 0 })
+        Ok(Self { file, dir: dir.into(), extras, raw, edges: 0, classes: None })
     }
 
     /// Whether edges carry nothing but their ends.
@@ -74,6 +77,9 @@ impl Spool {
             file.read_exact(bytemuck::cast_slice_mut(&mut src)).at(&dir)?;
             file.read_exact(bytemuck::cast_slice_mut(&mut dst)).at(&dir)?;
             file.read_exact(bytemuck::cast_slice_mut(&mut values)).at(&dir)?;
+            if let Some(numbering) = &self.classes {
+                renumber(&mut values, &self.extras, count, numbering);
+            }
             resolve(&mut src, self.raw.0, maps.0);
             resolve(&mut dst, self.raw.1, maps.1);
             sink.push(bytemuck::cast_slice(&src), bytemuck::cast_slice(&dst), &values)?;
@@ -81,6 +87,14 @@ impl Spool {
         }
         sink.finish(writer, more)
     }
+}
+
+/// Replaces class ids among the values of `count` edges by classes.
+fn renumber(values: &mut [f64], extras: &[Extra], count: usize, numbering: &Numbering) {
+    let before = extras.iter().take_while(|extra| **extra != Extra::Class);
+    let start = before.map(|extra| extra.width()).sum::<usize>() * count;
+    let classes = values.iter_mut().skip(start).take(count);
+    classes.for_each(|class| *class = f64::from(numbering.class(*class as i32)));
 }
 
 /// Replaces ids by their nodes. Every id was seen while the map was made, so none is missing.

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 pub use degrees::Degrees;
 pub use homophily::Homophily;
+pub use render::grouped;
 pub use verify::{Verified, verify};
 
 use crate::dataset::Dataset;

@@ -96,7 +96,7 @@ fn share(count: u64, of: u64) -> String {
 }
 
 /// Digits in groups of three.
-fn grouped(n: u64) -> String {
+pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {

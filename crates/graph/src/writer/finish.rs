@@ -25,13 +25,13 @@ impl DatasetWriter {
             self.build_csc(i, options)
                 .while_doing(|| format!("building the topology of {triple}"))?;
         }
-        let path = self.tmp.join(MANIFEST);
+        let path = self.tmp_dir().join(MANIFEST);
         let text = serde_json::to_string_pretty(&self.manifest).expect("manifests serialise");
         std::fs::write(&path, text).at(&path)?;
-        sync_dir(&self.tmp)?;
-        replace_dir(&self.tmp, &self.out)?;
-        self.finished = true;
-        Dataset::open(&self.out)
+        sync_dir(self.tmp_dir())?;
+        let Self { out, staging, .. } = self;
+        staging.commit()?;
+        Dataset::open(&out)
     }
 
     fn build_csc(&mut self, index: usize, options: FinishOptions) -> Result<()> {
@@ -39,7 +39,7 @@ impl DatasetWriter {
         let triple = edge_type.triple.clone();
         let sources = &self.manifest.node_type(&triple.src)?.columns;
         let order = match sources.iter().find(|c| c.name == "orig_id") {
-            Some(spec) => Some(Column::open(&self.tmp, spec)?.values::<u64>()?),
+            Some(spec) => Some(Column::open(self.tmp_dir(), spec)?.values::<u64>()?),
             None => None,
         };
         let num_dst = self.manifest.node_type(&triple.dst)?.count;
@@ -52,7 +52,7 @@ impl DatasetWriter {
             return Err(Error::usage(format!("{triple}: edges with columns cannot be coalesced")));
         }
         let job = CscJob {
-            dir: &self.tmp,
+            dir: self.tmp_dir(),
             stem: &edge_stem(&triple),
             src,
             dst,
@@ -85,12 +85,12 @@ impl DatasetWriter {
         let triple = edge_type.triple.clone();
         let open = |name: &str| {
             let spec = edge_type.columns.iter().find(|c| c.name == name).expect("built above");
-            Column::open(&self.tmp, spec)
+            Column::open(self.tmp_dir(), spec)
         };
         let indptr = Narrow::of(&open("csc.indptr")?)?;
         let indices = open("csc.indices")?;
         let mut writer = self.edge_writer(&triple, None)?;
-        let mut sources = crate::edges::IdReader::open(&self.tmp, indices.spec())?;
+        let mut sources = crate::edges::IdReader::open(self.tmp_dir(), indices.spec())?;
         let (mut src, mut dst) = (Vec::new(), Vec::new());
         for v in 0..indptr.len() as u64 - 1 {
             let degree = (indptr.get(v + 1) - indptr.get(v)) as usize;
@@ -137,7 +137,7 @@ impl DatasetWriter {
     }
 
     fn check_overlaps(&self) -> Result<()> {
-        let reader = Dataset::unfinished(self.tmp.clone(), self.manifest.clone());
+        let reader = Dataset::unfinished(self.tmp_dir().into(), self.manifest.clone());
         for t in &self.manifest.node_types {
             let names = reader.split_names(&t.name)?;
             for (i, first) in names.iter().enumerate() {
@@ -156,39 +156,6 @@ impl DatasetWriter {
         }
         Ok(())
     }
-}
-
-/// Moves `tmp` to `out`, replacing what is there. Where the system can exchange two names in one
-/// step, `out` names a whole dataset at every moment.
-fn replace_dir(tmp: &Path, out: &Path) -> Result<()> {
-    if !out.exists() {
-        return std::fs::rename(tmp, out).at(out);
-    }
-    if exchange(tmp, out) {
-        return std::fs::remove_dir_all(tmp).at(tmp);
-    }
-    let mut old = tmp.as_os_str().to_owned();
-    old.push(".old");
-    std::fs::rename(out, &old).at(out)?;
-    std::fs::rename(tmp, out).at(out)?;
-    std::fs::remove_dir_all(&old).at(&old)
-}
-
-/// Exchanges two directories' names; `false` if this system or file system cannot.
-#[cfg(target_os = "linux")]
-fn exchange(a: &Path, b: &Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let c_string = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
-    let (Ok(a), Ok(b)) = (c_string(a), c_string(b)) else { return false };
-    let (here, flags) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
-    // SAFETY: both paths are NUL-terminated strings that outlive the call, which keeps neither.
-    // std has no such call, and two renames would leave a moment without any dataset.
-    unsafe { libc::renameat2(here, a.as_ptr(), here, b.as_ptr(), flags) == 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn exchange(_: &Path, _: &Path) -> bool {
-    false
 }
 
 /// The first value that two ascending lists share.

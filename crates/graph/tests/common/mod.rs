@@ -24,6 +24,13 @@ impl Files {
         self.path("out")
     }
 
+    /// A place for a dataset, without the one that was made there before.
+    pub fn fresh(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        let _ = std::fs::remove_dir_all(&path);
+        path
+    }
+
     pub fn text(&self, name: &str, text: &str) -> PathBuf {
         self.bytes(name, text.as_bytes())
     }

@@ -1,9 +1,8 @@
 //! The description of a decoder, as run files hold it.
 
+use gnarl_graph::names::unknown;
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Serialize};
-
-use crate::registry::unknown_name;
 
 /// Which decoder, with its constants. Fields a decoder has no use for are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,7 +44,7 @@ impl DecoderConfig {
     /// of range.
     pub fn check(&self, known: &[&'static str]) -> Result<()> {
         if !self.name.is_empty() && !known.contains(&self.name.as_str()) {
-            return Err(unknown_name("decoder", &self.name, known));
+            return Err(unknown("decoder", &self.name, known));
         }
         if !(1..=2).contains(&self.degree) {
             return Err(Error::usage(format!("decoder.degree is {}, not 1 or 2", self.degree)));

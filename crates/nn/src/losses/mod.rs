@@ -22,12 +22,12 @@ pub mod values;
 #[cfg(test)]
 mod tests;
 
+use gnarl_graph::names::unknown;
 use gnarl_graph::{Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::Tensor;
-use crate::registry::unknown_name;
 
 /// What one positive costs.
 pub trait Loss: Send + Sync {
@@ -102,7 +102,7 @@ impl LossConfig {
             "self-adversarial" => {
                 Box::new(self_adversarial::SelfAdversarial { margin: self.margin, temperature })
             }
-            other => return Err(unknown_name("loss", other, names())),
+            other => return Err(unknown("loss", other, names())),
         })
     }
 }

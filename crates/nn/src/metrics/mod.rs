@@ -22,8 +22,7 @@ pub use rmse::Rmse;
 pub use roc_auc::RocAuc;
 
 use gnarl_graph::error::Result;
-
-use crate::registry::unknown_name;
+use gnarl_graph::names::unknown;
 
 /// What the logits of one row are judged by.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +62,7 @@ pub fn build(name: &str) -> Result<Box<dyn Metric>> {
         "macro-f1" => Ok(Box::new(F1::new(F1Average::Macro))),
         "roc-auc" => Ok(Box::new(RocAuc::default())),
         "average-precision" => Ok(Box::new(AveragePrecision::default())),
-        other => Err(unknown_name("metric", other, names())),
+        other => Err(unknown("metric", other, names())),
     }
 }
 
@@ -77,7 +76,7 @@ pub fn build_of_values(name: &str) -> Result<Box<dyn Metric>> {
     match name {
         "rmse" => Ok(Box::new(Rmse::default())),
         "mae" => Ok(Box::new(Mae::default())),
-        other => Err(unknown_name("metric of a regression", other, names_of_values())),
+        other => Err(unknown("metric of a regression", other, names_of_values())),
     }
 }
 

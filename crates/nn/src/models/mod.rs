@@ -54,10 +54,10 @@ pub use stages::Stages;
 use std::sync::Arc;
 
 use gnarl_graph::error::{Error, Result};
+use gnarl_graph::names::unknown;
 use gnarl_graph::rng::Key;
 use gnarl_sample::Block;
 
-use crate::registry::unknown_name;
 use crate::{Params, ParamsBuilder, Tape, Var};
 
 /// A stack of message-passing layers. Parameters live in [`Params`], not in the model, so that
@@ -135,7 +135,7 @@ pub fn build(config: &ModelConfig, key: Key) -> Result<(Box<dyn Model>, Params)>
 /// As [`build`].
 pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn Model>> {
     if !names().contains(&config.name.as_str()) {
-        let error = unknown_name("model", &config.name, names());
+        let error = unknown("model", &config.name, names());
         return Err(match typed::names().contains(&config.name.as_str()) {
             true => Error::usage(format!("model '{}' needs a graph with types", config.name))
                 .hint("set task.node_type, the type of the nodes to classify"),

@@ -17,9 +17,8 @@ pub use schedule::{Schedule, ScheduleKind};
 pub use sgd::Sgd;
 
 use gnarl_graph::error::{Error, Result};
+use gnarl_graph::names::unknown;
 use serde::{Deserialize, Serialize};
-
-use crate::registry::unknown_name;
 
 /// Elements one task updates; fixed, so that chunk borders never depend on the thread count.
 pub(crate) const CHUNK: usize = 1 << 14;
@@ -86,7 +85,7 @@ impl OptimizerConfig {
                 Ok(Box::new(AdamW::new(self.beta1, self.beta2, self.eps, self.weight_decay)))
             }
             "sgd" => Ok(Box::new(Sgd::new(self.momentum, self.nesterov, self.weight_decay))),
-            other => Err(unknown_name("optimizer", other, names())),
+            other => Err(unknown("optimizer", other, names())),
         }
     }
 

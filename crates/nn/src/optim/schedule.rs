@@ -54,6 +54,11 @@ impl Schedule {
         Ok(())
     }
 
+    /// Whether the factor depends on the length of the whole run.
+    pub fn spans_epochs(&self) -> bool {
+        matches!(self.kind, ScheduleKind::Cosine | ScheduleKind::Linear)
+    }
+
     /// The factor on the base rate at `step` (from 0) of a run of `total` steps.
     pub fn factor(&self, step: u64, total: u64) -> f32 {
         if step < self.warmup {

@@ -1,9 +1,9 @@
 //! Edge partitioners by name.
 
 use gnarl_graph::error::Result;
+use gnarl_graph::names::unknown;
 
 use super::{AdaDne, Dbh, Dne, EdgePartitioner, Greedy, Hash1d, Hash2d, Hdrf, TwoPhase};
-use crate::registry::unknown;
 
 /// All edge partitioners.
 pub fn registry() -> Vec<Box<dyn EdgePartitioner>> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
+use gnarl_graph::names::unknown;
 use gnarl_graph::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -109,14 +110,6 @@ impl FromStr for CachePolicy {
         if let Some(policy) = Self::ALL.into_iter().find(|p| p.name() == text) {
             return Ok(policy);
         }
-        let names = Self::ALL.map(Self::name);
-        let error = Error::usage(format!("unknown cache policy '{text}'"));
-        let nearest = names.iter().min_by_key(|name| strsim::damerau_levenshtein(name, text));
-        Err(match nearest {
-            Some(name) => {
-                error.hint(format!("did you mean '{name}'? There are: {}", names.join(", ")))
-            }
-            None => error,
-        })
+        Err(unknown("cache policy", text, &Self::ALL.map(Self::name)))
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use gnarl_graph::{Error, Result, ResultExt};
 use toml::{Table, Value};
 
-use super::RunConfig;
+use super::paths::expand_home;
+use super::{RunConfig, words};
 
 /// Reads the run file at `path` and applies `overrides`, each `key.path=value`.
 ///
@@ -21,10 +22,11 @@ pub fn load(path: &Path, overrides: &[String]) -> Result<RunConfig> {
     for setting in overrides {
         apply(&mut table, setting)?;
     }
-    refuse_unknown(&table, &known(), "").map_err(|e| e.context(place.to_string()))?;
-    let config: RunConfig = Value::Table(table).try_into().map_err(|e: toml::de::Error| {
-        Error::usage(format!("{place}: {}", e.to_string().trim_end()))
-    })?;
+    words::refuse_unknown(&table, &known()).map_err(|e| e.context(place.to_string()))?;
+    let mut config: RunConfig = Value::Table(table.clone())
+        .try_into()
+        .map_err(|e| words::of(&e, &table).context(place.to_string()))?;
+    expand_home(&mut config).map_err(|e| e.context(place.to_string()))?;
     config.check().map_err(|e| e.context(place.to_string()))?;
     Ok(config)
 }
@@ -54,7 +56,7 @@ fn apply(table: &mut Table, setting: &str) -> Result<()> {
 }
 
 /// Every key a run file may have, as a table with placeholder values.
-fn known() -> Table {
+pub(super) fn known() -> Table {
     let mut table = match Value::try_from(RunConfig::default()) {
         Ok(Value::Table(table)) => table,
         _ => Table::new(),
@@ -96,29 +98,6 @@ fn known() -> Table {
     add("model", "propagations", Value::Boolean(true));
     add("model", "activation", Value::Boolean(true));
     table
-}
-
-fn refuse_unknown(table: &Table, known: &Table, prefix: &str) -> Result<()> {
-    for (key, value) in table {
-        let Some(expected) = known.get(key) else {
-            return Err(unknown(key, known, prefix));
-        };
-        if let (Value::Table(inner), Value::Table(expected)) = (value, expected) {
-            refuse_unknown(inner, expected, &format!("{prefix}{key}."))?;
-        }
-    }
-    Ok(())
-}
-
-fn unknown(key: &str, known: &Table, prefix: &str) -> Error {
-    let error = Error::usage(format!("unknown key '{prefix}{key}'"));
-    let nearest = known
-        .keys()
-        .max_by(|a, b| strsim::jaro_winkler(key, a).total_cmp(&strsim::jaro_winkler(key, b)));
-    match nearest {
-        Some(name) => error.hint(format!("did you mean '{prefix}{name}'?")),
-        None => error,
-    }
 }
 
 #[cfg(test)]

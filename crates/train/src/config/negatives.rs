@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use gnarl_graph::import::id_table;
+use gnarl_graph::names::unknown;
 use gnarl_graph::{Context, Error, Result};
 use gnarl_sample::negatives::{FromFile, Side};
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,7 @@ impl NegativesSection {
     /// Refuses unknown names and values out of range.
     pub(super) fn check(&self) -> Result<()> {
         if !KINDS.contains(&self.kind.as_str()) {
-            return Err(unknown_name("negatives.kind", &self.kind, &KINDS));
+            return Err(unknown("negatives.kind", &self.kind, &KINDS));
         }
         if self.count == 0 {
             return Err(Error::usage("negatives.count is 0").hint("it must be positive"));
@@ -121,12 +122,4 @@ impl NegativesSection {
         let tables = [read(&self.heads, Side::Head)?, read(&self.tails, Side::Tail)?];
         FromFile::new(tables, edges, self.count, nodes).while_doing(|| "reading negatives")
     }
-}
-
-/// A usage error for a name that is not known, with the nearest one as a hint.
-pub(crate) fn unknown_name(what: &str, name: &str, known: &[&str]) -> Error {
-    let near = |other: &str| strsim::jaro_winkler(name, other);
-    let nearest = known.iter().max_by(|a, b| near(a).total_cmp(&near(b)));
-    let hint = format!("did you mean '{}'? Known: {}", nearest.unwrap_or(&""), known.join(", "));
-    Error::usage(format!("unknown {what} '{name}'")).hint(hint)
 }

@@ -42,7 +42,8 @@ pub(super) fn open(
     let nodes = Nodes { divided: &divided };
     let labels = nodes.labels(&parts, &abouts)?;
     let roles = nodes.roles(&parts, &abouts)?;
-    let roles = Roles::new(roles, &labels, config.dataset.split.as_ref())?;
+    let place = cut.dir().display().to_string();
+    let roles = Roles::new(roles, &labels, config.dataset.split.as_ref(), &place)?;
     let [train, valid, test] = [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
     let rows = (abouts[0].feature_width, abouts[0].sparse);
     let wanted = Wanted::new(config, &divided, &parts, &train, rank);

@@ -12,6 +12,7 @@ use crate::messages::relational::ways as ways_of_relation;
 use crate::messages::{
     MessageEdges, PlainEncoder, TypedEdges, Ways, asked, both_ways, ways_of_type,
 };
+use crate::task::{Role, warn_of_unlabeled};
 
 /// The edges of a split.
 pub(super) struct Split {
@@ -38,15 +39,15 @@ impl Targets {
     /// Reads the edges that `config` asks about.
     ///
     /// # Errors
-    /// If they lack labels or splits, an edge is in a split without a label, or there are more nodes than
-    /// 32 bits count.
+    /// If they lack labels or splits, no labeled training edge is left, or there are more nodes than 32 bits
+    /// count.
     pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
         let edge_type = asked(dataset, config)?;
         let triple = edge_type.triple.clone();
         let place = format!("{}: {triple}", dataset.dir().display());
         let named = |e: Error| e.context(place.clone());
         let labels = labels(dataset, config, edge_type).map_err(named)?;
-        let roles = Roles::open(dataset, config, &triple, &place)?;
+        let mut roles = Roles::open(dataset, config, &triple, &place)?;
         let plain = dataset.plain().ok();
         let nodes = dataset.manifest().node_type(&triple.src)?.count;
         let most = nodes.max(dataset.manifest().node_type(&triple.dst)?.count);
@@ -72,6 +73,7 @@ impl Targets {
                 row += 1;
             }
         }
+        roles.report(&place, sets.each_ref().map(|(edges, _)| edges.len()));
         let split =
             |(edges, rows): (Triples, Vec<u64>)| Split { answers: labels.at(&rows), edges, rows };
         let [train, valid, test] = sets.map(split);
@@ -151,7 +153,11 @@ fn ways(
 
 /// Which split an edge is in.
 enum Roles {
-    Stored(gnarl_graph::Buf<u8>),
+    Stored {
+        splits: gnarl_graph::Buf<u8>,
+        /// Edges of each split that were left out since they have no label.
+        unlabeled: [u64; 3],
+    },
     Drawn(Key, SplitSection),
 }
 
@@ -164,16 +170,26 @@ impl Roles {
             Error::invalid(format!("{place}: edges have no splits"))
                 .hint("import with --edge-split, or set dataset.split in the run file")
         })?;
-        column.values().map(Self::Stored)
+        Ok(Self::Stored { splits: column.values()?, unlabeled: [0; 3] })
+    }
+
+    /// Says how many edges were left out of the splits, which have the sizes `kept` without them.
+    fn report(&self, place: &str, kept: [usize; 3]) {
+        let Self::Stored { unlabeled, .. } = self else { return };
+        for (number, (split, _)) in Role::SPLITS.into_iter().enumerate() {
+            let listed = kept[number] as u64 + unlabeled[number];
+            warn_of_unlabeled(place, split, unlabeled[number], listed, "edges");
+        }
     }
 
     /// The number of the split of the edge in a row, if it is in one.
-    fn of(&self, row: usize, ends: (u64, u64), labelled: bool) -> Result<Option<usize>> {
+    fn of(&mut self, row: usize, ends: (u64, u64), labelled: bool) -> Result<Option<usize>> {
         match self {
-            Self::Stored(splits) => match (splits[row], labelled) {
+            Self::Stored { splits, unlabeled } => match (splits[row], labelled) {
                 (split @ 0..3, true) => Ok(Some(split.into())),
-                (0..3, false) => {
-                    Err(Error::invalid(format!("edge {row} is in a split but has no label")))
+                (split @ 0..3, false) => {
+                    unlabeled[usize::from(split)] += 1;
+                    Ok(None)
                 }
                 (3, _) => Ok(None),
                 (other, _) => Err(Error::invalid(format!("edge {row}: {other} is no split"))

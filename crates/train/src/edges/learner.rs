@@ -19,7 +19,7 @@ use crate::nodes::loss::{add_loss, targets_of};
 use crate::nodes::step;
 use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
-use crate::strategy::Keys;
+use crate::strategy::{Keys, Threads};
 
 /// The distinct ends of a batch, by node type, and the numbers of heads and tails among them.
 type Ends = (Vec<Vec<u32>>, [Vec<u32>; 2]);
@@ -156,7 +156,7 @@ impl<M: MessageModel> Learner for EdgeLearner<'_, M> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
         let tables = on_first(&state.tables, rank)?;
         by_first(rank, threads, || evaluate::alone(self.task, &state.params, &tables))

@@ -20,7 +20,7 @@ use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 use crate::config::{RunConfig, Strategy, TaskKind};
 use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
-use crate::learner::Task;
+use crate::learner::{Sizes, Task};
 use crate::messages::{PlainEncoder, of_types, relational};
 use crate::state::{Start, TrainState};
 use crate::strategy::Session;
@@ -156,6 +156,12 @@ fn is_relational(config: &RunConfig, dataset: &Dataset, node_type: &str) -> Resu
 impl Task for EdgeLabels {
     fn metric(&self) -> String {
         self.metric.replace('-', "_")
+    }
+
+    fn sizes(&self) -> Sizes {
+        let Targets { train, valid, test, .. } = &self.targets;
+        let splits = [train, valid, test].map(|split| split.edges.len());
+        Sizes { of: "edges", outputs: train.answers.outputs(), splits }
     }
 
     /// Parts decide which rank takes which edges; every rank has the whole graph.

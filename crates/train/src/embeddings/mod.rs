@@ -18,7 +18,7 @@ pub use table::{Table, TableSpec};
 
 pub(crate) use copies::Copies;
 pub(crate) use exchange::{clip, squares};
-pub(crate) use model::{model_from_bytes, model_to_bytes};
+pub(crate) use model::{About, about_model, model_from_bytes, model_to_bytes};
 pub(crate) use owners::by_parts;
 
 use gnarl_engine::Communicator;

@@ -16,8 +16,9 @@ pub use divided::evaluate_divided;
 pub use held::logits;
 pub use judge::Judge;
 
+use crate::json;
 use crate::links::{LeakageReport, RelationScores};
-use crate::strategy::pool;
+use crate::strategy::{Threads, pool};
 use crate::task::TaskGraph;
 
 /// Metric values by name, for instance `accuracy`.
@@ -30,10 +31,13 @@ const RANGE_NODES: usize = 1 << 14;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
     /// Scores over the validation nodes; empty if there are none.
+    #[serde(deserialize_with = "json::floats")]
     pub valid: Scores,
     /// Mean loss over the validation nodes, which decides between equal scores.
+    #[serde(deserialize_with = "json::float")]
     pub valid_loss: f64,
     /// Scores over the test nodes; empty if there are none.
+    #[serde(deserialize_with = "json::floats")]
     pub test: Scores,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
@@ -48,18 +52,18 @@ impl Evaluation {
     }
 }
 
-/// What `judge` finds on the first rank, with the threads of all ranks; all return the same.
+/// The evaluation that `judge` makes on the first rank, with the threads of its host; all return the same.
 ///
 /// # Errors
 /// Those of `judge`, or if a rank fails.
 pub(crate) fn by_first(
     rank: &dyn Communicator,
-    threads: usize,
+    threads: Threads,
     judge: impl FnOnce() -> Result<Evaluation> + Send,
 ) -> Result<Evaluation> {
     let mut bytes = Vec::new();
     if rank.rank() == 0 {
-        let found = pool(threads * rank.size())?.install(judge)?;
+        let found = pool(threads.host)?.install(judge)?;
         bytes = serde_json::to_vec(&found).unwrap_or_default();
     }
     let all = rank.all_gather("evaluation", &bytes)?;

@@ -25,7 +25,7 @@ use crate::messages::{Ways, both_ways};
 use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
 use crate::state::TrainState;
-use crate::strategy::pool;
+use crate::strategy::{Threads, pool};
 use crate::tensor::WholeModel;
 
 /// This rank's share of a batch.
@@ -194,9 +194,9 @@ impl<W: WholeModel> Learner for ColumnLearner<'_, W> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
-        let rows = pool(threads)?.install(|| self.all_rows(state, rank))?;
+        let rows = pool(threads.each)?.install(|| self.all_rows(state, rank))?;
         by_first(rank, threads, || evaluate::of_rows(self.links, &state.params, rows))
     }
 

@@ -17,6 +17,7 @@ use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::messages::{LOOKED_AT, MessageModel, Seen, both_ways};
 use crate::pipeline::Job;
 use crate::state::TrainState;
+use crate::strategy::Threads;
 
 /// A batch ready for compute: edges numbered by the rows that the model puts out.
 pub(super) struct Encoded<B> {
@@ -120,7 +121,7 @@ impl<M: MessageModel> Learner for EncodedLearner<'_, M> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
         let tables = on_first(&state.tables, rank)?;
         let judge = || evaluate::alone(self.links, &state.params, &tables);

@@ -14,7 +14,7 @@ use crate::evaluate::Evaluation;
 use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::pipeline::Job;
 use crate::state::TrainState;
-use crate::strategy::pool;
+use crate::strategy::{Threads, pool};
 
 /// Edges and candidates, and ids of the rows they are numbered by.
 pub(super) struct Rows {
@@ -79,9 +79,9 @@ impl Learner for LinkLearner<'_> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
-        let (pool, rows) = (pool(threads)?, state.tables[0].on_all(rank)?);
+        let (pool, rows) = (pool(threads.each)?, state.tables[0].on_all(rank)?);
         evaluate::together(self.links, &state.params, rows, rank, &pool)
     }
 }

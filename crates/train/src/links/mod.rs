@@ -17,6 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_engine::Communicator;
+use gnarl_graph::names::unknown;
 use gnarl_graph::rng::Key;
 use gnarl_graph::{Dataset, Error, Result};
 use gnarl_nn::decoders::{self, Decoder, Side};
@@ -24,10 +25,10 @@ use gnarl_nn::{Params, ParamsBuilder};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
 
-use crate::config::{Leakage, NegativesSection, RunConfig, SampleSection, Strategy, unknown_name};
+use crate::config::{Leakage, NegativesSection, RunConfig, SampleSection, Strategy};
 use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
-use crate::learner::Task;
+use crate::learner::{Sizes, Task};
 use crate::messages::{MessageEdges, PlainEncoder, of_types, relational};
 use crate::state::{Start, TrainState};
 use crate::strategy::{Session, gradient};
@@ -211,13 +212,18 @@ fn metric_of(config: &RunConfig) -> Result<String> {
     let name = config.train.metric.as_deref().unwrap_or(known[0]).replace('-', "_");
     match known.contains(&name.as_str()) {
         true => Ok(name),
-        false => Err(unknown_name("metric of link prediction", &name, &known)),
+        false => Err(unknown("metric of link prediction", &name, &known)),
     }
 }
 
 impl Task for Links {
     fn metric(&self) -> String {
         metric_of(&self.config).unwrap_or_default()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let Edges { train, valid, test, .. } = &self.edges;
+        Sizes { of: "edges", outputs: 0, splits: [train, valid, test].map(|edges| edges.len()) }
     }
 
     fn divide(&mut self, _: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {

@@ -16,7 +16,7 @@ use crate::learner::{BatchLoss, Counts, Gradients, Inputs, Learner};
 use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
 use crate::strategy::average::PartLearner;
-use crate::strategy::{Keys, pool};
+use crate::strategy::{Keys, Threads, pool};
 use crate::task::{TaskGraph, Topology};
 
 /// A batch ready for the compute stage.
@@ -127,12 +127,12 @@ impl Learner for NodeLearner<'_> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
         let Nodes { whole, model, metric, config, parts, .. } = self.nodes;
         let (model, params) = (model.as_ref(), &state.params);
         if let Topology::Divided(divided) = &whole.topology {
-            let pool = pool(threads)?;
+            let pool = pool(threads.each)?;
             return evaluate_divided(model, params, whole, divided, metric, rank, &pool);
         }
         let graphs = match config.train.evaluate_on {

@@ -16,7 +16,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 use crate::config::{RunConfig, Strategy};
 use crate::embeddings::Rows;
 use crate::evaluate::{Evaluation, evaluate};
-use crate::learner::Task;
+use crate::learner::{Sizes, Task};
 use crate::loaded::{KeptServer, build_model};
 use crate::state::TrainState;
 use crate::strategy::{Session, average, gradient};
@@ -82,6 +82,12 @@ fn metric_of(config: &RunConfig, task: &TaskGraph) -> String {
 impl Task for Nodes {
     fn metric(&self) -> String {
         self.metric.replace('-', "_")
+    }
+
+    fn sizes(&self) -> Sizes {
+        let TaskGraph { labels, train, valid, test, .. } = self.whole.as_ref();
+        let splits = [train, valid, test].map(|nodes| nodes.len());
+        Sizes { of: "nodes", outputs: labels.outputs(), splits }
     }
 
     fn divide(&mut self, dataset: Option<&Dataset>, cut: &PartitionedDataset) -> Result<()> {

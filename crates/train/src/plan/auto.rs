@@ -2,7 +2,7 @@
 
 use gnarl_graph::{Context, Error, Result};
 
-use super::RunPlan;
+use super::{RunPlan, sampled};
 use crate::config::{RunConfig, Strategy};
 use crate::loaded::Source;
 
@@ -23,6 +23,8 @@ pub(crate) fn resolve(config: &RunConfig, source: &Source) -> Result<RunConfig> 
         config.check()?;
         return Ok(config);
     };
+    // Full-graph steps would drop the sampler, and the others are not predicted.
+    sampled::check(&config).while_doing(|| "train.strategy = 'auto'")?;
     let plan = RunPlan::of(&config, dataset, &[config.train.workers])
         .while_doing(|| "train.strategy = 'auto'")?;
     let Some(best) = plan.fastest() else {

@@ -19,7 +19,7 @@ pub(super) fn check(config: &RunConfig) -> Result<()> {
     match method.has_fanouts() || method == Method::Full {
         true => Ok(()),
         false => Err(Error::usage("batches of subgraphs are not predicted")
-            .hint("set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'")),
+            .hint("set train.strategy to 'gradient' or 'average', or sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'")),
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn time(finished: &Finished) -> String {
         return "<p>No epoch was trained.</p>".into();
     }
     let mean = mean(history);
-    let mut out = verdict(&mean);
+    let mut out = verdict(&finished.verdict(), mean.seconds);
     out += "<div class=\"pair\">";
     out += &format!(
         "<figure><figcaption>Mean of an epoch{}</figcaption>{}</figure>",
@@ -81,12 +81,13 @@ fn line(record: &EpochRecord) -> [f64; 6] {
     line.map(|v| if v.is_finite() { v } else { 0.0 })
 }
 
-fn verdict(mean: &EpochRecord) -> String {
-    let Verdict { stage, share, doing, advice } = mean.verdict();
+fn verdict(verdict: &Verdict, mean: f64) -> String {
+    let Verdict { stage, share, doing, advice } = verdict;
+    let advice = if advice.is_empty() { String::new() } else { format!("; {advice}") };
     format!(
-        "<p class=\"verdict\">Bound by <strong>{stage}</strong>: {} of {doing} (a mean epoch takes {}); {advice}.</p>",
-        percent(share),
-        seconds(mean.seconds),
+        "<p class=\"verdict\">Bound by <strong>{stage}</strong>: {} of {doing} (a mean epoch takes {}){advice}.</p>",
+        percent(*share),
+        seconds(mean),
     )
 }
 

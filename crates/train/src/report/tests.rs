@@ -2,6 +2,7 @@ use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo
 
 use super::*;
 use crate::evaluate::Scores;
+use crate::folder::RunFolder;
 use crate::history::{EpochRecord, Stages};
 use crate::run::Summary;
 
@@ -54,7 +55,8 @@ fn finished(epochs: usize) -> Finished {
         parts: 4,
         run_dir: "runs/cora".into(),
     };
-    Finished { config: config(), summary, history, partition: None, relations: Vec::new() }
+    let folder = RunFolder::join(summary.run_dir.clone());
+    Finished { config: config(), summary, history, partition: None, relations: Vec::new(), folder }
 }
 
 fn partition(parts: usize) -> PartitionManifest {

@@ -13,10 +13,8 @@ use gnarl_nn::optim::Optimizer;
 use gnarl_nn::state::{vectors_from_bytes, vectors_to_bytes};
 use rayon::ThreadPool;
 
-use super::{
-    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate,
-    pool, save,
-};
+use super::best::Keeper;
+use super::{Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate, pool};
 use crate::embeddings::{Copies, Fetch, RowGradients, TableSpec, clip, squares};
 use crate::faults;
 use crate::history::{Stages, Tally};
@@ -85,11 +83,15 @@ pub fn train<L: PartLearner>(
         total: training.iter().sum(),
         training,
         keys: Keys::new(session.config.train.seed),
-        pool: pool(session.threads)?,
+        pool: pool(session.threads.each)?,
     };
     let jobs = windows(session, state.progress.epoch).flat_map(|window| {
         mine.iter().flat_map(move |&part| {
-            window.clone().flat_map(move |epoch| learner.part_epoch(part, epoch))
+            window.clone().flat_map(move |epoch| {
+                let jobs = learner.part_epoch(part, epoch);
+                session.pulse.planned(epoch, &jobs);
+                jobs
+            })
         })
     });
     pipeline::run(&session.config.train, learner, jobs, |deliveries| {
@@ -131,8 +133,9 @@ impl<L: PartLearner> Trainer<'_, L> {
         (mut optimizers, mut copies): (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Copies>),
     ) -> Result<TrainState> {
         let (session, rank) = (self.session, self.rank);
-        let mut clock = CheckpointClock::new(session);
+        let mut keeper = Keeper::new(session, rank);
         for window in windows(session, state.progress.epoch) {
+            session.pulse.epochs_begin(window.clone());
             let start = Instant::now();
             let epochs = window.clone().count();
             let mut tallies = vec![Tally::default(); epochs];
@@ -165,12 +168,9 @@ impl<L: PartLearner> Trainer<'_, L> {
                 records.push(Tally::record(&ranks, epoch, lr, seconds));
             }
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
-            close_epochs(session, self.learner, rank, &mut state, records, judge)?;
-            let finished = state.progress.stopped || *window.end() == session.config.train.epochs;
-            if clock.due(rank, finished)? {
-                self.collect(&mut state, &optimizers, &copies)?;
-                save(session, rank, &state)?;
-            }
+            // A part whose loss is no number says so here, where all ranks hear of it.
+            close_epochs(session, self.learner, &mut keeper, &mut state, records, judge)?;
+            keeper.after_epoch(&mut state, |state| self.collect(state, &optimizers, &copies))?;
             if state.progress.stopped {
                 break;
             }
@@ -222,7 +222,9 @@ impl<L: PartLearner> Trainer<'_, L> {
                 });
             }
             tally.stages.compute += start.elapsed().as_secs_f64();
-            self.session.meter.step(&tally.since(&before));
+            let counted = tally.since(&before);
+            self.session.meter.step(&counted);
+            self.session.pulse.step(&counted);
             if job.last_of_epoch {
                 break;
             }

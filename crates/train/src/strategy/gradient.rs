@@ -10,9 +10,9 @@ use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_nn::optim::Optimizer;
 
+use super::best::Keeper;
 use super::{
-    CheckpointClock, Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate,
-    pool, save,
+    Keys, Session, close_epochs, consume, evaluates, gathered, learning_rate, not_finite, pool,
 };
 use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
 use crate::faults;
@@ -41,21 +41,29 @@ pub fn train<L: Learner>(
         return Ok(state);
     }
     let epochs = state.progress.epoch + 1..=config.train.epochs;
-    let jobs = epochs.flat_map(|epoch| learner.epoch(epoch, rank.rank(), rank.size()));
+    let jobs = epochs.flat_map(|epoch| {
+        let jobs = learner.epoch(epoch, rank.rank(), rank.size());
+        session.pulse.planned(epoch, &jobs);
+        jobs
+    });
     pipeline::run(&config.train, learner, jobs, |deliveries| {
-        let mut clock = CheckpointClock::new(session);
-        let (keys, pool) = (Keys::new(config.train.seed), pool(session.threads)?);
-        let mut run = Run { session, learner, rank, pool, keys };
+        let mut run = Run {
+            session,
+            learner,
+            rank,
+            pool: pool(session.threads.each)?,
+            keys: Keys::new(config.train.seed),
+            keeper: Keeper::new(session, rank),
+        };
         while state.progress.epoch < config.train.epochs && !state.progress.stopped {
             let epoch = state.progress.epoch + 1;
             let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
             let judge = evaluates(session, epoch);
-            close_epochs(session, learner, rank, &mut state, vec![record], judge)?;
-            let finished = state.progress.stopped || epoch == config.train.epochs;
-            if clock.due(rank, finished)? {
+            close_epochs(session, learner, &mut run.keeper, &mut state, vec![record], judge)?;
+            run.keeper.after_epoch(&mut state, |state| {
                 state.optimizers.insert(0, optimizer.state());
-                save(session, rank, &state)?;
-            }
+                Ok(())
+            })?;
         }
         Ok(state)
     })
@@ -67,6 +75,7 @@ struct Run<'a, L> {
     rank: &'a dyn Communicator,
     pool: rayon::ThreadPool,
     keys: Keys,
+    keeper: Keeper<'a>,
 }
 
 impl<L: Learner> Run<'_, L> {
@@ -81,6 +90,7 @@ impl<L: Learner> Run<'_, L> {
         let lr = learning_rate(self.session.config, epoch);
         let mut tally = Tally::default();
         let (cached, worked) = (self.learner.cached(), processor::seconds(&self.pool));
+        self.session.pulse.epochs_begin(epoch..=epoch);
         let mut step = 0;
         while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
             step += 1;
@@ -116,9 +126,12 @@ impl<L: Learner> Run<'_, L> {
         let mut joined = joined.collect::<Result<Vec<_>>>()?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let weight = dense[state.params.len() + 1];
+        let (dense, totals) = dense.split_at_mut(state.params.len());
+        let weight = totals[1];
         if weight > 0.0 {
-            let dense = &mut dense[..state.params.len()];
+            // All ranks have the same sums, and so find the same.
+            self.keeper.finite(state, "loss", totals[0].into(), epoch)?;
+            self.keeper.finite(state, "the gradient", not_finite(dense), epoch)?;
             let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
             dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
             let limit = self.session.config.train.clip_norm;
@@ -139,7 +152,9 @@ impl<L: Learner> Run<'_, L> {
             });
         }
         tally.stages.compute += start.elapsed().as_secs_f64();
-        self.session.meter.step(&tally.since(&before));
+        let counted = tally.since(&before);
+        self.session.meter.step(&counted);
+        self.session.pulse.step(&counted);
         Ok(job.last_of_epoch)
     }
 

@@ -1,9 +1,11 @@
 //! Training strategies: who computes what, and what is shared when. One file each.
 
 pub(crate) mod average;
+pub(crate) mod best;
 pub(crate) mod gradient;
 
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 
 use gnarl_engine::Communicator;
 use gnarl_graph::rng::Key;
@@ -12,13 +14,15 @@ use gnarl_nn::Params;
 use rayon::ThreadPool;
 
 use crate::config::RunConfig;
-use crate::embeddings::{Fetch, Whole};
+use crate::embeddings::{Fetch, Rows, Whole};
 use crate::faults;
 use crate::history::{EpochRecord, Figures, Stages, Tally};
 use crate::learner::{BatchLoss, Gradients, Inputs, Learner};
 use crate::metrics::Meter;
 use crate::pipeline::{Deliveries, Job};
+use crate::pulse::Pulse;
 use crate::state::TrainState;
+use best::Keeper;
 
 /// What every rank reads and none changes.
 pub struct Session<'a> {
@@ -26,8 +30,8 @@ pub struct Session<'a> {
     pub config: &'a RunConfig,
     /// The score that decides which weights are best.
     pub metric: &'a str,
-    /// Compute threads of each rank.
-    pub threads: usize,
+    /// Compute threads.
+    pub threads: Threads,
     /// Ranks that share this machine, this one included.
     pub neighbours: usize,
     /// What this rank counts with.
@@ -36,6 +40,21 @@ pub struct Session<'a> {
     pub on_epoch: &'a (dyn Fn(&EpochRecord) + Sync),
     /// Called on rank 0 when the state can be saved, with all rows of each table.
     pub on_checkpoint: &'a (dyn Fn(&TrainState, &[Whole<'_>]) -> Result<()> + Sync),
+    /// Called on rank 0 when the best weights so far can be written, with the best rows of each table.
+    pub on_best: &'a (dyn Fn(&TrainState, Vec<Rows<'_>>) -> Result<()> + Sync),
+    /// The run's folder.
+    pub dir: &'a Path,
+    /// What rank 0 is doing, for the log.
+    pub pulse: &'a Pulse,
+}
+
+/// Compute threads, as a rank may use them.
+#[derive(Debug, Clone, Copy)]
+pub struct Threads {
+    /// Of each rank.
+    pub each: usize,
+    /// Of all ranks of a host, for work that one of them does while the others wait.
+    pub host: usize,
 }
 
 /// A pool of `threads` compute threads.
@@ -142,63 +161,65 @@ fn evaluates(session: &Session<'_>, epoch: usize) -> bool {
 
 /// Evaluates the current weights and moves the state on: best weights, patience, the callbacks.
 /// Records end with the epoch just finished.
+///
+/// # Errors
+/// If a loss or a weight is no finite number; those of evaluation and of the other ranks.
 fn close_epochs<L: Learner>(
     session: &Session<'_>,
     learner: &L,
-    rank: &dyn Communicator,
+    keeper: &mut Keeper<'_>,
     state: &mut TrainState,
     records: Vec<EpochRecord>,
     judge: bool,
 ) -> Result<()> {
-    state.progress.epoch = records.last().map_or(state.progress.epoch, |r| r.epoch);
+    let rank = keeper.rank();
     let first = state.progress.history.len();
-    state.progress.history.extend(records);
+    for record in records {
+        keeper.finite(state, "loss", record.loss, record.epoch)?;
+        state.progress.epoch = record.epoch;
+        state.progress.history.push(record);
+    }
+    let epoch = state.progress.epoch;
+    keeper.finite(state, "a weight", not_finite(state.params.flat()), epoch)?;
     if judge {
         let start = Instant::now();
+        if !state.tables.is_empty() {
+            let found = not_finite_of_all(rank, state)?;
+            keeper.finite(state, "a learnt embedding", found, epoch)?;
+        }
+        session.pulse.doing("evaluating");
         faults::reached("evaluate");
         let evaluation = learner.evaluate(state, rank, session.threads)?;
+        keeper.finite(state, "the validation loss", evaluation.valid_loss, epoch)?;
         state.judge(&evaluation, session.metric, session.config.train.patience);
         if let Some(last) = state.progress.history.last_mut() {
             last.stages.evaluate = start.elapsed().as_secs_f64();
             session.meter.spent(Stages { evaluate: last.stages.evaluate, ..Stages::default() });
         }
     }
-    state.progress.history[first..].iter().for_each(|record| session.meter.epoch(record));
-    if rank.rank() == 0 {
-        state.progress.history[first..].iter().for_each(session.on_epoch);
+    for record in &state.progress.history[first..] {
+        session.meter.epoch(record);
+        session.pulse.epoch_ends(record);
+        if rank.rank() == 0 {
+            (session.on_epoch)(record);
+        }
     }
     Ok(())
 }
 
-/// Has the first rank save the state, with the rows of all ranks.
-fn save(session: &Session<'_>, rank: &dyn Communicator, state: &TrainState) -> Result<()> {
-    let tables = state.tables.iter().map(|table| table.whole(rank));
-    let tables = tables.collect::<Result<Vec<_>>>()?;
-    if rank.rank() > 0 {
-        return Ok(());
-    }
-    (session.on_checkpoint)(state, &tables)
+/// The first value that is no finite number; 0 if there is none.
+fn not_finite(values: &[f32]) -> f64 {
+    // Without an early end the loop runs on vectors, and values are finite but once in a run.
+    let finite = values.iter().fold(true, |finite, value| finite & value.is_finite());
+    let found = if finite { None } else { values.iter().find(|value| !value.is_finite()) };
+    found.copied().unwrap_or(0.0).into()
 }
 
-/// Decides on rank 0 whether enough time has passed for a checkpoint, so that all ranks agree.
-struct CheckpointClock {
-    last: Instant,
-    interval: Duration,
-}
-
-impl CheckpointClock {
-    fn new(session: &Session<'_>) -> Self {
-        let seconds = session.config.train.checkpoint_seconds.clamp(0.0, 1e9);
-        Self { last: Instant::now(), interval: Duration::from_secs_f64(seconds) }
-    }
-
-    fn due(&mut self, rank: &dyn Communicator, finished: bool) -> Result<bool> {
-        let now = finished || self.last.elapsed() >= self.interval;
-        let all = rank.all_gather("checkpoint", &[u8::from(now)])?;
-        let due = all[0] == [1];
-        if due {
-            self.last = Instant::now();
-        }
-        Ok(due)
-    }
+/// The first value of all ranks' embeddings that is no finite number; 0 if there is none.
+fn not_finite_of_all(rank: &dyn Communicator, state: &TrainState) -> Result<f64> {
+    let own = state.tables.iter().map(|table| not_finite(table.rows.values()));
+    let own = own.reduce(|a, b| if a.is_finite() { b } else { a }).unwrap_or(0.0);
+    let all = rank.all_gather("embeddings are finite", &own.to_le_bytes())?;
+    let mut all = all.iter().filter_map(|bytes| Some(f64::from_le_bytes(*bytes.first_chunk()?)));
+    Ok(all.find(|found| !found.is_finite()).unwrap_or(0.0))
 }

@@ -18,7 +18,7 @@ use crate::nodes::loss::{add_loss, targets_of};
 use crate::nodes::step;
 use crate::pipeline::{Input, Job, rows};
 use crate::state::TrainState;
-use crate::strategy::pool;
+use crate::strategy::{Threads, pool};
 use crate::task::TaskGraph;
 
 /// Feature rows read by one task.
@@ -156,9 +156,9 @@ impl Learner for TensorLearner<'_> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
-        let logits = pool(threads)?.install(|| {
+        let logits = pool(threads.each)?.install(|| {
             let mut tape = Tape::new(&state.params, Mode::Eval);
             let logits = self.logits(&mut tape)?;
             Ok(tape.take(logits))

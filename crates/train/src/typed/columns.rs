@@ -17,7 +17,7 @@ use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
 use crate::state::TrainState;
-use crate::strategy::pool;
+use crate::strategy::{Threads, pool};
 use crate::tensor::{TypedColumns, WholeModel, judge_shares};
 
 /// The rows of this rank's own nodes.
@@ -122,13 +122,13 @@ impl Learner for ColumnLearner<'_> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
         let Own { features, learnt } = self.own()?;
         let ids: Vec<&[u64]> = learnt.iter().map(Vec::as_slice).collect();
         let learnt = Learnt { tables: &state.tables, rank }.fetch(&ids)?;
         let graph = self.model.graph();
-        let logits = pool(threads)?.install(|| {
+        let logits = pool(threads.each)?.install(|| {
             let mut tape = Tape::new(&state.params, Mode::Eval);
             let (logits, _) = self.model.forward(&mut tape, &graph, &features, learnt)?;
             Ok(tape.take(logits))

@@ -1,6 +1,6 @@
 //! What is learnt of a graph with types: labels and roles of one node type, features of all.
 
-use gnarl_graph::{Context, Dataset, Error, Labels, Result};
+use gnarl_graph::{Dataset, Error, Labels, Result};
 use gnarl_nn::models::typed::Source;
 use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::TypedGraph;
@@ -25,8 +25,8 @@ pub(super) fn roles_of(
             roles[id as usize] = role;
         }
     }
-    Roles::new(roles, &labels_of(dataset, node_type)?, section.split.as_ref())
-        .while_doing(|| format!("{}: node type '{node_type}'", dataset.dir().display()))
+    let place = format!("{}: node type '{node_type}'", dataset.dir().display());
+    Roles::new(roles, &labels_of(dataset, node_type)?, section.split.as_ref(), &place)
 }
 
 fn labels_of(dataset: &Dataset, node_type: &str) -> Result<Labels> {

@@ -19,8 +19,8 @@ use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::{Input, Job};
 use crate::shares::even_share;
 use crate::state::TrainState;
-use crate::strategy::Keys;
 use crate::strategy::average::PartLearner;
+use crate::strategy::{Keys, Threads};
 
 /// A batch ready for the compute stage.
 pub(super) struct Prepared {
@@ -246,7 +246,7 @@ impl Learner for TypedLearner<'_> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
         let TypedNodes { model, graph, metric, .. } = self.nodes;
         let (params, tables) = (&state.params, on_first(&state.tables, rank)?);

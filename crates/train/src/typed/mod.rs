@@ -20,7 +20,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 use crate::config::{EvaluateOn, RunConfig, Strategy};
 use crate::embeddings::{Rows, TableSpec};
 use crate::evaluate::Evaluation;
-use crate::learner::Task;
+use crate::learner::{Sizes, Task};
 use crate::state::{Start, TrainState};
 use crate::strategy::{Session, average, gradient};
 use crate::task::Roles;
@@ -123,6 +123,12 @@ fn check(config: &RunConfig) -> Result<()> {
 impl Task for TypedNodes {
     fn metric(&self) -> String {
         self.metric.replace('-', "_")
+    }
+
+    fn sizes(&self) -> Sizes {
+        let TypedTaskGraph { labels, train, valid, test, .. } = self.graph.as_ref();
+        let splits = [train, valid, test].map(|nodes| nodes.len());
+        Sizes { of: "nodes", outputs: labels.outputs(), splits }
     }
 
     /// Parts decide which rank takes which seeds; every rank has the whole graph, and for `average` parts

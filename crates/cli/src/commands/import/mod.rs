@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
 use gnarl_graph::import::Imported;
-use gnarl_graph::{Error, Result};
+use gnarl_graph::staging::Claim;
+use gnarl_graph::{Error, MANIFEST, Result};
 use serde_json::Value;
 
 use crate::args::size;
@@ -47,18 +48,39 @@ struct Common {
     /// The dataset directory to make
     #[arg(long)]
     out: PathBuf,
+    /// Replace the dataset that is there
+    #[arg(long)]
+    force: bool,
     /// Memory that the import may hold, such as 512MiB
     #[arg(long, default_value = "1GiB", value_parser = size)]
     memory: u64,
 }
 
 pub fn run(args: &ImportArgs) -> Result<Value> {
+    run_as(args, Value::Null)
+}
+
+/// Imports, and records how it was asked for.
+fn run_as(args: &ImportArgs, request: Value) -> Result<Value> {
     let start = Instant::now();
+    let common = args.format.common();
+    let _claim = Claim::with_request(&common.out, MANIFEST, common.force, request)?;
     let (imported, out) = args.format.import()?;
     Ok(describe(&imported, out, start.elapsed().as_secs_f64()))
 }
 
 impl Format {
+    fn common(&self) -> &Common {
+        match self {
+            Self::Npy(args) => &args.common,
+            Self::Csv(args) | Self::Tsv(args) | Self::Parquet(args) => &args.common,
+            Self::Schema(args) => &args.common,
+            Self::Triples(args) => &args.common,
+            Self::Ogb(args) => &args.common,
+            Self::Graphbolt(args) => &args.common,
+        }
+    }
+
     /// Imports, and tells where to.
     fn import(&self) -> Result<(Imported, &Path)> {
         let busy = |out, work: &dyn Fn() -> Result<Imported>| {
@@ -102,8 +124,8 @@ fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
     value
 }
 
-/// Runs an import given as the words of its command line.
-pub fn run_words(words: &[String]) -> Result<Value> {
+/// Runs an import given as the words of its command line, and records `request` with the dataset.
+pub fn run_words(words: &[String], request: Value) -> Result<Value> {
     #[derive(Parser)]
     #[command(name = "import", no_binary_name = true)]
     struct Words {
@@ -114,7 +136,7 @@ pub fn run_words(words: &[String]) -> Result<Value> {
         let text = e.to_string();
         Error::usage(text.trim_start_matches("error: ").trim_end().to_string())
     })?;
-    run(&words.args)
+    run_as(&words.args, request)
 }
 
 fn named(text: &str) -> Result<(String, PathBuf), String> {

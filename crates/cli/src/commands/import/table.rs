@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gnarl_graph::import::{self, EdgeTable, IdKind, Imported, NodeTable, TableOptions, WeightType};
+use gnarl_graph::import::{
+    self, EdgeTable, Feature, IdKind, Imported, Impute, NodeTable, TableOptions, Transform,
+    WeightType,
+};
 use gnarl_graph::{Error, PLAIN_NODE, Result, Triple};
 
 use super::Common;
@@ -44,16 +47,31 @@ pub struct Table {
     /// Numeric columns of node features; x* stands for all that start with x and have no other role
     #[arg(long, value_delimiter = ',')]
     features: Vec<String>,
+    /// Columns of categories: a feature of 0 and 1 for each value; x* as above
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    categorical: Vec<String>,
+    /// Numeric columns as features of mean 0 and deviation 1; x* as above
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    standardize: Vec<String>,
+    /// Numeric columns as features from 0 to 1; x* as above
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',')]
+    min_max: Vec<String>,
+    /// Fill in missing numbers of features, before they are scaled: mean, median, or a number
+    #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
+    impute: Option<Impute>,
+    /// Add a feature of 0 and 1 that says where a number was missing, to each column it was in
+    #[arg(long, requires = "impute")]
+    impute_indicator: bool,
     /// Column of edge weights ('weight', if there)
     #[arg(long)]
     weight: Option<String>,
     /// How weights are stored: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
-    /// Column of integer edge times ('time', if there)
+    /// Column of edge times, integers or dates ('time', if there)
     #[arg(long)]
     time: Option<String>,
-    /// Numeric columns of edge features
+    /// Numeric columns of edge features; x* as above
     #[arg(long, value_delimiter = ',')]
     edge_features: Vec<String>,
     /// Column of classes of edges
@@ -98,6 +116,9 @@ pub struct Table {
 pub struct Schema {
     /// The schema file
     path: PathBuf,
+    /// Store the reverse of every edge too, dropping repeated ones, where both ends are of one type
+    #[arg(long)]
+    symmetrize: bool,
     /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
     #[arg(long)]
     reverse: bool,
@@ -108,14 +129,16 @@ pub struct Schema {
 impl Schema {
     pub fn import(&self) -> Result<Imported> {
         let tables = TableOptions::from_schema(&self.path)?;
-        let (reverse, memory) = (self.reverse, self.common.memory);
-        import::tables(&TableOptions { reverse, memory, ..tables }, &self.common.out)
+        let (symmetrize, reverse, memory) = (self.symmetrize, self.reverse, self.common.memory);
+        let options = TableOptions { symmetrize, reverse, memory, ..tables };
+        import::tables(&options, &self.common.out)
     }
 }
 
 impl Table {
     pub fn import(&self, delimiter: Option<u8>) -> Result<Imported> {
         self.check_nodes()?;
+        self.check_impute()?;
         let mut options = TableOptions {
             ids: match self.ids {
                 Ids::Auto => IdKind::Auto,
@@ -154,6 +177,9 @@ impl Table {
             ("label", self.label.is_some()),
             ("split", self.split.is_some()),
             ("features", !self.features.is_empty()),
+            ("categorical", !self.categorical.is_empty()),
+            ("standardize", !self.standardize.is_empty()),
+            ("min-max", !self.min_max.is_empty()),
             ("num-classes", self.num_classes.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given && self.nodes.is_empty()) {
@@ -165,6 +191,18 @@ impl Table {
         }
     }
 
+    /// Refuses to fill in missing numbers where no column of features is named.
+    fn check_impute(&self) -> Result<()> {
+        let columns = [&self.features, &self.standardize, &self.min_max, &self.edge_features];
+        match self.impute.is_some() && columns.into_iter().all(Vec::is_empty) {
+            true => {
+                Err(Error::usage("--impute fills in numbers of features, of which none is named")
+                    .hint("name them with --features, --standardize, --min-max or --edge-features"))
+            }
+            false => Ok(()),
+        }
+    }
+
     fn node_table(&self, given: &str) -> NodeTable {
         let (ntype, path) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
         NodeTable {
@@ -172,9 +210,31 @@ impl Table {
             label: self.label.clone(),
             num_classes: self.num_classes,
             split: self.split.clone(),
-            features: self.features.iter().cloned().map(Into::into).collect(),
+            features: self.node_features(),
             ..NodeTable::new(ntype, PathBuf::from(path))
         }
+    }
+
+    fn node_features(&self) -> Vec<Feature> {
+        let plain = self.features_of(&self.features, Transform::None);
+        let features = plain
+            .chain(self.features_of(&self.standardize, Transform::Standard))
+            .chain(self.features_of(&self.min_max, Transform::MaxMin))
+            .chain(self.features_of(&self.categorical, Transform::Categorical));
+        features.collect()
+    }
+
+    fn features_of<'a>(
+        &'a self,
+        columns: &'a [String],
+        transform: Transform,
+    ) -> impl Iterator<Item = Feature> + 'a {
+        columns.iter().map(move |column| Feature {
+            column: column.clone(),
+            transform,
+            impute: self.impute,
+            indicator: self.impute_indicator,
+        })
     }
 
     fn edge_table(&self, given: &str) -> Result<EdgeTable> {
@@ -187,7 +247,7 @@ impl Table {
             dst: self.dst.clone(),
             weight: self.weight.clone(),
             time: self.time.clone(),
-            features: self.edge_features.clone(),
+            features: self.features_of(&self.edge_features, Transform::None).collect(),
             label: column_of(&triple, &self.edge_label),
             value: column_of(&triple, &self.edge_value),
             split: column_of(&triple, &self.edge_split),

@@ -37,7 +37,8 @@ fn a_full_disk_leaves_the_checkpoint_before_and_is_told() {
     let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
     let lines: Vec<&str> = out.lines().collect();
     assert!(output.status.success() && lines.len() == 2, "{out}{err}");
-    assert_eq!(lines[0], "1 checkpoint.safetensors config.toml metrics.jsonl", "{err}");
+    let left = "1 checkpoint.safetensors config.toml metrics.jsonl model.safetensors run.json";
+    assert_eq!(lines[0], left, "{err}");
     let checkpoint = format!("writing the checkpoint: {}", path(&run.join("checkpoint")));
     assert!(err.contains(&checkpoint) && err.contains("No space left"), "{err}");
     assert!(err.contains("hint: ") && err.contains("--resume"), "{err}");

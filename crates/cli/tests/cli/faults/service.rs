@@ -26,7 +26,7 @@ fn a_server_killed_and_restarted_changes_no_number() {
     let undisturbed = numbers(&Run::start(&divided, &args).result());
 
     let restart = [&args[..], &["--restart".into()]].concat();
-    std::fs::remove_file(divided.bench.run.join("metrics.jsonl")).unwrap();
+    std::fs::remove_dir_all(&divided.bench.run).unwrap();
     let mut run = Run::start(&divided, &restart);
     for away in [0, 30, 300, 1500] {
         run.trains(3);
@@ -49,7 +49,7 @@ fn a_server_that_stays_away_is_named_by_the_deadline_and_the_run_goes_on_later()
     let with = |how: &str| [&args[..], &[how.to_string()]].concat();
     let undisturbed = numbers(&Run::start(&divided, &args).result());
 
-    std::fs::remove_file(divided.bench.run.join("metrics.jsonl")).unwrap();
+    std::fs::remove_dir_all(&divided.bench.run).unwrap();
     let mut run = Run::start(&divided, &with("--restart"));
     run.trains(3);
     drop(server);

@@ -30,7 +30,7 @@ fn how_tables_are_written() {
             &format!("{BOTH} --delimiter ; --features x0"),
             1,
             &[
-                "n.csv: line 2: column 'x0': '0,5' is not a number",
+                "n.csv: column 'x0' holds text such as '0,5', numbers are needed",
                 "without decimal or thousands commas",
             ],
         ),
@@ -349,6 +349,20 @@ fn which_files_are_given() {
             "import csv --edges e.csv --features x* --out OUT",
             2,
             &["--features", "--nodes"],
+        ),
+        (
+            "no categories either",
+            &[EDGES],
+            "import csv --edges e.csv --categorical x --out OUT",
+            2,
+            &["--categorical", "--nodes"],
+        ),
+        (
+            "nothing to fill in",
+            &[EDGES],
+            "import csv --edges e.csv --impute mean --out OUT",
+            2,
+            &["--impute fills in numbers of features", "--edge-features"],
         ),
     ]);
 }

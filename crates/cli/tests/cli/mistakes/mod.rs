@@ -2,4 +2,6 @@
 
 mod case;
 mod import;
+mod runs;
 mod tables;
+mod values;

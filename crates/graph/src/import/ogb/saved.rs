@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::split::NAMES;
 use crate::error::{Context, Error, Result};
+use crate::import::splits::add_split;
 use crate::import::torch::{Item, TorchFile};
 use crate::manifest::PLAIN_NODE;
 use crate::writer::DatasetWriter;
@@ -73,7 +74,7 @@ fn write_type(writer: &mut DatasetWriter, ntype: &str, split: &str, item: &Item<
         return Err(item.error(format!("row {row}: id {} is negative", ids[row])));
     }
     let ids = ids.into_iter().map(|id| id as u64).collect();
-    writer.add_split(ntype, split, ids).while_doing(|| item.name())
+    add_split(writer, ntype, split, ids).while_doing(|| item.name())
 }
 
 /// The error of an array of another shape.

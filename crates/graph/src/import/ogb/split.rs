@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::saved::Saved;
 use super::tables;
 use crate::error::{Context, Error, Result, ResultExt};
+use crate::import::splits::add_split;
 use crate::manifest::PLAIN_NODE;
 use crate::writer::DatasetWriter;
 
@@ -69,7 +70,7 @@ fn write_type(writer: &mut DatasetWriter, ntype: &str, dir: &Path) -> Result<()>
     for name in NAMES {
         let path = dir.join(format!("{name}.csv.gz"));
         let ids = tables::split_ids(&path, nodes, ntype)?;
-        writer.add_split(ntype, name, ids).while_doing(|| path.display().to_string())?;
+        add_split(writer, ntype, name, ids).while_doing(|| path.display().to_string())?;
     }
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::{EdgePart, Layout, NodePart, Values};
 use crate::error::{Error, Result, ResultExt};
 use crate::import::WeightType;
-use crate::import::columns::{ClassChecker, not_finite};
+use crate::import::classes::ClassColumn;
+use crate::import::columns::not_finite;
 use crate::import::edge_csv::BARE;
 use crate::import::extra::Extra;
 use crate::import::table::{Batch, Cell, CsvFormat, CsvReader, TableReader};
@@ -220,43 +221,37 @@ pub(super) fn labels(
 ) -> Result<()> {
     let width = width_of(path)?;
     let mut rows = 0;
-    let (spec, count) = if width == 1 {
-        let mut column = writer.node_column::<i32>(ntype, "label", &[])?;
-        let mut checker = ClassChecker::new(classes);
+    if width == 1 {
+        let mut column = ClassColumn::create(writer, ntype, classes)?;
         each_batch(path, Cell::Number, |reader, batch| {
-            for (row, &value) in batch.columns[0].numbers().iter().enumerate() {
-                let class = checker.class(value);
-                let place = || reader.place(batch.places[row]);
-                column.push(&[class.map_err(|e| Error::invalid(format!("{}: {e}", place())))?])?;
-            }
             rows += batch.rows() as u64;
-            Ok(())
+            column.push(batch.columns[0].numbers(), |row| reader.place(batch.places[row]))
         })?;
-        (column.finish()?, checker.count())
-    } else {
-        let mut column = writer.node_column::<u8>(ntype, "label", &[width as u64])?;
-        each_batch(path, Cell::Number, |reader, batch| {
-            for row in 0..batch.rows() {
-                for (c, values) in batch.columns.iter().enumerate() {
-                    let value = values.numbers()[row];
-                    if value != 0.0 && value != 1.0 {
-                        let place = reader.place(batch.places[row]);
-                        return Err(Error::invalid(format!(
-                            "{place}: column {c}: label {value} is neither 0 nor 1"
-                        )));
-                    }
-                    column.push(&[value as u8])?;
+        expect_rows(path, rows, nodes, ntype)?;
+        return column.finish(writer, ntype);
+    }
+    let mut column = writer.node_column::<u8>(ntype, "label", &[width as u64])?;
+    each_batch(path, Cell::Number, |reader, batch| {
+        for row in 0..batch.rows() {
+            for (c, values) in batch.columns.iter().enumerate() {
+                let value = values.numbers()[row];
+                if value != 0.0 && value != 1.0 {
+                    let place = reader.place(batch.places[row]);
+                    return Err(Error::invalid(format!(
+                        "{place}: column {c}: label {value} is neither 0 nor 1"
+                    )));
                 }
+                column.push(&[value as u8])?;
             }
-            rows += batch.rows() as u64;
-            Ok(())
-        })?;
-        (column.finish()?, width as u64)
-    };
+        }
+        rows += batch.rows() as u64;
+        Ok(())
+    })?;
     expect_rows(path, rows, nodes, ntype)?;
+    let spec = column.finish()?;
     let node_type = writer.node_type(ntype)?;
     node_type.columns.push(spec);
-    node_type.classes = Some(count);
+    node_type.classes = Some(width as u64);
     Ok(())
 }
 

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::Serialize;
 
 use super::header::called;
+use super::{Batch, TableReader, Values};
 use crate::import::input::shortened;
+use crate::import::triples::entity_edges;
 
 /// What an importer took of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,7 +38,7 @@ pub struct TableColumn {
     pub name: String,
     /// What it was taken for: `source`, `destination`, `id`, `label`, `features` and so on.
     pub role: &'static str,
-    /// Numbers that each row has of it.
+    /// Values that each row has of it.
     pub count: usize,
 }
 
@@ -44,6 +46,41 @@ impl TableFacts {
     /// Says on the log what was understood.
     pub(in crate::import) fn tell(&self) {
         tracing::info!("{self}");
+    }
+
+    /// What was understood of a text file of triples, of which `batch` has the first; says so.
+    pub(in crate::import) fn of_triples(reader: &dyn TableReader, batch: &Batch) -> Self {
+        let roles = ["head", "relation", "tail"];
+        let columns = reader.columns().iter().zip(roles);
+        let facts = Self {
+            file: reader.name().into(),
+            kind: entity_edges().to_string(),
+            columns: columns
+                .map(|(name, role)| TableColumn { name: name.clone(), role, count: 1 })
+                .collect(),
+            unused: Vec::new(),
+            delimiter: reader.delimiter().map(char::from),
+            header: reader.has_header(),
+            ids: "",
+            first: Vec::new(),
+        };
+        let relation = facts.clone().with_ids(batch, &[1]).first;
+        let mut facts = facts.with_ids(batch, &[0, 2]);
+        facts.first.splice(1..1, relation);
+        facts.tell();
+        facts
+    }
+
+    /// Completes the facts by the ids in the first row of a batch.
+    pub(in crate::import) fn with_ids(mut self, batch: &Batch, columns: &[usize]) -> Self {
+        let id = |&column: &usize| match &batch.columns[column] {
+            Values::Integer(ids) => ids.first().map(i64::to_string).unwrap_or_default(),
+            values => String::from_utf8_lossy(values.text(0)).into_owned(),
+        };
+        let text = columns.iter().any(|&column| matches!(batch.columns[column], Values::Text(..)));
+        self.ids = if text { "strings" } else { "integers" };
+        self.first = columns.iter().map(id).collect();
+        self
     }
 }
 

@@ -1,11 +1,12 @@
 //! The classes of nodes or edges from a column of numbers, or of names.
 
+use super::numbers::{first_texts, is_missing, is_number};
 use super::{Batch, Cell, TableReader};
 use crate::column::ColumnSpec;
 use crate::error::{Error, Result};
-use crate::import::columns::ClassChecker;
+use crate::import::classes::{ClassChecker, Numbering, finish_labels};
 use crate::import::ids::StringIds;
-use crate::manifest::NodeType;
+use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
 /// Turns labels into classes. Names are numbered in order of appearance.
@@ -21,9 +22,24 @@ enum Known {
 }
 
 impl Classes {
-    /// How a column of labels is read: as names if its first cell is one.
-    pub fn cell(reader: &dyn TableReader, column: usize) -> Cell {
-        if reader.looks_text(column) { Cell::Text } else { Cell::Number }
+    /// How a column of labels is read: as names if its first label is one. `open` opens the table once
+    /// more, to look for a label where the first cell is empty.
+    ///
+    /// # Errors
+    /// If the table cannot be read.
+    pub fn cell(
+        reader: &dyn TableReader,
+        column: usize,
+        open: impl FnOnce() -> Result<Box<dyn TableReader>>,
+    ) -> Result<Cell> {
+        if reader.is_numeric(column) {
+            return Ok(Cell::Number);
+        }
+        if reader.looks_text(column) {
+            return Ok(Cell::Text);
+        }
+        let first = first_texts(&mut *open()?, &[column])?.pop().flatten();
+        Ok(if first.is_none_or(|label| is_number(&label)) { Cell::Number } else { Cell::Text })
     }
 
     pub fn new(cell: Cell, limit: Option<u64>, memory: u64) -> Self {
@@ -34,7 +50,7 @@ impl Classes {
         Self { known, limit, memory }
     }
 
-    /// The classes of a batch, whose labels are its column number `values`.
+    /// The class ids of a batch, whose labels are its column number `values`.
     ///
     /// # Errors
     /// If one is no class, naming the place.
@@ -50,7 +66,7 @@ impl Classes {
             let class = match &mut self.known {
                 Known::Numbers(classes) => classes.class(values.numbers()[row]),
                 Known::Names(known) => match values.text(row) {
-                    b"" => Ok(-1),
+                    name if is_missing(&String::from_utf8_lossy(name)) => Ok(-1),
                     name => class_of(known, name, self.limit, self.memory)?,
                 },
             };
@@ -60,25 +76,61 @@ impl Classes {
         Ok(labels)
     }
 
+    /// The classes once all labels are read.
+    pub fn seal(self) -> Sealed {
+        match self.known {
+            Known::Numbers(classes) => Sealed::Numbers(classes.numbering()),
+            Known::Names(names) => {
+                let count = self.limit.unwrap_or(names.len());
+                Sealed::Names { names, count }
+            }
+        }
+    }
+}
+
+/// Classes of which all are known.
+pub(super) enum Sealed {
+    Numbers(Numbering),
+    Names { names: StringIds, count: u64 },
+}
+
+impl Sealed {
     /// Their number.
     pub fn count(&self) -> u64 {
-        match &self.known {
-            Known::Numbers(classes) => classes.count(),
-            Known::Names(names) => self.limit.unwrap_or(names.len()),
+        match self {
+            Self::Numbers(numbering) => numbering.count(),
+            Self::Names { count, .. } => *count,
         }
     }
 
-    /// The columns `class_name.offsets` and `class_name.bytes`, which lead back to names; `create`
-    /// starts them.
+    /// How class ids are stored, if labels were numbers.
+    pub fn numbering(self) -> Option<Numbering> {
+        if let Self::Numbers(numbering) = self { Some(numbering) } else { None }
+    }
+
+    /// Says what became of the class ids of edges.
+    pub fn report(&self, writer: &mut DatasetWriter, triple: &Triple) {
+        if let Self::Numbers(numbering) = self {
+            numbering.report(writer, &triple.to_string(), "edges");
+        }
+    }
+
+    /// The columns `class_name.offsets` and `class_name.bytes`, which lead back to names; the closures
+    /// start them.
     pub fn names(
         &self,
         offsets: impl FnOnce(&str) -> Result<ColumnWriter<u64>>,
         bytes: impl FnOnce(&str) -> Result<ColumnWriter<u8>>,
     ) -> Result<Vec<ColumnSpec>> {
-        let Known::Names(names) = &self.known else { return Ok(Vec::new()) };
-        let (mut offsets, mut bytes) = (offsets("class_name.offsets")?, bytes("class_name.bytes")?);
-        names.write(&mut offsets, &mut bytes)?;
-        Ok(vec![offsets.finish()?, bytes.finish()?])
+        match self {
+            Self::Numbers(numbering) => numbering.names(offsets, bytes),
+            Self::Names { names, .. } => {
+                let mut offsets = offsets("class_name.offsets")?;
+                let mut bytes = bytes("class_name.bytes")?;
+                names.write(&mut offsets, &mut bytes)?;
+                Ok(vec![offsets.finish()?, bytes.finish()?])
+            }
+        }
     }
 }
 
@@ -93,7 +145,7 @@ impl LabelColumn {
         Ok(Self { column: writer.node_column::<i32>(ntype, "label", &[])?, classes })
     }
 
-    /// Appends the labels of a batch, which are its column number `values`; returns them.
+    /// Appends the labels of a batch, which are its column number `values`; returns their class ids.
     ///
     /// # Errors
     /// As [`Classes::read`].
@@ -110,14 +162,19 @@ impl LabelColumn {
 
     /// Completes the column and the names of classes.
     pub fn finish(self, writer: &mut DatasetWriter, ntype: &str) -> Result<()> {
-        let mut columns = vec![self.column.finish()?];
-        columns.extend(self.classes.names(
+        let spec = self.column.finish()?;
+        if let Known::Numbers(checker) = self.classes.known {
+            return finish_labels(writer, ntype, spec, checker);
+        }
+        let sealed = self.classes.seal();
+        let names = sealed.names(
             |name| writer.node_column(ntype, name, &[]),
             |name| writer.node_column(ntype, name, &[]),
-        )?);
-        let node_type: &mut NodeType = writer.node_type(ntype)?;
-        node_type.columns.extend(columns);
-        node_type.classes = Some(self.classes.count());
+        )?;
+        let node_type = writer.node_type(ntype)?;
+        node_type.columns.push(spec);
+        node_type.columns.extend(names);
+        node_type.classes = Some(sealed.count());
         Ok(())
     }
 }

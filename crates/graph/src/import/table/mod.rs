@@ -1,14 +1,22 @@
 //! Tables of nodes and edges: CSV, TSV and Parquet behind one trait.
 
+mod carried;
 mod csv;
 mod edges;
 mod facts;
+mod feature;
+mod fields;
+mod fit;
 mod header;
 mod labels;
+mod nodes;
+mod numbers;
 mod options;
 mod parquet;
+mod parquet_values;
 mod roles;
 mod schema;
+mod taken;
 mod transform;
 mod typed;
 
@@ -16,9 +24,9 @@ use std::path::Path;
 
 pub(super) use csv::CsvReader;
 pub use facts::{TableColumn, TableFacts};
+pub use feature::{Feature, Impute, Transform};
 pub(super) use header::{CsvFormat, Expected, Header, called};
 pub use options::{EdgeTable, IdKind, NodeTable, TableOptions};
-pub use transform::{Feature, Transform};
 pub use typed::tables;
 
 use super::ids::StringIds;
@@ -29,8 +37,10 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cell {
     Integer,
-    /// An empty cell is NaN.
+    /// An empty cell is NaN. Where a file knows dates, they are days since 1970-01-01.
     Number,
+    /// Numbers too, but dates are whole seconds since 1970-01-01.
+    Seconds,
     Text,
 }
 
@@ -47,7 +57,7 @@ impl Values {
     fn new(cell: Cell) -> Self {
         match cell {
             Cell::Integer => Self::Integer(Vec::new()),
-            Cell::Number => Self::Number(Vec::new()),
+            Cell::Number | Cell::Seconds => Self::Number(Vec::new()),
             Cell::Text => Self::Text(Vec::new(), Vec::new()),
         }
     }
@@ -106,7 +116,7 @@ impl Batch {
             let fits = matches!(
                 (&*values, cell),
                 (Values::Integer(_), Cell::Integer)
-                    | (Values::Number(_), Cell::Number)
+                    | (Values::Number(_), Cell::Number | Cell::Seconds)
                     | (Values::Text(..), Cell::Text)
             );
             if fits { values.clear() } else { *values = Values::new(cell) }
@@ -173,6 +183,10 @@ pub(super) trait TableReader {
     fn looks_integer(&self, column: usize) -> bool;
     /// Whether the first value of the column is text, as far as can be told at once.
     fn looks_text(&self, column: usize) -> bool;
+    /// Whether the file itself says that the column holds numbers, booleans or dates.
+    fn is_numeric(&self, _column: usize) -> bool {
+        false
+    }
     /// How many numbers each cell of the column holds: more than one where cells are lists.
     fn width(&self, _column: usize) -> usize {
         1

@@ -69,10 +69,11 @@ pub struct EdgeTable {
     pub dst: Option<String>,
     /// Column of weights; by default `weight`, if there.
     pub weight: Option<String>,
-    /// Column of integer times; by default `time`, if there.
+    /// Column of integer times, or of dates, which become seconds since 1970-01-01; by default `time`,
+    /// if there.
     pub time: Option<String>,
-    /// Numeric columns that form edge features; `x*` stands for all that start with `x`.
-    pub features: Vec<String>,
+    /// Columns that form edge features.
+    pub features: Vec<Feature>,
     /// Column of classes, as numbers or names; an empty cell is an edge without one.
     pub label: Option<String>,
     /// Instead a column of numbers to be learnt by regression.

@@ -4,16 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use arrow_select::concat::concat;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+use super::parquet_values::{self, NoInteger};
 use super::{BATCH_ROWS, Batch, Cell, Header, TableReader, Values};
 use crate::error::{Error, Result, ResultExt};
 
@@ -46,69 +43,32 @@ impl ParquetReader {
     }
 
     fn copy(&self, record: &RecordBatch, taker: usize, out: &mut Values) -> Result<()> {
-        let column = &self.columns[self.cells[taker].0];
+        let (place, cell) = self.cells[taker];
+        let column = &self.columns[place];
         let array = record.column_by_name(column).expect("the column was selected");
-        let items = match items(array) {
+        let array = match items(array) {
             None => array.clone(),
-            Some(lists) => self.flatten(column, self.widths[self.cells[taker].0], lists)?,
+            Some(lists) => self.flatten(column, self.widths[place], lists)?,
         };
-        let array = &items;
-        let fail = |what: &str| {
-            Error::invalid(format!(
-                "{}: column '{column}' holds {}, {what} are needed",
-                self.name,
-                array.data_type()
-            ))
-        };
-        macro_rules! extend {
-            ($out:expr, $kind:ty, $none:expr, $to:ty) => {{
-                for (i, x) in array.as_primitive::<$kind>().iter().enumerate() {
-                    match x.map_or($none, |x| Some(x as $to)) {
-                        Some(x) => $out.push(x),
-                        None => return Err(self.null(column, i)),
-                    }
-                }
-            }};
-        }
-        macro_rules! integers {
-            ($out:expr, $none:expr, $to:ty, $other:expr) => {
-                match array.data_type() {
-                    DataType::Int8 => extend!($out, Int8Type, $none, $to),
-                    DataType::Int16 => extend!($out, Int16Type, $none, $to),
-                    DataType::Int32 => extend!($out, Int32Type, $none, $to),
-                    DataType::Int64 => extend!($out, Int64Type, $none, $to),
-                    DataType::UInt8 => extend!($out, UInt8Type, $none, $to),
-                    DataType::UInt16 => extend!($out, UInt16Type, $none, $to),
-                    DataType::UInt32 => extend!($out, UInt32Type, $none, $to),
-                    DataType::UInt64 => extend!($out, UInt64Type, $none, $to),
-                    _ => $other,
-                }
-            };
-        }
-        if let (Values::Integer(_), DataType::UInt64) = (&*out, array.data_type()) {
-            let large = |id: Option<u64>| id.is_some_and(|id| i64::try_from(id).is_err());
-            let row = array.as_primitive::<UInt64Type>().iter().position(large);
-            if let Some(row) = row {
-                let place = self.place(self.row + row as u64);
-                return Err(Error::invalid(format!("{place}: column '{column}' exceeds 63 bits"))
-                    .hint("write such ids as strings"));
+        let bad = |e| Error::invalid(format!("{}: column '{column}': {e}", self.name));
+        let array = parquet_values::plain(&array).map_err(bad)?;
+        let needed = match out {
+            Values::Integer(out) => parquet_values::integers(&array, out)
+                .map_err(|fault| self.no_integer(column, fault))?
+                .then_some(())
+                .ok_or("integers are"),
+            Values::Number(out) => {
+                parquet_values::numbers(&array, cell, out).then_some(()).ok_or("numbers are")
             }
-        }
-        match out {
-            Values::Integer(out) => integers!(out, None, i64, return Err(fail("integers"))),
-            Values::Number(out) => integers!(
-                out,
-                Some(f64::NAN),
-                f64,
-                match array.data_type() {
-                    DataType::Float32 => extend!(out, Float32Type, Some(f64::NAN), f64),
-                    DataType::Float64 => extend!(out, Float64Type, Some(f64::NAN), f64),
-                    _ => return Err(fail("numbers")),
-                }
-            ),
-            text => self.copy_text(array, text, &fail)?,
-        }
-        Ok(())
+            text => parquet_values::texts(&array, text).then_some(()).ok_or("text is"),
+        };
+        needed.map_err(|needed| {
+            let held = array.data_type();
+            Error::invalid(format!(
+                "{}: column '{column}' holds {held}, {needed} needed",
+                self.name
+            ))
+        })
     }
 
     /// The items of lists that all have `width` of them.
@@ -134,24 +94,15 @@ impl ParquetReader {
         concat(&rows).map_err(|e| Error::invalid(format!("{}: {column}: {e}", self.name)))
     }
 
-    fn copy_text(
-        &self,
-        array: &dyn Array,
-        out: &mut Values,
-        fail: &dyn Fn(&str) -> Error,
-    ) -> Result<()> {
-        match array.data_type() {
-            DataType::Utf8 => array
-                .as_string::<i32>()
-                .iter()
-                .for_each(|t| out.push_text(t.unwrap_or("").as_bytes())),
-            DataType::LargeUtf8 => array
-                .as_string::<i64>()
-                .iter()
-                .for_each(|t| out.push_text(t.unwrap_or("").as_bytes())),
-            _ => return Err(fail("strings")),
+    fn no_integer(&self, column: &str, fault: NoInteger) -> Error {
+        match fault {
+            NoInteger::Null(row) => self.null(column, row),
+            NoInteger::Large(row) => {
+                let place = self.place(self.row + row as u64);
+                Error::invalid(format!("{place}: column '{column}' exceeds 63 bits"))
+                    .hint("write such ids as strings")
+            }
         }
-        Ok(())
     }
 
     fn null(&self, column: &str, row: usize) -> Error {
@@ -207,15 +158,19 @@ impl TableReader for ParquetReader {
     }
 
     fn looks_fraction(&self, column: usize) -> bool {
-        self.types[column].is_floating()
+        parquet_values::value_type(&self.types[column]).is_floating()
     }
 
     fn looks_integer(&self, column: usize) -> bool {
-        self.types[column].is_integer()
+        parquet_values::value_type(&self.types[column]).is_integer()
     }
 
     fn looks_text(&self, column: usize) -> bool {
-        matches!(self.types[column], DataType::Utf8 | DataType::LargeUtf8)
+        parquet_values::is_text(&self.types[column])
+    }
+
+    fn is_numeric(&self, column: usize) -> bool {
+        parquet_values::is_numeric(&self.types[column])
     }
 
     fn width(&self, column: usize) -> usize {

@@ -1,177 +1,11 @@
 //! Which columns of a table are taken, and for what. A column has one role.
 
-use super::facts::{TableColumn, TableFacts};
 use super::header::{Expected, Header, names_ids};
 use super::options::{EdgeTable, IdKind, NodeTable};
-use super::{Batch, Cell, TableReader, Values};
+use super::taken::{Role, Taken};
+use super::{Cell, Feature, TableFacts, TableReader};
 use crate::error::{Error, Result};
 use crate::import::input::shortened;
-use crate::import::triples::entity_edges;
-
-/// What a column is taken for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Id,
-    Source,
-    Destination,
-    Weight,
-    Time,
-    Label,
-    Value,
-    Split,
-    Feature,
-}
-
-impl Role {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::Source => "source",
-            Self::Destination => "destination",
-            Self::Weight => "weight",
-            Self::Time => "time",
-            Self::Label => "label",
-            Self::Value => "value",
-            Self::Split => "split",
-            Self::Feature => "feature",
-        }
-    }
-}
-
-/// The columns taken so far.
-struct Taken<'a> {
-    reader: &'a dyn TableReader,
-    roles: Vec<(usize, Role)>,
-}
-
-impl<'a> Taken<'a> {
-    fn new(reader: &'a dyn TableReader) -> Self {
-        Self { reader, roles: Vec::new() }
-    }
-
-    /// Takes a column.
-    ///
-    /// # Errors
-    /// If it is taken already, naming both roles.
-    fn take(&mut self, column: usize, role: Role) -> Result<usize> {
-        if let Some((_, before)) = self.roles.iter().find(|(taken, _)| *taken == column) {
-            let (file, name) = (self.reader.name(), &self.reader.columns()[column]);
-            let roles = match *before == role {
-                true => format!("twice as {}", role.name()),
-                false => format!("as {} and as {}", before.name(), role.name()),
-            };
-            return Err(Error::usage(format!("{file}: column '{name}' is taken {roles}"))
-                .hint("name each column once; patterns such as 'x*' leave out what has a role"));
-        }
-        self.roles.push((column, role));
-        Ok(column)
-    }
-
-    fn named(&mut self, name: &str, role: Role) -> Result<usize> {
-        let column = self.reader.find(name).ok_or_else(|| missing(self.reader, name))?;
-        self.take(column, role)
-    }
-
-    /// A column that was asked for, or one of the usual name if it is there.
-    fn usual(&mut self, asked: Option<&str>, usual: &str, role: Role) -> Result<Option<usize>> {
-        match asked {
-            Some(name) => self.named(name, role).map(Some),
-            None => self.reader.find(usual).map(|column| self.take(column, role)).transpose(),
-        }
-    }
-
-    fn asked(&mut self, name: Option<&String>, role: Role) -> Result<Option<usize>> {
-        name.map(|name| self.named(name, role)).transpose()
-    }
-
-    /// The columns of each of the names, where `x*` stands for all that start with `x` and have no
-    /// other role: columns that have a name of their own in the list are not part of patterns.
-    fn features(&mut self, names: &[&str]) -> Result<Vec<Vec<usize>>> {
-        let mut found = vec![Vec::new(); names.len()];
-        for (name, columns) in names.iter().zip(&mut found) {
-            if !name.ends_with('*') {
-                columns.push(self.named(name, Role::Feature)?);
-            }
-        }
-        for (name, columns) in names.iter().zip(&mut found) {
-            let Some(prefix) = name.strip_suffix('*') else { continue };
-            // Columns without a name are the index that pandas writes.
-            let all = self.reader.columns().iter().enumerate();
-            let all = all.filter(|(_, column)| column.starts_with(prefix) && !column.is_empty());
-            let matching: Vec<usize> = all.map(|(column, _)| column).collect();
-            let free = |column: &usize| self.roles.iter().all(|(taken, _)| taken != column);
-            columns.extend(matching.iter().copied().filter(free));
-            if matching.is_empty() {
-                return Err(missing(self.reader, name));
-            }
-            if columns.is_empty() {
-                let others: Vec<&str> =
-                    matching.iter().map(|&column| &*self.reader.columns()[column]).collect();
-                let file = self.reader.name();
-                return Err(Error::usage(format!(
-                    "{file}: '{name}' leaves no column for features"
-                ))
-                .hint(format!("these have another role: {}", shortened(&others, 6))));
-            }
-            self.roles.extend(columns.iter().map(|&column| (column, Role::Feature)));
-        }
-        Ok(found)
-    }
-
-    fn facts(&self, kind: String) -> TableFacts {
-        let reader = self.reader;
-        let name = |column: usize| reader.columns()[column].clone();
-        let column = |&(column, role): &(usize, Role)| TableColumn {
-            name: name(column),
-            role: role.name(),
-            count: 1,
-        };
-        let others = self.roles.iter().filter(|(_, role)| *role != Role::Feature);
-        let mut columns: Vec<TableColumn> = others.map(column).collect();
-        let mut features: Vec<usize> =
-            self.roles.iter().filter(|r| r.1 == Role::Feature).map(|r| r.0).collect();
-        features.sort_unstable();
-        if let (Some(&first), Some(&last)) = (features.first(), features.last()) {
-            let name = match features.len() {
-                1 => name(first),
-                _ => format!("{} … {}", name(first), name(last)),
-            };
-            let count = features.iter().map(|&column| reader.width(column)).sum();
-            let role = if count == 1 { "feature" } else { "features" };
-            columns.push(TableColumn { name, role, count });
-        }
-        let unused = (0..reader.columns().len())
-            .filter(|column| self.roles.iter().all(|(taken, _)| taken != column));
-        TableFacts {
-            file: reader.name().into(),
-            kind,
-            columns,
-            unused: unused.map(name).collect(),
-            delimiter: reader.delimiter().map(char::from),
-            header: reader.has_header(),
-            ids: "rows",
-            first: Vec::new(),
-        }
-    }
-}
-
-/// The error of a column that is not there.
-fn missing(reader: &dyn TableReader, name: &str) -> Error {
-    let columns = reader.columns();
-    let known = shortened(columns, 20);
-    let mut hint = match reader.has_header() {
-        true => format!("it has: {known}"),
-        false => format!("it has no header, so columns are called by position: {known}"),
-    };
-    let plain = |text: &str| text.trim().to_lowercase();
-    if let Some(like) = columns.iter().find(|column| plain(column) == plain(name)) {
-        hint += &format!("; did you mean '{like}'?");
-    }
-    if reader.header() == Header::Asked {
-        hint += "; the first line was taken for a header, as columns are asked for by name: if it is data, name them by position, from 0, or give --header false";
-    }
-    Error::invalid(format!("{}: no column '{name}'", reader.name())).hint(hint)
-}
 
 /// The columns of a table of nodes.
 pub(super) struct NodeColumns {
@@ -179,8 +13,8 @@ pub(super) struct NodeColumns {
     pub id: Option<usize>,
     pub label: Option<usize>,
     pub split: Option<usize>,
-    /// The columns of each feature of the table.
-    pub features: Vec<Vec<usize>>,
+    /// The columns of features, and what becomes of each.
+    pub features: Vec<(usize, Feature)>,
     /// What is said of them, but for the ids.
     pub facts: TableFacts,
 }
@@ -211,8 +45,7 @@ impl NodeColumns {
             Some(_) => None,
             None => taken.usual(table.split.as_deref(), "split", Role::Split)?,
         };
-        let names: Vec<&str> = table.features.iter().map(|f| f.column.as_str()).collect();
-        let features = taken.features(&names)?;
+        let features = taken.features(&table.features)?;
         let facts = taken.facts(table.ntype.clone());
         Ok(Self { id, label, split, features, facts })
     }
@@ -255,7 +88,8 @@ pub(super) struct EdgeColumns {
     pub label: Option<usize>,
     pub value: Option<usize>,
     pub split: Option<usize>,
-    pub features: Vec<usize>,
+    /// The columns of features, and what becomes of each.
+    pub features: Vec<(usize, Feature)>,
     /// What is said of them, but for the ids.
     pub facts: TableFacts,
 }
@@ -265,8 +99,9 @@ impl EdgeColumns {
     pub fn expected(table: &EdgeTable, ids: IdKind) -> Expected<'_> {
         let named = [&table.src, &table.dst, &table.weight, &table.time];
         let named = named.into_iter().chain([&table.label, &table.value, &table.split]).flatten();
+        let features = table.features.iter().map(|feature| &feature.column);
         Expected {
-            asked: named.chain(&table.features).map(String::as_str).collect(),
+            asked: named.chain(features).map(String::as_str).collect(),
             usual: &["src", "dst", "weight", "time"],
             ids: 2,
             strict: ids == IdKind::Auto,
@@ -307,8 +142,7 @@ impl EdgeColumns {
         let label = taken.asked(table.label.as_ref(), Role::Label)?;
         let value = taken.asked(table.value.as_ref(), Role::Value)?;
         let split = taken.asked(table.split.as_ref(), Role::Split)?;
-        let names: Vec<&str> = table.features.iter().map(String::as_str).collect();
-        let features = taken.features(&names)?.concat();
+        let features = taken.features(&table.features)?;
         let facts = taken.facts(table.triple.to_string());
         let [src, dst] = columns;
         Ok(Self { src, dst, weight, time, label, value, split, features, facts })
@@ -349,42 +183,5 @@ pub(super) fn id_cell(kind: IdKind, reader: &dyn TableReader, column: usize) -> 
             ))
         }
         IdKind::Auto => Ok(Cell::Text),
-    }
-}
-
-impl TableFacts {
-    /// What was understood of a text file of triples, of which `batch` has the first; says so.
-    pub(in crate::import) fn of_triples(reader: &dyn TableReader, batch: &Batch) -> Self {
-        let roles = ["head", "relation", "tail"];
-        let columns = reader.columns().iter().zip(roles);
-        let facts = Self {
-            file: reader.name().into(),
-            kind: entity_edges().to_string(),
-            columns: columns
-                .map(|(name, role)| TableColumn { name: name.clone(), role, count: 1 })
-                .collect(),
-            unused: Vec::new(),
-            delimiter: reader.delimiter().map(char::from),
-            header: reader.has_header(),
-            ids: "",
-            first: Vec::new(),
-        };
-        let relation = facts.clone().with_ids(batch, &[1]).first;
-        let mut facts = facts.with_ids(batch, &[0, 2]);
-        facts.first.splice(1..1, relation);
-        facts.tell();
-        facts
-    }
-
-    /// Completes the facts by the ids in the first row of a batch.
-    pub(in crate::import) fn with_ids(mut self, batch: &Batch, columns: &[usize]) -> Self {
-        let id = |&column: &usize| match &batch.columns[column] {
-            Values::Integer(ids) => ids.first().map(i64::to_string).unwrap_or_default(),
-            values => String::from_utf8_lossy(values.text(0)).into_owned(),
-        };
-        let text = columns.iter().any(|&column| matches!(batch.columns[column], Values::Text(..)));
-        self.ids = if text { "strings" } else { "integers" };
-        self.first = columns.iter().map(id).collect();
-        self
     }
 }

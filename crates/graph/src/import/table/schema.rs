@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{EdgeTable, Feature, NodeTable, TableOptions, Transform};
+use super::{EdgeTable, Feature, Impute, NodeTable, TableOptions, Transform};
 use crate::error::{Error, Result};
 use crate::import::input::read_text;
 use crate::manifest::Triple;
@@ -63,6 +63,17 @@ struct Format {
 struct FeatureColumn {
     feature_col: String,
     transform: Option<Named>,
+    impute: Option<Imputed>,
+    #[serde(default)]
+    impute_indicator: bool,
+}
+
+/// `"mean"`, `"median"` or a number.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Imputed {
+    Number(f64),
+    Named(String),
 }
 
 #[derive(Deserialize)]
@@ -110,10 +121,7 @@ fn node_table(nodes: Nodes, base: &Path, delimiter: &mut Option<u8>) -> Result<N
     let mut table = NodeTable::new(node_type, one(&what, files, base)?);
     check_format(&what, format, delimiter)?;
     table.id = node_id_col;
-    for feature in features {
-        let transform = transform(&what, feature.transform.as_ref())?;
-        table.features.push(Feature { column: feature.feature_col, transform });
-    }
+    table.features = of_columns(&what, features)?;
     match only(&what, labels)? {
         Some(label) if label.task_type == "classification" => {
             table.label = Some(label.label_col);
@@ -134,13 +142,7 @@ fn edge_table(edges: Edges, base: &Path, delimiter: &mut Option<u8>) -> Result<E
     check_format(&what, edges.format, delimiter)?;
     table.src = Some(edges.source_id_col);
     table.dst = Some(edges.dest_id_col);
-    for feature in edges.features {
-        if transform(&what, feature.transform.as_ref())? != Transform::None {
-            return Err(Error::invalid(format!("{what}: a transform of edge features"))
-                .hint("edge features are kept as they are"));
-        }
-        table.features.push(feature.feature_col);
-    }
+    table.features = of_columns(&what, edges.features)?;
     let Some(label) = only(&what, edges.labels)? else { return Ok(table) };
     table.shares = label.split_pct;
     match label.task_type.as_str() {
@@ -191,6 +193,23 @@ fn check_format(what: &str, format: Option<Format>, delimiter: &mut Option<u8>) 
         *delimiter = Some(byte);
     }
     Ok(())
+}
+
+fn of_columns(what: &str, columns: Vec<FeatureColumn>) -> Result<Vec<Feature>> {
+    let feature = |given: FeatureColumn| {
+        let impute = match given.impute {
+            None => None,
+            Some(Imputed::Number(value)) => Some(Impute::Value(value)),
+            Some(Imputed::Named(name)) => {
+                let parsed = name.parse::<Impute>();
+                Some(parsed.map_err(|e| Error::invalid(format!("{what}: impute: {e}")))?)
+            }
+        };
+        let transform = transform(what, given.transform.as_ref())?;
+        let indicator = given.impute_indicator;
+        Ok(Feature { column: given.feature_col, transform, impute, indicator })
+    };
+    columns.into_iter().map(feature).collect()
 }
 
 fn transform(what: &str, named: Option<&Named>) -> Result<Transform> {

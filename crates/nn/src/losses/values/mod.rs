@@ -9,8 +9,7 @@ mod mae;
 mod mse;
 
 use gnarl_graph::Result;
-
-use crate::registry::unknown_name;
+use gnarl_graph::names::unknown;
 
 /// What a deviation from a target costs.
 pub trait ValueLoss: Send + Sync {
@@ -26,7 +25,7 @@ pub fn build(name: &str) -> Result<Box<dyn ValueLoss>> {
     match name {
         "mse" => Ok(Box::new(mse::Mse)),
         "mae" => Ok(Box::new(mae::Mae)),
-        other => Err(unknown_name("loss of a regression", other, names())),
+        other => Err(unknown("loss of a regression", other, names())),
     }
 }
 

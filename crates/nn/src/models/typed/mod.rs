@@ -24,11 +24,11 @@ mod tests;
 pub use slices::{TypedSlices, WholeRelations};
 
 use gnarl_graph::error::{Error, Result};
+use gnarl_graph::names::unknown;
 use gnarl_graph::rng::Key;
 use gnarl_sample::Schema;
 
 use super::ModelConfig;
-use crate::registry::unknown_name;
 use crate::{Params, ParamsBuilder, RelBlock, Span, Tape, Var};
 
 /// Where the rows of a node type come from.
@@ -149,7 +149,7 @@ pub fn add(
     params: &mut ParamsBuilder,
 ) -> Result<Box<dyn TypedModel>> {
     if !names().contains(&config.name.as_str()) {
-        return Err(unknown_name("typed model", &config.name, names()).hint(
+        return Err(unknown("typed model", &config.name, names()).hint(
             "a model without types serves as the layer of each edge type: model.name = 'hetero' \
              and model.relation_layer",
         ));

@@ -20,7 +20,7 @@ use crate::learner::{BatchLoss, Counts, Exchanges, Gradients, Inputs, Learner};
 use crate::nodes::loss::{add_loss, targets_of};
 use crate::pipeline::Job;
 use crate::state::TrainState;
-use crate::strategy::pool;
+use crate::strategy::{Threads, pool};
 use crate::tensor::share::Share;
 
 /// One rank's share of the one batch there is.
@@ -141,9 +141,9 @@ impl Learner for ChunkLearner<'_> {
         &self,
         state: &TrainState,
         rank: &dyn Communicator,
-        threads: usize,
+        threads: Threads,
     ) -> Result<Evaluation> {
-        self.judge(&state.params, rank, threads)
+        self.judge(&state.params, rank, threads.each)
     }
 
     fn exchanges(&self) -> Option<Exchanges> {

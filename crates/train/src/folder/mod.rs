@@ -1,16 +1,23 @@
 //! The folder of a run: what is in it, and what may be done with one that exists.
 
+mod place;
+mod provenance;
+mod same;
+
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use gnarl_graph::staging::{LockFile, sweep_files};
 use gnarl_graph::{Error, Result, ResultExt};
 use serde::Serialize;
 
 use crate::checkpoint::{CHECKPOINT, atomic_write};
-use crate::config::RunConfig;
+use crate::config::{OutputSection, RunConfig, absolute};
 use crate::history::EpochRecord;
+
+pub use provenance::{PROVENANCE, Provenance};
 
 /// The resolved configuration.
 pub const CONFIG: &str = "config.toml";
@@ -26,11 +33,13 @@ pub const RELATIONS: &str = "relations.json";
 pub const REPORT: &str = "report.html";
 /// The partition made for the run.
 pub const PARTITION: &str = "partition";
+/// Locked while a process trains in the folder.
+const LOCK: &str = "run.lock";
 
 /// How to begin in a folder that has a run already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
-    /// Replace a finished run, refuse to touch an unfinished one.
+    /// Beside a finished run; refuse to touch an unfinished one.
     Fresh,
     /// Go on from the checkpoint.
     Resume,
@@ -38,48 +47,78 @@ pub enum Begin {
     Restart,
 }
 
-/// A run's folder.
+/// A run's folder, locked for this process.
 #[derive(Debug)]
 pub struct RunFolder {
     dir: PathBuf,
     metrics: Mutex<Option<File>>,
+    /// None on ranks other than the first.
+    _lock: Option<LockFile>,
 }
 
 impl RunFolder {
-    /// Prepares the folder for `config`; `true` if there is a checkpoint to go on from.
+    /// Prepares the folder for `config`; `true` if there is a checkpoint to go on from. A finished run
+    /// stays: a new one goes beside it. `fingerprint` tells the data from others.
     ///
     /// # Errors
-    /// If the folder cannot be written, holds an unfinished run, or a different run is to be
-    /// resumed.
-    pub fn open(config: &RunConfig, begin: Begin) -> Result<(Self, bool)> {
-        let dir = config.output.dir.clone();
+    /// If the folder cannot be written, holds an unfinished run or something else, is in use by
+    /// another process, or a different run is to be resumed.
+    pub fn open(config: &RunConfig, begin: Begin, fingerprint: &str) -> Result<(Self, bool)> {
+        let dir = place::choose(&config.output.dir, begin)?;
         std::fs::create_dir_all(&dir).at(&dir)?;
-        let has = |name: &str| dir.join(name).exists();
-        let resume = begin == Begin::Resume && has(CHECKPOINT);
-        if begin == Begin::Fresh && has(CHECKPOINT) && !has(SUMMARY) {
-            return Err(Error::usage(format!("{}: holds an unfinished run", dir.display()))
-                .hint("go on with --resume, start over with --restart, or set output.dir"));
-        }
-        if resume {
-            same_run(&dir.join(CONFIG), config)?;
-        } else {
-            for name in [CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT] {
-                let path = dir.join(name);
-                if path.exists() {
-                    std::fs::remove_file(&path).at(&path)?;
-                }
+        let lock = LockFile::acquire(&dir.join(LOCK), &dir, "a run is being trained there")?;
+        if dir != config.output.dir {
+            match begin {
+                Begin::Fresh => tracing::info!(
+                    "{} holds a finished run; this one goes to {}",
+                    config.output.dir.display(),
+                    dir.display()
+                ),
+                _ => tracing::info!("the last run of its name is in {}", dir.display()),
             }
         }
-        tidy(&dir)?;
-        let text = toml::to_string_pretty(config)
+        let resume = begin == Begin::Resume && dir.join(CHECKPOINT).exists();
+        let stale: &[&str] = match resume {
+            true => &[SUMMARY, RELATIONS, REPORT],
+            false => &[CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT, PROVENANCE],
+        };
+        if resume {
+            same::check(&dir.join(CONFIG), &same::read(&dir.join(CONFIG))?, config)?;
+            if let Some(made) = Provenance::read(&dir)? {
+                made.check(config, fingerprint, "bring it back, or start over with --restart")?;
+            }
+        }
+        for name in stale {
+            let path = dir.join(name);
+            if path.exists() {
+                std::fs::remove_file(&path).at(&path)?;
+            }
+        }
+        sweep_files(&dir)?;
+        let kept = absolute(&RunConfig {
+            output: OutputSection { dir: dir.clone(), ..config.output.clone() },
+            ..config.clone()
+        });
+        let text = toml::to_string_pretty(&kept)
             .map_err(|e| Error::invalid(format!("the configuration cannot be written: {e}")))?;
         atomic_write(&dir.join(CONFIG), text.as_bytes())?;
-        Ok((Self { dir, metrics: Mutex::new(None) }, resume))
+        if !resume {
+            Provenance::now(config, fingerprint).write(&dir)?;
+        }
+        Ok((Self { dir, metrics: Mutex::new(None), _lock: Some(lock) }, resume))
     }
 
-    /// The folder that another rank prepares.
-    pub fn join(config: &RunConfig) -> Self {
-        Self { dir: config.output.dir.clone(), metrics: Mutex::new(None) }
+    /// The folder that another rank prepares in `dir`.
+    pub fn join(dir: PathBuf) -> Self {
+        Self { dir, metrics: Mutex::new(None), _lock: None }
+    }
+
+    /// Places where a partition for the same run file may lie: in this folder, and in those of earlier
+    /// runs of its name.
+    pub fn partitions(&self, config: &RunConfig) -> Vec<PathBuf> {
+        let others = place::all(&config.output.dir);
+        let folders = std::iter::once(self.dir.clone()).chain(others);
+        folders.map(|folder| folder.join(PARTITION)).collect()
     }
 
     /// Where it is.
@@ -137,22 +176,6 @@ impl RunFolder {
     }
 }
 
-/// Removes what a killed run was about to write.
-fn tidy(dir: &Path) -> Result<()> {
-    for entry in std::fs::read_dir(dir).at(dir)? {
-        let path = entry.at(dir)?.path();
-        let extension = path.extension().unwrap_or_default().to_string_lossy();
-        if !extension.starts_with("tmp-") {
-            continue;
-        }
-        match path.is_dir() {
-            true => std::fs::remove_dir_all(&path).at(&path)?,
-            false => std::fs::remove_file(&path).at(&path)?,
-        }
-    }
-    Ok(())
-}
-
 /// A line of `metrics.jsonl`.
 fn line(record: &EpochRecord) -> String {
     #[derive(Serialize)]
@@ -165,45 +188,6 @@ fn line(record: &EpochRecord) -> String {
     serde_json::to_string(&Line { record, verdict }).unwrap_or_default()
 }
 
-/// Refuses to resume a run with other settings than it was started with; those that cannot change
-/// its numbers may differ.
-fn same_run(path: &Path, config: &RunConfig) -> Result<()> {
-    let text = std::fs::read_to_string(path).at(path)?;
-    let old: RunConfig =
-        toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-    let harmless = |config: &RunConfig| {
-        let mut c = config.clone();
-        c.train.threads = 0;
-        c.train.prefetch = 1;
-        c.train.checkpoint_seconds = 0.0;
-        c.train.deadline_seconds = 1.0;
-        c.train.engine = Default::default();
-        c.output = Default::default();
-        c.plan = Default::default();
-        toml::Value::try_from(c).ok()
-    };
-    match (harmless(&old), harmless(config)) {
-        (Some(old), Some(new)) => match first_difference(&old, &new, String::new()) {
-            None => Ok(()),
-            Some(key) => Err(Error::usage(format!("{key} differs from the run to be resumed"))
-                .hint(format!("{} has the settings it was started with", path.display()))),
-        },
-        _ => Err(Error::invalid(format!("{}: not a run configuration", path.display()))),
-    }
-}
-
-fn first_difference(old: &toml::Value, new: &toml::Value, path: String) -> Option<String> {
-    let (toml::Value::Table(a), toml::Value::Table(b)) = (old, new) else {
-        return (old != new).then_some(path);
-    };
-    let join = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
-    let changed = a.iter().find_map(|(key, value)| match b.get(key) {
-        Some(other) => first_difference(value, other, join(key)),
-        None => Some(join(key)),
-    });
-    changed.or_else(|| b.keys().find(|key| !a.contains_key(*key)).map(|key| join(key)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +196,7 @@ mod tests {
     #[test]
     fn history_is_read_back_up_to_the_checkpoint() {
         let dir = tempfile::tempdir().unwrap();
-        let folder = RunFolder { dir: dir.path().into(), metrics: Mutex::new(None) };
+        let folder = RunFolder::join(dir.path().into());
         let record = |epoch| EpochRecord { epoch, loss: 0.1 * epoch as f64, ..Default::default() };
         folder.start_metrics(&[record(1)]).unwrap();
         (2..=4).for_each(|epoch| folder.append(&record(epoch)).unwrap());

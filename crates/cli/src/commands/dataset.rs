@@ -1,0 +1,236 @@
+//! The dataset of a run file: found, or imported as its section `[dataset.import]` says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use gnarl_graph::{Context, Error, MANIFEST, Manifest, Result};
+use gnarl_train::RunConfig;
+use gnarl_train::config::{ImportSection, home_of};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{import, json};
+
+/// An import as a run file asks for it; kept with the dataset, so that another run file that names the
+/// same place and asks for something else is not given it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Request {
+    importer: String,
+    /// Values of each option, with full paths.
+    options: BTreeMap<String, Vec<String>>,
+    /// The files among them as they were.
+    sources: BTreeMap<PathBuf, Stamp>,
+    /// The folder at which relative names start.
+    #[serde(skip)]
+    base: PathBuf,
+}
+
+/// Enough of a file to notice most changes without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Stamp {
+    bytes: u64,
+    /// Seconds since 1970.
+    modified: u64,
+}
+
+/// Makes the dataset if the run file says how and it is not there. Where another import has taken
+/// the place, it goes beside it, and `dataset.path` follows.
+///
+/// # Errors
+/// Those of the import; [`gnarl_graph::Kind::Usage`] if files changed since they were imported.
+pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
+    let given = config.dataset.path.clone();
+    if find(config, run_file)? {
+        return Ok(());
+    }
+    let Some(section) = &config.dataset.import else { return Ok(()) };
+    let out = &config.dataset.path;
+    if *out != given {
+        tracing::warn!(
+            "{} was imported from other files or with other options; this run's dataset goes to {}",
+            given.display(),
+            out.display()
+        );
+    }
+    tracing::info!("importing {} ({})", out.display(), section.format);
+    let request = Request::of(section, base(run_file))?;
+    let words = request.words(out);
+    import::run_words(&words, json(&request)).while_doing(|| "dataset.import").map(drop)
+}
+
+/// Sets `dataset.path` to the dataset that the section asks for, or to where it is to be made;
+/// `true` if it is there.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] if files changed since they were imported.
+pub fn find(config: &mut RunConfig, run_file: &Path) -> Result<bool> {
+    let Some(section) = &config.dataset.import else { return Ok(true) };
+    let given = config.dataset.path.clone();
+    let request = Request::of(section, base(run_file))?;
+    for number in 1.. {
+        let place = numbered(&given, number);
+        let there = place.join(MANIFEST).exists();
+        if !there || request.is_of(&place)? {
+            config.dataset.path = place;
+            return Ok(there);
+        }
+    }
+    Ok(false)
+}
+
+/// The folder at which relative names in the section start.
+fn base(run_file: &Path) -> &Path {
+    run_file.parent().unwrap_or(Path::new("."))
+}
+
+/// `path`, or with a number behind its name from 2 on.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return path.into();
+    }
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-{number}"));
+    name.into()
+}
+
+impl Request {
+    fn of(section: &ImportSection, base: &Path) -> Result<Self> {
+        let mut options = BTreeMap::new();
+        let mut sources = BTreeMap::new();
+        for (name, value) in &section.options {
+            let values = match value {
+                toml::Value::Boolean(true) => vec![],
+                toml::Value::Boolean(false) => continue,
+                toml::Value::Array(values) => values.iter().map(plain).collect::<Result<_>>()?,
+                value => vec![plain(value)?],
+            };
+            let mut full = Vec::new();
+            for value in values {
+                let (value, source) = relocate(&expand(&value)?, base)?;
+                full.push(value);
+                sources.extend(source.and_then(|path| Some((path.clone(), stamp(&path)?))));
+            }
+            options.insert(name.replace('_', "-"), full);
+        }
+        Ok(Self { importer: section.format.clone(), options, sources, base: base.into() })
+    }
+
+    /// The words of the `gnarl import` command it stands for.
+    fn words(&self, out: &Path) -> Vec<String> {
+        let mut words = vec![self.importer.clone()];
+        for (name, values) in &self.options {
+            let flag = format!("--{name}");
+            if values.is_empty() {
+                words.push(flag.clone());
+            }
+            words.extend(values.iter().flat_map(|value| [flag.clone(), value.clone()]));
+        }
+        words.extend(["--out".into(), out.display().to_string()]);
+        words
+    }
+
+    /// Whether two requests come to the same dataset, however much memory making it may take.
+    fn same(&self, kept: &Self) -> bool {
+        let decisive = |request: &Self| {
+            let options = request.options.clone().into_iter();
+            options.filter(|(name, _)| name != "memory").collect::<BTreeMap<_, _>>()
+        };
+        let (now, before) = (decisive(self), decisive(kept));
+        self.importer == kept.importer
+            && now.keys().eq(before.keys())
+            && now.values().flatten().count() == before.values().flatten().count()
+            && now.values().flatten().zip(before.values().flatten()).all(|(now, before)| {
+                now == before || kept.was_file(before) && self.full(now) == *before
+            })
+    }
+
+    /// Whether a value named a file when the import was made. The file may be gone by now, and then
+    /// looks like any other value.
+    fn was_file(&self, value: &str) -> bool {
+        let (_, file) = split(value);
+        self.sources.contains_key(Path::new(file))
+    }
+
+    /// A value as the name of a file in full.
+    fn full(&self, value: &str) -> String {
+        let (prefix, file) = split(value);
+        let moved = self.base.join(file);
+        format!("{prefix}{}", std::path::absolute(&moved).unwrap_or(moved).display())
+    }
+
+    /// Whether the dataset at `place` is what this asks for.
+    ///
+    /// # Errors
+    /// If it is, of files that have changed since.
+    fn is_of(&self, place: &Path) -> Result<bool> {
+        let kept = Manifest::read(place)?.request;
+        if kept == Value::Null {
+            tracing::info!(
+                "{} was not made by a run file; dataset.import is not used",
+                place.display()
+            );
+            return Ok(true);
+        }
+        // Another version may have kept something else, which is then another import.
+        let Ok(kept) = serde_json::from_value::<Self>(kept) else { return Ok(false) };
+        if !self.same(&kept) {
+            return Ok(false);
+        }
+        let changed = self.sources.iter().find(|(path, now)| kept.sources.get(*path) != Some(now));
+        match changed {
+            None => Ok(true),
+            Some((path, _)) => Err(Error::usage(format!(
+                "{}: changed since {} was imported from it",
+                path.display(),
+                place.display()
+            ))
+            .hint("to import it again remove the dataset, or name another dataset.path")),
+        }
+    }
+}
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let metadata = std::fs::metadata(path).ok()?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs();
+    Some(Stamp { bytes: metadata.len(), modified })
+}
+
+fn plain(value: &toml::Value) -> Result<String> {
+    match value {
+        toml::Value::String(s) => Ok(s.clone()),
+        toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
+        other => Err(Error::usage(format!("dataset.import.options: {other} is not an option"))),
+    }
+}
+
+/// Replaces `${NAME}` by the environment variable.
+fn expand(value: &str) -> Result<String> {
+    let Some((before, rest)) = value.split_once("${") else { return Ok(value.into()) };
+    let Some((name, after)) = rest.split_once('}') else {
+        return Err(Error::usage(format!(
+            "dataset.import.options: '{value}' has no closing brace"
+        )));
+    };
+    let found = std::env::var(name).map_err(|_| {
+        Error::usage(format!("dataset.import.options: {name} is not set in the environment"))
+            .hint(format!("export {name}=…, or import the dataset by hand"))
+    })?;
+    Ok(format!("{before}{found}{}", expand(after)?))
+}
+
+/// Relative file names start at the run file's folder, also behind `name=`; the file if there is one.
+fn relocate(value: &str, base: &Path) -> Result<(String, Option<PathBuf>)> {
+    let (prefix, file) = split(value);
+    let moved = base.join(home_of(Path::new(file))?);
+    if file.is_empty() || !moved.exists() {
+        return Ok((value.into(), None));
+    }
+    let full = std::path::absolute(&moved).unwrap_or(moved);
+    Ok((format!("{prefix}{}", full.display()), Some(full)))
+}
+
+/// A value as `name=`, or nothing, and the rest.
+fn split(value: &str) -> (&str, &str) {
+    value.split_at(value.rfind('=').map_or(0, |place| place + 1))
+}

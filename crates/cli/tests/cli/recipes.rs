@@ -1,0 +1,76 @@
+//! Run files that import their dataset themselves.
+
+use std::path::Path;
+
+use crate::common::{fail, path, succeed};
+
+/// A graph of two files that differ in their edges.
+fn tables(dir: &Path) {
+    let nodes: String = (0..60)
+        .map(|node| format!("{node},{},{},{}\n", node % 7, node % 3, SPLITS[node % 3]))
+        .collect();
+    std::fs::write(dir.join("nodes.csv"), format!("id,x,label,split\n{nodes}")).unwrap();
+    for (name, step) in [("near.csv", 1), ("far.csv", 17)] {
+        let edges: String =
+            (0..60).map(|node| format!("{node},{}\n", (node + step) % 60)).collect();
+        std::fs::write(dir.join(name), format!("src,dst\n{edges}")).unwrap();
+    }
+}
+
+const SPLITS: [&str; 3] = ["train", "valid", "test"];
+
+/// A run file in `dir` that imports some edges to `dir/data/g`.
+fn recipe(dir: &Path, edges: &str, more: &str) -> std::path::PathBuf {
+    let file = dir.join(format!("{edges}.toml"));
+    let text = format!(
+        "[dataset]\npath = '{data}'\n\
+         import = {{ format = 'csv', options = {{ edges = '{edges}', nodes = 'nodes.csv', features = 'x'{more} }} }}\n\
+         [model]\nname = 'gcn'\nhidden = 4\n[train]\nepochs = 1\n[output]\ndir = '{run}'\n",
+        data = dir.join("data/g").display(),
+        run = dir.join("runs").join(edges).display(),
+    );
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+fn edges_of(dataset: &Path) -> u64 {
+    succeed(&["inspect", path(dataset)])["edges"][0]["count"].as_u64().unwrap()
+}
+
+#[test]
+fn run_files_of_one_place_get_what_each_asks_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    tables(dir);
+    let near = recipe(dir, "near.csv", "");
+    let far = recipe(dir, "far.csv", ", symmetrize = true");
+    for file in [&near, &far, &near, &far] {
+        succeed(&["train", path(file), "--restart"]);
+    }
+    let found = |name: &str| edges_of(&dir.join("data").join(name));
+    assert_eq!((found("g"), found("g-2")), (60, 120));
+    assert!(!dir.join("data/g-3").exists(), "each is imported once");
+    let config = std::fs::read_to_string(dir.join("runs/far.csv/config.toml")).unwrap();
+    assert!(config.contains("data/g-2"), "{config}");
+
+    // Files that are gone were imported all the same; files that changed were not.
+    std::fs::remove_file(dir.join("far.csv")).unwrap();
+    succeed(&["train", path(&far), "--restart"]);
+    std::fs::write(dir.join("near.csv"), "src,dst\n0,1\n").unwrap();
+    let err = fail(&["train", path(&near), "--restart"], 2);
+    assert!(err.contains("near.csv: changed since") && err.contains("hint: "), "{err}");
+}
+
+#[test]
+fn a_dataset_made_by_hand_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    tables(dir);
+    let near = recipe(dir, "near.csv", "");
+    let out = dir.join("data/g");
+    let (far, nodes) = (dir.join("far.csv"), dir.join("nodes.csv"));
+    let args = ["import", "csv", "--edges", path(&far), "--nodes", path(&nodes), "--features", "x"];
+    succeed(&[&args[..], &["--out", path(&out)]].concat());
+    succeed(&["train", path(&near)]);
+    assert!(!dir.join("data/g-2").exists());
+}

@@ -1,0 +1,79 @@
+//! Files under a temporary name.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::interrupt::Temporary;
+use crate::error::{Error, Result, ResultExt};
+
+/// A file being written beside its place. Dropping it removes it.
+#[derive(Debug)]
+pub struct AtomicFile {
+    out: PathBuf,
+    file: File,
+    name: Temporary,
+}
+
+impl AtomicFile {
+    /// Starts a file that will appear at `out`.
+    ///
+    /// # Errors
+    /// If the folder cannot be written to.
+    pub fn create(out: &Path) -> Result<Self> {
+        let Some(name) = out.file_name() else {
+            return Err(Error::usage(format!("{}: names no file", out.display())));
+        };
+        let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        let prefix = format!("{}.tmp-", name.to_string_lossy());
+        builder.prefix(&prefix);
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let made = builder.tempfile_in(parent).map_err(|e| Error::io(out, e))?;
+        let (file, path) = made.keep().map_err(|e| Error::io(out, e.error))?;
+        Ok(Self { out: out.into(), file, name: Temporary::file(path) })
+    }
+
+    /// Brings the content to disk and gives the file its name, replacing what is there.
+    ///
+    /// # Errors
+    /// If the disk is full; what was there before stays.
+    pub fn commit(self) -> Result<()> {
+        let Self { out, file, name } = self;
+        file.sync_all().at(&out)?;
+        name.commit(|tmp| std::fs::rename(tmp, &out).at(&out))
+    }
+}
+
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_old_file_stays_until_the_new_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.json");
+        std::fs::write(&path, "old").unwrap();
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        drop(file);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        let mut file = AtomicFile::create(&path).unwrap();
+        file.write_all(b"new").unwrap();
+        file.commit().unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary stays");
+    }
+}

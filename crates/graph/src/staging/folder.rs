@@ -1,0 +1,90 @@
+//! Folders under a temporary name.
+
+use std::path::{Path, PathBuf};
+
+use super::Claim;
+use super::claim::Joined;
+use super::interrupt::Temporary;
+use super::sweep::OLD;
+use crate::error::{Error, Result, ResultExt};
+
+/// A folder being written beside its place. Dropping it removes it.
+#[derive(Debug)]
+pub struct Staging {
+    out: PathBuf,
+    // Before the claim, so that the folder is gone when the place becomes free.
+    folder: Temporary,
+    claim: Joined,
+}
+
+impl Staging {
+    /// Starts a folder that will appear at `out`; `marker` is the file by which folders of its kind are
+    /// known. A [`Claim`] on the place that this process has is used; otherwise there is one as long
+    /// as the folder is written.
+    ///
+    /// # Errors
+    /// As [`Claim::new`] for a place that is not to be replaced.
+    pub fn create(out: &Path, marker: &str) -> Result<Self> {
+        let claim = Claim::join(out, marker)?;
+        let parent = claim.parent();
+        let mut builder = tempfile::Builder::new();
+        let prefix = format!("{}.tmp-", claim.name());
+        builder.prefix(&prefix);
+        // What is made is for whom the user's mask says, unlike a private temporary folder.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
+        let made = builder.tempdir_in(parent).map_err(|e| Error::io(parent, e))?;
+        let folder = Temporary::folder(made.keep());
+        Ok(Self { out: out.into(), folder, claim })
+    }
+
+    /// Where it is written.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The claim it is written under.
+    pub fn claim(&self) -> &Claim {
+        self.claim.claim()
+    }
+
+    /// Gives the folder its name, replacing what is there if the claim allows it.
+    ///
+    /// # Errors
+    /// If the file system refuses; what was there before stays.
+    pub fn commit(self) -> Result<()> {
+        let Self { out, folder, claim } = self;
+        let renamed = folder.commit(|tmp| replace_dir(tmp, &out));
+        drop(claim);
+        renamed
+    }
+}
+
+/// Moves `tmp` to `out`, replacing what is there. Where the system can exchange two names in one
+/// step, `out` names a whole folder at every moment.
+fn replace_dir(tmp: &Path, out: &Path) -> Result<()> {
+    let empty = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
+    if !out.exists() || empty {
+        return std::fs::rename(tmp, out).at(out);
+    }
+    if exchange(tmp, out) {
+        return std::fs::remove_dir_all(tmp).at(tmp);
+    }
+    let mut old = tmp.as_os_str().to_owned();
+    old.push(OLD);
+    std::fs::rename(out, &old).at(out)?;
+    std::fs::rename(tmp, out).at(out)?;
+    std::fs::remove_dir_all(&old).at(&old)
+}
+
+/// Exchanges two directories' names; `false` if this system or file system cannot.
+#[cfg(target_os = "linux")]
+fn exchange(a: &Path, b: &Path) -> bool {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> bool {
+    false
+}

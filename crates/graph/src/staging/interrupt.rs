@@ -1,0 +1,183 @@
+//! Ending early: requests to stop, and the removal of everything unfinished.
+//!
+//! A program that handles signals calls [`request`] with the signal. Work that can stop at a good
+//! moment by itself (training, at the end of an epoch) has a [`Stoppable`] and looks at
+//! [`requested`]; for all other work, or when a grace period is over, the program calls [`abandon`] and
+//! exits. Libraries never install a handler.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A name that must not outlive the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    File,
+    Folder,
+}
+
+static TEMPORARIES: Mutex<BTreeMap<PathBuf, Form>> = Mutex::new(BTreeMap::new());
+static SIGNAL: Mutex<Option<i32>> = Mutex::new(None);
+static SIGNALLED: Condvar = Condvar::new();
+static STOPPABLE: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+static ABANDONED: AtomicBool = AtomicBool::new(false);
+static ADVICE: Mutex<Option<String>> = Mutex::new(None);
+
+fn locked<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A temporary file or folder of this process; removed when dropped, and by [`abandon`].
+#[derive(Debug)]
+pub(super) struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    /// Takes charge of a file.
+    pub fn file(path: PathBuf) -> Self {
+        Self::new(path, Form::File)
+    }
+
+    /// Takes charge of a folder and all in it.
+    pub fn folder(path: PathBuf) -> Self {
+        Self::new(path, Form::Folder)
+    }
+
+    fn new(path: PathBuf, form: Form) -> Self {
+        locked(&TEMPORARIES).insert(path.clone(), form);
+        Self { path }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Has `rename` give the temporary its own name, after which it is no temporary any more. An
+    /// [`abandon`] comes before or after, never in between.
+    ///
+    /// # Errors
+    /// Those of `rename`; the temporary stays one then.
+    pub fn commit<E>(self, rename: impl FnOnce(&Path) -> Result<(), E>) -> Result<(), E> {
+        let mut temporaries = locked(&TEMPORARIES);
+        let renamed = rename(&self.path);
+        if renamed.is_ok() {
+            temporaries.remove(&self.path);
+        }
+        drop(temporaries);
+        renamed
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Blocks for good after `abandon`: the process is about to end and says so itself.
+        let form = locked(&TEMPORARIES).remove(&self.path);
+        if let Some(form) = form {
+            remove(&self.path, form);
+        }
+    }
+}
+
+/// Whether `path` is a temporary folder of this process.
+pub(super) fn is_temporary(path: &Path) -> bool {
+    locked(&TEMPORARIES).contains_key(path)
+}
+
+/// Removes a temporary. There is nothing to do about a failure: the next process to claim the place
+/// removes what is left.
+fn remove(path: &Path, form: Form) {
+    let _ = match form {
+        Form::File => std::fs::remove_file(path),
+        Form::Folder => std::fs::remove_dir_all(path),
+    };
+}
+
+/// Removes every temporary of the process and lets nothing take its name any more: only to be called
+/// right before the process exits. Returns the folders removed.
+pub fn abandon() -> Vec<PathBuf> {
+    ABANDONED.store(true, Ordering::SeqCst);
+    let temporaries = locked(&TEMPORARIES);
+    let mut folders = Vec::new();
+    for (path, form) in &*temporaries {
+        // Other threads may still be creating files inside.
+        for _ in 0..20 {
+            remove(path, *form);
+            if !path.exists() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if *form == Form::Folder {
+            folders.push(path.clone());
+        }
+    }
+    std::mem::forget(temporaries);
+    folders
+}
+
+/// Whether [`abandon`] was called: the process is about to exit, and errors of other threads are its
+/// doing.
+pub fn abandoned() -> bool {
+    ABANDONED.load(Ordering::SeqCst)
+}
+
+/// Asks running work to stop; the first `signal` counts.
+pub fn request(signal: i32) {
+    locked(&SIGNAL).get_or_insert(signal);
+    SIGNALLED.notify_all();
+}
+
+/// The signal that asked for the end, if one did.
+pub fn requested() -> Option<i32> {
+    *locked(&SIGNAL)
+}
+
+/// Waits until somebody asks for the end; returns the signal.
+pub fn wait() -> i32 {
+    let mut signal = locked(&SIGNAL);
+    loop {
+        match *signal {
+            Some(number) => return number,
+            None => signal = SIGNALLED.wait(signal).unwrap_or_else(PoisonError::into_inner),
+        }
+    }
+}
+
+/// Marks work that looks at [`requested`] and stops by itself, as long as it lives.
+#[derive(Debug)]
+pub struct Stoppable(&'static str);
+
+impl Stoppable {
+    /// Starts such work; `when` says at what moment it stops, such as "at the end of this epoch".
+    pub fn new(when: &'static str) -> Self {
+        locked(&STOPPABLE).push(when);
+        Self(when)
+    }
+}
+
+impl Drop for Stoppable {
+    fn drop(&mut self) {
+        let mut running = locked(&STOPPABLE);
+        if let Some(place) = running.iter().position(|when| *when == self.0) {
+            running.remove(place);
+        }
+    }
+}
+
+/// When running work stops by itself; `None` if none does.
+pub fn stops() -> Option<&'static str> {
+    locked(&STOPPABLE).first().copied()
+}
+
+/// Sets what a user can do after an interruption at this point, such as how to resume.
+pub fn advise(advice: impl Into<String>) {
+    *locked(&ADVICE) = Some(advice.into());
+}
+
+/// The advice set last.
+pub fn advice() -> Option<String> {
+    locked(&ADVICE).clone()
+}

@@ -1,0 +1,95 @@
+//! Paths in run files.
+
+use std::path::{Path, PathBuf};
+
+use gnarl_graph::{Error, Result};
+
+use super::RunConfig;
+
+/// Every key that is a path.
+fn paths(config: &mut RunConfig) -> Vec<(&'static str, &mut PathBuf)> {
+    let optional = [
+        ("partition.path", &mut config.partition.path),
+        ("partition.token_file", &mut config.partition.token_file),
+        ("partition.certificate", &mut config.partition.certificate),
+        ("negatives.heads", &mut config.negatives.heads),
+        ("negatives.tails", &mut config.negatives.tails),
+        ("tensor.spill", &mut config.tensor.spill),
+    ];
+    let set = optional.into_iter().filter_map(|(key, path)| Some((key, path.as_mut()?)));
+    let always =
+        [("dataset.path", &mut config.dataset.path), ("output.dir", &mut config.output.dir)];
+    always.into_iter().chain(set).collect()
+}
+
+/// Replaces a leading `~` by the user's home folder, as a shell would before a program sees it.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] if there is no home, or it is asked for another user's.
+pub(super) fn expand_home(config: &mut RunConfig) -> Result<()> {
+    for (key, path) in paths(config) {
+        *path = home_of(path).map_err(|e| e.context(key))?;
+    }
+    Ok(())
+}
+
+/// `path` with a leading `~` replaced by the user's home folder.
+///
+/// # Errors
+/// As for a run file's paths.
+pub fn home_of(path: &Path) -> Result<PathBuf> {
+    let first = path.components().next().map(|first| first.as_os_str().to_string_lossy());
+    match first.as_deref() {
+        Some("~") => {
+            let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+            let home = home.ok_or_else(|| {
+                Error::usage(format!("{}: this user has no home folder", path.display()))
+                    .hint("write the path out")
+            })?;
+            Ok(home.join(path.strip_prefix("~").unwrap_or(path)))
+        }
+        Some(other) if other.starts_with('~') => {
+            Err(Error::usage(format!("{}: other users' homes are not looked up", path.display()))
+                .hint("write the path out"))
+        }
+        _ => Ok(path.into()),
+    }
+}
+
+/// The configuration with paths that mean the same wherever it is read again.
+pub(crate) fn absolute(config: &RunConfig) -> RunConfig {
+    let mut config = config.clone();
+    for (_, path) in paths(&mut config) {
+        // An empty path stands for none.
+        if let Ok(full) = std::path::absolute(&*path) {
+            *path = full;
+        }
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn home_is_where_the_shell_says() {
+        let home = std::env::home_dir().expect("tests have a home");
+        assert_eq!(home_of(Path::new("~/data/g")).unwrap(), home.join("data/g"));
+        assert_eq!(home_of(Path::new("~")).unwrap(), home);
+        assert_eq!(home_of(Path::new("a/~/b")).unwrap(), Path::new("a/~/b"));
+        assert_eq!(home_of(Path::new("~ada/g")).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn kept_paths_do_not_depend_on_the_folder() {
+        let mut config = RunConfig::default();
+        config.dataset.path = "data/g".into();
+        config.partition.path = Some("parts".into());
+        let kept = absolute(&config);
+        assert!(kept.dataset.path.is_absolute() && kept.output.dir.is_absolute());
+        assert!(kept.partition.path.is_some_and(|path| path.is_absolute()));
+        config.dataset.path = PathBuf::new();
+        assert_eq!(absolute(&config).dataset.path, Path::new(""));
+    }
+}

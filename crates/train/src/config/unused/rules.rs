@@ -1,0 +1,386 @@
+//! What each key of a run file applies to.
+
+use gnarl_nn::models::Decomposition;
+use gnarl_nn::optim::ScheduleKind;
+use gnarl_store::cache::CachePolicy;
+
+use super::{Applied, Rule};
+use crate::config::{Method, Parts, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
+
+/// The first rule of a key that does not apply is the one that is told.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        keys: &["dataset.split.*"],
+        applies: |a| !a.links(),
+        to: "labels of nodes and of edges; link prediction has task.valid and task.test",
+    },
+    Rule { keys: &["task.node_type"], applies: |a| a.nodes(), to: "node classification" },
+    Rule {
+        keys: &["task.edge_type"],
+        applies: |a| !a.nodes(),
+        to: "link prediction and labels of edges",
+    },
+    Rule {
+        keys: &["task.label", "task.edge_features", "task.messages"],
+        applies: |a| a.edges(),
+        to: "labels of edges",
+    },
+    Rule {
+        keys: &["task.valid", "task.test", "task.split_seed", "task.rank_memory"],
+        applies: |a| a.links(),
+        to: "link prediction",
+    },
+    Rule {
+        keys: &["task.leakage"],
+        applies: |a| a.edges() || a.links() && !a.model(&["none"]),
+        to: "labels of edges, and link prediction with an encoder",
+    },
+    Rule {
+        keys: &["embedding.dim"],
+        applies: |a| !a.nodes(),
+        to: "link prediction and labels of edges; elsewhere embeddings are model.hidden wide",
+    },
+    Rule {
+        keys: &["embedding.optimizer", "embedding.lr", "embedding.bound"],
+        applies: |a| a.tables,
+        to: "runs that learn embeddings, where nodes have no features",
+    },
+    Rule {
+        keys: &["model.in_dim", "model.out_dim"],
+        applies: |_| false,
+        to: "no run file: widths follow from the dataset",
+    },
+    Rule {
+        keys: &["model.propagations", "model.teleport"],
+        applies: |a| a.run.model.decoupled,
+        to: "model.decoupled = true",
+    },
+    Rule {
+        keys: &["model.heads"],
+        applies: |a| a.attends() || a.model(&["hgt"]),
+        to: "the models gat, rgat and hgt",
+    },
+    Rule {
+        keys: &["model.out_heads", "model.negative_slope"],
+        applies: |a| a.attends(),
+        to: "the models gat and rgat",
+    },
+    Rule {
+        keys: &["model.attention_dropout"],
+        applies: |a| a.model(&["gat"]) || a.hetero_of("gat"),
+        to: "the model gat",
+    },
+    Rule { keys: &["model.self_loops"], applies: |a| a.model(&["gat"]), to: "the model gat" },
+    Rule {
+        keys: &["model.aggregator"],
+        applies: |a| a.model(&["sage", "ngnn"]) || a.hetero_of("sage"),
+        to: "the models sage and ngnn",
+    },
+    Rule { keys: &["model.decomposition"], applies: |a| a.model(&["rgcn"]), to: "the model rgcn" },
+    Rule {
+        keys: &["model.bases"],
+        applies: |a| a.model(&["rgcn"]) && a.run.model.decomposition != Decomposition::None,
+        to: "the model rgcn with model.decomposition",
+    },
+    Rule { keys: &["model.softmax"], applies: |a| a.model(&["rgat"]), to: "the model rgat" },
+    Rule {
+        keys: &["model.relation_layer", "model.across"],
+        applies: |a| a.model(&["hetero"]),
+        to: "the model hetero",
+    },
+    Rule {
+        keys: &["decoder.*"],
+        applies: |a| !a.nodes(),
+        to: "link prediction and labels of edges",
+    },
+    Rule {
+        keys: &["decoder.degree"],
+        applies: |a| a.decoder(&["transe"]),
+        to: "the decoder transe",
+    },
+    Rule {
+        keys: &["decoder.hidden"],
+        applies: |a| a.decoder(&["mlp", "bilinear"]),
+        to: "the decoders mlp and bilinear",
+    },
+    Rule {
+        keys: &["decoder.layers"],
+        applies: |a| a.edges() && a.decoder(&["mlp"]),
+        to: "labels of edges with the decoder mlp",
+    },
+    Rule { keys: &["decoder.n3"], applies: |a| a.links(), to: "link prediction" },
+    Rule {
+        keys: &["loss.*"],
+        applies: |a| a.links() || a.run.task.kind == TaskKind::EdgeRegression,
+        to: "link prediction and regression",
+    },
+    Rule {
+        keys: &["loss.margin"],
+        applies: |a| a.loss(&["margin", "self-adversarial"]),
+        to: "the losses margin and self-adversarial",
+    },
+    Rule {
+        keys: &["loss.temperature"],
+        applies: |a| a.loss(&["infonce", "self-adversarial"]),
+        to: "the losses infonce and self-adversarial",
+    },
+    Rule { keys: &["negatives.*"], applies: |a| a.links(), to: "link prediction" },
+    Rule {
+        keys: &["negatives.count"],
+        applies: |a| !a.negatives(&["in-batch", "all"]),
+        to: "other negatives than in-batch and all",
+    },
+    Rule {
+        keys: &["negatives.exponent"],
+        applies: |a| a.negatives(&["degree"]),
+        to: "negatives.kind = 'degree'",
+    },
+    Rule {
+        keys: &["negatives.heads"],
+        applies: |a| a.negatives(&["file"]) && a.run.negatives.sides != Sides::Tail,
+        to: "negatives.kind = 'file' that replaces heads",
+    },
+    Rule {
+        keys: &["negatives.tails"],
+        applies: |a| a.negatives(&["file"]) && a.run.negatives.sides != Sides::Head,
+        to: "negatives.kind = 'file' that replaces tails",
+    },
+    Rule {
+        keys: &["sample.batch_size"],
+        applies: |a| !a.subgraphs() && (!a.tensor() || a.links()),
+        to: "batches of seeds: subgraph methods have sizes of their own, and strategy 'tensor' takes all nodes",
+    },
+    Rule {
+        keys: &[
+            "sample.fanouts",
+            "sample.edge_fanouts",
+            "sample.meta_path",
+            "sample.accumulate",
+            "sample.clusters",
+            "sample.cluster_algorithm",
+            "sample.clusters_per_batch",
+            "sample.budget",
+            "sample.walk_length",
+            "sample.estimate",
+        ],
+        applies: |a| !a.tensor(),
+        to: "sampled batches; strategy 'tensor' takes the whole graph",
+    },
+    Rule {
+        keys: &["sample.fanouts", "sample.edge_fanouts", "sample.meta_path"],
+        applies: |a| !a.model(&["none"]),
+        to: "models that pass messages",
+    },
+    Rule {
+        keys: &["sample.fanouts"],
+        applies: |a| a.run.sample.method.has_fanouts(),
+        to: "sample.method 'neighbor', 'labor', 'exact' and 'weighted'",
+    },
+    Rule {
+        keys: &["sample.edge_fanouts", "sample.meta_path"],
+        applies: |a| a.typed,
+        to: "heterogeneous graphs",
+    },
+    Rule {
+        keys: &["sample.accumulate"],
+        applies: |a| a.subgraphs() && a.run.train.strategy == Strategy::Gradient,
+        to: "subgraph methods with strategy 'gradient'",
+    },
+    Rule {
+        keys: &["sample.clusters", "sample.cluster_algorithm", "sample.clusters_per_batch"],
+        applies: |a| a.run.sample.method == Method::ClusterGcn,
+        to: "sample.method = 'cluster-gcn'",
+    },
+    Rule {
+        keys: &["sample.budget", "sample.estimate"],
+        applies: |a| a.subgraphs() && a.run.sample.method != Method::ClusterGcn,
+        to: "sample.method 'saint-node', 'saint-edge' and 'saint-walk'",
+    },
+    Rule {
+        keys: &["sample.walk_length"],
+        applies: |a| a.run.sample.method == Method::SaintWalk,
+        to: "sample.method = 'saint-walk'",
+    },
+    Rule { keys: &["train.sync_every"], applies: |a| a.averages(), to: "strategy 'average'" },
+    Rule {
+        keys: &["train.evaluate_on"],
+        applies: |a| a.averages() && a.is_cut(),
+        to: "strategy 'average' on several parts",
+    },
+    Rule {
+        keys: &["train.patience"],
+        applies: |a| a.run.train.eval_every > 0,
+        to: "runs that are evaluated on the way, and train.eval_every is 0",
+    },
+    Rule {
+        keys: &["train.prefetch"],
+        applies: |a| a.run.train.pipeline != Pipeline::Off,
+        to: "train.pipeline 'non-stop' and 'epoch'",
+    },
+    Rule { keys: &["tensor.*"], applies: |a| a.tensor(), to: "strategy 'tensor'" },
+    Rule {
+        keys: &["tensor.spill"],
+        applies: |a| a.run.tensor.memory.is_some(),
+        to: "runs with tensor.memory",
+    },
+    Rule {
+        keys: &["tensor.overlap"],
+        applies: |a| a.run.tensor.memory.is_some() || a.run.tensor.chunks > 0,
+        to: "runs with tensor.memory or tensor.chunks",
+    },
+    Rule {
+        keys: &["partition.parts"],
+        applies: |a| a.run.partition.path.is_none(),
+        to: "runs without partition.path",
+    },
+    Rule { keys: &["partition.path"], applies: |_| true, to: "" },
+    Rule {
+        keys: &[
+            "partition.algorithm",
+            "partition.hops",
+            "partition.seed",
+            "partition.balance",
+            "partition.tau_vol",
+            "partition.chunk",
+            "partition.passes",
+            "partition.freeze",
+            "partition.constraints",
+        ],
+        applies: |a| a.run.partition.path.is_none() && a.is_cut(),
+        to: "runs that partition the graph: partition.parts above 1, without partition.path",
+    },
+    Rule {
+        keys: &["partition.tau_vol"],
+        applies: |a| a.partitioner(&["spring"]),
+        to: "the partitioner spring",
+    },
+    Rule {
+        keys: &["partition.chunk", "partition.passes", "partition.freeze"],
+        applies: |a| a.partitioner(&["grem"]),
+        to: "the partitioner grem",
+    },
+    Rule {
+        keys: &["partition.constraints"],
+        applies: |a| a.partitioner(&["knot", "grem", "metis", "spring", "ldg", "fennel"]),
+        to: "the partitioners knot, grem, metis, spring, ldg and fennel",
+    },
+    Rule { keys: &["partition.servers"], applies: |_| true, to: "" },
+    Rule {
+        keys: &["partition.token_file", "partition.certificate"],
+        applies: |a| matches!(a.run.partition.servers, Some(Servers::At(_))),
+        to: "partition.servers that are listed",
+    },
+    Rule {
+        keys: &["partition.port"],
+        applies: |a| a.run.partition.servers == Some(Servers::Ranks),
+        to: "partition.servers = 'ranks'",
+    },
+    Rule {
+        keys: &["cache.*"],
+        applies: |a| a.run.partition.servers.is_some(),
+        to: "runs with partition.servers",
+    },
+    Rule {
+        keys: &["cache.policy"],
+        applies: |a| a.run.cache.memory.as_u64() > 0,
+        to: "cache.memory above 0",
+    },
+    Rule {
+        keys: &["cache.score"],
+        applies: |a| a.run.cache.policy == CachePolicy::Fixed || a.run.cache.lists.as_u64() > 0,
+        to: "cache.policy = 'fixed', and cache.lists",
+    },
+    Rule {
+        keys: &["optimizer.beta1", "optimizer.beta2"],
+        applies: |a| a.optimizer(&["adam", "adamw"]) || a.rows(RowOptimizer::Adam),
+        to: "adam and adamw",
+    },
+    Rule {
+        keys: &["optimizer.eps"],
+        applies: |a| a.optimizer(&["adam", "adamw"]) || a.tables,
+        to: "adam, adamw and adagrad",
+    },
+    Rule {
+        keys: &["optimizer.momentum", "optimizer.nesterov"],
+        applies: |a| a.optimizer(&["sgd"]),
+        to: "sgd",
+    },
+    Rule {
+        keys: &["schedule.every", "schedule.gamma"],
+        applies: |a| a.run.schedule.kind == ScheduleKind::Step,
+        to: "schedule.kind = 'step'",
+    },
+    Rule {
+        keys: &["schedule.floor"],
+        applies: |a| [ScheduleKind::Cosine, ScheduleKind::Linear].contains(&a.run.schedule.kind),
+        to: "schedule.kind 'cosine' and 'linear'",
+    },
+];
+
+impl Applied<'_> {
+    fn nodes(&self) -> bool {
+        self.run.task.kind == TaskKind::NodeClassification
+    }
+
+    fn links(&self) -> bool {
+        self.run.task.kind == TaskKind::LinkPrediction
+    }
+
+    fn edges(&self) -> bool {
+        self.run.task.kind.is_of_edges()
+    }
+
+    fn model(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.model.name.as_str())
+    }
+
+    fn hetero_of(&self, layer: &str) -> bool {
+        self.model(&["hetero"]) && self.run.model.relation_layer == layer
+    }
+
+    fn attends(&self) -> bool {
+        self.model(&["gat", "rgat"]) || self.hetero_of("gat")
+    }
+
+    fn decoder(&self, names: &[&str]) -> bool {
+        let decoder = &self.run.decoder;
+        names.contains(&if self.edges() { decoder.of_labels() } else { decoder.of_links() })
+    }
+
+    fn loss(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.loss.name.as_str())
+    }
+
+    fn negatives(&self, kinds: &[&str]) -> bool {
+        kinds.contains(&self.run.negatives.kind.as_str())
+    }
+
+    fn tensor(&self) -> bool {
+        self.run.train.strategy == Strategy::Tensor
+    }
+
+    fn averages(&self) -> bool {
+        self.run.train.strategy == Strategy::Average
+    }
+
+    fn subgraphs(&self) -> bool {
+        let method = self.run.sample.method;
+        !method.has_fanouts() && method != Method::Full
+    }
+
+    fn is_cut(&self) -> bool {
+        self.run.partition.path.is_some() || self.run.partition.parts != Parts::Count(1)
+    }
+
+    fn partitioner(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.partition.algorithm.as_str())
+    }
+
+    fn optimizer(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.optimizer.name.as_str())
+    }
+
+    fn rows(&self, optimizer: RowOptimizer) -> bool {
+        self.tables && self.run.embedding.optimizer == optimizer
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether a run can be resumed with other settings than it was started with.
+
+use std::path::Path;
+
+use gnarl_graph::{Error, Result, ResultExt};
+
+use crate::config::{RunConfig, absolute};
+
+/// The configuration that a folder keeps.
+///
+/// # Errors
+/// If there is none, or it is damaged.
+pub(super) fn read(path: &Path) -> Result<RunConfig> {
+    let text = std::fs::read_to_string(path).at(path)?;
+    toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
+}
+
+/// Refuses to resume a run with other settings than it was started with. Those may differ that cannot
+/// change the numbers of epochs trained already: how fast it goes, where results are, when it ends.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] naming the first key that differs.
+pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()> {
+    let decisive = |config: &RunConfig| {
+        let mut c = absolute(config);
+        c.train.threads = 0;
+        c.train.prefetch = 1;
+        c.train.epochs = 1;
+        c.train.patience = 0;
+        c.train.checkpoint_seconds = 0.0;
+        c.train.deadline_seconds = 1.0;
+        c.train.engine = Default::default();
+        c.output = Default::default();
+        c.plan = Default::default();
+        toml::Value::try_from(c).ok()
+    };
+    let (Some(before), Some(now)) = (decisive(old), decisive(new)) else {
+        return Err(Error::invalid(format!("{}: not a run configuration", path.display())));
+    };
+    if let Some(key) = first_difference(&before, &now, String::new()) {
+        return Err(Error::usage(format!("{key} differs from the run to be resumed"))
+            .hint(format!("{} has the settings it was started with", path.display())));
+    }
+    if old.train.epochs != new.train.epochs && old.schedule.spans_epochs() {
+        tracing::warn!(
+            "train.epochs was {} and is {}: the schedule of learning rates spans all epochs, so the run \
+             differs from one started with that number",
+            old.train.epochs,
+            new.train.epochs
+        );
+    }
+    Ok(())
+}
+
+fn first_difference(old: &toml::Value, new: &toml::Value, path: String) -> Option<String> {
+    let (toml::Value::Table(a), toml::Value::Table(b)) = (old, new) else {
+        return (old != new).then_some(path);
+    };
+    let join = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
+    let changed = a.iter().find_map(|(key, value)| match b.get(key) {
+        Some(other) => first_difference(value, other, join(key)),
+        None => Some(join(key)),
+    });
+    changed.or_else(|| b.keys().find(|key| !a.contains_key(*key)).map(|key| join(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_run_may_differ_and_its_rate_not() {
+        let mut old = RunConfig::default();
+        old.dataset.path = "data/g".into();
+        let path = Path::new("config.toml");
+        let mut new = absolute(&old);
+        new.train.epochs += 10;
+        new.train.patience = 3;
+        new.train.threads = 7;
+        new.output.dir = "elsewhere".into();
+        check(path, &old, &new).unwrap();
+        new.train.lr *= 2.0;
+        let error = check(path, &old, &new).unwrap_err();
+        assert!(error.to_string().contains("train.lr differs"), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+}
