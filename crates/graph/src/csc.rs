@@ -150,20 +150,12 @@ const PROGRAM: u64 = 32 << 20;
 /// after the other, re-reading the edges for each: memory is `8·num_dst` bytes plus one range.
 pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
     let mut reader = Reader::open(job)?;
+    let room = room(job)?;
     let mut indptr = count(job, &mut reader)?;
     let mut tally = Tally::default();
     let mut weights = job.weights.map(|spec| ListWeights::create(job, spec)).transpose()?;
     let beside = if job.keep_rows { 8 } else { 0 } + if weights.is_some() { 4 } else { 0 };
     let item = size_of::<T>() as u64 + beside;
-    let fixed = 8 * indptr.len() as u64 + PROGRAM.min(job.memory / 16);
-    let room = job.memory.saturating_sub(fixed);
-    if room < 1 << 20 {
-        return Err(Error::new(
-            Kind::Limit,
-            format!("{} nodes need {} MiB for their degrees alone", job.num_dst, fixed >> 20),
-        )
-        .hint("raise --memory"));
-    }
     let room = job.range_bytes.map_or(room, |bytes| room.min(bytes));
     let mut indices = ColumnWriter::<T>::create(job.dir, job.stem, "csc.indices", &[])?;
     // Offsets and rows are at most the number of edges, repeated ones included.
@@ -200,6 +192,21 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
         columns.push(weights.finish()?);
     }
     Ok(BuiltCsc { columns, facts, num_edges: kept })
+}
+
+/// Bytes left for a range of lists beside the degrees of all destinations, whose number a file may
+/// have stated: it is compared with the budget before anything of that size is allocated.
+fn room(job: &CscJob<'_>) -> Result<u64> {
+    let fixed = job.num_dst.saturating_add(1).saturating_mul(8);
+    let fixed = fixed.saturating_add(PROGRAM.min(job.memory / 16));
+    match job.memory.saturating_sub(fixed) {
+        room if room >= 1 << 20 => Ok(room),
+        _ => Err(Error::new(
+            Kind::Limit,
+            format!("{} nodes need {} MiB for their degrees alone", job.num_dst, fixed >> 20),
+        )
+        .hint("raise --memory")),
+    }
 }
 
 /// The edges of the job, in chunks.

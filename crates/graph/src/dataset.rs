@@ -22,8 +22,14 @@ impl Dataset {
     /// Opens the dataset in `dir`.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self> {
         let dir = dir.into();
-        let manifest =
-            Manifest::read(&dir).while_doing(|| format!("opening dataset {}", dir.display()))?;
+        let manifest = Manifest::read(&dir).while_doing(|| {
+            // A relative path says nothing without the folder it is taken from.
+            let full = std::path::absolute(&dir).unwrap_or_default();
+            match full == dir {
+                true => format!("opening dataset {}", dir.display()),
+                false => format!("opening dataset {} ({})", dir.display(), full.display()),
+            }
+        })?;
         Ok(Self { dir, manifest })
     }
 

@@ -19,17 +19,17 @@ fn small(files: &Files) -> NpyOptions {
 fn edges_are_kept_in_order_and_counted() {
     let files = Files::new();
     let options = NpyOptions { num_nodes: Some(6), ..small(&files) };
-    let made = npy(&options, &files.out()).unwrap();
+    let made = npy(&options, &files.fresh("out")).unwrap();
     assert_eq!(edges(&made.dataset), EDGES.map(|(s, d)| (s as u64, d as u64)));
     assert_eq!(counts(&made.report), [6, 5, 2, 1, 1]);
     assert!(!made.report.symmetric && made.report.renumbered.is_empty());
-    assert_eq!(npy(&small(&files), &files.out()).unwrap().report.nodes, 4);
+    assert_eq!(npy(&small(&files), &files.fresh("out")).unwrap().report.nodes, 4);
 }
 
 #[test]
 fn every_integer_type_and_both_orders_read_alike() {
     let files = Files::new();
-    let expected = npy(&small(&files), &files.out()).unwrap().dataset;
+    let expected = npy(&small(&files), &files.fresh("out")).unwrap().dataset;
     let flat: Vec<i64> = EDGES.iter().map(|e| e.0).chain(EDGES.iter().map(|e| e.1)).collect();
     let pairs: Vec<i64> = EDGES.iter().flat_map(|e| [e.0, e.1]).collect();
     let write = |descr: &str, fortran: bool, bytes: Vec<u8>| -> PathBuf {
@@ -54,7 +54,7 @@ fn every_integer_type_and_both_orders_read_alike() {
     for (descr, encode) in types {
         for (fortran, values) in [(false, &flat), (true, &pairs)] {
             let path = write(descr, fortran, values.iter().flat_map(|&x| encode(x)).collect());
-            let made = npy(&NpyOptions::new(path), &files.out()).unwrap();
+            let made = npy(&NpyOptions::new(path), &files.fresh("typed")).unwrap();
             assert_eq!(edges(&made.dataset), edges(&expected), "{descr} fortran {fortran}");
         }
     }
@@ -93,13 +93,13 @@ fn weights_are_stored_in_the_type_asked_for() {
     };
     for (weight, text) in [(7e4, "the weight 70000 is inf in f16"), (1e-9, "is 0 in f16")] {
         let options = options(WeightType::F16, &[1.0, 2.0, weight, 4.0, 5.0]);
-        let message = files.refusal(npy(&options, &files.out()));
+        let message = files.refusal(npy(&options, &files.fresh("out")));
         assert!(message.contains("w.npy: row 2: ") && message.contains(text), "{message}");
     }
 
     let given = [1.0, 0.1, 65_504.0, 0.0, 3.0];
     let import = |weight_type| {
-        let made = npy(&options(weight_type, &given), &files.out()).unwrap();
+        let made = npy(&options(weight_type, &given), &files.fresh("out")).unwrap();
         made.dataset.edge_column(&Triple::plain(), "weight").unwrap().unwrap()
     };
     let half = given.map(f16::from_f64);
@@ -151,7 +151,7 @@ fn csr_features_are_read_stored_or_compressed() {
         };
         assert_eq!((&indptr[..], width), (&[0, 2, 2, 3, 3][..], 3));
         assert_eq!((&indices[..], &values[..]), (&[0, 2, 1][..], &[2.0, 1.0, 3.0][..]));
-        let inside = std::fs::read_dir(files.made()).unwrap();
+        let inside = std::fs::read_dir(files.out()).unwrap();
         assert!(inside.flatten().all(|e| e.path().is_file()), "unpacked members were left");
     }
 }

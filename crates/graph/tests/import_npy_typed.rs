@@ -64,7 +64,7 @@ fn reverses_are_types_of_their_own() {
         reverse: true,
         ..movies(&files)
     };
-    let dataset = typed_npy(&options, &files.out()).unwrap().dataset;
+    let dataset = typed_npy(&options, &files.fresh("out")).unwrap().dataset;
     assert_eq!(dataset.manifest().edge_types.len(), 4);
     let reversed = triple("movie:rev_acted_in:actor");
     assert_eq!(sorted_edges(&dataset, &reversed), [(0, 0), (0, 1), (1, 1), (1, 2)]);
@@ -79,7 +79,7 @@ fn reverses_are_types_of_their_own() {
         reverse: true,
         ..TableOptions::default()
     };
-    let dataset = tables(&table, &files.out()).unwrap().dataset;
+    let dataset = tables(&table, &files.fresh("out")).unwrap().dataset;
     let reversed = triple("b:rev_likes:a");
     assert_eq!(sorted_edges(&dataset, &reversed), [(0, 0), (0, 1)]);
     assert!(dataset.edge_column(&reversed, "weight").unwrap().is_some());
@@ -192,7 +192,7 @@ fn bad_arrays_are_named() {
     let num_nodes = vec![("movie".to_string(), 2)];
     refuse(
         TypedNpyOptions { labels, num_nodes, ..movies(&files) },
-        &["y.npy: has 1 rows, the stated number of nodes is 2"],
+        &["y.npy: has 1 rows, --num-nodes is 2"],
     );
     let mut same = movies(&files);
     same.edges.push(same.edges[0].clone());

@@ -46,17 +46,17 @@ fn expected(files: &Files, symmetrize: bool) -> Dataset {
         coalesce: Some(false),
         ..NpyOptions::new(files.edges("e.npy", &EDGES))
     };
-    npy(&options, &files.path("expected")).unwrap().dataset
+    npy(&options, &files.fresh("expected")).unwrap().dataset
 }
 
 #[test]
 fn plain_text_equals_the_arrays() {
     let files = plain_text();
-    let made = ogb(&options(&files), &files.out()).unwrap();
+    let made = ogb(&options(&files), &files.fresh("out")).unwrap();
     assert_same(&made.dataset, &expected(&files, false));
     assert_eq!(counts(&made.report), [4, 4, 0, 1, 0]);
     let inverse = OgbOptions { add_inverse: true, ..options(&files) };
-    let made = ogb(&inverse, &files.out()).unwrap();
+    let made = ogb(&inverse, &files.fresh("out")).unwrap();
     assert!(made.report.symmetric && made.report.edges == 7);
     let plain = Triple::plain();
     assert_eq!(sorted_edges(&made.dataset, &plain), sorted_edges(&expected(&files, true), &plain));
@@ -272,7 +272,7 @@ fn splits_can_be_chosen_or_left_out() {
     files.text("g/split/time/split_dict.pt", "");
     for (split, expected) in [("random", 3), ("none", 0)] {
         let options = OgbOptions { split: Some(split.into()), ..options(&files) };
-        let dataset = ogb(&options, &files.out()).unwrap().dataset;
+        let dataset = ogb(&options, &files.fresh("out")).unwrap().dataset;
         assert_eq!(dataset.split_names(PLAIN_NODE).unwrap().len(), expected);
     }
     let options = OgbOptions { split: Some("tiem".into()), ..options(&files) };

@@ -51,8 +51,8 @@ fn the_shipped_citation_graph_is_read() {
     nodes.label = Some("subject".into());
     nodes.features = vec!["features".into()];
     let mut edges = EdgeTable::new(Triple::plain(), dir.join("edges.parquet"));
-    edges.src = "sourceNodeId".into();
-    edges.dst = "targetNodeId".into();
+    edges.src = Some("sourceNodeId".into());
+    edges.dst = Some("targetNodeId".into());
     let options = TableOptions {
         nodes: vec![nodes],
         edges: vec![edges],

@@ -22,11 +22,13 @@ fn integer_tables_equal_the_arrays() {
         ("c.tsv", format!("# comment\n\n{}\r\n", text.replace(',', "\t").replace('\n', "\r\n"))),
         ("d.csv", text.replace("0,1", "\"0\",1")),
     ] {
-        let made = tables(&TableOptions::plain(files.text(name, &content)), &files.out()).unwrap();
+        let made =
+            tables(&TableOptions::plain(files.text(name, &content)), &files.fresh("out")).unwrap();
         assert_same(&made.dataset, &array.dataset);
         assert_eq!(made.report, array.report, "{name}");
     }
-    let made = tables(&TableOptions::plain(files.gz("e.csv.gz", text)), &files.out()).unwrap();
+    let made =
+        tables(&TableOptions::plain(files.gz("e.csv.gz", text)), &files.fresh("out")).unwrap();
     assert_same(&made.dataset, &array.dataset);
 }
 
@@ -38,7 +40,7 @@ fn sparse_integer_ids_are_mapped_and_reported() {
         ("-7,9000000000000\n9000000000000,5\n", vec![-7, 5, 9_000_000_000_000]),
     ] {
         let options = TableOptions::plain(files.text("e.csv", text));
-        let made = tables(&options, &files.out()).unwrap();
+        let made = tables(&options, &files.fresh("out")).unwrap();
         assert_eq!(made.report.renumbered, [PLAIN_NODE]);
         let column = made.dataset.node_column(PLAIN_NODE, "user_id").unwrap().unwrap();
         let user = column.values::<i64>().unwrap();
@@ -110,7 +112,7 @@ fn labels_may_be_names() {
     assert_eq!(&column("class_name.bytes").values::<u8>().unwrap()[..], b"physicsart");
     assert_eq!(column("class_name.offsets").values::<u64>().unwrap()[..], [0, 7, 10]);
 
-    files.out();
+    std::fs::remove_dir_all(files.out()).unwrap();
     let message = files.refusal(import(["physics", "art", "law", ""], Some(2)));
     assert!(message.contains("papers.csv: line 4: label 'law'"), "{message}");
     let message = files.refusal(import(["1", "0", "law", ""], None));
@@ -185,6 +187,8 @@ fn triples_become_one_edge_type_with_relations() {
         valid: Some(files.text("valid.txt", "c\tlikes\ta\n")),
         test: None,
         num_entities: None,
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };
@@ -214,6 +218,8 @@ fn triples_of_arrays_are_those_of_text() {
         valid: Some(files.text("valid.txt", "2\t1\t0\n")),
         test: Some(array("test.npy", &[[1, 0, 0]], 3)),
         num_entities: Some(5),
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };
@@ -233,4 +239,24 @@ fn triples_of_arrays_are_those_of_text() {
     assert!(error.contains("row 1: id -4 is negative"), "{error}");
     let error = fails(array("wide.npy", &[[0, 0, 1], [0, 1, 2]], 2));
     assert!(error.contains("2 columns, triples have 3"), "{error}");
+}
+
+#[test]
+fn integers_of_triples_have_the_names_in_their_files() {
+    let files = Files::new();
+    let options = TriplesOptions {
+        relations: Some(files.text("r.txt", "likes\nhates\nknows\n")),
+        entities: Some(files.text("e.txt", "ann\nbob\ncid\ndora\n")),
+        ..TriplesOptions::new(files.text("t.txt", "0\t2\t1\n2\t0\t0\n"))
+    };
+    let made = triples(&options, &files.out()).unwrap();
+    assert_eq!(edges(&made.dataset), [(0, 1), (2, 0)]);
+    assert!(made.report.renumbered.is_empty() && made.report.nodes == 4);
+    let triple: Triple = "entity:to:entity".parse().unwrap();
+    let column = |name: &str| made.dataset.edge_column(&triple, name).unwrap().unwrap();
+    // Numbered in order of appearance, as strings are, so that there are no gaps.
+    assert_eq!(column("relation").values::<u32>().unwrap()[..], [0, 1]);
+    assert_eq!(&column("relation_name.bytes").values::<u8>().unwrap()[..], b"knowslikes");
+    let names = made.dataset.node_column("entity", "user_id.bytes").unwrap().unwrap();
+    assert_eq!(&names.values::<u8>().unwrap()[..], b"annbobciddora");
 }

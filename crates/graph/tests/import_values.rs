@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float16Array,
     Float64Array, Int8Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
-    TimestampMillisecondArray,
+    TimestampMillisecondArray, UInt64Array,
 };
 use common::Files;
 use gnarl_graph::import::{
@@ -91,8 +91,8 @@ fn missing_numbers_are_filled_in_where_asked() {
     }
     // Of an even number the median is halfway; an indicator comes only where something is missing.
     let all = Feature { indicator: true, ..feature("y", Transform::None, Some(Impute::Median)) };
-    let both = vec![all, feature("id", Transform::None, Some(Impute::Mean))];
-    let full = files.text("m.csv", "id,y\n0,4\n1,8\n2,\n3,5\n4,7\n");
+    let both = vec![all, feature("z", Transform::None, Some(Impute::Mean))];
+    let full = files.text("m.csv", "id,y,z\n0,4,0\n1,8,1\n2,,2\n3,5,3\n4,7,4\n");
     let made = import(&files, full, both).unwrap();
     let expected = [4.0, 0.0, 0.0, 8.0, 0.0, 1.0, 6.0, 1.0, 2.0, 5.0, 0.0, 3.0, 7.0, 0.0, 4.0];
     assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected.to_vec(), 3));
@@ -159,6 +159,46 @@ fn booleans_dates_and_categories_are_features() {
     assert!(message.contains("its first value, 'true'"), "{message}");
     let message = files.refusal(import(&files, mixed, vec!["b".into()]));
     assert!(message.contains("line 3: column 'b': 'soon' is not a date"), "{message}");
+}
+
+#[test]
+fn nodes_numbered_by_row_may_begin_with_any_column() {
+    let files = Files::new();
+    let path = files.path("n.parquet");
+    let joined: ArrayRef = Arc::new(Date32Array::from(vec![1, 2, 3, 4]));
+    parquet(&path, &[("joined", joined)]);
+    let made = import(&files, path, vec!["joined".into()]).unwrap();
+    assert_eq!(rows(&made.dataset, PLAIN_NODE), (vec![1.0, 2.0, 3.0, 4.0], 1));
+}
+
+#[test]
+fn parquet_ids_have_63_bits() {
+    let files = Files::new();
+    let path = files.path("e.parquet");
+    let src: ArrayRef = Arc::new(UInt64Array::from(vec![0, u64::MAX]));
+    parquet(&path, &[("src", src), ("dst", Arc::new(Int64Array::from(vec![1, 2])))]);
+    let message = files.refusal(tables(&TableOptions::plain(path), &files.out()));
+    assert!(message.contains("e.parquet: row 1: column 'src' exceeds 63 bits"), "{message}");
+    assert!(message.contains("strings"), "{message}");
+}
+
+#[test]
+fn one_mention_of_a_column_counts_in_any_order() {
+    let files = Files::new();
+    let table = files.text("n.csv", "id,x1,x2\n0,,0\n1,2,\n2,4,4\n3,3,2\n");
+    let fill = |value| Some(Impute::Value(value));
+    let pattern = feature("x*", Transform::None, fill(9.0));
+    let named = feature("x1", Transform::None, fill(5.0));
+    let scaled = feature("x2", Transform::MaxMin, fill(0.0));
+    let both = [vec![pattern.clone(), named.clone()], vec![named.clone(), pattern.clone()]];
+    for mentions in both {
+        let made = import(&files, table.clone(), mentions).unwrap();
+        let expected = vec![5.0, 0.0, 2.0, 9.0, 4.0, 4.0, 3.0, 2.0];
+        assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected, 2));
+    }
+    let made = import(&files, table, vec![named, scaled, pattern]).unwrap();
+    let expected = vec![5.0, 0.0, 2.0, 0.0, 4.0, 1.0, 3.0, 0.5];
+    assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected, 2));
 }
 
 #[test]

@@ -342,6 +342,8 @@ fn relations_of_kinships_are_told() {
         valid: Some(data.join("valid.txt")),
         test: Some(data.join("test.txt")),
         num_entities: None,
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };

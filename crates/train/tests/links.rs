@@ -40,6 +40,8 @@ impl Bench {
             valid: Some(self.path("valid")).filter(|path| path.exists()),
             test: Some(self.path("test")).filter(|path| path.exists()),
             num_entities: None,
+            entities: None,
+            relations: None,
             delimiter: None,
             memory: 1 << 26,
         };
@@ -182,6 +184,8 @@ fn kinships_is_learnt() {
         valid: Some(data.join("valid.txt")),
         test: Some(data.join("test.txt")),
         num_entities: None,
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use half::f16;
 
+use super::input::FileKind;
 use super::source::Source;
 use crate::error::{Error, Result, ResultExt};
 use crate::npy::NpyHeader;
@@ -136,8 +137,13 @@ impl ArrayReader {
         let mut file = File::open(&source.path).at(&source.path)?;
         file.seek(SeekFrom::Start(source.start)).at(&source.path)?;
         let header = NpyHeader::parse(&mut file).map_err(|e| {
-            Error::invalid(format!("{}: not a readable npy file: {e}", source.name))
-                .hint("write it with numpy.save")
+            let bad = Error::invalid(format!("{}: not a readable npy file: {e}", source.name));
+            let kind = FileKind::at(&source.path);
+            if source.start > 0 || kind == FileKind::Npy {
+                return bad.hint("write it with numpy.save");
+            }
+            let (what, cure) = kind.described();
+            bad.hint(format!("it begins like {what}: {cure}; arrays are written with numpy.save"))
         })?;
         let Some(num) = Num::parse(&header.descr) else {
             return Err(Error::invalid(format!(
@@ -227,17 +233,6 @@ impl ArrayReader {
         }
     }
 
-    /// Whether all values left are 0 or 1.
-    pub fn holds_bits(&mut self) -> Result<bool> {
-        let mut block = Vec::new();
-        while self.read_f64(1 << 16, &mut block)? {
-            if block.iter().any(|&x| x != 0.0 && x != 1.0) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
     fn fill(&mut self, limit: u64) -> Result<u64> {
         let count = limit.min(self.left());
         self.bytes.resize(count as usize * self.num.size(), 0);
@@ -264,9 +259,12 @@ impl ArrayReader {
         decode!(self.num, self.bytes, out, x => x as u64);
         // Sign extension puts every negative id above i64::MAX.
         if let Some(i) = out.iter().position(|&id| id > i64::MAX as u64) {
-            return Err(self
-                .error(format!("row {}: {what} id {} is negative", first + i as u64, out[i] as i64))
-                .hint("ids are counted from 0"));
+            let row = first + i as u64;
+            return Err(match self.num {
+                Num::U64 => self.error(format!("row {row}: {what} id {} is over 63 bits", out[i])),
+                _ => self.error(format!("row {row}: {what} id {} is negative", out[i] as i64)),
+            }
+            .hint("ids are counted from 0"));
         }
         Ok(!out.is_empty())
     }

@@ -277,11 +277,6 @@ pub(super) fn split_ids(mut array: ArrayReader, nodes: u64) -> Result<Vec<u64>> 
     if !mask {
         array.expect_integers()?;
     }
-    if !mask && nodes > 2 && array.len() == nodes && array.again()?.holds_bits()? {
-        return Err(array
-            .error(format!("{nodes} times 0 or 1 for {nodes} nodes: a mask is of booleans"))
-            .hint("numpy.save(path, mask.astype(bool))"));
-    }
     let (mut ids, mut block, mut row) = (Vec::new(), Vec::new(), 0u64);
     while array.read_ids(BLOCK, "node", 0, &mut block)? {
         for &value in &block {
@@ -297,6 +292,12 @@ pub(super) fn split_ids(mut array: ArrayReader, nodes: u64) -> Result<Vec<u64>> 
             }
             row += 1;
         }
+    }
+    // As ids, more than two of only 0 and 1 would repeat.
+    if !mask && nodes > 2 && row == nodes && ids.iter().all(|&id| id < 2) {
+        return Err(array
+            .error(format!("{nodes} numbers 0 and 1 for {nodes} nodes: a mask is of booleans"))
+            .hint("numpy.save(path, mask.astype(bool))"));
     }
     Ok(ids)
 }

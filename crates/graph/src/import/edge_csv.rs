@@ -26,7 +26,7 @@ pub(super) struct Follower {
 impl Follower {
     /// Opens a file of one column that becomes `extra`.
     pub fn open(extra: Extra, path: &Path) -> Result<Self> {
-        let mut reader = CsvReader::open(path, &BARE, "")?;
+        let mut reader = CsvReader::open(path, &BARE)?;
         if reader.columns().len() != 1 {
             let count = reader.columns().len();
             return Err(Error::invalid(format!("{}: {count} columns, not 1", reader.name())));
@@ -75,7 +75,7 @@ pub(super) fn csv_edges(
     mut followers: Vec<Follower>,
     symmetrize: bool,
 ) -> Result<u64> {
-    let mut reader = CsvReader::open(path, &BARE, "src")?;
+    let mut reader = CsvReader::open(path, &BARE)?;
     if reader.columns().len() != 2 {
         return Err(Error::invalid(format!("{}: edges have 2 columns", path.display())));
     }

@@ -48,10 +48,21 @@ impl Extra {
             Self::Marks(_) => value == 0.0 || value == 1.0,
             Self::Split | Self::Class | Self::Value | Self::Features(_) => value.is_finite(),
         };
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::invalid(format!("{}: an edge's value is {value}", place())))
+        let what = match self {
+            Self::Time => "time",
+            Self::Features(_) => "feature",
+            Self::Marks(_) | Self::Class | Self::Value => "label",
+            _ => "value",
+        };
+        match (fits, value.is_nan()) {
+            (true, _) => Ok(()),
+            (false, true) => Err(Error::invalid(format!(
+                "{}: the edge's {what} is missing (empty or NaN)",
+                place()
+            ))),
+            (false, false) => {
+                Err(Error::invalid(format!("{}: the edge's {what} is {value}", place())))
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::array::ArrayReader;
 use super::edge_arrays::EdgeArrays;
 use super::edge_csv::csv_edges;
-use super::npy::{EdgeArray, write_edges, write_features};
+use super::npy::{Count, EdgeArray, write_edges, write_features};
 use super::source::Source;
 use super::splits::add_split;
 use super::{Imported, Reverses, columns, finish};
@@ -159,7 +159,9 @@ fn add_edges(writer: &mut DatasetWriter, edges: &Edges, dir: &Path) -> Result<()
     let path = dir.join(&edges.path);
     if edges.format == "numpy" {
         let array = EdgeArray::open(Source::npy(&path)?)?;
-        return write_edges(writer, &triple, counts, array, EdgeArrays::default(), Reverses::None);
+        let [src, dst] = [counts.0, counts.1].map(Count::of_dataset);
+        let beside = EdgeArrays::default();
+        return write_edges(writer, &triple, (&src, &dst), array, beside, Reverses::None);
     }
     if edges.format != "csv" {
         return Err(Error::invalid(format!("{}: format '{}'", path.display(), edges.format))

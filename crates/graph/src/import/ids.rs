@@ -291,7 +291,12 @@ fn write_integers(
     Ok(())
 }
 
-fn write_strings(writer: &mut DatasetWriter, ntype: &str, ids: &StringIds) -> Result<()> {
+/// Writes strings as the `user_id` of a node type.
+pub(super) fn write_strings(
+    writer: &mut DatasetWriter,
+    ntype: &str,
+    ids: &StringIds,
+) -> Result<()> {
     let mut offsets = writer.node_column::<u64>(ntype, "user_id.offsets", &[])?;
     let mut bytes = writer.node_column::<u8>(ntype, "user_id.bytes", &[])?;
     offsets.push(&[0])?;

@@ -15,6 +15,7 @@ mod edge_csv;
 mod extra;
 mod graphbolt;
 mod ids;
+mod input;
 mod npy;
 mod npy_typed;
 mod ogb;
@@ -44,7 +45,10 @@ pub use npy::{NpyOptions, npy};
 pub use npy_typed::{TypedNpyOptions, typed_npy};
 pub use ogb::{OgbOptions, ogb};
 pub use splits::LeftOut;
-pub use table::{EdgeTable, Feature, IdKind, Impute, NodeTable, TableOptions, Transform, tables};
+pub use table::{
+    EdgeTable, Feature, IdKind, Impute, NodeTable, TableColumn, TableFacts, TableOptions,
+    Transform, tables,
+};
 pub use triples::{TriplesOptions, triples};
 pub use weights::WeightType;
 
@@ -55,6 +59,8 @@ pub struct Imported {
     pub dataset: Dataset,
     /// What was found.
     pub report: ImportReport,
+    /// What was taken of each table, in the order in which they were read.
+    pub tables: Vec<TableFacts>,
 }
 
 /// What an importer found.
@@ -104,7 +110,7 @@ fn finish(
     let report = ImportReport {
         nodes: manifest.num_nodes(),
         edges: manifest.num_edges(),
-        isolated: isolated(&dataset)?,
+        isolated: isolated(&dataset, options.memory)?,
         self_loops: facts().map(|f| f.self_loops).sum(),
         duplicates: facts().map(|f| f.duplicates).sum(),
         coalesced: options.coalesce,
@@ -113,12 +119,15 @@ fn finish(
         left_out,
         renumbered_classes,
     };
-    Ok(Imported { dataset, report })
+    Ok(Imported { dataset, report, tables: Vec::new() })
 }
 
 /// Nodes that no edge touches: one bit a node, one pass over the edges.
-fn isolated(dataset: &Dataset) -> Result<u64> {
+fn isolated(dataset: &Dataset, memory: u64) -> Result<u64> {
     let nodes = dataset.manifest().num_nodes();
+    if nodes / 8 > memory {
+        return Err(over_budget(memory, &format!("a bit for each of {nodes} nodes")));
+    }
     let mut seen = vec![0u64; nodes.div_ceil(64) as usize];
     let mut edges = dataset.edges()?;
     let mut chunk = EdgeChunk::default();
@@ -159,6 +168,26 @@ fn both_reverses() -> Error {
     Error::usage("reverses are asked for twice").hint(
         "--reverse stores them as edge types of their own, --symmetrize as edges of the same type",
     )
+}
+
+/// Refuses a number of nodes whose degrees the budget cannot hold, before anything of that size is
+/// allocated: one id in a file decides it. `place` says where the number is from.
+///
+/// # Errors
+/// Of [`Kind::Limit`].
+fn check_count(nodes: u64, memory: u64, place: impl FnOnce() -> String) -> Result<()> {
+    let needed = nodes.saturating_mul(8);
+    if needed <= memory {
+        return Ok(());
+    }
+    let [needed, allowed] = [needed, memory].map(|bytes| bytes >> 20);
+    let message = format!(
+        "{}: degrees of {nodes} nodes need {needed} MiB, --memory allows {allowed} MiB",
+        place()
+    );
+    Err(Error::new(Kind::Limit, message).hint(
+        "ids count up from 0: correct an id that is too large (--num-nodes N refuses those from N on), or raise --memory",
+    ))
 }
 
 /// The error of a budget that does not suffice.

@@ -11,7 +11,7 @@ use super::extra::EdgeSink;
 use super::source::{Npz, Source};
 use super::splits::add_split;
 use super::weights::WeightType;
-use super::{Imported, Reverses, empty_graph, finish};
+use super::{Imported, Reverses, check_count, empty_graph, finish};
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Context, Error, Result};
 use crate::manifest::{PLAIN_NODE, Triple};
@@ -84,10 +84,12 @@ pub fn npy(options: &NpyOptions, out: &Path) -> Result<Imported> {
 
 fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     let edges = EdgeArray::open(Source::npy(&options.edges)?)?;
-    let nodes = match count_nodes(options)? {
-        Some(nodes) => nodes,
-        None => edges.again()?.largest()? + 1,
+    let count = match count_nodes(options)? {
+        Some(count) => count,
+        None => edges.again()?.largest()?.count(),
     };
+    let nodes = count.nodes;
+    check_count(nodes, options.memory, || count.by.clone())?;
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(nodes))?;
     writer.origin(json!({ "importer": "npy", "edges": options.edges.display().to_string() }));
     writer.add_node_type(PLAIN_NODE, nodes);
@@ -111,25 +113,82 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && beside.is_empty());
     let triple = Triple::plain();
     let reverses = Reverses::within(options.symmetrize);
-    write_edges(&mut writer, &triple, (nodes, nodes), edges, beside, reverses)?;
+    write_edges(&mut writer, &triple, (&count, &count), edges, beside, reverses)?;
     finish(writer, FinishOptions { memory: options.memory, coalesce }, Vec::new())
 }
 
 /// The number of nodes that features, labels and `num_nodes` state.
-fn count_nodes(options: &NpyOptions) -> Result<Option<u64>> {
-    let mut stated: Option<(u64, String)> =
-        options.num_nodes.map(|n| (n, "the stated number of nodes".into()));
+fn count_nodes(options: &NpyOptions) -> Result<Option<Count>> {
+    let mut stated = options.num_nodes.map(Count::stated);
     for path in options.features.iter().chain(&options.labels) {
-        let rows = rows_of(path)?;
-        let name = path.display().to_string();
-        match &stated {
-            Some((count, by)) if *count != rows => {
-                return Err(Error::invalid(format!("{name}: has {rows} rows, {by} is {count}")));
-            }
-            _ => stated = Some((rows, format!("the number of rows of {name}"))),
+        stated = Some(Count::of_rows(path, stated)?);
+    }
+    Ok(stated)
+}
+
+/// A number of nodes, and what says so.
+#[derive(Debug, Clone)]
+pub(super) struct Count {
+    pub nodes: u64,
+    pub by: String,
+}
+
+impl Count {
+    /// As the user says.
+    pub fn stated(nodes: u64) -> Self {
+        Self { nodes, by: "--num-nodes".into() }
+    }
+
+    /// As files of the dataset say that is imported.
+    pub fn of_dataset(nodes: u64) -> Self {
+        Self { nodes, by: "the number of nodes that the dataset states".into() }
+    }
+
+    /// As a row of an array says, or the one `before` it.
+    ///
+    /// # Errors
+    /// If they differ.
+    pub fn of_rows(path: &Path, before: Option<Self>) -> Result<Self> {
+        let (nodes, by) = (rows_of(path)?, format!("the number of rows of {}", path.display()));
+        match before {
+            Some(before) if before.nodes != nodes => Err(Error::invalid(format!(
+                "{}: has {nodes} rows, {} is {}",
+                path.display(),
+                before.by,
+                before.nodes
+            ))),
+            _ => Ok(Self { nodes, by }),
         }
     }
-    Ok(stated.map(|(count, _)| count))
+}
+
+/// The largest id of an array, and where it is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Largest {
+    pub id: u64,
+    place: String,
+}
+
+impl Largest {
+    /// Of ids that a file calls `name`, of which the first is in `row`.
+    pub fn see(&mut self, name: &str, row: u64, what: &str, ids: &[u64]) {
+        if let Some((at, &id)) = ids.iter().enumerate().max_by_key(|(_, id)| **id)
+            && (id > self.id || self.place.is_empty())
+        {
+            let row = row + at as u64;
+            *self = Self { id, place: format!("{name}: row {row}: {what} id {id}") };
+        }
+    }
+
+    /// The larger of two.
+    pub fn or(self, other: Self) -> Self {
+        if other.id > self.id || self.place.is_empty() { other } else { self }
+    }
+
+    /// The number of nodes that there must be.
+    pub fn count(self) -> Count {
+        Count { nodes: self.id + 1, by: self.place }
+    }
 }
 
 /// Number of rows of an array or of a CSR archive.
@@ -223,18 +282,21 @@ impl EdgeArray {
     }
 
     /// The largest id.
-    fn largest(self) -> Result<u64> {
-        self.largest_of_ends().map(|(src, dst)| src.max(dst))
+    fn largest(self) -> Result<Largest> {
+        self.largest_of_ends().map(|(src, dst)| src.or(dst))
     }
 
     /// The largest ids of sources and of destinations.
-    pub fn largest_of_ends(mut self) -> Result<(u64, u64)> {
-        let (mut src, mut dst, mut largest) = (Vec::new(), Vec::new(), (0, 0));
+    pub fn largest_of_ends(mut self) -> Result<(Largest, Largest)> {
+        let (mut src, mut dst) = (Vec::new(), Vec::new());
+        let (mut sources, mut destinations) = (Largest::default(), Largest::default());
+        let (name, mut row) = (self.name().to_string(), 0);
         while self.read(&mut src, &mut dst)? {
-            largest.0 = src.iter().copied().fold(largest.0, u64::max);
-            largest.1 = dst.iter().copied().fold(largest.1, u64::max);
+            sources.see(&name, row, "source", &src);
+            destinations.see(&name, row, "destination", &dst);
+            row += src.len() as u64;
         }
-        Ok(largest)
+        Ok((sources, destinations))
     }
 }
 
@@ -243,13 +305,14 @@ impl EdgeArray {
 pub(super) fn write_edges(
     writer: &mut DatasetWriter,
     triple: &Triple,
-    limits: (u64, u64),
+    limits: (&Count, &Count),
     mut edges: EdgeArray,
     mut beside: EdgeArrays,
     reverses: Reverses,
 ) -> Result<()> {
     beside.check_rows(edges.len())?;
-    let mut out = EdgeSink::create(writer, triple, limits, &beside.extras(), reverses)?;
+    let counts = (limits.0.nodes, limits.1.nodes);
+    let mut out = EdgeSink::create(writer, triple, counts, &beside.extras(), reverses)?;
     let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
     let mut row = 0u64;
     while edges.read(&mut src, &mut dst)? {
@@ -273,24 +336,23 @@ pub(super) fn write_edges(
     Ok(())
 }
 
-/// Refuses ids that are not below the number of nodes, naming file and row.
+/// Refuses ids that are not below the number of nodes, naming file and row, and what says so.
 pub(super) fn check_ids(
     name: &str,
     first: u64,
     src: &[u64],
     dst: &[u64],
-    limits: (u64, u64),
+    limits: (&Count, &Count),
 ) -> Result<()> {
     for (what, ids, limit) in [("source", src, limits.0), ("destination", dst, limits.1)] {
-        if ids.iter().all(|&id| id < limit) {
-            continue;
-        }
-        let i = ids.iter().position(|&id| id >= limit).unwrap_or(0);
+        let Some(i) = ids.iter().position(|&id| id >= limit.nodes) else { continue };
+        let Count { nodes, by } = limit;
         return Err(Error::invalid(format!(
-            "{name}: row {}: {what} id {} is not below the number of nodes, {limit}",
+            "{name}: row {}: {what} id {} is not below the number of nodes, {nodes}",
             first + i as u64,
             ids[i]
-        )));
+        ))
+        .hint(format!("{by} is {nodes}; ids count up from 0")));
     }
     Ok(())
 }

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use super::array::ArrayReader;
 use super::edge_arrays::EdgeArrays;
-use super::npy::{EdgeArray, rows_of, write_edges, write_features};
+use super::npy::{Count, EdgeArray, Largest, write_edges, write_features};
 use super::source::Source;
 use super::splits::{add_split, split_name};
 use super::triples_typed::{TripleArray, write_triples};
 use super::weights::WeightType;
-use super::{Imported, Reverses, columns, finish};
+use super::{Imported, Reverses, check_count, columns, finish};
 use crate::error::{Context, Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
@@ -82,18 +82,21 @@ fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
     }
     let types = node_types(options);
     let counts = types.iter().map(|name| count(name, options, &edges, triples.as_ref()));
-    let counts = counts.collect::<Result<Vec<u64>>>()?;
+    let counts = counts.collect::<Result<Vec<Count>>>()?;
+    for count in &counts {
+        check_count(count.nodes, options.memory, || count.by.clone())?;
+    }
     check_types(options, &types)?;
-    let width = IdWidth::for_nodes(counts.iter().copied().max().unwrap_or(0));
+    let width = IdWidth::for_nodes(counts.iter().map(|count| count.nodes).max().unwrap_or(0));
     let mut writer = DatasetWriter::create(out, width)?;
     let files: Vec<String> = options.edges.iter().map(|(_, p)| p.display().to_string()).collect();
     writer.origin(json!({ "importer": "npy", "edges": files }));
-    for (name, &count) in types.iter().zip(&counts) {
-        writer.add_node_type(name, count);
-        write_nodes(&mut writer, name, count, options)?;
+    for (name, count) in types.iter().zip(&counts) {
+        writer.add_node_type(name, count.nodes);
+        write_nodes(&mut writer, name, count.nodes, options)?;
     }
     let reverses = if options.reverse { Reverses::Apart } else { Reverses::None };
-    let of = |name: &str| types.iter().position(|known| known == name).map_or(0, |i| counts[i]);
+    let of = |name: &str| &counts[types.iter().position(|known| known == name).unwrap_or(0)];
     for (triple, array) in edges {
         let beside = edge_arrays(triple, options)?;
         let limits = (of(&triple.src), of(&triple.dst));
@@ -178,32 +181,28 @@ fn count(
     options: &TypedNpyOptions,
     edges: &[(&Triple, EdgeArray)],
     triples: Option<&TripleArray>,
-) -> Result<u64> {
+) -> Result<Count> {
     let stated = options.num_nodes.iter().find(|(known, _)| known == name);
-    let mut stated = stated.map(|(_, n)| (*n, "the stated number of nodes".to_string()));
+    let mut stated = stated.map(|(_, nodes)| Count::stated(*nodes));
     for (_, path) in options.features.iter().chain(&options.labels).filter(|(n, _)| n == name) {
-        let (rows, file) = (rows_of(path)?, path.display().to_string());
-        match &stated {
-            Some((count, by)) if *count != rows => {
-                return Err(Error::invalid(format!("{file}: has {rows} rows, {by} is {count}")));
-            }
-            _ => stated = Some((rows, format!("the number of rows of {file}"))),
-        }
+        stated = Some(Count::of_rows(path, stated)?);
     }
-    if let Some((count, _)) = stated {
+    if let Some(count) = stated {
         return Ok(count);
     }
-    let mut largest = 0;
+    let mut largest = Largest::default();
     for (triple, array) in edges {
         let ends = array.again()?.largest_of_ends()?;
-        for (end, id) in [(&triple.src, ends.0), (&triple.dst, ends.1)] {
-            largest = if end == name { largest.max(id) } else { largest };
+        for (end, found) in [(&triple.src, ends.0), (&triple.dst, ends.1)] {
+            if end == name {
+                largest = largest.or(found);
+            }
         }
     }
-    match triples.filter(|triples| triples.ntype == name) {
-        Some(triples) => Ok(largest.max(triples.largest()) + 1),
-        None => Ok(largest + 1),
+    if let Some(triples) = triples.filter(|triples| triples.ntype == name) {
+        largest = largest.or(triples.largest());
     }
+    Ok(largest.count())
 }
 
 fn write_nodes(

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::input::Input;
 use crate::error::{Error, Result, ResultExt};
 
 /// A stretch of a file that holds one npy array.
@@ -27,6 +28,8 @@ pub(super) struct Source {
 impl Source {
     /// A whole npy file.
     pub fn npy(path: &Path) -> Result<Self> {
+        // Names where it was looked for, if it is not there.
+        Input::open(path)?;
         let end = std::fs::metadata(path).at(path)?.len();
         let name = path.display().to_string();
         Ok(Self { path: path.into(), name, start: 0, end, _unpacked: None })
@@ -51,6 +54,7 @@ impl Npz {
     /// Opens the archive; compressed members will be unpacked below `scratch`.
     pub fn open(path: &Path, scratch: &Path) -> Result<Self> {
         let bad = |e| Error::invalid(format!("{}: not a readable npz file: {e}", path.display()));
+        Input::open(path)?;
         let archive = zip::ZipArchive::new(File::open(path).at(path)?).map_err(bad)?;
         let mut members = BTreeMap::new();
         for i in 0..archive.len() {

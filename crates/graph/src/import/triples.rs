@@ -6,10 +6,14 @@ use serde_json::json;
 
 use super::array::id_table;
 use super::extra::Extra;
-use super::ids::{Collector, Ids, StringIds};
+use super::ids::{Collector, Ids, StringIds, write_strings};
+use super::input::{Input, names};
 use super::spool::Spool;
-use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader, string_pairs};
-use super::{Imported, Reverses, finish};
+use super::table::{
+    Batch, Cell, CsvFormat, CsvReader, Expected, TableFacts, TableReader, called, string_pairs,
+    text_id,
+};
+use super::{Imported, Reverses, check_count, finish};
 use crate::column::ColumnSpec;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
@@ -26,10 +30,30 @@ pub struct TriplesOptions {
     pub test: Option<PathBuf>,
     /// Number of entities, for integer ids that are to be kept as they are.
     pub num_entities: Option<u64>,
+    /// Names of entities whose ids are integers, one in each line from number 0 on: ids are kept.
+    pub entities: Option<PathBuf>,
+    /// Names of relations that are integers, one in each line from number 0 on.
+    pub relations: Option<PathBuf>,
     /// Between fields; found out from the first line otherwise.
     pub delimiter: Option<u8>,
     /// Bytes the import may hold.
     pub memory: u64,
+}
+
+impl TriplesOptions {
+    /// Only training triples, 1 GiB of memory.
+    pub fn new(train: impl Into<PathBuf>) -> Self {
+        Self {
+            train: train.into(),
+            valid: None,
+            test: None,
+            num_entities: None,
+            entities: None,
+            relations: None,
+            delimiter: None,
+            memory: 1 << 30,
+        }
+    }
 }
 
 /// Node type of the entities.
@@ -42,8 +66,10 @@ pub(super) fn entity_edges() -> Triple {
 
 /// Makes the dataset `out` of one node type `entity` and one edge type `entity:to:entity`, whose
 /// columns `relation` (u32) and `split` (u8: 0 train, 1 valid, 2 test) tell the edges apart: one
-/// edge type for each of hundreds of relations would be slow and unreadable. String relations are
-/// numbered in order of appearance; `relation_name.offsets` and `relation_name.bytes` lead back.
+/// edge type for each of hundreds of relations would be slow and unreadable. Relations that are
+/// strings, or have names in a file, are numbered in order of appearance;
+/// `relation_name.offsets` and `relation_name.bytes` lead back. Names of entities become their
+/// `user_id`.
 ///
 /// # Errors
 /// For the first bad line, by file and number; if the id map exceeds `memory`.
@@ -58,29 +84,47 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
     let integer = match is_array(&options.train) {
         true => [true; 3],
         false => {
-            let first = CsvReader::open(&options.train, &format, "")?;
-            check_width(first.name(), first.columns().len())?;
+            let first = open(&options.train, &format)?;
+            check_width(&first)?;
             [0, 1, 2].map(|column| first.looks_integer(column))
         }
     };
     let share = options.memory / 4 * 3;
-    let entities = match (integer[0] && integer[2], options.num_entities) {
-        (true, Some(count)) => Ids::Kept(count),
-        (true, None) => Ids::Open(Collector::default()),
-        (false, _) => Ids::Strings { ids: StringIds::default(), closed: false },
+    let numbered = integer[0] && integer[2];
+    let named = Named::read(options, numbered, integer[1])?;
+    let count = match (&named.entities, options.num_entities) {
+        (Some(names), Some(count)) if names.len() != count => {
+            let message = format!("{} names of entities, --num-entities {count}", names.len());
+            return Err(Error::usage(message).hint("the file of names counts entities by itself"));
+        }
+        (Some(names), _) => Some(names.len()),
+        (None, count) => count,
+    };
+    let entities = match count {
+        Some(count) if numbered => {
+            check_count(count, options.memory, || "--num-entities".into())?;
+            Ids::Kept(count)
+        }
+        None if numbered => Ids::Open(Collector::default()),
+        _ => Ids::Strings { ids: StringIds::default(), closed: false },
     };
     let raw = matches!(entities, Ids::Open(_));
     let mut job = Job {
-        relations: if integer[1] { None } else { Some(StringIds::default()) },
+        relations: match (named.relations, integer[1]) {
+            (Some(names), _) => Relations::Named { names, met: StringIds::default() },
+            (None, true) => Relations::Numbers,
+            (None, false) => Relations::Texts(StringIds::default()),
+        },
         spool: Spool::create(parent, vec![Extra::Relation, Extra::Split], (raw, raw))?,
         entities,
         memory: share,
+        tables: Vec::new(),
     };
     let files = [Some(&options.train), options.valid.as_ref(), options.test.as_ref()];
     for (split, path) in files.into_iter().enumerate() {
         match path {
             Some(path) if is_array(path) => job.read_array(path, split)?,
-            Some(path) => job.read(CsvReader::open(path, &format, "")?, split)?,
+            Some(path) => job.read(open(path, &format)?, split)?,
             None => {}
         }
     }
@@ -93,22 +137,81 @@ fn import(options: &TriplesOptions, out: &Path) -> Result<Imported> {
     writer.origin(json!({ "importer": "triples", "train": options.train.display().to_string() }));
     writer.add_node_type(ENTITY, count);
     let renumbered = entities.write(&mut writer, ENTITY)?;
+    if let Some(names) = &named.entities {
+        write_strings(&mut writer, ENTITY, names)?;
+    }
     let triple = entity_edges();
     let names = match &job.relations {
-        Some(relations) => relation_names(&writer, &triple, relations)?,
-        None => Vec::new(),
+        Relations::Texts(names) | Relations::Named { met: names, .. } => {
+            relation_names(&writer, &triple, names)?
+        }
+        Relations::Numbers => Vec::new(),
     };
     job.spool.store(&mut writer, &triple, (&entities, &entities), Reverses::None, names)?;
     drop(entities);
     let renumbered = if renumbered { vec![ENTITY.to_string()] } else { Vec::new() };
-    finish(writer, FinishOptions { memory: options.memory, coalesce: false }, renumbered)
+    let finished = FinishOptions { memory: options.memory, coalesce: false };
+    Ok(Imported { tables: job.tables, ..finish(writer, finished, renumbered)? })
+}
+
+/// Opens a text file of triples, which has no header.
+fn open(path: &Path, format: &CsvFormat) -> Result<CsvReader> {
+    let expected = Expected { strict: true, ..Expected::default() };
+    CsvReader::expecting(Input::open(path)?, path, format, &expected)
+}
+
+/// Names that files give to integers.
+struct Named {
+    entities: Option<StringIds>,
+    relations: Option<Vec<String>>,
+}
+
+impl Named {
+    /// Reads them, where entities and relations are integers; warns of files that look like such
+    /// names and are not asked for: they might belong to other triples.
+    fn read(options: &TriplesOptions, entities: bool, relations: bool) -> Result<Self> {
+        let wanted = [
+            ("entities", &options.entities, entities),
+            ("relations", &options.relations, relations),
+        ];
+        for (what, given, integers) in wanted {
+            if given.is_some() && !integers {
+                let train = options.train.display();
+                return Err(Error::usage(format!("--{what}: {what} of {train} are names already"))
+                    .hint("a file of names is for integers"));
+            }
+            let beside = options.train.with_file_name(format!("{what}.txt"));
+            if given.is_none() && integers && beside.exists() {
+                tracing::warn!(
+                    "{} is not used, {what} are called by their numbers; --{what} {0} takes names from it",
+                    beside.display()
+                );
+            }
+        }
+        let mut ids = None;
+        if let Some(path) = &options.entities {
+            let mut known = StringIds::default();
+            for name in names(path)? {
+                known.insert(name.as_bytes(), options.memory / 4)?;
+            }
+            ids = Some(known);
+        }
+        Ok(Self { entities: ids, relations: options.relations.as_deref().map(names).transpose()? })
+    }
 }
 
 fn is_array(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "npy")
 }
 
-fn check_width(name: &str, columns: usize) -> Result<()> {
+fn check_width(reader: &CsvReader) -> Result<()> {
+    let columns = reader.columns().len();
+    let delimiter = reader.delimiter().map(called).unwrap_or_default();
+    width_of(reader.name(), columns)
+        .map_err(|e| e.hint(format!("taken as separated by {delimiter}")))
+}
+
+fn width_of(name: &str, columns: usize) -> Result<()> {
     if columns == 3 {
         return Ok(());
     }
@@ -127,25 +230,44 @@ fn relation_names(
     Ok(vec![offsets.finish()?, bytes.finish()?])
 }
 
+/// How relations become numbers.
+enum Relations {
+    Numbers,
+    /// Strings in order of appearance.
+    Texts(StringIds),
+    /// Integers that stand for lines of a file, in order of appearance too: numbers have no gaps.
+    Named {
+        names: Vec<String>,
+        met: StringIds,
+    },
+}
+
 struct Job {
     entities: Ids,
-    relations: Option<StringIds>,
+    relations: Relations,
     spool: Spool,
     memory: u64,
+    tables: Vec<TableFacts>,
 }
 
 impl Job {
     fn read(&mut self, mut reader: CsvReader, split: usize) -> Result<()> {
         let text = matches!(self.entities, Ids::Strings { .. });
         let entity = if text { Cell::Text } else { Cell::Integer };
-        let relation = if self.relations.is_some() { Cell::Text } else { Cell::Integer };
-        check_width(reader.name(), reader.columns().len())?;
+        let texts = matches!(self.relations, Relations::Texts(_));
+        let relation = if texts { Cell::Text } else { Cell::Integer };
+        check_width(&reader)?;
         reader.select(vec![(0, entity), (1, relation), (2, entity)])?;
-        let mut batch = Batch::default();
+        let (mut batch, mut told) = (Batch::default(), false);
         while reader.next(&mut batch)? {
+            if !std::mem::replace(&mut told, true) {
+                self.tables.push(TableFacts::of_triples(&reader, &batch));
+            }
             let place = |row: usize| reader.place(batch.places[row]);
             let (heads, tails) = match &mut self.entities {
-                Ids::Strings { ids, .. } => string_pairs(&batch, (0, 2), ids, self.memory)?,
+                Ids::Strings { ids, .. } => {
+                    string_pairs(&reader, &batch, (0, 2), ids, self.memory)?
+                }
                 _ => {
                     let [heads, tails] = [0, 2].map(|column| batch.columns[column].integers());
                     self.check(heads, &place)?;
@@ -154,11 +276,15 @@ impl Job {
                 }
             };
             let mut values = match &mut self.relations {
-                Some(ids) => {
-                    let number = |row| ids.insert(batch.columns[1].text(row), self.memory);
-                    (0..batch.rows()).map(number).map(|n| Ok(n?.0 as f64)).collect::<Result<_>>()?
+                Relations::Texts(ids) => {
+                    let mut values = Vec::with_capacity(2 * batch.rows());
+                    for row in 0..batch.rows() {
+                        let name = text_id(&reader, &batch, 1, row)?;
+                        values.push(ids.insert(name, self.memory)?.0 as f64);
+                    }
+                    values
                 }
-                None => relations(batch.columns[1].integers(), &place)?,
+                _ => self.relations(batch.columns[1].integers(), &place)?,
             };
             values.resize(2 * batch.rows(), split as f64);
             self.spool.push(&heads, &tails, &values)?;
@@ -168,21 +294,22 @@ impl Job {
 
     fn read_array(&mut self, path: &Path, split: usize) -> Result<()> {
         let name = path.display();
-        if matches!(self.entities, Ids::Strings { .. }) || self.relations.is_some() {
+        let texts = matches!(self.relations, Relations::Texts(_));
+        if matches!(self.entities, Ids::Strings { .. }) || texts {
             return Err(Error::invalid(format!(
                 "{name}: ids are integers, in the training file names"
             ))
             .hint("give all files the same kind of ids"));
         }
         let (ids, width) = id_table(path, "id")?;
-        check_width(&name.to_string(), width)?;
+        width_of(&name.to_string(), width)?;
         let place = |row: usize| format!("{name}: row {row}");
         let column =
             |i: usize| -> Vec<i64> { ids.iter().skip(i).step_by(3).map(|&id| id as i64).collect() };
         let (heads, tails) = (column(0), column(2));
         self.check(&heads, &place)?;
         self.check(&tails, &place)?;
-        let mut values = relations(&column(1), &place)?;
+        let mut values = self.relations(&column(1), &place)?;
         values.resize(2 * heads.len(), split as f64);
         self.spool.push(&heads, &tails, &values)
     }
@@ -200,15 +327,26 @@ impl Job {
             },
         }
     }
-}
 
-/// Numbers of relations.
-fn relations(integers: &[i64], place: &dyn Fn(usize) -> String) -> Result<Vec<f64>> {
-    match integers.iter().position(|&r| u32::try_from(r).is_err()) {
-        None => Ok(integers.iter().map(|&r| r as f64).collect()),
-        Some(row) => {
-            let text = format!("{}: relation {} is not a u32", place(row), integers[row]);
-            Err(Error::invalid(text))
+    /// Numbers of relations that are integers.
+    fn relations(&mut self, given: &[i64], place: &dyn Fn(usize) -> String) -> Result<Vec<f64>> {
+        let mut numbers = Vec::with_capacity(2 * given.len());
+        for (row, &relation) in given.iter().enumerate() {
+            let bad =
+                |what: &str| Error::invalid(format!("{}: relation {relation} {what}", place(row)));
+            let number = match &mut self.relations {
+                Relations::Named { names, met } => {
+                    let name = usize::try_from(relation).ok().and_then(|at| names.get(at));
+                    let name = name.ok_or_else(|| {
+                        bad("has no name")
+                            .hint(format!("--relations names {}, numbered from 0", names.len()))
+                    })?;
+                    met.insert(name.as_bytes(), self.memory)?.0 as f64
+                }
+                _ => f64::from(u32::try_from(relation).map_err(|_| bad("is not a u32"))?),
+            };
+            numbers.push(number);
         }
+        Ok(numbers)
     }
 }

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use super::Reverses;
 use super::array::ArrayReader;
+use super::input::read_text;
+use super::npy::{Count, Largest, check_ids};
 use super::source::Source;
 use crate::edges::CHUNK_EDGES;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, EdgeWriter};
 
@@ -22,7 +24,7 @@ pub(super) struct TripleArray {
     names: Vec<String>,
     /// Triples of each relation.
     counts: Vec<u64>,
-    largest: u64,
+    largest: Largest,
 }
 
 impl TripleArray {
@@ -42,7 +44,8 @@ impl TripleArray {
             return Err(super::empty_graph(path));
         }
         let known = names.map(relation_names).transpose()?;
-        let (mut counts, mut largest) = (vec![0; known.as_ref().map_or(0, Vec::len)], 0);
+        let mut counts = vec![0; known.as_ref().map_or(0, Vec::len)];
+        let mut largest = Largest::default();
         let mut row = 0;
         each(&array, |heads, relations, tails| {
             for (i, &relation) in relations.iter().enumerate() {
@@ -59,8 +62,9 @@ impl TripleArray {
                 }
                 counts[relation as usize] += 1;
             }
+            largest.see(array.name(), row as u64, "head", heads);
+            largest.see(array.name(), row as u64, "tail", tails);
             row += relations.len();
-            largest = heads.iter().chain(tails).copied().fold(largest, u64::max);
             Ok(())
         })?;
         let names = match known {
@@ -80,8 +84,8 @@ impl TripleArray {
     }
 
     /// The largest id of a head or tail.
-    pub fn largest(&self) -> u64 {
-        self.largest
+    pub fn largest(&self) -> Largest {
+        self.largest.clone()
     }
 
     fn triple(&self, relation: usize) -> Triple {
@@ -94,9 +98,10 @@ impl TripleArray {
 pub(super) fn write_triples(
     writer: &mut DatasetWriter,
     triples: TripleArray,
-    nodes: u64,
+    count: &Count,
     reverses: Reverses,
 ) -> Result<()> {
+    let nodes = count.nodes;
     let used: Vec<usize> =
         (0..triples.names.len()).filter(|&relation| triples.counts[relation] > 0).collect();
     for relations in used.chunks(AT_ONCE) {
@@ -113,7 +118,7 @@ pub(super) fn write_triples(
         let mut row = 0;
         let mut lists = vec![(Vec::new(), Vec::new()); out.len()];
         each(&triples.array, |heads, relations, tails| {
-            super::npy::check_ids(triples.array.name(), row, heads, tails, (nodes, nodes))?;
+            check_ids(triples.array.name(), row, heads, tails, (count, count))?;
             row += heads.len() as u64;
             for ((&head, &relation), &tail) in heads.iter().zip(relations).zip(tails) {
                 if let Some((sources, destinations)) = lists.get_mut(place[relation as usize]) {
@@ -166,7 +171,7 @@ fn each(
 /// The names in a file, of whose characters those that an edge type's name may have remain: of a
 /// URI what follows the last `#` or `/`. Names that become equal get their line's number.
 fn relation_names(path: &Path) -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(path).at(path)?;
+    let text = read_text(path)?;
     let mut names: Vec<String> = Vec::new();
     for (line, name) in text.lines().enumerate() {
         let name = name.trim().trim_start_matches('<').trim_end_matches('>');

@@ -54,9 +54,20 @@ impl WeightType {
         }
     }
 
-    /// Refuses a weight, found at `place`, that the type cannot hold: one that is not finite, or
-    /// another only once stored; or that is 0 only once stored, as its edge would never be drawn.
+    /// Refuses a weight, found at `place`, that is missing or negative, or that the type cannot hold:
+    /// one that is not finite, or another only once stored; or that is 0 only once stored, as its edge
+    /// would never be drawn.
     pub(super) fn check(self, weight: f64, place: impl FnOnce() -> String) -> Result<()> {
+        if weight.is_nan() {
+            return Err(Error::invalid(format!(
+                "{}: the weight is missing (empty or NaN)",
+                place()
+            )));
+        }
+        if weight < 0.0 {
+            let what = format!("{}: the weight {weight} is negative", place());
+            return Err(Error::invalid(what).hint("edges are drawn in proportion to their weights"));
+        }
         let stored = self.stored(weight);
         if stored.is_finite() && (stored == 0.0) == (weight == 0.0) {
             return Ok(());
@@ -116,16 +127,17 @@ mod tests {
             Some(error.to_string())
         };
         for stored in [WeightType::F32, WeightType::F16, WeightType::BF16] {
-            for weight in [0.0, -0.0, 1.0, -3.5, 65_504.0, 65_519.0, 1e-4] {
+            for weight in [0.0, -0.0, 1.0, 65_504.0, 65_519.0, 1e-4] {
                 assert_eq!(text(stored, weight), None, "{weight} in {stored}");
             }
             assert_eq!(stored.to_string().parse::<WeightType>().unwrap(), stored);
             let message = text(stored, f64::NAN).unwrap();
-            assert!(message.contains("w.csv: line 7: the weight is NaN"), "{message}");
+            assert!(message.contains("w.csv: line 7: the weight is missing"), "{message}");
+            let message = text(stored, -3.5).unwrap();
+            assert!(message.contains("w.csv: line 7: the weight -3.5 is negative"), "{message}");
         }
         for (stored, weight, told) in [
             (WeightType::F16, 65_520.0, "the weight 65520 is inf in f16"),
-            (WeightType::F16, -7e4, "the weight -70000 is -inf in f16"),
             (WeightType::F16, 1e-8, "the weight 0.00000001 is 0 in f16"),
             (WeightType::F32, 1e39, "is inf in f32"),
             (WeightType::BF16, 1e-45, "is 0 in bf16"),

@@ -20,18 +20,15 @@ impl Files {
         self.0.path().join(name)
     }
 
-    /// A place that is free: what was made there before is removed.
     pub fn out(&self) -> PathBuf {
-        let out = self.made();
-        if out.exists() {
-            std::fs::remove_dir_all(&out).unwrap();
-        }
-        out
+        self.path("out")
     }
 
-    /// The same place, with what was made there.
-    pub fn made(&self) -> PathBuf {
-        self.path("out")
+    /// A place for a dataset, without the one that was made there before.
+    pub fn fresh(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        let _ = std::fs::remove_dir_all(&path);
+        path
     }
 
     pub fn text(&self, name: &str, text: &str) -> PathBuf {

@@ -126,6 +126,8 @@ fn knowledge_graphs_are_the_same_for_any_number_of_ranks() {
         valid: Some(path("valid")),
         test: Some(path("test")),
         num_entities: None,
+        entities: None,
+        relations: None,
         delimiter: None,
         memory: 1 << 26,
     };

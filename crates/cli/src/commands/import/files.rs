@@ -190,6 +190,12 @@ pub struct Triples {
     /// Number of entities, if integer ids are to be kept as they are
     #[arg(long)]
     num_entities: Option<u64>,
+    /// Names of entities whose ids are integers, one a line from number 0 on
+    #[arg(long)]
+    entities: Option<PathBuf>,
+    /// Names of relations that are integers, one a line from number 0 on
+    #[arg(long)]
+    relations: Option<PathBuf>,
     #[command(flatten)]
     pub common: Common,
 }
@@ -197,12 +203,13 @@ pub struct Triples {
 impl Triples {
     pub fn import(&self) -> Result<Imported> {
         let options = TriplesOptions {
-            train: self.train.clone(),
             valid: self.valid.clone(),
             test: self.test.clone(),
             num_entities: self.num_entities,
-            delimiter: None,
+            entities: self.entities.clone(),
+            relations: self.relations.clone(),
             memory: self.common.memory,
+            ..TriplesOptions::new(&self.train)
         };
         import::triples(&options, &self.common.out)
     }

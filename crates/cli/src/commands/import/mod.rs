@@ -27,9 +27,9 @@ pub struct ImportArgs {
 enum Format {
     /// numpy arrays
     Npy(files::Npy),
-    /// Comma-separated tables of edges and nodes, plain or .gz
+    /// Comma-separated tables of edges and nodes, plain or compressed with gzip
     Csv(table::Table),
-    /// Tab-separated tables of edges and nodes, plain or .gz
+    /// Tab-separated tables of edges and nodes, plain or compressed with gzip
     Tsv(table::Table),
     /// Parquet tables of edges and nodes
     Parquet(table::Table),
@@ -117,6 +117,7 @@ fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
         tracing::info!("{name} nodes were renumbered; the column user_id holds the ids given");
     }
     let mut value = super::json(report);
+    value["tables"] = super::json(&imported.tables);
     value["dataset"] = super::json(&out);
     value["seconds"] = super::json(&seconds);
     value["peak_rss_bytes"] = super::json(&gnarl_graph::peak_rss());

@@ -7,7 +7,7 @@ use gnarl_graph::import::{
     self, EdgeTable, Feature, IdKind, Imported, Impute, NodeTable, TableOptions, Transform,
     WeightType,
 };
-use gnarl_graph::{PLAIN_NODE, Result, Triple};
+use gnarl_graph::{Error, PLAIN_NODE, Result, Triple};
 
 use super::Common;
 
@@ -29,13 +29,13 @@ pub struct Table {
     /// Nodes, [type=]FILE; row i becomes node i
     #[arg(long, value_name = "[TYPE=]FILE")]
     nodes: Vec<String>,
-    /// Column of sources
-    #[arg(long, default_value = "src")]
-    src: String,
-    /// Column of destinations
-    #[arg(long, default_value = "dst")]
-    dst: String,
-    /// Column of node ids ('id', if there)
+    /// Column of sources ('src', or the first without a header)
+    #[arg(long)]
+    src: Option<String>,
+    /// Column of destinations ('dst', or the second without a header)
+    #[arg(long)]
+    dst: Option<String>,
+    /// Column of node ids ('id', if there, or the first without a header)
     #[arg(long)]
     id: Option<String>,
     /// Column of classes ('label', if there)
@@ -44,7 +44,7 @@ pub struct Table {
     /// Column that names each node's split ('split', if there)
     #[arg(long)]
     split: Option<String>,
-    /// Numeric columns of node features; x* stands for all that start with x
+    /// Numeric columns of node features; x* stands for all that start with x and have no other role
     #[arg(long, value_delimiter = ',')]
     features: Vec<String>,
     /// Columns of categories: a feature of 0 and 1 for each value; x* as above
@@ -71,7 +71,7 @@ pub struct Table {
     /// Column of edge times, integers or dates ('time', if there)
     #[arg(long)]
     time: Option<String>,
-    /// Numeric columns of edge features
+    /// Numeric columns of edge features; x* as above
     #[arg(long, value_delimiter = ',')]
     edge_features: Vec<String>,
     /// Column of classes of edges
@@ -92,10 +92,10 @@ pub struct Table {
     /// What ids are
     #[arg(long, value_enum, default_value = "auto")]
     ids: Ids,
-    /// Character between fields
-    #[arg(long)]
-    delimiter: Option<char>,
-    /// Whether text tables have a header
+    /// Between fields of text: an ASCII character, 'tab' or 'space'
+    #[arg(long, value_parser = delimiter)]
+    delimiter: Option<u8>,
+    /// Whether text tables have a header (found out from names and the first lines)
     #[arg(long)]
     header: Option<bool>,
     /// Store the reverse of every edge too, dropping repeated ones
@@ -137,13 +137,15 @@ impl Schema {
 
 impl Table {
     pub fn import(&self, delimiter: Option<u8>) -> Result<Imported> {
+        self.check_nodes()?;
+        self.check_impute()?;
         let mut options = TableOptions {
             ids: match self.ids {
                 Ids::Auto => IdKind::Auto,
                 Ids::Integer => IdKind::Integer,
                 Ids::String => IdKind::String,
             },
-            delimiter: self.delimiter.map(|c| c as u8).or(delimiter),
+            delimiter: self.delimiter.or(delimiter),
             header: self.header,
             weight_type: self.weight_type,
             symmetrize: self.symmetrize,
@@ -160,12 +162,45 @@ impl Table {
         }
         for given in &self.num_nodes {
             let (ntype, count) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
-            let count = count.parse().map_err(|_| {
-                gnarl_graph::Error::usage(format!("--num-nodes {given}: not a number"))
-            })?;
+            let count = count
+                .parse()
+                .map_err(|_| Error::usage(format!("--num-nodes {given}: not a number")))?;
             options.num_nodes.push((ntype.into(), count));
         }
         import::tables(&options, &self.common.out)
+    }
+
+    /// Refuses options about nodes where no table has any.
+    fn check_nodes(&self) -> Result<()> {
+        let given = [
+            ("id", self.id.is_some()),
+            ("label", self.label.is_some()),
+            ("split", self.split.is_some()),
+            ("features", !self.features.is_empty()),
+            ("categorical", !self.categorical.is_empty()),
+            ("standardize", !self.standardize.is_empty()),
+            ("min-max", !self.min_max.is_empty()),
+            ("num-classes", self.num_classes.is_some()),
+        ];
+        match given.into_iter().find(|(_, given)| *given && self.nodes.is_empty()) {
+            Some((option, _)) => Err(Error::usage(format!(
+                "--{option} is about nodes, of which no table is given"
+            ))
+            .hint("--nodes FILE gives one; columns of edges are --edge-features, --edge-label")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to fill in missing numbers where no column of features is named.
+    fn check_impute(&self) -> Result<()> {
+        let columns = [&self.features, &self.standardize, &self.min_max, &self.edge_features];
+        match self.impute.is_some() && columns.into_iter().all(Vec::is_empty) {
+            true => {
+                Err(Error::usage("--impute fills in numbers of features, of which none is named")
+                    .hint("name them with --features, --standardize, --min-max or --edge-features"))
+            }
+            false => Ok(()),
+        }
     }
 
     fn node_table(&self, given: &str) -> NodeTable {
@@ -228,4 +263,18 @@ fn column_of(triple: &Triple, given: &[String]) -> Option<String> {
         None => Some(given.as_str()),
     });
     own.map(String::from)
+}
+
+/// A delimiter by its character or its name.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match (text, text.as_bytes()) {
+        ("tab" | "\\t", _) => Ok(b'\t'),
+        ("space", _) => Ok(b' '),
+        (_, &[byte]) if byte == b'\t' || (b' '..=b'~').contains(&byte) => match byte {
+            b'"' | b'#' | b'.' | b'-' | b'+' => Err(format!("'{text}' is part of fields")),
+            byte if byte.is_ascii_alphanumeric() => Err(format!("'{text}' is part of fields")),
+            byte => Ok(byte),
+        },
+        _ => Err("expected one ASCII character such as ';', or 'tab' or 'space'".into()),
+    }
 }

@@ -1,4 +1,7 @@
-//! Plausible mistakes of new users: none is silent, and none misleads.
+//! Plausible mistakes of new users: none is silent, none is answered by a message that misleads.
 
+mod case;
+mod import;
 mod runs;
+mod tables;
 mod values;

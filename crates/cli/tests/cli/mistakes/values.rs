@@ -142,7 +142,10 @@ fn features_that_are_no_plain_numbers() {
             nodes: "id\n1\n2\n",
             edges: "src,dst\n1,a\n",
             code: 1,
-            says: &["e.csv: line 2: column 'dst': 'a' is not an integer"],
+            says: &[
+                "e.csv: column 'dst' has ids that are no integers",
+                "n.csv are, the first is 1",
+            ],
             ..Case::default()
         },
     ];

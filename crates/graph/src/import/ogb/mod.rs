@@ -14,7 +14,7 @@ use super::array::ArrayReader;
 use super::edge_arrays::EdgeArrays;
 use super::edge_csv::{Follower, csv_edges};
 use super::extra::Extra;
-use super::npy::{EdgeArray, write_edges};
+use super::npy::{Count, EdgeArray, write_edges};
 use super::source::Source;
 use super::{Imported, Reverses, WeightType, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
@@ -218,7 +218,8 @@ fn write_edge_type(writer: &mut DatasetWriter, part: EdgePart, symmetrize: bool)
             let array = EdgeArray::open(source)?;
             let (name, read) = (array.name().to_string(), array.len());
             let reverses = Reverses::within(symmetrize);
-            write_edges(writer, &triple, limits, array, beside, reverses)?;
+            let [src, dst] = [limits.0, limits.1].map(Count::of_dataset);
+            write_edges(writer, &triple, (&src, &dst), array, beside, reverses)?;
             (name, read)
         }
     };

@@ -26,7 +26,7 @@ pub(super) fn plain(raw: &Path, weights: WeightType) -> Result<Layout> {
 pub(super) fn typed(raw: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("num-node-dict.csv.gz");
     let header = CsvFormat { delimiter: Some(b','), header: Some(true) };
-    let mut reader = CsvReader::open(&path, &header, "")?;
+    let mut reader = CsvReader::open(&path, &header)?;
     let names = reader.columns().to_vec();
     reader.select((0..names.len()).map(|c| (c, Cell::Integer)).collect())?;
     let mut batch = Batch::default();
@@ -54,7 +54,7 @@ pub(super) fn typed(raw: &Path, weights: WeightType) -> Result<Layout> {
 
 /// The edge types in a table of three names.
 fn triples(path: &Path, known: &[String]) -> Result<Vec<Triple>> {
-    let mut reader = CsvReader::open(path, &BARE, "")?;
+    let mut reader = CsvReader::open(path, &BARE)?;
     if reader.columns().len() != 3 {
         return Err(Error::invalid(format!("{}: edge types have 3 columns", path.display())));
     }
@@ -159,7 +159,7 @@ fn each_batch(
     cell: Cell,
     mut take: impl FnMut(&CsvReader, &Batch) -> Result<()>,
 ) -> Result<()> {
-    let mut reader = CsvReader::open(path, &BARE, "")?;
+    let mut reader = CsvReader::open(path, &BARE)?;
     reader.select((0..reader.columns().len()).map(|c| (c, cell)).collect())?;
     let mut batch = Batch::default();
     while reader.next(&mut batch)? {
@@ -169,7 +169,7 @@ fn each_batch(
 }
 
 fn width_of(path: &Path) -> Result<usize> {
-    Ok(CsvReader::open(path, &BARE, "")?.columns().len())
+    Ok(CsvReader::open(path, &BARE)?.columns().len())
 }
 
 fn expect_rows(path: &Path, rows: u64, nodes: u64, ntype: &str) -> Result<()> {
@@ -263,7 +263,7 @@ pub(super) fn integers(
     name: &str,
     path: &Path,
 ) -> Result<()> {
-    let reader = CsvReader::open(path, &BARE, "")?;
+    let reader = CsvReader::open(path, &BARE)?;
     if reader.columns().len() != 1 || !reader.looks_integer(0) {
         tracing::warn!("{} is left out: not one integer in each row", path.display());
         return Ok(());

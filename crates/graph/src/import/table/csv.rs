@@ -1,28 +1,23 @@
 //! Delimited text, parsed from bytes.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use super::fields::{Fields, comma_hint, digits, is_blank, is_padded, split};
+use super::header::{CsvFormat, Expected, Header, called, recognize};
 use super::{BATCH_ROWS, Batch, Cell, TableReader, Values};
 use crate::error::{Error, Result, ResultExt};
-
-/// How a text table is laid out.
-#[derive(Debug, Clone, Default)]
-pub(in crate::import) struct CsvFormat {
-    /// Between fields; found out from the first line otherwise.
-    pub delimiter: Option<u8>,
-    /// Whether the first line names the columns; if unset, it does when it has an expected name.
-    pub header: Option<bool>,
-}
+use crate::import::input::Input;
 
 /// Bytes read at once.
 const BUFFER: usize = 1 << 20;
 /// The longest line accepted.
 const LONGEST_LINE: usize = 1 << 26;
+/// Lines and bytes at the start of a table by which its layout is recognized, at most.
+const SAMPLE: (usize, usize) = (100, 1 << 16);
 
-/// A text file, plain or gzipped (by its name's ending). Lines that start with `#` and empty
-/// lines are skipped; fields may be quoted.
+/// A text file, plain or gzipped. Empty lines are skipped, and in front of the table lines that start
+/// with `#`; fields may be quoted, and blanks around those that are not do not count.
 pub(in crate::import) struct CsvReader {
     name: String,
     input: Box<dyn Read>,
@@ -33,66 +28,114 @@ pub(in crate::import) struct CsvReader {
     /// Number of the line at `start`, from 1.
     line: u64,
     delimiter: u8,
-    header: bool,
+    header: Header,
     columns: Vec<String>,
+    /// Fields of the first row.
     first: Vec<Vec<u8>>,
+    /// Columns in which integers have zeros in front, in the first rows.
+    padded: Vec<bool>,
+    /// Whether rows were met: a line that starts with `#` is no comment then.
+    begun: bool,
+    strict: bool,
     cells: Vec<(usize, Cell)>,
     /// For each field of a line, which selected column takes it.
     takers: Vec<Option<usize>>,
 }
 
 impl CsvReader {
-    /// Opens `path`; `expect` is the column name that betrays a header.
-    pub fn open(path: &Path, format: &CsvFormat, expect: &str) -> Result<Self> {
-        let file = File::open(path).at(path)?;
-        let gz = path.extension().is_some_and(|e| e == "gz");
-        let input: Box<dyn Read> =
-            if gz { Box::new(flate2::read::MultiGzDecoder::new(file)) } else { Box::new(file) };
+    /// Opens `path`, of which no column is expected.
+    pub fn open(path: &Path, format: &CsvFormat) -> Result<Self> {
+        Self::expecting(Input::open(path)?, path, format, &Expected::default())
+    }
+
+    /// The table in `input`, the file at `path`; its layout is recognized by the `expected` columns.
+    ///
+    /// # Errors
+    /// If it is empty or no text, or fields are separated by another delimiter.
+    pub fn expecting(
+        input: Input,
+        path: &Path,
+        format: &CsvFormat,
+        expected: &Expected<'_>,
+    ) -> Result<Self> {
         let mut reader = Self {
             name: path.display().to_string(),
-            input,
+            input: input.text()?,
             buffer: vec![0; BUFFER],
             start: 0,
             end: 0,
             eof: false,
             line: 1,
             delimiter: b',',
-            header: false,
+            header: Header::Absent,
             columns: Vec::new(),
             first: Vec::new(),
+            padded: Vec::new(),
+            begun: false,
+            strict: expected.strict,
             cells: Vec::new(),
             takers: Vec::new(),
         };
-        reader.read_head(format, expect)?;
+        reader.read_head(format, expected)?;
         Ok(reader)
     }
 
-    fn read_head(&mut self, format: &CsvFormat, expect: &str) -> Result<()> {
+    fn read_head(&mut self, format: &CsvFormat, expected: &Expected<'_>) -> Result<()> {
         let Some(range) = self.data_line()? else {
-            return Err(Error::invalid(format!("{}: the table is empty", self.name)));
+            let comments =
+                if self.line > 1 { "; lines that start with '#' are comments" } else { "" };
+            return Err(Error::invalid(format!("{}: the table is empty", self.name))
+                .hint(format!("a row in each line{comments}")));
         };
-        let line = self.buffer[range.clone()].to_vec();
-        let present = |d: &&u8| line.contains(d);
-        self.delimiter =
-            format.delimiter.unwrap_or(*b"\t,; ".iter().find(present).unwrap_or(&b','));
-        let fields = split(&line, self.delimiter);
-        self.header =
-            format.header.unwrap_or_else(|| fields.iter().any(|f| f == expect.as_bytes()));
+        if self.buffer[range].contains(&b'\r') {
+            return Err(self
+                .bad("lines end in carriage returns alone")
+                .hint("convert them: tr '\\r' '\\n' < FILE > NEW"));
+        }
+        let lines = self.sample()?;
+        (self.delimiter, self.header) = recognize(&self.name, &lines, format, expected)?;
+        let fields = split(&lines[0], self.delimiter).fields;
         self.columns = (0..fields.len()).map(|i| i.to_string()).collect();
-        self.first = fields;
-        if !self.header {
-            return Ok(());
+        let mut rows = &lines[..];
+        if self.header != Header::Absent {
+            rows = &lines[1..];
+            for (name, field) in self.columns.iter_mut().zip(fields) {
+                *name = String::from_utf8(field).map_err(|_| {
+                    Error::invalid(format!("{}: line {}: not UTF-8", self.name, self.line))
+                })?;
+            }
+            // The line is still in front: taking the sample did not move on.
+            if let Some(range) = self.data_line()? {
+                self.pass(range.end);
+            }
+            self.begun = true;
         }
-        for (name, field) in self.columns.iter_mut().zip(&self.first) {
-            *name = String::from_utf8(field.clone()).map_err(|_| {
-                Error::invalid(format!("{}: line {}: not UTF-8", self.name, self.line))
-            })?;
-        }
-        self.pass(range.end);
-        if let Some(range) = self.data_line()? {
-            self.first = split(&self.buffer[range], self.delimiter);
-        }
+        let rows: Vec<_> = rows.iter().map(|line| split(line, self.delimiter).fields).collect();
+        let padded =
+            |column: usize| rows.iter().filter_map(|row| row.get(column)).any(|f| is_padded(f));
+        self.padded = (0..self.columns.len()).map(padded).collect();
+        self.first = rows.into_iter().next().unwrap_or_default();
         Ok(())
+    }
+
+    /// The first lines of the table, which stay to be read. The first of them is in front.
+    fn sample(&mut self) -> Result<Vec<Vec<u8>>> {
+        // Several whole lines, however wide they are.
+        let few = |bytes: &[u8]| bytes.iter().filter(|&&b| b == b'\n').count() < 4;
+        while !self.eof
+            && (self.end - self.start < SAMPLE.1 || few(&self.buffer[self.start..self.end]))
+        {
+            self.fill()?;
+        }
+        let bytes = &self.buffer[self.start..self.end];
+        let mut lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').take(SAMPLE.0 + 1).collect();
+        // The last piece may be part of a line only.
+        if lines.len() > 1 && (!self.eof || lines.len() > SAMPLE.0) {
+            lines.pop();
+        }
+        let lines = lines.into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let data = |line: &&[u8]| !is_blank(line) && line[0] != b'#';
+        Ok(lines.filter(data).map(<[u8]>::to_vec).collect())
     }
 
     /// The next line with data, left in the buffer; `None` at the end.
@@ -116,8 +159,15 @@ impl CsvReader {
             }
             let line = &self.buffer[self.start..newline];
             let trimmed = line.strip_suffix(b"\r").unwrap_or(line);
-            if !trimmed.is_empty() && trimmed[0] != b'#' {
-                return Ok(Some(self.start..self.start + trimmed.len()));
+            let (length, comment) = (trimmed.len(), trimmed.first() == Some(&b'#'));
+            if !comment && !is_blank(trimmed) {
+                return Ok(Some(self.start..self.start + length));
+            }
+            // A row that starts so, of a hashtag for example, must not vanish.
+            if comment && self.begun && trimmed.len() > 1 && trimmed[1] != b' ' {
+                return Err(self.bad("starts with '#': a comment, or data?").hint(
+                    "comments amid rows start with '# '; data that starts so is quoted: \"#tag\"",
+                ));
             }
             self.pass(newline);
         }
@@ -174,91 +224,98 @@ impl CsvReader {
     fn parse_line(&mut self, range: std::ops::Range<usize>, batch: &mut Batch) -> Result<()> {
         let line = &self.buffer[range];
         if line.contains(&b'"') {
-            let fields = split(line, self.delimiter);
+            let Fields { fields, open } = split(line, self.delimiter);
+            if open {
+                return Err(self
+                    .bad("a quoted field does not end in its line")
+                    .hint("fields have no line breaks; a quote within quotes is doubled"));
+            }
             return self.take(fields.iter().map(Vec::as_slice), batch);
         }
-        self.take(line.split(|&b| b == self.delimiter), batch)
+        self.take(line.split(|&b| b == self.delimiter).map(<[u8]>::trim_ascii), batch)
     }
 
     fn take<'a>(&self, fields: impl Iterator<Item = &'a [u8]>, batch: &mut Batch) -> Result<()> {
-        let mut count = 0;
+        let (mut count, mut last) = (0, &b""[..]);
         for (i, field) in fields.enumerate() {
             count += 1;
+            last = field;
             let Some(&Some(taker)) = self.takers.get(i) else { continue };
-            let bad = |what: &str| {
-                let text = String::from_utf8_lossy(field);
-                self.bad(format!("column '{}': '{text}' is not {what}", self.columns[i]))
-            };
             match &mut batch.columns[taker] {
                 Values::Integer(values) => {
                     let text = std::str::from_utf8(field).ok();
-                    let value = text.and_then(|t| t.trim().parse().ok());
-                    values.push(value.ok_or_else(|| bad("an integer"))?);
+                    let value = text.filter(|_| !self.strict || !is_padded(field));
+                    let value = value.and_then(|t| t.parse().ok());
+                    values.push(value.ok_or_else(|| self.no_integer(i, field))?);
                 }
                 Values::Number(values) => {
-                    let text = std::str::from_utf8(field).map(str::trim).ok();
-                    let value = match text {
-                        Some("") => Some(f64::NAN),
-                        text => text.and_then(|t| t.parse().ok()),
+                    let value = match std::str::from_utf8(field) {
+                        Ok("") => Some(f64::NAN),
+                        text => text.ok().and_then(|t| t.parse().ok()),
                     };
-                    values.push(value.ok_or_else(|| bad("a number"))?);
+                    values.push(value.ok_or_else(|| self.no_number(i, field))?);
                 }
                 text => {
                     if std::str::from_utf8(field).is_err() {
-                        return Err(bad("UTF-8"));
+                        return Err(self
+                            .misfit(i, field, "UTF-8")
+                            .hint("convert it: iconv -f LATIN1 -t UTF-8 FILE > NEW"));
                     }
                     text.push_text(field);
                 }
             }
         }
         if count != self.columns.len() {
-            return Err(
-                self.bad(format!("{count} fields, there are {} columns", self.columns.len()))
-            );
+            let known = self.columns.len();
+            let error = self.bad(format!("{count} fields, there are {known} columns"));
+            return Err(match count == known + 1 && last.is_empty() {
+                true => {
+                    error.hint(format!("the line ends in a delimiter, {}", called(self.delimiter)))
+                }
+                false => error,
+            });
         }
         batch.places.push(self.line);
         Ok(())
     }
 
+    fn misfit(&self, column: usize, field: &[u8], what: &str) -> Error {
+        let text = String::from_utf8_lossy(field);
+        self.bad(format!("column '{}': '{text}' is not {what}", self.columns[column]))
+    }
+
+    fn no_integer(&self, column: usize, field: &[u8]) -> Error {
+        let cells = self.misfit(column, field, "an integer");
+        if is_padded(field) {
+            return self
+                .misfit(column, field, "kept by an integer, which has no zeros in front")
+                .hint("--ids string keeps ids as they are written, --ids integer drops the zeros");
+        }
+        let digits = field.strip_prefix(b"-").unwrap_or(field);
+        if digits.len() > 18 && digits.iter().all(u8::is_ascii_digit) {
+            return self.misfit(column, field, "an integer of 64 bits").hint("give --ids string");
+        }
+        let first = self.first.get(column).map(|f| String::from_utf8_lossy(f)).unwrap_or_default();
+        cells
+            .hint(format!("the first row has '{first}'; if ids are no integers, give --ids string"))
+    }
+
+    fn no_number(&self, column: usize, field: &[u8]) -> Error {
+        let error = self.misfit(column, field, "a number");
+        if let Some(hint) = comma_hint(field) {
+            return error.hint(hint);
+        }
+        match self.first.get(column).filter(|f| !f.is_empty() && f.as_slice() != field) {
+            Some(first) => {
+                error.hint(format!("the first row has '{}' there", String::from_utf8_lossy(first)))
+            }
+            None => error,
+        }
+    }
+
     fn is_pairs(&self) -> bool {
         self.columns.len() == 2 && self.cells == [(0, Cell::Integer), (1, Cell::Integer)]
     }
-}
-
-/// A run of digits up to the byte `stop`, and where the next begins. Up to 18 digits, which never
-/// overflow.
-#[inline]
-fn digits(bytes: &[u8], start: usize, stop: u8) -> Option<(i64, usize)> {
-    let (mut value, mut at) = (0i64, start);
-    loop {
-        let byte = *bytes.get(at)?;
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return (byte == stop && at > start && at - start <= 18).then_some((value, at + 1));
-        }
-        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
-        at += 1;
-    }
-}
-
-/// The fields of a line, quotes removed.
-fn split(line: &[u8], delimiter: u8) -> Vec<Vec<u8>> {
-    let mut fields = vec![Vec::new()];
-    let (mut quoted, mut i) = (false, 0);
-    while i < line.len() {
-        let field = fields.last_mut().expect("never empty");
-        match line[i] {
-            b'"' if quoted && line.get(i + 1) == Some(&b'"') => {
-                field.push(b'"');
-                i += 1;
-            }
-            b'"' if quoted || field.is_empty() => quoted = !quoted,
-            byte if byte == delimiter && !quoted => fields.push(Vec::new()),
-            byte => field.push(byte),
-        }
-        i += 1;
-    }
-    fields
 }
 
 impl TableReader for CsvReader {
@@ -270,18 +327,31 @@ impl TableReader for CsvReader {
         &self.columns
     }
 
-    fn has_header(&self) -> bool {
+    fn header(&self) -> Header {
         self.header
+    }
+
+    fn delimiter(&self) -> Option<u8> {
+        Some(self.delimiter)
     }
 
     fn looks_integer(&self, column: usize) -> bool {
         let text = self.first.get(column).and_then(|f| std::str::from_utf8(f).ok());
-        text.is_some_and(|t| t.trim().parse::<i64>().is_ok())
+        let integer = text.is_some_and(|t| t.parse::<i64>().is_ok());
+        integer && !(self.strict && self.padded[column])
+    }
+
+    fn looks_fraction(&self, column: usize) -> bool {
+        let text = self.first.get(column).and_then(|f| std::str::from_utf8(f).ok());
+        text.is_some_and(|t| {
+            let number = t.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+            number && t.contains(['.', 'e', 'E']) && t.parse::<f64>().is_ok()
+        })
     }
 
     fn looks_text(&self, column: usize) -> bool {
         let text = self.first.get(column).and_then(|f| std::str::from_utf8(f).ok());
-        text.map(str::trim).is_some_and(|t| !t.is_empty() && t.parse::<f64>().is_err())
+        text.is_some_and(|t| !t.is_empty() && t.parse::<f64>().is_err())
     }
 
     fn select(&mut self, cells: Vec<(usize, Cell)>) -> Result<()> {
@@ -295,6 +365,7 @@ impl TableReader for CsvReader {
 
     fn next(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.start(&self.cells);
+        self.begun = true;
         let pairs = self.is_pairs();
         // Wide rows come in smaller batches: a batch holds at most 8 MiB of numbers.
         let rows = BATCH_ROWS.min(((1 << 20) / self.cells.len().max(1)).max(16));

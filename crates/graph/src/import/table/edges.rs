@@ -2,39 +2,15 @@
 
 use std::path::Path;
 
-use super::labels::{Classes, Sealed};
-use super::numbers::Numbers;
+use super::carried::{self, Known};
 use super::options::{EdgeTable, TableOptions};
-use super::transform::{Fitted, rows_of};
-use super::typed::{check_shares, fitted, optional, wants_text};
-use super::{Batch, Cell, TableReader, open, string_pairs};
-use crate::error::{Error, Kind, Result};
+use super::roles::{EdgeColumns, id_cell};
+use super::{Batch, Cell, TableFacts, TableReader, open, string_pairs, text_id};
+use crate::error::{Error, Result};
 use crate::import::empty_graph;
-use crate::import::extra::{Extra, NO_SPLIT};
 use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
-use crate::import::splits::{EdgeSplits, split_number};
 use crate::import::spool::Spool;
 use crate::manifest::Triple;
-use crate::rng::Key;
-
-/// The columns of a table that edges carry: first those stored as they are.
-struct Carried {
-    /// Numbers and how each is stored.
-    numbers: Vec<(Extra, Numbers)>,
-    features: Vec<Fitted>,
-    classes: Option<Classes>,
-    /// Whether a column names the split of each edge.
-    named: bool,
-    /// Shares of the labelled edges that make the splits.
-    shares: Option<[f64; 3]>,
-    splits: EdgeSplits,
-}
-
-/// What is known of edges once all are put aside.
-pub(super) struct Known {
-    pub classes: Option<Sealed>,
-    pub splits: EdgeSplits,
-}
 
 /// Puts the edges of a table aside.
 ///
@@ -46,31 +22,43 @@ pub(super) fn read(
     maps: &mut IdMaps,
     memory: u64,
     dir: &Path,
+    facts: &mut Vec<TableFacts>,
 ) -> Result<(Spool, Known)> {
-    let mut reader = open(&table.path, &options.format(), &table.src)?;
-    let (src, dst) = (reader.require(&table.src, 0)?, reader.require(&table.dst, 1)?);
+    let open = || open(&table.path, &options.format(), &EdgeColumns::expected(table, options.ids));
+    let mut reader = open()?;
+    let found = EdgeColumns::find(&*reader, table)?;
     let Triple { src: src_type, dst: dst_type, .. } = &table.triple;
     let mut cells = Vec::new();
-    for (ntype, column) in [(src_type, src), (dst_type, dst)] {
+    for (ntype, column) in [(src_type, found.src), (dst_type, found.dst)] {
         if !maps.contains_key(ntype) {
-            let ids = match wants_text(options.ids, &*reader, column) {
-                true => Ids::Strings { ids: StringIds::default(), closed: false },
-                false => Ids::Open(Collector::default()),
+            let ids = match id_cell(options.ids, &*reader, column)? {
+                Cell::Text => Ids::Strings { ids: StringIds::default(), closed: false },
+                _ => Ids::Open(Collector::default()),
             };
             maps.insert(ntype.clone(), ids);
         }
         let text = matches!(maps[ntype], Ids::Strings { .. });
+        if !text && reader.looks_text(column) {
+            return Err(no_integers(&*reader, column, ntype, facts));
+        }
         cells.push((column, if text { Cell::Text } else { Cell::Integer }));
     }
-    let (extras, mut carried) = columns(table, options, &*reader, &mut cells)?;
+    let (extras, mut carried) =
+        carried::columns((table, options), (&*reader, &found), &open, &mut cells)?;
+    let mut found = Some(found.facts);
     reader.select(cells)?;
     let raw = |ntype: &str| matches!(maps[ntype], Ids::Open(_));
     let mut spool = Spool::create(dir, extras, (raw(src_type), raw(dst_type)))?;
     let (mut batch, mut values) = (Batch::default(), Vec::new());
     while reader.next(&mut batch)? {
+        if let Some(found) = found.take() {
+            let found = found.with_ids(&batch, &[0, 1]);
+            found.tell();
+            facts.push(found);
+        }
         let (sources, destinations) = match maps.get_mut(src_type) {
             Some(Ids::Strings { ids, closed: false }) if src_type == dst_type => {
-                let (src, dst) = string_pairs(&batch, (0, 1), ids, memory)?;
+                let (src, dst) = string_pairs(&*reader, &batch, (0, 1), ids, memory)?;
                 (src.into(), dst.into())
             }
             _ => (
@@ -85,141 +73,33 @@ pub(super) fn read(
     if spool.edges == 0 {
         return Err(empty_graph(&table.path));
     }
-    let known = Known { classes: carried.classes.map(Classes::seal), splits: carried.splits };
-    Ok((spool, known))
+    Ok((spool, carried.seal()))
 }
 
-/// What edges carry, and how it is stored; adds the columns to `cells`.
-fn columns(
-    table: &EdgeTable,
-    options: &TableOptions,
+/// The error of ids that are text where those of the nodes are not.
+fn no_integers(
     reader: &dyn TableReader,
-    cells: &mut Vec<(usize, Cell)>,
-) -> Result<(Vec<Extra>, Carried)> {
-    let again = || open(&table.path, &options.format(), &table.src);
-    let weight = Extra::Weight(options.weight_type);
-    let mut asked = Vec::new();
-    if let Some(column) = optional(reader, table.weight.as_ref(), "weight")? {
-        asked.push((weight, column, Cell::Number));
+    column: usize,
+    ntype: &str,
+    facts: &[TableFacts],
+) -> Error {
+    let name = &reader.columns()[column];
+    let error =
+        Error::invalid(format!("{}: column '{name}' has ids that are no integers", reader.name()));
+    match facts.iter().find(|facts| facts.kind == ntype) {
+        Some(nodes) if nodes.ids == "rows" => error.hint(format!(
+            "{} has no column of ids, so its nodes are numbered by row: --id names that column",
+            nodes.file
+        )),
+        Some(nodes) => error.hint(format!(
+            "those of {} are, the first is {}; --ids string takes both as strings",
+            nodes.file,
+            nodes.first.concat()
+        )),
+        None => error.hint(format!(
+            "other ids of {ntype} are integers, or --num-nodes counts them; --ids string takes all as strings"
+        )),
     }
-    if let Some(column) = optional(reader, table.time.as_ref(), "time")? {
-        asked.push((Extra::Time, column, Cell::Seconds));
-    }
-    if table.label.is_some() && table.value.is_some() {
-        return Err(Error::usage(format!("{}: edges with both labels and values", table.triple))
-            .hint("classes are a label, numbers for a regression a value"));
-    }
-    if let Some(name) = &table.value {
-        asked.push((Extra::Value, reader.require(name, usize::MAX)?, Cell::Number));
-    }
-    let mut extras: Vec<Extra> = asked.iter().map(|(extra, ..)| *extra).collect();
-    let mut numbers = Vec::new();
-    if !asked.is_empty() {
-        let units: Vec<(usize, Cell)> = asked.iter().map(|(_, c, unit)| (*c, *unit)).collect();
-        numbers = extras.iter().copied().zip(Numbers::find(&mut *again()?, &units)?).collect();
-        cells.extend(numbers.iter().map(|(_, numbers)| (numbers.column, numbers.cell())));
-    }
-    let features = fitted(&again, &table.features, options.memory)?;
-    if let Some(list) = features.iter().find(|feature| reader.width(feature.column()) != 1) {
-        let column = &reader.columns()[list.column()];
-        return Err(Error::invalid(format!("{}: column '{column}' holds lists", reader.name()))
-            .hint("features of edges are columns of single numbers"));
-    }
-    if !features.is_empty() {
-        extras.push(Extra::Features(features.iter().map(Fitted::width).sum()));
-        cells.extend(features.iter().map(|feature| (feature.column(), feature.cell())));
-    }
-    let mut classes = None;
-    if let Some(name) = &table.label {
-        let column = reader.require(name, usize::MAX)?;
-        let cell = Classes::cell(reader, column, again)?;
-        cells.push((column, cell));
-        extras.push(Extra::Class);
-        classes = Some(Classes::new(cell, None, options.memory));
-    }
-    if let Some(name) = &table.split {
-        cells.push((reader.require(name, usize::MAX)?, Cell::Text));
-    }
-    table.shares.map_or(Ok(()), check_shares)?;
-    let (named, shares) = (table.split.is_some(), table.shares.filter(|_| table.split.is_none()));
-    if named || shares.is_some() {
-        extras.push(Extra::Split);
-    }
-    let splits = EdgeSplits::default();
-    Ok((extras, Carried { numbers, features, classes, named, shares, splits }))
-}
-
-impl Carried {
-    /// Appends what the edges of a batch carry, column after column; `first` is their first row.
-    fn values(
-        &mut self,
-        reader: &dyn TableReader,
-        batch: &Batch,
-        first: u64,
-        out: &mut Vec<f64>,
-    ) -> Result<()> {
-        // The ends are the first two columns.
-        let mut at = 2;
-        for (extra, numbers) in &self.numbers {
-            let read = numbers.read(reader, batch, at)?;
-            let name = &reader.columns()[numbers.column];
-            for (&value, &place) in read.iter().zip(&batch.places) {
-                let place = || format!("{}: column '{name}'", reader.place(place));
-                if value.is_nan() {
-                    return Err(Error::invalid(format!("{}: the value is missing", place()))
-                        .hint("every edge of the table needs one"));
-                }
-                extra.check(value, place)?;
-            }
-            out.extend_from_slice(&read);
-            at += 1;
-        }
-        let mut rows = Vec::new();
-        rows_of(reader, batch, (&self.features, at), &mut rows)?;
-        let width: usize = self.features.iter().map(Fitted::width).sum();
-        let columns = (0..width).flat_map(|c| rows.iter().skip(c).step_by(width));
-        out.extend(columns.map(|&feature| f64::from(feature)));
-        at += self.features.len();
-        let mut labelled = vec![true; batch.rows()];
-        if let Some(classes) = &mut self.classes {
-            let found = classes.read(reader, batch, at)?;
-            labelled = found.iter().map(|&class| class >= 0).collect();
-            out.extend(found.iter().map(|&class| f64::from(class)));
-        }
-        if self.named {
-            let names = batch.columns.last().expect("selected last");
-            for (row, &place) in batch.places.iter().enumerate() {
-                let name = String::from_utf8_lossy(names.text(row));
-                let number = match &*name {
-                    "" => Ok(NO_SPLIT),
-                    name => split_number(name, Kind::InvalidInput),
-                };
-                let number = number.map_err(|e| e.context(reader.place(place)))?;
-                out.push(f64::from(self.splits.keep(number, labelled[row])));
-            }
-        } else if let Some(shares) = self.shares {
-            let split = |(&labelled, row)| match labelled {
-                true => f64::from(drawn(row, shares)),
-                false => f64::from(NO_SPLIT),
-            };
-            out.extend(labelled.iter().zip(first..).map(split));
-        }
-        Ok(())
-    }
-}
-
-/// The split of the edge in a row, with the given chances.
-fn drawn(row: u64, shares: [f64; 3]) -> u8 {
-    let unit = Key::new(0).with(0x6564_6765).unit(row);
-    let mut end = 0.0;
-    for (number, share) in (0..).zip(shares) {
-        end += share;
-        // Shares that make a whole leave none out, whatever their sum is rounded to.
-        if unit < end || (number == 2 && end > 0.999_999) {
-            return number;
-        }
-    }
-    NO_SPLIT
 }
 
 /// One end of a batch of edges as nodes, or as ids while the map is open.
@@ -239,7 +119,7 @@ fn nodes_of<'a>(
         Ids::Strings { ids: strings, closed } => {
             let mut nodes = Vec::with_capacity(batch.rows());
             for row in 0..batch.rows() {
-                let text = batch.columns[column].text(row);
+                let text = text_id(reader, batch, column, row)?;
                 let node = match closed {
                     false => Some(strings.insert(text, memory)?.0),
                     true => strings.find(text),

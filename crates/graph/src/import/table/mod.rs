@@ -1,24 +1,36 @@
 //! Tables of nodes and edges: CSV, TSV and Parquet behind one trait.
 
+mod carried;
 mod csv;
 mod edges;
+mod facts;
+mod feature;
+mod fields;
+mod fit;
+mod header;
 mod labels;
+mod nodes;
 mod numbers;
 mod options;
 mod parquet;
 mod parquet_values;
+mod roles;
 mod schema;
+mod taken;
 mod transform;
 mod typed;
 
 use std::path::Path;
 
-pub(super) use csv::{CsvFormat, CsvReader};
+pub(super) use csv::CsvReader;
+pub use facts::{TableColumn, TableFacts};
+pub use feature::{Feature, Impute, Transform};
+pub(super) use header::{CsvFormat, Expected, Header, called};
 pub use options::{EdgeTable, IdKind, NodeTable, TableOptions};
-pub use transform::{Feature, Impute, Transform};
 pub use typed::tables;
 
 use super::ids::StringIds;
+use super::input::{FileKind, Input};
 use crate::error::{Error, Result};
 
 /// What a column is read as.
@@ -115,6 +127,7 @@ impl Batch {
 
 /// The two ends of a batch of edges within one node type of string ids, numbered row by row.
 pub(super) fn string_pairs(
+    reader: &dyn TableReader,
     batch: &Batch,
     columns: (usize, usize),
     ids: &mut StringIds,
@@ -122,10 +135,31 @@ pub(super) fn string_pairs(
 ) -> Result<(Vec<i64>, Vec<i64>)> {
     let (mut src, mut dst) = (Vec::new(), Vec::new());
     for row in 0..batch.rows() {
-        src.push(ids.insert(batch.columns[columns.0].text(row), memory)?.0 as i64);
-        dst.push(ids.insert(batch.columns[columns.1].text(row), memory)?.0 as i64);
+        for (column, nodes) in [(columns.0, &mut src), (columns.1, &mut dst)] {
+            let id = text_id(reader, batch, column, row)?;
+            nodes.push(ids.insert(id, memory)?.0 as i64);
+        }
     }
     Ok((src, dst))
+}
+
+/// The string id in a row of a batch.
+///
+/// # Errors
+/// If it is empty, naming the place.
+pub(super) fn text_id<'a>(
+    reader: &dyn TableReader,
+    batch: &'a Batch,
+    column: usize,
+    row: usize,
+) -> Result<&'a [u8]> {
+    match batch.columns[column].text(row) {
+        b"" => {
+            Err(Error::invalid(format!("{}: an id is missing", reader.place(batch.places[row])))
+                .hint("every node and both ends of every edge have an id; drop rows without"))
+        }
+        id => Ok(id),
+    }
 }
 
 /// Rows in a batch, at most.
@@ -137,8 +171,14 @@ pub(super) trait TableReader {
     fn name(&self) -> &str;
     /// Names of the columns; positions where there is no header.
     fn columns(&self) -> &[String];
-    /// Whether the columns have names of their own.
-    fn has_header(&self) -> bool;
+    /// How it is known whether the columns have names of their own.
+    fn header(&self) -> Header;
+    /// Between fields of text.
+    fn delimiter(&self) -> Option<u8> {
+        None
+    }
+    /// Whether the first value of the column is a number with a fraction or an exponent.
+    fn looks_fraction(&self, column: usize) -> bool;
     /// Whether every first value of the column is an integer, as far as can be told at once.
     fn looks_integer(&self, column: usize) -> bool;
     /// Whether the first value of the column is text, as far as can be told at once.
@@ -158,33 +198,40 @@ pub(super) trait TableReader {
     /// `file: line 7`, from a batch's places.
     fn place(&self, place: u64) -> String;
 
+    /// Whether the columns have names of their own.
+    fn has_header(&self) -> bool {
+        self.header() != Header::Absent
+    }
+
     /// Finds a column by name.
     fn find(&self, name: &str) -> Option<usize> {
         self.columns().iter().position(|c| c == name)
     }
-
-    /// Finds a column by name, or, without a header, `position`.
-    fn require(&self, name: &str, position: usize) -> Result<usize> {
-        let found = match self.find(name) {
-            None if !self.has_header() && position < self.columns().len() => Some(position),
-            found => found,
-        };
-        found.ok_or_else(|| {
-            Error::invalid(format!("{}: no column '{name}'", self.name()))
-                .hint(format!("it has: {}", self.columns().join(", ")))
-        })
-    }
 }
 
-/// Opens the table at `path`: Parquet by its extension, else delimited text.
-pub(super) fn open(path: &Path, format: &CsvFormat, expect: &str) -> Result<Box<dyn TableReader>> {
+/// Opens the table at `path`, which should have the `expected` columns: Parquet if it begins so, else
+/// delimited text.
+pub(super) fn open(
+    path: &Path,
+    format: &CsvFormat,
+    expected: &Expected<'_>,
+) -> Result<Box<dyn TableReader>> {
+    let input = Input::open(path)?;
     let parquet = path.extension().is_some_and(|e| e == "parquet" || e == "pq");
-    let reader: Box<dyn TableReader> = match parquet {
-        true => Box::new(parquet::ParquetReader::open(path)?),
-        false => Box::new(CsvReader::open(path, format, expect)?),
+    let reader: Box<dyn TableReader> = if input.kind == FileKind::Parquet {
+        Box::new(parquet::ParquetReader::open(path)?)
+    } else if parquet {
+        let (what, cure) = input.kind.described();
+        let name = path.display();
+        return Err(Error::invalid(format!("{name}: not a Parquet file: it begins like {what}"))
+            .hint(format!("{cure}, under another name than .parquet")));
+    } else {
+        Box::new(CsvReader::expecting(input, path, format, expected)?)
     };
     let columns = reader.columns();
-    match (0..columns.len()).find(|&i| columns[..i].contains(&columns[i])) {
+    // Columns without a name, as pandas leaves that of its index, are none that could be meant.
+    let twice = |&i: &usize| !columns[i].is_empty() && columns[..i].contains(&columns[i]);
+    match (0..columns.len()).find(twice) {
         Some(twice) => Err(Error::invalid(format!(
             "{}: column '{}' is there twice",
             reader.name(),

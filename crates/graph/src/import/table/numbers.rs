@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 
+use super::fields::comma_hint;
 use super::{Batch, Cell, TableReader, Values};
 use crate::error::{Error, Result};
 
@@ -199,14 +200,17 @@ fn first_text(values: &Values, rows: usize) -> Option<String> {
 
 fn not_numbers(reader: &dyn TableReader, column: usize, first: &str) -> Error {
     let name = &reader.columns()[column];
-    Error::invalid(format!(
+    let error = Error::invalid(format!(
         "{}: column '{name}' holds text such as '{first}', numbers are needed",
         reader.name()
-    ))
-    .hint(format!(
-        "--categorical {name} makes features of it, a column of 0 and 1 for each value; in a schema \
-         file, the transform to_categorical"
-    ))
+    ));
+    match comma_hint(first.as_bytes()) {
+        Some(hint) => error.hint(hint),
+        None => error.hint(format!(
+            "--categorical {name} makes features of it, a column of 0 and 1 for each value; in a \
+             schema file, the transform to_categorical"
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::manifest::{PLAIN_NODE, Triple};
 /// What the ids of tables are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IdKind {
-    /// Integers if the first row's is one, else strings.
+    /// Integers if the first row's is one, else strings. Integers with zeros in front are refused.
     #[default]
     Auto,
     /// Integers.
@@ -23,10 +23,10 @@ pub enum IdKind {
 pub struct NodeTable {
     /// Node type.
     pub ntype: String,
-    /// CSV, TSV (plain or `.gz`) or Parquet.
+    /// CSV or TSV, plain or compressed with gzip, or Parquet: its first bytes tell.
     pub path: PathBuf,
     /// Column of ids; by default `id`, or the first without a header. A table with a header but
-    /// without an `id` numbers its nodes by row.
+    /// without an `id`, or another column that must be it, numbers its nodes by row.
     pub id: Option<String>,
     /// Column of classes; by default `label`, if there.
     pub label: Option<String>,
@@ -61,12 +61,12 @@ impl NodeTable {
 pub struct EdgeTable {
     /// Edge type.
     pub triple: Triple,
-    /// CSV, TSV (plain or `.gz`) or Parquet.
+    /// CSV or TSV, plain or compressed with gzip, or Parquet: its first bytes tell.
     pub path: PathBuf,
-    /// Column of sources; the first without a header.
-    pub src: String,
-    /// Column of destinations; the second without a header.
-    pub dst: String,
+    /// Column of sources; by default `src`, or the first without a header.
+    pub src: Option<String>,
+    /// Column of destinations; by default `dst`, or the second without a header.
+    pub dst: Option<String>,
     /// Column of weights; by default `weight`, if there.
     pub weight: Option<String>,
     /// Column of integer times, or of dates, which become seconds since 1970-01-01; by default `time`,
@@ -90,8 +90,8 @@ impl EdgeTable {
         Self {
             triple,
             path: path.into(),
-            src: "src".into(),
-            dst: "dst".into(),
+            src: None,
+            dst: None,
             weight: None,
             time: None,
             features: Vec::new(),
@@ -116,7 +116,8 @@ pub struct TableOptions {
     pub ids: IdKind,
     /// Between fields of text tables; found out from the first line otherwise.
     pub delimiter: Option<u8>,
-    /// Whether text tables have a header; if unset, they do when an expected name is in it.
+    /// Whether text tables have a header. If unset, they do when columns are asked for by name, a
+    /// usual name is in the first line, or that line looks like names.
     pub header: Option<bool>,
     /// The type of the edge column `weight`.
     pub weight_type: WeightType,

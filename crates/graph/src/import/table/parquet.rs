@@ -10,7 +10,8 @@ use arrow_select::concat::concat;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::{BATCH_ROWS, Batch, Cell, TableReader, Values, parquet_values};
+use super::parquet_values::{self, NoInteger};
+use super::{BATCH_ROWS, Batch, Cell, Header, TableReader, Values};
 use crate::error::{Error, Result, ResultExt};
 
 /// A Parquet file with flat columns.
@@ -52,13 +53,10 @@ impl ParquetReader {
         let bad = |e| Error::invalid(format!("{}: column '{column}': {e}", self.name));
         let array = parquet_values::plain(&array).map_err(bad)?;
         let needed = match out {
-            Values::Integer(out) => {
-                let null = |row| self.null(column, row);
-                parquet_values::integers(&array, out)
-                    .map_err(null)?
-                    .then_some(())
-                    .ok_or("integers are")
-            }
+            Values::Integer(out) => parquet_values::integers(&array, out)
+                .map_err(|fault| self.no_integer(column, fault))?
+                .then_some(())
+                .ok_or("integers are"),
             Values::Number(out) => {
                 parquet_values::numbers(&array, cell, out).then_some(()).ok_or("numbers are")
             }
@@ -94,6 +92,17 @@ impl ParquetReader {
         }
         let rows: Vec<&dyn Array> = rows.iter().map(AsRef::as_ref).collect();
         concat(&rows).map_err(|e| Error::invalid(format!("{}: {column}: {e}", self.name)))
+    }
+
+    fn no_integer(&self, column: &str, fault: NoInteger) -> Error {
+        match fault {
+            NoInteger::Null(row) => self.null(column, row),
+            NoInteger::Large(row) => {
+                let place = self.place(self.row + row as u64);
+                Error::invalid(format!("{place}: column '{column}' exceeds 63 bits"))
+                    .hint("write such ids as strings")
+            }
+        }
     }
 
     fn null(&self, column: &str, row: usize) -> Error {
@@ -144,8 +153,12 @@ impl TableReader for ParquetReader {
         &self.columns
     }
 
-    fn has_header(&self) -> bool {
-        true
+    fn header(&self) -> Header {
+        Header::Stated
+    }
+
+    fn looks_fraction(&self, column: usize) -> bool {
+        parquet_values::value_type(&self.types[column]).is_floating()
     }
 
     fn looks_integer(&self, column: usize) -> bool {

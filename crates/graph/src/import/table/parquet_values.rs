@@ -49,16 +49,22 @@ pub(super) fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
+/// A row that has no integer of 63 bits and a sign.
+pub(super) enum NoInteger {
+    Null(usize),
+    Large(usize),
+}
+
 /// Appends integers; `false` if the array holds others.
 ///
 /// # Errors
-/// Gives the row of a null.
-pub(super) fn integers(array: &dyn Array, out: &mut Vec<i64>) -> Result<bool, usize> {
+/// Gives the first row that has none, or a larger one.
+pub(super) fn integers(array: &dyn Array, out: &mut Vec<i64>) -> Result<bool, NoInteger> {
     if !array.data_type().is_integer() {
         return Ok(false);
     }
     if let Some(row) = (0..array.len()).find(|&row| array.is_null(row)) {
-        return Err(row);
+        return Err(NoInteger::Null(row));
     }
     match array.data_type() {
         DataType::Int8 => each::<Int8Type>(array, |x| out.push(x.unwrap_or_default().into())),
@@ -68,7 +74,13 @@ pub(super) fn integers(array: &dyn Array, out: &mut Vec<i64>) -> Result<bool, us
         DataType::UInt8 => each::<UInt8Type>(array, |x| out.push(x.unwrap_or_default().into())),
         DataType::UInt16 => each::<UInt16Type>(array, |x| out.push(x.unwrap_or_default().into())),
         DataType::UInt32 => each::<UInt32Type>(array, |x| out.push(x.unwrap_or_default().into())),
-        _ => each::<UInt64Type>(array, |x| out.push(x.unwrap_or_default() as i64)),
+        _ => {
+            let first = out.len();
+            each::<UInt64Type>(array, |x| out.push(x.unwrap_or_default() as i64));
+            if let Some(row) = out[first..].iter().position(|&id| id < 0) {
+                return Err(NoInteger::Large(row));
+            }
+        }
     }
     Ok(true)
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{EdgeTable, Feature, Impute, NodeTable, TableOptions, Transform};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
+use crate::import::input::read_text;
 use crate::manifest::Triple;
 
 #[derive(Deserialize)]
@@ -96,7 +97,7 @@ impl TableOptions {
     /// # Errors
     /// For a key that is not known, a transform that is not, or several files of one type.
     pub fn from_schema(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).at(path)?;
+        let text = read_text(path)?;
         let place = path.display().to_string();
         let schema: Schema =
             serde_json::from_str(&text).map_err(|e| Error::invalid(format!("{place}: {e}")))?;
@@ -139,7 +140,8 @@ fn edge_table(edges: Edges, base: &Path, delimiter: &mut Option<u8>) -> Result<E
     let what = format!("edge type {triple}");
     let mut table = EdgeTable::new(triple, one(&what, edges.files, base)?);
     check_format(&what, edges.format, delimiter)?;
-    (table.src, table.dst) = (edges.source_id_col, edges.dest_id_col);
+    table.src = Some(edges.source_id_col);
+    table.dst = Some(edges.dest_id_col);
     table.features = of_columns(&what, edges.features)?;
     let Some(label) = only(&what, edges.labels)? else { return Ok(table) };
     table.shares = label.split_pct;

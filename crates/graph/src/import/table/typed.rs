@@ -4,16 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::labels::{Classes, LabelColumn};
-use super::options::{IdKind, NodeTable, TableOptions};
-use super::transform::{self, Fitted, rows_of};
-use super::{Batch, Cell, Feature, TableReader, Transform, Values, edges, open};
+use super::options::TableOptions;
+use super::{edges, nodes};
 use crate::error::{Context, Error, Result, ResultExt};
-use crate::import::ids::{IdMaps, Ids, StringIds};
-use crate::import::splits::{add_split, split_name};
-use crate::import::{Imported, Reverses, both_reverses, finish, over_budget};
+use crate::import::ids::{IdMaps, Ids};
+use crate::import::{Imported, Reverses, both_reverses, check_count, finish};
 use crate::manifest::Triple;
-use crate::rng::Key;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Makes the dataset `out` from tables. Integer ids are kept where a nodes table counts them up
@@ -38,8 +34,9 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     let order = node_order(options)?;
     let mut maps = IdMaps::new();
     let share = options.memory / 4 * 3 / order.len().max(1) as u64;
+    let mut facts = Vec::new();
     for table in &options.nodes {
-        maps.insert(table.ntype.clone(), read_ids(table, options, share)?);
+        maps.insert(table.ntype.clone(), nodes::read_ids(table, options, share, &mut facts)?);
     }
     for (ntype, count) in &options.num_nodes {
         match maps.get(ntype) {
@@ -50,12 +47,15 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
                 )));
             }
             Some(_) => {}
-            None => drop(maps.insert(ntype.clone(), Ids::Kept(*count))),
+            None => {
+                check_count(*count, options.memory, || format!("--num-nodes {ntype}={count}"))?;
+                maps.insert(ntype.clone(), Ids::Kept(*count));
+            }
         }
     }
     let mut spools = Vec::new();
     for table in &options.edges {
-        spools.push(edges::read(table, options, &mut maps, share, parent)?);
+        spools.push(edges::read(table, options, &mut maps, share, parent, &mut facts)?);
     }
     for ids in maps.values_mut() {
         if let Ids::Open(collector) = ids {
@@ -75,7 +75,7 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
         }
     }
     for table in &options.nodes {
-        write_nodes(&mut writer, table, options)?;
+        nodes::write(&mut writer, table, options)?;
     }
     let mut plain = true;
     for (table, (mut spool, carried)) in options.edges.iter().zip(spools) {
@@ -102,7 +102,8 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     }
     drop(maps);
     let coalesce = options.coalesce.unwrap_or(options.symmetrize && plain);
-    finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)
+    let made = finish(writer, FinishOptions { memory: options.memory, coalesce }, renumbered)?;
+    Ok(Imported { tables: facts, ..made })
 }
 
 /// Says which edges stay as they are where reverses are to be stored as edges of the same type.
@@ -161,203 +162,6 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
     Ok(order)
 }
 
-pub(super) fn wants_text(kind: IdKind, reader: &dyn TableReader, column: usize) -> bool {
-    match kind {
-        IdKind::Auto => !reader.looks_integer(column),
-        IdKind::Integer => false,
-        IdKind::String => true,
-    }
-}
-
-fn open_nodes(table: &NodeTable, options: &TableOptions) -> Result<Box<dyn TableReader>> {
-    open(&table.path, &options.format(), table.id.as_deref().unwrap_or("id"))
-}
-
-/// The ids of a nodes table.
-fn read_ids(table: &NodeTable, options: &TableOptions, memory: u64) -> Result<Ids> {
-    let mut reader = open_nodes(table, options)?;
-    let column = match &table.id {
-        Some(name) => Some(reader.require(name, 0)?),
-        None if reader.has_header() => reader.find("id"),
-        None => Some(0),
-    };
-    let Some(column) = column else {
-        let (mut batch, mut count) = (Batch::default(), 0);
-        reader.select(vec![(0, Cell::Text)])?;
-        while reader.next(&mut batch)? {
-            count += batch.rows() as u64;
-        }
-        return Ok(Ids::Kept(count));
-    };
-    let cell = if wants_text(options.ids, &*reader, column) { Cell::Text } else { Cell::Integer };
-    reader.select(vec![(column, cell)])?;
-    let (mut batch, mut rows) = (Batch::default(), Vec::new());
-    let mut strings = StringIds::default();
-    let twice = |place: &str, id: &str| Error::invalid(format!("{place}: id '{id}' appears twice"));
-    while reader.next(&mut batch)? {
-        rows.extend_from_slice(batch.columns[0].integers());
-        for row in 0..if cell == Cell::Text { batch.rows() } else { 0 } {
-            let text = batch.columns[0].text(row);
-            if !strings.insert(text, memory)?.1 {
-                let text = String::from_utf8_lossy(text);
-                return Err(twice(&reader.place(batch.places[row]), &text));
-            }
-        }
-        if rows.len() as u64 * 32 > memory {
-            return Err(over_budget(options.memory, "the map of ids"));
-        }
-    }
-    if cell == Cell::Text {
-        return Ok(Ids::Strings { ids: strings, closed: true });
-    }
-    let name = table.path.display().to_string();
-    let values = rows.clone();
-    Ids::from_rows(rows)
-        .map_err(|row| twice(&format!("{name}: row {row}"), &values[row].to_string()))
-}
-
-/// The columns named, `x*` standing for all that start with `x`.
-pub(super) fn feature_columns(reader: &dyn TableReader, names: &[String]) -> Result<Vec<usize>> {
-    let mut columns = Vec::new();
-    for name in names {
-        match name.strip_suffix('*') {
-            None => columns.push(reader.require(name, usize::MAX)?),
-            Some(prefix) => {
-                let before = columns.len();
-                let all = reader.columns().iter().enumerate();
-                columns.extend(all.filter(|(_, c)| c.starts_with(prefix)).map(|(i, _)| i));
-                if columns.len() == before {
-                    reader.require(name, usize::MAX)?;
-                }
-            }
-        }
-    }
-    Ok(columns)
-}
-
-/// A column that was asked for, or a usual one if it is there.
-pub(super) fn optional(
-    reader: &dyn TableReader,
-    asked: Option<&String>,
-    usual: &str,
-) -> Result<Option<usize>> {
-    match asked {
-        Some(name) => reader.require(name, usize::MAX).map(Some),
-        None => Ok(reader.find(usual)),
-    }
-}
-
-/// Reads a nodes table again for its features, labels and splits.
-fn write_nodes(
-    writer: &mut DatasetWriter,
-    table: &NodeTable,
-    options: &TableOptions,
-) -> Result<()> {
-    let mut reader = open_nodes(table, options)?;
-    let open = || open_nodes(table, options);
-    let features = fitted(&open, &table.features, options.memory)?;
-    let label = optional(&*reader, table.label.as_ref(), "label")?;
-    let split = match table.shares {
-        Some(_) => None,
-        None => optional(&*reader, table.split.as_ref(), "split")?,
-    };
-    let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column(), f.cell())).collect();
-    let label_cell = match label {
-        Some(column) => Some((column, Classes::cell(&*reader, column, open)?)),
-        None => None,
-    };
-    cells.extend(label_cell);
-    cells.extend(split.map(|c| (c, Cell::Text)));
-    if cells.is_empty() {
-        return Ok(());
-    }
-    reader.select(cells)?;
-    let ntype = &table.ntype;
-    let width: usize = features.iter().map(Fitted::width).sum();
-    let mut feature_column = match width {
-        0 => None,
-        _ => Some(writer.node_column::<f32>(ntype, "features", &[width as u64])?),
-    };
-    let (limit, memory) = (table.num_classes, options.memory);
-    let classes = label_cell.map(|(_, cell)| Classes::new(cell, limit, memory));
-    let mut labels =
-        classes.map(|classes| LabelColumn::create(writer, ntype, classes)).transpose()?;
-    let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
-    let mut labelled = Vec::new();
-    let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
-    while reader.next(&mut batch)? {
-        if let Some(column) = &mut feature_column {
-            rows_of(&*reader, &batch, (&features, 0), &mut values)?;
-            column.push(&values)?;
-        }
-        if let Some(labels) = &mut labels {
-            let classes = labels.push(&*reader, &batch, features.len())?;
-            let ids = (first..).zip(&classes).filter(|(_, class)| **class >= 0);
-            labelled.extend(ids.map(|(id, _)| id).filter(|_| table.shares.is_some()));
-        }
-        if split.is_some() {
-            let names = batch.columns.last().expect("selected above");
-            (0..batch.rows()).for_each(|row| add_to_split(&mut splits, names, row, first));
-        }
-        first += batch.rows() as u64;
-    }
-    if let Some(column) = feature_column {
-        let spec = column.finish()?;
-        writer.node_type(ntype)?.columns.push(spec);
-    }
-    if let Some(labels) = labels {
-        labels.finish(writer, ntype)?;
-    }
-    if let Some(shares) = table.shares {
-        splits = drawn(labelled, shares).while_doing(|| format!("splits of {ntype}"))?;
-    }
-    splits.into_iter().try_for_each(|(name, ids)| add_split(writer, ntype, &name, ids))
-}
-
-fn add_to_split(splits: &mut Vec<(String, Vec<u64>)>, names: &Values, row: usize, first: u64) {
-    let given = String::from_utf8_lossy(names.text(row));
-    let name = split_name(&given);
-    if name.is_empty() {
-        return;
-    }
-    let node = first + row as u64;
-    match splits.iter_mut().find(|(known, _)| *known == name) {
-        Some((_, ids)) => ids.push(node),
-        None => splits.push((name.to_string(), vec![node])),
-    }
-}
-
-/// The columns that become features, as their transforms need them; `open` opens their table, up to
-/// three times. A column that is named with a transform and matched without one has the transform.
-pub(super) fn fitted(
-    open: &dyn Fn() -> Result<Box<dyn TableReader>>,
-    features: &[Feature],
-    memory: u64,
-) -> Result<Vec<Fitted>> {
-    if features.is_empty() {
-        return Ok(Vec::new());
-    }
-    let reader = open()?;
-    let mut columns: Vec<(usize, Feature)> = Vec::new();
-    for feature in features {
-        for column in feature_columns(&*reader, std::slice::from_ref(&feature.column))? {
-            let known = columns.iter_mut().find(|(known, _)| *known == column);
-            let Some((_, known)) = known else {
-                columns.push((column, feature.clone()));
-                continue;
-            };
-            if known.transform == Transform::None {
-                *known = feature.clone();
-            } else if ![known.transform, Transform::None].contains(&feature.transform) {
-                let (name, column) = (reader.name(), &reader.columns()[column]);
-                return Err(Error::usage(format!("{name}: column '{column}' has two transforms"))
-                    .hint("name it once, with the transform that is meant"));
-            }
-        }
-    }
-    transform::fit(open, &columns, memory)
-}
-
 /// Refuses shares that are none.
 pub(super) fn check_shares(shares: [f64; 3]) -> Result<()> {
     let sum: f64 = shares.iter().sum();
@@ -365,21 +169,4 @@ pub(super) fn check_shares(shares: [f64; 3]) -> Result<()> {
         true => Err(Error::invalid(format!("{shares:?} are no shares of a whole"))),
         false => Ok(()),
     }
-}
-
-/// Labelled nodes dealt to splits in the given shares.
-fn drawn(mut nodes: Vec<u64>, shares: [f64; 3]) -> Result<Vec<(String, Vec<u64>)>> {
-    check_shares(shares)?;
-    Key::new(0).with(0x7370_6c69).shuffle(&mut nodes);
-    let (total, mut end, mut taken) = (nodes.len() as f64, 0.0, 0);
-    let mut splits = Vec::new();
-    for (name, share) in ["train", "valid", "test"].into_iter().zip(shares) {
-        end += share * total;
-        let to = (end.round() as usize).min(nodes.len());
-        if to > taken {
-            splits.push((name.to_string(), nodes[taken..to].to_vec()));
-        }
-        taken = to;
-    }
-    Ok(splits)
 }

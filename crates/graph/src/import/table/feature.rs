@@ -1,0 +1,82 @@
+//! Columns asked for as features.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// What becomes of a column of features.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Transform {
+    /// Numbers stay as they are.
+    #[default]
+    None,
+    /// Numbers less their mean, over their standard deviation.
+    Standard,
+    /// Numbers from 0, the smallest, to 1, the largest.
+    MaxMin,
+    /// A column of 0 and 1 for each value, in order of appearance; all 0 where the value is missing.
+    Categorical,
+}
+
+/// What stands in for a missing number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Impute {
+    /// The mean of the column's other numbers.
+    Mean,
+    /// Their median: the middle one, of two in the middle their mean.
+    Median,
+    /// A number.
+    Value(f64),
+}
+
+impl FromStr for Impute {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "mean" => Ok(Self::Mean),
+            "median" => Ok(Self::Median),
+            number => match number.parse::<f64>() {
+                Ok(value) if value.is_finite() => Ok(Self::Value(value)),
+                _ => Err(Error::usage(format!("invalid value '{text}' for missing numbers"))
+                    .hint("expected mean, median or a number")),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Impute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mean => f.write_str("the mean"),
+            Self::Median => f.write_str("the median"),
+            Self::Value(_) => f.write_str("as asked"),
+        }
+    }
+}
+
+/// A column of features.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Feature {
+    /// Its name; `x*` stands for all columns that start with `x`.
+    pub column: String,
+    /// What becomes of it.
+    pub transform: Transform,
+    /// What stands in for missing numbers, before the transform; they are an error otherwise.
+    pub impute: Option<Impute>,
+    /// Add a column of 0 and 1 behind it that says where a number is missing, if one is.
+    pub indicator: bool,
+}
+
+impl From<&str> for Feature {
+    fn from(column: &str) -> Self {
+        Self { column: column.into(), ..Self::default() }
+    }
+}
+
+impl From<String> for Feature {
+    fn from(column: String) -> Self {
+        Self { column, ..Self::default() }
+    }
+}
