@@ -3,8 +3,8 @@
 //! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
 //! figures, and a [`Summary`].
 
-mod advice;
 mod agreement;
+mod announce;
 mod balance;
 pub mod checkpoint;
 pub mod config;
@@ -24,10 +24,7 @@ mod loaded;
 mod memory;
 mod messages;
 pub mod metrics;
-mod needs;
 mod nodes;
-mod notice;
-mod opening;
 pub mod pipeline;
 pub mod plan;
 mod processor;

@@ -1,26 +1,27 @@
 //! One run from configuration to results.
 
+mod eval;
+mod finish;
+
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::staging::interrupt::{self, Stoppable};
-use gnarl_graph::{Context, Error, Result, ResultExt, peak_rss};
+use gnarl_graph::{Context, Error, Result};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::{Deserialize, Serialize};
 
-use crate::advice;
 use crate::agreement;
+use crate::announce::Opening;
 use crate::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::config::{RunConfig, Strategy};
-use crate::embeddings::{
-    About, Rows, TableSpec, Whole, about_model, by_parts, model_from_bytes, model_to_bytes,
-};
-use crate::evaluate::{Evaluation, Scores};
-use crate::folder::{Begin, CONFIG, MODEL, Provenance, RELATIONS, RunFolder, SUMMARY};
+use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, model_to_bytes};
+use crate::evaluate::Scores;
+use crate::folder::{Begin, MODEL, RunFolder};
 use crate::history::EpochRecord;
 use crate::json;
 use crate::learner::Task;
@@ -32,7 +33,8 @@ use crate::pulse::Pulse;
 use crate::state::{Progress, Start, TrainState};
 use crate::strategy::{Session, Threads};
 use crate::verdict::Verdict;
-use crate::{needs, notice, opening};
+
+pub use eval::eval_run;
 
 /// What a run found; the last line of `gnarl train`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,23 +248,17 @@ impl<'a> Run<'a> {
 
     /// Says what the run is, and what its dataset has that it makes no use of. For the first rank.
     fn announce(&self, hosts: usize) -> Result<()> {
-        let Self { config, folder, source, task, .. } = self;
-        let sizes = task.sizes();
-        let text = opening::line(config, source, &sizes, hosts);
-        let (parameters, dir) =
-            (opening::grouped(self.parameters() as u64), folder.dir().display());
-        tracing::info!("{text}; {} with {parameters} parameters; {dir}", config.model.name);
-        if sizes.splits[1] == 0 {
-            tracing::warn!("no {} in 'valid': the last epoch counts as best", sizes.of);
-        }
-        let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
-        if let Some(warning) = needs::warning(config, source, &sizes) {
-            tracing::warn!("{warning}");
-        }
-        for notice in notice::of(config, source, !self.start.tables.is_empty(), parts) {
-            tracing::warn!("{notice}");
-        }
-        advice::on_features(config, source.dataset())
+        let opening = Opening {
+            config: self.config,
+            source: &self.source,
+            sizes: self.task.sizes(),
+            dir: self.folder.dir(),
+            parameters: self.parameters() as u64,
+            tables: !self.start.tables.is_empty(),
+            parts: self.partition.as_ref().map_or(1, |cut| cut.parts),
+            hosts,
+        };
+        opening.announce()
     }
 
     /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
@@ -365,7 +361,7 @@ impl<'a> Run<'a> {
     }
 
     fn finish(self, trained: Trained) -> Result<Finished> {
-        finish(self, trained)
+        finish::finish(self, trained)
     }
 }
 
@@ -384,92 +380,8 @@ fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     (threads / ranks).max(1)
 }
 
-fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
-    let Trained { progress, weights, rows } = trained;
-    run.write_model(&weights, rows, &progress)?;
-    let parameters = run.parameters();
-    let Run { config, folder, partition, metric, .. } = run;
-    let history = progress.history;
-    let summary = Summary {
-        metric,
-        test: progress.best_test,
-        valid: progress.best_valid,
-        best_epoch: progress.best_epoch,
-        epochs: history.len(),
-        epoch_seconds: median(history.iter().map(|r| r.seconds).collect()),
-        sampled_edges_per_second: per_second(&history),
-        losses: history.iter().map(|r| r.loss).collect(),
-        peak_rss_bytes: peak_rss(),
-        parameters,
-        workers: config.train.workers,
-        parts: partition.as_ref().map_or(1, |p| p.parts),
-        run_dir: folder.dir().into(),
-    };
-    let relations = progress.best_relations;
-    if !relations.is_empty() {
-        let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
-        atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
-    }
-    let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
-    atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { config: config.clone(), summary, history, partition, relations })
-}
-
 /// A value of the run file that is one word.
 fn word(value: impl Serialize) -> String {
     let value = toml::Value::try_from(value).ok();
     value.as_ref().and_then(toml::Value::as_str).unwrap_or_default().into()
-}
-
-fn per_second(history: &[EpochRecord]) -> f64 {
-    let seconds: f64 = history.iter().map(|r| r.seconds).sum();
-    let edges: u64 = history.iter().map(|r| r.sampled_edges).sum();
-    if seconds > 0.0 { edges as f64 / seconds } else { 0.0 }
-}
-
-/// The middle value, the lower of two; 0 of none.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
-}
-
-/// Judges the best weights of a run, finished or not, on the splits of its dataset, or of another one.
-///
-/// # Errors
-/// If the folder holds no run with weights, or they do not fit the dataset.
-pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
-    let path = dir.join(CONFIG);
-    let text = std::fs::read_to_string(&path).at(&path)?;
-    let mut config: RunConfig =
-        toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-    let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
-    if let Some(dataset) = dataset {
-        config.dataset.path = dataset.into();
-    }
-    if config.dataset.path.as_os_str().is_empty() {
-        return Err(Error::usage("the run was trained on parts, without a dataset")
-            .hint("give the whole one with --dataset"));
-    }
-    config.partition.servers = None;
-    let source = Source::open(&config)?;
-    if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
-        let hint = "judge the data as it is now by naming it with --dataset";
-        made.check(&config, &source.fingerprint(), hint)?;
-    }
-    let Loaded { task, start, .. } = Loaded::new(&config, source, None)?;
-    let Start { mut params, tables } = start;
-    let path = dir.join(MODEL);
-    if !path.exists() {
-        return Err(Error::invalid(format!("{}: no weights yet", path.display()))
-            .hint("a run writes the best so far after evaluations, see train.eval_every"));
-    }
-    let bytes = std::fs::read(&path).at(&path)?;
-    if !dir.join(SUMMARY).exists() {
-        let about = about_model(&bytes).while_doing(|| format!("reading {}", path.display()))?;
-        let (place, epoch) = (dir.display(), about.unwrap_or_default().epoch);
-        tracing::warn!("{place}: the run is not finished; judging its best so far, epoch {epoch}");
-    }
-    let rows = model_from_bytes(&mut params, &tables, &bytes)
-        .while_doing(|| format!("reading {}", path.display()))?;
-    task.judge(&params, &rows)
 }

@@ -1,0 +1,55 @@
+//! The end of a run: its best weights, its results and figures.
+
+use gnarl_graph::{Result, peak_rss};
+
+use super::{Finished, Run, Summary, Trained};
+use crate::checkpoint::atomic_write;
+use crate::folder::{RELATIONS, SUMMARY};
+use crate::history::EpochRecord;
+
+/// Writes what a run ends with to its folder.
+///
+/// # Errors
+/// If the disk is full.
+pub(super) fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
+    let Trained { progress, weights, rows } = trained;
+    run.write_model(&weights, rows, &progress)?;
+    let parameters = run.parameters();
+    let Run { config, folder, partition, metric, .. } = run;
+    let history = progress.history;
+    let summary = Summary {
+        metric,
+        test: progress.best_test,
+        valid: progress.best_valid,
+        best_epoch: progress.best_epoch,
+        epochs: history.len(),
+        epoch_seconds: median(history.iter().map(|r| r.seconds).collect()),
+        sampled_edges_per_second: per_second(&history),
+        losses: history.iter().map(|r| r.loss).collect(),
+        peak_rss_bytes: peak_rss(),
+        parameters,
+        workers: config.train.workers,
+        parts: partition.as_ref().map_or(1, |p| p.parts),
+        run_dir: folder.dir().into(),
+    };
+    let relations = progress.best_relations;
+    if !relations.is_empty() {
+        let text = serde_json::to_string_pretty(&relations).unwrap_or_default();
+        atomic_write(&folder.dir().join(RELATIONS), text.as_bytes())?;
+    }
+    let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
+    atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
+    Ok(Finished { config: config.clone(), summary, history, partition, relations })
+}
+
+fn per_second(history: &[EpochRecord]) -> f64 {
+    let seconds: f64 = history.iter().map(|r| r.seconds).sum();
+    let edges: u64 = history.iter().map(|r| r.sampled_edges).sum();
+    if seconds > 0.0 { edges as f64 / seconds } else { 0.0 }
+}
+
+/// The middle value, the lower of two; 0 of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
