@@ -122,6 +122,7 @@ fn sizes(config: &ModelConfig, i: usize) -> Symbols {
         ("F", FEATURES),
         ("C", CLASSES),
         ("heads", heads),
+        ("out_heads", config.out_heads),
         ("width", width),
         ("bases", config.bases),
         ("B", blocks),

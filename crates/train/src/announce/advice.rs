@@ -7,6 +7,8 @@ use crate::config::RunConfig;
 
 /// Rows of features that are looked at, spread evenly over the nodes.
 const SAMPLE: usize = 256;
+/// Rows that are in memory together.
+const AT_ONCE: usize = 16;
 /// Fewer rows with values say nothing.
 const LEAST: usize = 32;
 /// Bags of words and the like have fewer values than this share of their columns.
@@ -46,15 +48,23 @@ fn uneven(features: Features) -> Result<Option<f64>> {
     // Evenly spread, for nodes near each other in a file are often alike.
     let ids: Vec<u32> = (0..count).map(|i| (i * rows / count) as u32).collect();
     let store = MappedFeatures::new(features, Normalize::None)?;
-    let found = store.gather(&ids)?;
-    // Each row brought pages along, which would count as memory of a run that has a budget.
-    store.forget(0..rows);
-    let (starts, values) = match found {
-        Rows::Dense(values) => ((0..=count).map(|i| i * width).collect(), values),
-        Rows::Sparse { indptr, values, .. } => {
-            (indptr.into_iter().map(|start| start as usize).collect::<Vec<_>>(), values)
+    let mut starts = vec![0];
+    let mut values: Vec<f32> = Vec::new();
+    for ids in ids.chunks(AT_ONCE) {
+        let before = values.len();
+        match store.gather(ids)? {
+            Rows::Dense(rows) => {
+                starts.extend((1..=ids.len()).map(|i| before + i * width));
+                values.extend(rows);
+            }
+            Rows::Sparse { indptr, values: rows, .. } => {
+                starts.extend(indptr[1..].iter().map(|end| before + *end as usize));
+                values.extend(rows);
+            }
         }
-    };
+        // Each row brought pages along, which would count as memory of a run that has a budget.
+        store.forget(0..rows);
+    }
     let present = values.iter().filter(|value| **value != 0.0).count();
     let is_sparse = present as f64 <= SPARSE * (count * width) as f64;
     let is_negative = values.iter().any(|value| *value < 0.0);

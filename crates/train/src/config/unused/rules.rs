@@ -82,6 +82,11 @@ pub(super) const RULES: &[Rule] = &[
         applies: |a| a.model(&["rgcn"]) && a.run.model.decomposition != Decomposition::None,
         to: "the model rgcn with model.decomposition",
     },
+    Rule {
+        keys: &["model.one_hot"],
+        applies: |a| a.model(&["rgcn"]) && a.run.model.decomposition == Decomposition::Basis,
+        to: "the model rgcn with model.decomposition = 'basis'",
+    },
     Rule { keys: &["model.softmax"], applies: |a| a.model(&["rgat"]), to: "the model rgat" },
     Rule {
         keys: &["model.relation_layer", "model.across"],
