@@ -186,7 +186,9 @@ mod tests {
         assert_eq!((header.descr.as_str(), header.offset), ("<f4", HEADER_LEN as u64));
         let bytes = std::fs::read(&path).unwrap();
         let (head, values) = bytes.split_at(HEADER_LEN);
-        assert_eq!(bytemuck::pod_collect_to_vec::<u8, f32>(values), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let values: Vec<f32> =
+            values.as_chunks().0.iter().map(|v| f32::from_le_bytes(*v)).collect();
+        assert_eq!(values, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         // As numpy.save begins such a file.
         let dict = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
         let expected = [b"\x93NUMPY\x01\x00\x76\x00", dict.as_bytes()].concat();

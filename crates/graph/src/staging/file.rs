@@ -31,9 +31,12 @@ impl AtomicFile {
         builder.prefix(&prefix);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let made = builder.tempfile_in(parent).map_err(|e| Error::io(out, e))?;
-        let (file, path) = made.keep().map_err(|e| Error::io(out, e.error))?;
-        Ok(Self { out: out.into(), file, name: Temporary::file(path) })
+        let made = || {
+            let (file, path) = builder.tempfile_in(parent)?.keep().map_err(|e| e.error)?;
+            Ok((path, file))
+        };
+        let (name, file) = Temporary::file(made).map_err(|e: io::Error| Error::io(out, e))?;
+        Ok(Self { out: out.into(), file, name })
     }
 
     /// Brings the content to disk and gives the file its name, replacing what is there.

@@ -33,8 +33,8 @@ impl Staging {
         // What is made is for whom the user's mask says, unlike a private temporary folder.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
-        let made = builder.tempdir_in(parent).map_err(|e| Error::io(parent, e))?;
-        let folder = Temporary::folder(made.keep());
+        let made = || builder.tempdir_in(parent).map(tempfile::TempDir::keep);
+        let folder = Temporary::folder(made).map_err(|e| Error::io(parent, e))?;
         Ok(Self { out: out.into(), folder, claim })
     }
 

@@ -36,19 +36,32 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Takes charge of a file.
-    pub fn file(path: PathBuf) -> Self {
-        Self::new(path, Form::File)
+    /// Makes a temporary file with `make`, which returns its name, and something else to be kept.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn file<T, E>(make: impl FnOnce() -> Result<(PathBuf, T), E>) -> Result<(Self, T), E> {
+        Self::new(Form::File, make)
     }
 
-    /// Takes charge of a folder and all in it.
-    pub fn folder(path: PathBuf) -> Self {
-        Self::new(path, Form::Folder)
+    /// Makes a temporary folder with `make`, which returns its name. All in it is temporary too.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn folder<E>(make: impl FnOnce() -> Result<PathBuf, E>) -> Result<Self, E> {
+        let made = Self::new(Form::Folder, || make().map(|path| (path, ())));
+        made.map(|(folder, ())| folder)
     }
 
-    fn new(path: PathBuf, form: Form) -> Self {
-        locked(&TEMPORARIES).insert(path.clone(), form);
-        Self { path }
+    fn new<T, E>(
+        form: Form,
+        make: impl FnOnce() -> Result<(PathBuf, T), E>,
+    ) -> Result<(Self, T), E> {
+        // An `abandon` comes before there is anything, or knows of it.
+        let mut temporaries = locked(&TEMPORARIES);
+        let (path, kept) = make()?;
+        temporaries.insert(path.clone(), form);
+        Ok((Self { path }, kept))
     }
 
     pub fn path(&self) -> &Path {

@@ -38,25 +38,38 @@ impl LockFile {
     /// # Errors
     /// If the file cannot be opened or written.
     pub fn try_acquire(path: &Path) -> Result<Option<Self>> {
-        loop {
-            let mut file = open(path)?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                // Random names keep processes apart on file systems without locks; only the
-                // error of the second of two is lost there.
-                Err(TryLockError::Error(e)) => {
-                    tracing::debug!("{}: no locks here: {e}", path.display());
-                }
+        let made = Temporary::file(|| match lock(path) {
+            Ok(Some(file)) => Ok((path.to_path_buf(), file)),
+            Ok(None) => Err(None),
+            Err(e) => Err(Some(e)),
+        });
+        match made {
+            Ok((name, file)) => Ok(Some(Self { _name: name, _file: file })),
+            Err(None) => Ok(None),
+            Err(Some(e)) => Err(e),
+        }
+    }
+}
+
+/// The file, open and locked, unless another process has it.
+fn lock(path: &Path) -> Result<Option<File>> {
+    loop {
+        let mut file = open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            // Random names keep processes apart on file systems without locks; only the error of the
+            // second of two is lost there.
+            Err(TryLockError::Error(e)) => {
+                tracing::debug!("{}: no locks here: {e}", path.display())
             }
-            // The holder before may have removed the file between the two calls: a lock on a file
-            // without a name keeps nobody out.
-            if !is_at(&file, path) {
-                continue;
-            }
+        }
+        // The holder before may have removed the file between the two calls: a lock on a file without a
+        // name keeps nobody out.
+        if is_at(&file, path) {
             file.set_len(0).at(path)?;
             writeln!(file, "{}", me()).at(path)?;
-            return Ok(Some(Self { _name: Temporary::file(path.into()), _file: file }));
+            return Ok(Some(file));
         }
     }
 }
