@@ -22,4 +22,4 @@ pub use claim::Claim;
 pub use file::AtomicFile;
 pub use folder::Staging;
 pub use lock::LockFile;
-pub use sweep::sweep_files;
+pub use sweep::{is_temporary, sweep_files};

@@ -58,12 +58,17 @@ pub(super) fn sweep(parent: &Path, name: &str) -> Result<()> {
 pub fn sweep_files(dir: &Path) -> Result<()> {
     for entry in std::fs::read_dir(dir).at(dir)? {
         let path = entry.at(dir)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.rsplit_once(".tmp-").is_some_and(|(_, random)| is_random(random)) {
+        if is_temporary(&path) {
             remove(&path)?;
         }
     }
     Ok(())
+}
+
+/// Whether a path is named as temporaries of this program are.
+pub fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.rsplit_once(".tmp-").is_some_and(|(_, random)| is_random(random))
 }
 
 fn remove(path: &Path) -> Result<()> {

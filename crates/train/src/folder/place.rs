@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_graph::staging::is_temporary;
 use gnarl_graph::{Error, Result};
 
 use super::{Begin, CONFIG, SUMMARY};
@@ -69,8 +70,9 @@ fn state(dir: &Path) -> Result<State> {
         }
     }
     let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    // A lock alone is of a run that never began.
-    let other = entries.any(|entry| entry.file_name() != super::LOCK);
+    // A lock and half-written files alone are of a run that was killed before it began.
+    let other =
+        entries.any(|entry| entry.file_name() != super::LOCK && !is_temporary(&entry.path()));
     match other {
         false => Ok(State::Free),
         true if !has(CONFIG) => refuse("holds files that are not of a run"),
@@ -95,8 +97,10 @@ mod tests {
         let run = dir.path().join("run");
         let chosen = |begin| choose(&run, begin).unwrap();
         assert_eq!(chosen(Begin::Fresh), run);
-        // Killed before its first checkpoint.
-        make(&run, &[CONFIG, super::super::LOCK]);
+        // Killed before its configuration was whole, and before its first checkpoint.
+        make(&run, &[super::super::LOCK, "config.toml.tmp-a1B2c3"]);
+        assert_eq!(chosen(Begin::Fresh), run);
+        make(&run, &[CONFIG]);
         assert_eq!(chosen(Begin::Fresh), run);
         make(&run, &[CHECKPOINT, SUMMARY]);
         let second = dir.path().join("run-2");
