@@ -130,13 +130,14 @@ impl Request {
         words
     }
 
-    /// Whether two requests come to the same dataset, however much memory making it may take.
+    /// Tells whether two requests come to the same dataset, however much memory making it may take.
     fn same(&self, kept: &Self) -> bool {
         let decisive = |request: &Self| {
             let options = request.options.clone().into_iter();
             options.filter(|(name, _)| name != "memory").collect::<BTreeMap<_, _>>()
         };
-        let (now, before) = (decisive(self), decisive(kept));
+        let now = decisive(self);
+        let before = decisive(kept);
         self.importer == kept.importer
             && now.keys().eq(before.keys())
             && now.values().flatten().count() == before.values().flatten().count()
@@ -145,7 +146,7 @@ impl Request {
             })
     }
 
-    /// Whether a value named a file when the import was made. The file may be gone by now, and then
+    /// Tells whether a value named a file when the import was made. The file may be gone by now, and then
     /// looks like any other value.
     fn was_file(&self, value: &str) -> bool {
         let (_, file) = split(value);
@@ -159,7 +160,7 @@ impl Request {
         format!("{prefix}{}", std::path::absolute(&moved).unwrap_or(moved).display())
     }
 
-    /// Whether the dataset at `place` is what this asks for.
+    /// Tells whether the dataset at `place` is what this asks for.
     ///
     /// # Errors
     /// If it is, of files that have changed since.

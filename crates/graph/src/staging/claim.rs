@@ -25,7 +25,7 @@ struct Inner {
     name: String,
     /// What is recorded with the output, beside what its writer says.
     request: Value,
-    /// Whether a writer has joined.
+    /// True while a writer works under it.
     joined: AtomicBool,
     /// None within a temporary folder of this process, which is locked as a whole.
     _lock: Option<LockFile>,

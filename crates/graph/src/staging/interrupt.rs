@@ -94,7 +94,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Whether `path` is a temporary folder of this process.
+/// Tells whether `path` is a temporary folder of this process.
 pub(super) fn is_temporary(path: &Path) -> bool {
     locked(&TEMPORARIES).contains_key(path)
 }
@@ -131,7 +131,7 @@ pub fn abandon() -> Vec<PathBuf> {
     folders
 }
 
-/// Whether [`abandon`] was called: the process is about to exit, and errors of other threads are its
+/// Tells whether [`abandon`] was called: the process is about to exit, and errors of other threads are its
 /// doing.
 pub fn abandoned() -> bool {
     ABANDONED.load(Ordering::SeqCst)

@@ -92,7 +92,7 @@ fn open(path: &Path) -> Result<File> {
     options.open(path).at(path)
 }
 
-/// Whether `path` still names the open file.
+/// Tells whether `path` still names the open file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

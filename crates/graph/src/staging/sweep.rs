@@ -65,7 +65,7 @@ pub fn sweep_files(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a path is named as temporaries of this program are.
+/// Tells whether a path is named as temporaries of this program are.
 pub fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.rsplit_once(".tmp-").is_some_and(|(_, random)| is_random(random))
@@ -94,7 +94,7 @@ fn leftovers(parent: &Path, name: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Whether a name ends as ours do: six letters and digits.
+/// Tells whether a name ends as ours do: six letters and digits.
 fn is_random(text: &str) -> bool {
     text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,4 +1,4 @@
-//! Whether a run can be resumed with other settings than it was started with.
+//! The rule for resuming a run with other settings than it was started with.
 
 use std::path::Path;
 
