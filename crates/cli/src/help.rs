@@ -142,7 +142,7 @@ fn at(command: Command, path: &str, change: &dyn Fn(Command) -> Command) -> Comm
     }
 }
 
-/// What stands below the options of a command.
+/// The text below the options of a command.
 fn closing(path: &str, example: &str, page: &str) -> String {
     let names = match path {
         "train" | "repeat" => format!(

@@ -95,7 +95,7 @@ impl Bench {
         ["train", path(&self.file)].into_iter().chain(sets).collect()
     }
 
-    /// What training with the settings `sets` results in, in place of the run before.
+    /// The result of training with the settings `sets`, in place of the run before.
     pub fn train(&self, sets: &[&str]) -> Value {
         succeed(&[&self.args(sets)[..], &["--restart"]].concat())
     }

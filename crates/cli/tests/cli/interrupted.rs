@@ -22,7 +22,9 @@ fn edges() -> (tempfile::TempDir, PathBuf) {
     let file = dir.path().join("edges.csv");
     let mut text = String::from("src,dst\n");
     for edge in 0..400_000u64 {
-        let (src, dst) = (edge * 7919 % 100_003, edge * 104_729 % 100_003);
+        // Multiples of primes modulo a prime: edges between nodes all over the range.
+        let src = edge * 7919 % 100_003;
+        let dst = edge * 104_729 % 100_003;
         text += &format!("{src},{dst}\n");
     }
     std::fs::write(&file, text).unwrap();
@@ -57,7 +59,7 @@ fn interrupt(args: &[&str], name: &str, began: impl Fn() -> bool, undo: impl Fn(
     panic!("{args:?} always ends before it can be interrupted");
 }
 
-/// Whether a temporary folder lies in `dir`.
+/// Tells whether a temporary folder lies in `dir`.
 fn unfinished(dir: &Path) -> bool {
     names(dir).iter().any(|name| name.contains(".tmp-"))
 }

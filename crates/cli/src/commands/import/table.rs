@@ -129,8 +129,12 @@ pub struct Schema {
 impl Schema {
     pub fn import(&self) -> Result<Imported> {
         let tables = TableOptions::from_schema(&self.path)?;
-        let (symmetrize, reverse, memory) = (self.symmetrize, self.reverse, self.common.memory);
-        let options = TableOptions { symmetrize, reverse, memory, ..tables };
+        let options = TableOptions {
+            symmetrize: self.symmetrize,
+            reverse: self.reverse,
+            memory: self.common.memory,
+            ..tables
+        };
         import::tables(&options, &self.common.out)
     }
 }
