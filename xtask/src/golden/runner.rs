@@ -109,6 +109,7 @@ fn result(stdout: &[u8]) -> Result<Value> {
 /// The lines of the first error, without those of the log before it, and of other ranks and `mpirun` after.
 fn reason(stderr: &str) -> String {
     let (_, error) = stderr.split_once("error: ").unwrap_or(("", stderr));
+    let error = error.trim_start_matches("error: ");
     let end = ["error: ", "-----"].iter().filter_map(|end| error.find(end)).min();
     let first = &error[..end.unwrap_or(error.len())];
     first.split_whitespace().collect::<Vec<_>>().join(" ")
