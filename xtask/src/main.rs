@@ -1,7 +1,11 @@
-//! Chores of the repository: `cargo xtask golden` compares every kind of run with recorded numbers.
+//! Chores of the repository: `cargo xtask golden` compares every kind of run with recorded numbers, `cargo xtask
+//! circles` finds import circles.
+
+use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
+mod circles;
 mod golden;
 
 /// Chores of the repository.
@@ -16,10 +20,15 @@ struct Args {
 enum Command {
     /// Train every supported combination for two epochs and compare losses, scores and weights
     Golden(golden::GoldenArgs),
+    /// Find files of a crate that import each other in a loop
+    Circles,
 }
 
 fn main() -> anyhow::Result<()> {
+    let repository =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the repository");
     match Args::parse().command {
-        Command::Golden(args) => golden::run(&args),
+        Command::Golden(args) => golden::run(&args, repository),
+        Command::Circles => circles::run(repository),
     }
 }
