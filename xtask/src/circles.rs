@@ -76,7 +76,7 @@ impl Modules {
         let root = ["lib.rs", "main.rs"].map(|name| source.join(name));
         let root = root.into_iter().find(|file| file.exists());
         let root = root.with_context(|| format!("{}: no lib.rs or main.rs", source.display()))?;
-        modules.file(&root, &source.to_path_buf(), Vec::new())?;
+        modules.file(&root, source, Vec::new())?;
         modules.draw();
         Ok(modules)
     }
