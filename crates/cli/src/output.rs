@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gnarl_graph::Error;
-use gnarl_train::pulse::every_minute;
+use gnarl_train::telemetry::pulse::every_minute;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -35,7 +35,7 @@ pub fn start_logging(verbose: u8) {
     let terminal = std::io::stderr().is_terminal();
     // Not where the user says what is to be seen.
     let filter = match asked_for {
-        false if terminal => filter.with_target("gnarl_train::pulse", LevelFilter::OFF),
+        false if terminal => filter.with_target("gnarl_train::telemetry::pulse", LevelFilter::OFF),
         _ => filter,
     };
     let lines = tracing_subscriber::fmt()

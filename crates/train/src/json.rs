@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use crate::evaluate::Scores;
+use crate::evaluation::Scores;
 
 /// Reads a number.
 pub(crate) fn float<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
@@ -23,7 +23,7 @@ pub(crate) fn list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Er
 
 #[cfg(test)]
 mod tests {
-    use crate::evaluate::Evaluation;
+    use crate::evaluation::Evaluation;
 
     #[test]
     fn scores_that_are_no_numbers_are_read_back() {

@@ -1,52 +1,35 @@
-//! Training: strategies, the mini-batch pipeline, checkpoints, evaluation and the run's folder.
+//! Training: tasks, encoders, steps and their synchronization, the mini-batch pipeline, checkpoints, evaluation and
+//! the run's folder.
 //!
 //! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
 //! figures, and a [`Summary`].
 
-mod agreement;
-mod announce;
-mod balance;
-pub mod checkpoint;
 pub mod config;
-mod cut;
-#[cfg(feature = "serve")]
-mod divided;
-mod edges;
+pub mod data;
 pub mod embeddings;
-pub mod evaluate;
+mod encoder;
+pub mod evaluation;
 mod faults;
-pub mod folder;
-pub mod history;
+mod fit;
 mod json;
-pub mod learner;
-mod links;
-mod loaded;
 mod memory;
-mod messages;
-pub mod metrics;
-mod nodes;
 pub mod pipeline;
 pub mod plan;
-mod processor;
-pub mod pulse;
+mod registry;
 mod report;
 mod run;
-mod shares;
+pub mod session;
 pub mod state;
-pub mod strategy;
-mod subgraphs;
-pub mod task;
-mod tensor;
-mod typed;
-mod verdict;
+pub mod step;
+mod sync;
+mod task;
+pub mod telemetry;
 
-pub use balance::Balance;
 pub use config::RunConfig;
-pub use folder::Begin;
-pub use history::{EpochRecord, ExchangedBytes, Stages};
-pub use links::{LeakageReport, RelationScores};
-pub use loaded::build_model;
-pub use messages::Seen;
+pub use data::edge_set::LeakageCount;
+pub use evaluation::{LeakageReport, RelationScores};
+pub use registry::Registry;
 pub use report::write_report;
+pub use run::folder::Begin;
 pub use run::{Finished, Summary, eval_run, run, run_on};
-pub use verdict::Verdict;
+pub use telemetry::{Balance, EpochRecord, ExchangedBytes, Stages, Verdict};

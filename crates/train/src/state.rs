@@ -10,11 +10,11 @@ use gnarl_store::placement::Placement;
 
 use crate::config::TrainSection;
 use crate::embeddings::{Table, TableSpec};
-use crate::evaluate::{Evaluation, Scores};
-use crate::history::EpochRecord;
+use crate::evaluation::RelationScores;
+use crate::evaluation::is_better;
+use crate::evaluation::{Evaluation, Scores};
 use crate::json;
-use crate::links::RelationScores;
-use crate::strategy::best::is_better;
+use crate::telemetry::record::EpochRecord;
 
 /// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
 pub type OptimizerState = Vec<(String, Vec<f32>)>;

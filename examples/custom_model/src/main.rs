@@ -1,38 +1,62 @@
-//! A model of one's own, trained on a generated graph:
-//! `cargo run --release -p example-custom-model`.
+//! A model of one's own, trained by gnarl's loop: two workers, checkpoints, a report.
+//! `cargo run --release -p example-custom-model -- FOLDER` trains in a folder, and goes on there if it was stopped.
 
 mod model;
-mod training;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use gnarl::graph::Result;
 use gnarl::graph::generate::{Attributes, CommunityOptions, community};
-use gnarl::graph::rng::Key;
-use gnarl::nn::ParamsBuilder;
-use gnarl::train::config::DatasetSection;
-use gnarl::train::{evaluate, task};
+use gnarl::graph::{Error, Result};
+use gnarl::nn::models::Model;
+use gnarl::train::config::Parts;
+use gnarl::train::{Begin, Finished, Registry, RunConfig, write_report};
 
-use model::{ResidualMean, Sizes};
+use model::ResidualMean;
 
 fn main() -> Result<()> {
-    let dir = std::env::temp_dir().join(format!("gnarl-custom-model-{}", std::process::id()));
-    let result = example(&dir, 20);
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir).map_err(|e| gnarl::graph::Error::io(&dir, e))?;
-    }
-    let (losses, test) = result?;
+    let mut words = std::env::args().skip(1);
+    let folder = words.next().map_or_else(|| PathBuf::from("runs/custom-model"), PathBuf::from);
+    let epochs = words.next().and_then(|epochs| epochs.parse().ok()).unwrap_or(20);
+    let finished = example(&folder, epochs)?;
+    let losses = &finished.summary.losses;
     println!(
         "loss of the first epoch {:.3}, of the last {:.3}",
         losses[0],
         losses[losses.len() - 1]
     );
-    println!("test accuracy {test:.3}");
+    println!("test accuracy {:.3}", finished.summary.test["accuracy"]);
+    println!("report in {}", finished.summary.run_dir.display());
     Ok(())
 }
 
-/// Trains on a graph made in `dir`; the losses of all epochs, and the test accuracy.
-fn example(dir: &Path, epochs: u64) -> Result<(Vec<f64>, f64)> {
+/// The library's models and this one.
+fn registry() -> Result<Registry> {
+    let mut registry = Registry::default();
+    registry.add_model("residual-mean", |config, params| {
+        Ok(Box::new(ResidualMean::new(config, params)) as Box<dyn Model>)
+    })?;
+    Ok(registry)
+}
+
+/// Trains on a graph made in `folder`, from the checkpoint there if there is one.
+fn example(folder: &Path, epochs: usize) -> Result<Finished> {
+    let graph = folder.join("graph");
+    if !graph.exists() {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+        community(&options(), &graph)?;
+    }
+    let config = config(folder, epochs);
+    let begin = match config.output.dir.join("checkpoint.safetensors").exists() {
+        true => Begin::Resume,
+        false => Begin::Fresh,
+    };
+    let finished = registry()?.run(&config, begin, &|_| {})?;
+    write_report(&finished.summary.run_dir, &finished)?;
+    Ok(finished)
+}
+
+/// Communities that features alone tell apart badly.
+fn options() -> CommunityOptions {
     let attributes = Attributes {
         features: 16,
         classes: 8,
@@ -41,25 +65,30 @@ fn example(dir: &Path, epochs: u64) -> Result<(Vec<f64>, f64)> {
         test: 0.5,
         ..Attributes::default()
     };
-    let options = CommunityOptions {
+    CommunityOptions {
         nodes: 2000,
         communities: 8,
         average_degree: 12.0,
         attributes,
         ..CommunityOptions::default()
-    };
-    community(&options, dir)?;
-    let (_, _, task) = task::whole(&DatasetSection { path: dir.into(), ..Default::default() })?;
+    }
+}
 
-    let classes = task.labels.outputs();
-    let sizes = Sizes { input: task.width(), hidden: 32, classes, layers: 2 };
-    let mut builder = ParamsBuilder::new(Key::new(1));
-    let model = ResidualMean::new(&sizes, 0.2, &mut builder);
-    let mut params = builder.build();
-
-    let losses = training::train(&model, &mut params, &task, epochs)?;
-    let scores = evaluate::evaluate(&model, &params, [task.as_ref()], "accuracy")?;
-    Ok((losses, scores.test["accuracy"]))
+/// What a run file would say.
+fn config(folder: &Path, epochs: usize) -> RunConfig {
+    let mut config = RunConfig::default();
+    config.dataset.path = folder.join("graph");
+    config.partition.parts = Parts::Count(2);
+    config.model.name = "residual-mean".into();
+    config.model.hidden = 32;
+    config.model.dropout = 0.2;
+    config.sample.fanouts = vec![10, 10];
+    config.sample.batch_size = 64;
+    config.train.workers = 2;
+    config.train.epochs = epochs;
+    config.train.checkpoint_seconds = 0.0;
+    config.output.dir = folder.join("run");
+    config
 }
 
 #[cfg(test)]
@@ -67,12 +96,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_learns_and_repeats_itself() {
+    fn the_model_learns_and_is_evaluated() {
         let dir = tempfile::tempdir().unwrap();
-        let (losses, test) = example(&dir.path().join("first"), 8).unwrap();
+        let finished = example(dir.path(), 8).unwrap();
+        let losses = &finished.summary.losses;
         assert!(losses[7] < 0.6 * losses[0], "{losses:?}");
         // Guessing scores 1/8; features alone, about 0.5.
+        let test = finished.summary.test["accuracy"];
         assert!(test > 0.7, "test accuracy {test}");
-        assert_eq!(example(&dir.path().join("again"), 8).unwrap(), (losses, test));
+        let run = &finished.summary.run_dir;
+        assert!(run.join("report.html").exists());
+        assert_eq!(registry().unwrap().eval_run(run, None).unwrap().test["accuracy"], test);
+        let error = gnarl::train::eval_run(run, None).unwrap_err().to_string();
+        assert!(error.contains("residual-mean"), "{error}");
     }
 }

@@ -1,14 +1,14 @@
-//! The model: a residual network that adds what neighbours say, layer by layer.
+//! The model: a residual network that adds what neighbors say, layer by layer.
 
 use gnarl::graph::{Error, Result};
-use gnarl::nn::models::Model;
+use gnarl::nn::models::{Model, ModelConfig};
 use gnarl::nn::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
 use gnarl::sample::Block;
 
 /// A linear map's weight and bias.
 type Linear = (ParamId, ParamId);
 
-/// `h ← h + dropout(relu(mean(h of the neighbours) · W + b))` in every layer, between a linear map
+/// `h ← h + dropout(relu(mean(h of the neighbors) · W + b))` in every layer, between a linear map
 /// of the input before the first and one to the classes after the last.
 pub struct ResidualMean {
     input: Linear,
@@ -17,32 +17,21 @@ pub struct ResidualMean {
     dropout: f32,
 }
 
-/// Sizes of a [`ResidualMean`].
-pub struct Sizes {
-    /// Width of a feature row.
-    pub input: usize,
-    /// Width of the hidden rows.
-    pub hidden: usize,
-    /// Number of classes.
-    pub classes: usize,
-    /// Number of layers.
-    pub layers: usize,
-}
-
 impl ResidualMean {
-    /// Adds the model's parameters to `params`.
-    pub fn new(sizes: &Sizes, dropout: f32, params: &mut ParamsBuilder) -> Self {
+    /// Adds the model's parameters to `params`. `config` is the run's `[model]`, with the widths of features and
+    /// outputs filled in.
+    pub fn new(config: &ModelConfig, params: &mut ParamsBuilder) -> Self {
         let mut linear = |name: &str, rows, cols| {
             let weight = params.add(format!("{name}.weight"), rows, cols, Init::XavierUniform);
             (weight, params.add(format!("{name}.bias"), 1, cols, Init::Zeros))
         };
         Self {
-            input: linear("input", sizes.input, sizes.hidden),
-            layers: (0..sizes.layers)
-                .map(|i| linear(&format!("layer{i}"), sizes.hidden, sizes.hidden))
+            input: linear("input", config.in_dim, config.hidden),
+            layers: (0..config.layers)
+                .map(|i| linear(&format!("layer{i}"), config.hidden, config.hidden))
                 .collect(),
-            output: linear("output", sizes.hidden, sizes.classes),
-            dropout,
+            output: linear("output", config.hidden, config.out_dim),
+            dropout: config.dropout,
         }
     }
 }

@@ -88,11 +88,11 @@ fn report(finished: Finished) -> Result<Summary> {
     write_report(&finished.summary.run_dir, &finished)?;
     let verdict = finished.verdict();
     let summary = finished.summary;
-    let scores = |scores: &gnarl_train::evaluate::Scores| {
+    let scores = |scores: &gnarl_train::evaluation::Scores| {
         let each: Vec<String> = scores.iter().map(|(k, v)| format!("{k} {v:.4}")).collect();
         each.join(", ")
     };
-    let told = |split: &str, found: &gnarl_train::evaluate::Scores| match found.is_empty() {
+    let told = |split: &str, found: &gnarl_train::evaluation::Scores| match found.is_empty() {
         true => format!("no {split} scores"),
         false => format!("{split} {}", scores(found)),
     };

@@ -7,9 +7,18 @@ use crate::kernel::elementwise;
 use crate::losses::Loss;
 use crate::{Tape, Tensor, Var};
 
+/// The loss of a batch of triples, not rounded to a value of the tape.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkLoss {
+    /// Sum of the losses.
+    pub sum: f64,
+    /// How many losses it is the sum of.
+    pub weight: f64,
+}
+
 impl Tape<'_> {
-    /// The summed loss of a batch of triples whose entities have `rows`, a 1 × 1 value, and how many
-    /// losses it is the sum of: see [`LinkBatch::loss`]. The gradient is computed at once.
+    /// The summed loss of a batch of triples whose entities have `rows`, a 1 × 1 value, and what it
+    /// is before it is rounded: see [`LinkBatch::loss`]. The gradient is computed at once.
     ///
     /// # Errors
     /// As [`LinkBatch::loss`].
@@ -20,10 +29,11 @@ impl Tape<'_> {
         decoder: &dyn Decoder,
         loss: &dyn Loss,
         n3: f32,
-    ) -> Result<(Var, f64)> {
+    ) -> Result<(Var, LinkLoss)> {
         let mut own = vec![0.0; self.params().len()];
         let found = batch.loss(decoder, loss, n3, self.params(), self.value(rows), &mut own)?;
-        let value = Tensor::from_vec(1, 1, vec![found.sum as f32]);
+        let (sum, weight) = (found.sum, found.weight);
+        let value = Tensor::from_vec(1, 1, vec![sum as f32]);
         let var = self.push(value, true, move |grads, grad| {
             let scale = grad.data()[0];
             let mut slope = Tensor::scratch(found.rows.rows(), found.rows.cols());
@@ -31,6 +41,6 @@ impl Tape<'_> {
             grads.add(rows, slope);
             grads.flat().iter_mut().zip(&own).for_each(|(sum, g)| *sum += scale * g);
         });
-        Ok((var, found.weight))
+        Ok((var, LinkLoss { sum, weight }))
     }
 }

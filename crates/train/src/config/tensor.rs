@@ -21,6 +21,13 @@ pub struct TensorSection {
     pub spill: Option<PathBuf>,
 }
 
+impl TensorSection {
+    /// Whether steps are to be cut into chunks.
+    pub fn is_chunked(&self) -> bool {
+        self.memory.is_some() || self.chunks > 0
+    }
+}
+
 /// Writes all bytes: what a run is cut into follows from them, when it goes on and when it is judged too.
 fn exactly<S: Serializer>(memory: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{} B", memory.map_or(0, |memory| memory.as_u64())))

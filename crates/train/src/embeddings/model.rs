@@ -6,7 +6,7 @@ use gnarl_nn::state::{Matrix, about, from_bytes, to_bytes};
 use serde::{Deserialize, Serialize};
 
 use super::{Rows, TableSpec};
-use crate::evaluate::Scores;
+use crate::evaluation::Scores;
 use crate::json;
 
 /// What a file of weights says of itself, as JSON under `gnarl` in its metadata.

@@ -9,6 +9,7 @@ use gnarl_store::embedding::{Embedding, SparseOptimizer};
 use gnarl_store::placement::Placement;
 
 use super::Owners;
+use crate::config::RunConfig;
 
 /// What all rows of a table start as.
 #[derive(Clone)]
@@ -30,6 +31,25 @@ pub struct TableSpec {
 }
 
 impl TableSpec {
+    /// The embeddings of the `count` nodes of a type, which start as a function of the type's name.
+    ///
+    /// # Errors
+    /// If the run file's optimizer of embeddings is impossible.
+    pub(crate) fn of_type(config: &RunConfig, node_type: &str, count: u64) -> Result<Self> {
+        let width = config.model.input_width();
+        let bound = config.embedding.bound.unwrap_or_else(|| match config.model.one_hot {
+            // Glorot's bound of a basis, which has a row for each node.
+            true => (6.0 / (count as f32 + config.model.hidden as f32)).sqrt(),
+            false => 1.0 / (width as f32).sqrt(),
+        });
+        let hash = |h: u64, b: u8| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+        let key = Key::new(config.train.seed).with(4);
+        let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
+        let optimizer = config.embedding.optimizer(&config.optimizer)?;
+        let name = format!("embedding.{node_type}");
+        Ok(Self { name, node_type: node_type.into(), count, width, bound, key, optimizer })
+    }
+
     /// The rows that one of `ranks` ranks has: those of its parts if there is a placement with parts for
     /// all ranks, else an even share.
     ///

@@ -1,80 +1,29 @@
-//! The mini-batch pipeline: schedule → sample → fetch → compact → compute (DistDGLv2 §5.5).
+//! The mini-batch pipeline: schedule → sample → fetch → prepare → compute (DistDGLv2 §5.5).
 //!
 //! The first four run on threads of their own, ahead of the compute stage by a bounded number of
 //! batches, and go on from one epoch into the next without draining. Batches arrive in the order of
-//! the jobs, whatever the timing.
+//! the specs, whatever the timing.
 
 mod stages;
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use gnarl_graph::rng::Key;
 use gnarl_graph::{Error, Kind, Result};
-use gnarl_nn::{SparseRows, Tensor};
-use gnarl_store::{FeatureStore, Rows};
 
 use crate::config::{Pipeline, TrainSection};
-use crate::history::Stages;
-use crate::learner::Learner;
-use stages::{Fetch, Sample, Schedule, compact};
-
-/// A batch to be made.
-#[derive(Debug, Clone)]
-pub struct Job {
-    /// Which of the worker's graphs.
-    pub graph: usize,
-    /// Seeds of the batch on all ranks together, or the unit of a subgraph sampler.
-    pub batch: Arc<[u32]>,
-    /// Which of them are this rank's; an empty range makes no batch.
-    pub share: Range<usize>,
-    /// Stands for the run's seed and the epoch.
-    pub key: Key,
-    /// Whether every epoch has this very batch, so that it is made once.
-    pub fixed: bool,
-    /// Whether the optimizer steps after this job.
-    pub last_of_step: bool,
-    /// Whether the epoch (over this graph) ends with this job.
-    pub last_of_epoch: bool,
-}
-
-impl Job {
-    /// The one job of an epoch over the whole graph; also of a rank without seeds.
-    pub fn whole(epoch: usize) -> Self {
-        Self {
-            graph: 0,
-            batch: [0].into(),
-            share: 0..1,
-            key: Key::new(epoch as u64),
-            fixed: true,
-            last_of_step: true,
-            last_of_epoch: true,
-        }
-    }
-
-    /// The seeds that are this rank's.
-    pub fn seeds(&self) -> &[u32] {
-        &self.batch[self.share.clone()]
-    }
-}
-
-/// The rows of a batch's input nodes.
-#[derive(Debug, Clone)]
-pub enum Input {
-    /// One row of values for each node.
-    Dense(Tensor),
-    /// Bags of words.
-    Sparse(Arc<SparseRows>),
-}
+use crate::data::batch::BatchSpec;
+use crate::step::TrainStep;
+use crate::telemetry::record::Stages;
+use stages::{Fetch, Sample, Schedule, prepare};
 
 /// What comes out of the pipeline.
 #[derive(Debug)]
 pub struct Delivery<B> {
-    /// The job it answers.
-    pub job: Job,
-    /// The batch, unless the job had no seeds.
+    /// The spec it answers.
+    pub spec: BatchSpec,
+    /// The batch, unless the spec had no seeds.
     pub prepared: Option<Arc<B>>,
     /// Seconds that the stages before compute worked on it.
     pub stages: Stages,
@@ -93,10 +42,10 @@ impl<'a, B> Deliveries<'a, B> {
         Self { next: RefCell::new(Box::new(next)) }
     }
 
-    /// The next batch, in job order.
+    /// The next batch, in spec order.
     ///
     /// # Errors
-    /// What the earlier stages met, or that the jobs are used up.
+    /// What the earlier stages met, or that the specs are used up.
     pub fn next(&self) -> Result<Delivery<B>> {
         (self.next.borrow_mut())().unwrap_or_else(|| {
             Err(Error::new(Kind::Rank, "the sampling pipeline ended before the training did"))
@@ -104,66 +53,66 @@ impl<'a, B> Deliveries<'a, B> {
     }
 }
 
-/// Runs `compute` over the batches that `learner` makes of `jobs`, with at most `train.prefetch` of
+/// Runs `compute` over the batches that `step` makes of `specs`, with at most `train.prefetch` of
 /// them ahead at each stage.
 ///
 /// # Errors
 /// Those of `compute`, which sees the errors of the stages before it.
-pub fn run<L: Learner, T>(
+pub fn run<L: TrainStep, T>(
     config: &TrainSection,
-    learner: &L,
-    jobs: impl Iterator<Item = Job> + Send,
+    step: &L,
+    specs: impl Iterator<Item = BatchSpec> + Send,
     compute: impl FnOnce(&Deliveries<'_, L::Batch>) -> Result<T>,
 ) -> Result<T> {
-    let (sample, fetch) = (Sample::new(learner), Fetch::new(learner));
+    let (sample, fetch) = (Sample::new(step), Fetch::new(step));
     let drains = config.pipeline == Pipeline::Epoch;
     if config.pipeline != Pipeline::Off {
         let depth = config.prefetch;
-        return on_threads(Schedule::new(jobs), sample, fetch, drains, depth, compute);
+        return on_threads(Schedule::new(specs), sample, fetch, drains, depth, compute);
     }
-    let (mut schedule, mut sample, mut fetch) = (Schedule::new(jobs), sample, fetch);
+    let (mut schedule, mut sample, mut fetch) = (Schedule::new(specs), sample, fetch);
     compute(&Deliveries::new(|| {
-        let job = schedule.next()?;
-        let fetched = sample.make(job).and_then(|sampled| fetch.make(sampled));
-        Some(fetched.map(|delivery| compact(learner, delivery)))
+        let spec = schedule.next()?;
+        let fetched = sample.make(spec).and_then(|sampled| fetch.make(sampled));
+        Some(fetched.map(|delivery| prepare(step, delivery)))
     }))
 }
 
-/// Runs each stage before `compute` on a thread. If the pipeline `drains`, no job of an epoch is
+/// Runs each stage before `compute` on a thread. If the pipeline `drains`, no spec of an epoch is
 /// begun before the last one of the epoch before is computed.
-fn on_threads<L: Learner, T>(
-    mut schedule: Schedule<impl Iterator<Item = Job> + Send>,
+fn on_threads<L: TrainStep, T>(
+    mut schedule: Schedule<impl Iterator<Item = BatchSpec> + Send>,
     mut sample: Sample<'_, L>,
     mut fetch: Fetch<'_, L>,
     drains: bool,
     depth: usize,
     compute: impl FnOnce(&Deliveries<'_, L::Batch>) -> Result<T>,
 ) -> Result<T> {
-    let learner = sample.learner;
+    let step = sample.step;
     let (to_sample, scheduled) = bounded(depth);
     let (to_fetch, sampled) = bounded(depth);
-    let (to_compact, fetched) = bounded(depth);
-    let (to_compute, compacted) = bounded(depth);
+    let (to_prepare, fetched) = bounded(depth);
+    let (to_compute, prepareed) = bounded(depth);
     let (drained, is_drained) = bounded(1);
     std::thread::scope(|scope| {
         let spawn = |name: &str| std::thread::Builder::new().name(name.into());
         let started = [
             spawn("schedule").spawn_scoped(scope, move || {
-                while let Some(job) = schedule.next() {
-                    let wait = drains && job.job.last_of_epoch;
-                    if to_sample.send(Ok(job)).is_err() || (wait && is_drained.recv().is_err()) {
+                while let Some(spec) = schedule.next() {
+                    let wait = drains && spec.spec.last_of_epoch;
+                    if to_sample.send(Ok(spec)).is_err() || (wait && is_drained.recv().is_err()) {
                         return;
                     }
                 }
             }),
             spawn("sample").spawn_scoped(scope, move || {
-                stage(&scheduled, &to_fetch, |job| sample.make(job));
+                stage(&scheduled, &to_fetch, |spec| sample.make(spec));
             }),
             spawn("fetch").spawn_scoped(scope, move || {
-                stage(&sampled, &to_compact, |sampled| fetch.make(sampled));
+                stage(&sampled, &to_prepare, |sampled| fetch.make(sampled));
             }),
-            spawn("compact").spawn_scoped(scope, move || {
-                stage(&fetched, &to_compute, |delivery| Ok(compact(learner, delivery)));
+            spawn("prepare").spawn_scoped(scope, move || {
+                stage(&fetched, &to_compute, |delivery| Ok(prepare(step, delivery)));
             }),
         ];
         if started.iter().any(std::io::Result::is_err) {
@@ -176,8 +125,8 @@ fn on_threads<L: Learner, T>(
                 // The schedule may have come to its end.
                 _ = drained.send(());
             }
-            let delivery = compacted.recv().ok();
-            ended = matches!(&delivery, Some(Ok(delivery)) if delivery.job.last_of_epoch);
+            let delivery = prepareed.recv().ok();
+            ended = matches!(&delivery, Some(Ok(delivery)) if delivery.spec.last_of_epoch);
             delivery
         }))
     })
@@ -196,21 +145,4 @@ fn stage<I, O>(
             return;
         }
     }
-}
-
-/// The feature rows of `ids` as a model's input.
-///
-/// # Errors
-/// If an id has no features.
-pub fn rows(features: &dyn FeatureStore, ids: &[u32]) -> Result<Input> {
-    if features.is_sparse() {
-        let Rows::Sparse { indptr, indices, values } = features.gather(ids)? else {
-            return Err(Error::invalid("sparse features were gathered as dense rows"));
-        };
-        let rows = SparseRows::new(features.width(), indptr, indices, values);
-        return Ok(Input::Sparse(Arc::new(rows)));
-    }
-    let mut out = Tensor::scratch(ids.len(), features.width());
-    features.gather_into(ids, out.data_mut())?;
-    Ok(Input::Dense(out))
 }

@@ -4,7 +4,7 @@ use gnarl_graph::{Context, Error, Result};
 
 use super::{RunPlan, sampled};
 use crate::config::{RunConfig, Strategy};
-use crate::loaded::Source;
+use crate::run::setup::Source;
 
 /// The configuration with the strategy that trains it. What it depends on is the same on every rank:
 /// the run file, and the dataset, which ranks compare afterwards.

@@ -8,7 +8,8 @@ use gnarl_partition::{
 };
 
 use crate::config::{Parts, RunConfig, TaskKind};
-use crate::task::{Role, Roles, features_of, labels_of};
+use crate::data::graph::features_of;
+use crate::data::node_targets::{Role, Roles, labels_of};
 
 /// Nodes of the sample that a partitioner is tried on.
 const SAMPLE: u64 = 50_000;
@@ -52,8 +53,10 @@ impl<'a> Facts<'a> {
             )
             .hint("set train.strategy to one that the task is trained by"));
         }
-        let (labels, features) = (labels_of(dataset)?, features_of(dataset)?);
-        let roles = Roles::of(dataset, &labels, config.dataset.split.as_ref())?;
+        let (node, _) = dataset.plain()?;
+        let labels = labels_of(dataset, &node.name)?;
+        let features = features_of(dataset)?;
+        let roles = Roles::of(dataset, &node.name, &labels, config.dataset.split.as_ref())?;
         let train = roles.nodes(Role::Train).len() as u64;
         let nonzeros = match &features {
             Features::Dense(_) => None,

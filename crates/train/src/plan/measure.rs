@@ -10,7 +10,7 @@ use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
 use gnarl_sample::{Block, NodeInfo};
 
 use crate::config::PlanSection;
-use crate::strategy::pool;
+use crate::session::pool;
 
 /// Rows of what is multiplied, and of what is gathered from: 64 MiB, more than caches hold.
 const ROWS: usize = 1 << 18;

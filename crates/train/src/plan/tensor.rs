@@ -8,8 +8,8 @@ use super::layers::{KEPT, Layer, Row, layers};
 use super::work::{PER_WEIGHT, TOUCHES, Work};
 use super::{Predict, sampled};
 use crate::config::{RunConfig, Strategy};
-use crate::history::ExchangedBytes;
-use crate::shares::even_share;
+use crate::data::shares::even_share;
+use crate::telemetry::record::ExchangedBytes;
 
 /// Bytes for each edge: that of its destination's list, and, unless the graph is symmetric, that of its
 /// source's with the edge's place.

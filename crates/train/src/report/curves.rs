@@ -3,9 +3,9 @@
 use gnarl_partition::picture::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
 use gnarl_partition::picture::text::escape;
 
-use crate::evaluate::Scores;
-use crate::history::EpochRecord;
+use crate::evaluation::Scores;
 use crate::run::Finished;
+use crate::telemetry::record::EpochRecord;
 
 const HEIGHT: f64 = 280.0;
 const TOP: f64 = 14.0;

@@ -5,7 +5,7 @@ use gnarl_partition::picture::text::{self, bytes, count, digits, escape, large, 
 
 use super::curves::metric;
 use crate::config::{RunConfig, Strategy};
-use crate::evaluate::Scores;
+use crate::evaluation::Scores;
 use crate::run::Finished;
 
 /// `GraphSAGE on cora`, as plain text.

@@ -18,10 +18,10 @@ use gnarl_graph::{Context, Result};
 use gnarl_partition::picture::text::escape;
 use gnarl_partition::picture::{page_of, partition, section};
 
-use crate::checkpoint::atomic_write;
 use crate::config::RunConfig;
-use crate::folder::REPORT;
 use crate::run::Finished;
+use crate::run::checkpoint::atomic_write;
+use crate::run::folder::REPORT;
 
 /// Writes `report.html` to `dir`, entirely or not at all.
 ///

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use gnarl_partition::picture::text::{count, escape};
 
-use crate::links::RelationScores;
+use crate::evaluation::RelationScores;
 
 /// Relations shown at most; the file beside the report has all of them.
 const MOST: usize = 300;

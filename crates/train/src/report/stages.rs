@@ -3,9 +3,9 @@
 use gnarl_partition::picture::svg::{Axis, Svg, WIDTH, legend, x_axis, y_axis};
 use gnarl_partition::picture::text::{percent, seconds};
 
-use crate::history::{EpochRecord, Stages};
 use crate::run::Finished;
-use crate::verdict::Verdict;
+use crate::telemetry::bottleneck::Verdict;
+use crate::telemetry::record::{EpochRecord, Stages};
 
 const HEIGHT: f64 = 250.0;
 const BOTTOM: f64 = HEIGHT - 42.0;

@@ -1,9 +1,9 @@
 use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo};
 
 use super::*;
-use crate::evaluate::Scores;
-use crate::history::{EpochRecord, Stages};
+use crate::evaluation::Scores;
 use crate::run::Summary;
+use crate::telemetry::record::{EpochRecord, Stages};
 
 fn scores(value: f64) -> Scores {
     Scores::from([("accuracy".into(), value)])
@@ -174,7 +174,7 @@ fn a_run_with_everything() {
 
 #[test]
 fn relations_have_a_table() {
-    let row = |i: usize| crate::links::RelationScores {
+    let row = |i: usize| crate::evaluation::RelationScores {
         relation: format!("is <part> {i}"),
         edges: 1000 - i,
         mrr: 0.4321,

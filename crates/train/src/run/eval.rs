@@ -6,48 +6,62 @@ use gnarl_graph::{Context, Error, Result, ResultExt};
 
 use crate::config::RunConfig;
 use crate::embeddings::{about_model, model_from_bytes};
-use crate::evaluate::Evaluation;
-use crate::folder::{CONFIG, MODEL, Provenance, SUMMARY};
-use crate::loaded::{Loaded, Source};
+use crate::evaluation::Evaluation;
+use crate::registry::Registry;
+use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
+use crate::run::setup::{Loaded, Source};
 use crate::state::Start;
 
-/// Judges the best weights of a run, finished or not, on the splits of its dataset, or of another one.
+/// Evaluates the best weights of a run, whose model is one of the library. See [`Registry::eval_run`].
 ///
 /// # Errors
-/// If the folder holds no run with weights, or they do not fit the dataset.
+/// As [`Registry::eval_run`].
 pub fn eval_run(dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
-    let path = dir.join(CONFIG);
-    let text = std::fs::read_to_string(&path).at(&path)?;
-    let mut config: RunConfig =
-        toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-    let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
-    if let Some(dataset) = dataset {
-        config.dataset.path = dataset.into();
+    Registry::default().eval_run(dir, dataset)
+}
+
+impl Registry {
+    /// Evaluates the best weights of a run, finished or not, on the splits of its dataset, or of another one.
+    ///
+    /// # Errors
+    /// If the folder holds no run with weights, or they do not fit the dataset.
+    pub fn eval_run(&self, dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
+        let path = dir.join(CONFIG);
+        let text = std::fs::read_to_string(&path).at(&path)?;
+        let mut config: RunConfig = toml::from_str(&text)
+            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
+        if let Some(dataset) = dataset {
+            config.dataset.path = dataset.into();
+        }
+        if config.dataset.path.as_os_str().is_empty() {
+            return Err(Error::usage("the run was trained on parts, without a dataset")
+                .hint("give the whole one with --dataset"));
+        }
+        config.partition.servers = None;
+        let source = Source::open(&config)?;
+        if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
+            let hint = "judge the data as it is now by naming it with --dataset";
+            made.check(&config, &source.fingerprint(), hint)?;
+        }
+        let Loaded { task, start, .. } = Loaded::new((&config, self), source, None)?;
+        let Start { mut params, tables } = start;
+        let path = dir.join(MODEL);
+        if !path.exists() {
+            return Err(Error::invalid(format!("{}: no weights yet", path.display()))
+                .hint("a run writes the best so far after evaluations, see train.eval_every"));
+        }
+        let bytes = std::fs::read(&path).at(&path)?;
+        if !dir.join(SUMMARY).exists() {
+            let about =
+                about_model(&bytes).while_doing(|| format!("reading {}", path.display()))?;
+            let (place, epoch) = (dir.display(), about.unwrap_or_default().epoch);
+            tracing::warn!(
+                "{place}: the run is not finished; judging its best so far, epoch {epoch}"
+            );
+        }
+        let rows = model_from_bytes(&mut params, &tables, &bytes)
+            .while_doing(|| format!("reading {}", path.display()))?;
+        task.evaluate(&params, &rows)
     }
-    if config.dataset.path.as_os_str().is_empty() {
-        return Err(Error::usage("the run was trained on parts, without a dataset")
-            .hint("give the whole one with --dataset"));
-    }
-    config.partition.servers = None;
-    let source = Source::open(&config)?;
-    if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
-        let hint = "judge the data as it is now by naming it with --dataset";
-        made.check(&config, &source.fingerprint(), hint)?;
-    }
-    let Loaded { task, start, .. } = Loaded::new(&config, source, None)?;
-    let Start { mut params, tables } = start;
-    let path = dir.join(MODEL);
-    if !path.exists() {
-        return Err(Error::invalid(format!("{}: no weights yet", path.display()))
-            .hint("a run writes the best so far after evaluations, see train.eval_every"));
-    }
-    let bytes = std::fs::read(&path).at(&path)?;
-    if !dir.join(SUMMARY).exists() {
-        let about = about_model(&bytes).while_doing(|| format!("reading {}", path.display()))?;
-        let (place, epoch) = (dir.display(), about.unwrap_or_default().epoch);
-        tracing::warn!("{place}: the run is not finished; judging its best so far, epoch {epoch}");
-    }
-    let rows = model_from_bytes(&mut params, &tables, &bytes)
-        .while_doing(|| format!("reading {}", path.display()))?;
-    task.judge(&params, &rows)
 }

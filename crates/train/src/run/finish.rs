@@ -1,21 +1,27 @@
 //! The end of a run: its best weights, its results and figures.
 
 use gnarl_graph::{Result, peak_rss};
+use gnarl_partition::PartitionManifest;
 
-use super::{Finished, Run, Summary, Trained};
-use crate::checkpoint::atomic_write;
-use crate::folder::{RELATIONS, SUMMARY};
-use crate::history::EpochRecord;
+use super::folder::RunFolder;
+use super::summary::{Finished, Summary};
+use crate::config::RunConfig;
+use crate::run::checkpoint::atomic_write;
+use crate::run::folder::{RELATIONS, SUMMARY};
+use crate::state::Progress;
+use crate::telemetry::EpochRecord;
 
-/// Writes what a run ends with to its folder.
+/// Writes the results of a run to its folder.
 ///
 /// # Errors
 /// If the disk is full.
-pub(super) fn finish(run: Run<'_>, trained: Trained) -> Result<Finished> {
-    let Trained { progress, weights, rows } = trained;
-    run.write_model(&weights, rows, &progress)?;
-    let parameters = run.parameters();
-    let Run { config, folder, partition, metric, .. } = run;
+pub(super) fn finish(
+    config: &RunConfig,
+    folder: &RunFolder,
+    partition: Option<PartitionManifest>,
+    (metric, parameters): (String, usize),
+    progress: Progress,
+) -> Result<Finished> {
     let history = progress.history;
     let summary = Summary {
         metric,

@@ -1,0 +1,36 @@
+//! The edge type that a task asks about.
+
+use gnarl_graph::{Dataset, EdgeType, Error, Result, Triple};
+
+use super::edge_set::Ways;
+use crate::config::RunConfig;
+
+/// The edge type that a run asks about.
+///
+/// # Errors
+/// If there is no such type, or there are several and none is named.
+pub(crate) fn asked<'a>(dataset: &'a Dataset, config: &RunConfig) -> Result<&'a EdgeType> {
+    let manifest = dataset.manifest();
+    match (&config.task.edge_type, &manifest.edge_types[..]) {
+        (Some(name), _) => {
+            let triple: Triple = name.parse().map_err(|e: Error| e.context("task.edge_type"))?;
+            manifest.edge_type(&triple)
+        }
+        (None, [only]) => Ok(only),
+        (None, all) => {
+            let known: Vec<String> = all.iter().map(|t| t.triple.to_string()).collect();
+            Err(Error::usage("the graph has edge types, and task.edge_type is not set").hint(
+                format!("the type of the edges that are asked about, of: {}", known.join(", ")),
+            ))
+        }
+    }
+}
+
+/// How edges of type `asked`, one of `types`, pass messages. Their reverses have the type that an import with `--reverse` gives
+/// them or, without such a type, the same one where both ends are of one node type.
+pub(crate) fn ways_of_type(types: &[Triple], asked: &Triple) -> Ways {
+    let forth = types.iter().position(|other| other == asked).unwrap_or(0);
+    let turned = |other: &Triple| *other == asked.reversed() || other.reversed() == *asked;
+    let back = types.iter().position(turned);
+    Ways { forth, back: back.or((asked.src == asked.dst).then_some(forth)) }
+}

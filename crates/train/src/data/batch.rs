@@ -1,0 +1,84 @@
+//! Batches: which examples one is about, and the features of its input nodes.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::{SparseRows, Tape, Tensor, Var};
+use gnarl_store::{FeatureStore, Rows};
+
+/// One entry of the batch schedule.
+#[derive(Debug, Clone)]
+pub struct BatchSpec {
+    /// Which of the worker's graphs.
+    pub graph: usize,
+    /// Examples of the batch on all ranks together, or the unit of a subgraph sampler.
+    pub batch: Arc<[u32]>,
+    /// Which of them are this rank's; an empty range makes no batch.
+    pub share: Range<usize>,
+    /// Stands for the run's seed and the epoch.
+    pub key: Key,
+    /// Whether every epoch has this very batch, so that it is made once.
+    pub fixed: bool,
+    /// Whether the optimizer steps after this batch.
+    pub last_of_step: bool,
+    /// Whether the epoch (over this graph) ends with this batch.
+    pub last_of_epoch: bool,
+}
+
+impl BatchSpec {
+    /// The one batch of an epoch over the whole graph; also of a rank without examples.
+    pub fn whole(epoch: usize) -> Self {
+        Self {
+            graph: 0,
+            batch: [0].into(),
+            share: 0..1,
+            key: Key::new(epoch as u64),
+            fixed: true,
+            last_of_step: true,
+            last_of_epoch: true,
+        }
+    }
+
+    /// The examples that are this rank's.
+    pub fn own(&self) -> &[u32] {
+        &self.batch[self.share.clone()]
+    }
+}
+
+/// The features of a batch's input nodes.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// One row of values per node.
+    Dense(Tensor),
+    /// Bags of words.
+    Sparse(Arc<SparseRows>),
+}
+
+impl Input {
+    /// Puts the features on a tape.
+    pub fn on(&self, tape: &mut Tape<'_>) -> Var {
+        match self {
+            Self::Dense(rows) => tape.dense(rows.clone()),
+            Self::Sparse(rows) => tape.sparse(rows.clone()),
+        }
+    }
+}
+
+/// The features of `ids`, in that order.
+///
+/// # Errors
+/// If an id has no features.
+pub fn gather(features: &dyn FeatureStore, ids: &[u32]) -> Result<Input> {
+    if features.is_sparse() {
+        let Rows::Sparse { indptr, indices, values } = features.gather(ids)? else {
+            return Err(Error::invalid("sparse features were gathered as dense rows"));
+        };
+        let rows = SparseRows::new(features.width(), indptr, indices, values);
+        return Ok(Input::Sparse(Arc::new(rows)));
+    }
+    let mut out = Tensor::scratch(ids.len(), features.width());
+    features.gather_into(ids, out.data_mut())?;
+    Ok(Input::Dense(out))
+}

@@ -1,0 +1,66 @@
+//! Sets of edges of a message graph.
+
+use std::collections::HashSet;
+
+use gnarl_sample::negatives::Triples;
+use serde::{Deserialize, Serialize};
+
+/// Edges, by edge type of the message graph and dataset ids of source and destination.
+pub(crate) type EdgeSet = HashSet<(usize, u64, u64)>;
+
+/// Numbers of the edge types that edges have in the message graph, and that their reverses have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ways {
+    pub forth: usize,
+    /// None if there are no reverses.
+    pub back: Option<usize>,
+}
+
+impl Ways {
+    /// Those of a relation, one of so many, each with an edge type of its own and one for its reverse.
+    pub fn of_relation(relation: u32, relations: usize) -> Self {
+        Self { forth: relation as usize, back: Some(relation as usize + relations) }
+    }
+}
+
+/// Edges with relations as edges of the message graph, in both directions.
+pub(crate) fn both_ways(edges: &Triples, ways: impl Fn(u32) -> Ways) -> EdgeSet {
+    let mut all = EdgeSet::with_capacity(2 * edges.len());
+    for i in 0..edges.len() {
+        let head = edges.heads[i].into();
+        let tail = edges.tails[i].into();
+        let Ways { forth, back } = ways(edges.relations[i]);
+        all.insert((forth, head, tail));
+        all.extend(back.map(|back| (back, tail, head)));
+    }
+    all
+}
+
+/// Edges asked about, and how many of them, or of their reverses, were in the message graph.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeakageCount {
+    /// Edges looked for.
+    pub edges: usize,
+    /// Those that were there, in either direction.
+    pub seen: usize,
+}
+
+impl LeakageCount {
+    /// Looks for `edges` among those that pass messages.
+    pub(crate) fn of(edges: &Triples, there: &EdgeSet, ways: impl Fn(u32) -> Ways) -> Self {
+        let visible = |&i: &usize| {
+            let head = edges.heads[i].into();
+            let tail = edges.tails[i].into();
+            let Ways { forth, back } = ways(edges.relations[i]);
+            there.contains(&(forth, head, tail))
+                || back.is_some_and(|back| there.contains(&(back, tail, head)))
+        };
+        Self { edges: edges.len(), seen: (0..edges.len()).filter(visible).count() }
+    }
+
+    /// Adds another count.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.edges += other.edges;
+        self.seen += other.seen;
+    }
+}

@@ -1,0 +1,11 @@
+//! Graphs, features, labels and splits as training reads them, and the batches drawn from them.
+
+pub(crate) mod asked;
+pub mod batch;
+pub mod edge_set;
+pub mod graph;
+pub(crate) mod hetero_graph;
+pub mod node_targets;
+#[cfg(feature = "serve")]
+pub(crate) mod partitioned;
+pub(crate) mod shares;

@@ -1,0 +1,173 @@
+//! What is learnt on parts: their labels and splits together, and rows from where they are.
+
+use std::sync::Arc;
+
+use gnarl_graph::{Context, Error, Labels, Result};
+use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::{Replica, Routes, Rule};
+use gnarl_serve::{Description, DividedFeatures, DividedRows, PartAccess};
+use gnarl_store::RowSource;
+use gnarl_store::cache::{CachePolicy, CachedRows};
+
+use super::hot_nodes::Wanted;
+use crate::config::{CacheSection, RunConfig};
+use crate::data::graph::{Graph, Partitioned, Topology, Whole};
+use crate::data::node_targets::{NodeTargets, Role, Roles};
+
+/// Rows that are fetched together before the first epoch, in bytes.
+const AHEAD: usize = 16 << 20;
+
+/// The graph whose parts are reached by `parts`, for one rank of some. Memory: a label and two numbers
+/// for each node, and what `[cache]` allows.
+pub(super) fn open(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    parts: Vec<PartAccess>,
+    rank: (usize, usize),
+) -> Result<(Graph, NodeTargets)> {
+    let [node] = &cut.manifest().node_types[..] else {
+        return Err(Error::invalid("training on parts knows graphs of one node type only"));
+    };
+    let routes = Routes::of(cut)?;
+    let abouts: Vec<Vec<Description>> =
+        parts.iter().map(PartAccess::describe).collect::<Result<_>>()?;
+    let abouts = abouts.concat();
+    alike(&abouts, &node.ranges)?;
+    let mut divided = Partitioned {
+        services: parts.iter().map(PartAccess::neighbors).collect::<Result<_>>()?,
+        routes: routes.clone(),
+        new_ids: cut.new_ids(&node.name)?,
+        ranges: node.ranges.clone(),
+        replica: None,
+    };
+    let nodes = Nodes { divided: &divided };
+    let labels = nodes.labels(&parts, &abouts)?;
+    let roles = nodes.roles(&parts, &abouts)?;
+    let place = cut.dir().display().to_string();
+    let roles = Roles::new(roles, &labels, config.dataset.split.as_ref(), &place)?;
+    let [train, valid, test] = [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
+    let rows = (abouts[0].feature_width, abouts[0].sparse);
+    let wanted = Wanted::new(config, &divided, &parts, &train, rank);
+    let replica = copied(&config.cache, &divided, &wanted)?;
+    let cache = |source| cached(&config.cache, source, rows.1, &wanted);
+    let normalize = config.dataset.normalize;
+    let features = DividedFeatures::new(routes, parts.clone(), rows, normalize, cache)?;
+    divided.replica = replica;
+    let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
+    let whole = Whole::default();
+    let targets = NodeTargets { labels, train, valid, test };
+    Ok((Graph { topology, features, whole }, targets))
+}
+
+/// The cache before rows of `source`, filled if its rows are chosen beforehand. Sparse rows are never
+/// kept.
+fn cached(
+    section: &CacheSection,
+    source: DividedRows,
+    sparse: bool,
+    wanted: &Wanted<'_>,
+) -> Result<CachedRows<DividedRows>> {
+    let (policy, bytes, width) = (section.policy, section.memory.as_u64(), source.width());
+    if policy != CachePolicy::Fixed || sparse {
+        return policy.build(source, bytes, |_| Ok(Vec::new()));
+    }
+    let chosen = wanted.rows(policy.capacity(bytes, width))?;
+    let cache = policy.build(source, bytes, |_| Ok(chosen.clone()))?;
+    let filled = cache.prefetch(&chosen, AHEAD / (size_of::<f32>() * width.max(1)));
+    filled.while_doing(|| "filling the cache of rows")?;
+    tracing::info!("{} rows of other machines are kept here", chosen.len());
+    Ok(cache)
+}
+
+/// Copies of lists of other machines, if there is to be memory for some.
+fn copied(
+    section: &CacheSection,
+    divided: &Partitioned,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Arc<Replica>>> {
+    let bytes = section.lists.as_u64();
+    if bytes == 0 {
+        return Ok(None);
+    }
+    let whole = divided.sampler(Rule::Exact, &[-1])?;
+    let replica = Replica::read(&whole, &wanted.lists(Replica::most(bytes))?, bytes)?;
+    let (nodes, edges) = (replica.nodes(), replica.edges());
+    tracing::info!("{nodes} lists of other machines are copied here, {edges} edges");
+    Ok(Some(Arc::new(replica)))
+}
+
+/// Refuses parts that are not of one graph, or have nothing to learn.
+fn alike(abouts: &[Description], ranges: &[u64]) -> Result<()> {
+    let first = &abouts[0];
+    if abouts.len() + 1 != ranges.len() {
+        return Err(Error::invalid("the parts served are of a graph with types")
+            .hint("serve the parts of the partition trained on"));
+    }
+    if first.feature_width == 0 || first.outputs == 0 {
+        let what = if first.feature_width == 0 { "features" } else { "labels" };
+        return Err(Error::invalid(format!("the nodes of the parts have no {what}"))
+            .hint("cut a dataset that has them"));
+    }
+    for (about, range) in abouts.iter().zip(ranges.windows(2)) {
+        let shape = |a: &Description| (a.feature_width, a.sparse, a.outputs);
+        if about.nodes != range[1] - range[0] || shape(about) != shape(first) {
+            let text = format!("part {} is of another graph or partition", about.part);
+            return Err(Error::invalid(text).hint("serve the parts of the partition trained on"));
+        }
+    }
+    Ok(())
+}
+
+/// Puts what parts have of their nodes in the order of dataset ids.
+struct Nodes<'a> {
+    divided: &'a Partitioned,
+}
+
+impl Nodes<'_> {
+    /// The part of each node, and its place there.
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let divided = self.divided;
+        (0..divided.routes.num_nodes() as u32).map(|node| {
+            let part = divided.routes.owner(node);
+            (part, (divided.new_ids[node as usize] - divided.ranges[part]) as usize)
+        })
+    }
+
+    fn roles(&self, parts: &[PartAccess], abouts: &[Description]) -> Result<Vec<Role>> {
+        let all = parts.iter().zip(abouts).map(|(part, about)| part.splits(about));
+        let all: Vec<Vec<u8>> = all.collect::<Result<_>>()?;
+        let role = |(part, at): (usize, usize)| match all[part][at] {
+            0 => Ok(Role::None),
+            number => {
+                let split = Role::SPLITS.get(usize::from(number) - 1);
+                split.map(|split| split.1).ok_or_else(|| {
+                    Error::invalid(format!("part {part}: {number} is no split's number"))
+                })
+            }
+        };
+        self.places().map(role).collect()
+    }
+
+    fn labels(&self, parts: &[PartAccess], abouts: &[Description]) -> Result<Labels> {
+        let all = parts.iter().zip(abouts).map(|(part, about)| part.labels(about));
+        let all: Vec<Option<Labels>> = all.collect::<Result<_>>()?;
+        let outputs = abouts[0].outputs;
+        let (mut classes, mut values) = (Vec::new(), Vec::new());
+        for (part, at) in self.places() {
+            match &all[part] {
+                Some(Labels::Single { classes: of_part, .. }) => classes.push(of_part[at]),
+                Some(Labels::Multi { values: of_part, tasks }) => {
+                    values.extend_from_slice(&of_part[at * tasks..(at + 1) * tasks]);
+                }
+                None => return Err(Error::invalid(format!("part {part} has no labels"))),
+            }
+        }
+        if classes.len() * values.len() > 0 {
+            return Err(Error::invalid("some parts have classes, others several labels a node"));
+        }
+        Ok(match values.is_empty() {
+            true => Labels::Single { classes: classes.into(), count: outputs },
+            false => Labels::Multi { values: values.into(), tasks: outputs },
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! Training on a graph that no rank has as a whole: parts on this machine are read from their files,
+//! the others are asked for.
+
+mod assemble;
+mod external;
+mod hot_nodes;
+mod peers;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_partition::PartitionedDataset;
+use gnarl_serve::{PartAccess, Server};
+
+use crate::config::{RunConfig, Servers};
+use crate::data::graph::Graph;
+use crate::data::node_targets::NodeTargets;
+
+/// The ranks of a run, and the machine each is on.
+pub(crate) struct Ranks<'a> {
+    /// This one.
+    pub rank: &'a dyn Communicator,
+    /// Names of the machines, by rank.
+    pub hosts: &'a [String],
+}
+
+/// A graph in parts, ready for training.
+pub(crate) struct Opened {
+    pub graph: Graph,
+    pub targets: NodeTargets,
+    /// Serves this machine's parts to the others.
+    pub server: Option<Server>,
+}
+
+/// Opens the parts of `cut` wherever they are, as `partition.servers` says. Without `ranks`, the run
+/// is one process.
+///
+/// # Errors
+/// If a part is nowhere, is damaged, or its server does not answer.
+pub(crate) fn open(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    ranks: Option<&Ranks<'_>>,
+) -> Result<Opened> {
+    let (parts, server) = match (&config.partition.servers, ranks) {
+        (Some(Servers::At(addresses)), _) => (external::open(config, cut, addresses)?, None),
+        (_, Some(ranks)) => peers::open(config, cut, ranks)?,
+        _ => (local(cut)?, None),
+    };
+    let rank = ranks.map_or((0, 1), |ranks| (ranks.rank.rank(), ranks.rank.size()));
+    let (graph, targets) = assemble::open(config, cut, parts, rank)?;
+    Ok(Opened { graph, targets, server })
+}
+
+/// All parts from files of this machine.
+fn local(cut: &PartitionedDataset) -> Result<Vec<PartAccess>> {
+    (0..cut.num_parts()).map(|part| external::here(cut, part)).collect()
+}

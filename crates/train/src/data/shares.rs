@@ -1,0 +1,88 @@
+//! What each rank takes care of: even shares, and nodes of a graph that lies in parts.
+
+use std::ops::Range;
+
+use super::graph::Partitioned;
+
+/// The `part`-th of `parts` shares of `0..total` that differ by one at most.
+pub fn even_share(total: usize, part: usize, parts: usize) -> Range<usize> {
+    total * part / parts..total * (part + 1) / parts
+}
+
+/// Every rank's share: its parts where there are as many as ranks, else a piece of a part it shares
+/// with its neighbours. Ranks of a machine follow each other, and so do its parts, so that a rank's
+/// nodes are on its own machine.
+pub struct Shares<'a> {
+    divided: &'a Partitioned,
+    /// First new id of each rank, and the number of nodes.
+    bounds: Vec<u64>,
+}
+
+impl<'a> Shares<'a> {
+    /// The shares of `size` ranks.
+    pub fn new(divided: &'a Partitioned, size: usize) -> Self {
+        let parts = divided.ranges.len() - 1;
+        let bound = |rank: usize| match parts >= size {
+            true => divided.ranges[first_part(rank, size, parts)],
+            false => {
+                let part = rank * parts / size;
+                // Ranks of the part, of which this is number `rank - first`.
+                let (first, end) =
+                    (first_rank(part, size, parts), first_rank(part + 1, size, parts));
+                let range = divided.ranges[part]..divided.ranges[part + 1];
+                range.start
+                    + (range.end - range.start) * (rank - first) as u64 / (end - first) as u64
+            }
+        };
+        let mut bounds: Vec<u64> = (0..size).map(bound).collect();
+        bounds.push(divided.ranges[parts]);
+        Self { divided, bounds }
+    }
+
+    /// The rank of a node, and its row among the rank's.
+    pub fn place(&self, node: u32) -> (usize, u64) {
+        let new = self.divided.new_ids[node as usize];
+        let rank = self.bounds.partition_point(|&first| first <= new) - 1;
+        (rank, new - self.bounds[rank])
+    }
+
+    /// The nodes of a rank, in the order of their rows.
+    pub fn nodes(&self, rank: usize) -> Vec<u32> {
+        let range = self.bounds[rank]..self.bounds[rank + 1];
+        let mut nodes = vec![0; (range.end - range.start) as usize];
+        for (node, new) in self.divided.new_ids.iter().enumerate() {
+            if range.contains(new) {
+                nodes[(new - range.start) as usize] = node as u32;
+            }
+        }
+        nodes
+    }
+
+    /// Nodes of the rank that has most.
+    pub fn longest(&self) -> usize {
+        self.bounds.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
+    }
+}
+
+/// The parts that `ranks` of `size` have between them. Several ranks may share one.
+#[cfg(feature = "serve")]
+pub fn parts_of(
+    ranks: std::ops::Range<usize>,
+    size: usize,
+    parts: usize,
+) -> std::ops::Range<usize> {
+    match parts >= size {
+        true => first_part(ranks.start, size, parts)..first_part(ranks.end, size, parts),
+        false => ranks.start * parts / size..((ranks.end - 1) * parts / size + 1),
+    }
+}
+
+/// The first part of a rank, of as many parts as ranks or more.
+fn first_part(rank: usize, size: usize, parts: usize) -> usize {
+    rank * parts / size
+}
+
+/// The first rank of a part, of fewer parts than ranks.
+fn first_rank(part: usize, size: usize, parts: usize) -> usize {
+    (part * size).div_ceil(parts)
+}

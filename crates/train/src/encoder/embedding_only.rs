@@ -1,0 +1,119 @@
+//! Embeddings without a model: a node's is its row of the table.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Error, Result};
+use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_sample::Scratch;
+
+use super::{Encoder, Outputs};
+use crate::config::RunConfig;
+use crate::data::edge_set::{EdgeSet, Ways};
+use crate::embeddings::{Rows, Table};
+use crate::step::tensor_parallel::NoColumns;
+
+/// A table of node embeddings.
+pub(crate) struct EmbeddingOnly {
+    /// Number of rows.
+    pub nodes: usize,
+}
+
+impl Encoder for EmbeddingOnly {
+    type Sampler = ();
+    type Sampled = Vec<u64>;
+    type Batch = [Vec<u64>; 1];
+    type Columns<'a> = NoColumns;
+
+    fn on_part(&self, _: &RunConfig, _: &Dataset) -> Result<Self> {
+        Ok(Self { nodes: self.nodes })
+    }
+
+    fn seed_ids(&self) -> Vec<u64> {
+        (0..self.nodes as u64).collect()
+    }
+
+    /// No edge passes messages; whoever asks gets ways that no other edge has.
+    fn ways(&self, relation: u32) -> Ways {
+        Ways { forth: relation as usize, back: None }
+    }
+
+    fn sampler(&self, _: &RunConfig, _: &[u32]) -> Result<()> {
+        Ok(())
+    }
+
+    fn batches(&self, (): &(), seeds: &[u32], size: usize, order: Key) -> Vec<Vec<u32>> {
+        let mut seeds = seeds.to_vec();
+        order.shuffle(&mut seeds);
+        seeds.chunks(size.max(1)).map(<[u32]>::to_vec).collect()
+    }
+
+    fn sample(&self, (): &(), seeds: &[Vec<u32>], _: Key, _: &mut Scratch) -> Result<Vec<u64>> {
+        Ok(seeds.iter().flatten().map(|&node| node.into()).collect())
+    }
+
+    fn remove(&self, _: &mut Vec<u64>, _: &EdgeSet) {}
+
+    fn edges(&self, _: &Vec<u64>) -> EdgeSet {
+        EdgeSet::new()
+    }
+
+    fn fetch(&self, ids: Vec<u64>) -> Result<([Vec<u64>; 1], Outputs)> {
+        let outputs = Outputs {
+            rows: (0..ids.len() as u32).collect(),
+            nodes: ids.iter().map(|&id| id as u32).collect(),
+            weights: None,
+        };
+        Ok(([ids], outputs))
+    }
+
+    fn prepare(&self, _: &[Vec<u64>; 1]) {}
+
+    fn num_edges(&self, _: &[Vec<u64>; 1]) -> usize {
+        0
+    }
+
+    fn embedding_ids<'b>(&self, batch: &'b [Vec<u64>; 1]) -> &'b [Vec<u64>] {
+        batch
+    }
+
+    fn all_embedding_ids(&self) -> Vec<Vec<u64>> {
+        vec![self.seed_ids()]
+    }
+
+    fn forward<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        _: &'b [Vec<u64>; 1],
+        mut embeddings: Vec<Tensor>,
+    ) -> Result<(Var, Vec<Var>)> {
+        let leaf = tape.leaf(embeddings.swap_remove(0));
+        Ok((leaf, vec![leaf]))
+    }
+
+    fn all(&self, _: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
+        Ok(vec![tables[0].clone().into_tensor()])
+    }
+
+    fn some(
+        &self,
+        params: &Params,
+        tables: &[Rows<'_>],
+        nodes: &[u32],
+    ) -> Result<(Tensor, Vec<u32>)> {
+        Ok((self.all(params, tables)?.swap_remove(0), nodes.to_vec()))
+    }
+
+    fn gathered<'t>(
+        &self,
+        tables: &'t [Table],
+        comm: &dyn Communicator,
+    ) -> Result<Option<Rows<'t>>> {
+        tables[0].on_all(comm).map(Some)
+    }
+
+    fn by_columns<'a>(&'a self, _: &'a dyn Communicator) -> Result<NoColumns> {
+        let message =
+            "train.strategy = 'tensor' shares out what messages pass, and model.name is 'none'";
+        Err(Error::usage(message).hint("set train.strategy to 'gradient', or take an encoder"))
+    }
+}

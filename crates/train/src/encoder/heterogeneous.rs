@@ -1,0 +1,226 @@
+//! Models of heterogeneous graphs. Nodes without features have embeddings.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Result};
+use gnarl_nn::models::ModelConfig;
+use gnarl_nn::models::typed::{self, TypedModel};
+use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
+use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
+
+use super::layers::heterogeneous;
+use super::samplers::fanouts;
+use super::{Encoder, Outputs};
+use crate::config::RunConfig;
+use crate::data::batch::Input;
+use crate::data::edge_set::{EdgeSet, Ways};
+use crate::data::hetero_graph::HeteroGraph;
+use crate::embeddings::{Rows, TableSpec};
+use crate::step::tensor_parallel::TypedColumns;
+
+/// A model and the graph it receives messages over.
+pub(crate) struct Heterogeneous {
+    model: Arc<dyn TypedModel>,
+    graph: HeteroGraph,
+    fanouts: TypedFanouts,
+    /// Numbers of the node types that have endpoints, or are predicted, each once.
+    endpoints: Vec<usize>,
+    /// How edges of each relation pass messages.
+    ways: Vec<Ways>,
+}
+
+impl Heterogeneous {
+    /// The model of `config` over `graph`, whose embeddings of nodes of the types `endpoints` are `width` wide,
+    /// and its parameters added to `params`.
+    ///
+    /// # Errors
+    /// If the model is unknown, or sizes are impossible.
+    pub fn new(
+        config: &RunConfig,
+        graph: HeteroGraph,
+        (endpoints, ways): (Vec<usize>, Vec<Ways>),
+        width: usize,
+        params: &mut ParamsBuilder,
+    ) -> Result<Self> {
+        let sizes = ModelConfig { out_dim: width, ..config.model.clone() };
+        let model = typed::add(&sizes, graph.graph.schema(), &graph.sources(), params)?.into();
+        let (fanouts, _) = fanouts(config)?;
+        Ok(Self { model, graph, fanouts, endpoints, ways })
+    }
+
+    /// The embedding tables of node types without features.
+    pub fn tables(&self, config: &RunConfig) -> Result<Vec<TableSpec>> {
+        let nodes = |number| self.graph.graph.num_nodes(number) as u64;
+        let of = |(number, name)| TableSpec::of_type(config, name, nodes(number));
+        self.graph.learnt().map(of).collect()
+    }
+
+    fn embeddings(
+        &self,
+        params: &Params,
+        tables: &[Rows<'_>],
+        wanted: &[(usize, Vec<u32>)],
+    ) -> Result<Vec<Tensor>> {
+        let graph = (&self.graph, &self.fanouts);
+        heterogeneous::embeddings(self.model.as_ref(), params, tables, graph, wanted)
+    }
+}
+
+/// Draws neighbors over each edge type.
+pub(crate) struct Draw {
+    sampler: TypedSampler,
+    scratch: Mutex<TypedScratch>,
+}
+
+/// A batch as it was drawn, and its blocks over all edge types.
+pub(crate) struct Sampled {
+    batch: TypedBatch,
+    seeds: Vec<u32>,
+}
+
+/// Blocks, and what their input nodes have.
+pub(crate) struct Prepared {
+    blocks: Vec<RelBlock>,
+    features: Vec<Option<Input>>,
+    /// Ids of the input nodes of each type that has embeddings.
+    embedding_ids: Vec<Vec<u64>>,
+    edges: usize,
+}
+
+impl Encoder for Heterogeneous {
+    type Sampler = Draw;
+    type Sampled = Sampled;
+    type Batch = Prepared;
+    type Columns<'a> = TypedColumns<'a>;
+
+    fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
+        Ok(Self {
+            model: self.model.clone(),
+            graph: HeteroGraph::open(part, config.dataset.normalize)?,
+            fanouts: self.fanouts.clone(),
+            endpoints: self.endpoints.clone(),
+            ways: self.ways.clone(),
+        })
+    }
+
+    fn seed_ids(&self) -> Vec<u64> {
+        let graph = &self.graph.graph;
+        let first = self.endpoints[0];
+        (0..graph.core(first) as u32).map(|node| graph.id(first, node)).collect()
+    }
+
+    fn ways(&self, relation: u32) -> Ways {
+        self.ways[relation as usize]
+    }
+
+    fn sampler(&self, config: &RunConfig, _: &[u32]) -> Result<Draw> {
+        let (fanouts, rule) = fanouts(config)?;
+        let sampler = TypedSampler::new(&self.graph.graph, &fanouts, rule)?;
+        Ok(Draw { sampler, scratch: Mutex::default() })
+    }
+
+    fn batches(&self, draw: &Draw, seeds: &[u32], size: usize, order: Key) -> Vec<Vec<u32>> {
+        draw.sampler.epoch(seeds, size, order)
+    }
+
+    fn sample(
+        &self,
+        draw: &Draw,
+        seeds: &[Vec<u32>],
+        key: Key,
+        _: &mut Scratch,
+    ) -> Result<Sampled> {
+        let mut scratch = draw.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+        let by_type: Vec<(usize, &[u32])> =
+            self.endpoints.iter().copied().zip(seeds.iter().map(Vec::as_slice)).collect();
+        let batch = draw.sampler.sample_types(&by_type, key, &mut scratch)?;
+        Ok(Sampled { batch, seeds: seeds.concat() })
+    }
+
+    fn remove(&self, sampled: &mut Sampled, edges: &EdgeSet) {
+        sampled.batch.remove(|edge_type, src, dst| edges.contains(&(edge_type, src, dst)));
+    }
+
+    fn edges(&self, Sampled { batch, .. }: &Sampled) -> EdgeSet {
+        let mut edges = EdgeSet::new();
+        for block in &batch.blocks {
+            for (number, relation) in block.relations().iter().enumerate() {
+                let (src, dst) = batch.schema.ends(number);
+                let (sources, destinations) = (&batch.ids[src], &batch.ids[dst]);
+                for (row, &dst) in destinations.iter().enumerate().take(relation.num_dst()) {
+                    let from = relation.sources(row).iter();
+                    edges.extend(from.map(|&src| (number, sources[src as usize], dst)));
+                }
+            }
+        }
+        edges
+    }
+
+    fn fetch(&self, sampled: Sampled) -> Result<(Prepared, Outputs)> {
+        let Sampled { mut batch, seeds } = sampled;
+        let graph = &self.graph;
+        let fused = batch.fuse(&graph.graph)?;
+        let blocks = RelBlock::all(&fused, graph.graph.schema())?;
+        let features = graph.features(&batch.input_nodes)?;
+        let edges = batch.num_edges();
+        let ids = graph.learnt().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
+        let embedding_ids = ids.collect();
+        let prepared = Prepared { blocks, features, embedding_ids, edges };
+        Ok((prepared, Outputs { rows: fused.targets, nodes: seeds, weights: None }))
+    }
+
+    fn prepare(&self, batch: &Prepared) {
+        batch.blocks.iter().for_each(RelBlock::prepare);
+    }
+
+    fn num_edges(&self, batch: &Prepared) -> usize {
+        batch.edges
+    }
+
+    fn embedding_ids<'b>(&self, batch: &'b Prepared) -> &'b [Vec<u64>] {
+        &batch.embedding_ids
+    }
+
+    fn all_embedding_ids(&self) -> Vec<Vec<u64>> {
+        let graph = &self.graph.graph;
+        let ids = |number: usize| {
+            (0..graph.num_nodes(number) as u32).map(|node| graph.id(number, node)).collect()
+        };
+        self.graph.learnt().map(|(number, _)| ids(number)).collect()
+    }
+
+    fn forward<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        batch: &'b Prepared,
+        embeddings: Vec<Tensor>,
+    ) -> Result<(Var, Vec<Var>)> {
+        let (rows, leaves) = self.graph.leaves(tape, &batch.features, embeddings);
+        Ok((self.model.forward(tape, &batch.blocks, &rows)?, leaves))
+    }
+
+    fn all(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
+        let every = |&node_type: &usize| {
+            (node_type, (0..self.graph.graph.num_nodes(node_type) as u32).collect())
+        };
+        let wanted: Vec<(usize, Vec<u32>)> = self.endpoints.iter().map(every).collect();
+        self.embeddings(params, tables, &wanted)
+    }
+
+    fn some(
+        &self,
+        params: &Params,
+        tables: &[Rows<'_>],
+        nodes: &[u32],
+    ) -> Result<(Tensor, Vec<u32>)> {
+        let wanted = [(self.endpoints[0], nodes.to_vec())];
+        let found = self.embeddings(params, tables, &wanted)?.swap_remove(0);
+        Ok((found, (0..nodes.len() as u32).collect()))
+    }
+
+    fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<TypedColumns<'a>> {
+        TypedColumns::new(self.model.as_ref(), &self.graph, self.endpoints.clone(), comm)
+    }
+}

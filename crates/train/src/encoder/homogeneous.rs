@@ -1,0 +1,187 @@
+//! Models of homogeneous graphs.
+
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Result};
+use gnarl_nn::models::{Model, ModelConfig};
+use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
+use gnarl_sample::{MiniBatch, Sampler, Scratch};
+
+use super::layers::{local, partitioned};
+use super::samplers::sampler;
+use super::{Encoder, Outputs, Source};
+use crate::config::RunConfig;
+use crate::data::batch::{Input, gather};
+use crate::data::edge_set::{EdgeSet, Ways};
+use crate::data::graph::{Graph, Topology};
+use crate::embeddings::Rows;
+use crate::registry::Registry;
+use crate::session::pool;
+use crate::step::tensor_parallel::PlainColumns;
+
+/// A model and the graph it receives messages over, in both directions whatever their relation.
+pub(crate) struct Homogeneous {
+    model: Arc<dyn Model>,
+    graph: Arc<Graph>,
+}
+
+impl Homogeneous {
+    /// Edge types of edges and of their reverses, whatever their relation.
+    pub const WAYS: Ways = Ways { forth: 0, back: Some(0) };
+
+    /// The model of `config` over `graph`, whose embeddings are `width` wide, and its parameters added to
+    /// `params`.
+    ///
+    /// # Errors
+    /// If the model is unknown, or sizes are impossible.
+    pub fn new(
+        (config, registry): (&RunConfig, &Registry),
+        graph: Arc<Graph>,
+        width: usize,
+        params: &mut ParamsBuilder,
+    ) -> Result<Self> {
+        let sizes = ModelConfig { in_dim: graph.width(), out_dim: width, ..config.model.clone() };
+        Ok(Self { model: registry.model(&sizes, params)?.into(), graph })
+    }
+}
+
+/// Blocks, and the features of their input nodes.
+pub(crate) struct Prepared {
+    blocks: MiniBatch,
+    input: Input,
+}
+
+impl Encoder for Homogeneous {
+    type Sampler = Box<dyn Sampler>;
+    type Sampled = MiniBatch;
+    type Batch = Prepared;
+    type Columns<'a> = PlainColumns<'a>;
+
+    fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
+        let graph = Arc::new(Graph::open(part, config.dataset.normalize)?);
+        Ok(Self { model: self.model.clone(), graph })
+    }
+
+    fn seed_ids(&self) -> Vec<u64> {
+        let nodes = 0..self.graph.core() as u32;
+        match &self.graph.topology {
+            Topology::Local(graph) => nodes.map(|node| graph.id(node)).collect(),
+            Topology::Partitioned(_) => nodes.map(u64::from).collect(),
+        }
+    }
+
+    fn ways(&self, _: u32) -> Ways {
+        Self::WAYS
+    }
+
+    fn sampler(&self, config: &RunConfig, seeds: &[u32]) -> Result<Box<dyn Sampler>> {
+        sampler(config, &self.graph, seeds)
+    }
+
+    fn batches(
+        &self,
+        sampler: &Box<dyn Sampler>,
+        seeds: &[u32],
+        size: usize,
+        order: Key,
+    ) -> Vec<Vec<u32>> {
+        sampler.epoch(seeds, size, order)
+    }
+
+    fn sample(
+        &self,
+        sampler: &Box<dyn Sampler>,
+        seeds: &[Vec<u32>],
+        key: Key,
+        scratch: &mut Scratch,
+    ) -> Result<MiniBatch> {
+        sampler.sample(&seeds[0], key, scratch)
+    }
+
+    fn remove(&self, batch: &mut MiniBatch, edges: &EdgeSet) {
+        for block in &mut batch.blocks {
+            *block = Arc::new(block.without(|src, dst| edges.contains(&(0, src, dst))));
+        }
+    }
+
+    fn edges(&self, batch: &MiniBatch) -> EdgeSet {
+        let mut edges = EdgeSet::new();
+        for block in &batch.blocks {
+            let ids = block.ids();
+            for dst in 0..block.num_dst() {
+                let sources = block.sources(dst).iter();
+                edges.extend(sources.map(|&src| (0, ids[src as usize], ids[dst])));
+            }
+        }
+        edges
+    }
+
+    fn fetch(&self, mut blocks: MiniBatch) -> Result<(Prepared, Outputs)> {
+        let input = gather(self.graph.features.as_ref(), &blocks.input_nodes)?;
+        let rows = std::mem::take(&mut blocks.targets);
+        let nodes = rows.iter().map(|&row| blocks.input_nodes[row as usize]).collect();
+        let weights = blocks.target_weights.take();
+        Ok((Prepared { blocks, input }, Outputs { rows, nodes, weights }))
+    }
+
+    /// The input layer's transpose is needed by few models; they make it when they do.
+    fn prepare(&self, batch: &Prepared) {
+        batch.blocks.blocks.iter().skip(1).for_each(|block| {
+            block.transpose();
+        });
+    }
+
+    fn num_edges(&self, batch: &Prepared) -> usize {
+        batch.blocks.num_edges()
+    }
+
+    fn forward<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        batch: &'b Prepared,
+        _: Vec<Tensor>,
+    ) -> Result<(Var, Vec<Var>)> {
+        let x = batch.input.on(tape);
+        Ok((self.model.forward(tape, &batch.blocks.blocks, x)?, Vec::new()))
+    }
+
+    fn all(&self, params: &Params, _: &[Rows<'_>]) -> Result<Vec<Tensor>> {
+        Ok(vec![local::embeddings(self.model.as_ref(), params, &self.graph)?])
+    }
+
+    /// Embeddings of all nodes, since most of them are inputs of others.
+    fn some(&self, params: &Params, _: &[Rows<'_>], nodes: &[u32]) -> Result<(Tensor, Vec<u32>)> {
+        let all = local::embeddings(self.model.as_ref(), params, &self.graph)?;
+        Ok((all, nodes.to_vec()))
+    }
+
+    fn by_all_ranks(
+        &self,
+        params: &Params,
+        nodes: [&[u32]; 2],
+        width: usize,
+        comm: &dyn Communicator,
+        threads: usize,
+    ) -> Result<Option<[Tensor; 2]>> {
+        let Topology::Partitioned(parts) = &self.graph.topology else { return Ok(None) };
+        let graph = (&*self.graph, parts);
+        let model = self.model.as_ref();
+        let pool = pool(threads)?;
+        partitioned::embeddings(model, params, graph, (nodes, width), comm, &pool).map(Some)
+    }
+
+    fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<PlainColumns<'a>> {
+        PlainColumns::new(self.model.as_ref(), &self.graph, comm)
+    }
+
+    fn staged(&self) -> Option<Source<'_>> {
+        Some(Source { model: self.model.as_ref(), graph: &self.graph })
+    }
+
+    fn cached(&self) -> [u64; 2] {
+        let stats = self.graph.features.cache_stats().unwrap_or_default();
+        [stats.hits, stats.misses]
+    }
+}

@@ -1,0 +1,136 @@
+//! Nodes of a heterogeneous graph, over the edge types that are sampled: each layer over all nodes of each
+//! type, some at a time; the last one over the nodes asked for.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::models::typed::TypedModel;
+use gnarl_nn::{Mode, Params, RelBlock, Span, Tape, Tensor, Var};
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
+
+use super::RANGE_NODES;
+use crate::data::hetero_graph::HeteroGraph;
+use crate::embeddings::Rows;
+
+/// The embeddings of nodes of each of some types.
+///
+/// # Errors
+/// If shapes disagree.
+pub(crate) fn embeddings(
+    model: &dyn TypedModel,
+    params: &Params,
+    tables: &[Rows<'_>],
+    (graph, fanouts): (&HeteroGraph, &TypedFanouts),
+    wanted: &[(usize, Vec<u32>)],
+) -> Result<Vec<Tensor>> {
+    Layers { model, params, tables, graph, fanouts }.logits(wanted, RANGE_NODES)
+}
+
+struct Layers<'a> {
+    model: &'a dyn TypedModel,
+    params: &'a Params,
+    tables: &'a [Rows<'a>],
+    graph: &'a HeteroGraph,
+    fanouts: &'a TypedFanouts,
+}
+
+impl Layers<'_> {
+    /// The logits of some nodes of each of some types, `range` nodes at a time.
+    fn logits(&self, wanted: &[(usize, Vec<u32>)], range: usize) -> Result<Vec<Tensor>> {
+        let graph = &self.graph.graph;
+        let mut scratch = TypedScratch::new();
+        let types = graph.schema().node_types().len();
+        // Rows of all nodes of each type after the layer before.
+        let mut before: Option<Vec<Tensor>> = None;
+        let last = self.model.num_layers() - 1;
+        // The last layer is the seeds' hop.
+        let sampler = |layer: usize| {
+            TypedSampler::new(graph, &self.fanouts.in_full(last - layer), Rule::Uniform)
+        };
+        for layer in 0..last {
+            let sampler = sampler(layer)?;
+            let mut after = Vec::with_capacity(types);
+            for node_type in 0..types {
+                let all: Vec<u32> = (0..graph.num_nodes(node_type) as u32).collect();
+                let rows = self.layer(
+                    (layer, node_type, &all),
+                    range,
+                    before.as_deref(),
+                    &sampler,
+                    &mut scratch,
+                )?;
+                after.push(rows);
+            }
+            before = Some(after);
+        }
+        let sampler = sampler(last)?;
+        let of_type = |(node_type, nodes): &(usize, Vec<u32>)| {
+            let target = (last, *node_type, &nodes[..]);
+            self.layer(target, range, before.as_deref(), &sampler, &mut scratch)
+        };
+        wanted.iter().map(of_type).collect()
+    }
+
+    /// What a layer makes of some nodes of a type.
+    fn layer(
+        &self,
+        (layer, node_type, nodes): (usize, usize, &[u32]),
+        range: usize,
+        before: Option<&[Tensor]>,
+        sampler: &TypedSampler,
+        scratch: &mut TypedScratch,
+    ) -> Result<Tensor> {
+        let graph = &self.graph.graph;
+        let name = &graph.schema().node_types()[node_type];
+        let mut out: Option<Tensor> = None;
+        for (i, nodes_now) in nodes.chunks(range).enumerate() {
+            let batch = sampler.sample(name, nodes_now, Key::new(0), scratch)?;
+            let fused = batch.fuse(graph)?;
+            let block = RelBlock::new(&fused.blocks[0], &fused.segments, graph.schema())?;
+            let mut tape = Tape::new(self.params, Mode::Eval);
+            let x = self.input(&mut tape, &batch, block.sources(), before)?;
+            let y = self.model.layer(&mut tape, layer, &block, x)?;
+            let y = tape.gather_rows(y, &fused.targets);
+            let y = tape.take(y);
+            let width = y.cols();
+            let all = out.get_or_insert_with(|| Tensor::zeros(nodes.len(), width));
+            let start = i * range * width;
+            all.data_mut()[start..start + y.data().len()].copy_from_slice(y.data());
+        }
+        Ok(out.unwrap_or_else(|| Tensor::zeros(0, 0)))
+    }
+
+    /// The rows of a batch's input nodes: their features and learnt rows, or what the layer before
+    /// made of them.
+    fn input<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        batch: &TypedBatch,
+        spans: &'b [Span],
+        before: Option<&[Tensor]>,
+    ) -> Result<Var> {
+        let Some(before) = before else {
+            let features = self.graph.features(&batch.input_nodes)?;
+            let learnt = self.graph.learnt().zip(self.tables);
+            let learnt = learnt.map(|((number, _), table)| table.gather(&batch.ids[number]));
+            let learnt = learnt.collect::<Result<Vec<_>>>()?;
+            let (rows, _) = self.graph.leaves(tape, &features, learnt);
+            return self.model.input(tape, spans, &rows);
+        };
+        let width = before.iter().map(Tensor::cols).max().unwrap_or(0);
+        let mut parts = Vec::with_capacity(before.len());
+        for (rows, nodes) in before.iter().zip(&batch.input_nodes) {
+            parts.push(match nodes.is_empty() {
+                true => None,
+                false => {
+                    let all = tape.dense(rows.clone());
+                    Some(tape.gather_rows(all, nodes))
+                }
+            });
+        }
+        if spans.iter().any(|span| parts[span.weight].is_none()) {
+            return Err(Error::invalid("a batch lacks rows of a node type"));
+        }
+        Ok(tape.interleave(&parts, spans, width))
+    }
+}

@@ -1,0 +1,92 @@
+//! The samplers that a run file asks for.
+
+use gnarl_graph::{Context, Error, Result, Triple};
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{
+    ExactSampler, FullSampler, LaborSampler, Sampler, TypedFanouts, UniformSampler, WeightedSampler,
+};
+
+use super::subgraphs;
+use crate::config::{Method, RunConfig};
+use crate::data::graph::{Graph, Partitioned, Topology};
+
+/// The sampler of batches about some of `seeds`, over `graph`.
+///
+/// # Errors
+/// If it does not fit the graph.
+pub(super) fn sampler(
+    config: &RunConfig,
+    graph: &Graph,
+    seeds: &[u32],
+) -> Result<Box<dyn Sampler>> {
+    let fanouts = &config.sample.fanouts;
+    let local = match &graph.topology {
+        Topology::Local(local) => local,
+        Topology::Partitioned(partitioned) => return of_parts(config, partitioned),
+    };
+    match config.sample.method {
+        Method::Neighbor => Ok(Box::new(UniformSampler::new(local, fanouts)?)),
+        Method::Labor => Ok(Box::new(LaborSampler::new(local, fanouts)?)),
+        Method::Exact => Ok(Box::new(ExactSampler::new(local, fanouts)?)),
+        Method::Weighted => Ok(Box::new(WeightedSampler::new(local, fanouts)?)),
+        Method::Full => Ok(Box::new(FullSampler::new(local, config.model.blocks())?)),
+        _ => subgraphs::sampler(config, local, seeds),
+    }
+}
+
+/// The sampler of a partitioned graph.
+fn of_parts(config: &RunConfig, graph: &Partitioned) -> Result<Box<dyn Sampler>> {
+    let rule = match config.sample.method {
+        Method::Neighbor => Rule::Uniform,
+        Method::Labor => Rule::Labor,
+        Method::Exact | Method::Full => Rule::Exact,
+        Method::Weighted => Rule::Weighted,
+        _ => {
+            return Err(Error::usage("subgraphs are drawn from whole graphs only").hint(
+                "leave out partition.servers, or set sample.method to 'neighbor' or 'exact'",
+            ));
+        }
+    };
+    Ok(Box::new(graph.sampler(rule, &config.hops())?))
+}
+
+/// Fan-outs and rule of a sampler of heterogeneous graphs.
+///
+/// # Errors
+/// If an edge type is misspelled, or a meta-path does not end in the seeds.
+pub(super) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
+    let sample = &config.sample;
+    let rule = match sample.method {
+        Method::Labor => Rule::Labor,
+        Method::Exact => Rule::Exact,
+        Method::Weighted => Rule::Weighted,
+        _ => Rule::Uniform,
+    };
+    let edge_type = |key: &str, name: &str| -> Result<Triple> {
+        name.parse().map_err(|e: Error| e.context(key))
+    };
+    if !sample.meta_path.is_empty() {
+        if !sample.edge_fanouts.is_empty() {
+            return Err(Error::usage("sample.meta_path says which edge types count at each hop")
+                .hint("leave out sample.edge_fanouts; its fan-outs are sample.fanouts"));
+        }
+        let path = sample.meta_path.iter().map(|name| edge_type("sample.meta_path", name));
+        let path = path.collect::<Result<Vec<_>>>()?;
+        if let Some(seeds) = config.task.node_type.as_ref().filter(|seeds| **seeds != path[0].dst) {
+            let message = format!("sample.meta_path: '{}' does not end in '{seeds}'", path[0]);
+            return Err(Error::usage(message).hint("give the seeds' hop first"));
+        }
+        let along = TypedFanouts::along(&path, &config.hops());
+        return Ok((along.while_doing(|| "sample.meta_path")?, rule));
+    }
+    let all = |&fanout: &i64| match sample.method {
+        Method::Full if fanout != 0 => -1,
+        _ => fanout,
+    };
+    let mut fanouts = TypedFanouts::new(&config.hops());
+    for (name, of_type) in &sample.edge_fanouts {
+        let triple = edge_type("sample.edge_fanouts", name)?;
+        fanouts = fanouts.with(triple, &of_type.iter().map(all).collect::<Vec<_>>());
+    }
+    Ok((fanouts, rule))
+}

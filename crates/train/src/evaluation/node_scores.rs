@@ -1,0 +1,66 @@
+//! Scores of predicted labels of nodes.
+
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::Tensor;
+
+use super::accumulator::MetricAccumulator;
+use super::scores::Evaluation;
+use crate::data::node_targets::NodeTargets;
+
+/// How the validation and test nodes of a graph are scored.
+#[derive(Clone, Copy)]
+pub(crate) struct NodeScores<'a> {
+    pub targets: &'a NodeTargets,
+    pub metric: &'a str,
+}
+
+impl NodeScores<'_> {
+    /// Scores of the logits of validation and of test nodes, in their order.
+    ///
+    /// # Errors
+    /// If the metric is unknown.
+    pub fn of(self, logits: [Tensor; 2]) -> Result<Evaluation> {
+        let NodeTargets { labels, valid, test, .. } = self.targets;
+        let mut splits =
+            [MetricAccumulator::new(self.metric)?, MetricAccumulator::new(self.metric)?];
+        for ((split, nodes), logits) in splits.iter_mut().zip([valid, test]).zip(&logits) {
+            let rows: Vec<u32> = (0..nodes.len() as u32).collect();
+            split.add(labels, logits, &rows, nodes);
+        }
+        Ok(Evaluation::of(&splits[0], &splits[1]))
+    }
+
+    /// Scores of logits `cols` wide, of which each rank has those of its own validation and test nodes, in order.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn of_shares(
+        self,
+        comm: &dyn Communicator,
+        own: [Vec<f32>; 2],
+        cols: usize,
+    ) -> Result<Evaluation> {
+        let gather = |nodes: &[u32], own: &[f32]| -> Result<Tensor> {
+            let all = comm.all_gather("evaluation", bytemuck::cast_slice(own))?.concat();
+            let values: Vec<f32> = bytemuck::pod_collect_to_vec(&all);
+            if values.len() != nodes.len() * cols {
+                let found = values.len();
+                let message = format!("evaluation: {found} values of {} nodes", nodes.len());
+                return Err(Error::new(Kind::Rank, message));
+            }
+            Ok(Tensor::from_vec(nodes.len(), cols, values))
+        };
+        let valid = gather(&self.targets.valid, &own[0])?;
+        let test = gather(&self.targets.test, &own[1])?;
+        self.of([valid, test])
+    }
+}
+
+/// Those of `nodes`, which ascend, that are within `range`.
+pub(crate) fn within<'n>(nodes: &'n [u32], range: &Range<usize>) -> &'n [u32] {
+    let before = |end: usize| nodes.partition_point(|&node| (node as usize) < end);
+    &nodes[before(range.start)..before(range.end)]
+}

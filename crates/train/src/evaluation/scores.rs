@@ -1,0 +1,114 @@
+//! What an evaluation finds.
+
+use std::collections::BTreeMap;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::metrics::smaller_is_better;
+use serde::{Deserialize, Serialize};
+
+use super::accumulator::MetricAccumulator;
+use crate::data::edge_set::LeakageCount;
+use crate::json;
+use crate::session::{Threads, pool};
+
+/// Metric values by name, for instance `accuracy`.
+pub type Scores = BTreeMap<String, f64>;
+
+/// Validation and test scores of a model over the given graphs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Scores over the validation nodes; empty if there are none.
+    #[serde(deserialize_with = "json::floats")]
+    pub valid: Scores,
+    /// Mean loss over the validation nodes, which decides between equal scores.
+    #[serde(deserialize_with = "json::float")]
+    pub valid_loss: f64,
+    /// Scores over the test nodes; empty if there are none.
+    #[serde(deserialize_with = "json::floats")]
+    pub test: Scores,
+    /// Test scores of each relation, in link prediction.
+    pub relations: Vec<RelationScores>,
+    /// What could be seen of what was to be found, if it was looked for.
+    pub leakage: Option<LeakageReport>,
+}
+
+impl Evaluation {
+    pub(crate) fn of(valid: &MetricAccumulator, test: &MetricAccumulator) -> Self {
+        let (valid_loss, test) = (valid.loss(), test.scores());
+        Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
+    }
+}
+
+/// The evaluation that `judge` makes on the first rank, with the threads of its host; all return the same.
+///
+/// # Errors
+/// Those of `judge`, or if a rank fails.
+pub(crate) fn by_first(
+    rank: &dyn Communicator,
+    threads: Threads,
+    judge: impl FnOnce() -> Result<Evaluation> + Send,
+) -> Result<Evaluation> {
+    let mut bytes = Vec::new();
+    if rank.rank() == 0 {
+        let found = pool(threads.host)?.install(judge)?;
+        bytes = serde_json::to_vec(&found).unwrap_or_default();
+    }
+    let all = rank.all_gather("evaluation", &bytes)?;
+    serde_json::from_slice(&all[0])
+        .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
+}
+
+/// Filtered scores of the test edges of one relation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RelationScores {
+    /// Its name, or its number.
+    pub relation: String,
+    /// Test edges.
+    pub edges: usize,
+    /// Mean reciprocal rank, over both sides.
+    pub mrr: f64,
+    /// Share of ranks of 1.
+    pub hits_1: f64,
+    /// Share of ranks up to 10.
+    pub hits_10: f64,
+    /// Mean reciprocal rank of heads, and of tails.
+    pub sides: [f64; 2],
+}
+
+/// Edges that pass messages while they are asked about, as the self-check of a run counted them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeakageReport {
+    /// Target edges of training batches, in the blocks their rows are computed from.
+    pub train: LeakageCount,
+    /// Validation edges, among those that are trained on.
+    pub valid: LeakageCount,
+    /// Test edges, likewise.
+    pub test: LeakageCount,
+    /// What the figures mean, in words.
+    pub verdict: String,
+}
+
+/// Whether the new of two scores is better. No number is worse than any.
+pub(crate) fn is_better(metric: &str, new: f64, old: f64) -> bool {
+    match (new.is_nan(), old.is_nan()) {
+        (true, _) => false,
+        (false, true) => true,
+        (false, false) if smaller_is_better(metric) => new < old,
+        (false, false) => new > old,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_is_worse_than_any() {
+        for metric in ["accuracy", "rmse"] {
+            assert!(is_better(metric, 0.1, f64::NAN) && !is_better(metric, f64::NAN, 0.1));
+            assert!(!is_better(metric, f64::NAN, f64::NAN));
+        }
+        assert!(is_better("accuracy", 0.2, 0.1) && is_better("rmse", 0.1, 0.2));
+    }
+}

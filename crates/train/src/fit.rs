@@ -1,0 +1,175 @@
+//! A task with its encoder, ready to be trained by any number of ranks.
+
+use std::time::Duration;
+
+use gnarl_engine::{Communicator, local};
+use gnarl_graph::{Context, Error, Result};
+use gnarl_nn::Params;
+use gnarl_partition::{PartLayout, PartitionedDataset};
+
+use crate::config::{RunConfig, Strategy};
+use crate::embeddings::Rows;
+use crate::encoder::{Encoder, Source};
+use crate::evaluation::{Evaluation, NodeScores};
+use crate::session::Session;
+use crate::state::TrainState;
+use crate::step::chunked;
+use crate::step::full_graph::FullGraph;
+use crate::step::mini_batch::MiniBatch;
+use crate::sync::{all_reduce, model_averaging};
+use crate::task::{Encoders, Sizes, Task};
+
+/// What a run does with its task, whatever that is.
+pub(crate) trait Training: Send + Sync {
+    /// The score that decides which weights are best, as a key of scores.
+    fn metric(&self) -> String;
+
+    /// Counts of the examples and of what is predicted.
+    fn sizes(&self) -> Sizes;
+
+    /// Takes note of the partition: which part each node is in, and the parts themselves where they train alone.
+    /// `local` says whether this machine has the whole graph.
+    ///
+    /// # Errors
+    /// If the task cannot be trained on such a partition.
+    fn divide(&mut self, partition: &PartitionedDataset, local: bool) -> Result<()>;
+
+    /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the same.
+    ///
+    /// # Errors
+    /// Those of sampling and of the other ranks.
+    fn train(
+        &self,
+        session: &Session<'_>,
+        comm: &dyn Communicator,
+        state: TrainState,
+    ) -> Result<TrainState>;
+
+    /// Scores of weights and all embeddings on the whole graph, on one machine, with the edges that pass messages while
+    /// they are asked about.
+    ///
+    /// # Errors
+    /// If they do not fit the graph.
+    fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation>;
+}
+
+/// A task and its encoder over the whole graph and over parts.
+pub(crate) struct Fit<T, E> {
+    config: RunConfig,
+    task: T,
+    whole: E,
+    /// Parts that train alone, if they have graphs of their own.
+    parts: Vec<E>,
+}
+
+impl<T: Task, E: Encoder> Fit<T, E> {
+    /// `task` over the graph of `encoder`.
+    pub fn new(config: &RunConfig, task: T, encoder: E) -> Self {
+        Self { config: config.clone(), task, whole: encoder, parts: Vec::new() }
+    }
+
+    fn encoders(&self) -> Encoders<'_, E> {
+        Encoders { whole: &self.whole, parts: &self.parts }
+    }
+
+    /// Steps over the whole graph.
+    fn mini_batch(&self) -> Result<MiniBatch<'_, T, E>> {
+        let graphs = (vec![&self.whole], &[0][..]);
+        MiniBatch::new(&self.config, &self.task, self.encoders(), graphs)
+    }
+
+    /// Steps over those of the parts that are `mine`.
+    fn on_parts(&self, mine: &[usize]) -> Result<MiniBatch<'_, T, E>> {
+        let graphs = match self.parts.is_empty() {
+            true => vec![&self.whole; self.task.graphs()],
+            false => self.parts.iter().collect(),
+        };
+        MiniBatch::new(&self.config, &self.task, self.encoders(), (graphs, mine))
+    }
+
+    /// What steps in chunks need: a model whose stages run one by one, and nodes that are predicted.
+    fn chunks(&self) -> Result<(Source<'_>, NodeScores<'_>)> {
+        match (self.whole.staged(), self.task.node_scores()) {
+            (Some(source), Some(scores)) => Ok((source, scores)),
+            _ => Err(Error::usage(
+                "tensor.memory and tensor.chunks are for node classification without types",
+            )
+            .hint("leave them out, or train with sampled neighbours: train.strategy = 'gradient'")),
+        }
+    }
+}
+
+impl<T: Task, E: Encoder> Training for Fit<T, E> {
+    fn metric(&self) -> String {
+        self.task.metric()
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.task.sizes()
+    }
+
+    fn divide(&mut self, partition: &PartitionedDataset, local: bool) -> Result<()> {
+        let owner = partition.assignment(self.task.node_type())?.to_vec();
+        self.task.set_parts(partition.num_parts(), owner);
+        let alone = self.config.train.strategy == Strategy::Average;
+        if !T::GRAPH_PER_PART || !alone || !local {
+            return Ok(());
+        }
+        partition
+            .check_layout(PartLayout::EdgeCut)
+            .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
+        for number in 0..partition.num_parts() {
+            let opening = || format!("opening part {number}");
+            let part = partition.part(number).while_doing(opening)?;
+            let encoder = self.whole.on_part(&self.config, &part).while_doing(opening)?;
+            self.task.add_part(&part, &encoder.seed_ids()).while_doing(opening)?;
+            self.parts.push(encoder);
+        }
+        Ok(())
+    }
+
+    fn train(
+        &self,
+        session: &Session<'_>,
+        comm: &dyn Communicator,
+        state: TrainState,
+    ) -> Result<TrainState> {
+        match self.config.train.strategy {
+            Strategy::Gradient => all_reduce::train(session, &self.mini_batch()?, comm, state),
+            Strategy::Average => {
+                let mine = model_averaging::mine(comm, self.task.graphs());
+                model_averaging::train(session, &self.on_parts(&mine)?, comm, state)
+            }
+            Strategy::Tensor if self.config.tensor.is_chunked() => {
+                let (source, scores) = self.chunks()?;
+                chunked::train(session, (source, scores), comm, state)
+            }
+            Strategy::Tensor => {
+                let ways = |relation| self.whole.ways(relation);
+                let model = self.whole.by_columns(comm)?;
+                let step = FullGraph::new(&self.task, model, &ways, comm)?;
+                all_reduce::train(session, &step, comm, state)
+            }
+            Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
+        }
+    }
+
+    fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {
+        let limited = self.config.tensor.memory.is_some();
+        if self.config.train.strategy == Strategy::Tensor && limited {
+            let (source, scores) = self.chunks()?;
+            let deadline = Duration::from_secs_f64(self.config.train.deadline_seconds);
+            let mut all = local::run(1, deadline, |comm| {
+                let place = (comm as &dyn Communicator, 1);
+                let threads = rayon::current_num_threads();
+                chunked::with(&self.config, (source, scores), place, params, |step, _| {
+                    step.evaluate_by(params, comm, threads)
+                })
+            })?;
+            return Ok(all.swap_remove(0));
+        }
+        let found = self.task.evaluate_alone(self.encoders(), params, tables)?;
+        let leakage = self.task.leakage(&self.whole, &|| self.mini_batch()?.leakage())?;
+        Ok(Evaluation { leakage, ..found })
+    }
+}

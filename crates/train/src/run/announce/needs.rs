@@ -1,0 +1,102 @@
+//! Memory that evaluation and full-graph steps will take, told before the first epoch.
+
+use gnarl_nn::models::ModelConfig;
+
+use crate::config::{RunConfig, Strategy, TaskKind};
+use crate::memory::{Available, available, gib};
+use crate::run::setup::Source;
+use crate::task::Sizes;
+
+/// Matrices that a layer of a full-graph step keeps for its gradient: what products and sums put out, and
+/// dropout.
+const KEPT: usize = 3;
+
+/// A warning if the run will take more memory than is left.
+pub(crate) fn warning(config: &RunConfig, source: &Source, sizes: &Sizes) -> Option<String> {
+    let nodes = source.dataset()?.manifest().num_nodes();
+    told(config, nodes, sizes.outputs, available()?)
+}
+
+/// The warning for that many nodes and outputs.
+fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Option<String> {
+    let tensor = config.train.strategy == Strategy::Tensor;
+    if config.model.name == "none" || tensor && config.tensor.memory.is_some() {
+        return None;
+    }
+    let widths = widths(config, outputs);
+    let bytes = |columns: usize| 4.0 * nodes as f64 * columns as f64;
+    // A layer reads all that the one before put out.
+    let evaluation = (0..widths.len())
+        .map(|i| widths[i] + if i > 0 { widths[i - 1] } else { 0 })
+        .max()
+        .map_or(0.0, bytes);
+    let steps = if tensor { bytes(KEPT * widths.iter().sum::<usize>()) } else { 0.0 };
+    let (what, of, needed) = match steps > evaluation {
+        true => ("a full-graph step", "what its layers keep of all nodes", steps),
+        false => ("evaluation", "the hidden features of all nodes", evaluation),
+    };
+    let left = memory.left as f64;
+    if needed <= left {
+        return None;
+    }
+    let place = if memory.grouped { "in this control group" } else { "on this host" };
+    let plain = config.task.kind == TaskKind::NodeClassification && config.task.node_type.is_none();
+    let bounded = match (tensor, plain) {
+        (true, true) => "set tensor.memory, which keeps the rest on disk",
+        (false, true) => {
+            "train.strategy = 'tensor' with tensor.memory keeps the rest on disk, and \
+             train.eval_every = 0 leaves one evaluation, the last"
+        }
+        (_, false) => "train.eval_every = 0 leaves one evaluation, the last",
+    };
+    Some(format!(
+        "{what} needs about {} ({of}), and {} are left {place}: lower model.hidden or give the run \
+         more memory; {bounded}",
+        gib(needed),
+        gib(left),
+    ))
+}
+
+/// Columns that each layer puts out.
+fn widths(config: &RunConfig, outputs: usize) -> Vec<usize> {
+    let last = match config.task.kind {
+        TaskKind::NodeClassification => outputs,
+        _ => config.embedding.dim,
+    };
+    let model = ModelConfig { out_dim: last, ..config.model.clone() };
+    (0..model.layers).map(|layer| model.dims(layer).1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(change: impl Fn(&mut RunConfig), left: u64) -> Option<String> {
+        let mut config = RunConfig::default();
+        change(&mut config);
+        let memory = Available { left, limit: 2 * left, grouped: true };
+        told(&config, 1 << 20, 44, memory)
+    }
+
+    #[test]
+    fn an_evaluation_that_does_not_fit_is_told() {
+        // 2²⁰ nodes of 256 hidden values and 44 outputs.
+        let text = line(|_| (), 1 << 30).unwrap();
+        assert!(text.contains("evaluation needs about 1.2 GiB"), "{text}");
+        assert!(text.contains("1.0 GiB are left in this control group"), "{text}");
+        assert!(text.contains("model.hidden") && text.contains("tensor.memory"), "{text}");
+        assert_eq!(line(|_| (), 2 << 30), None);
+        assert_eq!(line(|c| c.model.hidden = 64, 1 << 30), None);
+    }
+
+    #[test]
+    fn full_graph_steps_are_counted_unless_their_memory_is_bounded() {
+        let text = line(|c| c.train.strategy = Strategy::Tensor, 2 << 30).unwrap();
+        assert!(text.contains("a full-graph step needs about 3.5 GiB"), "{text}");
+        let bounded = |c: &mut RunConfig| {
+            c.train.strategy = Strategy::Tensor;
+            c.tensor.memory = Some(bytesize::ByteSize::gib(1));
+        };
+        assert_eq!(line(bounded, 1 << 30), None);
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run makes no use of: keys of its file, splits and columns of its dataset.
+
+use gnarl_graph::{Dataset, EdgeType};
+use gnarl_nn::models::{Aggregator, typed};
+
+use crate::config::{Applied, Method, RunConfig, Strategy, TaskKind};
+use crate::run::setup::Source;
+
+/// Edges that are looked up to learn whether edges have reverses, at most.
+const LOOKED_UP: usize = 2000;
+
+/// A line for each thing that the run makes no use of. `tables` says whether embeddings are learnt, `parts`
+/// how many parts there are.
+pub(crate) fn of(config: &RunConfig, source: &Source, tables: bool, parts: usize) -> Vec<String> {
+    let dataset = source.dataset();
+    let typed = dataset.is_some_and(|dataset| {
+        let manifest = dataset.manifest();
+        manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
+    });
+    let typed = typed || config.task.node_type.is_some();
+    let mut lines = Applied { run: config, typed, tables }.unused();
+    lines.extend(idle(config, parts));
+    if let Some(dataset) = dataset {
+        lines.extend(split(config, dataset));
+        for edge in &dataset.manifest().edge_types {
+            lines.extend(columns(config, edge));
+        }
+        lines.extend(directed(config, dataset));
+    }
+    lines
+}
+
+/// Ranks that train no part.
+fn idle(config: &RunConfig, parts: usize) -> Option<String> {
+    let workers = config.train.workers;
+    let idle = workers.saturating_sub(parts);
+    (config.train.strategy == Strategy::Average && idle > 0).then(|| {
+        format!(
+            "train.strategy = 'average' trains {parts} part{} on {workers} workers: {idle} of them \
+             have nothing to do; set partition.parts to at least train.workers",
+            if parts == 1 { "" } else { "s" }
+        )
+    })
+}
+
+/// Splits of the dataset that `dataset.split` takes the place of.
+fn split(config: &RunConfig, dataset: &Dataset) -> Option<String> {
+    let split = config.dataset.split.as_ref()?;
+    let manifest = dataset.manifest();
+    let own = match config.task.kind {
+        TaskKind::LinkPrediction => return None,
+        TaskKind::NodeClassification => {
+            let asked = config.task.node_type.as_deref();
+            let name = asked.or(manifest.node_types.first().map(|node| node.name.as_str()))?;
+            !dataset.split_names(name).ok()?.is_empty()
+        }
+        TaskKind::EdgeClassification | TaskKind::EdgeRegression => {
+            let asked = config.task.edge_type.as_deref();
+            let mut types = manifest.edge_types.iter();
+            let edge = types.find(|edge| asked.is_none_or(|name| name == edge.triple.to_string()));
+            has(edge?, "split")
+        }
+    };
+    let [train, valid, test] =
+        [split.train, split.valid, split.test].map(|share| (100.0 * share).round());
+    own.then(|| {
+        format!(
+            "dataset.split draws {train}/{valid}/{test} % to train, validate and test on; the \
+             dataset's own splits are not used"
+        )
+    })
+}
+
+fn has(edge: &EdgeType, column: &str) -> bool {
+    edge.columns.iter().any(|own| own.name == column)
+}
+
+/// Columns of edges that neither model nor sampler reads.
+fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut unread = |column: &str, reader: &str| {
+        lines.push(format!("the column '{column}' of edges {} is not read: {reader}", edge.triple));
+    };
+    if has(edge, "weight") && !reads_weights(config) {
+        unread(
+            "weight",
+            "gcn, sgc, gin, ngnn, sage (mean) and rgcn read weights of edges in node classification, \
+             and sample.method = 'weighted' does",
+        );
+    }
+    if has(edge, "time") {
+        unread("time", "runs do not draw batches by time; the sampler of the library does");
+    }
+    if has(edge, "features") && !(config.task.kind.is_of_edges() && config.task.edge_features) {
+        unread("features", "task.edge_features = true reads it where labels of edges are learnt");
+    }
+    lines
+}
+
+/// Whether the model or the sampler reads edge weights.
+fn reads_weights(config: &RunConfig) -> bool {
+    let model = &config.model;
+    let name = model.name.as_str();
+    if config.task.kind != TaskKind::NodeClassification && !typed::names().contains(&name) {
+        return false;
+    }
+    if config.sample.method == Method::Weighted && config.train.strategy != Strategy::Tensor {
+        return true;
+    }
+    match name {
+        "gat" | "rgat" | "hgt" | "mlp" | "none" => false,
+        "hetero" => model.relation_layer != "gat",
+        _ => model.aggregator == Aggregator::Mean,
+    }
+}
+
+/// Edges without reverses, in node classification: messages pass one way only.
+fn directed(config: &RunConfig, dataset: &Dataset) -> Option<String> {
+    let [edge] = &dataset.manifest().edge_types[..] else { return None };
+    let passes = !["mlp", "none"].contains(&config.model.name.as_str());
+    let nodes = config.task.kind == TaskKind::NodeClassification;
+    let asked = nodes && passes && edge.triple.src == edge.triple.dst && edge.count > 0;
+    if !asked || edge.facts.symmetric {
+        return None;
+    }
+    let csc = dataset.csc(&edge.triple).ok()?;
+    let step = csc.num_dst().div_ceil(LOOKED_UP).max(1);
+    let mut counts = [0usize; 2];
+    for dst in (0..csc.num_dst() as u32).step_by(step) {
+        let src = csc.sources(dst).iter().copied().find(|&src| src != dst);
+        let Some(src) = src.filter(|&src| (src as usize) < csc.num_dst()) else { continue };
+        counts[usize::from(csc.sources(src).contains(&dst))] += 1;
+    }
+    let [single, both] = counts;
+    (both * 99 < single).then(|| {
+        "edges are directed, and nodes receive messages from sources alone: half of them may be \
+         missing; 'gnarl import --symmetrize' adds the reverses"
+            .into()
+    })
+}

@@ -1,0 +1,223 @@
+//! The folder of a run: what is in it, and what may be done with one that exists.
+
+mod place;
+mod provenance;
+mod same;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use gnarl_graph::staging::{LockFile, sweep_files};
+use gnarl_graph::{Error, Result, ResultExt};
+use serde::Serialize;
+
+use crate::config::{OutputSection, RunConfig, absolute};
+use crate::run::checkpoint::{CHECKPOINT, atomic_write};
+use crate::telemetry::record::EpochRecord;
+
+pub use provenance::{PROVENANCE, Provenance};
+
+/// The resolved configuration.
+pub const CONFIG: &str = "config.toml";
+/// One JSON object for each epoch.
+pub const METRICS: &str = "metrics.jsonl";
+/// The best weights.
+pub const MODEL: &str = "model.safetensors";
+/// Results and figures.
+pub const SUMMARY: &str = "summary.json";
+/// Test scores of each relation, in link prediction.
+pub const RELATIONS: &str = "relations.json";
+/// Curves and pictures.
+pub const REPORT: &str = "report.html";
+/// The partition made for the run.
+pub const PARTITION: &str = "partition";
+/// Locked while a process trains in the folder.
+const LOCK: &str = "run.lock";
+
+/// How to begin in a folder that has a run already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Beside a finished run; refuse to touch an unfinished one.
+    Fresh,
+    /// Go on from the checkpoint.
+    Resume,
+    /// Start over whatever is there.
+    Restart,
+}
+
+/// A run's folder, locked for this process.
+#[derive(Debug)]
+pub struct RunFolder {
+    dir: PathBuf,
+    metrics: Mutex<Option<File>>,
+    /// None on ranks other than the first.
+    _lock: Option<LockFile>,
+}
+
+impl RunFolder {
+    /// Prepares the folder for `config`; `true` if there is a checkpoint to go on from. A finished run
+    /// stays: a new one goes beside it. `fingerprint` tells the data from others.
+    ///
+    /// # Errors
+    /// If the folder cannot be written, holds an unfinished run or something else, is in use by
+    /// another process, or a different run is to be resumed.
+    pub fn open(config: &RunConfig, begin: Begin, fingerprint: &str) -> Result<(Self, bool)> {
+        let dir = place::choose(&config.output.dir, begin)?;
+        std::fs::create_dir_all(&dir).at(&dir)?;
+        let lock = LockFile::acquire(&dir.join(LOCK), &dir, "a run is being trained there")?;
+        if dir != config.output.dir {
+            match begin {
+                Begin::Fresh => tracing::info!(
+                    "{} holds a finished run; this one goes to {}",
+                    config.output.dir.display(),
+                    dir.display()
+                ),
+                _ => tracing::info!("the last run of its name is in {}", dir.display()),
+            }
+        }
+        let resume = begin == Begin::Resume && dir.join(CHECKPOINT).exists();
+        let stale: &[&str] = match resume {
+            true => &[SUMMARY, RELATIONS, REPORT],
+            false => &[CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT, PROVENANCE],
+        };
+        if resume {
+            same::check(&dir.join(CONFIG), &same::read(&dir.join(CONFIG))?, config)?;
+            if let Some(made) = Provenance::read(&dir)? {
+                made.check(config, fingerprint, "bring it back, or start over with --restart")?;
+            }
+        }
+        for name in stale {
+            let path = dir.join(name);
+            if path.exists() {
+                std::fs::remove_file(&path).at(&path)?;
+            }
+        }
+        sweep_files(&dir)?;
+        let kept = absolute(&RunConfig {
+            output: OutputSection { dir: dir.clone(), ..config.output.clone() },
+            ..config.clone()
+        });
+        let text = toml::to_string_pretty(&kept)
+            .map_err(|e| Error::invalid(format!("the configuration cannot be written: {e}")))?;
+        atomic_write(&dir.join(CONFIG), text.as_bytes())?;
+        if !resume {
+            Provenance::now(config, fingerprint).write(&dir)?;
+        }
+        Ok((Self { dir, metrics: Mutex::new(None), _lock: Some(lock) }, resume))
+    }
+
+    /// The folder that another rank prepares in `dir`.
+    pub fn join(dir: PathBuf) -> Self {
+        Self { dir, metrics: Mutex::new(None), _lock: None }
+    }
+
+    /// Places where a partition for the same run file may lie: in this folder, and in those of earlier
+    /// runs of its name.
+    pub fn partitions(&self, config: &RunConfig) -> Vec<PathBuf> {
+        let others = place::all(&config.output.dir);
+        let folders = std::iter::once(self.dir.clone()).chain(others);
+        folders.map(|folder| folder.join(PARTITION)).collect()
+    }
+
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The first `epochs` epochs of a run to go on with.
+    ///
+    /// # Errors
+    /// If one is missing, or its line is damaged.
+    pub fn history(&self, epochs: usize) -> Result<Vec<EpochRecord>> {
+        let path = self.dir.join(METRICS);
+        let text =
+            if epochs > 0 { std::fs::read_to_string(&path).at(&path)? } else { String::new() };
+        let mut lines = text.lines();
+        let record = |epoch: usize| {
+            let record = lines.next().and_then(|line| serde_json::from_str(line).ok());
+            record.filter(|record: &EpochRecord| record.epoch == epoch).ok_or_else(|| {
+                let place = format!("{}: line {epoch}", path.display());
+                Error::invalid(format!("{place}: not epoch {epoch}, which the checkpoint knows of"))
+                    .hint("the run can be started over with --restart")
+            })
+        };
+        (1..=epochs).map(record).collect()
+    }
+
+    /// Starts `metrics.jsonl` over with the epochs already known: after a crash it may hold lines
+    /// of epochs that are trained again.
+    pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
+        let path = self.dir.join(METRICS);
+        let lines: String = history.iter().map(|record| line(record) + "\n").collect();
+        atomic_write(&path, lines.as_bytes())?;
+        let file = File::options().append(true).open(&path).at(&path)?;
+        *self.metrics.lock().unwrap_or_else(|e| e.into_inner()) = Some(file);
+        Ok(())
+    }
+
+    /// Returns when all epochs appended are on disk.
+    pub fn sync_metrics(&self) -> Result<()> {
+        let path = self.dir.join(METRICS);
+        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
+            Some(file) => file.sync_data().at(&path),
+            None => Ok(()),
+        }
+    }
+
+    /// Appends an epoch to `metrics.jsonl`.
+    pub fn append(&self, record: &EpochRecord) -> Result<()> {
+        let path = self.dir.join(METRICS);
+        match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_mut() {
+            Some(file) => writeln!(file, "{}", line(record)).at(&path),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A line of `metrics.jsonl`.
+fn line(record: &EpochRecord) -> String {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        #[serde(flatten)]
+        record: &'a EpochRecord,
+        verdict: String,
+    }
+    let verdict = record.verdict().to_string();
+    serde_json::to_string(&Line { record, verdict }).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::telemetry::record::Stages;
+
+    #[test]
+    fn history_is_read_back_up_to_the_checkpoint() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = RunFolder::join(dir.path().into());
+        let record = |epoch| EpochRecord { epoch, loss: 0.1 * epoch as f64, ..Default::default() };
+        folder.start_metrics(&[record(1)]).unwrap();
+        (2..=4).for_each(|epoch| folder.append(&record(epoch)).unwrap());
+        folder.sync_metrics().unwrap();
+        // Killed while it wrote the fifth line.
+        let path = dir.path().join(METRICS);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, format!("{text}{{\"epo")).unwrap();
+        assert_eq!(folder.history(3).unwrap(), [record(1), record(2), record(3)]);
+        assert_eq!(folder.history(4).unwrap().len(), 4);
+        let error = folder.history(5).unwrap_err().to_string();
+        assert!(error.contains("line 5: not epoch 5"), "{error}");
+    }
+
+    #[test]
+    fn a_line_is_the_record_with_its_verdict() {
+        let stages = Stages { compute: 0.9, ..Stages::default() };
+        let record = EpochRecord { epoch: 3, seconds: 1.0, stages, ..EpochRecord::default() };
+        let line = line(&record);
+        assert_eq!(serde_json::from_str::<EpochRecord>(&line).unwrap(), record);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["verdict"], record.verdict().to_string());
+    }
+}

@@ -1,0 +1,134 @@
+//! Which folder a run takes, given what lies there.
+
+use std::path::{Path, PathBuf};
+
+use gnarl_graph::staging::is_temporary;
+use gnarl_graph::{Error, Result};
+
+use super::{Begin, CONFIG, SUMMARY};
+use crate::run::checkpoint::CHECKPOINT;
+
+/// State of a folder that a run is to write to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing is lost if a run is written there.
+    Free,
+    /// A run got as far as a checkpoint and no further.
+    Unfinished,
+    /// A run came to its end.
+    Finished,
+}
+
+/// The folder of a run that is to be in `dir`. Runs are kept: a new one goes to the first free name of
+/// `dir`, `dir-2`, `dir-3` and so on; one that goes on or starts over is the last of them.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] if the last is unfinished and a new run is to begin, or if the folder
+/// holds something other than a run.
+pub(super) fn choose(dir: &Path, begin: Begin) -> Result<PathBuf> {
+    if state(dir)? == State::Free {
+        return Ok(dir.into());
+    }
+    let runs = all(dir);
+    let last = runs.last().cloned().unwrap_or_default();
+    match (begin, state(&last)?) {
+        (Begin::Fresh, State::Finished) => Ok(numbered(dir, runs.len() + 1)),
+        (Begin::Fresh, State::Unfinished) => {
+            Err(Error::usage(format!("{}: holds an unfinished run", last.display()))
+                .hint("go on with --resume, start over with --restart, or set output.dir"))
+        }
+        _ => Ok(last),
+    }
+}
+
+/// `dir` with a number behind its name.
+fn numbered(dir: &Path, number: usize) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(format!("-{number}"));
+    name.into()
+}
+
+/// The folders of runs that were to be in `dir`, the first first.
+pub(super) fn all(dir: &Path) -> Vec<PathBuf> {
+    let numbers = (2..).map(|number| numbered(dir, number));
+    let folders = std::iter::once(dir.to_path_buf()).chain(numbers);
+    folders.take_while(|folder| folder.exists()).collect()
+}
+
+fn state(dir: &Path) -> Result<State> {
+    let has = |name: &str| dir.join(name).exists();
+    let refuse = |holds: &str| {
+        Err(Error::usage(format!("output.dir: {} {holds}", dir.display()))
+            .hint("name a folder for the run alone, such as runs/first"))
+    };
+    if dir.exists() && !dir.is_dir() {
+        return refuse("is a file");
+    }
+    for (marker, kind) in [("dataset.json", "a dataset"), ("partition.json", "a partition")] {
+        if has(marker) {
+            return refuse(&format!("holds {kind}, which a run would mix its files with"));
+        }
+    }
+    let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    // A lock and half-written files alone are of a run that was killed before it began.
+    let other =
+        entries.any(|entry| entry.file_name() != super::LOCK && !is_temporary(&entry.path()));
+    match other {
+        false => Ok(State::Free),
+        true if !has(CONFIG) => refuse("holds files that are not of a run"),
+        true if has(SUMMARY) => Ok(State::Finished),
+        true if has(CHECKPOINT) => Ok(State::Unfinished),
+        true => Ok(State::Free),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn make(dir: &Path, files: &[&str]) {
+        std::fs::create_dir_all(dir).unwrap();
+        files.iter().for_each(|file| std::fs::write(dir.join(file), "").unwrap());
+    }
+
+    #[test]
+    fn finished_runs_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = dir.path().join("run");
+        let chosen = |begin| choose(&run, begin).unwrap();
+        assert_eq!(chosen(Begin::Fresh), run);
+        // Killed before its configuration was whole, and before its first checkpoint.
+        make(&run, &[super::super::LOCK, "config.toml.tmp-a1B2c3"]);
+        assert_eq!(chosen(Begin::Fresh), run);
+        make(&run, &[CONFIG]);
+        assert_eq!(chosen(Begin::Fresh), run);
+        make(&run, &[CHECKPOINT, SUMMARY]);
+        let second = dir.path().join("run-2");
+        assert_eq!(chosen(Begin::Fresh), second);
+        assert_eq!((chosen(Begin::Restart), chosen(Begin::Resume)), (run.clone(), run.clone()));
+        make(&second, &[CONFIG, CHECKPOINT]);
+        assert_eq!((chosen(Begin::Restart), chosen(Begin::Resume)), (second.clone(), second));
+        let error = choose(&run, Begin::Fresh).unwrap_err().to_string();
+        assert!(error.contains("run-2: holds an unfinished run"), "{error}");
+    }
+
+    #[test]
+    fn folders_of_others_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, file, says) in [
+            ("data", "dataset.json", "a dataset"),
+            ("parts", "partition.json", "a partition"),
+            ("work", "thesis.tex", "not of a run"),
+        ] {
+            let dir = dir.path().join(name);
+            make(&dir, &[file]);
+            for begin in [Begin::Fresh, Begin::Restart] {
+                let error = choose(&dir, begin).unwrap_err();
+                assert_eq!(error.exit_code(), 2);
+                assert!(error.to_string().contains(says), "{error}");
+            }
+        }
+        let error = choose(&dir.path().join("work/thesis.tex"), Begin::Fresh).unwrap_err();
+        assert!(error.to_string().contains("is a file"), "{error}");
+    }
+}

@@ -1,0 +1,82 @@
+//! `run.json`: which program on which machine made a run, of which data.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gnarl_graph::{Error, Result, ResultExt};
+use serde::{Deserialize, Serialize};
+
+use crate::config::RunConfig;
+use crate::run::checkpoint::atomic_write;
+use crate::run::handshake::host;
+
+/// File name within the run's folder.
+pub const PROVENANCE: &str = "run.json";
+
+/// What a folder remembers of how its run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of gnarl.
+    pub version: String,
+    /// Host of the first rank.
+    pub host: String,
+    /// Seconds since 1970 at which the run was started.
+    pub started: u64,
+    /// The dataset, or the partition if no rank has the whole graph.
+    pub dataset: PathBuf,
+    /// Tells that data from others, and from what it becomes when it is made anew.
+    pub fingerprint: String,
+}
+
+impl Provenance {
+    /// A run that begins now.
+    pub fn now(config: &RunConfig, fingerprint: &str) -> Self {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            host: host(),
+            started: since.as_secs(),
+            dataset: std::path::absolute(data(config)).unwrap_or_default(),
+            fingerprint: fingerprint.into(),
+        }
+    }
+
+    /// Writes it to a run's folder.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|e| Error::invalid(format!("{PROVENANCE} cannot be written: {e}")))?;
+        atomic_write(&dir.join(PROVENANCE), text.as_bytes())
+    }
+
+    /// That of a run's folder; `None` where an earlier version kept none.
+    pub fn read(dir: &Path) -> Result<Option<Self>> {
+        let path = dir.join(PROVENANCE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = std::fs::read_to_string(&path).at(&path)?;
+        let parsed = serde_json::from_str(&text);
+        parsed.map(Some).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
+    }
+
+    /// Refuses other data than the run was started with; `hint` says what to do.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] naming the data.
+    pub fn check(&self, config: &RunConfig, fingerprint: &str, hint: &str) -> Result<()> {
+        if self.fingerprint == fingerprint {
+            return Ok(());
+        }
+        let place = data(config).display();
+        Err(Error::usage(format!("{place}: the data is not what the run was started with"))
+            .hint(hint))
+    }
+}
+
+/// Where the graph of a run is.
+fn data(config: &RunConfig) -> &Path {
+    match &config.partition.path {
+        Some(path) if config.partition.servers.is_some() => path,
+        _ => &config.dataset.path,
+    }
+}

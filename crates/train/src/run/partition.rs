@@ -1,0 +1,87 @@
+//! The partition of a run: made before, or by the run.
+
+use std::time::Instant;
+
+use gnarl_graph::{Dataset, Result, ResultExt};
+use gnarl_partition::{
+    PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
+};
+
+use crate::config::{Parts, RunConfig};
+use crate::memory::available;
+use crate::run::folder::{PARTITION, RunFolder};
+use crate::telemetry::pulse::every_minute;
+
+/// Cuts the graph, or takes the partition that is there already. The ranks of this host, so many, share
+/// its memory.
+pub(crate) fn cut(
+    config: &RunConfig,
+    dataset: &Dataset,
+    folder: &RunFolder,
+    neighbours: usize,
+) -> Result<Option<PartitionedDataset>> {
+    if let Some(path) = &config.partition.path {
+        return PartitionedDataset::open(path).map(Some);
+    }
+    let parts = match config.partition.parts {
+        Parts::Count(1) => return Ok(None),
+        Parts::Count(n) => gnarl_partition::Parts::Count(n),
+        Parts::Levels { machines, workers } => gnarl_partition::Parts::Levels { machines, workers },
+        Parts::Auto => gnarl_partition::Parts::Auto(Workers {
+            count: config.train.workers,
+            memory: available().map_or(0, |memory| memory.limit) / neighbours.max(1) as u64,
+            reserved: None,
+        }),
+    };
+    let wanted = PartitionConfig {
+        algorithm: config.partition.algorithm.clone(),
+        parts,
+        hops: config.partition.hops as u32,
+        seed: config.partition.seed,
+        balance: config.partition.balance,
+        tau_vol: config.partition.tau_vol,
+        chunk: config.partition.chunk,
+        passes: config.partition.passes,
+        freeze: config.partition.freeze,
+        constraints: config.partition.constraints.clone(),
+        ..PartitionConfig::default()
+    };
+    for place in folder.partitions(config) {
+        if let Ok(existing) = PartitionedDataset::open(&place)
+            && same_cut(existing.manifest(), dataset, &wanted)
+        {
+            tracing::info!("using the partition in {}", place.display());
+            return Ok(Some(existing));
+        }
+    }
+    let out = folder.dir().join(PARTITION);
+    if out.exists() {
+        std::fs::remove_dir_all(&out).at(&out)?;
+    }
+    let start = Instant::now();
+    let what = || format!("partitioning by {}", wanted.algorithm);
+    let (cut, report) = every_minute(what, || partition_dataset(dataset, &wanted, &out))?;
+    tracing::info!(
+        "cut into {} parts by {}: edge cut {:.1} %, replication {:.2}, {:.1} s",
+        report.parts,
+        report.algorithm,
+        100.0 * report.edge_cut,
+        report.replication_factor,
+        start.elapsed().as_secs_f64()
+    );
+    Ok(Some(cut))
+}
+
+/// Whether a partition is the one that is wanted. Automatic parts are always found anew.
+fn same_cut(made: &PartitionManifest, dataset: &Dataset, wanted: &PartitionConfig) -> bool {
+    made.source.fingerprint == fingerprint(dataset.manifest())
+        && made.algorithm == wanted.algorithm
+        && made.hops == wanted.hops
+        && made.seed == wanted.seed
+        && made.layout == wanted.layout
+        && made.parameters == wanted.parameters()
+        && match wanted.parts {
+            gnarl_partition::Parts::Auto(_) => false,
+            parts => parts.resolve(0).is_ok_and(|count| count == made.parts),
+        }
+}

@@ -1,0 +1,259 @@
+//! What every rank of a run has before it trains.
+
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Error, Result};
+use gnarl_nn::ParamsBuilder;
+use gnarl_partition::{PartitionedDataset, fingerprint};
+
+use super::folder::RunFolder;
+use super::partition::cut;
+use crate::config::{EvaluateOn, Method, RunConfig, TaskKind};
+use crate::data::graph::Graph;
+use crate::data::hetero_graph::HeteroGraph;
+use crate::data::node_targets::{NodeTargets, Roles, labels_of};
+use crate::encoder::heterogeneous::Heterogeneous;
+use crate::encoder::homogeneous::Homogeneous;
+use crate::fit::{Fit, Training};
+use crate::registry::Registry;
+use crate::state::Start;
+use crate::step::tensor_parallel;
+use crate::task::node::NodePrediction;
+use crate::task::{edge, link};
+
+/// Where the graph comes from.
+pub(crate) enum Source {
+    /// A dataset, of which every rank has all files.
+    Whole(Box<Dataset>),
+    /// Parts, of which machines have some each.
+    Parts(Box<PartitionedDataset>),
+}
+
+/// Serves this machine's parts as long as it lives.
+#[cfg(feature = "serve")]
+pub(crate) type KeptServer = Option<gnarl_serve::Server>;
+/// Nothing is served.
+#[cfg(not(feature = "serve"))]
+pub(crate) type KeptServer = ();
+
+/// This rank of a run, and the machine each is on; none for all threads of one process.
+pub(crate) type Ranks<'a> = Option<(&'a dyn Communicator, &'a [String])>;
+
+/// The graph, what is to be learnt of it, and what training starts from.
+pub(crate) struct Loaded {
+    pub source: Source,
+    pub task: Box<dyn Training>,
+    pub start: Start,
+    /// Answers other machines' questions as long as it lives.
+    pub _server: KeptServer,
+}
+
+impl Source {
+    /// Opens what the run file names.
+    pub fn open(config: &RunConfig) -> Result<Self> {
+        let section = &config.partition;
+        if let (Some(_), Some(path)) = (&section.servers, &section.path) {
+            return PartitionedDataset::open(path).map(|cut| Self::Parts(Box::new(cut)));
+        }
+        Ok(Self::Whole(Box::new(Dataset::open(&config.dataset.path)?)))
+    }
+
+    /// Tells the graph from others.
+    pub fn fingerprint(&self) -> String {
+        match self {
+            Self::Whole(dataset) => fingerprint(dataset.manifest()),
+            Self::Parts(cut) => {
+                let made = cut.manifest();
+                format!("{} by {} {:?}", made.source.fingerprint, made.algorithm, made.part_counts)
+            }
+        }
+    }
+
+    /// The dataset, if every rank has it.
+    pub fn dataset(&self) -> Option<&Dataset> {
+        match self {
+            Self::Whole(dataset) => Some(dataset),
+            Self::Parts(_) => None,
+        }
+    }
+
+    /// The partition of the run, if it has one, for so many ranks on this host.
+    pub fn cut(
+        &self,
+        config: &RunConfig,
+        folder: &RunFolder,
+        neighbours: usize,
+    ) -> Result<Option<PartitionedDataset>> {
+        match self {
+            Self::Whole(dataset) => cut(config, dataset, folder, neighbours),
+            Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
+        }
+    }
+}
+
+impl Loaded {
+    /// Loads `source` as one of some ranks, or for all threads of one process.
+    ///
+    /// # Errors
+    /// If the configuration does not fit the dataset.
+    pub fn new(
+        (config, registry): (&RunConfig, &Registry),
+        source: Source,
+        ranks: Ranks<'_>,
+    ) -> Result<Self> {
+        let (task, start) = match config.task.kind {
+            TaskKind::NodeClassification if is_typed(config, &source) => {
+                heterogeneous_nodes(config, &source)?
+            }
+            TaskKind::NodeClassification => {
+                return homogeneous_nodes((config, registry), source, ranks);
+            }
+            TaskKind::LinkPrediction => {
+                let config = tensor_parallel::all_neighbors(config)?;
+                link::open((&config, registry), whole(&source)?)?
+            }
+            TaskKind::EdgeClassification | TaskKind::EdgeRegression => {
+                let config = tensor_parallel::all_neighbors(config)?;
+                edge::open((&config, registry), whole(&source)?)?
+            }
+        };
+        Ok(Self { source, task, start, _server: KeptServer::default() })
+    }
+}
+
+/// The dataset, for tasks of edges.
+fn whole(source: &Source) -> Result<&Dataset> {
+    source.dataset().ok_or_else(|| {
+        Error::usage("tasks of edges need the whole dataset on every rank")
+            .hint("leave out partition.servers")
+    })
+}
+
+/// Whether the run classifies nodes of one of several types.
+fn is_typed(config: &RunConfig, source: &Source) -> bool {
+    let several = |manifest: &gnarl_graph::Manifest| {
+        manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
+    };
+    config.task.node_type.is_some() || source.dataset().is_some_and(|d| several(d.manifest()))
+}
+
+/// Prediction of nodes of one of several types.
+fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn Training>, Start)> {
+    let Some(dataset) = source.dataset() else {
+        return Err(Error::usage("graphs with types are trained where every rank has the whole")
+            .hint("leave out partition.servers, or task.node_type"));
+    };
+    let mut config = tensor_parallel::all_neighbors(config)?;
+    if config.task.node_type.is_none() {
+        let only = only_labeled_type(dataset)?;
+        tracing::info!("task.node_type is not set: '{only}' is the only node type with labels");
+        config.task.node_type = Some(only);
+    }
+    let node_type = config.task.node_type.clone().unwrap_or_default();
+    check_heterogeneous(&config)?;
+    if let Err(e) = dataset.manifest().node_type(&node_type) {
+        return Err(Error::usage(format!("task.node_type: {e}")));
+    }
+    let labels = labels_of(dataset, &node_type)?;
+    let roles = Roles::of(dataset, &node_type, &labels, config.dataset.split.as_ref())?;
+    let graph = HeteroGraph::open(dataset, config.dataset.normalize)?;
+    let target = graph.graph.schema().node_type(&node_type)?;
+    let outputs = labels.outputs();
+    let targets = NodeTargets::new(labels, &roles, 0..graph.graph.core(target) as u64);
+    let task = NodePrediction::new(&config, &node_type, targets, Some(roles))?;
+    let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
+    let endpoints = (vec![target], Vec::new());
+    let encoder = Heterogeneous::new(&config, graph, endpoints, outputs, &mut params)?;
+    let start = Start { params: params.build(), tables: encoder.tables(&config)? };
+    Ok((Box::new(Fit::new(&config, task, encoder)), start))
+}
+
+/// Refuses what is for homogeneous graphs.
+fn check_heterogeneous(config: &RunConfig) -> Result<()> {
+    if config.train.evaluate_on == EvaluateOn::Parts {
+        return Err(Error::usage("train.evaluate_on = 'parts' is for graphs without types")
+            .hint("graphs with types are judged as a whole"));
+    }
+    if !config.sample.method.has_fanouts() && config.sample.method != Method::Full {
+        return Err(Error::usage("subgraphs are drawn from graphs without types only")
+            .hint("set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'"));
+    }
+    Ok(())
+}
+
+/// The node type to classify where the run file names none.
+///
+/// # Errors
+/// [`gnarl_graph::Kind::Usage`] unless exactly one has labels.
+fn only_labeled_type(dataset: &Dataset) -> Result<String> {
+    let types = &dataset.manifest().node_types;
+    let labeled = types.iter().filter(|t| t.columns.iter().any(|column| column.name == "label"));
+    let labeled: Vec<&str> = labeled.map(|t| t.name.as_str()).collect();
+    if let [only] = labeled[..] {
+        return Ok(only.to_string());
+    }
+    let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
+    let what = if labeled.is_empty() { "no node type has labels" } else { "several have labels" };
+    Err(Error::usage(format!("the graph has types, and task.node_type is not set: {what}"))
+        .hint(format!("the type of the nodes to classify, of: {}", names.join(", "))))
+}
+
+/// Prediction of nodes of a homogeneous graph.
+fn homogeneous_nodes(
+    (config, registry): (&RunConfig, &Registry),
+    source: Source,
+    ranks: Ranks<'_>,
+) -> Result<Loaded> {
+    let (graph, targets, roles, server) = match &source {
+        Source::Whole(dataset) => {
+            let (node, _) = dataset.plain()?;
+            let labels = labels_of(dataset, &node.name)?;
+            let roles = Roles::of(dataset, &node.name, &labels, config.dataset.split.as_ref())?;
+            let graph = Graph::open(dataset, config.dataset.normalize)?;
+            let targets = NodeTargets::new(labels, &roles, 0..graph.core() as u64);
+            (graph, targets, Some(roles), KeptServer::default())
+        }
+        Source::Parts(cut) => {
+            let (graph, targets, server) = partitioned(config, cut, ranks)?;
+            (graph, targets, None, server)
+        }
+    };
+    let node_type = match &source {
+        Source::Whole(dataset) => dataset.plain()?.0.name.clone(),
+        Source::Parts(cut) => match &cut.manifest().node_types[..] {
+            [node] => node.name.clone(),
+            _ => return Err(Error::invalid("training knows graphs of one node type only")),
+        },
+    };
+    let outputs = targets.labels.outputs();
+    let task = NodePrediction::new(config, &node_type, targets, roles)?;
+    let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
+    let encoder = Homogeneous::new((config, registry), Arc::new(graph), outputs, &mut params)?;
+    let start = Start { params: params.build(), tables: Vec::new() };
+    let task = Box::new(Fit::new(config, task, encoder));
+    Ok(Loaded { source, task, start, _server: server })
+}
+
+#[cfg(feature = "serve")]
+fn partitioned(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    ranks: Ranks<'_>,
+) -> Result<(Graph, NodeTargets, KeptServer)> {
+    use crate::data::partitioned;
+    let ranks = ranks.map(|(rank, hosts)| partitioned::Ranks { rank, hosts });
+    let opened = partitioned::open(config, cut, ranks.as_ref())?;
+    Ok((opened.graph, opened.targets, opened.server))
+}
+
+#[cfg(not(feature = "serve"))]
+fn partitioned(
+    _: &RunConfig,
+    _: &PartitionedDataset,
+    _: Ranks<'_>,
+) -> Result<(Graph, NodeTargets, KeptServer)> {
+    Err(Error::usage("partition.servers is set, and this gnarl was built without it")
+        .hint("build with --features serve"))
+}

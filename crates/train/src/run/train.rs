@@ -1,0 +1,361 @@
+//! Training from a configuration, on threads or as one rank of a group.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use gnarl_engine::{Communicator, local};
+use gnarl_graph::staging::interrupt::{self, Stoppable};
+use gnarl_graph::{Context, Error, Result};
+use gnarl_partition::{PartitionManifest, PartitionedDataset};
+use gnarl_store::placement::Placement;
+use serde::Serialize;
+
+use crate::config::{RunConfig, Strategy};
+use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, model_to_bytes};
+use crate::fit::Training;
+use crate::plan;
+use crate::registry::Registry;
+use crate::run::announce::Opening;
+use crate::run::checkpoint::{self, CHECKPOINT, atomic_write};
+use crate::run::finish;
+use crate::run::folder::{Begin, MODEL, RunFolder};
+use crate::run::handshake;
+use crate::run::setup::{KeptServer, Loaded, Source};
+use crate::run::summary::Finished;
+use crate::session::{Session, Threads};
+use crate::state::{Progress, Start, TrainState};
+use crate::telemetry::prometheus::Metrics;
+use crate::telemetry::pulse::Pulse;
+use crate::telemetry::record::EpochRecord;
+
+/// Trains as `config` says, on threads of this process, with the models of the library. See [`Registry::run`].
+///
+/// # Errors
+/// As [`Registry::run`].
+pub fn run(
+    config: &RunConfig,
+    begin: Begin,
+    watch: &(dyn Fn(&EpochRecord) + Sync),
+) -> Result<Finished> {
+    Registry::default().run(config, begin, watch)
+}
+
+/// Trains as `config` says, as one rank of a group, with the models of the library. See [`Registry::run_on`].
+///
+/// # Errors
+/// As [`Registry::run_on`].
+pub fn run_on(
+    rank: &dyn Communicator,
+    config: &RunConfig,
+    begin: Begin,
+    watch: &(dyn Fn(&EpochRecord) + Sync),
+) -> Result<Option<Finished>> {
+    Registry::default().run_on(rank, config, begin, watch)
+}
+
+impl Registry {
+    /// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
+    ///
+    /// # Errors
+    /// Those of the dataset, the configuration, the folder and the ranks.
+    pub fn run(
+        &self,
+        config: &RunConfig,
+        begin: Begin,
+        watch: &(dyn Fn(&EpochRecord) + Sync),
+    ) -> Result<Finished> {
+        let source = Source::open(config)?;
+        let fingerprint = source.fingerprint();
+        let config = &plan::resolve(config, &source)?;
+        let loaded = Loaded::new((config, self), source, None)?;
+        let metrics = Metrics::start(config, 0)?;
+        let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
+        let cut = loaded.source.cut(config, &folder, config.train.workers)?;
+        let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
+        let (run, workers) = (Run::new(config, loaded, folder, cut)?, config.train.workers);
+        run.announce(1)?;
+        let mut states = run.states(0..workers, workers, checkpoint)?;
+        run.recall(&mut states)?;
+        let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
+        let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
+        let mut trained = local::run(workers, deadline, |rank| {
+            let state = states[rank.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let state = state.ok_or_else(|| Error::invalid("a rank started twice"))?;
+            run.train(rank, workers, state, &metrics, watch)
+        })?;
+        run.finish(trained.swap_remove(0))
+    }
+
+    /// Trains as `config` says, as one rank of a group: `train.workers` is its size, whatever the
+    /// configuration says. The first rank makes the run's folder, and the partition if there is none;
+    /// the others read both, from a file system they share with it, unless `partition.servers` says that
+    /// machines have parts of their own. `watch` is called on the first rank after every epoch; that rank
+    /// alone returns what came of the run.
+    ///
+    /// # Errors
+    /// Those of the dataset, the configuration, the folder and the ranks;
+    /// [`gnarl_graph::Kind::Rank`] if they do not all have the same dataset and configuration.
+    pub fn run_on(
+        &self,
+        rank: &dyn Communicator,
+        config: &RunConfig,
+        begin: Begin,
+        watch: &(dyn Fn(&EpochRecord) + Sync),
+    ) -> Result<Option<Finished>> {
+        let mut config = config.clone();
+        config.train.workers = rank.size();
+        let source = Source::open(&config)?;
+        config = plan::resolve(&config, &source)?;
+        let metrics = Metrics::start(&config, rank.rank())?;
+        let fingerprint = source.fingerprint();
+        let hosts = handshake::reach(rank, &config, fingerprint.clone())?;
+        let local_ranks = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
+        let loaded = Loaded::new((&config, self), source, Some((rank, &hosts)))?;
+        let lead = rank.rank() == 0;
+        let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
+        let dir = opened.as_ref().map_or(PathBuf::new(), |(folder, _)| folder.dir().into());
+        let dirs = rank.all_gather("folder of the run", dir.as_os_str().as_encoded_bytes())?;
+        let (folder, resume) = match opened {
+            Some(opened) => opened,
+            None => (RunFolder::join(PathBuf::from(&*String::from_utf8_lossy(&dirs[0]))), false),
+        };
+        let mut parts = if lead { loaded.source.cut(&config, &folder, local_ranks)? } else { None };
+        // A state to go on from is never empty.
+        let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
+        let state = rank.all_gather("checkpoint to go on from", &state)?.swap_remove(0);
+        let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
+        let place = rank.all_gather("partition of the run", place)?.swap_remove(0);
+        if !lead && !place.is_empty() {
+            // Hosts may have a partition made before at places of their own.
+            let given = config.partition.path.clone();
+            let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
+            parts = Some(PartitionedDataset::open(&path)?);
+        }
+        let checkpoint = Some(state).filter(|state| !state.is_empty());
+        let run = Run::new(&config, loaded, folder, parts)?;
+        let own = rank.rank()..rank.rank() + 1;
+        let mut states = run.states(own, rank.size(), checkpoint)?;
+        if lead {
+            let mut machines = hosts.clone();
+            machines.sort_unstable();
+            machines.dedup();
+            run.announce(machines.len())?;
+            run.recall(&mut states)?;
+        }
+        let trained = run.train(rank, local_ranks, states.swap_remove(0), &metrics, watch)?;
+        // Others may still ask this rank's server for rows.
+        rank.barrier("the end of training")?;
+        lead.then(|| run.finish(trained)).transpose()
+    }
+}
+
+/// A run about to start, or to go on.
+struct Run<'a> {
+    config: &'a RunConfig,
+    folder: RunFolder,
+    source: Source,
+    task: Box<dyn Training>,
+    metric: String,
+    partition: Option<PartitionManifest>,
+    start: Start,
+    /// Which part has which learnt row, for each table; empty if the graph was not cut.
+    placements: Vec<Arc<dyn Placement>>,
+    /// Answers other machines' questions as long as it lives.
+    _server: KeptServer,
+}
+
+/// What training ends with.
+struct Trained {
+    progress: Progress,
+    /// Weights of the best evaluation.
+    weights: Vec<f32>,
+    /// All learnt rows of the best evaluation, for each table; on the first rank.
+    rows: Vec<Rows<'static>>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        config: &'a RunConfig,
+        loaded: Loaded,
+        folder: RunFolder,
+        cut: Option<PartitionedDataset>,
+    ) -> Result<Self> {
+        let Loaded { source, mut task, start, _server } = loaded;
+        let mut placements = Vec::new();
+        if let Some(cut) = &cut {
+            task.divide(cut, source.dataset().is_some())?;
+            let tables = start.tables.iter().map(|table| by_parts(cut, &table.node_type));
+            placements = tables.collect::<Result<_>>()?;
+        }
+        let partition = cut.map(|cut| cut.manifest().clone());
+        let metric = task.metric();
+        Ok(Self { config, folder, source, metric, task, partition, start, placements, _server })
+    }
+
+    /// The states that `ranks` of `size` go on from: those of a checkpoint if there is one.
+    fn states(
+        &self,
+        ranks: Range<usize>,
+        size: usize,
+        checkpoint: Option<Vec<u8>>,
+    ) -> Result<Vec<TrainState>> {
+        let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
+        let state = |rank| {
+            let start = self.start.share(&self.placements, rank, size)?;
+            match &checkpoint {
+                Some(bytes) => checkpoint::decode(bytes, start).while_doing(path),
+                None => Ok(start),
+            }
+        };
+        let mut states = ranks.map(state).collect::<Result<Vec<_>>>()?;
+        for state in &mut states {
+            state.progress.lengthen(&self.config.train)?;
+        }
+        Ok(states)
+    }
+
+    /// Says what the run is, and what its dataset has that it makes no use of. For the first rank.
+    fn announce(&self, hosts: usize) -> Result<()> {
+        let opening = Opening {
+            config: self.config,
+            source: &self.source,
+            sizes: self.task.sizes(),
+            dir: self.folder.dir(),
+            parameters: self.parameters() as u64,
+            tables: !self.start.tables.is_empty(),
+            parts: self.partition.as_ref().map_or(1, |cut| cut.parts),
+            hosts,
+        };
+        opening.announce()
+    }
+
+    /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
+    fn recall(&self, states: &mut [TrainState]) -> Result<()> {
+        let epoch = states.first().map_or(0, |state| state.progress.epoch);
+        let history = self.folder.history(epoch)?;
+        self.folder.start_metrics(&history)?;
+        states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
+        if epoch > 0 {
+            tracing::info!("going on after epoch {epoch} of {}", self.config.train.epochs);
+        }
+        Ok(())
+    }
+
+    /// Trains to the end as one rank, one of `local_ranks` that share this machine.
+    fn train(
+        &self,
+        rank: &dyn Communicator,
+        local_ranks: usize,
+        state: TrainState,
+        metrics: &Metrics,
+        watch: &(dyn Fn(&EpochRecord) + Sync),
+    ) -> Result<Trained> {
+        let unwritten = Mutex::new(None);
+        let first = || unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_epoch = |record: &EpochRecord| {
+            if let Err(e) = self.folder.append(record) {
+                first().get_or_insert(e);
+            }
+            watch(record);
+        };
+        let save = |state: &TrainState, tables: &[Whole<'_>]| {
+            // A checkpoint relies on the lines of its epochs.
+            first().take().map_or(Ok(()), Err)?;
+            self.folder.sync_metrics()?;
+            checkpoint::save(self.folder.dir(), state, tables)?;
+            interrupt::advise(go_on(state.progress.epoch));
+            Ok(())
+        };
+        // Between epochs the strategies look whether somebody asked for the end.
+        let _stoppable = Stoppable::new("at the end of this epoch");
+        interrupt::advise(go_on(state.progress.epoch));
+        let keep = |state: &TrainState, rows: Vec<Rows<'_>>| {
+            self.write_model(&state.best, rows, &state.progress)
+        };
+        let meter = metrics.meter(rank.rank());
+        let lead = rank.rank() == 0;
+        let pulse = if lead { Pulse::new(self.config.train.epochs) } else { Pulse::silent() };
+        // Ranks that train no part leave their threads to the others.
+        let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
+        let busy = match self.config.train.strategy {
+            Strategy::Average => local_ranks.min(parts),
+            _ => local_ranks,
+        };
+        let threads = threads_each(self.config, busy);
+        state.progress.history.iter().for_each(|record| meter.epoch(record));
+        let session = Session {
+            config: self.config,
+            metric: &self.metric,
+            threads: Threads { each: threads, host: threads * busy },
+            local_ranks,
+            tables: &self.start.tables,
+            meter: &meter,
+            on_epoch: &on_epoch,
+            on_checkpoint: &save,
+            on_best: &keep,
+            dir: self.folder.dir(),
+            pulse: &pulse,
+        };
+        let train = || self.task.train(&session, rank, state);
+        let state = if lead { pulse.while_working(train)? } else { train()? };
+        let rows = state.tables.iter().map(|table| table.best_on_first(rank));
+        let rows = rows.map(|rows| rows.map(Rows::into_owned)).collect::<Result<_>>()?;
+        Ok(Trained { progress: state.progress, weights: state.best, rows })
+    }
+
+    /// Writes weights and rows that are the best so far, as `progress` says.
+    fn write_model(&self, weights: &[f32], rows: Vec<Rows<'_>>, progress: &Progress) -> Result<()> {
+        let Start { params, tables } = &self.start;
+        let mut params = params.clone();
+        params.flat_mut().copy_from_slice(weights);
+        let about = About {
+            version: env!("CARGO_PKG_VERSION").into(),
+            task: word(self.config.task.kind),
+            model: self.config.model.name.clone(),
+            classes: self.task.sizes().outputs,
+            dataset: self.source.fingerprint(),
+            normalize: word(self.config.dataset.normalize),
+            epoch: progress.best_epoch,
+            valid: progress.best_valid.clone(),
+        };
+        let bytes = model_to_bytes(&params, tables, rows, &about)?;
+        atomic_write(&self.folder.dir().join(MODEL), &bytes)
+            .while_doing(|| "writing the best weights")
+    }
+
+    /// Number of weights, embeddings included.
+    fn parameters(&self) -> usize {
+        let Start { params, tables } = &self.start;
+        params.len() + tables.iter().map(TableSpec::values).sum::<usize>()
+    }
+
+    fn finish(self, trained: Trained) -> Result<Finished> {
+        let Trained { progress, weights, rows } = trained;
+        self.write_model(&weights, rows, &progress)?;
+        let figures = (self.metric.clone(), self.parameters());
+        finish::finish(self.config, &self.folder, self.partition, figures, progress)
+    }
+}
+
+/// What an interrupted run leaves to go on from.
+fn go_on(epoch: usize) -> String {
+    match epoch {
+        0 => "no epoch was saved yet; start again".into(),
+        _ => format!("the run goes on after epoch {epoch} with --resume"),
+    }
+}
+
+/// Compute threads of each of the ranks that share a machine.
+fn threads_each(config: &RunConfig, ranks: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if config.train.threads == 0 { cores } else { config.train.threads };
+    (threads / ranks).max(1)
+}
+
+/// A value of the run file that is one word.
+fn word(value: impl Serialize) -> String {
+    let value = toml::Value::try_from(value).ok();
+    value.as_ref().and_then(toml::Value::as_str).unwrap_or_default().into()
+}

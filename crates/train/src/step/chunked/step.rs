@@ -1,0 +1,162 @@
+//! Steps over the whole graph for node prediction, chunk by chunk.
+
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+use gnarl_nn::models::Stages;
+use gnarl_nn::pool::{Limited, keep_at_most};
+use gnarl_nn::{Exchange, Mode, Params, Tensor};
+use gnarl_sample::{Block, Scratch};
+
+use super::courier::Courier;
+use super::layout::Layout;
+use super::plan::Plan;
+use super::program::{Program, Step};
+use super::sweep::Sweep;
+use crate::data::batch::BatchSpec;
+use crate::data::graph::Graph;
+use crate::evaluation::{Evaluation, NodeScores, within};
+use crate::session::{Threads, pool};
+use crate::state::TrainState;
+use crate::step::tensor_parallel::Columns;
+use crate::step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
+use crate::task::loss::{add_loss, targets_of};
+
+/// One rank's share of the one batch there is.
+pub(crate) struct Chunked<'a> {
+    block: &'a Block,
+    scores: NodeScores<'a>,
+    columns: Columns<'a>,
+    layout: Layout,
+    plan: &'a Plan,
+    program: Program<'a>,
+    /// Free buffers are memory as well.
+    _buffers: Option<Limited>,
+}
+
+impl<'a> Chunked<'a> {
+    /// Steps of `model` over the `block` of `graph`, as `plan` says.
+    ///
+    /// # Errors
+    /// A usage error if the model does not pass messages in chunks.
+    pub fn new(
+        model: &'a dyn Stages,
+        (block, graph): (&'a Block, &'a Graph),
+        scores: NodeScores<'a>,
+        comm: &'a dyn Communicator,
+        plan: &'a Plan,
+    ) -> Result<Self> {
+        let layout = plan.layout;
+        let frugal = plan.free.is_some();
+        let features = graph.features.as_ref();
+        let program = Program::new(model, block, features, layout, &plan.place, frugal)?;
+        let columns = Columns::new(comm, block.num_src());
+        let _buffers = plan.free.map(keep_at_most);
+        Ok(Self { block, scores, columns, layout, plan, program, _buffers })
+    }
+
+    /// The training nodes that are this rank's.
+    fn training(&self) -> &[u32] {
+        within(&self.scores.targets.train, &self.columns.rows())
+    }
+
+    /// Scores of `params` on validation and test nodes, together with all ranks.
+    ///
+    /// # Errors
+    /// Those of files and of other ranks.
+    pub fn evaluate_by(
+        &self,
+        params: &Params,
+        comm: &dyn Communicator,
+        threads: usize,
+    ) -> Result<Evaluation> {
+        let targets = self.scores.targets;
+        let (mut picked, mut cols) = ([Vec::new(), Vec::new()], 0);
+        let mut visit = |range: &Range<usize>, logits: &Tensor| {
+            cols = logits.cols();
+            for (picked, nodes) in picked.iter_mut().zip([&targets.valid, &targets.test]) {
+                for &node in within(nodes, range) {
+                    picked.extend_from_slice(logits.row(node as usize - range.start));
+                }
+            }
+        };
+        pool(threads)?
+            .install(|| self.sweep(|sweep| self.program.evaluate(params, sweep, &mut visit)))?;
+        self.scores.of_shares(comm, picked, cols)
+    }
+
+    /// Calls `run` with what sweeps over all chunks; returns what it sent.
+    fn sweep(&self, run: impl FnOnce(&mut Sweep<'_>) -> Result<()>) -> Result<[u64; 2]> {
+        let columns = &self.columns;
+        std::thread::scope(|scope| {
+            let courier = match self.plan.overlap && self.layout.ranks > 1 {
+                true => Courier::beside(scope, columns)?,
+                false => Courier::inline(columns),
+            };
+            let mut sweep = Sweep::new(self.layout, &self.plan.place, courier, columns.counted());
+            run(&mut sweep)?;
+            Ok(sweep.sent)
+        })
+    }
+}
+
+impl TrainStep for Chunked<'_> {
+    type Sampled = ();
+    type Batch = ();
+
+    fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<BatchSpec> {
+        vec![BatchSpec::whole(epoch)]
+    }
+
+    fn sample(&self, _: &BatchSpec, _: &mut Scratch) -> Result<()> {
+        self.block.out_lists();
+        Ok(())
+    }
+
+    fn fetch(&self, _: &BatchSpec, (): ()) -> Result<()> {
+        Ok(())
+    }
+
+    fn counts(&self, (): &()) -> Counts {
+        let edges = self.columns.columns(self.block.num_edges() * self.program.propagations());
+        Counts { edges: edges.len() as u64, seeds: self.training().len() as u64 }
+    }
+
+    fn gradient(
+        &self,
+        params: &Params,
+        _: Inputs<'_, ()>,
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss> {
+        let targets = self.scores.targets;
+        let (mut sum, step) = (0.0, Step { params, mode: Mode::Train { key } });
+        let sent = self.sweep(|sweep| {
+            self.program.train(step, sweep, gradients.dense, &mut |tape, range, logits| {
+                let nodes = within(&targets.train, range);
+                let rows: Vec<u32> = nodes.iter().map(|v| v - range.start as u32).collect();
+                let labels = targets_of(&targets.labels, nodes);
+                let loss = add_loss(tape, logits, &rows, &labels, None);
+                sum += f64::from(tape.value(loss).data()[0]);
+                loss
+            })
+        })?;
+        self.columns.counted().passes(sent);
+        Ok(BatchLoss { sum, weight: self.training().len() as f64 })
+    }
+
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        self.evaluate_by(&state.params, comm, threads.each)
+    }
+
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.columns.counted().exchanges())
+    }
+}

@@ -1,0 +1,272 @@
+//! Rows become columns, messages pass, columns become rows: chunk by chunk, while parcels are under way.
+
+use std::collections::VecDeque;
+
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::Tensor;
+
+use super::courier::Courier;
+use super::layout::Layout;
+use super::matrix::{Matrix, Place, columns};
+use super::messages::{Direction, Messages, Part};
+use crate::step::tensor_parallel::Counted;
+
+/// Parcels under way at most.
+const AHEAD: usize = 3;
+
+/// This rank's columns of a matrix over all nodes.
+pub(super) struct Wire {
+    matrix: Matrix,
+    /// Columns of all ranks.
+    cols: usize,
+}
+
+/// What a parcel holds of each rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parcel {
+    /// Its panel of this rank's rows of a chunk.
+    Rows { panel: usize, piece: usize },
+    /// This rank's columns of its piece.
+    Columns { piece: usize },
+}
+
+/// The sweeps over all chunks that a step is made of. All ranks make the same.
+pub(super) struct Sweep<'a> {
+    layout: Layout,
+    place: &'a Place,
+    courier: Courier<'a>,
+    counted: &'a Counted,
+    pending: VecDeque<Parcel>,
+    /// Which pass what is made of rows belongs to.
+    pub makes: Direction,
+    /// Bytes sent in forward and in backward passes.
+    pub sent: [u64; 2],
+}
+
+/// Makes something of the rows of a piece: what is to be sent of them, if anything.
+pub(super) type Work<'w> = dyn FnMut(usize, Option<&Matrix>) -> Result<Option<Tensor>> + 'w;
+
+impl<'a> Sweep<'a> {
+    pub fn new(
+        layout: Layout,
+        place: &'a Place,
+        courier: Courier<'a>,
+        counted: &'a Counted,
+    ) -> Self {
+        let (pending, makes) = (VecDeque::new(), Direction::Forward);
+        Self { layout, place, courier, counted, pending, makes, sent: [0; 2] }
+    }
+
+    /// Has `work` make rows of every piece; returns their columns.
+    ///
+    /// # Errors
+    /// Those of `work`, of files and of other ranks.
+    pub fn begin(&mut self, work: &mut Work<'_>) -> Result<Option<Wire>> {
+        let mut made = None;
+        for piece in 0..self.layout.pieces {
+            self.work(piece, None, work, &mut made)?;
+            self.settle(AHEAD, None, &mut made)?;
+        }
+        self.settle(0, None, &mut made)?;
+        Ok(made)
+    }
+
+    /// Passes messages over the columns `from`; `work` makes rows of what comes of each piece. Returns
+    /// the rows that came, and the columns of those made of them.
+    ///
+    /// # Errors
+    /// As [`Sweep::begin`].
+    pub fn pass(
+        &mut self,
+        from: Wire,
+        messages: &Messages<'_, '_>,
+        work: &mut Work<'_>,
+    ) -> Result<(Matrix, Option<Wire>)> {
+        let (layout, cols) = (self.layout, from.cols);
+        if layout.ranks > 1 {
+            self.counted.take(from.matrix.cols());
+        }
+        let mut rows = own_rows(&layout, self.place, cols)?;
+        let mut made = None;
+        let panels = layout.panels(cols);
+        for panel in 0..panels {
+            let part = messages.begin(from.matrix.panel(panel)?);
+            for piece in 0..layout.pieces {
+                self.chunk(messages, &part, (panel, piece), cols, &mut rows)?;
+                if panel + 1 == panels && piece > 0 {
+                    self.arrive(piece - 1, &mut rows, &mut made)?;
+                    self.work(piece - 1, Some(&rows), work, &mut made)?;
+                }
+                self.settle(AHEAD, Some(&mut rows), &mut made)?;
+            }
+        }
+        drop(from);
+        self.arrive(layout.pieces - 1, &mut rows, &mut made)?;
+        self.work(layout.pieces - 1, Some(&rows), work, &mut made)?;
+        self.settle(0, Some(&mut rows), &mut made)?;
+        Ok((rows, made))
+    }
+
+    /// Sums up the messages to a chunk, in a panel of own columns.
+    fn chunk(
+        &mut self,
+        messages: &Messages<'_, '_>,
+        part: &Part,
+        (panel, piece): (usize, usize),
+        cols: usize,
+        rows: &mut Matrix,
+    ) -> Result<()> {
+        let layout = self.layout;
+        let own = layout.rank * layout.panels(cols) + panel;
+        let width = layout.columns(cols, layout.rank, panel).len();
+        let mut parcel = Vec::with_capacity(layout.ranks);
+        for rank in 0..layout.ranks {
+            let range = layout.piece(rank, piece);
+            let first = range.start;
+            if rank == layout.rank {
+                rows.fill(own, range, |out| messages.end(part, first, out))?;
+                parcel.push(Vec::new());
+            } else {
+                let mut out = Tensor::scratch(range.len(), width);
+                messages.end(part, first, out.data_mut());
+                parcel.push(bytemuck::cast_slice(out.data()).to_vec());
+            }
+        }
+        let what = Parcel::Rows { panel, piece };
+        self.send("columns to rows", parcel, what, messages.direction)
+    }
+
+    /// Has `work` make something of a piece, and sends it.
+    fn work(
+        &mut self,
+        piece: usize,
+        rows: Option<&Matrix>,
+        work: &mut Work<'_>,
+        made: &mut Option<Wire>,
+    ) -> Result<()> {
+        let Some(values) = work(piece, rows)? else { return Ok(()) };
+        let (layout, cols) = (self.layout, values.cols());
+        let panels = layout.panels(cols);
+        let wire = match made {
+            Some(wire) => wire,
+            None => {
+                let of = |panel| layout.columns(cols, layout.rank, panel).len();
+                let widths = (0..panels).map(of).collect();
+                let matrix = Matrix::new(self.place, 0..layout.nodes, widths)?;
+                made.insert(Wire { matrix, cols })
+            }
+        };
+        let mut parcel = vec![Vec::new(); layout.ranks];
+        for (rank, bytes) in parcel.iter_mut().enumerate() {
+            for panel in 0..panels {
+                let part = columns(&values, layout.columns(cols, rank, panel));
+                if rank == layout.rank {
+                    let first = layout.piece(rank, piece).start;
+                    wire.matrix.write(panel, first, part.data())?;
+                } else {
+                    bytes.extend_from_slice(bytemuck::cast_slice(part.data()));
+                }
+            }
+        }
+        self.send("rows to columns", parcel, Parcel::Columns { piece }, self.makes)
+    }
+
+    fn send(
+        &mut self,
+        stage: &'static str,
+        parcel: Vec<Vec<u8>>,
+        what: Parcel,
+        pass: Direction,
+    ) -> Result<()> {
+        if self.layout.ranks == 1 {
+            return Ok(());
+        }
+        self.sent[pass as usize] += parcel.iter().map(|bytes| bytes.len() as u64).sum::<u64>();
+        self.pending.push_back(what);
+        self.courier.send(stage, parcel)
+    }
+
+    /// Waits until the rows of a piece are here.
+    fn arrive(&mut self, piece: usize, rows: &mut Matrix, made: &mut Option<Wire>) -> Result<()> {
+        let due = |parcel: &Parcel| matches!(parcel, Parcel::Rows { piece: p, .. } if *p <= piece);
+        while let Some(last) = self.pending.iter().rposition(due) {
+            let later = self.pending.len() - last - 1;
+            self.settle(later, Some(rows), made)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until at most `left` parcels are under way.
+    fn settle(
+        &mut self,
+        left: usize,
+        mut rows: Option<&mut Matrix>,
+        made: &mut Option<Wire>,
+    ) -> Result<()> {
+        while self.pending.len() > left {
+            let Some(parcel) = self.pending.pop_front() else { return Ok(()) };
+            let came = self.courier.receive()?;
+            match (parcel, rows.as_deref_mut(), made.as_mut()) {
+                (Parcel::Rows { panel, piece }, Some(rows), _) => {
+                    self.take_rows(&came, (panel, piece), rows)?;
+                }
+                (Parcel::Columns { piece }, _, Some(wire)) => {
+                    self.take_columns(&came, piece, wire)?;
+                }
+                _ => return Err(Error::new(Kind::Rank, "exchange: nobody waits for a parcel")),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_rows(
+        &self,
+        came: &[Vec<u8>],
+        (panel, piece): (usize, usize),
+        rows: &mut Matrix,
+    ) -> Result<()> {
+        let layout = &self.layout;
+        let (range, panels) = (layout.piece(layout.rank, piece), rows.panels() / layout.ranks);
+        for (rank, bytes) in came.iter().enumerate().filter(|(rank, _)| *rank != layout.rank) {
+            let panel = rank * panels + panel;
+            let values = self.values(bytes, range.len() * rows.width(panel), rank)?;
+            rows.write(panel, range.start, &values)?;
+        }
+        Ok(())
+    }
+
+    fn take_columns(&self, came: &[Vec<u8>], piece: usize, wire: &mut Wire) -> Result<()> {
+        let layout = &self.layout;
+        for (rank, bytes) in came.iter().enumerate().filter(|(rank, _)| *rank != layout.rank) {
+            let range = layout.piece(rank, piece);
+            let values = self.values(bytes, range.len() * wire.matrix.cols(), rank)?;
+            let mut rest = &values[..];
+            for panel in 0..wire.matrix.panels() {
+                let (own, others) = rest.split_at(range.len() * wire.matrix.width(panel));
+                wire.matrix.write(panel, range.start, own)?;
+                rest = others;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of what came from a rank, as many as are due.
+    fn values(&self, bytes: &[u8], due: usize, rank: usize) -> Result<Vec<f32>> {
+        let (values, []) = bytes.as_chunks() else {
+            return Err(Error::new(Kind::Rank, format!("half a value of rank {rank}")));
+        };
+        if values.len() != due {
+            let message = format!("{} values of rank {rank} where {due} are due", values.len());
+            return Err(Error::new(Kind::Rank, message));
+        }
+        Ok(values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())
+    }
+}
+
+/// A matrix of this rank's rows, by the panels of all ranks.
+pub(super) fn own_rows(layout: &Layout, place: &Place, cols: usize) -> Result<Matrix> {
+    let panels = layout.panels(cols);
+    let of = |rank| (0..panels).map(move |panel| layout.columns(cols, rank, panel).len());
+    let widths = (0..layout.ranks).flat_map(of).collect();
+    Matrix::new(place, layout.rows(layout.rank), widths)
+}

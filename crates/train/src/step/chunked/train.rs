@@ -1,0 +1,66 @@
+//! Training in chunks.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Result};
+use gnarl_nn::Params;
+
+use super::plan::{Means, Plan};
+use super::step::Chunked;
+use crate::config::RunConfig;
+use crate::encoder::Source;
+use crate::evaluation::NodeScores;
+use crate::session::Session;
+use crate::state::TrainState;
+use crate::sync::all_reduce;
+
+/// Trains by steps in chunks, as one of the ranks that share out feature slices.
+///
+/// # Errors
+/// If the graph is partitioned or too large for a block, if the model cannot be cut, and those of training.
+pub(crate) fn train(
+    session: &Session<'_>,
+    task: (Source<'_>, NodeScores<'_>),
+    comm: &dyn Communicator,
+    state: TrainState,
+) -> Result<TrainState> {
+    let params = state.params.clone();
+    let place = (comm, session.local_ranks);
+    with(session.config, task, place, &params, |step, plan| {
+        if comm.rank() == 0 {
+            tracing::info!("steps in {}", plan.describe());
+        }
+        all_reduce::train(session, step, comm, state)
+    })
+}
+
+/// Calls `run` with steps in chunks, of a rank that shares a machine with so many.
+///
+/// # Errors
+/// If the graph is partitioned or too large for a block, if the model cannot be cut, and those of `run`.
+pub(crate) fn with<T>(
+    config: &RunConfig,
+    (source, scores): (Source<'_>, NodeScores<'_>),
+    (comm, local_ranks): (&dyn Communicator, usize),
+    params: &Params,
+    run: impl FnOnce(&Chunked<'_>, &Plan) -> Result<T>,
+) -> Result<T> {
+    let Source { model, graph } = source;
+    let stages = model.stages(graph.features.is_sparse()).ok_or_else(|| {
+        Error::usage(format!("{} does not train in chunks", model.name())).hint(
+            "tensor.memory and tensor.chunks support: gcn, sage (mean), gin, sgc, mlp, decoupled gcn",
+        )
+    })?;
+    let block = graph.whole_block()?;
+    let means = Means {
+        model: stages.as_ref(),
+        params,
+        graph,
+        evaluated: scores.targets.valid.len() + scores.targets.test.len(),
+        block: &block,
+        rank: (comm.rank(), comm.size()),
+        neighbours: local_ranks,
+        dir: config.output.dir.clone(),
+    };
+    let plan = Plan::new(&config.tensor, &means)?;
+    run(&Chunked::new(stages.as_ref(), (&block, graph), scores, comm, &plan)?, &plan)
+}

@@ -1,0 +1,187 @@
+//! Steps over the whole graph, whose feature slices ranks share out, whatever the task and the model.
+//!
+//! A model puts out the embeddings of each rank's own nodes. A rank scores its share of a batch of edges: it
+//! fetches the embeddings of their endpoints and candidates from the ranks that have them, and gives gradients back.
+
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+use gnarl_nn::pool::{Kept, keep_all};
+use gnarl_nn::{Mode, Params, Tape};
+use gnarl_sample::Scratch;
+
+use super::tensor_parallel::{WholeModel, ascending};
+use super::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
+use crate::data::batch::BatchSpec;
+use crate::data::edge_set::{Ways, both_ways};
+use crate::data::shares::even_share;
+use crate::embeddings::{Fetch, Learnt};
+use crate::encoder::Outputs;
+use crate::evaluation::Evaluation;
+use crate::session::{Threads, pool};
+use crate::state::TrainState;
+use crate::task::Task;
+
+/// This rank's share of a batch.
+pub(crate) struct Share<X, G> {
+    examples: X,
+    /// Rows that its examples are numbered by, ascending, by their numbers among those of all ranks; none where all are
+    /// own ones.
+    wanted: Vec<u32>,
+    /// The message graph.
+    graph: Arc<G>,
+    /// Ids of the embeddings of the own nodes, one list per table.
+    embedding_ids: Arc<[Vec<u64>]>,
+    /// Places of those that the batch of all ranks reaches: others are not updated.
+    reached: Vec<Vec<u32>>,
+}
+
+/// The steps of one rank.
+pub(crate) struct FullGraph<'a, T, W> {
+    task: &'a T,
+    model: W,
+    ways: &'a (dyn Fn(u32) -> Ways + Sync),
+    /// Number of this rank, and of all.
+    rank: (usize, usize),
+    /// Every step asks for the same buffers, however large.
+    _buffers: Kept,
+}
+
+impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
+    /// Steps of `model` as `comm` has it, whose relations pass messages by `ways`.
+    ///
+    /// # Errors
+    /// If the run file asks for parts that are not there.
+    pub fn new(
+        task: &'a T,
+        model: W,
+        ways: &'a (dyn Fn(u32) -> Ways + Sync),
+        comm: &dyn Communicator,
+    ) -> Result<Self> {
+        task.ready()?;
+        let rank = (comm.rank(), comm.size());
+        Ok(Self { task, model, ways, rank, _buffers: keep_all() })
+    }
+
+    fn own(&self, spec: &BatchSpec) -> BatchSpec {
+        self.task.own(spec, self.model.own_nodes(), self.rank)
+    }
+
+    /// Places of the own embeddings that the examples of all ranks reach.
+    fn reached(&self, spec: &BatchSpec) -> Vec<Vec<u32>> {
+        if T::LOCAL || self.model.embedding_ids().is_empty() {
+            return Vec::new();
+        }
+        let whole = BatchSpec { share: 0..spec.batch.len(), ..spec.clone() };
+        let (_, nodes) = self.task.draw(&whole);
+        self.model.reached(&self.model.rows(&nodes))
+    }
+}
+
+impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
+    type Sampled = Share<T::Examples, W::Graph>;
+    type Batch = Share<T::Examples, W::Graph>;
+
+    /// All ranks have all batches: one without examples of its own has feature slices of the others.
+    fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<BatchSpec> {
+        self.task.whole_schedule(epoch)
+    }
+
+    fn sample(&self, spec: &BatchSpec, _: &mut Scratch) -> Result<Self::Sampled> {
+        let own = self.own(spec);
+        let (drawn, seeds) = self.task.draw(&own);
+        let nodes = seeds.concat();
+        let (wanted, rows) = match T::LOCAL {
+            true => (Vec::new(), self.model.own_rows(&nodes)),
+            false => ascending(self.model.rows(&seeds)),
+        };
+        let examples = self.task.examples(&own, drawn, Outputs { rows, nodes, weights: None })?;
+        let asked = self.task.asked(spec).filter(|_| self.task.removes_asked());
+        let graph = match asked {
+            None => self.model.graph(),
+            Some(asked) => self.model.without(&both_ways(&asked, self.ways))?,
+        };
+        let embedding_ids = self.model.embedding_ids();
+        let reached = self.reached(spec);
+        Ok(Share { examples, wanted, graph, embedding_ids, reached })
+    }
+
+    fn fetch(&self, _: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch> {
+        Ok(sampled)
+    }
+
+    fn prepare(&self, batch: &Self::Batch) {
+        self.model.prepare(&batch.graph);
+    }
+
+    /// The edges of each rank are its share of the feature slices of all.
+    fn counts(&self, batch: &Self::Batch) -> Counts {
+        let (rank, ranks) = self.rank;
+        let edges = even_share(self.model.num_edges(&batch.graph), rank, ranks);
+        Counts { edges: edges.len() as u64, seeds: self.task.count(&batch.examples) as u64 }
+    }
+
+    fn embedding_ids<'b>(&self, batch: &'b Self::Batch) -> Vec<&'b [u64]> {
+        batch.embedding_ids.iter().map(Vec::as_slice).collect()
+    }
+
+    fn gradient(
+        &self,
+        params: &Params,
+        inputs: Inputs<'_, Self::Batch>,
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss> {
+        let Share { examples, wanted, graph, embedding_ids, reached } = inputs.batch;
+        let exchange = self.model.exchange();
+        let counted = self.model.counted();
+        let before = counted.sent();
+        let routes = match T::LOCAL {
+            true => None,
+            false => Some(exchange.route(wanted)?),
+        };
+        let mut tape = Tape::new(params, Mode::Train { key });
+        let (own, leaves) = self.model.forward(&mut tape, graph, inputs.embeddings)?;
+        let rows = match &routes {
+            None => own,
+            Some(routes) => tape.fetch_rows(exchange, own, routes)?,
+        };
+        let (loss, found) = self.task.loss(&mut tape, rows, examples)?;
+        if T::LOCAL {
+            tape.release(own);
+        }
+        let between = counted.sent();
+        tape.backward(loss, gradients.dense)?;
+        match T::LOCAL {
+            true => gradients.add_rows(&tape, &leaves, embedding_ids),
+            false => gradients.add_some_rows(&tape, &leaves, embedding_ids, reached),
+        }
+        counted.passes([between - before, counted.sent() - between]);
+        Ok(found)
+    }
+
+    /// All ranks compute embeddings; who scores them is the task's affair.
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        let ids = self.model.embedding_ids();
+        let ids: Vec<&[u64]> = ids.iter().map(Vec::as_slice).collect();
+        let embeddings = Learnt { tables: &state.tables, rank: comm }.fetch(&ids)?;
+        let graph = self.model.graph();
+        let own = pool(threads.each)?.install(|| {
+            let mut tape = Tape::new(&state.params, Mode::Eval);
+            let (own, _) = self.model.forward(&mut tape, &graph, embeddings)?;
+            Ok(tape.take(own))
+        })?;
+        self.task.evaluate_shares(&self.model, own, &state.params, comm, threads)
+    }
+
+    fn exchanges(&self) -> Option<Exchanges> {
+        Some(self.model.counted().exchanges())
+    }
+}

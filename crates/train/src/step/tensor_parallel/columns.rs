@@ -1,0 +1,320 @@
+//! Exchange of rows and columns over a communicator.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::{Exchange, Routes, Tensor};
+
+use super::counted::Counted;
+use crate::data::shares::even_share;
+
+/// Successive rows for each rank, and shares of columns that differ by one at most.
+pub(crate) struct Columns<'a> {
+    rank: &'a dyn Communicator,
+    /// First row of each rank, and the number of rows.
+    bounds: Vec<usize>,
+    counted: Arc<Counted>,
+}
+
+impl<'a> Columns<'a> {
+    /// Even shares of the rows of `nodes` nodes.
+    pub fn new(rank: &'a dyn Communicator, nodes: usize) -> Self {
+        let ends = (0..rank.size()).map(|r| even_share(nodes, r, rank.size()).end);
+        Self::over(rank, std::iter::once(0).chain(ends).collect(), Arc::default())
+    }
+
+    /// Rows that begin at `bounds` on each rank, after whose last they end; exchanges are counted by
+    /// `counted`.
+    pub fn over(rank: &'a dyn Communicator, bounds: Vec<usize>, counted: Arc<Counted>) -> Self {
+        Self { rank, bounds, counted }
+    }
+
+    /// What is counted of exchanges.
+    pub fn counted(&self) -> &Counted {
+        &self.counted
+    }
+
+    /// Rows of all ranks.
+    fn total(&self) -> usize {
+        self.bounds[self.rank.size()]
+    }
+
+    fn rows_of(&self, rank: usize) -> Range<usize> {
+        self.bounds[rank]..self.bounds[rank + 1]
+    }
+
+    fn columns_of(&self, rank: usize, cols: usize) -> Range<usize> {
+        even_share(cols, rank, self.rank.size())
+    }
+
+    /// Gives each rank its bytes; returns what each gave.
+    ///
+    /// # Errors
+    /// If a rank fails or does not come.
+    pub fn give(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        self.counted.timed(|| self.carry(stage, outgoing))
+    }
+
+    /// As [`Columns::give`], while others compute: the time is not counted.
+    ///
+    /// # Errors
+    /// As [`Columns::give`].
+    pub fn carry(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        let others = outgoing.iter().enumerate().filter(|(r, _)| *r != self.rank.rank());
+        self.counted.send(others.map(|(_, bytes)| bytes.len() as u64).sum());
+        self.rank.all_to_all(stage, outgoing)
+    }
+
+    /// Gives `of(r)` to each rank `r`; returns what each gave, of `wanted(r)` values.
+    fn exchange(
+        &self,
+        stage: &str,
+        of: impl FnMut(usize) -> Vec<u8>,
+        wanted: impl Fn(usize) -> usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let incoming = self.give(stage, (0..self.rank.size()).map(of).collect())?;
+        for (from, bytes) in incoming.iter().enumerate() {
+            let (found, wanted) = (bytes.len(), wanted(from) * size_of::<f32>());
+            if found != wanted {
+                let message =
+                    format!("{stage}: {found} bytes of rank {from} where {wanted} are due");
+                return Err(Error::new(Kind::Rank, message));
+            }
+        }
+        Ok(incoming)
+    }
+}
+
+impl Exchange for Columns<'_> {
+    fn rows(&self) -> Range<usize> {
+        self.rows_of(self.rank.rank())
+    }
+
+    fn columns(&self, cols: usize) -> Range<usize> {
+        self.columns_of(self.rank.rank(), cols)
+    }
+
+    fn split(&self, rows: &Tensor) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(rows.clone());
+        }
+        let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
+        self.counted.take(own);
+        let of = |rank| {
+            let columns = self.columns_of(rank, cols);
+            let mut bytes = Vec::with_capacity(rows.rows() * columns.len() * size_of::<f32>());
+            for row in 0..rows.rows() {
+                bytes.extend_from_slice(bytemuck::cast_slice(&rows.row(row)[columns.clone()]));
+            }
+            bytes
+        };
+        let incoming =
+            self.exchange("rows to columns", of, |from| self.rows_of(from).len() * own)?;
+        // Ranks have their rows in order: one after the other they are all rows.
+        let mut all = Tensor::scratch(self.total(), own);
+        write(all.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
+        Ok(all)
+    }
+
+    fn gather(&self, columns: &Tensor, cols: usize) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(columns.clone());
+        }
+        let (width, own) = (columns.cols(), self.rows());
+        let of = |rank| {
+            let rows = self.rows_of(rank);
+            bytemuck::cast_slice(&columns.data()[rows.start * width..rows.end * width]).to_vec()
+        };
+        let wanted = |from| own.len() * self.columns_of(from, cols).len();
+        let incoming = self.exchange("columns to rows", of, wanted)?;
+        let mut rows = Tensor::scratch(own.len(), cols);
+        for (from, bytes) in incoming.iter().enumerate() {
+            let columns = self.columns_of(from, cols);
+            if columns.is_empty() {
+                continue;
+            }
+            let parts = bytes.chunks_exact(columns.len() * size_of::<f32>());
+            for (row, part) in rows.data_mut().chunks_exact_mut(cols).zip(parts) {
+                write(&mut row[columns.clone()], part.as_chunks().0);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn all_rows(&self, rows: &Tensor) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(rows.clone());
+        }
+        let cols = rows.cols();
+        let of = |_| bytemuck::cast_slice(rows.data()).to_vec();
+        let incoming = self.exchange("rows to all", of, |from| self.rows_of(from).len() * cols)?;
+        let mut all = Tensor::scratch(self.total(), cols);
+        write(all.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
+        Ok(all)
+    }
+
+    fn sum_rows(&self, all: &Tensor) -> Result<Tensor> {
+        if self.rank.size() == 1 {
+            return Ok(all.clone());
+        }
+        let (cols, own) = (all.cols(), self.rows());
+        let of = |rank| {
+            let rows = self.rows_of(rank);
+            bytemuck::cast_slice(&all.data()[rows.start * cols..rows.end * cols]).to_vec()
+        };
+        let incoming = self.exchange("sums of rows", of, |_| own.len() * cols)?;
+        let mut rows = Tensor::zeros(own.len(), cols);
+        // In the order of ranks, so that sums are the same in every run.
+        for bytes in &incoming {
+            for (sum, term) in rows.data_mut().iter_mut().zip(bytes.as_chunks().0) {
+                *sum += f32::from_le_bytes(*term);
+            }
+        }
+        Ok(rows)
+    }
+
+    fn route(&self, wanted: &[u32]) -> Result<Routes> {
+        let from = |rank: usize| {
+            let rows = self.rows_of(rank);
+            let before = |end: usize| wanted.partition_point(|&node| (node as usize) < end);
+            &wanted[before(rows.start)..before(rows.end)]
+        };
+        let all = (0..self.rank.size()).map(|r| bytemuck::cast_slice(from(r)).to_vec()).collect();
+        let own = self.rows();
+        let place = |bytes: &[u8; 4]| {
+            let node = u32::from_le_bytes(*bytes) as usize;
+            match own.contains(&node) {
+                true => Ok((node - own.start) as u32),
+                false => Err(Error::new(Kind::Rank, format!("row {node} is not of this rank"))),
+            }
+        };
+        let asked = self.give("wanted rows", all)?;
+        let asked = asked.iter().map(|bytes| bytes.as_chunks().0.iter().map(place).collect());
+        let asked = asked.collect::<Result<_>>()?;
+        Ok(Routes { asked, wanted: (0..self.rank.size()).map(|r| from(r).len()).collect() })
+    }
+
+    fn fetch(&self, rows: &Tensor, routes: &Routes) -> Result<Tensor> {
+        let cols = rows.cols();
+        let of = |rank: usize| {
+            let mut bytes = Vec::with_capacity(routes.asked[rank].len() * cols * size_of::<f32>());
+            for &row in &routes.asked[rank] {
+                bytes.extend_from_slice(bytemuck::cast_slice(rows.row(row as usize)));
+            }
+            bytes
+        };
+        let incoming = self.exchange("rows that are wanted", of, |r| routes.wanted[r] * cols)?;
+        // Wanted nodes ascend, and so do those of the ranks.
+        let mut wanted = Tensor::scratch(routes.wanted.iter().sum(), cols);
+        write(wanted.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
+        Ok(wanted)
+    }
+
+    fn give_back(&self, wanted: &Tensor, routes: &Routes) -> Result<Tensor> {
+        let (cols, mut first) = (wanted.cols(), 0);
+        let mut outgoing = Vec::with_capacity(routes.wanted.len());
+        for &count in &routes.wanted {
+            let values = &wanted.data()[first * cols..(first + count) * cols];
+            outgoing.push(bytemuck::cast_slice(values).to_vec());
+            first += count;
+        }
+        let of = |rank: usize| std::mem::take(&mut outgoing[rank]);
+        let incoming =
+            self.exchange("rows that come back", of, |r| routes.asked[r].len() * cols)?;
+        let mut rows = Tensor::zeros(self.rows().len(), cols);
+        if cols == 0 {
+            return Ok(rows);
+        }
+        // In the order of ranks, so that sums are the same in every run.
+        for (bytes, asked) in incoming.iter().zip(&routes.asked) {
+            let came = bytes.chunks_exact(cols * size_of::<f32>());
+            for (&row, came) in asked.iter().zip(came) {
+                let at = row as usize * cols;
+                let sums = &mut rows.data_mut()[at..at + cols];
+                for (sum, term) in sums.iter_mut().zip(came.as_chunks().0) {
+                    *sum += f32::from_le_bytes(*term);
+                }
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// Writes values as they came; bytes need no alignment.
+fn write<'a>(out: &mut [f32], bytes: impl IntoIterator<Item = &'a [u8; 4]>) {
+    for (value, bytes) in out.iter_mut().zip(bytes) {
+        *value = f32::from_le_bytes(*bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use gnarl_engine::local;
+
+    use super::*;
+
+    /// The value at a row and a column, different everywhere.
+    fn value(row: usize, col: usize) -> f32 {
+        (100 * row + col) as f32
+    }
+
+    fn matrix(rows: Range<usize>, cols: Range<usize>) -> Tensor {
+        let all = rows.clone().flat_map(|r| cols.clone().map(move |c| value(r, c)));
+        Tensor::from_vec(rows.len(), cols.len(), all.collect())
+    }
+
+    #[test]
+    fn columns_come_from_rows_and_go_back() {
+        for (ranks, nodes, cols) in [(1, 5, 3), (2, 7, 5), (3, 10, 2), (4, 3, 9)] {
+            local::run(ranks, Duration::from_secs(20), |rank| {
+                let exchange = Columns::new(rank, nodes);
+                let (own, columns) = (exchange.rows(), exchange.columns(cols));
+                let rows = matrix(own.clone(), 0..cols);
+                let slice = exchange.split(&rows)?;
+                assert_eq!(slice.data(), matrix(0..nodes, columns.clone()).data());
+                // Everything but what stays: own rows of own columns.
+                let sent = 4 * own.len() * (cols - columns.len());
+                assert_eq!(exchange.counted().sent(), sent as u64);
+                let taken = if ranks > 1 { columns.len() as u64 } else { 0 };
+                assert_eq!(exchange.counted().exchanges().columns, taken);
+                assert_eq!(exchange.counted().exchanges().nanos > 0, ranks > 1);
+                assert_eq!(exchange.gather(&slice, cols)?.data(), rows.data());
+                let all = exchange.all_rows(&rows)?;
+                assert_eq!(all.data(), matrix(0..nodes, 0..cols).data());
+                let sums = exchange.sum_rows(&all)?;
+                let times = |v: &f32| v * ranks as f32;
+                assert_eq!(sums.data(), rows.data().iter().map(times).collect::<Vec<_>>());
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+    #[test]
+    fn rows_come_from_where_they_are_and_gradients_go_back() {
+        // No rows of rank 2; rank 1 wants none.
+        let wanted: [&[u32]; 3] = [&[0, 2, 6], &[], &[1, 2, 3, 5, 6]];
+        local::run(3, Duration::from_secs(20), |rank| {
+            let exchange = Columns::over(rank, vec![0, 3, 7, 7], Arc::default());
+            let own = exchange.rows();
+            let wanted = wanted[rank.rank()];
+            let routes = exchange.route(wanted)?;
+            let rows = exchange.fetch(&matrix(own.clone(), 0..2), &routes)?;
+            let values = wanted.iter().flat_map(|&v| [0, 1].map(|c| value(v as usize, c)));
+            assert_eq!(rows.data(), values.collect::<Vec<_>>());
+            // A row comes back once for each rank that has it.
+            let back = exchange.give_back(&rows, &routes)?;
+            let times = [1.0, 1.0, 2.0, 1.0, 0.0, 1.0, 2.0];
+            let sums = own.flat_map(|v| [0, 1].map(|c| times[v] * value(v, c)));
+            assert_eq!(back.data(), sums.collect::<Vec<_>>());
+            // Ids, rows and gradients of rows that are elsewhere.
+            let [ids, given, returned] = [[1, 2, 1], [0, 4, 0], [5, 0, 5]][rank.rank()];
+            assert_eq!(exchange.counted().sent(), 4 * (ids + 2 * (given + returned)));
+            Ok(())
+        })
+        .unwrap();
+    }
+}

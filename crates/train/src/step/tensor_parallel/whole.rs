@@ -1,0 +1,95 @@
+//! Models over a whole graph whose feature slices ranks share out.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gnarl_graph::Result;
+use gnarl_nn::{Exchange, Tape, Tensor, Var};
+
+use super::counted::Counted;
+use crate::data::edge_set::EdgeSet;
+
+/// A model over a whole graph, as one of several ranks that have the rows of some nodes each.
+pub(crate) trait WholeModel: Send + Sync {
+    /// The graph, perhaps without some edges.
+    type Graph: Send + Sync;
+
+    /// How ranks exchange rows and columns.
+    fn exchange(&self) -> &dyn Exchange;
+
+    /// What is counted of exchanges.
+    fn counted(&self) -> &Counted;
+
+    /// The graph with all edges.
+    fn graph(&self) -> Arc<Self::Graph>;
+
+    /// The graph without some edges.
+    ///
+    /// # Errors
+    /// If it is too large for a block.
+    fn without(&self, edges: &EdgeSet) -> Result<Arc<Self::Graph>>;
+
+    /// Prepares what backward needs too.
+    fn prepare(&self, graph: &Self::Graph);
+
+    /// Edges that messages pass over in a step.
+    fn num_edges(&self, graph: &Self::Graph) -> usize;
+
+    /// Ids of the embeddings of the own nodes, one list per table.
+    fn embedding_ids(&self) -> Arc<[Vec<u64>]>;
+
+    /// Own nodes of the first type that has endpoints, or is predicted.
+    fn own_nodes(&self) -> Range<usize>;
+
+    /// Places among the own rows of some own nodes of that type.
+    fn own_rows(&self, nodes: &[u32]) -> Vec<u32>;
+
+    /// Which of those rows messages bring to `rows`, numbered among the rows of all ranks: places in each of
+    /// the lists of ids, ascending. The others are not part of a batch that is about `rows`.
+    fn reached(&self, _rows: &[u32]) -> Vec<Vec<u32>> {
+        Vec::new()
+    }
+
+    /// Numbers, among the rows of all ranks, of some nodes of each type that ends of edges have.
+    fn rows(&self, nodes: &[Vec<u32>]) -> Vec<u32>;
+
+    /// The rows put out for the own nodes, and the leaves of the `embeddings` that they are of.
+    ///
+    /// # Errors
+    /// If shapes disagree, a rank fails, or the model does not train by columns.
+    fn forward<'t>(
+        &'t self,
+        tape: &mut Tape<'t>,
+        graph: &'t Self::Graph,
+        embeddings: Vec<Tensor>,
+    ) -> Result<(Var, Vec<Var>)>;
+}
+
+/// Distinct numbers in ascending order, and the place of each in that order.
+pub(crate) fn ascending(numbers: Vec<u32>) -> (Vec<u32>, Vec<u32>) {
+    let mut order: Vec<u32> = (0..numbers.len() as u32).collect();
+    order.sort_unstable_by_key(|&i| numbers[i as usize]);
+    let mut places = vec![0; numbers.len()];
+    order.iter().enumerate().for_each(|(place, &i)| places[i as usize] = place as u32);
+    (order.iter().map(|&i| numbers[i as usize]).collect(), places)
+}
+
+/// Embeddings of some nodes of each type that has endpoints, of one type after the other, from the ranks whose `own`
+/// they are. All ranks call it together.
+///
+/// # Errors
+/// If a rank fails.
+pub(crate) fn gather_nodes<W: WholeModel>(
+    model: &W,
+    own: &Tensor,
+    nodes: &[Vec<u32>],
+) -> Result<Tensor> {
+    let (wanted, order) = ascending(model.rows(nodes));
+    let exchange = model.exchange();
+    let came = exchange.fetch(own, &exchange.route(&wanted)?)?;
+    let mut rows = Tensor::scratch(came.rows(), came.cols());
+    for (row, &place) in rows.data_mut().chunks_exact_mut(came.cols().max(1)).zip(&order) {
+        row.copy_from_slice(came.row(place as usize));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,174 @@
+//! The traits of steps, and what goes in and out of one.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_sample::Scratch;
+
+use crate::data::batch::BatchSpec;
+use crate::embeddings::RowGradients;
+use crate::evaluation::Evaluation;
+use crate::session::Threads;
+use crate::state::TrainState;
+
+/// The steps of one rank. A batch goes through the stages sample, fetch and prepare ahead of compute, each a pure
+/// function of its [`BatchSpec`].
+pub trait TrainStep: Sync {
+    /// A batch as it comes out of the stage `sample`.
+    type Sampled: Send;
+    /// A batch ready for compute.
+    type Batch: Send + Sync;
+
+    /// The batch schedule of `epoch` (from 1) for rank `rank` of `size`. There are as many steps on every
+    /// rank, and what all of them do in a step together does not depend on `size`.
+    fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec>;
+
+    /// Draws a batch.
+    ///
+    /// # Errors
+    /// If a part of the graph does not answer.
+    fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled>;
+
+    /// Gathers features, wherever they are.
+    ///
+    /// # Errors
+    /// If they cannot be had.
+    fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch>;
+
+    /// Prepares what the backward pass needs too.
+    fn prepare(&self, _batch: &Self::Batch) {}
+
+    /// Sizes of a batch.
+    fn counts(&self, batch: &Self::Batch) -> Counts;
+
+    /// Ids of the embeddings a batch reads, distinct, one list per table of the state in order. They are
+    /// fetched from all ranks when the batch is computed, after the updates of all steps before: where
+    /// there are tables, every rank has as many batches a step.
+    fn embedding_ids<'b>(&self, _batch: &'b Self::Batch) -> Vec<&'b [u64]> {
+        Vec::new()
+    }
+
+    /// Adds the gradient of the summed loss of a batch to `gradients`. Dividing by the weight of the
+    /// whole step is left to the caller, so that the batches of all ranks add up. `key` stands for the
+    /// run's seed and the step; it decides what dropout drops.
+    ///
+    /// # Errors
+    /// If shapes disagree.
+    fn gradient(
+        &self,
+        params: &Params,
+        batch: Inputs<'_, Self::Batch>,
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss>;
+
+    /// Scores of the state. All ranks call it together and return the same.
+    ///
+    /// # Errors
+    /// If shapes disagree or a rank fails.
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation>;
+
+    /// Features of other machines that a cache had, and had not, so far.
+    fn cached(&self) -> [u64; 2] {
+        [0; 2]
+    }
+
+    /// What exchanges of rows and columns took of this rank so far; `None` if there are none.
+    fn exchanges(&self) -> Option<Exchanges> {
+        None
+    }
+}
+
+/// Steps over graphs that train alone: parts, or the whole graph as the only one.
+pub trait PartStep: TrainStep {
+    /// Number of training examples of each part.
+    fn training(&self) -> Vec<usize>;
+
+    /// The batch schedule of an epoch over one part; none if it has no training examples.
+    fn part_epoch(&self, part: usize, epoch: usize) -> Vec<BatchSpec>;
+
+    /// Ids of a part's nodes, HALO included, one list per table.
+    fn embedding_ids_of(&self, part: usize) -> Vec<Vec<u64>>;
+}
+
+/// Exchanges of rows and columns, as one rank counts them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Exchanges {
+    /// Bytes sent to others in forward and in backward passes of training.
+    pub bytes: [u64; 2],
+    /// Time of sending and receiving, waiting for others included, in nanoseconds.
+    pub nanos: u64,
+    /// Own columns that messages passed over, added up over the passes.
+    pub columns: u64,
+}
+
+/// A batch, and the embeddings it asked for.
+pub struct Inputs<'a, B> {
+    /// The batch, as the pipeline made it.
+    pub batch: &'a B,
+    /// Which of the worker's graphs it is of.
+    pub graph: usize,
+    /// For each table the rows of [`TrainStep::embedding_ids`], in that order.
+    pub embeddings: Vec<Tensor>,
+}
+
+/// Where the gradients of a step go.
+pub struct Gradients<'a> {
+    /// Of the weights, laid out like [`Params::flat`].
+    pub dense: &'a mut [f32],
+    /// Of the embeddings, one per table.
+    pub rows: &'a mut [RowGradients],
+}
+
+impl Gradients<'_> {
+    /// Adds those that `tape` has of learnt rows: a leaf, and the ids of its rows, for each table.
+    pub fn add_rows(&mut self, tape: &Tape<'_>, leaves: &[Var], ids: &[Vec<u64>]) {
+        for ((leaf, ids), out) in leaves.iter().zip(ids).zip(&mut *self.rows) {
+            if let Some(grad) = tape.grad(*leaf) {
+                out.push(ids, grad);
+            }
+        }
+    }
+
+    /// The same of rows at some places of each leaf.
+    pub fn add_some_rows(
+        &mut self,
+        tape: &Tape<'_>,
+        leaves: &[Var],
+        ids: &[Vec<u64>],
+        places: &[Vec<u32>],
+    ) {
+        let tables = leaves.iter().zip(ids).zip(places).zip(&mut *self.rows);
+        for (((leaf, ids), places), out) in tables {
+            if let Some(grad) = tape.grad(*leaf) {
+                let own: Vec<u64> = places.iter().map(|&place| ids[place as usize]).collect();
+                let rows = places.iter().flat_map(|&place| grad.row(place as usize)).copied();
+                out.push(&own, &Tensor::from_vec(own.len(), grad.cols(), rows.collect()));
+            }
+        }
+    }
+}
+
+/// Sizes of a batch.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Sampled edges.
+    pub edges: u64,
+    /// Seeds: nodes, or edges, that the loss is of.
+    pub seeds: u64,
+}
+
+/// What a batch adds to its step.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BatchLoss {
+    /// Sum of the (weighted) losses of the targets.
+    pub sum: f64,
+    /// What the sum is to be divided by: the number of targets; target weights average 1.
+    pub weight: f64,
+}

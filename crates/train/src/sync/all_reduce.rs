@@ -1,0 +1,187 @@
+//! `gradient`: synchronous SGD (DistDGLv2 §5). A step's batch is the same whatever the number of
+//! ranks: its seeds are split evenly, gradients of the summed loss are added over the ranks and
+//! divided by the weight of the whole batch. Every rank makes the same number of steps. Learnt rows
+//! follow the same rule: each is with one rank, to which all ranks push the gradients of the rows they
+//! touched.
+
+use std::time::Instant;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_nn::optim::Optimizer;
+
+use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, not_finite};
+use super::keeper::Keeper;
+use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
+use crate::faults;
+
+use crate::data::batch::BatchSpec;
+use crate::pipeline::{self, Deliveries};
+use crate::session::{Keys, Session, pool};
+use crate::state::TrainState;
+use crate::step::{Gradients, TrainStep};
+use crate::telemetry::{EpochRecord, Tally, processor};
+
+/// Trains from `state` to the last epoch or until patience ends; all ranks return the same.
+///
+/// # Errors
+/// Those of sampling and of the other ranks.
+pub fn train<L: TrainStep>(
+    session: &Session<'_>,
+    steps: &L,
+    rank: &dyn Communicator,
+    mut state: TrainState,
+) -> Result<TrainState> {
+    let config = session.config;
+    let mut optimizer = config.optimizer.build()?;
+    if let Some(saved) = state.optimizers.get(&0) {
+        optimizer.load_state(saved)?;
+    }
+    if state.progress.stopped {
+        return Ok(state);
+    }
+    let epochs = state.progress.epoch + 1..=config.train.epochs;
+    let specs = epochs.flat_map(|epoch| {
+        let specs = steps.epoch(epoch, rank.rank(), rank.size());
+        session.pulse.planned(epoch, &specs);
+        specs
+    });
+    pipeline::run(&config.train, steps, specs, |deliveries| {
+        let mut run = Run {
+            session,
+            steps,
+            rank,
+            pool: pool(session.threads.each)?,
+            keys: Keys::new(config.train.seed),
+            keeper: Keeper::new(session, rank),
+        };
+        while state.progress.epoch < config.train.epochs && !state.progress.stopped {
+            let epoch = state.progress.epoch + 1;
+            let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
+            let judge = evaluates(session, epoch);
+            close_epochs(session, steps, &mut run.keeper, &mut state, vec![record], judge)?;
+            run.keeper.after_epoch(&mut state, |state| {
+                state.optimizers.insert(0, optimizer.state());
+                Ok(())
+            })?;
+        }
+        Ok(state)
+    })
+}
+
+struct Run<'a, L> {
+    session: &'a Session<'a>,
+    steps: &'a L,
+    rank: &'a dyn Communicator,
+    pool: rayon::ThreadPool,
+    keys: Keys,
+    keeper: Keeper<'a>,
+}
+
+impl<L: TrainStep> Run<'_, L> {
+    fn epoch(
+        &mut self,
+        epoch: usize,
+        deliveries: &Deliveries<'_, L::Batch>,
+        state: &mut TrainState,
+        optimizer: &mut dyn Optimizer,
+    ) -> Result<EpochRecord> {
+        let start = Instant::now();
+        let lr = learning_rate(self.session.config, epoch);
+        let mut tally = Tally::default();
+        let (cached, worked) = (self.steps.cached(), processor::seconds(&self.pool));
+        self.session.pulse.epochs_begin(epoch..=epoch);
+        let mut step = 0;
+        while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
+            step += 1;
+        }
+        let after = self.steps.cached();
+        tally.cached = [0, 1].map(|i| after[i] - cached[i]);
+        tally.processor = processor::seconds(&self.pool) - worked;
+        let ranks = gathered(self.rank, &tally)?;
+        Ok(Tally::record(&ranks, epoch, lr, start.elapsed().as_secs_f64()))
+    }
+
+    /// One optimizer step; `true` after the epoch's last.
+    fn step(
+        &mut self,
+        epoch: usize,
+        step: usize,
+        lr: f32,
+        deliveries: &Deliveries<'_, L::Batch>,
+        state: &mut TrainState,
+        optimizer: &mut dyn Optimizer,
+        tally: &mut Tally,
+    ) -> Result<bool> {
+        let before = *tally;
+        // The last two places carry the batch's loss and weight through the same all-reduce.
+        let mut dense = vec![0.0; state.params.len() + 2];
+        let mut rows = vec![RowGradients::default(); state.tables.len()];
+        let key = self.keys.dropout(epoch, 0, step);
+        let spec = self.add_batches(key, deliveries, state, &mut dense, &mut rows, tally)?;
+        let start = Instant::now();
+        faults::reached("reduce");
+        self.rank.all_reduce_sum("gradients", &mut dense)?;
+        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.push(self.rank, own));
+        let mut joined = joined.collect::<Result<Vec<_>>>()?;
+        tally.stages.reduce += start.elapsed().as_secs_f64();
+        let start = Instant::now();
+        let (dense, totals) = dense.split_at_mut(state.params.len());
+        let weight = totals[1];
+        if weight > 0.0 {
+            // All ranks have the same sums, and so find the same.
+            self.keeper.finite(state, "loss", totals[0].into(), epoch)?;
+            self.keeper.finite(state, "the gradient", not_finite(dense), epoch)?;
+            let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
+            dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
+            let limit = self.session.config.train.clip_norm;
+            if limit > 0.0 {
+                let mut all = [squares(&joined)];
+                if !joined.is_empty() {
+                    self.rank.all_reduce_f64("norm of gradients", &mut all)?;
+                }
+                clip(dense, &mut joined, all[0], limit);
+            }
+            let rate = lr * self.session.config.embedding.rate(&self.session.config.train);
+            let (params, tables) = (state.params.flat_mut(), &mut state.tables);
+            self.pool.install(|| {
+                optimizer.step(params, dense, lr);
+                for (table, summed) in tables.iter_mut().zip(&joined) {
+                    table.rows.apply(summed, rate);
+                }
+            });
+        }
+        tally.stages.compute += start.elapsed().as_secs_f64();
+        let counted = tally.since(&before);
+        self.session.meter.step(&counted);
+        self.session.pulse.step(&counted);
+        Ok(spec.last_of_epoch)
+    }
+
+    /// Adds the gradients of this rank's batches of a step, of which it returns the last.
+    fn add_batches(
+        &self,
+        key: gnarl_graph::rng::Key,
+        deliveries: &Deliveries<'_, L::Batch>,
+        state: &TrainState,
+        dense: &mut [f32],
+        rows: &mut [RowGradients],
+        tally: &mut Tally,
+    ) -> Result<BatchSpec> {
+        let (sums, totals) = dense.split_at_mut(state.params.len());
+        loop {
+            let mut gradients = Gradients { dense: sums, rows };
+            let learnt = Learnt { tables: &state.tables, rank: self.rank };
+            let now = (&state.params, &learnt as &dyn Fetch);
+            let (spec, loss) =
+                consume(self.steps, deliveries, now, key, &self.pool, &mut gradients, tally)?;
+            totals[0] += loss.sum as f32;
+            totals[1] += loss.weight as f32;
+            tally.loss += loss.sum;
+            tally.weight += loss.weight;
+            if spec.last_of_step {
+                return Ok(spec);
+            }
+        }
+    }
+}

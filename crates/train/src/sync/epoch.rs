@@ -1,0 +1,153 @@
+//! What all ways to synchronize do in an epoch: consume batches, gather figures, evaluate.
+
+use std::time::Instant;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+use gnarl_nn::Params;
+use rayon::ThreadPool;
+
+use super::keeper::Keeper;
+use crate::config::RunConfig;
+use crate::data::batch::BatchSpec;
+use crate::embeddings::Fetch;
+use crate::faults;
+use crate::pipeline::Deliveries;
+use crate::session::Session;
+use crate::state::TrainState;
+use crate::step::{BatchLoss, Gradients, Inputs, TrainStep};
+use crate::telemetry::{EpochRecord, Figures, Stages, Tally};
+
+/// The rate of `epoch` (from 1): schedules count epochs, so that they do not depend on batches.
+pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
+    config.train.lr * config.schedule.factor(epoch as u64 - 1, config.train.epochs as u64)
+}
+
+/// Takes the next batch and adds its gradient; keeps the tally.
+pub(super) fn consume<L: TrainStep>(
+    step: &L,
+    deliveries: &Deliveries<'_, L::Batch>,
+    (params, learnt): (&Params, &dyn Fetch),
+    key: Key,
+    pool: &ThreadPool,
+    gradients: &mut Gradients<'_>,
+    tally: &mut Tally,
+) -> Result<(BatchSpec, BatchLoss)> {
+    let start = Instant::now();
+    let delivery = deliveries.next()?;
+    tally.stages.wait += start.elapsed().as_secs_f64();
+    tally.stages.add(delivery.stages);
+    let start = Instant::now();
+    let wanted = delivery.prepared.as_deref().map_or(Vec::new(), |batch| step.embedding_ids(batch));
+    let embeddings = learnt.fetch(&wanted)?;
+    tally.stages.reduce += start.elapsed().as_secs_f64();
+    let Some(batch) = &delivery.prepared else {
+        return Ok((delivery.spec, BatchLoss::default()));
+    };
+    let counts = step.counts(batch);
+    tally.edges += counts.edges;
+    tally.seeds += counts.seeds;
+    let (start, before) = (Instant::now(), step.exchanges().unwrap_or_default());
+    faults::reached("compute");
+    let inputs = Inputs { batch: &**batch, graph: delivery.spec.graph, embeddings };
+    let loss = pool.install(|| step.gradient(params, inputs, key, gradients))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut exchange = 0.0;
+    match step.exchanges() {
+        Some(after) => {
+            exchange = 1e-9 * (after.nanos - before.nanos) as f64;
+            let sent = tally.exchanged.iter_mut().zip(after.bytes).zip(before.bytes);
+            sent.for_each(|((sum, after), before)| *sum += after - before);
+            tally.passed += after.columns - before.columns;
+        }
+        None => tally.passed += counts.edges,
+    }
+    tally.stages.exchange += exchange;
+    tally.stages.compute += (seconds - exchange).max(0.0);
+    Ok((delivery.spec, loss))
+}
+
+/// What every rank counted, in their order.
+pub(super) fn gathered(rank: &dyn Communicator, tally: &Tally) -> Result<Vec<Figures>> {
+    let all = rank.all_gather("epoch figures", bytemuck::cast_slice(&tally.to_array()))?;
+    let figures = all.iter().map(|bytes| {
+        let mut figures = [0.0; Tally::FIGURES];
+        for (figure, bytes) in figures.iter_mut().zip(bytes.as_chunks().0) {
+            *figure = f64::from_le_bytes(*bytes);
+        }
+        figures
+    });
+    Ok(figures.collect())
+}
+
+/// Whether `epoch` (counted from 1) ends with an evaluation.
+pub(super) fn evaluates(session: &Session<'_>, epoch: usize) -> bool {
+    let train = &session.config.train;
+    epoch == train.epochs || (train.eval_every > 0 && epoch.is_multiple_of(train.eval_every))
+}
+
+/// Evaluates the current weights and moves the state on: best weights, patience, the callbacks.
+/// Records end with the epoch just finished.
+///
+/// # Errors
+/// If a loss or a weight is no finite number; those of evaluation and of the other ranks.
+pub(super) fn close_epochs<L: TrainStep>(
+    session: &Session<'_>,
+    step: &L,
+    keeper: &mut Keeper<'_>,
+    state: &mut TrainState,
+    records: Vec<EpochRecord>,
+    judge: bool,
+) -> Result<()> {
+    let rank = keeper.rank();
+    let first = state.progress.history.len();
+    for record in records {
+        keeper.finite(state, "loss", record.loss, record.epoch)?;
+        state.progress.epoch = record.epoch;
+        state.progress.history.push(record);
+    }
+    let epoch = state.progress.epoch;
+    keeper.finite(state, "a weight", not_finite(state.params.flat()), epoch)?;
+    if judge {
+        let start = Instant::now();
+        if !state.tables.is_empty() {
+            let found = not_finite_of_all(rank, state)?;
+            keeper.finite(state, "a learnt embedding", found, epoch)?;
+        }
+        session.pulse.doing("evaluating");
+        faults::reached("evaluate");
+        let evaluation = step.evaluate(state, rank, session.threads)?;
+        keeper.finite(state, "the validation loss", evaluation.valid_loss, epoch)?;
+        state.judge(&evaluation, session.metric, session.config.train.patience);
+        if let Some(last) = state.progress.history.last_mut() {
+            last.stages.evaluate = start.elapsed().as_secs_f64();
+            session.meter.spent(Stages { evaluate: last.stages.evaluate, ..Stages::default() });
+        }
+    }
+    for record in &state.progress.history[first..] {
+        session.meter.epoch(record);
+        session.pulse.epoch_ends(record);
+        if rank.rank() == 0 {
+            (session.on_epoch)(record);
+        }
+    }
+    Ok(())
+}
+
+/// The first value that is no finite number; 0 if there is none.
+pub(super) fn not_finite(values: &[f32]) -> f64 {
+    // Without an early end the loop runs on vectors, and values are finite but once in a run.
+    let finite = values.iter().fold(true, |finite, value| finite & value.is_finite());
+    let found = if finite { None } else { values.iter().find(|value| !value.is_finite()) };
+    found.copied().unwrap_or(0.0).into()
+}
+
+/// The first value of all ranks' embeddings that is no finite number; 0 if there is none.
+fn not_finite_of_all(rank: &dyn Communicator, state: &TrainState) -> Result<f64> {
+    let own = state.tables.iter().map(|table| not_finite(table.rows.values()));
+    let own = own.reduce(|a, b| if a.is_finite() { b } else { a }).unwrap_or(0.0);
+    let all = rank.all_gather("embeddings are finite", &own.to_le_bytes())?;
+    let mut all = all.iter().filter_map(|bytes| Some(f64::from_le_bytes(*bytes.first_chunk()?)));
+    Ok(all.find(|found| !found.is_finite()).unwrap_or(0.0))
+}

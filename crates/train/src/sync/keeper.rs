@@ -1,0 +1,170 @@
+//! What is written of a run while it lasts: checkpoints, and the best weights so far.
+
+use std::time::{Duration, Instant};
+
+use gnarl_engine::Communicator;
+use gnarl_graph::staging::interrupt;
+use gnarl_graph::{Error, Kind, Result};
+
+use crate::run::folder::MODEL;
+use crate::session::Session;
+use crate::state::TrainState;
+use crate::telemetry::short;
+
+/// Writing the best weights at once may take this share of the time since they were last written.
+const SHARE: f64 = 0.01;
+
+/// Decides on rank 0 when to write, so that all ranks agree, and writes with the embeddings of all.
+pub(super) struct Keeper<'a> {
+    session: &'a Session<'a>,
+    rank: &'a dyn Communicator,
+    /// The last checkpoint, and seconds between two.
+    saved: Instant,
+    interval: Duration,
+    /// The epoch whose weights were last written, when, and how long that took.
+    kept: usize,
+    wrote: Instant,
+    took: Duration,
+}
+
+impl<'a> Keeper<'a> {
+    /// One of a run that begins, or goes on.
+    pub fn new(session: &'a Session<'a>, rank: &'a dyn Communicator) -> Self {
+        let seconds = session.config.train.checkpoint_seconds.clamp(0.0, 1e9);
+        let now = Instant::now();
+        Self {
+            session,
+            rank,
+            saved: now,
+            interval: Duration::from_secs_f64(seconds),
+            kept: 0,
+            wrote: now,
+            took: Duration::ZERO,
+        }
+    }
+
+    /// The rank it writes with.
+    pub fn rank(&self) -> &'a dyn Communicator {
+        self.rank
+    }
+
+    /// Writes what is due after an epoch: a new best at the latest with the next checkpoint, and at once
+    /// where that takes less than [`SHARE`] of the time. `optimizers` brings their state up to date.
+    ///
+    /// # Errors
+    /// If the disk is full or a rank fails; [`Kind::Interrupted`] after a checkpoint, if somebody asked for
+    /// the end.
+    pub fn after_epoch(
+        &mut self,
+        state: &mut TrainState,
+        optimizers: impl FnOnce(&mut TrainState) -> Result<()>,
+    ) -> Result<()> {
+        let finished =
+            state.progress.stopped || state.progress.epoch == self.session.config.train.epochs;
+        // A request to stop may have reached any rank.
+        let stop = interrupt::requested().is_some() && !finished;
+        let checkpoint = stop || finished || self.saved.elapsed() >= self.interval;
+        let cheap = self.took.as_secs_f64() <= SHARE * self.wrote.elapsed().as_secs_f64();
+        // The end of the run writes the best weights anyway.
+        let best = self.is_new(state) && !finished && (checkpoint || cheap);
+        let own = [checkpoint, best, stop].map(u8::from);
+        let all = self.rank.all_gather("checkpoint", &own)?;
+        let stop = all.iter().any(|other| other.get(2) == Some(&1));
+        let checkpoint = stop || all[0].first() == Some(&1);
+        let best = all[0].get(1) == Some(&1);
+        if best {
+            self.write_best(state)?;
+        }
+        if checkpoint {
+            optimizers(state)?;
+            self.save(state)?;
+            self.saved = Instant::now();
+        }
+        match stop {
+            true => Err(self.stopped(state)),
+            false => Ok(()),
+        }
+    }
+
+    /// How a run ends that was asked to stop; its checkpoint is written.
+    fn stopped(&self, state: &TrainState) -> Error {
+        let epoch = state.progress.epoch;
+        let epochs = self.session.config.train.epochs;
+        let message = format!("stopped after epoch {epoch} of {epochs}, as asked");
+        Error::new(Kind::Interrupted, message).hint("go on with --resume")
+    }
+
+    /// Whether there are best weights that are not written.
+    fn is_new(&self, state: &TrainState) -> bool {
+        state.progress.best_epoch > self.kept
+    }
+
+    fn write_best(&mut self, state: &TrainState) -> Result<()> {
+        let start = Instant::now();
+        let rows = state.tables.iter().map(|table| table.best_on_first(self.rank));
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        if self.rank.rank() == 0 {
+            (self.session.on_best)(state, rows)?;
+        }
+        self.kept = state.progress.best_epoch;
+        self.took = start.elapsed();
+        self.wrote = Instant::now();
+        Ok(())
+    }
+
+    /// Has the first rank save the state, with the embeddings of all ranks.
+    fn save(&self, state: &TrainState) -> Result<()> {
+        let tables = state.tables.iter().map(|table| table.whole(self.rank));
+        let tables = tables.collect::<Result<Vec<_>>>()?;
+        if self.rank.rank() > 0 {
+            return Ok(());
+        }
+        (self.session.on_checkpoint)(state, &tables)
+    }
+
+    /// Refuses `state` if `found` is no finite number, such as the loss of `epoch`. All ranks call it
+    /// with the same number.
+    ///
+    /// # Errors
+    /// What diverged, what to do about it, and where the best weights are; they are written first.
+    pub fn finite(
+        &mut self,
+        state: &TrainState,
+        what: &str,
+        found: f64,
+        epoch: usize,
+    ) -> Result<()> {
+        if found.is_finite() {
+            return Ok(());
+        }
+        if self.is_new(state) {
+            self.write_best(state)?;
+        }
+        Err(self.diverged(state, what, found, epoch))
+    }
+
+    fn diverged(&self, state: &TrainState, what: &str, found: f64, epoch: usize) -> Error {
+        let (train, progress) = (&self.session.config.train, &state.progress);
+        let found = if found.is_nan() { "NaN" } else { "infinite" };
+        let before = progress.history.iter().rfind(|record| record.epoch < epoch);
+        let before = before.map(|r| format!(" (loss {} in epoch {})", short(r.loss), r.epoch));
+        let text = format!("{what} is {found} in epoch {epoch}{}", before.unwrap_or_default());
+        let clip = match train.clip_norm > 0.0 {
+            true => format!("or train.clip_norm (now {})", short(train.clip_norm.into())),
+            false => "or set train.clip_norm".into(),
+        };
+        let kept = match progress.best_epoch {
+            0 => "no weights were evaluated before, so none are kept".to_string(),
+            best => {
+                let path = self.session.dir.join(MODEL);
+                let metric = self.session.metric;
+                let score = progress.best_valid.get(metric);
+                let score = score.map(|score| format!(", valid {metric} {score:.4}"));
+                let score = score.unwrap_or_default();
+                format!("the best weights so far (epoch {best}{score}) are in {}", path.display())
+            }
+        };
+        let lr = short(train.lr.into());
+        Error::invalid(text).hint(format!("lower train.lr (now {lr}) {clip}; {kept}"))
+    }
+}

@@ -1,0 +1,33 @@
+//! What edge prediction knows of a run.
+
+use std::sync::Arc;
+
+use gnarl_nn::heads::Head;
+use gnarl_nn::losses::values::ValueLoss;
+use gnarl_store::MappedFeatures;
+
+use super::splits::Splits;
+use crate::config::RunConfig;
+
+/// The task of a run.
+pub(crate) struct EdgePrediction {
+    pub(super) config: RunConfig,
+    pub(super) splits: Splits,
+    /// Features of the edges, if they are used.
+    pub(super) features: Option<Arc<MappedFeatures>>,
+    pub(super) head: Box<dyn Head>,
+    /// The regression loss.
+    pub(super) loss: Box<dyn ValueLoss>,
+    pub(super) metric: String,
+    /// Part of each node that is a head; empty if the graph was not partitioned.
+    pub(super) owner: Vec<u32>,
+    /// Training edges of each part, where parts train alone.
+    pub(super) by_part: Vec<Vec<u32>>,
+}
+
+impl EdgePrediction {
+    /// Whether heads are of another node type than tails.
+    pub(super) fn two_types(&self) -> bool {
+        self.splits.triple.src != self.splits.triple.dst
+    }
+}

@@ -1,0 +1,59 @@
+//! Labeled edges that pass messages while they are asked about.
+
+use gnarl_graph::Result;
+use gnarl_graph::rng::Key;
+use gnarl_sample::Scratch;
+use gnarl_sample::negatives::Triples;
+
+use super::endpoints::endpoints;
+use super::labels::EdgePrediction;
+use crate::config::Method;
+use crate::data::edge_set::LeakageCount;
+use crate::encoder::Encoder;
+use crate::evaluation::LeakageReport;
+
+/// Held-out edges of a split that are looked for in the message graph.
+const LOOKED_FOR: usize = 1024;
+
+/// The counts of a run, `train` of them in its first batches.
+///
+/// # Errors
+/// If the message graph cannot be sampled.
+pub(super) fn report<E: Encoder>(
+    task: &EdgePrediction,
+    encoder: &E,
+    train: LeakageCount,
+) -> Result<LeakageReport> {
+    let valid = in_messages(task, encoder, &task.splits.valid.edges)?;
+    let test = in_messages(task, encoder, &task.splits.test.edges)?;
+    let verdict = match (train.seen, valid.seen + test.seen) {
+        (0, 0) => "no edge passes messages while it is asked about".to_string(),
+        (0, seen) => format!(
+            "task.messages = 'all': {seen} held-out edges pass messages while they are asked about, \
+             which those that were trained on did not"
+        ),
+        (seen, _) => format!(
+            "task.leakage = 'keep': {seen} of {} target edges are in the message graph of their own \
+             batch",
+            train.edges
+        ),
+    };
+    Ok(LeakageReport { train, valid, test, verdict })
+}
+
+/// Looks for the first of some edges among all that reach their endpoints.
+fn in_messages<E: Encoder>(
+    task: &EdgePrediction,
+    encoder: &E,
+    edges: &Triples,
+) -> Result<LeakageCount> {
+    let some: Vec<u32> = (0..edges.len().min(LOOKED_FOR) as u32).collect();
+    let edges = edges.at(&some);
+    let mut config = task.config.clone();
+    config.sample.method = Method::Full;
+    config.model.layers = 1;
+    let sampler = encoder.sampler(&config, &[])?;
+    let (nodes, _) = endpoints(&edges, task.two_types());
+    let sampled = encoder.sample(&sampler, &nodes, Key::new(0), &mut Scratch::new())?;
+    Ok(LeakageCount::of(&edges, &encoder.edges(&sampled), |relation| encoder.ways(relation)))
+}

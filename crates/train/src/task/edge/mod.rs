@@ -1,0 +1,13 @@
+//! Edge prediction: classes or numbers of edges, learned from the embeddings of both endpoints (DistDGLv2, section
+//! 3.1).
+
+mod endpoints;
+mod evaluate;
+mod labels;
+mod leakage;
+mod predict;
+mod setup;
+mod splits;
+mod targets;
+
+pub(crate) use setup::open;

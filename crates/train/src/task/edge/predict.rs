@@ -1,0 +1,222 @@
+//! Edge prediction as a task.
+
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_nn::heads::EdgeRows;
+use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_sample::negatives::Triples;
+
+use super::endpoints::endpoints;
+use super::labels::EdgePrediction;
+use super::splits::Splits;
+use super::targets::Targets;
+use super::{evaluate, leakage};
+use crate::config::Leakage;
+use crate::data::batch::{BatchSpec, Input, gather};
+use crate::data::edge_set::LeakageCount;
+use crate::data::shares::even_share;
+use crate::embeddings::{Rows, on_first};
+use crate::encoder::{Encoder, Outputs};
+use crate::evaluation::{Evaluation, LeakageReport, by_first};
+use crate::session::Threads;
+use crate::state::TrainState;
+use crate::step::BatchLoss;
+use crate::step::tensor_parallel::{WholeModel, gather_nodes};
+use crate::task::loss::{add_loss, targets_of};
+use crate::task::schedule::{DrawBatches, EdgeSchedule, edges_by_part};
+use crate::task::{Encoders, Sharing, Sizes, Task, loss};
+
+/// Labels of the edges of a batch.
+pub(crate) enum BatchTargets {
+    /// Classes.
+    Labels(loss::Targets),
+    /// Numbers.
+    Values(Vec<f32>),
+}
+
+/// Edges of a batch, their features and labels.
+pub(crate) struct EdgeExamples {
+    endpoints: [Vec<u32>; 2],
+    features: Option<Input>,
+    targets: BatchTargets,
+    /// Their places among themselves.
+    each: Vec<u32>,
+}
+
+impl Task for EdgePrediction {
+    type Drawn = [Vec<u32>; 2];
+    type Examples = EdgeExamples;
+    const LOCAL: bool = false;
+    const GRAPH_PER_PART: bool = false;
+
+    fn metric(&self) -> String {
+        self.metric.replace('-', "_")
+    }
+
+    fn sizes(&self) -> Sizes {
+        let Splits { train, valid, test, .. } = &self.splits;
+        let splits = [train, valid, test].map(|split| split.edges.len());
+        Sizes { of: "edges", outputs: train.targets.outputs(), splits }
+    }
+
+    fn node_type(&self) -> &str {
+        &self.splits.triple.src
+    }
+
+    fn set_parts(&mut self, parts: usize, owner: Vec<u32>) {
+        self.by_part = edges_by_part(parts, &owner, &self.splits.train.edges.heads);
+        self.owner = owner;
+    }
+
+    fn graphs(&self) -> usize {
+        self.by_part.len().max(1)
+    }
+
+    fn training(&self, graph: usize) -> usize {
+        self.by_part.get(graph).map_or(self.splits.train.edges.len(), Vec::len)
+    }
+
+    fn schedule(
+        &self,
+        graph: usize,
+        epoch: usize,
+        sharing: Sharing,
+        _: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        let edges = match sharing {
+            Sharing::Alone => self.by_part.get(graph).map(Vec::as_slice),
+            Sharing::Ranks { .. } => None,
+        };
+        let heads = &self.splits.train.edges.heads;
+        EdgeSchedule { config: &self.config, heads, edges, graph, owner: &self.owner, sharing }
+            .epoch(epoch)
+    }
+
+    fn draw(&self, spec: &BatchSpec) -> ([Vec<u32>; 2], Vec<Vec<u32>>) {
+        let edges = self.splits.train.edges.at(spec.own());
+        let (nodes, numbers) = endpoints(&edges, self.two_types());
+        (numbers, nodes)
+    }
+
+    fn asked(&self, spec: &BatchSpec) -> Option<Triples> {
+        Some(self.splits.train.edges.at(&spec.batch))
+    }
+
+    fn removes_asked(&self) -> bool {
+        self.config.task.leakage == Leakage::Remove
+    }
+
+    fn examples(
+        &self,
+        spec: &BatchSpec,
+        numbers: [Vec<u32>; 2],
+        outputs: Outputs,
+    ) -> Result<EdgeExamples> {
+        let row = |&node: &u32| outputs.rows[node as usize];
+        let endpoints = numbers.map(|numbers| numbers.iter().map(row).collect());
+        let split = &self.splits.train;
+        let places = spec.own();
+        let rows: Vec<u32> = places.iter().map(|&edge| split.rows[edge as usize] as u32).collect();
+        let features = self.features.as_ref().map(|features| gather(features.as_ref(), &rows));
+        let targets = match &split.targets {
+            Targets::Labels(labels) => BatchTargets::Labels(targets_of(labels, places)),
+            Targets::Values(values) => {
+                BatchTargets::Values(places.iter().map(|&edge| values[edge as usize]).collect())
+            }
+        };
+        let each = (0..places.len() as u32).collect();
+        Ok(EdgeExamples { endpoints, features: features.transpose()?, targets, each })
+    }
+
+    fn count(&self, examples: &EdgeExamples) -> usize {
+        examples.each.len()
+    }
+
+    fn loss<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        embeddings: Var,
+        examples: &'b EdgeExamples,
+    ) -> Result<(Var, BatchLoss)> {
+        let EdgeExamples { endpoints, features, targets, each } = examples;
+        let [heads, tails] = [0, 1].map(|end| tape.gather_rows(embeddings, &endpoints[end]));
+        let features = features.as_ref().map(|features| features.on(tape));
+        let logits = self.head.forward(tape, EdgeRows { heads, tails, features });
+        let loss = match targets {
+            BatchTargets::Labels(targets) => add_loss(tape, logits, each, targets, None),
+            BatchTargets::Values(values) => {
+                let of = |deviation| self.loss.of(deviation);
+                tape.deviation_loss(logits, each, values, of, 1.0)
+            }
+        };
+        let sum = f64::from(tape.value(loss).data()[0]);
+        Ok((loss, BatchLoss { sum, weight: each.len() as f64 }))
+    }
+
+    /// Rank 0 evaluates with all threads.
+    fn evaluate<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        let tables = on_first(&state.tables, comm)?;
+        by_first(comm, threads, || self.evaluate_alone(encoders, &state.params, &tables))
+    }
+
+    fn evaluate_alone<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        params: &Params,
+        tables: &[Rows<'_>],
+    ) -> Result<Evaluation> {
+        evaluate::of_embeddings(self, params, &encoders.whole.all(params, tables)?)
+    }
+
+    fn leakage<E: Encoder>(
+        &self,
+        encoder: &E,
+        train: &dyn Fn() -> Result<LeakageCount>,
+    ) -> Result<Option<LeakageReport>> {
+        leakage::report(self, encoder, train()?).map(Some)
+    }
+
+    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec> {
+        self.schedule(0, epoch, Sharing::Ranks { rank: 0, size: 1 }, &|_, _, _| Vec::new())
+    }
+
+    fn own(&self, spec: &BatchSpec, _: Range<usize>, (rank, ranks): (usize, usize)) -> BatchSpec {
+        BatchSpec { share: even_share(spec.batch.len(), rank, ranks), ..spec.clone() }
+    }
+
+    /// The first rank evaluates with all threads.
+    fn evaluate_shares<W: WholeModel>(
+        &self,
+        model: &W,
+        own: Tensor,
+        params: &Params,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        let types = if self.two_types() { 2 } else { 1 };
+        let counts = &self.splits.nodes[..types];
+        let nodes = counts.iter().map(|&count| {
+            let asked = if comm.rank() == 0 { count } else { 0 };
+            (0..asked as u32).collect()
+        });
+        let all = gather_nodes(model, &own, &nodes.collect::<Vec<_>>())?;
+        by_first(comm, threads, || {
+            let mut by_type = Vec::with_capacity(types);
+            let mut first = 0;
+            for &count in counts {
+                let values = all.data()[first * all.cols()..(first + count) * all.cols()].to_vec();
+                by_type.push(Tensor::from_vec(count, all.cols(), values));
+                first += count;
+            }
+            evaluate::of_embeddings(self, params, &by_type)
+        })
+    }
+}

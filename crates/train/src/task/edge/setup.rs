@@ -1,0 +1,113 @@
+//! Edge prediction as a run file asks for it.
+
+use std::sync::Arc;
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Error, Labels, Result};
+use gnarl_nn::heads::{self, HeadSizes};
+use gnarl_nn::{ParamsBuilder, losses, metrics};
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
+
+use super::labels::EdgePrediction;
+use super::splits::{Splits, is_relational};
+use super::targets::Targets;
+use crate::config::{RunConfig, TaskKind};
+use crate::encoder::build::{over_edges, over_relations, over_types};
+use crate::fit::{Fit, Training};
+use crate::registry::Registry;
+use crate::state::Start;
+
+/// The task of `config` on a dataset, with weights and embeddings freshly initialized.
+///
+/// # Errors
+/// If edges have no labels or no splits, or the configuration does not fit the dataset.
+pub(crate) fn open(
+    (config, registry): (&RunConfig, &Registry),
+    dataset: &Dataset,
+) -> Result<(Box<dyn Training>, Start)> {
+    check(config)?;
+    let splits = Splits::open(dataset, config)?;
+    let metric = metric_of(config, &splits.train.targets)?;
+    let features = edge_features(config, dataset, &splits)?;
+    let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
+    let width = config.embedding.dim;
+    let sizes = HeadSizes {
+        width,
+        features: features.as_ref().map_or(0, MappedFeatures::width),
+        outputs: splits.train.targets.outputs(),
+    };
+    let head = heads::add(&config.decoder, sizes, &mut params)?;
+    let loss = match config.task.kind {
+        TaskKind::EdgeRegression => config.loss.of_values()?,
+        _ => losses::LossConfig::default().of_values()?,
+    };
+    let task = |splits: Splits| EdgePrediction {
+        config: config.clone(),
+        features: features.map(Arc::new),
+        head,
+        loss,
+        metric,
+        owner: Vec::new(),
+        by_part: Vec::new(),
+        splits,
+    };
+
+    let Some(messages) = splits.message_edges() else {
+        let (triple, held) = (&splits.triple, &splits.held);
+        let encoder = over_types(config, dataset, triple, held, width, &mut params)?;
+        let tables = encoder.tables(config)?;
+        let start = Start { params: params.build(), tables };
+        return Ok((Box::new(Fit::new(config, task(splits), encoder)), start));
+    };
+    if is_relational(config, dataset, &splits.triple.src)? {
+        let encoder = over_relations(config, dataset, &messages, width, &mut params)?;
+        let tables = encoder.tables(config)?;
+        let start = Start { params: params.build(), tables };
+        return Ok((Box::new(Fit::new(config, task(splits), encoder)), start));
+    }
+    let encoder = over_edges((config, registry), dataset, &messages, width, &mut params)?;
+    let start = Start { params: params.build(), tables: Vec::new() };
+    Ok((Box::new(Fit::new(config, task(splits), encoder)), start))
+}
+
+/// Refuses what edges cannot be trained with.
+fn check(config: &RunConfig) -> Result<()> {
+    if config.model.name == "none" {
+        return Err(Error::usage(
+            "edge prediction needs an encoder; set model.name, for example 'mlp' for node features only",
+        ));
+    }
+    config.sample.method.check_neighbours()
+}
+
+/// The score that decides which weights are best.
+fn metric_of(config: &RunConfig, targets: &Targets) -> Result<String> {
+    let default = match targets {
+        Targets::Labels(Labels::Single { .. }) => "accuracy",
+        Targets::Labels(Labels::Multi { .. }) => "micro-f1",
+        Targets::Values(_) => "rmse",
+    };
+    let name = config.train.metric.clone().unwrap_or_else(|| default.into());
+    match targets {
+        Targets::Labels(_) => metrics::build(&name).map(drop)?,
+        Targets::Values(_) => metrics::build_of_values(&name).map(drop)?,
+    }
+    Ok(name)
+}
+
+/// The features of the edges, if the run looks at them.
+fn edge_features(
+    config: &RunConfig,
+    dataset: &Dataset,
+    splits: &Splits,
+) -> Result<Option<MappedFeatures>> {
+    if !config.task.edge_features {
+        return Ok(None);
+    }
+    let column = dataset.edge_column(&splits.triple, "features")?.ok_or_else(|| {
+        let place = dataset.dir().display();
+        Error::invalid(format!("{place}: {}: edges have no features", splits.triple))
+            .hint("import with --edge-features, or leave out task.edge_features")
+    })?;
+    MappedFeatures::new(gnarl_graph::Features::Dense(column), Normalize::None).map(Some)
+}

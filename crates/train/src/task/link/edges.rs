@@ -1,0 +1,135 @@
+//! The edges of a dataset by their splits.
+
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Error, Kind, Result, Triple};
+use gnarl_sample::negatives::Triples;
+
+use super::endpoints::Endpoints;
+use super::relations::{count, names};
+use crate::config::{RunConfig, TaskSection};
+use crate::data::asked::{asked, ways_of_type};
+use crate::data::edge_set::{EdgeSet, both_ways};
+
+/// Edges with their relations, in dataset ids.
+#[derive(Debug)]
+pub(super) struct Edges {
+    pub train: Triples,
+    pub valid: Triples,
+    pub test: Triples,
+    pub endpoints: Endpoints,
+    /// Held-out edges as the message graph has them, in a graph of several types.
+    pub held: Option<(Triple, EdgeSet)>,
+    pub relations: usize,
+    names: Vec<String>,
+}
+
+impl Edges {
+    /// Reads the edges of a dataset, those of type `task.edge_type` where there are several. Their column
+    /// `relation` tells relations apart, `split` what is held out, as `gnarl import triples` writes them;
+    /// without it `[task]` says how much, and an edge goes with its reverse.
+    ///
+    /// # Errors
+    /// If no such type is named, there is no edge to train on, relations whose numbers have gaps, or more nodes
+    /// than 32 bits count.
+    pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
+        let edge = asked(dataset, config)?;
+        let endpoints = endpoints_of(dataset, &edge.triple)?;
+        let place = dataset.dir().display();
+        let split = dataset.edge_column(&edge.triple, "split")?;
+        let split = split.map(|column| column.values::<u8>()).transpose()?;
+        let relation = match dataset.edge_column(&edge.triple, "relation")? {
+            Some(column) => column.values::<u32>()?.to_vec(),
+            None => vec![0; edge.count as usize],
+        };
+        let drawn = Draw::new(&config.task);
+        // Of a graph that has every edge in both directions one is enough.
+        let once = split.is_none() && edge.facts.symmetric;
+        let mut sets = [Triples::default(), Triples::default(), Triples::default()];
+        let (mut edges, mut chunk, mut row) =
+            (dataset.edges_of(&edge.triple)?, EdgeChunk::default(), 0);
+        edges.reset()?;
+        while edges.next_chunk(&mut chunk)? {
+            for (head, tail) in chunk.iter() {
+                let number = split.as_ref().map_or_else(|| drawn.of(head, tail), |s| s[row]);
+                let set = sets.get_mut(number as usize).ok_or_else(|| {
+                    Error::invalid(format!("{place}: edge {row}: {number} is no split"))
+                        .hint("0 is train, 1 valid, 2 test")
+                })?;
+                if !once || head < tail {
+                    set.push(head as u32, relation[row], tail as u32 + endpoints.first_tail());
+                }
+                row += 1;
+            }
+        }
+        let [train, valid, test] = sets;
+        if train.is_empty() {
+            return Err(Error::invalid(format!("{place}: no training edges")));
+        }
+        let relations = count(&relation).map_err(|e| e.context(place.to_string()))?;
+        let names = names(dataset, &edge.triple)?;
+        let held = dataset.plain().is_err().then(|| {
+            let types = dataset.manifest().edge_types.iter().map(|t| t.triple.clone());
+            let ways = ways_of_type(&types.collect::<Vec<_>>(), &edge.triple);
+            let mut held = both_ways(&endpoints.in_dataset(valid.clone()), |_| ways);
+            held.extend(both_ways(&endpoints.in_dataset(test.clone()), |_| ways));
+            (edge.triple.clone(), held)
+        });
+        Ok(Self { train, valid, test, endpoints, held, relations, names })
+    }
+
+    /// What a relation is called: its name, or its number.
+    pub fn name(&self, relation: u32) -> String {
+        self.names.get(relation as usize).cloned().unwrap_or_else(|| relation.to_string())
+    }
+}
+
+/// The endpoints of edges of a type.
+fn endpoints_of(dataset: &Dataset, triple: &Triple) -> Result<Endpoints> {
+    let count = |name: &str| dataset.manifest().node_type(name).map(|found| found.count);
+    let counts = [count(&triple.src)?, count(&triple.dst)?];
+    let nodes = counts[0].saturating_add(counts[1]);
+    if u32::try_from(nodes).is_err() {
+        return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit ids")));
+    }
+    Ok(Endpoints::new([triple.src.clone(), triple.dst.clone()], counts.map(|count| count as u32)))
+}
+
+/// Draws which edges are held out: a function of an edge's ends, whatever its direction.
+struct Draw {
+    key: Key,
+    valid: f64,
+    test: f64,
+}
+
+impl Draw {
+    fn new(section: &TaskSection) -> Self {
+        let key = Key::new(section.split_seed).with(0x11_4e5);
+        Self { key, valid: section.valid, test: section.test }
+    }
+
+    /// The number of its split.
+    fn of(&self, head: u64, tail: u64) -> u8 {
+        let unit = self.key.with(head.min(tail)).unit(head.max(tail));
+        match unit {
+            unit if unit < self.test => 2,
+            unit if unit < self.test + self.valid => 1,
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_is_held_out_with_its_reverse() {
+        let draw = Draw::new(&TaskSection { valid: 0.05, test: 0.1, ..Default::default() });
+        let mut counts = [0u32; 3];
+        for i in 0..10_000u64 {
+            assert_eq!(draw.of(i, i / 7), draw.of(i / 7, i));
+            counts[draw.of(i, i / 7) as usize] += 1;
+        }
+        assert!(counts[1].abs_diff(500) < 70 && counts[2].abs_diff(1000) < 95, "{counts:?}");
+    }
+}

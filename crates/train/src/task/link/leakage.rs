@@ -1,0 +1,54 @@
+//! Held-out and target edges that pass messages, or are trained on.
+
+use std::collections::HashSet;
+
+use gnarl_graph::Result;
+use gnarl_sample::negatives::Triples;
+
+use super::links::LinkPrediction;
+use crate::data::edge_set::{LeakageCount, both_ways};
+use crate::encoder::Encoder;
+use crate::evaluation::LeakageReport;
+
+/// The counts of a run, of which `train` gives those of its first batches. Without a model no edge passes messages, and what counts
+/// is whether a held-out triple is trained on.
+///
+/// # Errors
+/// Those of `train`.
+pub(super) fn report<E: Encoder>(
+    links: &LinkPrediction,
+    encoder: &E,
+    train: &dyn Fn() -> Result<LeakageCount>,
+) -> Result<LeakageReport> {
+    let [valid, test] = held_out(links, encoder);
+    let train = match links.encoded {
+        true => train()?,
+        false => LeakageCount { edges: links.edges.train.len(), seen: 0 },
+    };
+    let verdict = match (train.seen, valid.seen + test.seen) {
+        (0, 0) => "no leakage: no target or held-out edge is in the message graph".to_string(),
+        (0, seen) => format!("{seen} held-out edges are trained on: scores are too good"),
+        (seen, _) => format!(
+            "task.leakage = 'keep': {seen} of {} target edges are in the message graph of their own \
+             batch: a model learns to see edges that new ones do not have",
+            train.edges
+        ),
+    };
+    Ok(LeakageReport { train, valid, test, verdict })
+}
+
+/// Held-out edges that are trained on: in either direction where edges pass messages, as they are where
+/// not.
+pub(super) fn held_out<E: Encoder>(links: &LinkPrediction, encoder: &E) -> [LeakageCount; 2] {
+    let edges = &links.edges;
+    [&edges.valid, &edges.test].map(|held| {
+        if links.encoded {
+            let ways = |relation| encoder.ways(relation);
+            return LeakageCount::of(held, &both_ways(&edges.train, ways), ways);
+        }
+        let triple = |set: &Triples, i: usize| (set.heads[i], set.relations[i], set.tails[i]);
+        let trained: HashSet<_> = (0..edges.train.len()).map(|i| triple(&edges.train, i)).collect();
+        let seen = (0..held.len()).filter(|&edge| trained.contains(&triple(held, edge))).count();
+        LeakageCount { edges: held.len(), seen }
+    })
+}

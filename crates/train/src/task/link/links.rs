@@ -1,0 +1,36 @@
+//! What link prediction knows of a run.
+
+use std::sync::OnceLock;
+
+use gnarl_nn::decoders::Decoder;
+use gnarl_nn::losses::Loss;
+use gnarl_sample::negatives::{Known, NegativeSampler};
+
+use super::edges::Edges;
+use crate::config::RunConfig;
+
+/// The task of a run.
+pub(crate) struct LinkPrediction {
+    pub(super) config: RunConfig,
+    pub(super) metric: String,
+    pub(super) edges: Edges,
+    /// Edges of all splits.
+    pub(super) known: Known,
+    pub(super) decoder: Box<dyn Decoder>,
+    pub(super) loss: Box<dyn Loss>,
+    /// Whether a model computes the embeddings of nodes.
+    pub(super) encoded: bool,
+    /// Part of each node that is a head; empty if the graph was not partitioned.
+    pub(super) owner: Vec<u32>,
+    /// Training edges of each part, where parts train alone.
+    pub(super) by_part: Vec<Vec<u32>>,
+    /// Made once the parts are known.
+    pub(super) negatives: OnceLock<Box<dyn NegativeSampler>>,
+}
+
+impl LinkPrediction {
+    /// The negatives of batches.
+    pub(super) fn negatives(&self) -> &dyn NegativeSampler {
+        self.negatives.get().expect("steps make the task ready").as_ref()
+    }
+}

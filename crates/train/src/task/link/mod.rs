@@ -1,0 +1,18 @@
+//! Link prediction: which edges of which relations there are, learned by telling known ones from negatives.
+//!
+//! Without an encoder (`model.name = "none"`) nodes have embeddings of their own, which is the embedding of a
+//! knowledge graph. With one, a model computes them.
+
+mod batches;
+mod edges;
+mod endpoints;
+mod leakage;
+mod links;
+mod negatives;
+mod predict;
+mod ranking;
+mod relations;
+mod setup;
+
+pub(crate) use relations::count as count_relations;
+pub(crate) use setup::open;

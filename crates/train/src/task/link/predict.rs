@@ -1,0 +1,190 @@
+//! Link prediction as a task.
+
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::Result;
+use gnarl_nn::decoders::{LinkBatch, Side};
+use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_sample::negatives::Triples;
+
+use super::batches::{LinkExamples, draw};
+use super::edges::Edges;
+use super::links::LinkPrediction;
+use super::{leakage, negatives, ranking};
+use crate::config::Leakage;
+use crate::data::batch::BatchSpec;
+use crate::data::edge_set::LeakageCount;
+use crate::data::shares::even_share;
+use crate::embeddings::{Rows, on_first};
+use crate::encoder::{Encoder, Outputs};
+use crate::evaluation::{Evaluation, LeakageReport, by_first};
+use crate::session::{Threads, pool};
+use crate::state::TrainState;
+use crate::step::BatchLoss;
+use crate::step::tensor_parallel::{WholeModel, gather_nodes};
+use crate::task::schedule::{DrawBatches, EdgeSchedule, edges_by_part};
+use crate::task::{Encoders, Sharing, Sizes, Task};
+
+impl Task for LinkPrediction {
+    type Drawn = LinkBatch;
+    type Examples = LinkBatch;
+    const LOCAL: bool = false;
+    const GRAPH_PER_PART: bool = false;
+
+    fn metric(&self) -> String {
+        self.metric.clone()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let Edges { train, valid, test, .. } = &self.edges;
+        Sizes { of: "edges", outputs: 0, splits: [train, valid, test].map(|edges| edges.len()) }
+    }
+
+    fn node_type(&self) -> &str {
+        self.edges.endpoints.head_type()
+    }
+
+    fn set_parts(&mut self, parts: usize, owner: Vec<u32>) {
+        self.by_part = edges_by_part(parts, &owner, &self.edges.train.heads);
+        self.owner = owner;
+    }
+
+    fn ready(&self) -> Result<()> {
+        if self.negatives.get().is_none() {
+            // Another rank of this process may have made the same meanwhile.
+            _ = self.negatives.set(negatives::build(self)?);
+        }
+        Ok(())
+    }
+
+    fn graphs(&self) -> usize {
+        self.by_part.len().max(1)
+    }
+
+    fn training(&self, graph: usize) -> usize {
+        self.by_part.get(graph).map_or(self.edges.train.len(), Vec::len)
+    }
+
+    fn schedule(
+        &self,
+        graph: usize,
+        epoch: usize,
+        sharing: Sharing,
+        _: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        let edges = match sharing {
+            Sharing::Alone => self.by_part.get(graph).map(Vec::as_slice),
+            Sharing::Ranks { .. } => None,
+        };
+        let heads = &self.edges.train.heads;
+        EdgeSchedule { config: &self.config, heads, edges, graph, owner: &self.owner, sharing }
+            .epoch(epoch)
+    }
+
+    fn draw(&self, spec: &BatchSpec) -> (LinkBatch, Vec<Vec<u32>>) {
+        let LinkExamples { mut batch, ids } = draw(self, spec);
+        let (nodes, places) = self.edges.endpoints.by_type(ids);
+        batch.renumber(&places);
+        (batch, nodes)
+    }
+
+    fn asked(&self, spec: &BatchSpec) -> Option<Triples> {
+        Some(self.edges.endpoints.in_dataset(self.edges.train.at(&spec.batch)))
+    }
+
+    fn removes_asked(&self) -> bool {
+        self.encoded && self.config.task.leakage == Leakage::Remove
+    }
+
+    fn examples(&self, _: &BatchSpec, mut batch: LinkBatch, outputs: Outputs) -> Result<LinkBatch> {
+        batch.renumber(&outputs.rows);
+        Ok(batch)
+    }
+
+    fn count(&self, batch: &LinkBatch) -> usize {
+        batch.heads.len()
+    }
+
+    fn loss<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        embeddings: Var,
+        batch: &'b LinkBatch,
+    ) -> Result<(Var, BatchLoss)> {
+        let decoder = self.decoder.as_ref();
+        let n3 = self.config.decoder.n3;
+        let (loss, found) = tape.link_loss(embeddings, batch, decoder, self.loss.as_ref(), n3)?;
+        Ok((loss, BatchLoss { sum: found.sum, weight: found.weight }))
+    }
+
+    /// Embeddings that every rank can have are ranked by all ranks, each its share of the edges.
+    fn evaluate<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        if let Some(rows) = encoders.whole.gathered(&state.tables, comm)? {
+            let pool = pool(threads.each)?;
+            return ranking::together(self, &state.params, rows, comm, &pool);
+        }
+        let tables = on_first(&state.tables, comm)?;
+        by_first(comm, threads, || self.evaluate_alone(encoders, &state.params, &tables))
+    }
+
+    fn evaluate_alone<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        params: &Params,
+        tables: &[Rows<'_>],
+    ) -> Result<Evaluation> {
+        let by_type = encoders.whole.all(params, tables)?;
+        ranking::of_embeddings(self, params, joined(by_type))
+    }
+
+    fn leakage<E: Encoder>(
+        &self,
+        encoder: &E,
+        train: &dyn Fn() -> Result<LeakageCount>,
+    ) -> Result<Option<LeakageReport>> {
+        leakage::report(self, encoder, train).map(Some)
+    }
+
+    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec> {
+        self.schedule(0, epoch, Sharing::Ranks { rank: 0, size: 1 }, &|_, _, _| Vec::new())
+    }
+
+    fn own(&self, spec: &BatchSpec, _: Range<usize>, (rank, ranks): (usize, usize)) -> BatchSpec {
+        BatchSpec { share: even_share(spec.batch.len(), rank, ranks), ..spec.clone() }
+    }
+
+    /// The first rank evaluates with all threads.
+    fn evaluate_shares<W: WholeModel>(
+        &self,
+        model: &W,
+        own: Tensor,
+        params: &Params,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        let endpoints = &self.edges.endpoints;
+        let nodes = if comm.rank() == 0 { endpoints.range(Side::Tail).end } else { 0 };
+        let (nodes, _) = endpoints.by_type((0..nodes).collect());
+        let all = gather_nodes(model, &own, &nodes)?;
+        by_first(comm, threads, || ranking::of_embeddings(self, params, all))
+    }
+}
+
+/// Embeddings of the tails' type after those of the heads'.
+fn joined(mut by_type: Vec<Tensor>) -> Tensor {
+    match &by_type[..] {
+        [heads, tails] => Tensor::from_vec(
+            heads.rows() + tails.rows(),
+            heads.cols(),
+            [heads.data(), tails.data()].concat(),
+        ),
+        _ => by_type.swap_remove(0),
+    }
+}

@@ -1,0 +1,216 @@
+//! Evaluation: by ranks, where the right endpoint of an edge stands among all nodes, and by how well edges score
+//! beside pairs without one.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Error, Kind, Result};
+use gnarl_nn::decoders::{Groups, Rank, Ranker, Side, score};
+use gnarl_nn::metrics::{self, Ranks, Targets};
+use gnarl_nn::{Params, Tensor};
+use gnarl_sample::negatives::Triples;
+use rayon::ThreadPool;
+
+use super::edges::Edges;
+use super::links::LinkPrediction;
+use crate::embeddings::Rows;
+use crate::evaluation::{Evaluation, RelationScores, Scores};
+
+/// Scores by ranks among all nodes; the first decides in a run without an encoder.
+pub(super) const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
+/// Scores beside as many pairs without an edge; the first decides in a run with an encoder.
+pub(super) const PAIRED: [&str; 2] = ["roc_auc", "average_precision"];
+
+/// Edges that are scored together.
+const EDGES: usize = 1 << 14;
+
+/// Ranks of the heads and of the tails of some edges.
+type Ranked = Vec<[Rank; 2]>;
+
+/// Scores of the embeddings of all nodes, those of the tails' type after those of the heads', on the rayon pool this is
+/// called from.
+///
+/// # Errors
+/// If a metric is unknown.
+pub(super) fn of_embeddings(
+    links: &LinkPrediction,
+    params: &Params,
+    rows: Tensor,
+) -> Result<Evaluation> {
+    let evaluator = Evaluator { links, params, rows };
+    let Edges { valid, test, .. } = &links.edges;
+    if !links.encoded || RANKED.contains(&links.metric.as_str()) {
+        let all = |edges: &Triples| evaluator.ranks(edges, 0..edges.len());
+        let mut found = evaluator.evaluation(&all(valid), &all(test));
+        if links.encoded {
+            found.valid.extend(evaluator.paired(valid, 0)?);
+            found.test.extend(evaluator.paired(test, 1)?);
+        }
+        return Ok(found);
+    }
+    let (valid, test) = (evaluator.paired(valid, 0)?, evaluator.paired(test, 1)?);
+    Ok(Evaluation { valid, test, ..Evaluation::default() })
+}
+
+/// Scores of the embeddings `rows` by all ranks together, each its share of the edges. All return the same.
+///
+/// # Errors
+/// If a rank fails.
+pub(super) fn together(
+    links: &LinkPrediction,
+    params: &Params,
+    rows: Rows<'_>,
+    rank: &dyn Communicator,
+    pool: &ThreadPool,
+) -> Result<Evaluation> {
+    let evaluator = Evaluator { links, params, rows: rows.into_tensor() };
+    let joined = |edges: &Triples| -> Result<Ranked> {
+        let bound = |r: usize| edges.len() * r / rank.size();
+        let share = bound(rank.rank())..bound(rank.rank() + 1);
+        let own = pool.install(|| evaluator.ranks(edges, share));
+        let all = rank.all_gather("evaluation: ranks", bytemuck::cast_slice(&own))?.concat();
+        let joined: Ranked = bytemuck::pod_collect_to_vec(&all);
+        match joined.len() == edges.len() {
+            true => Ok(joined),
+            false => Err(Error::new(Kind::Rank, "a rank sent too few ranks of edges")),
+        }
+    };
+    let (valid, test) = (joined(&links.edges.valid)?, joined(&links.edges.test)?);
+    Ok(evaluator.evaluation(&valid, &test))
+}
+
+struct Evaluator<'a> {
+    links: &'a LinkPrediction,
+    params: &'a Params,
+    rows: Tensor,
+}
+
+impl Evaluator<'_> {
+    /// The ranks of some edges.
+    fn ranks(&self, edges: &Triples, share: Range<usize>) -> Ranked {
+        let edges = edges.at(&share.map(|edge| edge as u32).collect::<Vec<_>>());
+        let memory = self.links.config.task.rank_memory.as_u64() as usize;
+        let decoder = self.links.decoder.as_ref();
+        let ranker = Ranker::new(decoder, self.params, &self.rows, &self.links.known, memory);
+        let ends = &self.links.edges.endpoints;
+        let ranker = ranker.among(ends.range(Side::Head), ends.range(Side::Tail));
+        let [heads, tails] = Side::BOTH.map(|side| ranker.rank(side, &edges));
+        heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect()
+    }
+
+    /// How well some edges are told from as many pairs that have none of the relation; the pairs are the
+    /// same in every evaluation.
+    fn paired(&self, edges: &Triples, word: u64) -> Result<Scores> {
+        if edges.is_empty() {
+            return Ok(Scores::new());
+        }
+        let mut all = edges.clone();
+        let (key, ends) =
+            (Key::new(0x6c1).with(word), Side::BOTH.map(|s| self.links.edges.endpoints.range(s)));
+        for i in 0..edges.len() {
+            let relation = edges.relations[i];
+            let pair = |n: u64| {
+                [0, 1].map(|end: usize| {
+                    let Range { start, end: last } = ends[end].clone();
+                    let place = 2 * n + end as u64;
+                    start + key.with(i as u64).below(place, (last - start).into()) as u32
+                })
+            };
+            // Graphs so dense that a hundred draws find no gap are not worth predicting.
+            let free = (0..100).map(pair).find(|&[head, tail]| {
+                let ends = |side, given| self.links.known.ends(side, given, relation);
+                let back = ends(Side::Tail, tail).binary_search(&head).is_ok();
+                head != tail && !back && ends(Side::Tail, head).binary_search(&tail).is_err()
+            });
+            let [head, tail] = free.unwrap_or(pair(0));
+            all.push(head, relation, tail);
+        }
+        let labels: Vec<u8> = (0..all.len()).map(|i| u8::from(i < edges.len())).collect();
+        let scores = self.scores(&all);
+        let rows: Vec<u32> = (0..all.len() as u32).collect();
+        let named = |name: &&str| -> Result<(String, f64)> {
+            let mut metric = metrics::build(&name.replace('_', "-"))?;
+            metric.update(&scores, 1, &rows, Targets::Multi(&labels));
+            Ok((name.to_string(), metric.value()))
+        };
+        PAIRED.iter().map(named).collect()
+    }
+
+    /// The score of each edge.
+    fn scores(&self, edges: &Triples) -> Vec<f32> {
+        let decoder = self.links.decoder.as_ref();
+        let mut out = Vec::with_capacity(edges.len());
+        for start in (0..edges.len()).step_by(EDGES) {
+            let range = start..edges.len().min(start + EDGES);
+            let gather = |ends: &[u32]| {
+                let mut rows = Tensor::scratch(range.len(), self.rows.cols());
+                let width = self.rows.cols();
+                for (row, &node) in
+                    rows.data_mut().chunks_exact_mut(width).zip(&ends[range.clone()])
+                {
+                    row.copy_from_slice(self.rows.row(node as usize));
+                }
+                rows
+            };
+            let (heads, tails) = (gather(&edges.heads), gather(&edges.tails));
+            let relations = &edges.relations[range.clone()];
+            let query = decoder.query(self.params, Side::Tail, &heads, relations);
+            let candidates = decoder.candidate(self.params, Side::Tail, &tails);
+            let groups = Groups::each(range.len(), 1);
+            let found = score(decoder.similarity(self.params), &query, &candidates, &groups);
+            out.extend_from_slice(found.data());
+        }
+        out
+    }
+
+    fn evaluation(&self, valid: &Ranked, test: &Ranked) -> Evaluation {
+        Evaluation {
+            valid: scores(valid),
+            valid_loss: 0.0,
+            test: scores(test),
+            relations: self.relations(test),
+            leakage: None,
+        }
+    }
+
+    /// The table by relation, the most frequent first.
+    fn relations(&self, test: &Ranked) -> Vec<RelationScores> {
+        let mut by: BTreeMap<u32, Ranked> = BTreeMap::new();
+        for (&relation, &ranks) in self.links.edges.test.relations.iter().zip(test) {
+            by.entry(relation).or_default().push(ranks);
+        }
+        let row = |(&relation, ranks): (&u32, &Ranked)| {
+            let both = filtered(ranks.as_flattened());
+            let side = |side: usize| Ranks::of(ranks.iter().map(|pair| pair[side].filtered)).mrr();
+            RelationScores {
+                relation: self.links.edges.name(relation),
+                edges: ranks.len(),
+                mrr: both.mrr(),
+                hits_1: both.hits(1),
+                hits_10: both.hits(10),
+                sides: [side(0), side(1)],
+            }
+        };
+        let mut rows: Vec<_> = by.iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.edges));
+        rows
+    }
+}
+
+fn filtered(ranks: &[Rank]) -> Ranks {
+    Ranks::of(ranks.iter().map(|rank| rank.filtered))
+}
+
+/// The scores of both sides together; none of no edges.
+fn scores(ranks: &Ranked) -> Scores {
+    if ranks.is_empty() {
+        return Scores::new();
+    }
+    let ranks = ranks.as_flattened();
+    let (filtered, raw) = (filtered(ranks), Ranks::of(ranks.iter().map(|rank| rank.raw)));
+    let mut scores = Scores::from([("mrr".into(), filtered.mrr()), ("mrr_raw".into(), raw.mrr())]);
+    scores.extend([1, 3, 10].map(|k| (format!("hits@{k}"), filtered.hits(k))));
+    scores
+}

@@ -1,0 +1,55 @@
+//! Relations of edges: their numbers and their names.
+
+use gnarl_graph::{Dataset, Error, Result, Triple};
+
+/// Number of relations, of which each occurs.
+///
+/// # Errors
+/// If there are gaps between their numbers.
+pub(crate) fn count(relations: &[u32]) -> Result<usize> {
+    let most = relations.iter().max().map_or(0, |&last| last as usize + 1);
+    if most > relations.len() {
+        return Err(gaps(most, "most of them do not occur".into()));
+    }
+    let mut seen = vec![false; most];
+    relations.iter().for_each(|&relation| seen[relation as usize] = true);
+    match seen.iter().position(|seen| !seen) {
+        None => Ok(most),
+        Some(missing) => Err(gaps(most, format!("{missing} does not occur"))),
+    }
+}
+
+fn gaps(most: usize, what: String) -> Error {
+    Error::invalid(format!("relation ids have gaps: they go up to {}, and {what}", most - 1))
+        .hint("number relations from 0 without gaps, or import their names")
+}
+
+/// Names of relations; none if they are numbers.
+pub(super) fn names(dataset: &Dataset, triple: &Triple) -> Result<Vec<String>> {
+    let Some(offsets) = dataset.edge_column(triple, "relation_name.offsets")? else {
+        return Ok(Vec::new());
+    };
+    let bytes = dataset.edge_column(triple, "relation_name.bytes")?;
+    let bytes = bytes.ok_or_else(|| Error::invalid("column relation_name.bytes is missing"))?;
+    let (offsets, bytes) = (offsets.values::<u64>()?, bytes.values::<u8>()?);
+    let name = |pair: &[u64]| {
+        let text = bytes.get(pair[0] as usize..pair[1] as usize);
+        let text = text.ok_or_else(|| Error::invalid("relation_name.offsets are out of range"))?;
+        Ok(String::from_utf8_lossy(text).into_owned())
+    };
+    offsets.windows(2).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relations_are_numbered_without_gaps() {
+        assert_eq!(count(&[0, 2, 1, 2]).unwrap(), 3);
+        let error = count(&[0, 3, 1, 3]).unwrap_err().to_string();
+        assert!(error.contains("up to 3, and 2 does not occur"), "{error}");
+        let error = count(&[4_000_000_000]).unwrap_err().to_string();
+        assert!(error.contains("relation ids have gaps"), "{error}");
+    }
+}

@@ -1,0 +1,158 @@
+//! Link prediction as a run file asks for it.
+
+use std::sync::OnceLock;
+
+use gnarl_graph::names::unknown;
+use gnarl_graph::rng::Key;
+use gnarl_graph::{Dataset, Error, Result};
+use gnarl_nn::ParamsBuilder;
+use gnarl_nn::decoders::{self, Decoder};
+use gnarl_sample::negatives::Known;
+
+use super::edges::Edges;
+use super::links::LinkPrediction;
+use super::{leakage, ranking};
+use crate::config::{Leakage, RunConfig, SampleSection, Strategy};
+use crate::embeddings::TableSpec;
+use crate::encoder::Encoder;
+use crate::encoder::build::{RELATIONAL, over_edges, over_relations, over_types};
+use crate::encoder::embedding_only::EmbeddingOnly;
+use crate::encoder::message_graph::MessageEdges;
+use crate::fit::{Fit, Training};
+use crate::registry::Registry;
+use crate::state::Start;
+
+/// The task of `config` on a dataset, with weights and embeddings freshly initialized.
+///
+/// # Errors
+/// If the dataset is not one of edges with splits, or the configuration does not fit it.
+pub(crate) fn open(
+    (config, registry): (&RunConfig, &Registry),
+    dataset: &Dataset,
+) -> Result<(Box<dyn Training>, Start)> {
+    let metric = metric_of(config)?;
+    let edges = Edges::open(dataset, config)?;
+    check(config, edges.train.len())?;
+    let known = Known::new(&[&edges.train, &edges.valid, &edges.test]);
+    let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
+    let dim = config.embedding.dim;
+    let decoder = decoders::add(&config.decoder, dim, edges.relations, &mut params)?;
+    let width = decoder.width();
+    let name = config.model.name.as_str();
+    let task = |edges: Edges, decoder: Box<dyn Decoder>| -> Result<LinkPrediction> {
+        Ok(LinkPrediction {
+            config: config.clone(),
+            metric: metric.clone(),
+            loss: config.loss.build()?,
+            encoded: name != "none",
+            owner: Vec::new(),
+            by_part: Vec::new(),
+            negatives: OnceLock::new(),
+            edges,
+            known,
+            decoder,
+        })
+    };
+
+    if let Some((triple, held)) = &edges.held {
+        if name == "none" {
+            let message = format!("model.name is 'none', and '{triple}' is one of several types");
+            return Err(Error::usage(message).hint("model.name = 'mlp' takes the rows of nodes"));
+        }
+        let encoder = over_types(config, dataset, triple, held, width, &mut params)?;
+        let tables = encoder.tables(config)?;
+        let start = Start { params: params.build(), tables };
+        return Ok((checked(task(edges, decoder)?, encoder)?, start));
+    }
+    if name == "none" {
+        let spec = table(config, &edges, width)?;
+        let start = Start { params: params.build(), tables: vec![spec] };
+        let encoder = EmbeddingOnly { nodes: edges.endpoints.nodes() };
+        return Ok((checked(task(edges, decoder)?, encoder)?, start));
+    }
+    let messages = MessageEdges {
+        edges: &edges.train,
+        node_type: edges.endpoints.head_type(),
+        nodes: edges.endpoints.nodes(),
+        relations: edges.relations,
+    };
+    if RELATIONAL.contains(&name) {
+        let encoder = over_relations(config, dataset, &messages, width, &mut params)?;
+        let tables = encoder.tables(config)?;
+        let start = Start { params: params.build(), tables };
+        return Ok((checked(task(edges, decoder)?, encoder)?, start));
+    }
+    let encoder = over_edges((config, registry), dataset, &messages, width, &mut params)?;
+    let start = Start { params: params.build(), tables: Vec::new() };
+    Ok((checked(task(edges, decoder)?, encoder)?, start))
+}
+
+/// The task with its encoder, unless held-out edges pass messages and the run file does not ask for it.
+fn checked<E: Encoder + 'static>(task: LinkPrediction, encoder: E) -> Result<Box<dyn Training>> {
+    let [valid, test] = leakage::held_out(&task, &encoder);
+    let seen = valid.seen + test.seen;
+    if seen > 0 && task.encoded && task.config.task.leakage != Leakage::Keep {
+        let text = format!(
+            "{seen} of {} held-out edges, or their reverses, are in the message graph",
+            valid.edges + test.edges
+        );
+        return Err(Error::invalid(text).hint(
+            "hold out each edge with its reverse; task.leakage = 'keep' trains all the same",
+        ));
+    }
+    Ok(Box::new(Fit::new(&task.config.clone(), task, encoder)))
+}
+
+/// The embeddings of the nodes of a graph whose edges are predicted without a model.
+fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
+    let section = &config.embedding;
+    let node_type = edges.endpoints.head_type().to_string();
+    Ok(TableSpec {
+        name: node_type.clone(),
+        node_type,
+        count: edges.endpoints.nodes() as u64,
+        width,
+        bound: section.bound.unwrap_or((section.dim as f32).sqrt().recip()),
+        key: Key::new(config.train.seed).with(5),
+        optimizer: section.optimizer(&config.optimizer)?,
+    })
+}
+
+/// Refuses strategies that do not train on `edges` edges so.
+fn check(config: &RunConfig, edges: usize) -> Result<()> {
+    let SampleSection { batch_size, .. } = config.sample;
+    match (config.train.strategy, config.model.name.as_str()) {
+        (Strategy::Tensor, "none") => {
+            let message =
+                "train.strategy = 'tensor' shares out what messages pass, and model.name is 'none'";
+            Err(Error::usage(message).hint("set train.strategy to 'gradient', or take an encoder"))
+        }
+        // A perceptron hears nothing anyway.
+        (Strategy::Tensor, name)
+            if name != "mlp"
+                && config.task.leakage == Leakage::Remove
+                && (batch_size == 0 || batch_size >= edges) =>
+        {
+            let message = format!(
+                "a batch of all {edges} training edges leaves none for messages to pass over"
+            );
+            Err(Error::usage(message)
+                .hint("set sample.batch_size to fewer edges, or task.leakage to 'keep'"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The score that decides which weights are best.
+fn metric_of(config: &RunConfig) -> Result<String> {
+    let known: Vec<&str> = match config.model.name.as_str() {
+        "none" => ranking::RANKED.to_vec(),
+        _ => [&ranking::PAIRED[..], &ranking::RANKED].concat(),
+    };
+    // Names of scores have underscores, those of metrics hyphens.
+    let name = config.train.metric.as_deref().unwrap_or(known[0]).replace('-', "_");
+    match known.contains(&name.as_str()) {
+        true => Ok(name),
+        false => Err(unknown("metric of link prediction", &name, &known)),
+    }
+}

@@ -1,0 +1,12 @@
+//! Tasks: what is learned, from which examples, and how it is scored. One folder or file per task.
+
+pub(crate) mod edge;
+pub(crate) mod link;
+pub(crate) mod loss;
+pub(crate) mod node;
+mod numbers;
+mod predict;
+mod schedule;
+
+pub(crate) use predict::{Encoders, Sizes, Task};
+pub(crate) use schedule::Sharing;

@@ -1,0 +1,249 @@
+//! Node prediction: labels of the nodes of one type.
+
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Dataset, Labels, Result};
+use gnarl_nn::{Params, Tape, Tensor, Var};
+
+use super::loss::{Targets, add_loss, targets_of};
+use super::schedule::{DrawBatches, NodeSchedule, Sharing};
+use super::{Encoders, Sizes, Task};
+use crate::config::{EvaluateOn, RunConfig};
+use crate::data::batch::BatchSpec;
+use crate::data::node_targets::{NodeTargets, Roles, labels_of};
+use crate::embeddings::{Rows, on_first};
+use crate::encoder::{Encoder, Outputs};
+use crate::evaluation::{Evaluation, MetricAccumulator, NodeScores, by_first, within};
+use crate::session::Threads;
+use crate::state::TrainState;
+use crate::step::BatchLoss;
+use crate::step::tensor_parallel::WholeModel;
+
+/// The task of a run.
+pub(crate) struct NodePrediction {
+    config: RunConfig,
+    node_type: String,
+    metric: String,
+    /// Roles of all nodes, if the whole graph is here.
+    roles: Option<Roles>,
+    whole: NodeTargets,
+    /// Of the parts that train alone.
+    parts: Vec<NodeTargets>,
+    /// Part of each node; empty if the graph was not partitioned.
+    owner: Vec<u32>,
+}
+
+impl NodePrediction {
+    /// The task of learning `targets` of nodes of type `node_type`.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] if the metric is unknown.
+    pub fn new(
+        config: &RunConfig,
+        node_type: &str,
+        targets: NodeTargets,
+        roles: Option<Roles>,
+    ) -> Result<Self> {
+        let metric = config.train.metric.clone().unwrap_or_else(|| match targets.labels {
+            Labels::Single { .. } => "accuracy".into(),
+            Labels::Multi { .. } => "micro-f1".into(),
+        });
+        gnarl_nn::metrics::build(&metric)?;
+        Ok(Self {
+            config: config.clone(),
+            node_type: node_type.into(),
+            metric,
+            roles,
+            whole: targets,
+            parts: Vec::new(),
+            owner: Vec::new(),
+        })
+    }
+
+    /// Targets of a graph that trains alone; of the whole where there is no such.
+    fn targets(&self, graph: usize) -> &NodeTargets {
+        self.parts.get(graph).unwrap_or(&self.whole)
+    }
+
+    fn scores(&self) -> NodeScores<'_> {
+        NodeScores { targets: &self.whole, metric: &self.metric }
+    }
+
+    fn score<E: Encoder>(
+        &self,
+        graphs: &[(&E, &NodeTargets)],
+        params: &Params,
+        tables: &[Rows<'_>],
+    ) -> Result<Evaluation> {
+        let mut valid = MetricAccumulator::new(&self.metric)?;
+        let mut test = MetricAccumulator::new(&self.metric)?;
+        for (encoder, targets) in graphs {
+            let nodes = [&targets.valid[..], &targets.test].concat();
+            if nodes.is_empty() {
+                continue;
+            }
+            let (logits, rows) = encoder.some(params, tables, &nodes)?;
+            let (of_valid, of_test) = rows.split_at(targets.valid.len());
+            valid.add(&targets.labels, &logits, of_valid, &targets.valid);
+            test.add(&targets.labels, &logits, of_test, &targets.test);
+        }
+        Ok(Evaluation::of(&valid, &test))
+    }
+}
+
+/// Nodes of a batch, and their labels.
+pub(crate) struct NodeExamples {
+    rows: Vec<u32>,
+    targets: Targets,
+    weights: Option<Vec<f32>>,
+}
+
+impl Task for NodePrediction {
+    type Drawn = ();
+    type Examples = NodeExamples;
+    const LOCAL: bool = true;
+    const GRAPH_PER_PART: bool = true;
+
+    fn metric(&self) -> String {
+        self.metric.replace('-', "_")
+    }
+
+    fn sizes(&self) -> Sizes {
+        let NodeTargets { labels, train, valid, test } = &self.whole;
+        let splits = [train, valid, test].map(|nodes| nodes.len());
+        Sizes { of: "nodes", outputs: labels.outputs(), splits }
+    }
+
+    fn node_type(&self) -> &str {
+        &self.node_type
+    }
+
+    fn set_parts(&mut self, _: usize, owner: Vec<u32>) {
+        self.owner = owner;
+    }
+
+    fn add_part(&mut self, part: &Dataset, ids: &[u64]) -> Result<()> {
+        let Some(roles) = &self.roles else { return Ok(()) };
+        let labels = labels_of(part, &self.node_type)?;
+        self.parts.push(NodeTargets::new(labels, roles, ids.iter().copied()));
+        Ok(())
+    }
+
+    fn graphs(&self) -> usize {
+        self.parts.len().max(1)
+    }
+
+    fn training(&self, graph: usize) -> usize {
+        self.targets(graph).train.len()
+    }
+
+    fn seeds(&self, graph: usize) -> &[u32] {
+        &self.targets(graph).train
+    }
+
+    fn schedule(
+        &self,
+        graph: usize,
+        epoch: usize,
+        sharing: Sharing,
+        batches: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        let train = self.seeds(graph);
+        let schedule =
+            NodeSchedule { config: &self.config, train, graph, owner: &self.owner, sharing };
+        schedule.epoch(epoch, batches)
+    }
+
+    fn draw(&self, spec: &BatchSpec) -> ((), Vec<Vec<u32>>) {
+        ((), vec![spec.own().to_vec()])
+    }
+
+    fn examples(&self, spec: &BatchSpec, (): (), outputs: Outputs) -> Result<NodeExamples> {
+        let Outputs { rows, nodes, weights } = outputs;
+        let targets = targets_of(&self.targets(spec.graph).labels, &nodes);
+        Ok(NodeExamples { rows, targets, weights })
+    }
+
+    fn count(&self, examples: &NodeExamples) -> usize {
+        examples.rows.len()
+    }
+
+    fn loss<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        logits: Var,
+        examples: &'b NodeExamples,
+    ) -> Result<(Var, BatchLoss)> {
+        let NodeExamples { rows, targets, weights } = examples;
+        let loss = add_loss(tape, logits, rows, targets, weights.as_deref());
+        let sum = f64::from(tape.value(loss).data()[0]);
+        Ok((loss, BatchLoss { sum, weight: rows.len() as f64 }))
+    }
+
+    /// A graph of this machine is evaluated by rank 0 with all threads, a partitioned one by all ranks.
+    fn evaluate<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        let NodeTargets { labels, valid, test, .. } = &self.whole;
+        let params = &state.params;
+        let width = labels.outputs();
+        let together =
+            encoders.whole.by_all_ranks(params, [valid, test], width, comm, threads.each)?;
+        if let Some(logits) = together {
+            return self.scores().of(logits);
+        }
+        let tables = on_first(&state.tables, comm)?;
+        let graphs: Vec<(&E, &NodeTargets)> = match self.config.train.evaluate_on {
+            EvaluateOn::Parts if !self.parts.is_empty() => {
+                encoders.parts.iter().zip(&self.parts).collect()
+            }
+            _ => vec![(encoders.whole, &self.whole)],
+        };
+        by_first(comm, threads, || self.score(&graphs, params, &tables))
+    }
+
+    fn evaluate_alone<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        params: &Params,
+        tables: &[Rows<'_>],
+    ) -> Result<Evaluation> {
+        self.score(&[(encoders.whole, &self.whole)], params, tables)
+    }
+
+    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec> {
+        vec![BatchSpec::whole(epoch)]
+    }
+
+    /// Training nodes among the own ones; they ascend.
+    fn own(&self, spec: &BatchSpec, own: Range<usize>, _: (usize, usize)) -> BatchSpec {
+        let batch = within(&self.whole.train, &own);
+        BatchSpec { share: 0..batch.len(), batch: batch.into(), ..spec.clone() }
+    }
+
+    fn evaluate_shares<W: WholeModel>(
+        &self,
+        model: &W,
+        own: Tensor,
+        _: &Params,
+        comm: &dyn Communicator,
+        _: Threads,
+    ) -> Result<Evaluation> {
+        let NodeTargets { valid, test, .. } = &self.whole;
+        let logits = [valid, test].map(|nodes| {
+            let nodes = within(nodes, &model.own_nodes());
+            let rows = model.own_rows(nodes).into_iter();
+            rows.flat_map(|row| own.row(row as usize)).copied().collect()
+        });
+        self.scores().of_shares(comm, logits, own.cols())
+    }
+
+    fn node_scores(&self) -> Option<NodeScores<'_>> {
+        Some(self.scores())
+    }
+}

@@ -1,0 +1,207 @@
+//! The trait of tasks.
+
+use std::ops::Range;
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Dataset, Result};
+use gnarl_nn::{Params, Tape, Tensor, Var};
+use gnarl_sample::negatives::Triples;
+
+use super::schedule::{DrawBatches, Sharing};
+use crate::data::batch::BatchSpec;
+use crate::data::edge_set::LeakageCount;
+use crate::embeddings::Rows;
+use crate::encoder::{Encoder, Outputs};
+use crate::evaluation::{Evaluation, LeakageReport, NodeScores};
+use crate::session::Threads;
+use crate::state::TrainState;
+use crate::step::BatchLoss;
+use crate::step::tensor_parallel::WholeModel;
+
+/// What is learned of node embeddings, whoever computes them.
+pub(crate) trait Task: Send + Sync {
+    /// Examples whose endpoints are numbered as seeds.
+    type Drawn: Send;
+    /// Examples whose endpoints are numbered by rows of the embeddings, with all that the loss needs.
+    type Examples: Send + Sync;
+
+    /// Whether the examples of a rank need embeddings of its own nodes only, where ranks share out the nodes.
+    const LOCAL: bool;
+    /// Whether a part's own graph is trained on where parts train alone; else all parts see the whole graph.
+    const GRAPH_PER_PART: bool;
+
+    /// The score that decides which weights are best, as a key of scores.
+    fn metric(&self) -> String;
+
+    /// Counts of the examples and of what is predicted.
+    fn sizes(&self) -> Sizes;
+
+    /// The type of the nodes whose parts say which rank takes which examples.
+    fn node_type(&self) -> &str;
+
+    /// Takes note of the part of each node of that type.
+    fn set_parts(&mut self, parts: usize, owner: Vec<u32>);
+
+    /// Takes note of a part to train alone, whose seeds have the dataset ids `ids`.
+    ///
+    /// # Errors
+    /// If the part has no labels.
+    fn add_part(&mut self, _part: &Dataset, _ids: &[u64]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes ready what follows from the parts.
+    ///
+    /// # Errors
+    /// If the run file asks for parts, and there are none.
+    fn ready(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Number of graphs that train alone.
+    fn graphs(&self) -> usize;
+
+    /// Number of training examples of a graph.
+    fn training(&self, graph: usize) -> usize;
+
+    /// Training nodes of a graph, for samplers that draw around them.
+    fn seeds(&self, _graph: usize) -> &[u32] {
+        &[]
+    }
+
+    /// The batch schedule of an epoch (from 1) over a graph. There are as many steps on every rank, and what all of
+    /// them do in a step together does not depend on their number. `batches` draws nodes into batches.
+    fn schedule(
+        &self,
+        graph: usize,
+        epoch: usize,
+        sharing: Sharing,
+        batches: DrawBatches<'_>,
+    ) -> Vec<BatchSpec>;
+
+    /// This rank's examples of a batch, and their seeds, distinct, one list per type that has endpoints.
+    fn draw(&self, spec: &BatchSpec) -> (Self::Drawn, Vec<Vec<u32>>);
+
+    /// The edges that a batch of all ranks is about, in dataset ids.
+    fn asked(&self, _spec: &BatchSpec) -> Option<Triples> {
+        None
+    }
+
+    /// Whether those edges leave the message graph for their batch.
+    fn removes_asked(&self) -> bool {
+        false
+    }
+
+    /// Joins examples with the embeddings' rows, their labels and their features.
+    ///
+    /// # Errors
+    /// If features cannot be had.
+    fn examples(
+        &self,
+        spec: &BatchSpec,
+        drawn: Self::Drawn,
+        outputs: Outputs,
+    ) -> Result<Self::Examples>;
+
+    /// Number of examples.
+    fn count(&self, examples: &Self::Examples) -> usize;
+
+    /// The summed loss of examples. Dividing by the weight of the whole step is left to the caller, so that the batches
+    /// of all ranks add up.
+    ///
+    /// # Errors
+    /// If shapes disagree.
+    fn loss<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        embeddings: Var,
+        examples: &'b Self::Examples,
+    ) -> Result<(Var, BatchLoss)>;
+
+    /// Scores of the state's weights. All ranks call it together and return the same.
+    ///
+    /// # Errors
+    /// If shapes disagree or a rank fails.
+    fn evaluate<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation>;
+
+    /// Scores of weights and of all embeddings, on one machine.
+    ///
+    /// # Errors
+    /// If they do not fit the graph.
+    fn evaluate_alone<E: Encoder>(
+        &self,
+        encoders: Encoders<'_, E>,
+        params: &Params,
+        tables: &[Rows<'_>],
+    ) -> Result<Evaluation>;
+
+    /// Edges asked about that pass messages, of which `train` counts those of the first batches; none where no edge is
+    /// asked about.
+    ///
+    /// # Errors
+    /// If the message graph cannot be sampled.
+    fn leakage<E: Encoder>(
+        &self,
+        _: &E,
+        _train: &dyn Fn() -> Result<LeakageCount>,
+    ) -> Result<Option<LeakageReport>> {
+        Ok(None)
+    }
+
+    /// The batch schedule of an epoch whose steps are over the whole graph: every rank has all batches.
+    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec>;
+
+    /// Those of a batch's examples that one of some ranks takes, of which it has the seeds `own`.
+    fn own(&self, spec: &BatchSpec, own: Range<usize>, rank: (usize, usize)) -> BatchSpec;
+
+    /// Scores of embeddings, of which each rank has those of its own nodes.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    fn evaluate_shares<W: WholeModel>(
+        &self,
+        model: &W,
+        own: Tensor,
+        params: &Params,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation>;
+
+    /// The scoring of nodes, where nodes are predicted.
+    fn node_scores(&self) -> Option<NodeScores<'_>> {
+        None
+    }
+}
+
+/// The encoders of a run, which have one model.
+pub(crate) struct Encoders<'a, E> {
+    /// Over the whole graph.
+    pub whole: &'a E,
+    /// Over the parts that train alone.
+    pub parts: &'a [E],
+}
+
+impl<E> Clone for Encoders<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E> Copy for Encoders<'_, E> {}
+
+/// Counts of a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    /// What is in the splits: `"nodes"` or `"edges"`.
+    pub of: &'static str,
+    /// Classes, tasks or numbers that are predicted; 0 of none.
+    pub outputs: usize,
+    /// To train, validate and test on.
+    pub splits: [usize; 3],
+}

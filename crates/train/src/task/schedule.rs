@@ -1,0 +1,197 @@
+//! Batch schedules.
+
+use std::ops::Range;
+
+use gnarl_graph::rng::Key;
+
+use crate::config::{Method, RunConfig};
+use crate::data::batch::BatchSpec;
+use crate::data::shares::even_share;
+use crate::session::Keys;
+
+/// Draws nodes into batches of some size, in the order of a key.
+pub(crate) type DrawBatches<'a> = &'a dyn Fn(&[u32], usize, Key) -> Vec<Vec<u32>>;
+
+/// Who takes which examples of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sharing {
+    /// Each of so many ranks an even share; this one is `rank`.
+    Ranks { rank: usize, size: usize },
+    /// A part trains alone and takes all.
+    Alone,
+}
+
+impl Sharing {
+    fn of(self, examples: usize) -> Range<usize> {
+        match self {
+            Self::Ranks { rank, size } => even_share(examples, rank, size),
+            Self::Alone => 0..examples,
+        }
+    }
+}
+
+/// Schedules of batches of nodes.
+pub(super) struct NodeSchedule<'a> {
+    pub config: &'a RunConfig,
+    /// Training nodes of the graph.
+    pub train: &'a [u32],
+    pub graph: usize,
+    /// Part of each node; empty if the graph was not partitioned.
+    pub owner: &'a [u32],
+    pub sharing: Sharing,
+}
+
+impl NodeSchedule<'_> {
+    /// The batches of an epoch that are this rank's, drawn by `batches`. Every rank has at least one (perhaps empty)
+    /// batch in every step, so that none waits for another at the end.
+    pub fn epoch(&self, epoch: usize, batches: DrawBatches<'_>) -> Vec<BatchSpec> {
+        let keys = Keys::new(self.config.train.seed);
+        let size = self.config.sample.batch_size;
+        let units = if self.train.is_empty() {
+            Vec::new()
+        } else if size == 0 && !self.draws_subgraphs() {
+            // Unshuffled, so that a resumed run meets its nodes in the same order.
+            vec![self.train.to_vec()]
+        } else {
+            batches(self.train, size, keys.order(epoch, self.graph))
+        };
+        let key = keys.sample(epoch);
+        let mut specs = match self.sharing {
+            Sharing::Ranks { rank, size } if self.draws_subgraphs() => {
+                self.dealt(units, key, rank, size)
+            }
+            _ => self.split(units, key),
+        };
+        if let Some(last) = specs.last_mut() {
+            last.last_of_epoch = true;
+        }
+        specs
+    }
+
+    /// The seeds of each batch in even shares, a rank taking mostly those of its own parts.
+    fn split(&self, batches: Vec<Vec<u32>>, key: Key) -> Vec<BatchSpec> {
+        let mut specs = Vec::with_capacity(batches.len());
+        for (index, mut seeds) in batches.into_iter().enumerate() {
+            if !self.owner.is_empty() && !matches!(self.sharing, Sharing::Alone) {
+                seeds.sort_by_key(|&node| self.owner[node as usize]);
+            }
+            let share = self.sharing.of(seeds.len());
+            specs.push(self.spec(&seeds, share, key, index));
+        }
+        specs
+    }
+
+    /// Whole subgraphs in turn, `sample.accumulate` of them a step.
+    fn dealt(&self, units: Vec<Vec<u32>>, key: Key, rank: usize, ranks: usize) -> Vec<BatchSpec> {
+        let mut specs = Vec::new();
+        let units: Vec<(usize, Vec<u32>)> = units.into_iter().enumerate().collect();
+        for step in units.chunks(self.config.sample.accumulate) {
+            let own = step.iter().skip(rank).step_by(ranks);
+            let first = specs.len();
+            specs.extend(own.map(|(i, unit)| self.spec(unit, 0..unit.len(), key, *i)));
+            if specs.len() == first {
+                specs.push(self.spec(&[], 0..0, key, 0));
+            }
+            let last = specs.len() - 1;
+            specs[first..last].iter_mut().for_each(|spec| spec.last_of_step = false);
+        }
+        specs
+    }
+
+    fn spec(&self, batch: &[u32], share: Range<usize>, key: Key, index: usize) -> BatchSpec {
+        // Uniform neighbors depend on the epoch alone, so that they are the same in whatever batch a node
+        // appears; the random numbers of `labor` and the subgraphs of subgraph samplers must differ from
+        // batch to batch.
+        let key = match self.config.sample.method {
+            Method::Neighbor | Method::Exact | Method::Weighted | Method::Full => key,
+            _ => key.with(self.graph as u64).with(index as u64),
+        };
+        BatchSpec {
+            graph: self.graph,
+            batch: batch.into(),
+            share,
+            key,
+            fixed: self.is_fixed(),
+            last_of_step: true,
+            last_of_epoch: false,
+        }
+    }
+
+    fn draws_subgraphs(&self) -> bool {
+        let method = self.config.sample.method;
+        !method.has_fanouts() && method != Method::Full
+    }
+
+    /// Whether every epoch has the same single batch.
+    fn is_fixed(&self) -> bool {
+        let sample = &self.config.sample;
+        let mut fanouts = sample.edge_fanouts.values().chain([&sample.fanouts]).flatten();
+        let full = match sample.method {
+            Method::Full => true,
+            method => method.has_fanouts() && fanouts.all(|&fanout| fanout < 0),
+        };
+        full && sample.batch_size == 0
+    }
+}
+
+/// Schedules of batches of edges.
+pub(super) struct EdgeSchedule<'a> {
+    pub config: &'a RunConfig,
+    /// Heads of all training edges.
+    pub heads: &'a [u32],
+    /// Those that are trained on, where parts train alone.
+    pub edges: Option<&'a [u32]>,
+    pub graph: usize,
+    /// Part of each head; empty if the graph was not partitioned.
+    pub owner: &'a [u32],
+    pub sharing: Sharing,
+}
+
+impl EdgeSchedule<'_> {
+    /// Batches of training edges in random order, `sample.batch_size` in each or 0 for all at once, of which each rank
+    /// has an even share: mostly those whose heads are in its own part.
+    pub fn epoch(&self, epoch: usize) -> Vec<BatchSpec> {
+        let keys = Keys::new(self.config.train.seed);
+        let mut order: Vec<u32> = match self.edges {
+            Some(edges) => edges.to_vec(),
+            None => (0..self.heads.len() as u32).collect(),
+        };
+        let size = match self.config.sample.batch_size {
+            0 => order.len(),
+            size => {
+                keys.order(epoch, self.graph).shuffle(&mut order);
+                size
+            }
+        };
+        let mut key = keys.sample(epoch);
+        if matches!(self.sharing, Sharing::Alone) {
+            key = key.with(self.graph as u64);
+        }
+        let last = order.len().div_ceil(size.max(1)).saturating_sub(1);
+        let mut specs = Vec::with_capacity(last + 1);
+        for (index, edges) in order.chunks_mut(size.max(1)).enumerate() {
+            if !self.owner.is_empty() {
+                edges.sort_by_key(|&edge| self.owner[self.heads[edge as usize] as usize]);
+            }
+            specs.push(BatchSpec {
+                graph: self.graph,
+                share: self.sharing.of(edges.len()),
+                batch: (&*edges).into(),
+                key: key.with(index as u64),
+                fixed: false,
+                last_of_step: true,
+                last_of_epoch: index == last,
+            });
+        }
+        specs
+    }
+}
+
+/// Training edges by the part of their heads, of which `owner` has the parts.
+pub(super) fn edges_by_part(parts: usize, owner: &[u32], heads: &[u32]) -> Vec<Vec<u32>> {
+    let mut by_part = vec![Vec::new(); parts];
+    for (edge, &head) in heads.iter().enumerate() {
+        by_part[owner[head as usize] as usize].push(edge as u32);
+    }
+    by_part
+}

@@ -1,0 +1,194 @@
+//! What decides how long an epoch takes, and what to do about it.
+
+use std::fmt;
+
+use crate::config::TrainSection;
+use crate::telemetry::record::{EpochRecord, Stages};
+
+/// Stages ahead of compute that work for less than this share of an epoch keep up with it. If it
+/// waits for them all the same, they come unevenly and too few batches are kept ready.
+const BUSY: f64 = 0.6;
+
+/// The stage that decides, and advice; prints as one short sentence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// Name of the stage.
+    pub stage: &'static str,
+    /// Time it cost the epoch, as a share of the epoch. Evaluation comes after the epoch and can
+    /// take more than one; the others are at most 1.
+    pub share: f64,
+    /// What that is a share of, and what was done in it.
+    pub doing: &'static str,
+    /// What would make it shorter; empty where nothing would.
+    pub advice: &'static str,
+}
+
+impl Verdict {
+    /// The verdict on a run that trained as `train` says.
+    pub fn of_run(history: &[EpochRecord], train: &TrainSection) -> Self {
+        let (mut stages, mut seconds) = (Stages::default(), 0.0);
+        for record in history {
+            stages.add(record.stages);
+            seconds += record.seconds;
+        }
+        let verdict = Self::of(&stages, seconds);
+        match (verdict.stage, train.eval_every) {
+            // A run of one evaluation has the least there can be.
+            ("evaluate", 0) => Self::of(&Stages { evaluate: 0.0, ..stages }, seconds),
+            ("evaluate", every) if every < train.epochs => {
+                Self { advice: "a larger train.eval_every would help", ..verdict }
+            }
+            _ => verdict,
+        }
+    }
+
+    /// The verdict on an epoch of `seconds` of wall time, evaluation not included.
+    pub fn of(stages: &Stages, seconds: f64) -> Self {
+        if stages.evaluate > seconds {
+            return Self {
+                stage: "evaluate",
+                share: share(stages.evaluate, seconds),
+                doing: "the epoch's time again, for evaluation",
+                advice: "",
+            };
+        }
+        let stage = stages.bottleneck();
+        let (spent, doing, advice) = match stage {
+            "sample" => {
+                (stages.wait, "the epoch waiting for batches to be drawn", ahead(stages, seconds))
+            }
+            "fetch" => (stages.wait, "the epoch waiting for feature rows", ahead(stages, seconds)),
+            "exchange" => (
+                stages.exchange,
+                "the epoch exchanging columns with other workers or waiting for them",
+                "fewer train.workers, narrower layers or model.decoupled would help",
+            ),
+            "reduce" => (
+                stages.reduce,
+                "the epoch exchanging with other workers or waiting for them",
+                "a larger sample.batch_size, or train.sync_every of 'average', would help",
+            ),
+            _ => (
+                stages.compute,
+                "the epoch computing",
+                "batches are ready in time; more cores or a smaller model would help",
+            ),
+        };
+        Self { stage, share: share(spent, seconds).min(1.0), doing, advice }
+    }
+}
+
+/// What to do about waiting for batches.
+fn ahead(stages: &Stages, seconds: f64) -> &'static str {
+    match stages.sample.max(stages.fetch) < BUSY * seconds {
+        true => "batches come unevenly; a larger train.prefetch would help",
+        false if stages.busiest_ahead() == "sample" => {
+            "smaller sample.fanouts or more train.workers would help"
+        }
+        false => "narrower features (f16), more memory or more train.workers would help",
+    }
+}
+
+fn share(spent: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { spent / seconds } else { 0.0 }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { stage, share, doing, advice } = self;
+        write!(f, "bound by {stage}: {:.0} % of {doing}", 100.0 * share)?;
+        if advice.is_empty() { Ok(()) } else { write!(f, "; {advice}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of an epoch of one second.
+    fn said(stages: Stages) -> String {
+        Verdict::of(&stages, 1.0).to_string()
+    }
+
+    #[test]
+    fn slow_sampling_asks_for_less_of_it() {
+        let text = said(Stages { sample: 0.9, fetch: 0.3, wait: 0.5, compute: 0.4, ..none() });
+        assert!(
+            text.starts_with("bound by sample: 50 % of the epoch waiting for batches"),
+            "{text}"
+        );
+        assert!(text.contains("sample.fanouts"), "{text}");
+    }
+
+    #[test]
+    fn slow_fetching_asks_for_fewer_bytes() {
+        let text = said(Stages { sample: 0.3, fetch: 0.95, wait: 0.62, compute: 0.3, ..none() });
+        assert!(
+            text.starts_with("bound by fetch: 62 % of the epoch waiting for feature"),
+            "{text}"
+        );
+        assert!(text.contains("f16"), "{text}");
+    }
+
+    #[test]
+    fn waiting_for_idle_stages_asks_for_more_ahead() {
+        for (sample, fetch) in [(0.4, 0.1), (0.1, 0.4)] {
+            let text = said(Stages { sample, fetch, wait: 0.6, compute: 0.4, ..none() });
+            assert!(text.contains("unevenly") && text.contains("train.prefetch"), "{text}");
+        }
+    }
+
+    #[test]
+    fn exchanges_ask_for_fewer_of_them() {
+        let text = said(Stages { wait: 0.1, compute: 0.2, reduce: 0.7, ..none() });
+        assert!(text.starts_with("bound by reduce: 70 % of the epoch exchanging"), "{text}");
+        assert!(text.contains("sample.batch_size") && text.contains("train.sync_every"), "{text}");
+    }
+
+    #[test]
+    fn exchanges_of_columns_ask_for_fewer_columns() {
+        let text = said(Stages { compute: 0.2, exchange: 0.5, reduce: 0.3, ..none() });
+        assert!(text.starts_with("bound by exchange: 50 % of the epoch exchanging col"), "{text}");
+        assert!(text.contains("model.decoupled"), "{text}");
+    }
+
+    #[test]
+    fn arithmetic_asks_for_cores() {
+        let text = said(Stages { sample: 0.9, wait: 0.1, compute: 0.8, ..none() });
+        assert!(text.starts_with("bound by compute: 80 % of the epoch computing"), "{text}");
+        assert!(text.contains("more cores"), "{text}");
+    }
+
+    #[test]
+    fn evaluation_longer_than_the_epoch_asks_for_fewer() {
+        let text = said(Stages { compute: 0.8, evaluate: 2.3, ..none() });
+        assert!(text.starts_with("bound by evaluate: 230 % of the epoch's time again"), "{text}");
+        assert!(!text.contains("help"), "an epoch does not know how often: {text}");
+    }
+
+    #[test]
+    fn a_larger_eval_every_is_advised_where_there_is_one() {
+        let stages = Stages { compute: 0.8, evaluate: 2.3, ..none() };
+        let history = vec![EpochRecord { seconds: 1.0, stages, ..EpochRecord::default() }; 10];
+        for (eval_every, stage, advised) in
+            [(0, "compute", false), (1, "evaluate", true), (10, "evaluate", false)]
+        {
+            let train = TrainSection { eval_every, epochs: 10, ..TrainSection::default() };
+            let verdict = Verdict::of_run(&history, &train);
+            assert_eq!(verdict.stage, stage, "{eval_every}");
+            assert_eq!(verdict.to_string().contains("train.eval_every"), advised, "{eval_every}");
+        }
+    }
+
+    #[test]
+    fn no_stage_of_an_epoch_takes_more_than_all_of_it() {
+        let text = said(Stages { compute: 1.5, ..none() });
+        assert!(text.contains(" 100 % ") && !text.contains('\n'), "{text}");
+        let text = Verdict::of(&none(), 0.0).to_string();
+        assert!(text.contains(" 0 % "), "{text}");
+    }
+
+    fn none() -> Stages {
+        Stages::default()
+    }
+}

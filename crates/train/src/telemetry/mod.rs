@@ -1,0 +1,18 @@
+//! What is counted of a run and told while it lasts: records, times of stages, balance, bottlenecks, signs of life,
+//! Prometheus.
+
+pub(crate) mod bottleneck;
+pub(crate) mod load_balance;
+mod numbers;
+pub(crate) mod processor;
+pub mod prometheus;
+pub mod pulse;
+pub(crate) mod record;
+
+pub use bottleneck::Verdict;
+pub use load_balance::Balance;
+pub(crate) use numbers::short;
+pub use prometheus::{Meter, Metrics};
+pub use pulse::Pulse;
+pub use record::{EpochRecord, ExchangedBytes, Stages};
+pub(crate) use record::{Figures, Tally};

@@ -1,0 +1,64 @@
+//! What one rank counts.
+
+use std::sync::Arc;
+
+use prometheus_client::metrics::counter::Counter;
+
+use super::board::{Board, OfRank, OfScore, OfStage, Seconds};
+use crate::telemetry::record::{EpochRecord, Stages, Tally};
+
+/// One rank's own numbers, not the mean over ranks.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    board: Arc<Board>,
+    rank: usize,
+    steps: Counter,
+    edges: Counter,
+    seeds: Counter,
+    stages: [Seconds; Stages::COUNT],
+}
+
+impl Meter {
+    /// A meter at 0, for a rank of a run of `planned` epochs.
+    pub(super) fn new(board: &Arc<Board>, rank: usize, planned: usize) -> Self {
+        let of = OfRank { rank };
+        board.epoch.get_or_create(&of).set(0);
+        board.planned.get_or_create(&of).set(planned as i64);
+        let stage = |stage| board.stage.get_or_create_owned(&OfStage { rank, stage });
+        Self {
+            steps: board.steps.get_or_create_owned(&of),
+            edges: board.edges.get_or_create_owned(&of),
+            seeds: board.seeds.get_or_create_owned(&of),
+            stages: Stages::NAMES.map(stage),
+            board: board.clone(),
+            rank,
+        }
+    }
+
+    /// A step was taken; `tally` is what was counted in it.
+    pub(crate) fn step(&self, tally: &Tally) {
+        self.steps.inc();
+        self.edges.inc_by(tally.edges);
+        self.seeds.inc_by(tally.seeds);
+        self.spent(tally.stages);
+    }
+
+    /// Time went by outside of steps.
+    pub(crate) fn spent(&self, stages: Stages) {
+        for (counter, seconds) in self.stages.iter().zip(stages.to_array()) {
+            counter.inc_by(seconds);
+        }
+    }
+
+    /// An epoch is over, in this run or in the one that it goes on from.
+    pub(crate) fn epoch(&self, record: &EpochRecord) {
+        let (board, of) = (&self.board, OfRank { rank: self.rank });
+        board.epoch.get_or_create(&of).set(record.epoch as i64);
+        board.loss.get_or_create(&of).set(record.loss);
+        board.rate.get_or_create(&of).set(record.lr.into());
+        for (metric, &score) in &record.valid {
+            let of = OfScore { rank: self.rank, metric: metric.clone() };
+            board.score.get_or_create(&of).set(score);
+        }
+    }
+}
