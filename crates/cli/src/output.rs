@@ -9,6 +9,7 @@ use std::time::Duration;
 use gnarl_graph::Error;
 use gnarl_train::telemetry::pulse::every_minute;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde::Serialize;
 use serde_json::Value;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::time::ChronoUtc;
@@ -139,4 +140,9 @@ pub fn print_result(result: &Value) -> ExitCode {
 /// An error with its hint, on stderr.
 pub fn print_error(error: &Error) {
     eprintln!("error: {error}");
+}
+
+/// A result as JSON.
+pub fn json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
 }

@@ -1,10 +1,7 @@
 //! Compressed sparse columns: for every destination its sources, built within a memory budget.
 
-use std::path::Path;
-
 use crate::buf::Buf;
 use crate::column::ColumnSpec;
-use crate::dtype::Element;
 use crate::edges::{CHUNK_EDGES, IdReader};
 use crate::error::{Error, Kind, Result};
 use crate::manifest::EdgeFacts;
@@ -13,6 +10,7 @@ use crate::prefetch;
 use crate::rng::mix;
 use crate::writer::{ColumnWriter, IdWriter};
 
+pub(crate) use job::{CscJob, Id};
 use sort::{Beside, SORT_GRAIN, sort_lists};
 use weights::ListWeights;
 
@@ -86,61 +84,11 @@ impl Csc {
     }
 }
 
-/// What the builder needs to know.
-pub(crate) struct CscJob<'a> {
-    pub dir: &'a Path,
-    /// Prefix of the column files.
-    pub stem: &'a str,
-    pub src: &'a ColumnSpec,
-    pub dst: &'a ColumnSpec,
-    pub num_dst: u64,
-    /// Whether source and destination types are the same.
-    pub square: bool,
-    /// Keep each edge's row beside its source.
-    pub keep_rows: bool,
-    /// Weights of the edges, to be written in the order of the lists too. Needs `keep_rows`.
-    pub weights: Option<&'a ColumnSpec>,
-    /// Drop repeated edges.
-    pub coalesce: bool,
-    /// Bytes the builder may hold.
-    pub memory: u64,
-    /// Bytes that one range of lists may take, where less than `memory` leaves.
-    pub range_bytes: Option<u64>,
-    /// Key of each source by which lists ascend, distinct; the source itself if `None`.
-    pub order: Option<&'a [u64]>,
-}
-
 /// What it made.
 pub(crate) struct BuiltCsc {
     pub columns: Vec<ColumnSpec>,
     pub facts: EdgeFacts,
     pub num_edges: u64,
-}
-
-/// An id as stored.
-pub(crate) trait Id: Element + Ord + Default {
-    fn of(id: u64) -> Self;
-    fn wide(self) -> u64;
-}
-
-impl Id for u32 {
-    fn of(id: u64) -> Self {
-        id as u32
-    }
-
-    fn wide(self) -> u64 {
-        u64::from(self)
-    }
-}
-
-impl Id for u64 {
-    fn of(id: u64) -> Self {
-        id
-    }
-
-    fn wide(self) -> u64 {
-        self
-    }
 }
 
 /// Bytes of the budget left for the program itself and the buffers of files, at most.
@@ -450,6 +398,7 @@ impl<T: Id> Range<T> {
     }
 }
 
+mod job;
 mod sort;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! What destinations hear over all edge types, mixed by one number for each edge type.
 
 use crate::lists::{EdgeLists, Lists};
-use crate::{ParamId, RelBlock, Tape, Tensor, Var};
+use crate::{ParamId, Tape, Tensor, Var};
 
 /// The edges of a block with types, and one from each destination to itself, whose weights are *parts* of
 /// a whole: a destination divides 1 among itself and the edge types that it hears somebody over, each of which
@@ -21,24 +21,31 @@ pub(crate) struct Mixing {
 }
 
 impl Mixing {
-    pub fn new(block: &RelBlock) -> Self {
-        let (groups, relations) = (block.groups(), block.schema().edge_types().len() as u32);
-        let count = block.num_dst() + groups.num_edges();
+    /// The edges of `groups`, each of one of `relations` edge types, with the weights of the edges if
+    /// they have any; `destinations` lists the groups of each destination.
+    pub fn new(
+        groups: &EdgeLists,
+        destinations: &EdgeLists,
+        (types, relations): (&[u32], u32),
+        weights: Option<&[f32]>,
+    ) -> Self {
+        let num_dst = destinations.num_dst();
+        let count = num_dst + groups.num_edges();
         let (mut parts, mut edges) = (vec![0u32], (vec![0u32], Vec::with_capacity(count)));
         let (mut relation, mut ends) = (Vec::new(), Vec::new());
         let (mut part, mut shares) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        for destination in 0..block.num_dst() {
+        for destination in 0..num_dst {
             part.push(relation.len() as u32);
             relation.push(relations);
             edges.1.push(destination as u32);
             shares.push(1.0);
-            for &group in block.destinations().sources(destination) {
+            for &group in destinations.sources(destination) {
                 let group = group as usize;
                 let own = groups.indptr()[group] as usize..groups.indptr()[group + 1] as usize;
                 part.extend(std::iter::repeat_n(relation.len() as u32, own.len()));
-                relation.push(block.relation()[group]);
+                relation.push(types[group]);
                 edges.1.extend(groups.sources(group));
-                match block.weights() {
+                match weights {
                     Some(weights) => shares.extend(&weights[own]),
                     None => shares.extend(std::iter::repeat_n(1.0 / own.len() as f32, own.len())),
                 }
@@ -48,9 +55,9 @@ impl Mixing {
             edges.0.push(edges.1.len() as u32);
         }
         Self {
-            parts: EdgeLists::new(block.num_dst(), parts, ends),
+            parts: EdgeLists::new(num_dst, parts, ends),
             relation,
-            edges: EdgeLists::new(block.num_src(), edges.0, edges.1),
+            edges: EdgeLists::new(groups.num_src(), edges.0, edges.1),
             part,
             shares: Tensor::from_vec(shares.len(), 1, shares),
         }

@@ -232,7 +232,10 @@ impl RelBlock {
 
     /// The edges as parts of what each destination hears. Built on first use and kept.
     pub(crate) fn mixing(&self) -> &Mixing {
-        self.mixing.get_or_init(|| Mixing::new(self))
+        self.mixing.get_or_init(|| {
+            let types = (&self.relation[..], self.schema.edge_types().len() as u32);
+            Mixing::new(&self.groups, &self.destinations, types, self.weights.as_deref())
+        })
     }
 
     /// The destinations' rows of each node type.

@@ -5,12 +5,12 @@ use std::time::Instant;
 use gnarl_graph::error::{Context, Result};
 use gnarl_graph::{Dataset, peak_rss};
 
-use crate::auto::{Parts, data_size};
-use crate::build::PartitionConfig;
+use crate::auto::Parts;
+use crate::config::{PartitionConfig, options};
 use crate::edge::EdgePartitioner;
 use crate::halo::Halo;
 use crate::layout::Layout;
-use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
+use crate::partitioner::{Assignment, VertexPartitioner};
 use crate::report::{PartitionReport, cut_degrees};
 use crate::two_level::TwoLevel;
 use crate::vertex_cut::cut::cut;
@@ -75,35 +75,4 @@ pub(crate) fn lay_out(
     report.seconds = seconds;
     report.cut_degrees = cut_degrees(dataset, &layout)?;
     Ok((layout, report))
-}
-
-/// What the partitioner is told of `dataset`.
-pub(crate) fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
-    let manifest = dataset.manifest();
-    let [mut train, mut valid, mut test] = [const { Vec::new() }; 3];
-    let mut types = Vec::new();
-    let mut first = 0;
-    for t in &manifest.node_types {
-        for (name, nodes) in [("train", &mut train), ("valid", &mut valid), ("test", &mut test)] {
-            let ids = dataset.split(&t.name, name)?.unwrap_or_default();
-            nodes.extend(ids.iter().map(|&v| first + v));
-        }
-        types.push(first..first + t.count);
-        first += t.count;
-    }
-    Ok(PartitionOptions {
-        parts: config.parts.resolve(data_size(manifest))?,
-        seed: config.seed,
-        balance: config.balance,
-        tau_vol: config.tau_vol,
-        chunk: config.chunk,
-        passes: config.passes,
-        freeze: config.freeze,
-        constraints: config.constraints.clone(),
-        train,
-        valid,
-        test,
-        types,
-        memory: config.memory,
-    })
 }

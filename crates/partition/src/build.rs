@@ -11,11 +11,9 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use crate::assess::lay_out;
-use crate::auto::Parts;
 use crate::buckets::{self, BUCKETS};
-use crate::chunk::Chunk;
 use crate::columns::NamedColumn;
-use crate::constraint::Constraint;
+use crate::config::PartitionConfig;
 use crate::dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo, part_dir,
@@ -23,65 +21,11 @@ use crate::dataset::{
 use crate::edge::{self, EdgePartitioner};
 use crate::layout::{Layout, TypeSpan};
 use crate::part_layout::PartLayout;
-use crate::partitioner::{PartitionOptions, VertexPartitioner};
+use crate::partitioner::VertexPartitioner;
 use crate::registry::by_name;
 use crate::report::PartitionReport;
 use crate::vertex_cut::{self, VertexCutManifest};
 use crate::{distribute, nodes};
-
-/// How a dataset is partitioned.
-#[derive(Debug, Clone)]
-pub struct PartitionConfig {
-    /// Name of the partitioner.
-    pub algorithm: String,
-    /// Number of parts.
-    pub parts: Parts,
-    /// Neighbours kept: with `k ≥ 1`, nodes within distance `k − 1` of a part's core have their
-    /// full in-neighbour lists there, sources outside being HALO nodes. With 0 every cut edge
-    /// stays on one side only.
-    pub hops: u32,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// How much larger than the mean a part may be.
-    pub balance: f64,
-    /// SPRING's τ_vol, see [`PartitionOptions::tau_vol`].
-    pub tau_vol: Option<u64>,
-    /// Edges GREM looks at together.
-    pub chunk: Chunk,
-    /// GREM: passes at each level, see [`PartitionOptions::passes`].
-    pub passes: u32,
-    /// GREM: leaves nodes where they were first put.
-    pub freeze: bool,
-    /// What is balanced, see [`PartitionOptions::constraints`].
-    pub constraints: Option<Vec<Constraint>>,
-    /// What a part holds. A vertex cut takes the name of a partitioner of edges.
-    pub layout: PartLayout,
-    /// Also group the edges by the parts of their ends, see [`EdgeBuckets`](crate::EdgeBuckets).
-    pub buckets: bool,
-    /// Bytes that may be held.
-    pub memory: u64,
-}
-
-impl Default for PartitionConfig {
-    fn default() -> Self {
-        let options = PartitionOptions::default();
-        Self {
-            algorithm: "knot".into(),
-            parts: Parts::Count(options.parts),
-            hops: 1,
-            seed: options.seed,
-            balance: options.balance,
-            tau_vol: options.tau_vol,
-            chunk: options.chunk,
-            passes: options.passes,
-            freeze: options.freeze,
-            constraints: options.constraints,
-            layout: PartLayout::EdgeCut,
-            buckets: false,
-            memory: options.memory,
-        }
-    }
-}
 
 /// Partitions `dataset` and writes the parts to `out`, which must not exist or be empty.
 ///
@@ -300,21 +244,6 @@ fn describe(
         cut: layout.halo.cut.clone(),
         report,
     })
-}
-
-impl PartitionConfig {
-    /// What the partitioner is told, as `partition.json` keeps it.
-    pub fn parameters(&self) -> serde_json::Value {
-        json!({
-            "balance": self.balance,
-            "tau_vol": self.tau_vol,
-            "levels": self.parts.levels(),
-            "chunk": self.chunk.to_string(),
-            "passes": self.passes,
-            "freeze": self.freeze,
-            "constraints": self.constraints,
-        })
-    }
 }
 
 /// Writes the id-map columns of a node type.

@@ -6,8 +6,6 @@ use std::str::FromStr;
 use gnarl_graph::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::partitioner::PartitionOptions;
-
 /// A quantity of which every part is to hold its share (DistDGLv2 §5.3.2).
 ///
 /// ```
@@ -48,32 +46,6 @@ impl Constraint {
             Self::Types => "types",
         }
     }
-
-    /// Adds the weights of the nodes under this constraint to `weights`: one list of weights for
-    /// each node type under [`Constraint::Types`], otherwise one. `degree` gives a node's degree.
-    pub(crate) fn weigh(
-        self,
-        options: &PartitionOptions,
-        nodes: usize,
-        degree: &dyn Fn(usize) -> i32,
-        weights: &mut Vec<Vec<i32>>,
-    ) {
-        let marked = |ids: &mut dyn Iterator<Item = u64>| {
-            let mut weight = vec![0; nodes];
-            ids.for_each(|v| weight[v as usize] = 1);
-            weight
-        };
-        match self {
-            Self::Nodes => weights.push(vec![1; nodes]),
-            Self::Edges => weights.push((0..nodes).map(degree).collect()),
-            Self::Train => weights.push(marked(&mut options.train.iter().copied())),
-            Self::Valid => weights.push(marked(&mut options.valid.iter().copied())),
-            Self::Test => weights.push(marked(&mut options.test.iter().copied())),
-            Self::Types => {
-                weights.extend(options.types.iter().map(|range| marked(&mut range.clone())));
-            }
-        }
-    }
 }
 
 impl FromStr for Constraint {
@@ -104,14 +76,5 @@ mod tests {
         }
         let error = "trian".parse::<Constraint>().unwrap_err();
         assert!(error.to_string().contains("nodes, edges, train"), "{error}");
-    }
-
-    #[test]
-    fn each_type_is_a_constraint_of_its_own() {
-        let options = PartitionOptions { types: vec![0..2, 2..3], ..Default::default() };
-        let mut weights = Vec::new();
-        Constraint::Types.weigh(&options, 3, &|_| 0, &mut weights);
-        Constraint::Edges.weigh(&options, 3, &|v| v as i32, &mut weights);
-        assert_eq!(weights, [[1, 1, 0], [0, 0, 1], [0, 1, 2]]);
     }
 }

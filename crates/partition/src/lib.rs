@@ -51,6 +51,7 @@ mod buckets;
 mod build;
 mod chunk;
 mod columns;
+mod config;
 mod constraint;
 mod dataset;
 mod deal;
@@ -85,10 +86,10 @@ pub use assess::{assess, assess_edges};
 pub use auto::{Parts, Workers};
 pub use buckets::{BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets};
 pub use build::{
-    PartitionConfig, edge_partitioner, fingerprint, partition_dataset, partition_dataset_with,
-    partition_edges_with,
+    edge_partitioner, fingerprint, partition_dataset, partition_dataset_with, partition_edges_with,
 };
 pub use chunk::Chunk;
+pub use config::PartitionConfig;
 pub use constraint::Constraint;
 pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,

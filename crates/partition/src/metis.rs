@@ -173,11 +173,11 @@ impl Adjacency {
         let chosen = options.constraints.as_deref().unwrap_or(&DEFAULT_CONSTRAINTS);
         let degree = |v: usize| self.offsets[v + 1] - self.offsets[v];
         let mut weights = Vec::new();
-        chosen.iter().for_each(|c| c.weigh(options, nodes, &degree, &mut weights));
+        chosen.iter().for_each(|&c| options.weigh(c, nodes, &degree, &mut weights));
         let total = |weight: &Vec<Idx>| weight.iter().map(|&w| w as u64).sum::<u64>();
         weights.retain(|weight| total(weight) >= options.parts as u64);
         if weights.is_empty() {
-            Constraint::Nodes.weigh(options, nodes, &degree, &mut weights);
+            options.weigh(Constraint::Nodes, nodes, &degree, &mut weights);
         }
         weights
     }

@@ -129,6 +129,32 @@ impl PartitionOptions {
         num_nodes.div_ceil(self.parts as u64).max((self.balance * mean).floor() as u64)
     }
 
+    /// Adds the weights of the nodes under `constraint` to `weights`: one list of weights for
+    /// each node type under [`Constraint::Types`], otherwise one. `degree` gives a node's degree.
+    pub(crate) fn weigh(
+        &self,
+        constraint: Constraint,
+        nodes: usize,
+        degree: &dyn Fn(usize) -> i32,
+        weights: &mut Vec<Vec<i32>>,
+    ) {
+        let marked = |ids: &mut dyn Iterator<Item = u64>| {
+            let mut weight = vec![0; nodes];
+            ids.for_each(|v| weight[v as usize] = 1);
+            weight
+        };
+        match constraint {
+            Constraint::Nodes => weights.push(vec![1; nodes]),
+            Constraint::Edges => weights.push((0..nodes).map(degree).collect()),
+            Constraint::Train => weights.push(marked(&mut self.train.iter().copied())),
+            Constraint::Valid => weights.push(marked(&mut self.valid.iter().copied())),
+            Constraint::Test => weights.push(marked(&mut self.test.iter().copied())),
+            Constraint::Types => {
+                weights.extend(self.types.iter().map(|range| marked(&mut range.clone())));
+            }
+        }
+    }
+
     /// Refuses to need more than the memory allowed.
     pub(crate) fn check_memory(&self, name: &str, needed: u64, hint: &str) -> Result<()> {
         if needed <= self.memory {
@@ -158,5 +184,19 @@ impl Assignment {
         let mut sizes = vec![0; self.parts];
         self.of.iter().for_each(|&p| sizes[p as usize] += 1);
         sizes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_is_a_constraint_of_its_own() {
+        let options = PartitionOptions { types: vec![0..2, 2..3], ..Default::default() };
+        let mut weights = Vec::new();
+        options.weigh(Constraint::Types, 3, &|_| 0, &mut weights);
+        options.weigh(Constraint::Edges, 3, &|v| v as i32, &mut weights);
+        assert_eq!(weights, [[1, 1, 0], [0, 0, 1], [0, 1, 2]]);
     }
 }

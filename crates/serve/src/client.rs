@@ -17,7 +17,6 @@ use crate::calls::{Call, Describe, Exchange};
 use crate::command::{self, Command, Whole};
 use crate::failure::{error, is_passing, status_of};
 use crate::held::Description;
-use crate::remote::RemotePart;
 use crate::security::bearer;
 
 /// A connection that gives no sign of life for so long is made anew.
@@ -116,11 +115,6 @@ impl Client {
             places: Semaphore::new(config.in_flight.max(1)),
             runtime,
         })))
-    }
-
-    /// Part `part` of the server's.
-    pub fn part(&self, part: usize) -> RemotePart {
-        RemotePart::new(self.clone(), part)
     }
 
     /// Where the server is.

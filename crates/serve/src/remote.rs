@@ -17,11 +17,14 @@ pub struct RemotePart {
     part: usize,
 }
 
-impl RemotePart {
-    pub(crate) fn new(client: Client, part: usize) -> Self {
-        Self { client, part }
+impl Client {
+    /// Part `part` of the server's.
+    pub fn part(&self, part: usize) -> RemotePart {
+        RemotePart { client: self.clone(), part }
     }
+}
 
+impl RemotePart {
     /// What the part has of each node type.
     ///
     /// # Errors

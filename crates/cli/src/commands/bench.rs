@@ -6,12 +6,53 @@ mod kept;
 pub mod load;
 pub mod partition;
 pub mod sample;
+mod scores;
 
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 use gnarl_graph::Result;
-use gnarl_train::{RunConfig, Summary};
 use serde_json::Value;
 
-use crate::args::Bench;
+/// `gnarl bench`
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub what: Bench,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// The former name of 'gnarl repeat'
+    #[command(hide = true)]
+    Accuracy(accuracy::RepeatArgs),
+    /// CATGNN's Figures 7, 11 and 12: model averaging against training on the whole graph
+    Catgnn {
+        /// Folder with the graphs pubmed, amazon_photo and coauthor_physics
+        #[arg(long, env = "GNARL_DATA")]
+        data: PathBuf,
+        /// The table, in Markdown; runs are kept beside it, in a folder .work, and not repeated
+        /// while that is there
+        #[arg(long)]
+        out: PathBuf,
+        /// Number of seeds averaged
+        #[arg(long, default_value_t = 3)]
+        seeds: u64,
+        /// Epochs of every run, instead of those each graph needs
+        #[arg(long)]
+        epochs: Option<usize>,
+        /// Graphs to measure now; the others keep what was measured before
+        #[arg(long, value_delimiter = ',')]
+        graphs: Vec<String>,
+    },
+    /// GLISP's Figure 10: how evenly sampling falls on the parts of partitions
+    Load(load::LoadBench),
+    /// All partitioners on all graphs: replication, cut, balances, time and memory
+    Partition(partition::PartitionBench),
+    /// Edges sampled a second by one thread, and memory of the graph
+    Sample(sample::SampleBench),
+}
 
 pub fn run(what: Bench) -> Result<Value> {
     match what {
@@ -23,31 +64,4 @@ pub fn run(what: Bench) -> Result<Value> {
         Bench::Partition(args) => partition::run(&args),
         Bench::Sample(args) => sample::run(&args),
     }
-}
-
-/// Test scores of `seeds` runs that differ only in `train.seed`.
-fn test_scores(config: &RunConfig, seeds: u64) -> Result<Vec<f64>> {
-    let mut scores = Vec::new();
-    for seed in 0..seeds {
-        let mut config = config.clone();
-        config.train.seed += seed;
-        let finished = gnarl_train::run(&config, gnarl_train::Begin::Restart, &|_| {})?;
-        scores.push(test_score(&finished.summary));
-    }
-    Ok(scores)
-}
-
-fn test_score(summary: &Summary) -> f64 {
-    summary.test.get(&summary.metric).copied().unwrap_or(0.0)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Standard deviation of a sample.
-fn deviation(values: &[f64]) -> f64 {
-    let m = mean(values);
-    let squares: f64 = values.iter().map(|v| (v - m).powi(2)).sum();
-    (squares / values.len().saturating_sub(1).max(1) as f64).sqrt()
 }

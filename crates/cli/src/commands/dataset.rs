@@ -10,7 +10,8 @@ use gnarl_train::config::{ImportSection, home_of};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{import, json};
+use super::import;
+use crate::output::json;
 
 /// An import as a run file asks for it; kept with the dataset, so that another run file that names the
 /// same place and asks for something else is not given it.

@@ -1,11 +1,23 @@
 //! `gnarl eval`
 
+use std::path::PathBuf;
+
+use clap::Args;
 use gnarl_graph::Result;
 use gnarl_train::eval_run;
 use serde_json::{Value, json};
 
 use crate::allocator::hold_little;
-use crate::args::EvalArgs;
+
+/// `gnarl eval`
+#[derive(Debug, Args)]
+pub struct EvalArgs {
+    /// The run's folder
+    pub run_dir: PathBuf,
+    /// Judge on this dataset instead of the run's
+    #[arg(long)]
+    pub dataset: Option<PathBuf>,
+}
 
 pub fn run(args: &EvalArgs) -> Result<Value> {
     hold_little(true);

@@ -10,7 +10,7 @@ use gnarl_graph::staging::Claim;
 use gnarl_graph::{DType, Error, MANIFEST, Result};
 use serde_json::{Value, json};
 
-use crate::args::size;
+use super::parse::size;
 use crate::output::while_busy;
 
 /// `gnarl generate`

@@ -1,5 +1,8 @@
 //! `gnarl inspect`
 
+use std::path::PathBuf;
+
+use clap::Args;
 use gnarl_graph::inspect::{inspect, verify};
 use gnarl_graph::{Dataset, Result};
 use gnarl_partition::{
@@ -7,7 +10,17 @@ use gnarl_partition::{
 };
 use serde_json::{Value, json};
 
-use crate::args::InspectArgs;
+use crate::output::json;
+
+/// `gnarl inspect`
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// A dataset, part or partition directory
+    pub path: PathBuf,
+    /// Read every file and compare checksums
+    #[arg(long)]
+    pub verify: bool,
+}
 
 pub fn run(args: &InspectArgs) -> Result<Value> {
     if args.path.join(PARTITION).exists() {
@@ -16,9 +29,9 @@ pub fn run(args: &InspectArgs) -> Result<Value> {
     let dataset = Dataset::open(&args.path)?;
     let report = inspect(&dataset)?;
     eprint!("{report}");
-    let mut value = super::json(&report);
+    let mut value = json(&report);
     if args.verify {
-        value["verified"] = super::json(&verify(&dataset)?);
+        value["verified"] = json(&verify(&dataset)?);
     }
     let topology = args.path.join(TOPOLOGY);
     if topology.exists() {
@@ -47,7 +60,7 @@ fn partition(args: &InspectArgs) -> Result<Value> {
         if args.verify {
             verify(&part)?;
         }
-        let mut report = super::json(&inspect(&part)?);
+        let mut report = json(&inspect(&part)?);
         let counts = &manifest.part_counts[i];
         let sum = |v: &[u64]| v.iter().sum::<u64>();
         eprintln!(

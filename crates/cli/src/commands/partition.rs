@@ -1,17 +1,83 @@
 //! `gnarl partition`
 
+use std::path::PathBuf;
+
+use clap::Args;
 use gnarl_graph::staging::Claim;
 use gnarl_graph::{Dataset, Error, Result};
 use gnarl_partition::{
-    PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name, edge_partitioner,
-    partition_dataset, picture,
+    Chunk, Constraint, PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name,
+    edge_partitioner, partition_dataset, picture,
 };
 use serde_json::Value;
 
-use super::json;
+use super::parse::size;
 use crate::allocator::hold_little;
-use crate::args::PartitionArgs;
-use crate::output::while_busy;
+use crate::output::{json, while_busy};
+
+/// `gnarl partition`
+#[derive(Debug, Args)]
+pub struct PartitionArgs {
+    /// The dataset directory
+    pub dataset: PathBuf,
+    /// The partitioner
+    #[arg(long, default_value = "knot")]
+    pub algorithm: String,
+    /// Number of parts; machines and workers on each, such as 2x4; or 'auto' to follow --workers
+    /// and --worker-memory
+    #[arg(long)]
+    pub parts: String,
+    /// Where the parts go
+    #[arg(long, required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// Replace the partition that is there
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Partition and measure, but write nothing
+    #[arg(long, conflicts_with = "out")]
+    pub dry_run: bool,
+    /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only
+    #[arg(long, default_value_t = 1)]
+    pub hops: u32,
+    /// How much larger than the mean a part may be
+    #[arg(long, default_value_t = 1.05)]
+    pub balance: f64,
+    /// SPRING: clusters above this volume stop growing
+    #[arg(long)]
+    pub tau_vol: Option<u64>,
+    /// GREM: edges looked at together, such as 10% or 5000000
+    #[arg(long, default_value = "10%")]
+    pub chunk: Chunk,
+    /// GREM: passes over the edges at each level; 1 is Armada's algorithm, more cut less
+    #[arg(long, default_value_t = 4)]
+    pub passes: u32,
+    /// GREM: leave nodes where they were first put
+    #[arg(long)]
+    pub freeze: bool,
+    /// What to balance, of nodes, edges, train, valid, test, types, for knot, grem, metis, spring,
+    /// ldg and fennel; each has a default of its own
+    #[arg(long, value_delimiter = ',')]
+    pub constraints: Option<Vec<Constraint>>,
+    /// What a part holds: edge-cut (the nodes it owns, their full neighbour lists, copies of other
+    /// parts' nodes) or vertex-cut (each edge in one part, for partitioners of edges)
+    #[arg(long, default_value_t, value_name = "LAYOUT")]
+    pub layout: PartLayout,
+    /// Also group the edges by the parts of their ends
+    #[arg(long, conflicts_with = "dry_run")]
+    pub buckets: bool,
+    /// Seed of the partitioner
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Memory that may be held, such as 512MiB
+    #[arg(long, default_value = "4GiB", value_parser = size)]
+    pub memory: u64,
+    /// For --parts auto: number of workers
+    #[arg(long, default_value_t = 1)]
+    pub workers: usize,
+    /// For --parts auto: memory of each worker
+    #[arg(long, default_value = "8GiB", value_parser = size)]
+    pub worker_memory: u64,
+}
 
 /// Nodes above which time spent on reading memory at random outweighs some MiB, if the budget is
 /// above the second.

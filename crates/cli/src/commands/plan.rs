@@ -1,9 +1,10 @@
 //! `gnarl plan`
 
-use std::path::PathBuf;
+mod args;
+mod run_file;
+
 use std::time::Duration;
 
-use clap::Args;
 use gnarl_graph::{Dataset, Error, Result};
 use gnarl_partition::{
     PartitionOptions, PartitionReport, Plan, PlanOptions, Prediction, names, plan,
@@ -11,60 +12,13 @@ use gnarl_partition::{
 use indicatif::HumanBytes;
 use serde_json::{Value, json};
 
-use super::{child, json, plan_run};
-use crate::args::size;
-
-/// `gnarl plan`
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    /// The dataset directory; or a run file, to compare strategies instead of partitioners
-    #[arg(value_name = "DATASET|RUN.toml")]
-    pub path: PathBuf,
-    /// Of a run file: override a key, such as train.lr=0.01
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub settings: Vec<String>,
-    /// Of a run file: numbers of workers, by default train.workers
-    #[arg(long, value_delimiter = ',')]
-    pub workers: Vec<usize>,
-    /// Of a run file: measure products and memory of this machine first, instead of the rates of
-    /// [plan], by which train.strategy = 'auto' chooses
-    #[arg(long)]
-    pub measure: bool,
-    /// Numbers of parts
-    #[arg(long, value_delimiter = ',', default_value = "4,8,16")]
-    parts: Vec<usize>,
-    /// Only these partitioners
-    #[arg(long, value_delimiter = ',')]
-    algorithms: Vec<String>,
-    /// Neighbours that training draws of a node at each hop
-    #[arg(long, value_delimiter = ',', default_value = "25,10")]
-    fanouts: Vec<u32>,
-    /// Seeds of a training step over all workers; 0 takes all training nodes at once
-    #[arg(long, default_value_t = 1024)]
-    batch_size: u64,
-    /// Memory a partitioner may hold
-    #[arg(long, default_value = "4GiB", value_parser = size)]
-    memory: u64,
-    /// How much larger than the mean a part may be
-    #[arg(long, default_value_t = 1.05)]
-    balance: f64,
-    /// Seed of everything drawn
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Nodes of the sample that partitioners are tried on
-    #[arg(long, default_value_t = 50_000)]
-    sample: u64,
-    /// Run the partitioners too, each in a process of its own, and compare
-    #[arg(long)]
-    pub check: bool,
-    /// With --check: seconds after which a partitioner is stopped
-    #[arg(long, default_value_t = 600)]
-    timeout: u64,
-}
+use super::child;
+use crate::output::json;
+pub use args::PlanArgs;
 
 pub fn run(args: &PlanArgs) -> Result<Value> {
     if args.path.is_file() {
-        return plan_run::run(args);
+        return run_file::run(args);
     }
     if !args.settings.is_empty() || !args.workers.is_empty() || args.measure {
         return Err(Error::usage("--set, --workers and --measure are for run files")

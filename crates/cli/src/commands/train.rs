@@ -1,18 +1,45 @@
 //! `gnarl train`
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use gnarl_graph::{Error, Result};
 use gnarl_train::config::{Engine, load};
 use gnarl_train::{Begin, EpochRecord, Finished, RunConfig, Summary, write_report};
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
 use serde_json::Value;
 
-use super::{dataset, json};
+use super::dataset;
 use crate::allocator::hold_little;
-use crate::args::TrainArgs;
-use crate::output::launched;
+use crate::output::{json, launched};
+
+/// `gnarl train`
+#[derive(Debug, Args)]
+pub struct TrainArgs {
+    /// The run file
+    pub run: PathBuf,
+    /// Override a key of the run file, such as train.lr=0.01
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// What carries the workers, instead of train.engine: local or mpi
+    #[arg(long, value_parser = engine)]
+    pub engine: Option<Engine>,
+    /// Go on from the checkpoint of an interrupted run
+    #[arg(long, conflicts_with = "restart")]
+    pub resume: bool,
+    /// Start over, replacing the run that is there
+    #[arg(long)]
+    pub restart: bool,
+}
+
+/// The engine of that name.
+fn engine(text: &str) -> Result<Engine, String> {
+    let engine = Engine::deserialize(text.into_deserializer());
+    engine.map_err(|e: serde::de::value::Error| e.to_string())
+}
 
 pub fn run(args: &TrainArgs) -> Result<Value> {
     let mut config = load(&args.run, &args.settings)?;

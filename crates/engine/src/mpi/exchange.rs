@@ -4,17 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gnarl_graph::{Error, Result};
-use mpi::point_to_point::Source;
 use mpi::topology::{Communicator, SimpleCommunicator};
-use mpi::traits::Equivalence;
 
 use super::process::Process;
-use super::transfer::Transfer;
+use super::transfer::{FEW, Transfer, take};
 use crate::failure::{apart, late};
 
-/// Most bytes sent with the head: with the stage's name they stay below what transports send at once
-/// (4 KiB in shared memory), so that receiving them never waits.
-pub(super) const FEW: usize = 2048;
 /// How long to look for messages without a pause, and how long a pause is: ranks may share cores with
 /// each other, with their servers, and with others.
 const EAGER: Duration = Duration::from_micros(200);
@@ -171,13 +166,4 @@ impl Arrival {
     fn bytes(self) -> Option<Vec<u8>> {
         if let Self::Here(bytes) = self { Some(bytes) } else { None }
     }
-}
-
-/// The next message of a source under `tag` and its sender, if one came; only for few bytes, which
-/// come at once.
-pub(super) fn take(source: impl Source, tag: i32) -> Option<(usize, Vec<u8>)> {
-    let (message, status) = source.immediate_matched_probe_with_tag(tag)?;
-    let mut bytes = vec![0; status.count(u8::equivalent_datatype()) as usize];
-    message.matched_receive_into(&mut bytes[..]);
-    Some((status.source_rank() as usize, bytes))
 }

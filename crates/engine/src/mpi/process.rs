@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use gnarl_graph::Result;
 use mpi::topology::{Communicator, SimpleCommunicator};
 
-use super::exchange::{FEW, take};
-use super::transfer::Transfer;
+use super::transfer::{FEW, Transfer, take};
 use crate::failure::{late, stopped};
 
 /// Tag of a rank's reason to give up.

@@ -1,4 +1,4 @@
-//! Buffers that MPI reads and writes while the program goes on.
+//! Buffers that MPI reads and writes while the program goes on, and messages of few bytes.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -6,9 +6,13 @@ use std::sync::Arc;
 use mpi::point_to_point::{Destination, Source};
 use mpi::request::{Request, StaticScope};
 use mpi::topology::{Communicator, Rank, SimpleCommunicator};
+use mpi::traits::Equivalence;
 
 /// Most bytes of a message: MPI counts in 31 bits, and transports do not gain from larger ones.
 const FRAME: usize = 1 << 26;
+/// Most bytes sent with the head: with the stage's name they stay below what transports send at once
+/// (4 KiB in shared memory), so that receiving them never waits.
+pub(super) const FEW: usize = 2048;
 
 /// A buffer on its way, in frames. One that is dropped before it is through stays allocated: MPI
 /// may touch it at any time, and waiting for that could last for ever.
@@ -81,4 +85,13 @@ impl<B> Drop for Transfer<B> {
         }
         self.frames.drain(..).for_each(std::mem::forget);
     }
+}
+
+/// The next message of a source under `tag` and its sender, if one came; only for few bytes, which
+/// come at once.
+pub(super) fn take(source: impl Source, tag: i32) -> Option<(usize, Vec<u8>)> {
+    let (message, status) = source.immediate_matched_probe_with_tag(tag)?;
+    let mut bytes = vec![0; status.count(u8::equivalent_datatype()) as usize];
+    message.matched_receive_into(&mut bytes[..]);
+    Some((status.source_rank() as usize, bytes))
 }

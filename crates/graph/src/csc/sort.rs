@@ -1,6 +1,6 @@
 //! Sorting lists, with what lies beside the sources.
 
-use super::Id;
+use super::job::Id;
 
 /// Lists sorted by one task before the work is split further.
 pub(super) const SORT_GRAIN: usize = 4096;

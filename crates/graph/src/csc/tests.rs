@@ -1,11 +1,14 @@
 //! The builder against a sort in memory, with ranges forced small.
 
+use std::path::Path;
+
 use half::bf16;
 use proptest::prelude::*;
 
 use super::sort::LONG;
 use super::*;
 use crate::column::Column;
+use crate::dtype::Element;
 use crate::writer::ColumnWriter;
 
 /// What the builder must give: sorted `(dst, src, row)`, with repeats dropped if asked.

@@ -2,7 +2,7 @@
 
 use half::{bf16, f16};
 
-use super::CscJob;
+use super::job::CscJob;
 use crate::column::ColumnSpec;
 use crate::dtype::DType;
 use crate::error::{Error, Result};

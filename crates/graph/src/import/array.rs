@@ -11,6 +11,9 @@ use super::source::Source;
 use crate::error::{Error, Result, ResultExt};
 use crate::npy::NpyHeader;
 
+/// Values read together.
+pub(super) const BLOCK: usize = 1 << 16;
+
 /// Number types that arrays come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Num {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::columns::BLOCK;
+use super::array::BLOCK;
 use super::splits::members_of;
 use crate::column::{Column, ColumnSpec};
 use crate::error::{Error, Result, ResultExt};

@@ -2,15 +2,12 @@
 
 use half::f16;
 
-use super::array::{ArrayReader, Num};
+use super::array::{ArrayReader, BLOCK, Num};
 use super::classes::ClassColumn;
 use super::source::Npz;
 use crate::dtype::Element;
 use crate::error::{Error, Result};
 use crate::writer::DatasetWriter;
-
-/// Values read together.
-pub(super) const BLOCK: usize = 1 << 16;
 
 /// Rows of `array`, which must have `nodes` of them.
 fn expect_rows(array: &ArrayReader, nodes: u64, ntype: &str) -> Result<()> {

@@ -1,6 +1,6 @@
 //! What edges carry beside their ends, and the columns it is stored in.
 
-use super::Reverses;
+use super::reverses::Reverses;
 use super::weights::{WeightColumn, WeightType};
 use crate::column::ColumnSpec;
 use crate::error::{Error, Result};

@@ -6,12 +6,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::array::ArrayReader;
+use super::columns;
 use super::edge_arrays::EdgeArrays;
 use super::edge_csv::csv_edges;
 use super::npy::{Count, EdgeArray, write_edges, write_features};
+use super::report::{Imported, finish};
+use super::reverses::Reverses;
 use super::source::Source;
 use super::splits::add_split;
-use super::{Imported, Reverses, columns, finish};
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::over_budget;
+use super::errors::over_budget;
 use crate::error::{Error, Result};
 use crate::rng::mix;
 use crate::writer::{ColumnWriter, DatasetWriter};

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::array::ArrayReader;
+use super::columns;
 use super::edge_arrays::EdgeArrays;
+use super::errors::check_count;
 use super::npy::{Count, EdgeArray, Largest, write_edges, write_features};
+use super::report::{Imported, finish};
+use super::reverses::Reverses;
 use super::source::Source;
 use super::splits::{add_split, split_name};
 use super::triples_typed::{TripleArray, write_triples};
 use super::weights::WeightType;
-use super::{Imported, Reverses, check_count, columns, finish};
 use crate::error::{Context, Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};

@@ -1,8 +1,7 @@
 //! Splits of nodes and edges: their names, and members without a label.
 
-use serde::Serialize;
-
 use super::extra::{NO_SPLIT, SPLITS};
+use super::notes::LeftOut;
 use crate::column::Column;
 use crate::error::{Error, Kind, Result};
 use crate::inspect::grouped;
@@ -36,20 +35,6 @@ pub(super) fn split_number(name: &str, kind: Kind) -> Result<u8> {
         Error::new(kind, format!("edges have no split '{name}'"))
             .hint("splits of edges are train, valid (also val, validation, dev) and test")
     })
-}
-
-/// Members of a split that have no label and are therefore not in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LeftOut {
-    /// Node type, or edge type as `source:relation:destination`.
-    #[serde(rename = "type")]
-    pub of_type: String,
-    /// Name of the split.
-    pub split: String,
-    /// Members left out.
-    pub unlabeled: u64,
-    /// Members that the input listed.
-    pub of: u64,
 }
 
 /// Stores a split of nodes under the name that `given` means, without the nodes that have no class. The

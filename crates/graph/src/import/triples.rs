@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::array::id_table;
+use super::entities::{ENTITY, entity_edges};
+use super::errors::check_count;
 use super::extra::Extra;
 use super::ids::{Collector, Ids, StringIds, write_strings};
 use super::input::{Input, names};
+use super::report::{Imported, finish};
+use super::reverses::Reverses;
 use super::spool::Spool;
 use super::table::{
     Batch, Cell, CsvFormat, CsvReader, Expected, TableFacts, TableReader, called, string_pairs,
     text_id,
 };
-use super::{Imported, Reverses, check_count, finish};
 use crate::column::ColumnSpec;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
@@ -54,14 +57,6 @@ impl TriplesOptions {
             memory: 1 << 30,
         }
     }
-}
-
-/// Node type of the entities.
-pub(super) const ENTITY: &str = "entity";
-
-/// Edge type of the triples.
-pub(super) fn entity_edges() -> Triple {
-    Triple { src: ENTITY.into(), rel: "to".into(), dst: ENTITY.into() }
 }
 
 /// Makes the dataset `out` of one node type `entity` and one edge type `entity:to:entity`, whose

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::Reverses;
 use super::array::ArrayReader;
 use super::input::read_text;
 use super::npy::{Count, Largest, check_ids};
+use super::reverses::Reverses;
 use super::source::Source;
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Error, Result};
@@ -41,7 +41,7 @@ impl TripleArray {
             return Err(array.error(message).hint("head, relation and tail in each row"));
         };
         if rows == 0 {
-            return Err(super::empty_graph(path));
+            return Err(super::errors::empty_graph(path));
         }
         let known = names.map(relation_names).transpose()?;
         let mut counts = vec![0; known.as_ref().map_or(0, Vec::len)];

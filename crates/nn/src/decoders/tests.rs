@@ -4,6 +4,7 @@
 use gnarl_graph::rng::Key;
 
 use super::*;
+use crate::Tensor;
 use crate::losses::LossConfig;
 
 const DIM: usize = 20;

@@ -11,46 +11,15 @@
 
 mod bilinear;
 mod distmult;
+mod head;
 mod mlp;
+
+pub use head::{EdgeRows, Head, HeadSizes};
 
 use gnarl_graph::{Error, Result};
 
+use crate::ParamsBuilder;
 use crate::decoders::DecoderConfig;
-use crate::{ParamsBuilder, Tape, Var};
-
-/// What is known of some edges, a row for each.
-#[derive(Debug, Clone, Copy)]
-pub struct EdgeRows {
-    /// Rows of their heads.
-    pub heads: Var,
-    /// Rows of their tails.
-    pub tails: Var,
-    /// Features of their own.
-    pub features: Option<Var>,
-}
-
-/// Widths of what a head takes and gives.
-#[derive(Debug, Clone, Copy)]
-pub struct HeadSizes {
-    /// Of the row of an end.
-    pub width: usize,
-    /// Of the features of an edge; 0 without.
-    pub features: usize,
-    /// Classes, or 1 for a number.
-    pub outputs: usize,
-}
-
-/// Turns rows of ends into logits. Parameters live in [`Params`](crate::Params).
-pub trait Head: Send + Sync {
-    /// The name the configuration uses.
-    fn name(&self) -> &'static str;
-
-    /// A row of logits for each edge.
-    ///
-    /// # Panics
-    /// If rows are not as wide as the head was made for.
-    fn forward(&self, tape: &mut Tape<'_>, edges: EdgeRows) -> Var;
-}
 
 /// Adds the parameters of the head `config` describes.
 ///

@@ -3,7 +3,7 @@
 use gnarl_graph::rng::Key;
 
 use super::*;
-use crate::{Mode, Params, Tensor};
+use crate::{Mode, Params, Tape, Tensor};
 
 const SIZES: HeadSizes = HeadSizes { width: 3, features: 0, outputs: 4 };
 

@@ -1,6 +1,6 @@
 //! Binary cross-entropy: positives are to be told from negatives one by one.
 
-use super::{Loss, counted, softplus};
+use super::loss::{Loss, counted, softplus};
 use crate::kernel::math::sigmoid;
 
 /// `log(1 + e^{−p})` and the mean of `log(1 + e^{nᵢ})`.

@@ -1,6 +1,6 @@
 //! Margin ranking: positives are to score above negatives by a margin.
 
-use super::{Loss, counted};
+use super::loss::{Loss, counted};
 
 /// The mean of `max(0, γ − p + nᵢ)`.
 pub(super) struct Margin {

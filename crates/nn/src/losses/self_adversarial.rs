@@ -1,7 +1,7 @@
 //! Self-adversarial negative sampling (Sun et al., ICLR 2019, equations 4 and 5).
 
+use super::loss::{Loss, softplus};
 use super::softmax::softmax;
-use super::{Loss, softplus};
 use crate::kernel::math::sigmoid;
 
 /// `−log σ(γ + p) − Σ wᵢ log σ(−γ − nᵢ)`, where the weights `wᵢ` are the softmax of `α nᵢ`, through

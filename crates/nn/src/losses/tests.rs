@@ -1,6 +1,7 @@
 //! One suite over every loss: known values, finite differences, and negatives that do not count.
 
 use super::*;
+use crate::Tensor;
 
 const POSITIVE: f32 = 0.4;
 const NEGATIVES: [f32; 4] = [-1.2, 0.9, 0.1, -0.2];

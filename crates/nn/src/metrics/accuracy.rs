@@ -1,6 +1,6 @@
 //! Accuracy.
 
-use super::{Metric, Targets, argmax, row_of};
+use super::metric::{Metric, Targets, argmax, row_of};
 
 /// Share of right answers. One class a row: the largest logit is the answer. Several labels a
 /// row: every label is one answer, positive where its logit is above 0.

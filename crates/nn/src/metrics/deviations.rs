@@ -1,6 +1,6 @@
 //! What metrics of numbers keep: each prediction beside its target.
 
-use super::{Targets, row_of};
+use super::metric::{Targets, row_of};
 
 /// Pairs of prediction and target as words. Sums over them are taken in their order, so that they do not
 /// depend on which rank saw which.

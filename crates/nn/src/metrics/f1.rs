@@ -1,6 +1,6 @@
 //! F1 scores from per-class counts.
 
-use super::{Metric, Targets, argmax, row_of};
+use super::metric::{Metric, Targets, argmax, row_of};
 
 /// How the classes are brought together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Area under the ROC curve.
 
-use super::{Metric, Targets, row_of};
+use super::metric::{Metric, Targets, row_of};
 
 /// ROC-AUC as the Mann–Whitney statistic: the chance that a positive scores above a negative,
 /// ties counting half. One class of two a row: the second class is the positive one. More

@@ -5,10 +5,11 @@ use std::ops::Range;
 use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Block;
 
+use super::ModelConfig;
 use super::attention::Attention;
 use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
-use super::{ModelConfig, PRODUCT_SPEEDUP};
+use super::transform::PRODUCT_SPEEDUP;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// Multi-head attention over each destination's neighbourhood, itself included (eq. 1–6): heads

@@ -39,84 +39,28 @@ mod gat;
 mod gcn;
 mod gin;
 mod mlp;
+mod model;
 mod ngnn;
 mod sage;
 mod sgc;
 mod slices;
 mod stack;
 pub mod stages;
+mod transform;
 pub mod typed;
 
 pub use config::{Aggregator, Decomposition, ModelConfig, Softmax};
+pub use model::Model;
 pub use slices::{Remembered, Slices};
 pub use stages::Stages;
-
-use std::sync::Arc;
+pub use transform::transform_first;
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::names::unknown;
 use gnarl_graph::rng::Key;
-use gnarl_sample::Block;
+use model::no_columns;
 
-use crate::{Params, ParamsBuilder, Tape, Var};
-
-/// A stack of message-passing layers. Parameters live in [`Params`], not in the model, so that
-/// one model serves any number of workers.
-pub trait Model: Send + Sync {
-    /// The name the configuration uses.
-    fn name(&self) -> &str;
-
-    /// Number of layers, one block each.
-    fn num_layers(&self) -> usize;
-
-    /// Applies layer `index`: `x` has `block.num_src()` rows, the result `block.num_dst()`. The
-    /// last layer yields logits.
-    ///
-    /// # Errors
-    /// A usage error if `x` has another shape than layer and block ask for.
-    fn layer<'b>(&self, tape: &mut Tape<'b>, index: usize, block: &'b Block, x: Var)
-    -> Result<Var>;
-
-    /// The model as stages over rows, of sparse input or dense, and passes over columns, if it is that.
-    fn stages(&self, _sparse: bool) -> Option<Box<dyn Stages + '_>> {
-        None
-    }
-
-    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has as
-    /// many rows. All ranks together compute what [`Model::forward`] does with `slices.block` in each layer.
-    ///
-    /// # Errors
-    /// As [`Model::layer`], if a rank fails, or if the model has no such form.
-    fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
-        match self.stages(tape.is_sparse(x)) {
-            Some(model) => stages::forward(model.as_ref(), tape, slices, x),
-            None => Err(no_columns(self.name())),
-        }
-    }
-
-    /// Applies all layers, one block each, to the rows of the first block's sources.
-    ///
-    /// # Errors
-    /// A usage error if there is not one block a layer, or shapes disagree.
-    fn forward<'b>(&self, tape: &mut Tape<'b>, blocks: &'b [Arc<Block>], x: Var) -> Result<Var> {
-        if blocks.len() != self.num_layers() {
-            return Err(Error::usage(format!(
-                "{} blocks for the {} layers of {}",
-                blocks.len(),
-                self.num_layers(),
-                self.name()
-            ))
-            .hint(
-                "sample one hop a layer: as many fan-outs as model.layers or model.propagations",
-            ));
-        }
-        let mut x = x;
-        for (index, block) in blocks.iter().enumerate() {
-            x = self.layer(tape, index, block, x)?;
-        }
-        Ok(x)
-    }
-}
+use crate::{Params, ParamsBuilder};
 
 /// Builds the model `config` describes, and its parameters filled from `key`.
 ///
@@ -173,31 +117,4 @@ pub fn check_columns(config: &ModelConfig) -> Result<()> {
         ("gat" | "gcn" | "gin" | "mlp" | "sage" | "sgc", _) => Ok(()),
         (other, _) => Err(no_columns(other)),
     }
-}
-
-fn no_columns(model: &str) -> Error {
-    Error::usage(format!("{model} does not train by columns"))
-        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat, sgc and mlp")
-}
-
-/// Multiply-adds of a matrix product that take as long as one of a gathered row: products run
-/// from cache, gathers from memory.
-const PRODUCT_SPEEDUP: usize = 32;
-
-/// Whether a linear map from `in_dim` to `out_dim` columns should come before the aggregation over
-/// `block`: always for sparse input (the product makes it dense), else when rows get narrower by
-/// it and mapping all sources instead of the destinations does not cost more than that saves.
-pub fn transform_first(
-    tape: &Tape<'_>,
-    block: &Block,
-    x: Var,
-    in_dim: usize,
-    out_dim: usize,
-) -> bool {
-    if tape.is_sparse(x) {
-        return true;
-    }
-    let extra_rows = block.num_src() - block.num_dst();
-    let saved = in_dim.saturating_sub(out_dim) * block.num_edges() * PRODUCT_SPEEDUP;
-    in_dim > out_dim && extra_rows * in_dim * out_dim <= saved
 }

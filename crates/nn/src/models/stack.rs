@@ -3,9 +3,10 @@
 use gnarl_graph::error::{Error, Result};
 use gnarl_sample::Block;
 
+use super::ModelConfig;
+use super::model::{Model, no_columns};
 use super::slices::Slices;
 use super::stages::{self, Incoming, Outgoing, Pass, Stages};
-use super::{Model, ModelConfig, no_columns};
 use crate::{Activation, Tape, Var};
 
 /// What follows the message passing of a layer: nothing after the last one.

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use gnarl_sample::Block;
-use rayon::prelude::*;
 
 use super::pass::{Operator, Passing};
 use crate::{Tape, Var};
@@ -20,31 +19,5 @@ impl<'b> Tape<'b> {
     /// If `x` has not one row a source.
     pub fn gcn_norm(&mut self, block: &'b Block, x: Var) -> Var {
         self.pass(&Arc::new(Passing::new(Operator::Gcn, block)), x)
-    }
-}
-
-/// The factors of a block's edges, as one for each end: they are read more often than they would fit
-/// into a cache if there were one for each edge.
-pub(super) struct GcnNorm {
-    /// The factor of each destination's own row.
-    pub own: Vec<f32>,
-    /// `1 / √(d_j + 1)` of each source.
-    pub from: Vec<f32>,
-    /// The same of each destination, times degree over sample size.
-    pub to: Vec<f32>,
-}
-
-impl GcnNorm {
-    pub fn of(block: &Block) -> Self {
-        let degrees = block.degrees();
-        let from: Vec<f32> = degrees.par_iter().map(|&d| 1.0 / (d as f32 + 1.0).sqrt()).collect();
-        let own = |d: usize| match block.sources(d).len() {
-            0 => 1.0,
-            _ => 1.0 / (degrees[d] as f32 + 1.0),
-        };
-        let to = |d: usize| degrees[d] as f32 / block.sources(d).len().max(1) as f32 * from[d];
-        let destinations = (0..block.num_dst()).into_par_iter();
-        let own = destinations.clone().map(own).collect();
-        Self { own, to: destinations.map(to).collect(), from }
     }
 }

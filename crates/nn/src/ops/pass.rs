@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gnarl_sample::Block;
+use rayon::prelude::*;
 
-use super::gcn::GcnNorm;
 use super::spmm::inverse_degrees;
 use crate::kernel::gather::{Own, Rows, gather_rows};
 use crate::{Tape, Tensor, Var};
@@ -110,6 +110,32 @@ impl<'b> Passing<'b> {
     fn factor(&self, s: usize, d: usize, e: usize) -> f32 {
         let at = |factors: &Option<Vec<f32>>, i: usize| factors.as_ref().map_or(1.0, |all| all[i]);
         at(&self.to, d) * at(&self.from, s) * at(&self.edge, e)
+    }
+}
+
+/// The factors of a block's edges, as one for each end: they are read more often than they would fit
+/// into a cache if there were one for each edge.
+struct GcnNorm {
+    /// The factor of each destination's own row.
+    own: Vec<f32>,
+    /// `1 / √(d_j + 1)` of each source.
+    from: Vec<f32>,
+    /// The same of each destination, times degree over sample size.
+    to: Vec<f32>,
+}
+
+impl GcnNorm {
+    fn of(block: &Block) -> Self {
+        let degrees = block.degrees();
+        let from: Vec<f32> = degrees.par_iter().map(|&d| 1.0 / (d as f32 + 1.0).sqrt()).collect();
+        let own = |d: usize| match block.sources(d).len() {
+            0 => 1.0,
+            _ => 1.0 / (degrees[d] as f32 + 1.0),
+        };
+        let to = |d: usize| degrees[d] as f32 / block.sources(d).len().max(1) as f32 * from[d];
+        let destinations = (0..block.num_dst()).into_par_iter();
+        let own = destinations.clone().map(own).collect();
+        Self { own, to: destinations.map(to).collect(), from }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::CHUNK;
+use super::optimizer::CHUNK;
 
 /// Euclidean norm of all gradients together. Chunks are summed in `f64` and added in order: the
 /// result is the same whatever the number of threads.

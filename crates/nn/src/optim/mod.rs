@@ -7,38 +7,20 @@ mod adam;
 mod adamw;
 mod clip;
 mod moments;
+mod optimizer;
 mod schedule;
 mod sgd;
 
 pub use adam::Adam;
 pub use adamw::AdamW;
 pub use clip::{clip_by_global_norm, global_norm};
+pub use optimizer::Optimizer;
 pub use schedule::{Schedule, ScheduleKind};
 pub use sgd::Sgd;
 
 use gnarl_graph::error::{Error, Result};
 use gnarl_graph::names::unknown;
 use serde::{Deserialize, Serialize};
-
-/// Elements one task updates; fixed, so that chunk borders never depend on the thread count.
-pub(crate) const CHUNK: usize = 1 << 14;
-
-/// A rule that turns gradients into parameter updates.
-pub trait Optimizer: Send {
-    /// The name the configuration uses.
-    fn name(&self) -> &'static str;
-
-    /// Updates `params` in place from `grads` of the same length, with learning rate `lr`.
-    fn step(&mut self, params: &mut [f32], grads: &[f32], lr: f32);
-
-    /// Everything a resumed run needs, by name. Empty before the first step of optimizers that
-    /// allocate lazily.
-    fn state(&self) -> Vec<(String, Vec<f32>)>;
-
-    /// Restores what [`Optimizer::state`] returned. [`gnarl_graph::error::Kind::InvalidInput`]
-    /// if entries are missing or disagree in length.
-    fn load_state(&mut self, state: &[(String, Vec<f32>)]) -> Result<()>;
-}
 
 /// Which optimizer, with its constants. Fields an optimizer has no use for are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -114,15 +96,6 @@ impl OptimizerConfig {
 /// The names [`OptimizerConfig::build`] knows.
 pub fn names() -> &'static [&'static str] {
     &["adam", "adamw", "sgd"]
-}
-
-/// The entry `name` of a saved state.
-fn entry<'a>(state: &'a [(String, Vec<f32>)], name: &str) -> Result<&'a [f32]> {
-    state
-        .iter()
-        .find(|(key, _)| key == name)
-        .map(|(_, values)| values.as_slice())
-        .ok_or_else(|| Error::invalid(format!("optimizer state has no entry '{name}'")))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use gnarl_graph::error::{Error, Result};
 use rayon::prelude::*;
 
-use super::{CHUNK, entry};
+use super::optimizer::{CHUNK, entry};
 
 /// Exponential averages of the gradient and of its square (Kingma & Ba, ICLR 2015, Alg. 1).
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use gnarl_graph::error::Result;
 use rayon::prelude::*;
 
-use super::{CHUNK, Optimizer, entry};
+use super::optimizer::{CHUNK, Optimizer, entry};
 
 /// SGD: `b = momentum * b + g`, then `p -= lr * b`, or `p -= lr * (g + momentum * b)` with
 /// Nesterov's look-ahead.

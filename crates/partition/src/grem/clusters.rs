@@ -8,7 +8,7 @@
 use gnarl_graph::error::Result;
 
 use super::groups::UNASSIGNED;
-use super::growing::grow;
+use super::growing::{Clusters, grow};
 use super::seed::{divide, scaled};
 use super::shuffle::Chunks;
 use super::sides::Sides;
@@ -51,14 +51,6 @@ pub(super) fn by_clusters(
     let clusters = grow(level, chunks, limit)?;
     let links = clusters.links(level, chunks, limit as usize)?;
     clusters.divide(level, links, limit as usize, seed)
-}
-
-/// Clusters of nodes, each within a group.
-pub(super) struct Clusters {
-    /// Cluster of each node.
-    pub(super) of: Vec<u32>,
-    /// Number of nodes of each cluster.
-    pub(super) size: Vec<u32>,
 }
 
 impl Clusters {

@@ -4,7 +4,6 @@
 use gnarl_graph::error::Result;
 use gnarl_graph::prefetch;
 
-use super::clusters::Clusters;
 use super::shuffle::{Chunks, Pair};
 use super::sides::Sides;
 
@@ -17,6 +16,14 @@ const GROWTH: u64 = 4;
 const SMALL: u32 = 2;
 /// How many edges ahead what an edge needs is asked for.
 const AHEAD: usize = 24;
+
+/// Clusters of nodes, each within a group.
+pub(super) struct Clusters {
+    /// Cluster of each node.
+    pub(super) of: Vec<u32>,
+    /// Number of nodes of each cluster.
+    pub(super) size: Vec<u32>,
+}
 
 /// Clusters few enough for `limit` edges between them, in three passes over the chunks. Memory: 16
 /// bytes a node.

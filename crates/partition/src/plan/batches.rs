@@ -1,7 +1,15 @@
 //! What batches of sampled neighbours hold.
 
 use super::counts::Counts;
-use super::model::Fanouts;
+
+/// How neighbours are sampled.
+#[derive(Debug, Clone, Copy)]
+pub struct Fanouts<'a> {
+    /// Neighbours of a node at each hop, from the seeds outwards; `u32::MAX` takes all.
+    pub each: &'a [u32],
+    /// Seeds of a step over all ranks; 0 takes all training nodes at once.
+    pub batch: u64,
+}
 
 /// Batches of an epoch as one rank draws them, in expectation. A model, not a bound: draws hit nodes
 /// in proportion to their degree.

@@ -15,9 +15,8 @@ use gnarl_graph::Dataset;
 use gnarl_graph::error::Result;
 use serde::Serialize;
 
-pub use batches::Batches;
+pub use batches::{Batches, Fanouts};
 pub use counts::{Counts, Degrees};
-pub use model::Fanouts;
 use sample::{Sample, Trial};
 
 use crate::partitioner::{PartitionOptions, VertexPartitioner};

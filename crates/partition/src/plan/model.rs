@@ -1,6 +1,6 @@
 //! The formulas.
 
-use super::batches::{Batches, distinct};
+use super::batches::{Batches, Fanouts, distinct};
 use super::counts::{Counts, Degrees};
 
 /// Replication factor, with full neighbour lists, of a random partition: exact in expectation.
@@ -37,15 +37,6 @@ pub(super) fn epoch_rows(counts: &Counts, parts: usize, cut: f64, fanouts: Fanou
         elsewhere += edges * remote * (1.0 - stays);
     }
     batches.steps as f64 * parts as f64 * distinct(elsewhere, remote, counts)
-}
-
-/// How neighbours are sampled.
-#[derive(Debug, Clone, Copy)]
-pub struct Fanouts<'a> {
-    /// Neighbours of a node at each hop, from the seeds outwards; `u32::MAX` takes all.
-    pub each: &'a [u32],
-    /// Seeds of a step over all ranks; 0 takes all training nodes at once.
-    pub batch: u64,
 }
 
 #[cfg(test)]

@@ -2,39 +2,16 @@
 
 use std::path::Path;
 
+use gnarl_graph::ColumnSpec;
 use gnarl_graph::error::{Error, Kind, Result};
-use gnarl_graph::{ColumnSpec, Dataset};
 
-use super::cut::Cut;
-use super::degrees::GlobalDegrees;
+use super::dealt::{Job, Part};
 use super::emit::{Carried, TYPE_SHIFT, Types};
 use super::lists::{BATCH, Lists, Words, accumulate, ranges};
 use super::manifest::{CutEdgeType, CutNodeType, VertexCutManifest};
 use super::side::{Columns, Direction, Side};
 use crate::columns::{NamedColumn, NarrowColumn};
 use crate::deal::copy_tables;
-
-/// What all parts are built from.
-pub(super) struct Job<'a> {
-    pub(super) dataset: &'a Dataset,
-    pub(super) cut: &'a Cut,
-    pub(super) degrees: &'a GlobalDegrees,
-    /// For each edge type its columns, dealt to the parts.
-    pub(super) dealt: &'a [Vec<ColumnSpec>],
-    /// Where they are.
-    pub(super) dir: &'a Path,
-}
-
-/// A part on its way to disk.
-pub(super) struct Part<'a> {
-    pub(super) job: &'a Job<'a>,
-    part: usize,
-    pub(super) dir: &'a Path,
-    /// Graph-wide ids of its nodes.
-    pub(super) ids: Vec<u64>,
-    pub(super) edges: u64,
-    columns: Vec<ColumnSpec>,
-}
 
 impl Job<'_> {
     /// Writes the topology of `part` to `dir` with at most `memory` bytes: 24 a node, the rest for
@@ -65,15 +42,6 @@ impl Job<'_> {
 }
 
 impl Part<'_> {
-    pub(super) fn typed(&self) -> bool {
-        self.job.dealt.len() > 1
-    }
-
-    /// Whether any edges carry more than their ends.
-    pub(super) fn carries(&self) -> bool {
-        self.job.dealt.iter().any(|columns| columns.len() > 2)
-    }
-
     /// Bytes left for lists.
     fn room(&self, memory: u64) -> Result<u64> {
         let fixed = 24 * self.ids.len() as u64 + 16 * BATCH as u64;
@@ -90,31 +58,6 @@ impl Part<'_> {
             )
             .hint("raise --memory, or ask for more parts")),
         }
-    }
-
-    /// Calls `visit` with the type, the row among the part's of that type, source and destination
-    /// of every edge.
-    fn each_edge(&self, mut visit: impl FnMut(usize, u64, u32, u32)) -> Result<()> {
-        let (mut sources, mut targets) = (Vec::new(), Vec::new());
-        for (kind, columns) in self.job.dealt.iter().enumerate() {
-            let (start, count) = self.dealt(kind);
-            let open = |spec| Words::open(self.job.dir, spec, start, count);
-            let (mut src, mut dst) = (open(&columns[0])?, open(&columns[1])?);
-            let mut row = 0;
-            while src.next(&mut sources)? && dst.next(&mut targets)? {
-                for (&u, &v) in sources.iter().zip(&targets) {
-                    visit(kind, row, u, v);
-                    row += 1;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// First row and number of rows of the part among the dealt edges of a type.
-    pub(super) fn dealt(&self, kind: usize) -> (u64, u64) {
-        let counts = &self.job.cut.counts[kind];
-        (counts[..self.part].iter().sum(), counts[self.part])
     }
 
     /// Ids, global degrees and part sets.
@@ -140,13 +83,6 @@ impl Part<'_> {
         }
         self.columns.extend([id.finish()?, sets.finish()?, into.finish()?, out.finish()?]);
         Ok(())
-    }
-
-    /// Node type of a graph-wide id, and the id within it.
-    pub(super) fn own_id(&self, v: u64) -> (usize, u64) {
-        let types = &self.job.cut.layout.types;
-        let node_type = types.partition_point(|t| t.ids.end <= v);
-        (node_type, v - types[node_type].ids.start)
     }
 
     fn node_types(&self) -> Vec<CutNodeType> {

@@ -8,10 +8,9 @@ use std::time::Instant;
 use gnarl_graph::error::{Context, Error, Kind, Result, ResultExt};
 use gnarl_graph::{Dataset, EdgeChunk};
 
-use crate::assess::options;
 use crate::auto::Parts;
 use crate::bitmap::Bitmap;
-use crate::build::PartitionConfig;
+use crate::config::{PartitionConfig, options};
 use crate::edge::{EdgePartitioner, EdgeSink, PartSets, Replicas, owners};
 use crate::halo::Halo;
 use crate::layout::Layout;

@@ -3,7 +3,7 @@
 use gnarl_graph::error::Result;
 use gnarl_graph::{Column, ColumnSpec};
 
-use super::build::Part;
+use super::dealt::Part;
 use super::side::Direction;
 use crate::columns::{NamedColumn, NarrowColumn, ScatterColumn};
 use crate::deal::row_of;

@@ -6,6 +6,7 @@
 
 mod build;
 pub(crate) mod cut;
+mod dealt;
 mod degrees;
 mod emit;
 mod lists;

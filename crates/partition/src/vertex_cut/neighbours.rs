@@ -23,11 +23,21 @@ pub struct CutNeighbours<'a> {
     slots: Range<u64>,
 }
 
-impl<'a> CutNeighbours<'a> {
-    pub(super) fn new(part: &'a VertexCutPart, direction: Direction, slots: Range<u64>) -> Self {
-        Self { part, direction, slots }
+impl VertexCutPart {
+    /// CutNeighbours of a node over an edge type, ascending; none if there is no such type.
+    #[inline]
+    pub fn neighbours(
+        &self,
+        local: u32,
+        edge_type: usize,
+        direction: Direction,
+    ) -> CutNeighbours<'_> {
+        let slots = self.side(direction).run_of(local, edge_type).map_or(0..0, |run| run.slots);
+        CutNeighbours { part: self, direction, slots }
     }
+}
 
+impl CutNeighbours<'_> {
     #[inline]
     fn at(&self, slot: u64) -> Neighbour {
         match self.direction {

@@ -6,7 +6,6 @@ use gnarl_graph::error::{Context, Error, Result};
 use gnarl_graph::{Buf, Column, Narrow, NarrowSlice, Triple};
 
 use super::manifest::VertexCutManifest;
-use super::neighbours::CutNeighbours;
 use super::side::{Columns, Direction, Run, Side};
 
 /// The edges of one part of a vertex cut, in the compact layout of GLISP §III-C, mapped.
@@ -176,7 +175,7 @@ impl VertexCutPart {
         })
     }
 
-    fn side(&self, direction: Direction) -> &Side {
+    pub(super) fn side(&self, direction: Direction) -> &Side {
         match direction {
             Direction::In => &self.into,
             Direction::Out => &self.out,
@@ -210,18 +209,6 @@ impl VertexCutPart {
     /// part has no edge of this one.
     pub fn type_degree(&self, local: u32, edge_type: usize, direction: Direction) -> u32 {
         self.side(direction).run_of(local, edge_type).map_or(0, |run| run.degree)
-    }
-
-    /// CutNeighbours of a node over an edge type, ascending; none if there is no such type.
-    #[inline]
-    pub fn neighbours(
-        &self,
-        local: u32,
-        edge_type: usize,
-        direction: Direction,
-    ) -> CutNeighbours<'_> {
-        let slots = self.side(direction).run_of(local, edge_type).map_or(0..0, |run| run.slots);
-        CutNeighbours::new(self, direction, slots)
     }
 
     /// In-neighbours of a node over an edge type, as a slice: local ids, ascending. The edge of the

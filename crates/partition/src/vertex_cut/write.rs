@@ -9,8 +9,8 @@ use gnarl_graph::{ColumnSpec, Dataset, DatasetWriter, FinishOptions, IdWidth};
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::build::Job;
 use super::cut::Cut;
+use super::dealt::Job;
 use super::degrees::GlobalDegrees;
 use super::manifest::{TOPOLOGY, VertexCutManifest};
 use crate::dataset::part_dir;

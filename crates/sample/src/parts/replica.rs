@@ -6,7 +6,6 @@ use hashbrown::HashMap;
 
 use super::hop::HopRequest;
 use super::local::{Load, LocalPart};
-use super::sampler::PartsSampler;
 use super::service::{Answer, NeighborService};
 use crate::{Block, SampleGraph, Sampler, Scratch};
 
@@ -53,7 +52,7 @@ impl Replica {
     ///
     /// # Errors
     /// Those of `whole`.
-    pub fn read(whole: &PartsSampler, nodes: &[u32], bytes: u64) -> Result<Self> {
+    pub fn read(whole: &dyn Sampler, nodes: &[u32], bytes: u64) -> Result<Self> {
         let mut copies = Copies::default();
         let (mut scratch, mut used, mut rest) = (Scratch::new(), 0, nodes);
         let mut full = false;

@@ -2,10 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gnarl_graph::Result;
-
-use super::fused::FusedBatch;
-use super::graph::TypedGraph;
 use super::schema::Schema;
 use crate::Transpose;
 use crate::scratch::Hop;
@@ -168,16 +164,5 @@ impl TypedBatch {
                 relation.retain(|s, d| !drop(edge_type, sources[s], destinations[d]));
             }
         }
-    }
-
-    /// The same batch with all nodes in one order and all edges of a layer in one block, for layers
-    /// that handle relations together. Where some edge types have weights, edges of the others
-    /// weigh 1. Takes time in proportion to the edges, and to the input nodes of each type times
-    /// the edge types that end there.
-    ///
-    /// # Errors
-    /// If `graph` is not the one that was sampled, or a block would exceed 32-bit offsets.
-    pub fn fuse(&self, graph: &TypedGraph) -> Result<FusedBatch> {
-        FusedBatch::new(self, graph)
     }
 }

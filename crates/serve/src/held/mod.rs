@@ -1,6 +1,9 @@
 //! A part as a server holds it.
 
 mod columns;
+mod description;
+
+pub use description::Description;
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +14,6 @@ use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{HopRequest, LocalPart};
 use gnarl_store::embedding::Embedding;
 use gnarl_store::{FeatureStore, RowSource, Rows};
-use serde::{Deserialize, Serialize};
 
 use crate::codec::{embedding_batch, hop_batch};
 use crate::command::Column;
@@ -31,26 +33,6 @@ pub struct HeldPart {
 struct Learnt {
     table: Embedding,
     taken: HashMap<u64, u64>,
-}
-
-/// What a server says of a part.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Description {
-    /// Which part.
-    pub part: usize,
-    /// The type of the nodes that this is about.
-    #[serde(default)]
-    pub ntype: String,
-    /// Nodes it owns.
-    pub nodes: u64,
-    /// Columns they have.
-    pub columns: Vec<String>,
-    /// Width of a feature row; 0 without features.
-    pub feature_width: usize,
-    /// Whether feature rows are sparse.
-    pub sparse: bool,
-    /// Number of classes, or of labels that may hold for a node; 0 without labels.
-    pub outputs: usize,
 }
 
 impl HeldPart {

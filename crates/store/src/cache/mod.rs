@@ -38,10 +38,12 @@ mod fifo;
 mod fixed;
 mod lru;
 mod policy;
+mod registry;
 mod rows;
 pub mod scores;
 
-pub use policy::{CachePolicy, Policy};
+pub use policy::Policy;
+pub use registry::CachePolicy;
 pub use rows::{CacheStats, CachedRows};
 
 #[cfg(test)]

@@ -1,12 +1,28 @@
 //! `gnarl repeat`, once `gnarl bench accuracy`: mean test scores over seeds.
 
+use std::path::PathBuf;
+
+use clap::Args;
 use gnarl_graph::Result;
 use gnarl_train::config::load;
 use serde_json::{Value, json};
 
-use super::{deviation, mean, test_scores};
-use crate::args::RepeatArgs;
+use super::scores::{deviation, mean, test_scores};
 use crate::commands::dataset::prepare;
+
+/// `gnarl repeat`
+#[derive(Debug, Args)]
+pub struct RepeatArgs {
+    /// Run files
+    #[arg(required = true)]
+    pub runs: Vec<PathBuf>,
+    /// Number of seeds, from train.seed on
+    #[arg(long, default_value_t = 10)]
+    pub seeds: u64,
+    /// Override a key of every run file
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
 
 pub fn run(args: &RepeatArgs) -> Result<Value> {
     let RepeatArgs { runs, seeds, settings } = args;

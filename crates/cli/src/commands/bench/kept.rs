@@ -8,7 +8,7 @@ use gnarl_graph::{Error, Result, ResultExt};
 use gnarl_train::RunConfig;
 use serde_json::json;
 
-use super::{mean, test_scores};
+use super::scores::{mean, test_scores};
 
 /// A file with a line for every run: what was run, and the test score.
 pub struct Kept {

@@ -13,7 +13,7 @@ use gnarl_sample::{Sampler, Scratch};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::json;
+use crate::output::json;
 
 /// `gnarl bench load`
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use gnarl_graph::import::{
 };
 use gnarl_graph::{Error, Result, Triple};
 
-use super::{Common, named};
+use super::options::{Common, named};
 
 /// Arrays of a plain graph (`--edges edges.npy --features features.npy`) or of a typed one
 /// (`--edges actor:acted_in:movie=edges.npy --features movie=features.npz`).

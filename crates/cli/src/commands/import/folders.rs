@@ -6,7 +6,7 @@ use clap::Args;
 use gnarl_graph::Result;
 use gnarl_graph::import::{self, GraphboltOptions, Imported, OgbOptions, WeightType};
 
-use super::Common;
+use super::options::Common;
 
 /// `gnarl import ogb`
 #[derive(Debug, Args)]

@@ -2,9 +2,10 @@
 
 mod files;
 mod folders;
+mod options;
 mod table;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
@@ -13,8 +14,8 @@ use gnarl_graph::staging::Claim;
 use gnarl_graph::{Error, MANIFEST, Result};
 use serde_json::Value;
 
-use crate::args::size;
-use crate::output::while_busy;
+use crate::output::{json, while_busy};
+use options::Common;
 
 /// `gnarl import`
 #[derive(Debug, Args)]
@@ -41,19 +42,6 @@ enum Format {
     Ogb(folders::Ogb),
     /// A dataset of DGL's GraphBolt
     Graphbolt(folders::Graphbolt),
-}
-
-#[derive(Debug, Args)]
-struct Common {
-    /// The dataset directory to make
-    #[arg(long)]
-    out: PathBuf,
-    /// Replace the dataset that is there
-    #[arg(long)]
-    force: bool,
-    /// Memory that the import may hold, such as 512MiB
-    #[arg(long, default_value = "1GiB", value_parser = size)]
-    memory: u64,
 }
 
 pub fn run(args: &ImportArgs) -> Result<Value> {
@@ -116,11 +104,11 @@ fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
     for name in &report.renumbered {
         tracing::info!("{name} nodes were renumbered; the column user_id holds the ids given");
     }
-    let mut value = super::json(report);
-    value["tables"] = super::json(&imported.tables);
-    value["dataset"] = super::json(&out);
-    value["seconds"] = super::json(&seconds);
-    value["peak_rss_bytes"] = super::json(&gnarl_graph::peak_rss());
+    let mut value = json(report);
+    value["tables"] = json(&imported.tables);
+    value["dataset"] = json(&out);
+    value["seconds"] = json(&seconds);
+    value["peak_rss_bytes"] = json(&gnarl_graph::peak_rss());
     value
 }
 
@@ -137,13 +125,4 @@ pub fn run_words(words: &[String], request: Value) -> Result<Value> {
         Error::usage(text.trim_start_matches("error: ").trim_end().to_string())
     })?;
     run_as(&words.args, request)
-}
-
-fn named(text: &str) -> Result<(String, PathBuf), String> {
-    match text.split_once('=') {
-        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
-            Ok((name.into(), file.into()))
-        }
-        _ => Err(format!("'{text}' is not NAME=FILE")),
-    }
 }

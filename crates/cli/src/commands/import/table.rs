@@ -9,7 +9,7 @@ use gnarl_graph::import::{
 };
 use gnarl_graph::{Error, PLAIN_NODE, Result, Triple};
 
-use super::Common;
+use super::options::Common;
 
 /// What the ids of tables are.
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::tables::many_graphs;
-use super::{EdgePart, Layout, NodePart, Values};
+use super::layout::{EdgePart, Layout, NodePart, Values, many_graphs};
 use crate::error::{Error, Result, ResultExt};
 use crate::import::WeightType;
 use crate::import::array::ArrayReader;

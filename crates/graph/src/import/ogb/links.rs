@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::layout::{Layout, NodePart};
+use super::options::OgbOptions;
 use super::saved::{Saved, required, wrong_shape};
-use super::{Layout, OgbOptions, write_nodes};
+use super::write::{describe, write_nodes};
 use crate::edges::CHUNK_EDGES;
 use crate::error::{Error, Result};
+use crate::import::entities::{ENTITY, entity_edges};
+use crate::import::errors::empty_graph;
 use crate::import::extra::Extra;
 use crate::import::ids::{Ids, unknown};
+use crate::import::report::{Imported, finish};
+use crate::import::reverses::Reverses;
 use crate::import::spool::Spool;
 use crate::import::torch::Item;
-use crate::import::triples::{ENTITY, entity_edges};
-use crate::import::{Imported, Reverses, empty_graph, finish};
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
@@ -61,7 +65,7 @@ struct Numbering(Vec<(String, u64, u64)>);
 impl Numbering {
     fn of(layout: &Layout) -> Self {
         let mut first = 0;
-        let next = |part: &super::NodePart| {
+        let next = |part: &NodePart| {
             first += part.count;
             (part.name.clone(), first - part.count, part.count)
         };
@@ -259,7 +263,7 @@ fn write(
 ) -> Result<Imported> {
     let count = nodes.count();
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(count))?;
-    super::describe(&mut writer, options);
+    describe(&mut writer, options);
     let entities = form.relations() || form.typed;
     let (ntype, triple) = match entities {
         true => (ENTITY, entity_edges()),
@@ -271,7 +275,7 @@ fn write(
     match &mut parts[..] {
         [_] => {
             let part = parts.remove(0);
-            let part = super::NodePart { name: ntype.into(), ..part };
+            let part = NodePart { name: ntype.into(), ..part };
             write_nodes(&mut writer, part, options.num_classes)?;
         }
         _ => {

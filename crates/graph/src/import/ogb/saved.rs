@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::split::NAMES;
 use crate::error::{Context, Error, Result};
 use crate::import::splits::add_split;
 use crate::import::torch::{Item, TorchFile};
 use crate::manifest::PLAIN_NODE;
 use crate::writer::DatasetWriter;
+
+pub(super) const NAMES: [&str; 3] = ["train", "valid", "test"];
 
 /// Keys of which the training edges have one.
 const EDGES: [&str; 3] = ["edge", "head", "source_node"];

@@ -3,14 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::saved::Saved;
+use super::saved::{NAMES, Saved};
 use super::tables;
 use crate::error::{Context, Error, Result, ResultExt};
 use crate::import::splits::add_split;
 use crate::manifest::PLAIN_NODE;
 use crate::writer::DatasetWriter;
-
-pub(super) const NAMES: [&str; 3] = ["train", "valid", "test"];
 
 /// The splits of a folder.
 pub(super) enum Splits {

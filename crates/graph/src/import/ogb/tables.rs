@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{EdgePart, Layout, NodePart, Values};
+use super::layout::{EdgePart, Layout, NodePart, Values, many_graphs};
 use crate::error::{Error, Result, ResultExt};
 use crate::import::WeightType;
 use crate::import::classes::ClassColumn;
@@ -145,12 +145,6 @@ fn single_count(path: &Path) -> Result<u64> {
         }),
         _ => Err(many_graphs(path, rows)),
     }
-}
-
-/// The error of a folder for graph property prediction.
-pub(super) fn many_graphs(path: &Path, rows: u64) -> Error {
-    Error::invalid(format!("{}: counts of {rows} graphs, there must be one", path.display()))
-        .hint("folders of many small graphs cannot be imported")
 }
 
 /// Reads all columns of a table as `cell`.

@@ -3,10 +3,9 @@
 use super::fit::fit;
 use super::labels::{Classes, Sealed};
 use super::numbers::Numbers;
-use super::options::{EdgeTable, TableOptions};
+use super::options::{EdgeTable, TableOptions, check_shares};
 use super::roles::EdgeColumns;
 use super::transform::{Fitted, rows_of};
-use super::typed::check_shares;
 use super::{Batch, Cell, TableReader};
 use crate::error::{Error, Kind, Result};
 use crate::import::extra::{Extra, NO_SPLIT};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::fields::{Fields, comma_hint, digits, is_blank, is_padded, split};
 use super::header::{CsvFormat, Expected, Header, called, recognize};
-use super::{BATCH_ROWS, Batch, Cell, TableReader, Values};
+use super::reader::{BATCH_ROWS, Batch, Cell, TableReader, Values};
 use crate::error::{Error, Result, ResultExt};
 use crate::import::input::Input;
 

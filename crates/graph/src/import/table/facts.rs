@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::header::called;
 use super::{Batch, TableReader, Values};
+use crate::import::entities::entity_edges;
 use crate::import::input::shortened;
-use crate::import::triples::entity_edges;
 
 /// What an importer took of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

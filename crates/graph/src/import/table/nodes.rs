@@ -2,14 +2,13 @@
 
 use super::fit::fit;
 use super::labels::{Classes, LabelColumn};
-use super::options::{NodeTable, TableOptions};
+use super::options::{NodeTable, TableOptions, check_shares};
 use super::roles::{NodeColumns, id_cell};
 use super::transform::{Fitted, rows_of};
-use super::typed::check_shares;
 use super::{Batch, Cell, TableFacts, TableReader, Values, open, text_id};
 use crate::error::{Context, Error, Result};
+use crate::import::errors::over_budget;
 use crate::import::ids::{Ids, StringIds};
-use crate::import::over_budget;
 use crate::import::splits::{add_split, split_name};
 use crate::rng::Key;
 use crate::writer::DatasetWriter;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::{CsvFormat, Feature};
+use crate::error::{Error, Result};
 use crate::import::WeightType;
 use crate::manifest::{PLAIN_NODE, Triple};
 
@@ -164,5 +165,14 @@ impl TableOptions {
 
     pub(super) fn format(&self) -> CsvFormat {
         CsvFormat { delimiter: self.delimiter, header: self.header }
+    }
+}
+
+/// Refuses shares that are none.
+pub(super) fn check_shares(shares: [f64; 3]) -> Result<()> {
+    let sum: f64 = shares.iter().sum();
+    match shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.000_001 {
+        true => Err(Error::invalid(format!("{shares:?} are no shares of a whole"))),
+        false => Ok(()),
     }
 }

@@ -10,8 +10,9 @@ use arrow_select::concat::concat;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
+use super::header::Header;
 use super::parquet_values::{self, NoInteger};
-use super::{BATCH_ROWS, Batch, Cell, Header, TableReader, Values};
+use super::reader::{BATCH_ROWS, Batch, Cell, TableReader, Values};
 use crate::error::{Error, Result, ResultExt};
 
 /// A Parquet file with flat columns.

@@ -7,8 +7,10 @@ use serde_json::json;
 use super::options::TableOptions;
 use super::{edges, nodes};
 use crate::error::{Context, Error, Result, ResultExt};
+use crate::import::errors::{both_reverses, check_count};
 use crate::import::ids::{IdMaps, Ids};
-use crate::import::{Imported, Reverses, both_reverses, check_count, finish};
+use crate::import::report::{Imported, finish};
+use crate::import::reverses::Reverses;
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
@@ -160,13 +162,4 @@ fn node_order(options: &TableOptions) -> Result<Vec<String>> {
         return Err(Error::usage("no table of edges is given"));
     }
     Ok(order)
-}
-
-/// Refuses shares that are none.
-pub(super) fn check_shares(shares: [f64; 3]) -> Result<()> {
-    let sum: f64 = shares.iter().sum();
-    match shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.000_001 {
-        true => Err(Error::invalid(format!("{shares:?} are no shares of a whole"))),
-        false => Ok(()),
-    }
 }

@@ -12,7 +12,7 @@ mod pickle;
 
 use std::path::{Path, PathBuf};
 
-use super::over_budget;
+use super::errors::over_budget;
 use crate::error::{Error, Result};
 use archive::Archive;
 use numbers::{Array, Values};

@@ -3,7 +3,13 @@
 use half::f16;
 
 use super::super::array::Num;
-use super::objects::Span;
+
+/// A stretch of the pickle.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub start: usize,
+    pub end: usize,
+}
 
 /// Where numbers are.
 #[derive(Debug, Clone)]

@@ -1,22 +1,15 @@
 //! What a pickle may name, and what calls of those names stand for.
 
 use super::archive::Archive;
-use super::numbers::{Array, Values};
+use super::numbers::{Array, Span, Values};
 use crate::error::Error;
 use crate::import::array::Num;
-use crate::import::over_budget;
+use crate::import::errors::over_budget;
 
 /// The most dimensions of an array in numpy.
 const DIMENSIONS: usize = 64;
 /// The longest name of a storage; torch's are numbers.
 const KEY: usize = 20;
-
-/// A stretch of the pickle.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Span {
-    pub start: usize,
-    pub end: usize,
-}
 
 /// No bytes.
 const NOTHING: Span = Span { start: 0, end: 0 };

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::archive::Archive;
-use super::objects::{Name, Objects, Span, Value, Wrong, form};
+use super::numbers::Span;
+use super::objects::{Name, Objects, Value, Wrong, form};
 
 /// What an object is charged to the memory: its places on the stack, in a container and in the memo.
 const OBJECT: u64 = 64;

@@ -5,20 +5,14 @@
 //! | `mse` | d² |
 //! | `mae` | \|d\| |
 
+mod loss;
 mod mae;
 mod mse;
 
+pub use loss::ValueLoss;
+
 use gnarl_graph::Result;
 use gnarl_graph::names::unknown;
-
-/// What a deviation from a target costs.
-pub trait ValueLoss: Send + Sync {
-    /// The name the configuration uses.
-    fn name(&self) -> &'static str;
-
-    /// The loss of a deviation, and its derivative.
-    fn of(&self, deviation: f32) -> (f32, f32);
-}
 
 /// A loss of numbers by name; a usage error names the nearest known one.
 pub fn build(name: &str) -> Result<Box<dyn ValueLoss>> {

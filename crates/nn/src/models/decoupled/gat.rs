@@ -3,7 +3,7 @@
 use gnarl_graph::Result;
 use gnarl_sample::Block;
 
-use super::Propagation;
+use super::propagation::Propagation;
 use crate::models::ModelConfig;
 use crate::models::attention::Attention;
 use crate::models::slices::Slices;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_sample::Block;
 
-use super::Propagation;
+use super::propagation::Propagation;
 use crate::ops::pass::{Operator, Passing};
 use crate::{Tape, Var};
 

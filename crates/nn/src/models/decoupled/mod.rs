@@ -7,56 +7,20 @@
 
 mod gat;
 mod gcn;
+mod propagation;
 
 use gnarl_graph::{Error, Result};
 use gnarl_sample::Block;
+use propagation::Propagation;
 
 use super::mlp::Mlp;
+use super::model::{Model, no_columns};
 use super::slices::Slices;
 use super::stack::{Stack, check_input};
 use super::stages::{self, Incoming, Linear, Outgoing, Pass, Stages, mix};
-use super::{Model, ModelConfig, mlp, no_columns};
+use super::{ModelConfig, mlp};
 use crate::ops::pass::Operator;
-use crate::{Activation, ParamsBuilder, Tape, Var};
-
-/// How messages pass over edges.
-trait Propagation: Send + Sync {
-    /// The name of the model.
-    const NAME: &'static str;
-    /// The activation of the dense layers.
-    const ACTIVATION: Activation = Activation::Relu;
-    /// Whether weights depend on rows, and so each hop needs `H⁰` of its sources.
-    const READS_ROWS: bool = false;
-    /// What it is if weights know nothing of rows.
-    const LINEAR: Option<Operator> = None;
-    /// The weights of edges, as all propagations share them.
-    type Weights<'b>;
-
-    /// The weights of a block's edges, from the rows of `H⁰` of its sources.
-    fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Self::Weights<'b>;
-
-    /// Those of all edges, as one of several ranks, from own rows, where they depend on rows.
-    ///
-    /// # Errors
-    /// If a rank fails.
-    fn weigh_sliced<'b>(
-        &self,
-        _tape: &mut Tape<'b>,
-        _slices: &Slices<'b>,
-        _rows: Var,
-    ) -> Option<Result<Self::Weights<'b>>> {
-        None
-    }
-
-    /// One propagation over some columns of all sources.
-    fn pass<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        block: &'b Block,
-        weights: &Self::Weights<'b>,
-        x: Var,
-    ) -> Var;
-}
+use crate::{ParamsBuilder, Tape, Var};
 
 struct Decoupled<P> {
     dense: Stack<Mlp>,

@@ -4,8 +4,8 @@ use gnarl_graph::error::Result;
 use gnarl_sample::Schema;
 
 use super::input::Input;
+use super::model::{Source, TypedModel, no_columns};
 use super::slices::{TypedSlices, WholeRelations};
-use super::{Source, TypedModel, no_columns};
 use crate::models::ModelConfig;
 use crate::models::stack::{After, check_input};
 use crate::{Activation, ParamsBuilder, RelBlock, Span, Tape, Var};

@@ -10,13 +10,52 @@ use gnarl_partition::{
     Assignment, PartitionConfig, PartitionOptions, PartitionReport, Parts, VertexPartitioner,
     assess,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::PartitionBench;
+use super::args::PartitionBench;
 use crate::commands::child;
 
 /// What the rows of METIS of PyPI are called.
 pub const PYMETIS: &str = "pymetis";
+
+/// What one partitioner made of one graph, or in a few words why it made nothing.
+pub struct Cell {
+    pub graph: String,
+    pub algorithm: String,
+    pub parts: usize,
+    pub result: Result<PartitionReport, String>,
+}
+
+impl Cell {
+    pub fn row(&self) -> String {
+        let start = format!("| {} | {} |", self.algorithm, self.parts);
+        match &self.result {
+            Ok(r) => format!(
+                "{start} {:.3} | {:.2} % | {:.3} | {:.3} | {:.3} | {:.2} | {} |\n",
+                r.replication_factor,
+                100.0 * r.edge_cut,
+                r.node_balance,
+                r.edge_balance,
+                r.train_balance,
+                r.seconds,
+                r.peak_rss_bytes >> 20
+            ),
+            Err(why) => format!("{start} {why} | | | | | | |\n"),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        let (graph, algorithm, parts) = (&self.graph, &self.algorithm, self.parts);
+        match &self.result {
+            Ok(report) => json!({
+                "graph": graph, "algorithm": algorithm, "parts": parts, "report": report
+            }),
+            Err(why) => {
+                json!({ "graph": graph, "algorithm": algorithm, "parts": parts, "failure": why })
+            }
+        }
+    }
+}
 
 /// `spec` is the name of a partitioner, followed by options if need be.
 pub fn partition(

@@ -1,5 +1,6 @@
 //! `gnarl bench partition`: every partitioner on every graph, each in a process of its own.
 
+mod args;
 mod cells;
 mod graphs;
 mod summary;
@@ -9,59 +10,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
 use gnarl_graph::{Dataset, Error, Result, ResultExt};
-use gnarl_partition::{PartitionReport, names};
+use gnarl_partition::names;
 use serde_json::{Value, json};
 
-use crate::args::size;
-
-/// `gnarl bench partition`
-#[derive(Debug, Args)]
-pub struct PartitionBench {
-    /// Folder of graphs: one subfolder each, with edges.npy, triples.npy or edges__*.npy
-    #[arg(long, env = "GNARL_DATA")]
-    data: Option<PathBuf>,
-    /// A dataset directory to cut too; may be repeated
-    #[arg(long = "dataset", value_name = "DIR")]
-    datasets: Vec<PathBuf>,
-    /// The table, in Markdown; imported graphs are kept beside it, in a folder .work
-    #[arg(long)]
-    out: PathBuf,
-    /// Numbers of parts
-    #[arg(long, value_delimiter = ',', default_value = "4,8,16")]
-    parts: Vec<usize>,
-    /// Only these partitioners; options for 'gnarl partition' may follow a name, as in
-    /// 'spring --tau-vol 500'
-    #[arg(long, value_delimiter = ',')]
-    algorithms: Vec<String>,
-    /// Only these graphs, by name
-    #[arg(long, value_delimiter = ',')]
-    graphs: Vec<String>,
-    /// Seconds after which a partitioner is stopped
-    #[arg(long, default_value_t = 600)]
-    timeout: u64,
-    /// Memory each partitioner may hold
-    #[arg(long, default_value = "4GiB", value_parser = size)]
-    memory: u64,
-    /// How much larger than the mean a part may be
-    #[arg(long, default_value_t = 1.05)]
-    balance: f64,
-    /// Seed of everything drawn
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// A Python with numpy and pymetis, to cut the graphs by METIS of PyPI too
-    #[arg(long)]
-    python: Option<PathBuf>,
-}
-
-/// What one partitioner made of one graph, or in a few words why it made nothing.
-struct Cell {
-    graph: String,
-    algorithm: String,
-    parts: usize,
-    result: Result<PartitionReport, String>,
-}
+pub use args::PartitionBench;
+use cells::Cell;
 
 pub fn run(args: &PartitionBench) -> Result<Value> {
     args.algorithms.iter().try_for_each(|spec| {
@@ -126,37 +80,6 @@ impl PartitionBench {
         };
         all.extend(self.python.as_ref().map(|_| cells::PYMETIS.to_string()));
         all
-    }
-}
-
-impl Cell {
-    fn row(&self) -> String {
-        let start = format!("| {} | {} |", self.algorithm, self.parts);
-        match &self.result {
-            Ok(r) => format!(
-                "{start} {:.3} | {:.2} % | {:.3} | {:.3} | {:.3} | {:.2} | {} |\n",
-                r.replication_factor,
-                100.0 * r.edge_cut,
-                r.node_balance,
-                r.edge_balance,
-                r.train_balance,
-                r.seconds,
-                r.peak_rss_bytes >> 20
-            ),
-            Err(why) => format!("{start} {why} | | | | | | |\n"),
-        }
-    }
-
-    fn json(&self) -> Value {
-        let (graph, algorithm, parts) = (&self.graph, &self.algorithm, self.parts);
-        match &self.result {
-            Ok(report) => json!({
-                "graph": graph, "algorithm": algorithm, "parts": parts, "report": report
-            }),
-            Err(why) => {
-                json!({ "graph": graph, "algorithm": algorithm, "parts": parts, "failure": why })
-            }
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::Cell;
+use super::cells::Cell;
 
 /// What CATGNN compares SPRING with (its Figure 6).
 const BASELINES: [&str; 4] = ["dbh", "greedy", "hdrf", "2ps-l"];

@@ -1,4 +1,4 @@
-//! `gnarl serve`
+//! The server: parts, served until the process is told to end.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig, Tls, read_token};
 use serde_json::{Value, json};
 
-use crate::args::ServeArgs;
+use super::ServeArgs;
 
 /// Serves until the process is told to end.
 pub fn run(args: &ServeArgs) -> Result<Value> {

@@ -6,8 +6,9 @@ use gnarl_train::plan::{RunPlan, StrategyPrediction, measure};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::Value;
 
-use super::plan::PlanArgs;
-use super::{dataset, json};
+use super::args::PlanArgs;
+use crate::commands::dataset;
+use crate::output::json;
 
 pub fn run(args: &PlanArgs) -> Result<Value> {
     if args.check {

@@ -1,0 +1,15 @@
+//! `gnarl serve`
+
+mod args;
+#[cfg(feature = "serve")]
+mod server;
+
+pub use args::ServeArgs;
+#[cfg(feature = "serve")]
+pub use server::run;
+
+#[cfg(not(feature = "serve"))]
+pub fn run(_: &ServeArgs) -> gnarl_graph::Result<serde_json::Value> {
+    Err(gnarl_graph::Error::usage("this gnarl was built without its server")
+        .hint("build with --features serve, see docs/serving.md"))
+}

@@ -1,0 +1,73 @@
+//! The trait of models.
+
+use std::sync::Arc;
+
+use gnarl_graph::error::{Error, Result};
+use gnarl_sample::Block;
+
+use super::slices::Slices;
+use super::stages::{self, Stages};
+use crate::{Tape, Var};
+
+/// A stack of message-passing layers. Parameters live in [`Params`](crate::Params), not in the model, so that
+/// one model serves any number of workers.
+pub trait Model: Send + Sync {
+    /// The name the configuration uses.
+    fn name(&self) -> &str;
+
+    /// Number of layers, one block each.
+    fn num_layers(&self) -> usize;
+
+    /// Applies layer `index`: `x` has `block.num_src()` rows, the result `block.num_dst()`. The
+    /// last layer yields logits.
+    ///
+    /// # Errors
+    /// A usage error if `x` has another shape than layer and block ask for.
+    fn layer<'b>(&self, tape: &mut Tape<'b>, index: usize, block: &'b Block, x: Var)
+    -> Result<Var>;
+
+    /// The model as stages over rows, of sparse input or dense, and passes over columns, if it is that.
+    fn stages(&self, _sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        None
+    }
+
+    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has as
+    /// many rows. All ranks together compute what [`Model::forward`] does with `slices.block` in each layer.
+    ///
+    /// # Errors
+    /// As [`Model::layer`], if a rank fails, or if the model has no such form.
+    fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
+        match self.stages(tape.is_sparse(x)) {
+            Some(model) => stages::forward(model.as_ref(), tape, slices, x),
+            None => Err(no_columns(self.name())),
+        }
+    }
+
+    /// Applies all layers, one block each, to the rows of the first block's sources.
+    ///
+    /// # Errors
+    /// A usage error if there is not one block a layer, or shapes disagree.
+    fn forward<'b>(&self, tape: &mut Tape<'b>, blocks: &'b [Arc<Block>], x: Var) -> Result<Var> {
+        if blocks.len() != self.num_layers() {
+            return Err(Error::usage(format!(
+                "{} blocks for the {} layers of {}",
+                blocks.len(),
+                self.num_layers(),
+                self.name()
+            ))
+            .hint(
+                "sample one hop a layer: as many fan-outs as model.layers or model.propagations",
+            ));
+        }
+        let mut x = x;
+        for (index, block) in blocks.iter().enumerate() {
+            x = self.layer(tape, index, block, x)?;
+        }
+        Ok(x)
+    }
+}
+
+pub(super) fn no_columns(model: &str) -> Error {
+    Error::usage(format!("{model} does not train by columns"))
+        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat, sgc and mlp")
+}

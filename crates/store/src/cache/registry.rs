@@ -1,0 +1,102 @@
+//! Policies by name.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
+
+use gnarl_graph::names::unknown;
+use gnarl_graph::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::clockpro::ClockPro;
+use super::fifo::Fifo;
+use super::fixed::Fixed;
+use super::lru::Lru;
+use super::{CachedRows, Policy, budget};
+use crate::RowSource;
+
+/// The policies there are, as configuration names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CachePolicy {
+    /// Ids chosen beforehand, see [`scores`](super::scores); nothing is ever evicted.
+    Fixed,
+    /// First in, first out.
+    Fifo,
+    /// The least recently used row goes first.
+    Lru,
+    /// CLOCK-Pro (Jiang, Chen & Zhang, USENIX ATC 2005) close to S3-FIFO (Yang et al., SOSP 2023):
+    /// rows used once do not displace those used again.
+    ClockPro,
+}
+
+impl CachePolicy {
+    /// All policies.
+    pub const ALL: [Self; 4] = [Self::Fixed, Self::Fifo, Self::Lru, Self::ClockPro];
+
+    /// The name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Fifo => "fifo",
+            Self::Lru => "lru",
+            Self::ClockPro => "clockpro",
+        }
+    }
+
+    /// How many rows of `width` values fit in `bytes`, with what the policy notes about them.
+    pub fn capacity(self, bytes: u64, width: usize) -> usize {
+        let notes = match self {
+            Self::Fixed => Fixed::bytes,
+            Self::Fifo => Fifo::bytes,
+            Self::Lru => Lru::bytes,
+            Self::ClockPro => ClockPro::bytes,
+        };
+        budget::capacity(bytes, width, notes)
+    }
+
+    /// A cache of rows of `source` that takes at most `bytes`.
+    ///
+    /// `choose` is called for [`CachePolicy::Fixed`] alone, with the number of rows that fit; it
+    /// returns the dataset ids to keep, the most wanted first. Ids beyond that number are left
+    /// out.
+    ///
+    /// # Errors
+    /// Those of `choose`.
+    pub fn build<S: RowSource>(
+        self,
+        source: S,
+        bytes: u64,
+        choose: impl FnOnce(usize) -> Result<Vec<u64>>,
+    ) -> Result<CachedRows<S>> {
+        let rows = self.capacity(bytes, source.width());
+        let policy: Box<dyn Policy> = match (self, NonZeroUsize::new(rows)) {
+            (_, None) => Box::new(Fixed::new(&[])),
+            (Self::Fixed, Some(_)) => {
+                let ids = choose(rows)?;
+                Box::new(Fixed::new(&ids[..rows.min(ids.len())]))
+            }
+            (Self::Fifo, Some(rows)) => Box::new(Fifo::new(rows)),
+            (Self::Lru, Some(rows)) => Box::new(Lru::new(rows)),
+            (Self::ClockPro, Some(rows)) => Box::new(ClockPro::new(rows)),
+        };
+        Ok(CachedRows::new(source, policy))
+    }
+}
+
+impl fmt::Display for CachePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for CachePolicy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if let Some(policy) = Self::ALL.into_iter().find(|p| p.name() == text) {
+            return Ok(policy);
+        }
+        Err(unknown("cache policy", text, &Self::ALL.map(Self::name)))
+    }
+}
