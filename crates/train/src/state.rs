@@ -14,7 +14,7 @@ use crate::evaluation::RelationScores;
 use crate::evaluation::is_better;
 use crate::evaluation::{Evaluation, Scores};
 use crate::json;
-use crate::telemetry::record::EpochRecord;
+use crate::telemetry::EpochRecord;
 
 /// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
 pub type OptimizerState = Vec<(String, Vec<f32>)>;

@@ -5,6 +5,7 @@ use std::path::Path;
 use gnarl_graph::{Error, Result, ResultExt};
 use toml::{Table, Value};
 
+use super::known::known;
 use super::paths::expand_home;
 use super::{RunConfig, words};
 
@@ -53,51 +54,6 @@ fn apply(table: &mut Table, setting: &str) -> Result<()> {
     }
     at.insert(last.into(), value);
     Ok(())
-}
-
-/// Every key a run file may have, as a table with placeholder values.
-pub(super) fn known() -> Table {
-    let mut table = match Value::try_from(RunConfig::default()) {
-        Ok(Value::Table(table)) => table,
-        _ => Table::new(),
-    };
-    let mut add = |section: &str, key: &str, value: Value| {
-        if let Some(Value::Table(section)) = table.get_mut(section) {
-            section.insert(key.into(), value);
-        }
-    };
-    let keys = |names: &[&str]| {
-        Value::Table(names.iter().map(|n| (n.to_string(), Value::Boolean(true))).collect())
-    };
-    add("dataset", "import", keys(&["format", "options"]));
-    add("dataset", "split", keys(&["train", "valid", "test", "seed"]));
-    for key in ["path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
-        add("partition", key, Value::Boolean(true));
-    }
-    for key in ["heads", "tails"] {
-        add("negatives", key, Value::Boolean(true));
-    }
-    for key in ["lr", "bound"] {
-        add("embedding", key, Value::Boolean(true));
-    }
-    for key in ["memory", "spill"] {
-        add("tensor", key, Value::Boolean(true));
-    }
-    for key in ["node_type", "edge_type"] {
-        add("task", key, Value::Boolean(true));
-    }
-    for section in ["decoder", "loss"] {
-        add(section, "name", Value::Boolean(true));
-    }
-    for key in ["edge_fanouts", "meta_path"] {
-        add("sample", key, Value::Boolean(true));
-    }
-    add("train", "metric", Value::Boolean(true));
-    add("output", "metrics_listen", Value::Boolean(true));
-    add("model", "input_dropout", Value::Boolean(true));
-    add("model", "propagations", Value::Boolean(true));
-    add("model", "activation", Value::Boolean(true));
-    table
 }
 
 #[cfg(test)]

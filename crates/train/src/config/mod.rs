@@ -3,6 +3,7 @@
 //! One TOML file holds everything; `--set train.lr=0.01` overrides a key. Unknown keys are errors
 //! that name the nearest known one.
 
+mod known;
 mod listen;
 mod load;
 mod negatives;

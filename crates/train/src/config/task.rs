@@ -8,8 +8,6 @@ use gnarl_nn::optim::OptimizerConfig;
 use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
 use serde::{Deserialize, Serialize};
 
-use super::TrainSection;
-
 /// Kinds of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -152,9 +150,9 @@ impl Default for EmbeddingSection {
 }
 
 impl EmbeddingSection {
-    /// The learning rate of rows over that of weights.
-    pub fn rate(&self, train: &TrainSection) -> f32 {
-        self.lr.map_or(1.0, |lr| lr / train.lr)
+    /// The learning rate of embeddings over that of weights, `base`.
+    pub fn rate(&self, base: f32) -> f32 {
+        self.lr.map_or(1.0, |lr| lr / base)
     }
 
     /// The optimizer of rows.

@@ -4,7 +4,7 @@ use gnarl_graph::names::nearest;
 use gnarl_graph::{Error, Result};
 use toml::{Table, Value};
 
-use super::load::known;
+use super::known::known;
 
 /// Sections in the order in which a key without one is looked for.
 const SECTIONS: [&str; 5] = ["train", "model", "sample", "dataset", "partition"];

@@ -7,7 +7,7 @@ use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 
 use super::accumulator::MetricAccumulator;
-use super::scores::Evaluation;
+use super::found::Evaluation;
 use crate::data::node_targets::NodeTargets;
 
 /// How the validation and test nodes of a graph are scored.

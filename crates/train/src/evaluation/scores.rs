@@ -1,63 +1,14 @@
-//! What an evaluation finds.
+//! Scores, and counts beside them.
 
 use std::collections::BTreeMap;
 
-use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::metrics::smaller_is_better;
 use serde::{Deserialize, Serialize};
 
-use super::accumulator::MetricAccumulator;
 use crate::data::edge_set::LeakageCount;
-use crate::json;
-use crate::session::{Threads, pool};
 
 /// Metric values by name, for instance `accuracy`.
 pub type Scores = BTreeMap<String, f64>;
-
-/// Validation and test scores of a model over the given graphs.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evaluation {
-    /// Scores over the validation nodes; empty if there are none.
-    #[serde(deserialize_with = "json::floats")]
-    pub valid: Scores,
-    /// Mean loss over the validation nodes, which decides between equal scores.
-    #[serde(deserialize_with = "json::float")]
-    pub valid_loss: f64,
-    /// Scores over the test nodes; empty if there are none.
-    #[serde(deserialize_with = "json::floats")]
-    pub test: Scores,
-    /// Test scores of each relation, in link prediction.
-    pub relations: Vec<RelationScores>,
-    /// What could be seen of what was to be found, if it was looked for.
-    pub leakage: Option<LeakageReport>,
-}
-
-impl Evaluation {
-    pub(crate) fn of(valid: &MetricAccumulator, test: &MetricAccumulator) -> Self {
-        let (valid_loss, test) = (valid.loss(), test.scores());
-        Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
-    }
-}
-
-/// The evaluation that `judge` makes on the first rank, with the threads of its host; all return the same.
-///
-/// # Errors
-/// Those of `judge`, or if a rank fails.
-pub(crate) fn by_first(
-    rank: &dyn Communicator,
-    threads: Threads,
-    judge: impl FnOnce() -> Result<Evaluation> + Send,
-) -> Result<Evaluation> {
-    let mut bytes = Vec::new();
-    if rank.rank() == 0 {
-        let found = pool(threads.host)?.install(judge)?;
-        bytes = serde_json::to_vec(&found).unwrap_or_default();
-    }
-    let all = rank.all_gather("evaluation", &bytes)?;
-    serde_json::from_slice(&all[0])
-        .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
-}
 
 /// Filtered scores of the test edges of one relation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

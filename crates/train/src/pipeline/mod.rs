@@ -4,10 +4,10 @@
 //! batches, and go on from one epoch into the next without draining. Batches arrive in the order of
 //! the specs, whatever the timing.
 
+mod delivery;
 mod stages;
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use gnarl_graph::{Error, Kind, Result};
@@ -15,19 +15,8 @@ use gnarl_graph::{Error, Kind, Result};
 use crate::config::{Pipeline, TrainSection};
 use crate::data::batch::BatchSpec;
 use crate::step::TrainStep;
-use crate::telemetry::record::Stages;
+pub use delivery::Delivery;
 use stages::{Fetch, Sample, Schedule, prepare};
-
-/// What comes out of the pipeline.
-#[derive(Debug)]
-pub struct Delivery<B> {
-    /// The spec it answers.
-    pub spec: BatchSpec,
-    /// The batch, unless the spec had no seeds.
-    pub prepared: Option<Arc<B>>,
-    /// Seconds that the stages before compute worked on it.
-    pub stages: Stages,
-}
 
 /// Gives the next batch, or nothing if there is none.
 type Next<'a, B> = Box<dyn FnMut() -> Option<Result<Delivery<B>>> + 'a>;

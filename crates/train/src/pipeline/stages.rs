@@ -7,11 +7,11 @@ use std::time::Instant;
 use gnarl_graph::Result;
 use gnarl_sample::Scratch;
 
-use super::Delivery;
+use super::delivery::Delivery;
 use crate::data::batch::BatchSpec;
 use crate::faults;
 use crate::step::TrainStep;
-use crate::telemetry::record::Stages;
+use crate::telemetry::Stages;
 
 /// Says which batch comes next.
 pub(super) struct Schedule<J> {

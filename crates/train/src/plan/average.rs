@@ -3,8 +3,9 @@
 use gnarl_graph::{Error, Result};
 
 use super::facts::Facts;
+use super::predict::Predict;
+use super::sampled;
 use super::work::Work;
-use super::{Predict, sampled};
 use crate::config::{RunConfig, Strategy};
 
 /// Model averaging over parts.

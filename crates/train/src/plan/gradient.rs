@@ -3,8 +3,9 @@
 use gnarl_graph::Result;
 
 use super::facts::Facts;
+use super::predict::Predict;
+use super::sampled;
 use super::work::Work;
-use super::{Predict, sampled};
 use crate::config::{RunConfig, Strategy};
 
 /// Synchronous SGD over sampled neighbours.

@@ -13,6 +13,7 @@ mod facts;
 mod gradient;
 mod layers;
 mod measure;
+mod predict;
 mod sampled;
 mod tensor;
 mod work;
@@ -27,21 +28,10 @@ use serde::Serialize;
 pub(crate) use auto::resolve;
 use facts::Facts;
 pub use measure::measure;
+use predict::Predict;
 pub use work::{Seconds, Work};
 
 use crate::config::{PlanSection, RunConfig, Strategy};
-
-/// A strategy, as predictions see it.
-trait Predict {
-    /// Which it is.
-    fn strategy(&self) -> Strategy;
-
-    /// Refuses what it cannot train, or what is not predicted.
-    fn check(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<()>;
-
-    /// What a rank does in an epoch of a run that it can train.
-    fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work>;
-}
 
 /// All of them; of equally fast ones `auto` takes the first.
 const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];

@@ -5,11 +5,12 @@ use gnarl_nn::models::{ModelConfig, check_columns};
 
 use super::facts::Facts;
 use super::layers::{KEPT, Layer, Row, layers};
+use super::predict::Predict;
+use super::sampled;
 use super::work::{PER_WEIGHT, TOUCHES, Work};
-use super::{Predict, sampled};
 use crate::config::{RunConfig, Strategy};
 use crate::data::shares::even_share;
-use crate::telemetry::record::ExchangedBytes;
+use crate::telemetry::ExchangedBytes;
 
 /// Bytes for each edge: that of its destination's list, and, unless the graph is symmetric, that of its
 /// source's with the edge's place.

@@ -5,7 +5,7 @@ use gnarl_partition::picture::text::escape;
 
 use crate::evaluation::Scores;
 use crate::run::Finished;
-use crate::telemetry::record::EpochRecord;
+use crate::telemetry::EpochRecord;
 
 const HEIGHT: f64 = 280.0;
 const TOP: f64 = 14.0;

@@ -5,7 +5,7 @@ use gnarl_partition::picture::text::{percent, seconds};
 
 use crate::run::Finished;
 use crate::telemetry::bottleneck::Verdict;
-use crate::telemetry::record::{EpochRecord, Stages};
+use crate::telemetry::{EpochRecord, Stages};
 
 const HEIGHT: f64 = 250.0;
 const BOTTOM: f64 = HEIGHT - 42.0;

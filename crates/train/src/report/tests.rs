@@ -3,7 +3,7 @@ use gnarl_partition::{PartCounts, PartitionManifest, PartitionReport, SourceInfo
 use super::*;
 use crate::evaluation::Scores;
 use crate::run::Summary;
-use crate::telemetry::record::{EpochRecord, Stages};
+use crate::telemetry::{EpochRecord, Stages};
 
 fn scores(value: f64) -> Scores {
     Scores::from([("accuracy".into(), value)])

@@ -26,9 +26,9 @@ use crate::run::setup::{KeptServer, Loaded, Source};
 use crate::run::summary::Finished;
 use crate::session::{Session, Threads};
 use crate::state::{Progress, Start, TrainState};
+use crate::telemetry::EpochRecord;
 use crate::telemetry::prometheus::Metrics;
 use crate::telemetry::pulse::Pulse;
-use crate::telemetry::record::EpochRecord;
 
 /// Trains as `config` says, on threads of this process, with the models of the library. See [`Registry::run`].
 ///

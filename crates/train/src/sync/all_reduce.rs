@@ -142,7 +142,7 @@ impl<L: TrainStep> Run<'_, L> {
                 }
                 clip(dense, &mut joined, all[0], limit);
             }
-            let rate = lr * self.session.config.embedding.rate(&self.session.config.train);
+            let rate = lr * self.session.config.embedding.rate(self.session.config.train.lr);
             let (params, tables) = (state.params.flat_mut(), &mut state.tables);
             self.pool.install(|| {
                 optimizer.step(params, dense, lr);

@@ -196,7 +196,7 @@ impl<L: PartStep> Trainer<'_, L> {
                     let squares = squares(&rows);
                     clip(&mut grads, &mut rows, squares, config.train.clip_norm);
                 }
-                let rate = lr * config.embedding.rate(&config.train);
+                let rate = lr * config.embedding.rate(config.train.lr);
                 self.pool.install(|| {
                     optimizer.step(params.flat_mut(), &grads, lr);
                     copies.apply(&rows, rate);

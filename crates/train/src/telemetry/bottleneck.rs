@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use crate::config::TrainSection;
-use crate::telemetry::record::{EpochRecord, Stages};
+use super::stage_times::Stages;
 
 /// Stages ahead of compute that work for less than this share of an epoch keep up with it. If it
 /// waits for them all the same, they come unevenly and too few batches are kept ready.
@@ -24,24 +23,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The verdict on a run that trained as `train` says.
-    pub fn of_run(history: &[EpochRecord], train: &TrainSection) -> Self {
-        let (mut stages, mut seconds) = (Stages::default(), 0.0);
-        for record in history {
-            stages.add(record.stages);
-            seconds += record.seconds;
-        }
-        let verdict = Self::of(&stages, seconds);
-        match (verdict.stage, train.eval_every) {
-            // A run of one evaluation has the least there can be.
-            ("evaluate", 0) => Self::of(&Stages { evaluate: 0.0, ..stages }, seconds),
-            ("evaluate", every) if every < train.epochs => {
-                Self { advice: "a larger train.eval_every would help", ..verdict }
-            }
-            _ => verdict,
-        }
-    }
-
     /// The verdict on an epoch of `seconds` of wall time, evaluation not included.
     pub fn of(stages: &Stages, seconds: f64) -> Self {
         if stages.evaluate > seconds {
@@ -104,6 +85,8 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::TrainSection;
+    use crate::telemetry::EpochRecord;
 
     /// What is said of an epoch of one second.
     fn said(stages: Stages) -> String {

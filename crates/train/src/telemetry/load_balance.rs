@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::telemetry::record::{Figures, Stages};
+use super::stage_times::Stages;
+use super::tally::Figures;
 
 /// The rank that has most over the mean of all, in an epoch; 1 is even (NeutronTP, figure 10).
 ///
@@ -51,7 +52,7 @@ impl Balance {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::record::Tally;
+    use crate::telemetry::Tally;
 
     fn rank(passed: u64, compute: f64, processor: f64) -> Figures {
         let stages = Stages { compute, exchange: 1.0, reduce: 2.0, ..Stages::default() };

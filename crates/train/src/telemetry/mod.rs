@@ -8,11 +8,14 @@ pub(crate) mod processor;
 pub mod prometheus;
 pub mod pulse;
 pub(crate) mod record;
+mod stage_times;
+mod tally;
 
 pub use bottleneck::Verdict;
 pub use load_balance::Balance;
 pub(crate) use numbers::short;
 pub use prometheus::{Meter, Metrics};
 pub use pulse::Pulse;
-pub use record::{EpochRecord, ExchangedBytes, Stages};
-pub(crate) use record::{Figures, Tally};
+pub use record::{EpochRecord, ExchangedBytes};
+pub use stage_times::Stages;
+pub(crate) use tally::{Figures, Tally};

@@ -9,7 +9,7 @@ use crossbeam_channel::{RecvTimeoutError, bounded};
 
 use super::short;
 use crate::data::batch::BatchSpec;
-use crate::telemetry::record::{EpochRecord, Tally};
+use crate::telemetry::{EpochRecord, Tally};
 
 /// The longest time without a line.
 const SILENCE: Duration = Duration::from_secs(60);

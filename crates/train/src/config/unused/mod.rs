@@ -1,5 +1,6 @@
 //! Keys that a run has no use for: one table of what each key applies to.
 
+mod applied;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -7,25 +8,10 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 use super::RunConfig;
+use applied::Rule;
 use rules::RULES;
 
-/// A run, and what its dataset decides.
-#[derive(Clone, Copy)]
-pub(crate) struct Applied<'a> {
-    /// With its strategy resolved.
-    pub run: &'a RunConfig,
-    /// Whether the graph is heterogeneous.
-    pub typed: bool,
-    /// Whether embeddings are learnt.
-    pub tables: bool,
-}
-
-/// Keys, by name or as `section.*`, and the runs that they apply to.
-struct Rule {
-    keys: &'static [&'static str],
-    applies: fn(&Applied<'_>) -> bool,
-    to: &'static str,
-}
+pub(crate) use applied::Applied;
 
 impl Applied<'_> {
     /// A line for each rule that the run breaks: the keys it sets to other than their defaults in vain,
@@ -48,15 +34,6 @@ impl Applied<'_> {
                 + &format!(", and {} no effect here", if keys.len() == 1 { "has" } else { "have" })
         };
         found.into_iter().map(line).collect()
-    }
-}
-
-impl Rule {
-    fn names(&self, key: &str) -> bool {
-        self.keys.iter().any(|name| match name.strip_suffix('*') {
-            Some(section) => key.starts_with(section),
-            None => *name == key,
-        })
     }
 }
 

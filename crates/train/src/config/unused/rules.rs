@@ -4,8 +4,8 @@ use gnarl_nn::models::Decomposition;
 use gnarl_nn::optim::ScheduleKind;
 use gnarl_store::cache::CachePolicy;
 
-use super::{Applied, Rule};
-use crate::config::{Method, Parts, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
+use super::applied::Rule;
+use crate::config::{Method, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
 
 /// The first rule of a key that does not apply is the one that is told.
 pub(super) const RULES: &[Rule] = &[
@@ -321,71 +321,3 @@ pub(super) const RULES: &[Rule] = &[
         to: "schedule.kind 'cosine' and 'linear'",
     },
 ];
-
-impl Applied<'_> {
-    fn nodes(&self) -> bool {
-        self.run.task.kind == TaskKind::NodeClassification
-    }
-
-    fn links(&self) -> bool {
-        self.run.task.kind == TaskKind::LinkPrediction
-    }
-
-    fn edges(&self) -> bool {
-        self.run.task.kind.is_of_edges()
-    }
-
-    fn model(&self, names: &[&str]) -> bool {
-        names.contains(&self.run.model.name.as_str())
-    }
-
-    fn hetero_of(&self, layer: &str) -> bool {
-        self.model(&["hetero"]) && self.run.model.relation_layer == layer
-    }
-
-    fn attends(&self) -> bool {
-        self.model(&["gat", "rgat"]) || self.hetero_of("gat")
-    }
-
-    fn decoder(&self, names: &[&str]) -> bool {
-        let decoder = &self.run.decoder;
-        names.contains(&if self.edges() { decoder.of_labels() } else { decoder.of_links() })
-    }
-
-    fn loss(&self, names: &[&str]) -> bool {
-        names.contains(&self.run.loss.name.as_str())
-    }
-
-    fn negatives(&self, kinds: &[&str]) -> bool {
-        kinds.contains(&self.run.negatives.kind.as_str())
-    }
-
-    fn tensor(&self) -> bool {
-        self.run.train.strategy == Strategy::Tensor
-    }
-
-    fn averages(&self) -> bool {
-        self.run.train.strategy == Strategy::Average
-    }
-
-    fn subgraphs(&self) -> bool {
-        let method = self.run.sample.method;
-        !method.has_fanouts() && method != Method::Full
-    }
-
-    fn is_cut(&self) -> bool {
-        self.run.partition.path.is_some() || self.run.partition.parts != Parts::Count(1)
-    }
-
-    fn partitioner(&self, names: &[&str]) -> bool {
-        names.contains(&self.run.partition.algorithm.as_str())
-    }
-
-    fn optimizer(&self, names: &[&str]) -> bool {
-        names.contains(&self.run.optimizer.name.as_str())
-    }
-
-    fn rows(&self, optimizer: RowOptimizer) -> bool {
-        self.tables && self.run.embedding.optimizer == optimizer
-    }
-}

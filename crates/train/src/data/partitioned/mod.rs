@@ -5,8 +5,8 @@ mod assemble;
 mod external;
 mod hot_nodes;
 mod peers;
+mod ranks;
 
-use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{PartAccess, Server};
@@ -15,13 +15,7 @@ use crate::config::{RunConfig, Servers};
 use crate::data::graph::Graph;
 use crate::data::node_targets::NodeTargets;
 
-/// The ranks of a run, and the machine each is on.
-pub(crate) struct Ranks<'a> {
-    /// This one.
-    pub rank: &'a dyn Communicator,
-    /// Names of the machines, by rank.
-    pub hosts: &'a [String],
-}
+pub(crate) use ranks::Ranks;
 
 /// A graph in parts, ready for training.
 pub(crate) struct Opened {

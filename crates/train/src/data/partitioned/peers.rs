@@ -15,7 +15,7 @@ use gnarl_serve::{
 use if_addrs::{IfAddr, Ifv4Addr, get_if_addrs};
 use serde::{Deserialize, Serialize};
 
-use super::Ranks;
+use super::ranks::Ranks;
 use crate::config::RunConfig;
 use crate::data::shares::parts_of;
 

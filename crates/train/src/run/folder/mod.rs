@@ -1,5 +1,7 @@
 //! The folder of a run: what is in it, and what may be done with one that exists.
 
+mod begin;
+mod names;
 mod place;
 mod provenance;
 mod same;
@@ -15,37 +17,13 @@ use serde::Serialize;
 
 use crate::config::{OutputSection, RunConfig, absolute};
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
-use crate::telemetry::record::EpochRecord;
+use crate::telemetry::EpochRecord;
 
+pub use begin::Begin;
+pub use names::{CONFIG, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
-/// The resolved configuration.
-pub const CONFIG: &str = "config.toml";
-/// One JSON object for each epoch.
-pub const METRICS: &str = "metrics.jsonl";
-/// The best weights.
-pub const MODEL: &str = "model.safetensors";
-/// Results and figures.
-pub const SUMMARY: &str = "summary.json";
-/// Test scores of each relation, in link prediction.
-pub const RELATIONS: &str = "relations.json";
-/// Curves and pictures.
-pub const REPORT: &str = "report.html";
-/// The partition made for the run.
-pub const PARTITION: &str = "partition";
-/// Locked while a process trains in the folder.
-const LOCK: &str = "run.lock";
-
-/// How to begin in a folder that has a run already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begin {
-    /// Beside a finished run; refuse to touch an unfinished one.
-    Fresh,
-    /// Go on from the checkpoint.
-    Resume,
-    /// Start over whatever is there.
-    Restart,
-}
+use names::LOCK;
 
 /// A run's folder, locked for this process.
 #[derive(Debug)]
@@ -191,7 +169,7 @@ fn line(record: &EpochRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::telemetry::record::Stages;
+    use crate::telemetry::Stages;
 
     #[test]
     fn history_is_read_back_up_to_the_checkpoint() {

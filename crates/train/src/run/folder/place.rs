@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use gnarl_graph::staging::is_temporary;
 use gnarl_graph::{Error, Result};
 
-use super::{Begin, CONFIG, SUMMARY};
+use super::begin::Begin;
+use super::names::{CONFIG, SUMMARY};
 use crate::run::checkpoint::CHECKPOINT;
 
 /// State of a folder that a run is to write to.

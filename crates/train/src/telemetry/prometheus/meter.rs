@@ -5,7 +5,7 @@ use std::sync::Arc;
 use prometheus_client::metrics::counter::Counter;
 
 use super::board::{Board, OfRank, OfScore, OfStage, Seconds};
-use crate::telemetry::record::{EpochRecord, Stages, Tally};
+use crate::telemetry::{EpochRecord, Stages, Tally};
 
 /// One rank's own numbers, not the mean over ranks.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use gnarl_graph::Kind;
 use super::*;
 use crate::config::Listen;
 use crate::evaluation::Scores;
-use crate::telemetry::record::{EpochRecord, Stages, Tally};
+use crate::telemetry::{EpochRecord, Stages, Tally};
 
 /// Counters and gauges of two ranks, the second twice as far as the first.
 fn filled(metrics: &Metrics) -> String {

@@ -1,0 +1,98 @@
+//! What a run is, as far as keys depend on it.
+
+use crate::config::{Method, Parts, RowOptimizer, RunConfig, Strategy, TaskKind};
+
+/// A run, and what its dataset decides.
+#[derive(Clone, Copy)]
+pub(crate) struct Applied<'a> {
+    /// With its strategy resolved.
+    pub run: &'a RunConfig,
+    /// Whether the graph is heterogeneous.
+    pub typed: bool,
+    /// Whether embeddings are learnt.
+    pub tables: bool,
+}
+
+/// Keys, by name or as `section.*`, and the runs that they apply to.
+pub(super) struct Rule {
+    pub keys: &'static [&'static str],
+    pub applies: fn(&Applied<'_>) -> bool,
+    pub to: &'static str,
+}
+
+impl Rule {
+    pub fn names(&self, key: &str) -> bool {
+        self.keys.iter().any(|name| match name.strip_suffix('*') {
+            Some(section) => key.starts_with(section),
+            None => *name == key,
+        })
+    }
+}
+
+impl Applied<'_> {
+    pub(super) fn nodes(&self) -> bool {
+        self.run.task.kind == TaskKind::NodeClassification
+    }
+
+    pub(super) fn links(&self) -> bool {
+        self.run.task.kind == TaskKind::LinkPrediction
+    }
+
+    pub(super) fn edges(&self) -> bool {
+        self.run.task.kind.is_of_edges()
+    }
+
+    pub(super) fn model(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.model.name.as_str())
+    }
+
+    pub(super) fn hetero_of(&self, layer: &str) -> bool {
+        self.model(&["hetero"]) && self.run.model.relation_layer == layer
+    }
+
+    pub(super) fn attends(&self) -> bool {
+        self.model(&["gat", "rgat"]) || self.hetero_of("gat")
+    }
+
+    pub(super) fn decoder(&self, names: &[&str]) -> bool {
+        let decoder = &self.run.decoder;
+        names.contains(&if self.edges() { decoder.of_labels() } else { decoder.of_links() })
+    }
+
+    pub(super) fn loss(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.loss.name.as_str())
+    }
+
+    pub(super) fn negatives(&self, kinds: &[&str]) -> bool {
+        kinds.contains(&self.run.negatives.kind.as_str())
+    }
+
+    pub(super) fn tensor(&self) -> bool {
+        self.run.train.strategy == Strategy::Tensor
+    }
+
+    pub(super) fn averages(&self) -> bool {
+        self.run.train.strategy == Strategy::Average
+    }
+
+    pub(super) fn subgraphs(&self) -> bool {
+        let method = self.run.sample.method;
+        !method.has_fanouts() && method != Method::Full
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.run.partition.path.is_some() || self.run.partition.parts != Parts::Count(1)
+    }
+
+    pub(super) fn partitioner(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.partition.algorithm.as_str())
+    }
+
+    pub(super) fn optimizer(&self, names: &[&str]) -> bool {
+        names.contains(&self.run.optimizer.name.as_str())
+    }
+
+    pub(super) fn rows(&self, optimizer: RowOptimizer) -> bool {
+        self.tables && self.run.embedding.optimizer == optimizer
+    }
+}

@@ -1,0 +1,26 @@
+//! Evaluation by the first rank.
+
+use gnarl_engine::Communicator;
+use gnarl_graph::{Error, Kind, Result};
+
+use super::found::Evaluation;
+use crate::session::{Threads, pool};
+
+/// The evaluation that `evaluate` makes on the first rank, with the threads of its host; all return the same.
+///
+/// # Errors
+/// Those of `evaluate`, or if a rank fails.
+pub(crate) fn by_first(
+    rank: &dyn Communicator,
+    threads: Threads,
+    evaluate: impl FnOnce() -> Result<Evaluation> + Send,
+) -> Result<Evaluation> {
+    let mut bytes = Vec::new();
+    if rank.rank() == 0 {
+        let found = pool(threads.host)?.install(evaluate)?;
+        bytes = serde_json::to_vec(&found).unwrap_or_default();
+    }
+    let all = rank.all_gather("evaluation", &bytes)?;
+    serde_json::from_slice(&all[0])
+        .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
+}

@@ -1,0 +1,18 @@
+//! Files of a run's folder.
+
+/// The resolved configuration.
+pub const CONFIG: &str = "config.toml";
+/// One JSON object for each epoch.
+pub const METRICS: &str = "metrics.jsonl";
+/// The best weights.
+pub const MODEL: &str = "model.safetensors";
+/// Results and figures.
+pub const SUMMARY: &str = "summary.json";
+/// Test scores of each relation, in link prediction.
+pub const RELATIONS: &str = "relations.json";
+/// Curves and pictures.
+pub const REPORT: &str = "report.html";
+/// The partition made for the run.
+pub const PARTITION: &str = "partition";
+/// Locked while a process trains in the folder.
+pub(super) const LOCK: &str = "run.lock";

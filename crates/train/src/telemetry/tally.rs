@@ -1,0 +1,56 @@
+//! What one worker counts.
+
+use super::stage_times::Stages;
+
+/// What a worker counted in an epoch.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub loss: f64,
+    pub weight: f64,
+    pub edges: u64,
+    pub seeds: u64,
+    pub stages: Stages,
+    /// Rows of other machines that a cache had, and had not; none if there are no other machines.
+    pub cached: [u64; 2],
+    /// Bytes of rows and columns sent to other ranks, forward and backward.
+    pub exchanged: [u64; 2],
+    /// What messages passed over: edges of batches, or columns of all edges.
+    pub passed: u64,
+    /// Seconds of processor time of the compute threads; 0 where the system does not tell.
+    pub processor: f64,
+}
+
+/// A tally as the numbers that ranks tell each other.
+pub(crate) type Figures = [f64; Tally::FIGURES];
+
+impl Tally {
+    /// How many there are.
+    pub(crate) const FIGURES: usize = 10 + Stages::COUNT;
+
+    /// What was counted since the tally was as `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let (mut spent, before_spent) = (self.stages.to_array(), before.stages.to_array());
+        spent.iter_mut().zip(before_spent).for_each(|(spent, before)| *spent -= before);
+        Self {
+            loss: self.loss - before.loss,
+            weight: self.weight - before.weight,
+            edges: self.edges - before.edges,
+            seeds: self.seeds - before.seeds,
+            stages: Stages::from_array(spent),
+            cached: [0, 1].map(|i| self.cached[i] - before.cached[i]),
+            exchanged: [0, 1].map(|i| self.exchanged[i] - before.exchanged[i]),
+            passed: self.passed - before.passed,
+            processor: self.processor - before.processor,
+        }
+    }
+
+    pub(crate) fn to_array(self) -> Figures {
+        let mut all = [0.0; Self::FIGURES];
+        all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);
+        all[4..6].copy_from_slice(&self.cached.map(|rows| rows as f64));
+        all[6..8].copy_from_slice(&self.exchanged.map(|bytes| bytes as f64));
+        all[8..10].copy_from_slice(&[self.passed as f64, self.processor]);
+        all[10..].copy_from_slice(&self.stages.to_array());
+        all
+    }
+}
