@@ -280,6 +280,45 @@ fn edges_that_are_asked_about_pass_no_messages() {
 }
 
 #[test]
+fn parts_train_alone_and_the_averaged_model_learns() {
+    let bench = Bench::new();
+    for mut config in [bench.config(&bench.plain("classes"), "run"), bench.rating("typed")] {
+        config.train.strategy = Strategy::Average;
+        config.partition.parts = Parts::Count(3);
+        config.train.epochs = 12;
+        config.train.workers = 1;
+        let alone = train(&config).summary;
+        assert!(alone.losses[11] < 0.8 * alone.losses[0], "{:?}", alone.losses);
+        for workers in [2, 3] {
+            config.train.workers = workers;
+            let together = train(&config).summary;
+            assert_eq!(together.losses, alone.losses, "{workers} workers");
+            assert_eq!(together.test, alone.test, "{workers} workers");
+        }
+    }
+}
+
+#[test]
+fn full_graph_steps_are_those_of_all_neighbors() {
+    let bench = Bench::new();
+    for mut config in [bench.config(&bench.plain("marks"), "run"), bench.rating("typed")] {
+        config.sample.method = gnarl_train::config::Method::Full;
+        config.train.epochs = 3;
+        let sampled = train(&config).summary;
+        config.train.strategy = Strategy::Tensor;
+        for workers in [1, 2, 3] {
+            config.train.workers = workers;
+            let whole = train(&config).summary;
+            assert!(near(&whole.losses, &sampled.losses), "{workers}: {whole:?} {sampled:?}");
+            let scores = |found: &gnarl_train::Summary| -> Vec<f64> {
+                found.test.values().copied().collect()
+            };
+            assert!(near(&scores(&whole), &scores(&sampled)), "{workers}: {whole:?} {sampled:?}");
+        }
+    }
+}
+
+#[test]
 fn splits_are_drawn_where_the_run_file_says_so() {
     let bench = Bench::new();
     let mut config = bench.config(&bench.plain("classes"), "run");
@@ -303,8 +342,12 @@ fn bad_input_is_told() {
         let error = fails(&config);
         assert!(error.exit_code() == 2 && error.to_string().contains(text), "{error}");
     };
-    usage(&|c| c.train.strategy = Strategy::Average, "'gradient' alone");
-    usage(&|c| c.model.name = "none".into(), "model puts out");
+    usage(&|c| c.model.name = "none".into(), "needs an encoder");
+    let ngnn = |c: &mut RunConfig| {
+        c.train.strategy = Strategy::Tensor;
+        c.model.name = "ngnn".into();
+    };
+    usage(&ngnn, "ngnn does not train by columns");
     usage(&|c| c.train.metric = Some("rmse".into()), "unknown metric 'rmse'");
     usage(&|c| c.decoder.name = "complex".into(), "unknown decoder 'complex'");
     usage(&|c| c.loss.name = "margin".into(), "classes cost cross-entropy");

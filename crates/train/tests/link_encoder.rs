@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
-use gnarl_train::config::{Leakage, TaskKind};
+use gnarl_train::config::{Leakage, Parts, Strategy, TaskKind};
 use gnarl_train::{Begin, RunConfig, Summary, eval_run, run};
 
 struct Bench {
@@ -78,13 +78,31 @@ fn edges_to_be_found_cannot_be_seen_unless_that_is_asked_for() {
     let report = found.leakage.unwrap();
     assert!(report.train.edges > 1000 && report.valid.edges > 100 && report.test.edges > 200);
     assert_eq!([report.train.seen, report.valid.seen, report.test.seen], [0; 3], "{report:?}");
-    assert!(report.verdict.starts_with("no edge"), "{report:?}");
+    assert!(report.verdict.starts_with("no leakage"), "{report:?}");
 
     config.task.leakage = Leakage::Keep;
     train(&config);
     let report = eval_run(&config.output.dir, None).unwrap().leakage.unwrap();
     assert!(report.train.seen > report.train.edges / 4, "{report:?}");
     assert!(report.verdict.contains("task.leakage = 'keep'"), "{report:?}");
+}
+
+#[test]
+fn parts_train_alone_and_the_averaged_model_learns() {
+    let bench = Bench::new();
+    let mut config = bench.config("run");
+    config.train.strategy = Strategy::Average;
+    config.partition.parts = Parts::Count(3);
+    config.train.epochs = 20;
+    config.train.workers = 1;
+    let alone = train(&config);
+    assert!(alone.losses[19] < 0.9 * alone.losses[0], "{:?}", alone.losses);
+    assert!(alone.test["roc_auc"] > 0.6, "{:?}", alone.test);
+    for workers in [2, 3] {
+        config.train.workers = workers;
+        let together = train(&config);
+        assert_eq!((&together.losses, &together.test), (&alone.losses, &alone.test), "{workers}");
+    }
 }
 
 #[test]

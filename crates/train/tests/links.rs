@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gnarl_graph::import::{TriplesOptions, triples};
 use gnarl_graph::rng::Key;
-use gnarl_train::config::{Leakage, RowOptimizer, TaskKind};
+use gnarl_train::config::{Leakage, Parts, RowOptimizer, Strategy, TaskKind};
 use gnarl_train::{Begin, Finished, RunConfig, eval_run, run};
 
 struct Bench {
@@ -68,6 +68,23 @@ impl Bench {
 fn train(config: &RunConfig) -> Finished {
     config.check().unwrap();
     run(config, Begin::Restart, &|_| ()).unwrap()
+}
+
+#[test]
+fn parts_train_alone_and_the_averaged_embeddings_learn() {
+    let bench = Bench::new();
+    let mut config = bench.config("average");
+    config.train.strategy = Strategy::Average;
+    config.partition.parts = Parts::Count(3);
+    config.train.epochs = 15;
+    let alone = train(&config).summary;
+    assert!(alone.losses[14] < 0.8 * alone.losses[0], "{:?}", alone.losses);
+    for workers in [2, 3] {
+        config.train.workers = workers;
+        let together = train(&config).summary;
+        assert_eq!(together.losses, alone.losses, "{workers} workers");
+        assert_eq!(together.test, alone.test, "{workers} workers");
+    }
 }
 
 /// The rows and weights a run wrote.

@@ -42,8 +42,9 @@ fn labels_of_edges_are_imported_learnt_and_judged() {
     let found = succeed(&["eval", path(&run)]);
     assert_eq!(accuracy(&found), accuracy(&summary));
     assert_eq!(found["leakage"]["train"]["seen"], 0, "{found}");
-    let error = fail(&["train", path(&file), "--restart", "--set", "train.strategy=average"], 2);
-    assert!(error.contains("train.strategy to 'gradient'"), "{error}");
+    let sets = ["--set", "train.strategy=average", "--set", "partition.parts=2"];
+    let averaged = succeed(&[&["train", path(&file), "--restart"][..], &sets].concat());
+    assert!(accuracy(&averaged) > 0.8, "{averaged}");
     std::fs::write(&edges_file, edges.replacen("train", "trian", 1)).unwrap();
     let words = import(&dir.path().join("bad"));
     let error = fail(&words.iter().map(String::as_str).collect::<Vec<_>>(), 1);
