@@ -21,6 +21,7 @@ mod run;
 pub mod session;
 pub mod state;
 pub mod step;
+pub mod support;
 mod sync;
 mod task;
 pub mod telemetry;

@@ -103,6 +103,6 @@ fn what_does_not_fit_two_types_is_told() {
     };
     refuse(&|c| c.task.edge_type = None, "task.edge_type is not set");
     refuse(&|c| c.task.edge_type = Some("paper:r9:author".into()), "paper:r9:author");
-    refuse(&|c| c.model.name = "none".into(), "one of several types");
+    refuse(&|c| c.model.name = "none".into(), "has several types");
     refuse(&|c| c.negatives.kind = "local".into(), "ends are of two node types");
 }

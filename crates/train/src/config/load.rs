@@ -146,8 +146,6 @@ mod tests {
         assert_eq!(config.partition.servers, Some(Servers::Ranks));
         for (set, text) in [
             ("partition.servers=rank", "or a list of addresses"),
-            ("train.strategy=average", "leave out partition.servers"),
-            ("sample.method=saint-node", "leave out partition.servers"),
             ("train.evaluate_on=parts", "leave out partition.servers"),
         ] {
             let error = load(&path, &[set.into()]).unwrap_err();

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Listen;
 use super::negatives::NegativesSection;
-use super::parts::{CacheSection, PartitionSection, Parts};
+use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
 use super::task::{EmbeddingSection, TaskKind, TaskSection};
 use super::tensor::TensorSection;
@@ -129,15 +129,6 @@ impl Method {
     /// Whether neighbours are drawn up to the fan-outs.
     pub fn has_fanouts(self) -> bool {
         matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted)
-    }
-
-    /// Refuses subgraphs, for batches of edges.
-    pub(crate) fn check_neighbours(self) -> Result<()> {
-        match self.has_fanouts() || self == Self::Full {
-            true => Ok(()),
-            false => Err(Error::usage("batches of edges draw neighbours, not subgraphs")
-                .hint("set sample.method to 'neighbor'")),
-        }
     }
 }
 
@@ -375,7 +366,6 @@ impl RunConfig {
         self.check_fanouts()?;
         self.check_split()?;
         self.check_servers()?;
-        self.check_tensor()?;
         self.plan.check()?;
         self.optimizer.build().map(drop)?;
         self.task.check()?;
@@ -422,30 +412,11 @@ impl RunConfig {
             return Err(Error::usage("partition.servers needs partition.path")
                 .hint("cut the graph beforehand with gnarl partition"));
         }
-        if self.train.strategy == Strategy::Average {
-            return Err(Error::usage("train.strategy = 'average' trains on parts alone")
-                .hint("leave out partition.servers"));
-        }
         if self.train.evaluate_on == EvaluateOn::Parts {
             return Err(Error::usage("train.evaluate_on = 'parts' needs the whole graph here")
                 .hint("leave out partition.servers"));
         }
-        if !self.sample.method.has_fanouts() && self.sample.method != Method::Full {
-            return Err(Error::usage("subgraphs are drawn from whole graphs only").hint(
-                "leave out partition.servers, or set sample.method to 'neighbor' or 'exact'",
-            ));
-        }
         Ok(())
-    }
-
-    fn check_tensor(&self) -> Result<()> {
-        let PartitionSection { parts, path, servers, .. } = &self.partition;
-        let cut = *parts != Parts::Count(1) || path.is_some() || servers.is_some();
-        match self.train.strategy == Strategy::Tensor && cut {
-            true => Err(Error::usage("train.strategy = 'tensor' shares out columns, not parts")
-                .hint("leave out [partition]")),
-            false => Ok(()),
-        }
     }
 
     fn check_split(&self) -> Result<()> {

@@ -32,9 +32,16 @@ use predict::Predict;
 pub use work::{Seconds, Work};
 
 use crate::config::{PlanSection, RunConfig, Strategy};
+use crate::support::Combination;
 
 /// All of them; of equally fast ones `auto` takes the first.
 const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];
+
+/// Refuses what does not train.
+fn allowed(run: &RunConfig) -> Result<()> {
+    run.check()?;
+    Combination { run, heterogeneous: false }.check()
+}
 
 /// The predictions for a run file, and what they were made from.
 #[derive(Debug, Clone, Serialize)]
@@ -127,7 +134,7 @@ impl RunPlan {
         let mut refuse = |reason: String| {
             self.refused.push(RefusedStrategy { strategy, decoupled, workers, reason });
         };
-        if let Err(error) = run.check().and_then(|()| predict.check(facts, &run)) {
+        if let Err(error) = allowed(&run).and_then(|()| predict.check(facts, &run)) {
             if error.kind() != gnarl_graph::Kind::Usage {
                 return Err(error);
             }

@@ -10,7 +10,7 @@ use gnarl_partition::{PartitionedDataset, fingerprint};
 
 use super::folder::RunFolder;
 use super::partition::cut;
-use crate::config::{EvaluateOn, Method, RunConfig, TaskKind};
+use crate::config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind};
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
 use crate::data::node_targets::{NodeTargets, Roles, labels_of};
@@ -19,7 +19,7 @@ use crate::encoder::homogeneous::Homogeneous;
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
-use crate::step::tensor_parallel;
+use crate::support::Combination;
 use crate::task::node::NodePrediction;
 use crate::task::{edge, link};
 
@@ -103,19 +103,19 @@ impl Loaded {
         source: Source,
         ranks: Ranks<'_>,
     ) -> Result<Self> {
+        let heterogeneous = is_heterogeneous(config, &source);
+        Combination { run: config, heterogeneous }.check()?;
         let (task, start) = match config.task.kind {
-            TaskKind::NodeClassification if is_typed(config, &source) => {
-                heterogeneous_nodes(config, &source)?
-            }
+            TaskKind::NodeClassification if heterogeneous => heterogeneous_nodes(config, &source)?,
             TaskKind::NodeClassification => {
                 return homogeneous_nodes((config, registry), source, ranks);
             }
             TaskKind::LinkPrediction => {
-                let config = tensor_parallel::all_neighbors(config)?;
+                let config = sampled(config);
                 link::open((&config, registry), whole(&source)?)?
             }
             TaskKind::EdgeClassification | TaskKind::EdgeRegression => {
-                let config = tensor_parallel::all_neighbors(config)?;
+                let config = sampled(config);
                 edge::open((&config, registry), whole(&source)?)?
             }
         };
@@ -123,16 +123,22 @@ impl Loaded {
     }
 }
 
-/// The dataset, for tasks of edges.
-fn whole(source: &Source) -> Result<&Dataset> {
-    source.dataset().ok_or_else(|| {
-        Error::usage("tasks of edges need the whole dataset on every rank")
-            .hint("leave out partition.servers")
-    })
+/// The run file as encoders read it: full-graph steps take all neighbors, whatever `[sample]` says.
+fn sampled(config: &RunConfig) -> RunConfig {
+    let mut config = config.clone();
+    if config.train.strategy == Strategy::Tensor {
+        config.sample.method = Method::Full;
+    }
+    config
 }
 
-/// Whether the run classifies nodes of one of several types.
-fn is_typed(config: &RunConfig, source: &Source) -> bool {
+/// The dataset, where every rank has the whole.
+fn whole(source: &Source) -> Result<&Dataset> {
+    source.dataset().ok_or_else(|| Error::invalid("the whole dataset is not on this machine"))
+}
+
+/// Whether the graph has several types, or the run file names one.
+fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
     let several = |manifest: &gnarl_graph::Manifest| {
         manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
     };
@@ -141,18 +147,18 @@ fn is_typed(config: &RunConfig, source: &Source) -> bool {
 
 /// Prediction of nodes of one of several types.
 fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn Training>, Start)> {
-    let Some(dataset) = source.dataset() else {
-        return Err(Error::usage("graphs with types are trained where every rank has the whole")
-            .hint("leave out partition.servers, or task.node_type"));
-    };
-    let mut config = tensor_parallel::all_neighbors(config)?;
+    let dataset = whole(source)?;
+    let mut config = sampled(config);
     if config.task.node_type.is_none() {
         let only = only_labeled_type(dataset)?;
         tracing::info!("task.node_type is not set: '{only}' is the only node type with labels");
         config.task.node_type = Some(only);
     }
     let node_type = config.task.node_type.clone().unwrap_or_default();
-    check_heterogeneous(&config)?;
+    if config.train.evaluate_on == EvaluateOn::Parts {
+        return Err(Error::usage("train.evaluate_on = 'parts' is for graphs without types")
+            .hint("graphs with types are judged as a whole"));
+    }
     if let Err(e) = dataset.manifest().node_type(&node_type) {
         return Err(Error::usage(format!("task.node_type: {e}")));
     }
@@ -168,19 +174,6 @@ fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn T
     let encoder = Heterogeneous::new(&config, graph, endpoints, outputs, &mut params)?;
     let start = Start { params: params.build(), tables: encoder.tables(&config)? };
     Ok((Box::new(Fit::new(&config, task, encoder)), start))
-}
-
-/// Refuses what is for homogeneous graphs.
-fn check_heterogeneous(config: &RunConfig) -> Result<()> {
-    if config.train.evaluate_on == EvaluateOn::Parts {
-        return Err(Error::usage("train.evaluate_on = 'parts' is for graphs without types")
-            .hint("graphs with types are judged as a whole"));
-    }
-    if !config.sample.method.has_fanouts() && config.sample.method != Method::Full {
-        return Err(Error::usage("subgraphs are drawn from graphs without types only")
-            .hint("set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'"));
-    }
-    Ok(())
 }
 
 /// The node type to classify where the run file names none.

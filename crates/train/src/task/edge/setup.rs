@@ -25,7 +25,6 @@ pub(crate) fn open(
     (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
 ) -> Result<(Box<dyn Training>, Start)> {
-    check(config)?;
     let splits = Splits::open(dataset, config)?;
     let metric = metric_of(config, &splits.train.targets)?;
     let features = edge_features(config, dataset, &splits)?;
@@ -68,16 +67,6 @@ pub(crate) fn open(
     let encoder = over_edges((config, registry), dataset, &messages, width, &mut params)?;
     let start = Start { params: params.build(), tables: Vec::new() };
     Ok((Box::new(Fit::new(config, task(splits), encoder)), start))
-}
-
-/// Refuses what edges cannot be trained with.
-fn check(config: &RunConfig) -> Result<()> {
-    if config.model.name == "none" {
-        return Err(Error::usage(
-            "edge prediction needs an encoder; set model.name, for example 'mlp' for node features only",
-        ));
-    }
-    config.sample.method.check_neighbours()
 }
 
 /// The score that decides which weights are best.

@@ -55,10 +55,6 @@ pub(crate) fn open(
     };
 
     if let Some((triple, held)) = &edges.held {
-        if name == "none" {
-            let message = format!("model.name is 'none', and '{triple}' is one of several types");
-            return Err(Error::usage(message).hint("model.name = 'mlp' takes the rows of nodes"));
-        }
         let encoder = over_types(config, dataset, triple, held, width, &mut params)?;
         let tables = encoder.tables(config)?;
         let start = Start { params: params.build(), tables };
@@ -122,11 +118,6 @@ fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
 fn check(config: &RunConfig, edges: usize) -> Result<()> {
     let SampleSection { batch_size, .. } = config.sample;
     match (config.train.strategy, config.model.name.as_str()) {
-        (Strategy::Tensor, "none") => {
-            let message =
-                "train.strategy = 'tensor' shares out what messages pass, and model.name is 'none'";
-            Err(Error::usage(message).hint("set train.strategy to 'gradient', or take an encoder"))
-        }
         // A perceptron hears nothing anyway.
         (Strategy::Tensor, name)
             if name != "mlp"

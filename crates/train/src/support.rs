@@ -1,0 +1,203 @@
+//! Which combinations of task, graph, model, sampler, placement and strategy train, and why the others do not.
+//!
+//! One list of rules: configuration checks, setup, predictions and `auto` ask it, and docs/support.md is made of it.
+
+use gnarl_graph::{Error, Result};
+use gnarl_nn::models::{Aggregator, check_columns, names, typed};
+
+use crate::config::{Method, Parts, RunConfig, Strategy, TaskKind};
+
+/// A run, and what its dataset decides.
+#[derive(Clone, Copy)]
+pub struct Combination<'a> {
+    /// The run file.
+    pub run: &'a RunConfig,
+    /// Whether the graph has several types of nodes or of edges, or `task.node_type` names one.
+    pub heterogeneous: bool,
+}
+
+/// Refuses a combination, if it does.
+type Rule = fn(Combination<'_>) -> Option<Error>;
+
+/// The first rule that refuses decides what is said.
+const RULES: &[Rule] = &[
+    servers_and_strategy,
+    servers_and_task,
+    subgraphs,
+    partition_and_tensor,
+    edges_without_model,
+    links_without_model,
+    chunks,
+    feature_slices,
+    sampling_and_tensor,
+];
+
+impl Combination<'_> {
+    /// Whether the run trains.
+    ///
+    /// # Errors
+    /// [`gnarl_graph::Kind::Usage`] with the reason if it does not.
+    pub fn check(self) -> Result<()> {
+        match RULES.iter().find_map(|rule| rule(self)) {
+            Some(reason) => Err(reason),
+            None => Ok(()),
+        }
+    }
+
+    fn predicts_nodes(self) -> bool {
+        self.run.task.kind == TaskKind::NodeClassification
+    }
+
+    fn model(self) -> &'static str {
+        let name = self.run.model.name.as_str();
+        let known = names().iter().chain(typed::names()).chain(&["none"]);
+        known.copied().find(|known| *known == name).unwrap_or("")
+    }
+
+    fn served(self) -> bool {
+        self.run.partition.servers.is_some()
+    }
+
+    fn tensor(self) -> bool {
+        self.run.train.strategy == Strategy::Tensor
+    }
+
+    fn draws_subgraphs(self) -> bool {
+        let method = self.run.sample.method;
+        !method.has_fanouts() && method != Method::Full
+    }
+}
+
+/// Parts of other machines are sampled by whoever needs them, in steps that all ranks share.
+fn servers_and_strategy(c: Combination<'_>) -> Option<Error> {
+    (c.served() && c.run.train.strategy == Strategy::Average).then(|| {
+        Error::usage("train.strategy = 'average' trains on parts alone")
+            .hint("leave out partition.servers")
+    })
+}
+
+fn servers_and_task(c: Combination<'_>) -> Option<Error> {
+    if !c.served() {
+        return None;
+    }
+    if !c.predicts_nodes() {
+        return Some(
+            Error::usage("tasks of edges need the whole dataset on every rank")
+                .hint("leave out partition.servers"),
+        );
+    }
+    c.heterogeneous.then(|| {
+        Error::usage("graphs with types are trained where every rank has the whole")
+            .hint("leave out partition.servers, or task.node_type")
+    })
+}
+
+fn subgraphs(c: Combination<'_>) -> Option<Error> {
+    // Full-graph steps sample nothing, and neither do embeddings without a model.
+    if !c.draws_subgraphs() || c.model() == "none" {
+        return None;
+    }
+    if c.served() {
+        return Some(
+            Error::usage("subgraphs are drawn from whole graphs only")
+                .hint("leave out partition.servers, or set sample.method to 'neighbor' or 'exact'"),
+        );
+    }
+    if !c.predicts_nodes() {
+        return Some(
+            Error::usage("batches of edges draw neighbours, not subgraphs")
+                .hint("set sample.method to 'neighbor'"),
+        );
+    }
+    c.heterogeneous.then(|| {
+        Error::usage("subgraphs are drawn from graphs without types only")
+            .hint("set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'")
+    })
+}
+
+fn partition_and_tensor(c: Combination<'_>) -> Option<Error> {
+    let section = &c.run.partition;
+    let parts = section.parts != Parts::Count(1) || section.path.is_some() || c.served();
+    (c.tensor() && parts).then(|| {
+        Error::usage(
+            "tensor-parallel training splits the feature dimension and does not use a graph partition",
+        )
+        .hint("leave out [partition]: train.strategy = 'tensor' shares out feature slices, not parts")
+    })
+}
+
+fn edges_without_model(c: Combination<'_>) -> Option<Error> {
+    (c.run.task.kind.is_of_edges() && c.model() == "none").then(|| {
+        Error::usage("edge prediction needs an encoder")
+            .hint("set model.name, for example 'mlp' for node features only")
+    })
+}
+
+fn links_without_model(c: Combination<'_>) -> Option<Error> {
+    if c.run.task.kind != TaskKind::LinkPrediction || c.model() != "none" {
+        return None;
+    }
+    if c.heterogeneous {
+        let message = "model.name is 'none', and the graph has several types";
+        return Some(Error::usage(message).hint("model.name = 'mlp' takes the features of nodes"));
+    }
+    c.tensor().then(|| {
+        Error::usage(
+            "train.strategy = 'tensor' shares out what messages pass, and model.name is 'none'",
+        )
+        .hint("set train.strategy to 'gradient', or take an encoder")
+    })
+}
+
+fn chunks(c: Combination<'_>) -> Option<Error> {
+    if !c.tensor() || !c.run.tensor.is_chunked() {
+        return None;
+    }
+    if !c.predicts_nodes() || c.heterogeneous {
+        return Some(
+            Error::usage(
+                "tensor.memory and tensor.chunks are for node classification without types",
+            )
+            .hint("leave them out, or train with sampled neighbours: train.strategy = 'gradient'"),
+        );
+    }
+    let model = &c.run.model;
+    let pools = c.model() == "sage" && model.aggregator != Aggregator::Mean;
+    let cut = match (c.model(), model.decoupled) {
+        ("gcn", _) | ("gin" | "sgc" | "mlp", false) => true,
+        ("sage", false) => !pools,
+        // A program's own model says so itself.
+        ("", _) => true,
+        _ => false,
+    };
+    let form = if model.decoupled { "decoupled " } else { "" };
+    (!cut).then(|| {
+        Error::usage(format!("{form}{} does not train in chunks", c.model())).hint(
+            "tensor.memory and tensor.chunks support: gcn, sage (mean), gin, sgc, mlp, decoupled gcn",
+        )
+    })
+}
+
+fn feature_slices(c: Combination<'_>) -> Option<Error> {
+    let model = c.model();
+    if !c.tensor() || model.is_empty() || model == "none" {
+        return None;
+    }
+    let relational = c.heterogeneous || !names().contains(&model);
+    if !relational {
+        return check_columns(&c.run.model).err();
+    }
+    (!["rgcn", "mlp"].contains(&model) && typed::names().contains(&model)).then(|| {
+        Error::usage(format!("{model} does not train by columns on graphs with types"))
+            .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
+    })
+}
+
+fn sampling_and_tensor(c: Combination<'_>) -> Option<Error> {
+    let sample = &c.run.sample;
+    let chosen = !sample.edge_fanouts.is_empty() || !sample.meta_path.is_empty();
+    (c.tensor() && chosen).then(|| {
+        Error::usage("train.strategy = 'tensor' takes all neighbours over all edge types")
+            .hint("leave out sample.edge_fanouts and sample.meta_path")
+    })
+}

@@ -1,0 +1,116 @@
+//! The answer to "does this work together?": every yes trains, every no is refused with that reason, and
+//! docs/support.md says the same.
+
+mod graphs;
+mod table;
+
+use std::path::Path;
+
+use gnarl_train::config::{RunConfig, Servers, Strategy, TaskKind};
+use gnarl_train::support::Combination;
+use gnarl_train::{Begin, run};
+
+use graphs::Graphs;
+use table::{Execution, MODELS, Model, TASKS, Task};
+
+/// A run of a combination on its small graph.
+fn config(graphs: &Graphs, task: &Task, model: &Model, execution: &Execution) -> RunConfig {
+    let mut config = RunConfig::default();
+    config.dataset.path = graphs.of(task);
+    config.task.kind = task.kind;
+    config.task.edge_type = task.edge_type.map(Into::into);
+    config.model.layers = 2;
+    config.model.hidden = 8;
+    config.model.heads = 2;
+    config.embedding.dim = 8;
+    config.decoder.hidden = 8;
+    config.negatives.count = 4;
+    config.sample.fanouts = vec![3, 3];
+    config.sample.batch_size = 64;
+    config.train.epochs = 2;
+    config.train.threads = 2;
+    config.train.deadline_seconds = 60.0;
+    config.output.dir = graphs.dir().join("run");
+    (model.set)(&mut config);
+    (execution.set)(&mut config);
+    config
+}
+
+#[test]
+fn every_yes_trains_and_every_no_is_refused() {
+    let graphs = Graphs::new();
+    let (mut trained, mut refused) = (0, 0);
+    for task in TASKS {
+        for model in MODELS.iter().filter(|model| model.is_for(task)) {
+            for execution in Execution::ALL.iter().filter(|execution| !execution.served) {
+                let config = config(&graphs, task, model, execution);
+                let name = format!("{}, {}, {}", task.name, model.name, execution.name);
+                let answer = Combination { run: &config, heterogeneous: task.heterogeneous };
+                let ran = config.check().and_then(|()| run(&config, Begin::Restart, &|_| {}));
+                match (answer.check(), ran) {
+                    (Ok(()), Ok(finished)) => {
+                        let losses = &finished.summary.losses;
+                        assert!(
+                            losses.len() == 2 && losses.iter().all(|x| x.is_finite()),
+                            "{name}"
+                        );
+                        trained += 1;
+                    }
+                    (Err(reason), Err(error)) => {
+                        assert_eq!(error.exit_code(), 2, "{name}: {error}");
+                        assert_eq!(error.to_string(), reason.to_string(), "{name}");
+                        refused += 1;
+                    }
+                    (Ok(()), Err(error)) => panic!("{name} is said to train: {error}"),
+                    (Err(reason), Ok(_)) => panic!("{name} trains, and was refused: {reason}"),
+                }
+            }
+        }
+    }
+    assert!(trained > 100 && refused > 10, "{trained} trained, {refused} refused");
+}
+
+#[test]
+fn the_documentation_says_the_same() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/support.md");
+    let text = table::document();
+    if std::env::var_os("GNARL_UPDATE_DOCS").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(found == text, "docs/support.md is old: run this test with GNARL_UPDATE_DOCS=1");
+}
+
+#[test]
+fn sampling_decides_too() {
+    let answer = |change: &dyn Fn(&mut RunConfig), heterogeneous| {
+        let mut run = RunConfig::default();
+        change(&mut run);
+        Combination { run: &run, heterogeneous }.check().map_err(|e| e.to_string())
+    };
+    let saint = |run: &mut RunConfig| run.sample.method = gnarl_train::config::Method::SaintNode;
+    assert!(answer(&saint, false).is_ok());
+    assert!(answer(&saint, true).unwrap_err().contains("without types only"));
+    let served = |run: &mut RunConfig| run.partition.servers = Some(Servers::Ranks);
+    let average = |run: &mut RunConfig| {
+        served(run);
+        run.train.strategy = Strategy::Average;
+    };
+    assert!(answer(&average, false).unwrap_err().contains("leave out partition.servers"));
+    let subgraphs = |run: &mut RunConfig| {
+        served(run);
+        saint(run);
+    };
+    assert!(answer(&subgraphs, false).unwrap_err().contains("leave out partition.servers"));
+    let of_edges = |run: &mut RunConfig| {
+        saint(run);
+        run.task.kind = TaskKind::LinkPrediction;
+    };
+    assert!(answer(&of_edges, false).unwrap_err().contains("not subgraphs"));
+    let meta_path = |run: &mut RunConfig| {
+        run.train.strategy = Strategy::Tensor;
+        run.model.name = "rgcn".into();
+        run.sample.meta_path = vec!["a:b:c".into()];
+    };
+    assert!(answer(&meta_path, true).unwrap_err().contains("takes all neighbours"));
+}
