@@ -12,6 +12,7 @@ use gnarl_nn::optim::Optimizer;
 
 use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, not_finite};
 use super::keeper::Keeper;
+use super::totals;
 use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
 use crate::faults;
 
@@ -114,8 +115,7 @@ impl<L: TrainStep> Run<'_, L> {
         tally: &mut Tally,
     ) -> Result<bool> {
         let before = *tally;
-        // The last two places carry the batch's loss and weight through the same all-reduce.
-        let mut dense = vec![0.0; state.params.len() + 2];
+        let mut dense = vec![0.0; state.params.len() + totals::PLACES];
         let mut rows = vec![RowGradients::default(); state.tables.len()];
         let key = self.keys.dropout(epoch, 0, step);
         let spec = self.add_batches(key, deliveries, state, &mut dense, &mut rows, tally)?;
@@ -126,11 +126,11 @@ impl<L: TrainStep> Run<'_, L> {
         let mut joined = joined.collect::<Result<Vec<_>>>()?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let start = Instant::now();
-        let (dense, totals) = dense.split_at_mut(state.params.len());
-        let weight = totals[1];
+        let (dense, sums) = dense.split_at_mut(state.params.len());
+        let weight = totals::weight(sums) as f32;
         if weight > 0.0 {
             // All ranks have the same sums, and so find the same.
-            self.keeper.finite(state, "loss", totals[0].into(), epoch)?;
+            self.keeper.finite(state, "loss", sums[0].into(), epoch)?;
             self.keeper.finite(state, "the gradient", not_finite(dense), epoch)?;
             let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
             dense.iter_mut().chain(sparse).for_each(|g| *g /= weight);
@@ -168,15 +168,14 @@ impl<L: TrainStep> Run<'_, L> {
         rows: &mut [RowGradients],
         tally: &mut Tally,
     ) -> Result<BatchSpec> {
-        let (sums, totals) = dense.split_at_mut(state.params.len());
+        let (dense, sums) = dense.split_at_mut(state.params.len());
         loop {
-            let mut gradients = Gradients { dense: sums, rows };
+            let mut gradients = Gradients { dense, rows };
             let learnt = Learnt { tables: &state.tables, rank: self.rank };
             let now = (&state.params, &learnt as &dyn Fetch);
             let (spec, loss) =
                 consume(self.steps, deliveries, now, key, &self.pool, &mut gradients, tally)?;
-            totals[0] += loss.sum as f32;
-            totals[1] += loss.weight as f32;
+            totals::add(sums, loss);
             tally.loss += loss.sum;
             tally.weight += loss.weight;
             if spec.last_of_step {

@@ -4,3 +4,4 @@ pub(crate) mod all_reduce;
 mod epoch;
 mod keeper;
 pub(crate) mod model_averaging;
+mod totals;

@@ -159,17 +159,22 @@ fn columns_that_nobody_reads_are_warned_about() {
         path(&graph),
     ]);
     let file = run_file(dir.path(), &graph, RUN);
-    let train = |model: &str| {
-        let (model, out) = (format!("model.name={model}"), dir.path().join(model));
-        let out = format!("output.dir={}", path(&out));
-        log(&["train", path(&file), "--set", &model, "--set", &out])
+    let train_by = |model: &str, sampler: &str| {
+        let out = format!("output.dir={}", path(&dir.path().join(format!("{model}-{sampler}"))));
+        let (model, sampler) = (format!("model.name={model}"), format!("sample.method={sampler}"));
+        log(&["train", path(&file), "--set", &model, "--set", &sampler, "--set", &out])
     };
+    let train = |model: &str| train_by(model, "neighbor");
     let text = train("gat");
     assert!(text.contains("the column 'weight' of edges _N:_E:_N is not read: gcn"), "{text}");
     assert!(text.contains("the column 'time' of edges"), "{text}");
     assert!(text.contains("edges are directed") && text.contains("--symmetrize"), "{text}");
     let text = train("gcn");
     assert!(!text.contains("'weight'"), "gcn reads weights: {text}");
+    let text = train_by("gcn", "weighted");
+    assert!(text.contains("heavy edges count twice"), "{text}");
+    let text = train_by("gat", "weighted");
+    assert!(!text.contains("heavy edges") && !text.contains("'weight'"), "{text}");
 }
 
 #[test]

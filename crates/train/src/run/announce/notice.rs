@@ -81,7 +81,8 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
     let mut unread = |column: &str, reader: &str| {
         lines.push(format!("the column '{column}' of edges {} is not read: {reader}", edge.triple));
     };
-    if has(edge, "weight") && !reads_weights(config) {
+    let reads = draws_by_weights(config) || weighs_messages(config);
+    if has(edge, "weight") && !(keeps_weights(config) && reads) {
         unread(
             "weight",
             "gcn, sgc, gin, ngnn, sage (mean) and rgcn read weights of edges in node classification, \
@@ -94,20 +95,32 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
     if has(edge, "features") && !(config.task.kind.is_of_edges() && config.task.edge_features) {
         unread("features", "task.edge_features = true reads it where labels of edges are learnt");
     }
+    let twice = draws_by_weights(config) && weighs_messages(config);
+    if has(edge, "weight") && keeps_weights(config) && twice {
+        lines.push(format!(
+            "sample.method = 'weighted' draws neighbors over {} by their weights, and {} weighs their messages by them \
+             again: heavy edges count twice; 'neighbor' draws evenly",
+            edge.triple, config.model.name
+        ));
+    }
     lines
 }
 
-/// Whether the model or the sampler reads edge weights.
-fn reads_weights(config: &RunConfig) -> bool {
+/// Whether the message graph has edge weights.
+fn keeps_weights(config: &RunConfig) -> bool {
+    let nodes = config.task.kind == TaskKind::NodeClassification;
+    nodes || typed::names().contains(&config.model.name.as_str())
+}
+
+/// Whether neighbors are drawn by edge weights.
+fn draws_by_weights(config: &RunConfig) -> bool {
+    config.sample.method == Method::Weighted && config.train.strategy != Strategy::Tensor
+}
+
+/// Whether the model weighs messages by edge weights.
+fn weighs_messages(config: &RunConfig) -> bool {
     let model = &config.model;
-    let name = model.name.as_str();
-    if config.task.kind != TaskKind::NodeClassification && !typed::names().contains(&name) {
-        return false;
-    }
-    if config.sample.method == Method::Weighted && config.train.strategy != Strategy::Tensor {
-        return true;
-    }
-    match name {
+    match model.name.as_str() {
         "gat" | "rgat" | "hgt" | "mlp" | "none" => false,
         "hetero" => model.relation_layer != "gat",
         _ => model.aggregator == Aggregator::Mean,

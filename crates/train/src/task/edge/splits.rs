@@ -12,7 +12,7 @@ use crate::data::edge_set::{EdgeSet, Ways, both_ways};
 use crate::data::node_targets::{Role, warn_of_unlabeled};
 use crate::encoder::homogeneous::Homogeneous;
 use crate::encoder::message_graph::MessageEdges;
-use crate::task::link::count_relations;
+use crate::task::link::{check_count, count_relations};
 
 /// The edges of a split.
 pub(super) struct Split {
@@ -80,6 +80,8 @@ impl Splits {
         let split =
             |(edges, rows): (Triples, Vec<u64>)| Split { targets: labels.at(&rows), edges, rows };
         let [train, valid, test] = sets.map(split);
+        let most = [&train, &valid, &test].map(|split| split.edges.len()).into_iter().max();
+        check_count(most.unwrap_or(0)).map_err(named)?;
         if train.edges.is_empty() {
             return Err(Error::invalid(format!("{place}: no training edges"))
                 .hint("import with --edge-split train=…, or set dataset.split in the run file"));

@@ -65,6 +65,8 @@ impl Edges {
         if train.is_empty() {
             return Err(Error::invalid(format!("{place}: no training edges")));
         }
+        let most = [&train, &valid, &test].map(Triples::len).into_iter().max().unwrap_or(0);
+        check_count(most).map_err(|e| e.context(place.to_string()))?;
         let relations = count(&relation).map_err(|e| e.context(place.to_string()))?;
         let names = names(dataset, &edge.triple)?;
         let held = dataset.plain().is_err().then(|| {
@@ -80,6 +82,20 @@ impl Edges {
     /// What a relation is called: its name, or its number.
     pub fn name(&self, relation: u32) -> String {
         self.names.get(relation as usize).cloned().unwrap_or_else(|| relation.to_string())
+    }
+}
+
+/// Refuses more edges of a split than batches can number.
+///
+/// # Errors
+/// [`Kind::Limit`] beyond 2³².
+pub(crate) fn check_count(edges: usize) -> Result<()> {
+    match u32::try_from(edges) {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            Err(Error::new(Kind::Limit, format!("a split has {edges} edges, more than 2^32"))
+                .hint("hold out fewer, or import a sample of them"))
+        }
     }
 }
 
@@ -121,6 +137,13 @@ impl Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_edges_than_batches_can_number_are_refused() {
+        assert!(check_count(u32::MAX as usize).is_ok());
+        let error = check_count(1 << 32).unwrap_err();
+        assert!(error.to_string().contains("4294967296 edges"), "{error}");
+    }
 
     #[test]
     fn an_edge_is_held_out_with_its_reverse() {

@@ -14,5 +14,6 @@ mod ranking;
 mod relations;
 mod setup;
 
+pub(crate) use edges::check_count;
 pub(crate) use relations::count as count_relations;
 pub(crate) use setup::open;
