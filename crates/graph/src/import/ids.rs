@@ -115,9 +115,12 @@ impl Collector {
 pub(super) struct StringIds {
     bytes: Vec<u8>,
     ends: Vec<u64>,
-    /// Open addressing: node plus one, 0 is free.
+    /// Open addressing: node plus one, below the upper bits of its text's hash; 0 is free.
     table: Vec<u64>,
 }
+
+/// The bits of an entry that have the node plus one: more than there is memory for.
+const NODE: u64 = (1 << 40) - 1;
 
 impl StringIds {
     pub fn len(&self) -> u64 {
@@ -146,25 +149,32 @@ impl StringIds {
         Ok(())
     }
 
-    fn slot(&self, text: &[u8]) -> usize {
+    /// The slot of `text`, free if it is new, and the bits of its hash for the entry.
+    fn slot(&self, text: &[u8]) -> (usize, u64) {
         let mut hash = text.len() as u64;
         for chunk in text.chunks(8) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
             hash = mix(hash ^ u64::from_le_bytes(word));
         }
-        let mut slot = hash as usize & (self.table.len() - 1);
-        while self.table[slot] != 0 && self.get(self.table[slot] - 1) != text {
-            slot = (slot + 1) & (self.table.len() - 1);
+        let (mask, tag) = (self.table.len() - 1, hash & !NODE);
+        let mut slot = hash as usize & mask;
+        loop {
+            let entry = self.table[slot];
+            // Texts lie anywhere in memory: hashes spare the look at those of other entries.
+            if entry == 0 || entry & !NODE == tag && self.get((entry & NODE) - 1) == text {
+                return (slot, tag);
+            }
+            slot = (slot + 1) & mask;
         }
-        slot
     }
 
     pub fn find(&self, text: &[u8]) -> Option<u64> {
         if self.table.is_empty() {
             return None;
         }
-        self.table[self.slot(text)].checked_sub(1)
+        let (slot, _) = self.slot(text);
+        (self.table[slot] & NODE).checked_sub(1)
     }
 
     /// The node of `text`, a new one if it is new (`true` beside it then).
@@ -172,13 +182,13 @@ impl StringIds {
         if self.ends.len() * 2 >= self.table.len() {
             self.grow(memory)?;
         }
-        let slot = self.slot(text);
-        if let Some(node) = self.table[slot].checked_sub(1) {
+        let (slot, tag) = self.slot(text);
+        if let Some(node) = (self.table[slot] & NODE).checked_sub(1) {
             return Ok((node, false));
         }
         self.bytes.extend_from_slice(text);
         self.ends.push(self.bytes.len() as u64);
-        self.table[slot] = self.len();
+        self.table[slot] = tag | self.len();
         Ok((self.len() - 1, true))
     }
 
@@ -190,8 +200,8 @@ impl StringIds {
         }
         self.table = vec![0; slots];
         for node in 0..self.len() {
-            let slot = self.slot(self.get(node));
-            self.table[slot] = node + 1;
+            let (slot, tag) = self.slot(self.get(node));
+            self.table[slot] = tag | (node + 1);
         }
         Ok(())
     }

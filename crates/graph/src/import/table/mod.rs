@@ -13,7 +13,6 @@ mod nodes;
 mod numbers;
 mod options;
 mod parquet;
-mod parquet_values;
 mod reader;
 mod roles;
 mod schema;
