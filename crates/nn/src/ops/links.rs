@@ -36,8 +36,14 @@ impl Tape<'_> {
         let value = Tensor::from_vec(1, 1, vec![sum as f32]);
         let var = self.push(value, true, move |grads, grad| {
             let scale = grad.data()[0];
-            let mut slope = Tensor::scratch(found.rows.rows(), found.rows.cols());
-            elementwise::scale_into(slope.data_mut(), found.rows.data(), scale);
+            // A loss that is the end of the tape has slope 1: its gradient is there already.
+            let slope = if scale == 1.0 {
+                found.rows
+            } else {
+                let mut slope = Tensor::scratch(found.rows.rows(), found.rows.cols());
+                elementwise::scale_into(slope.data_mut(), found.rows.data(), scale);
+                slope
+            };
             grads.add(rows, slope);
             grads.flat().iter_mut().zip(&own).for_each(|(sum, g)| *sum += scale * g);
         });

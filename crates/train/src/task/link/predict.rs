@@ -84,7 +84,11 @@ impl Task for LinkPrediction {
 
     fn draw(&self, spec: &BatchSpec) -> (LinkBatch, Vec<Vec<u32>>) {
         let LinkExamples { mut batch, ids } = draw(self, spec);
-        let (nodes, places) = self.edges.endpoints.by_type(ids);
+        let endpoints = &self.edges.endpoints;
+        if !endpoints.are_two_types() {
+            return (batch, vec![ids]);
+        }
+        let (nodes, places) = endpoints.by_type(ids);
         batch.renumber(&places);
         (batch, nodes)
     }
@@ -98,7 +102,10 @@ impl Task for LinkPrediction {
     }
 
     fn examples(&self, _: &BatchSpec, mut batch: LinkBatch, outputs: Outputs) -> Result<LinkBatch> {
-        batch.renumber(&outputs.rows);
+        // Embeddings without a model come in the order of the nodes.
+        if self.encoded {
+            batch.renumber(&outputs.rows);
+        }
         Ok(batch)
     }
 
