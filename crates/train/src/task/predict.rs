@@ -10,6 +10,7 @@ use gnarl_sample::negatives::Triples;
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
+use crate::data::shares::even_share;
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, NodeScores};
@@ -18,16 +19,16 @@ use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::WholeModel;
 
-/// What is learned of node embeddings, whoever computes them.
+/// Something to be learned of node embeddings, whoever computes them.
 pub(crate) trait Task: Send + Sync {
     /// Examples whose endpoints are numbered as seeds.
     type Drawn: Send;
     /// Examples whose endpoints are numbered by rows of the embeddings, with all that the loss needs.
     type Examples: Send + Sync;
 
-    /// Whether the examples of a rank need embeddings of its own nodes only, where ranks share out the nodes.
+    /// True if the examples of a rank need embeddings of its own nodes only, where ranks share out the nodes.
     const LOCAL: bool;
-    /// Whether a part's own graph is trained on where parts train alone; else all parts see the whole graph.
+    /// True if a part's own graph is trained on where parts train alone; else all parts see the whole graph.
     const GRAPH_PER_PART: bool;
 
     /// The score that decides which weights are best, as a key of scores.
@@ -87,7 +88,7 @@ pub(crate) trait Task: Send + Sync {
         None
     }
 
-    /// Whether those edges leave the message graph for their batch.
+    /// Tells if those edges leave the message graph for their batch.
     fn removes_asked(&self) -> bool {
         false
     }
@@ -155,10 +156,19 @@ pub(crate) trait Task: Send + Sync {
     }
 
     /// The batch schedule of an epoch whose steps are over the whole graph: every rank has all batches.
-    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec>;
+    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec> {
+        self.schedule(0, epoch, Sharing::Ranks { rank: 0, size: 1 }, &|_, _, _| Vec::new())
+    }
 
-    /// Those of a batch's examples that one of some ranks takes, of which it has the seeds `own`.
-    fn own(&self, spec: &BatchSpec, own: Range<usize>, rank: (usize, usize)) -> BatchSpec;
+    /// Those of a batch's examples that one of some ranks takes, of which it has the nodes `own`: an even share of edges.
+    fn own(
+        &self,
+        spec: &BatchSpec,
+        _own: Range<usize>,
+        (rank, ranks): (usize, usize),
+    ) -> BatchSpec {
+        BatchSpec { share: even_share(spec.batch.len(), rank, ranks), ..spec.clone() }
+    }
 
     /// Scores of embeddings, of which each rank has those of its own nodes.
     ///
@@ -198,7 +208,7 @@ impl<E> Copy for Encoders<'_, E> {}
 /// Counts of a task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
-    /// What is in the splits: `"nodes"` or `"edges"`.
+    /// Members of the splits: `"nodes"` or `"edges"`.
     pub of: &'static str,
     /// Classes, tasks or numbers that are predicted; 0 of none.
     pub outputs: usize,

@@ -122,7 +122,7 @@ impl NodeSchedule<'_> {
         !method.has_fanouts() && method != Method::Full
     }
 
-    /// Whether every epoch has the same single batch.
+    /// Tells if every epoch has the same single batch.
     fn is_fixed(&self) -> bool {
         let sample = &self.config.sample;
         let mut fanouts = sample.edge_fanouts.values().chain([&sample.fanouts]).flatten();

@@ -60,7 +60,7 @@ fn score(
     })
 }
 
-/// What is predicted of some edges of a split.
+/// Predictions for some edges of a split.
 fn logits(
     task: &EdgePrediction,
     params: &Params,

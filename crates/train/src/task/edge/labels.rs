@@ -1,4 +1,4 @@
-//! What edge prediction knows of a run.
+//! Edge prediction: the state of a run's task.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct EdgePrediction {
 }
 
 impl EdgePrediction {
-    /// Whether heads are of another node type than tails.
+    /// Tells if heads are of another node type than tails.
     pub(super) fn two_types(&self) -> bool {
         self.splits.triple.src != self.splits.triple.dst
     }

@@ -1,7 +1,5 @@
 //! Edge prediction as a task.
 
-use std::ops::Range;
-
 use gnarl_engine::Communicator;
 use gnarl_graph::Result;
 use gnarl_nn::heads::EdgeRows;
@@ -16,7 +14,6 @@ use super::{evaluate, leakage};
 use crate::config::Leakage;
 use crate::data::batch::{BatchSpec, Input, gather};
 use crate::data::edge_set::LeakageCount;
-use crate::data::shares::even_share;
 use crate::embeddings::{Rows, on_first};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, by_first};
@@ -182,14 +179,6 @@ impl Task for EdgePrediction {
         train: &dyn Fn() -> Result<LeakageCount>,
     ) -> Result<Option<LeakageReport>> {
         leakage::report(self, encoder, train()?).map(Some)
-    }
-
-    fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec> {
-        self.schedule(0, epoch, Sharing::Ranks { rank: 0, size: 1 }, &|_, _, _| Vec::new())
-    }
-
-    fn own(&self, spec: &BatchSpec, _: Range<usize>, (rank, ranks): (usize, usize)) -> BatchSpec {
-        BatchSpec { share: even_share(spec.batch.len(), rank, ranks), ..spec.clone() }
     }
 
     /// The first rank evaluates with all threads.

@@ -23,7 +23,7 @@ pub(super) struct Split {
     pub targets: Targets,
 }
 
-/// What is to be learnt of the edges of one type.
+/// Labeled edges of one type, by split.
 pub(super) struct Splits {
     pub triple: Triple,
     pub train: Split,
@@ -118,7 +118,7 @@ impl Splits {
         heard
     }
 
-    /// What messages pass over in a graph of one node type and one edge type; none in others.
+    /// The edges that pass messages in a graph of one node type and one edge type; none in others.
     pub fn message_edges(&self) -> Option<MessageEdges<'_>> {
         let (edges, relations) = self.heard.as_ref()?;
         let (node_type, nodes, relations) = (&self.triple.src, self.nodes[0], *relations);
@@ -139,7 +139,7 @@ fn labels(dataset: &Dataset, config: &RunConfig, edge_type: &EdgeType) -> Result
     }
 }
 
-/// Whether the model is one of graphs with types; one that is of both kinds is if nodes need learnt rows.
+/// Tells if the model is a heterogeneous one; a model of both kinds is where nodes need embeddings.
 pub(super) fn is_relational(
     config: &RunConfig,
     dataset: &Dataset,

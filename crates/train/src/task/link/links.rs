@@ -1,4 +1,4 @@
-//! What link prediction knows of a run.
+//! Link prediction: the state of a run's task.
 
 use std::sync::OnceLock;
 
@@ -18,7 +18,7 @@ pub(crate) struct LinkPrediction {
     pub(super) known: Known,
     pub(super) decoder: Box<dyn Decoder>,
     pub(super) loss: Box<dyn Loss>,
-    /// Whether a model computes the embeddings of nodes.
+    /// True if a model computes the embeddings of nodes.
     pub(super) encoded: bool,
     /// Part of each node that is a head; empty if the graph was not partitioned.
     pub(super) owner: Vec<u32>,
