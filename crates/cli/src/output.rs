@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gnarl_graph::Error;
+use gnarl_common::Error;
 use gnarl_train::telemetry::pulse::every_minute;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde::Serialize;

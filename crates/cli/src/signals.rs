@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use gnarl_graph::staging::interrupt;
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::staging::interrupt;
+use gnarl_common::{Error, Kind, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 

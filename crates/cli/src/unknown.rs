@@ -1,7 +1,7 @@
 //! Options that no command has.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use gnarl_graph::Error;
+use gnarl_common::Error;
 use gnarl_train::config::key_named;
 
 use crate::args::{Args, try_parse};

@@ -1,6 +1,6 @@
 //! The collectives that every engine offers.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 /// One rank's view of a group: all ranks of the run, or some of them after [`Communicator::split`].
 /// All ranks of a group call the same collectives in the same order; `stage` names the call in errors
@@ -16,7 +16,7 @@ pub trait Communicator: Send + Sync {
     /// Gives `bytes` to all ranks and returns everyone's, in rank order.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Rank`] if a rank failed, is at another stage, or does not come before
+    /// [`gnarl_common::Kind::Rank`] if a rank failed, is at another stage, or does not come before
     /// the deadline. All other collectives fail likewise.
     fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
 
@@ -35,7 +35,7 @@ pub trait Communicator: Send + Sync {
     /// The deadline is the run's. A rank that fails ends the whole run, whatever groups it was in.
     ///
     /// # Errors
-    /// As of all collectives, or [`gnarl_graph::Kind::Limit`] if the engine has no room for more
+    /// As of all collectives, or [`gnarl_common::Kind::Limit`] if the engine has no room for more
     /// groups.
     fn split(&self, stage: &str, color: usize, key: usize) -> Result<Box<dyn Communicator + '_>>;
 

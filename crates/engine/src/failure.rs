@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 
 pub(crate) fn rank_error(rank: usize, what: &str) -> Error {
     Error::new(Kind::Rank, format!("rank {rank} {what}"))

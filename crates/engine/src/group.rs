@@ -1,6 +1,6 @@
 //! Who is in a group.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 /// `numbers` as a message.
 pub(crate) fn message<const N: usize>(numbers: [u64; N]) -> Vec<u8> {

@@ -15,7 +15,7 @@
 //!     Ok(values)
 //! })?;
 //! assert_eq!(sums, [[3.0, 3.0]; 3]);
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod communicator;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, apart, caught, late, rank_error, stopped};

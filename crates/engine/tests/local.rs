@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cases::{Case, for_each_case};
+use gnarl_common::Result;
 use gnarl_engine::{Communicator, local};
-use gnarl_graph::Result;
 
 fn run(case: &Case) {
     let outcome = local::run(case.ranks, case.deadline, |rank| (case.body)(rank));

@@ -45,6 +45,8 @@
 //! partitioner implements [`partition::VertexPartitioner`]. `examples/custom_model` and
 //! `examples/custom_partitioner` in the repository show both.
 
+pub use gnarl_common::{Error, Kind, Result};
+pub use gnarl_common::{npy, rng};
 pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
 pub use gnarl_nn as nn;

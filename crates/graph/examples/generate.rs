@@ -3,8 +3,8 @@
 
 use std::path::PathBuf;
 
+use gnarl_common::{Error, Result};
 use gnarl_graph::generate::{CommunityOptions, RmatOptions, community, rmat};
-use gnarl_graph::{Error, Result};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -4,14 +4,11 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use gnarl_common::npy::NpyHeader;
+use gnarl_common::{Buf, DType, Element, Error, Result, ResultExt};
 use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-
-use crate::buf::Buf;
-use crate::dtype::{DType, Element};
-use crate::error::{Error, Result, ResultExt};
-use crate::npy::NpyHeader;
 
 /// Bytes hashed by one task of [`Column::verify`].
 const VERIFY_PIECE: usize = 16 << 20;
@@ -128,7 +125,7 @@ impl Column {
         let narrow = |(row, &id): (usize, &u64)| {
             u32::try_from(id).map_err(|_| {
                 Error::new(
-                    crate::Kind::Limit,
+                    gnarl_common::Kind::Limit,
                     format!("{}: row {row}: id {id} does not fit 32 bits", self.spec.file),
                 )
                 .hint("partition the graph first: ids within a part are 32 bits wide")

@@ -1,15 +1,13 @@
 //! Compressed sparse columns: for every destination its sources, built within a memory budget.
 
-use crate::buf::Buf;
 use crate::column::ColumnSpec;
 use crate::edges::{CHUNK_EDGES, IdReader};
-use crate::error::{Error, Kind, Result};
 use crate::manifest::EdgeFacts;
 use crate::narrow::Narrow;
-use crate::prefetch;
-use crate::rng::mix;
 use crate::writer::{ColumnWriter, IdWriter};
 
+use gnarl_common::rng::mix;
+use gnarl_common::{Buf, Error, Kind, Result, prefetch};
 pub(crate) use job::{CscJob, Id};
 use sort::{Beside, SORT_GRAIN, sort_lists};
 use weights::ListWeights;

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::buf::Buf;
+use gnarl_common::{Buf, Context, Error, Result};
+
 use crate::column::{Column, ColumnSpec};
 use crate::csc::Csc;
 use crate::edges::{DatasetEdges, IdReader, TypeReader};
-use crate::error::{Context, Error, Result};
 use crate::features::{Features, Labels};
 use crate::manifest::{EdgeType, Manifest, NodeType, Triple};
 use crate::narrow::Narrow;

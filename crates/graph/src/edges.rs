@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{DType, Error, Result, ResultExt};
+
 use crate::column::ColumnSpec;
-use crate::dtype::DType;
-use crate::error::{Error, Result, ResultExt};
 
 /// Edges handed out together; also the buffer that is filled again.
 #[derive(Debug, Clone, Default)]

@@ -1,8 +1,8 @@
 //! Node features and labels as stored.
 
-use crate::buf::Buf;
+use gnarl_common::{Buf, DType};
+
 use crate::column::Column;
-use crate::dtype::DType;
 
 /// The feature rows of a node type.
 #[derive(Debug, Clone)]

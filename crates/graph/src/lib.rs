@@ -13,7 +13,7 @@
 //! use gnarl_graph::generate::{CommunityOptions, community};
 //! use gnarl_graph::{Dataset, PLAIN_NODE, Triple};
 //!
-//! # fn main() -> gnarl_graph::Result<()> {
+//! # fn main() -> gnarl_common::Result<()> {
 //! let dir = tempfile::tempdir().unwrap();
 //! let path = dir.path().join("small");
 //! let options = CommunityOptions { nodes: 1000, communities: 8, ..Default::default() };
@@ -29,40 +29,25 @@
 //! # }
 //! ```
 
-mod buf;
 mod column;
 mod csc;
 mod dataset;
-mod dtype;
 mod edges;
-pub mod error;
 mod features;
 pub mod generate;
 pub mod import;
 pub mod inspect;
 mod manifest;
-mod memory;
-pub mod names;
 mod narrow;
-pub mod npy;
-pub mod prefetch;
-pub mod rng;
-mod scatter;
-pub mod staging;
 mod writer;
 
-pub use buf::Buf;
 pub use column::{Column, ColumnSpec};
 pub use csc::Csc;
 pub use dataset::Dataset;
-pub use dtype::{DType, Element};
 pub use edges::{CHUNK_EDGES, DatasetEdges, EdgeChunk, EdgeStream, MemoryEdges, for_each_edge};
-pub use error::{Context, Error, Kind, Result, ResultExt};
 pub use features::{Features, Labels};
 pub use manifest::{
     EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, PLAIN_NODE, Triple, VERSION,
 };
-pub use memory::{current_rss, open_descriptors, peak_rss};
 pub use narrow::{Narrow, NarrowSlice};
-pub use scatter::NpyScatter;
 pub use writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};

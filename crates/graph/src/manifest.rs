@@ -5,10 +5,10 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use gnarl_common::{Error, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 
 use crate::column::ColumnSpec;
-use crate::error::{Error, Result, ResultExt};
 
 /// File name of the manifest.
 pub const MANIFEST: &str = "dataset.json";

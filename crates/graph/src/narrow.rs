@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use crate::buf::Buf;
+use gnarl_common::{Buf, DType, Result, prefetch};
+
 use crate::column::Column;
-use crate::dtype::DType;
-use crate::error::Result;
-use crate::prefetch;
 
 /// Integers of 8, 32 or 64 bits each.
 #[derive(Debug, Clone)]

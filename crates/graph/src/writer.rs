@@ -5,14 +5,13 @@ mod finish;
 
 use std::path::{Path, PathBuf};
 
-use crate::column::ColumnSpec;
-use crate::dtype::Element;
-use crate::error::{Error, Result};
-use crate::manifest::{EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, Triple, VERSION};
 #[cfg(doc)]
-use crate::staging::Claim;
-use crate::staging::Staging;
+use gnarl_common::staging::Claim;
+use gnarl_common::staging::Staging;
+use gnarl_common::{Element, Error, Result};
 
+use crate::column::ColumnSpec;
+use crate::manifest::{EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, Triple, VERSION};
 pub(crate) use columns::IdWriter;
 pub use columns::{ColumnWriter, EdgeWriter};
 

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use gnarl_graph::staging::Claim;
+use gnarl_common::Element;
+use gnarl_common::staging::Claim;
 use gnarl_graph::{
-    Column, Dataset, DatasetWriter, EdgeStream, Element, Features, FinishOptions, IdWidth, Labels,
-    MANIFEST, PLAIN_NODE, Triple,
+    Column, Dataset, DatasetWriter, EdgeStream, Features, FinishOptions, IdWidth, Labels, MANIFEST,
+    PLAIN_NODE, Triple,
 };
 use half::{bf16, f16};
 

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::Element;
+use gnarl_common::npy::NpyWriter;
 use gnarl_graph::import::{NpyOptions, TableOptions, npy, tables};
-use gnarl_graph::npy::NpyWriter;
-use gnarl_graph::{Dataset, Element, Triple};
+use gnarl_graph::{Dataset, Triple};
 
 const SRC: [u32; 4] = [0, 1, 2, 2];
 const DST: [u32; 4] = [1, 2, 0, 2];

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use gnarl_common::{DType, Result};
 use gnarl_graph::generate::{
     Attributes, CommunityOptions, DrawnEdges, Generated, RmatEdges, RmatOptions, TypedOptions,
     community, rmat, typed,
 };
 use gnarl_graph::inspect::{inspect, verify};
-use gnarl_graph::{DType, EdgeStream, Features, Labels, PLAIN_NODE, Result, Triple};
+use gnarl_graph::{EdgeStream, Features, Labels, PLAIN_NODE, Triple};
 
 fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)

@@ -5,8 +5,9 @@ mod common;
 use std::path::PathBuf;
 
 use common::{Files, counts, edges};
+use gnarl_common::Kind;
 use gnarl_graph::import::{NpyOptions, WeightType, npy};
-use gnarl_graph::{Features, Kind, Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{Features, Labels, PLAIN_NODE, Triple};
 use half::{bf16, f16};
 
 const EDGES: [(i64, i64); 5] = [(0, 1), (1, 2), (2, 2), (0, 1), (3, 0)];

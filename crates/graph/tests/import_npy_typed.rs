@@ -5,8 +5,9 @@ mod common;
 use std::path::PathBuf;
 
 use common::{Files, sorted_edges};
+use gnarl_common::Kind;
 use gnarl_graph::import::{EdgeTable, NodeTable, TableOptions, TypedNpyOptions, tables, typed_npy};
-use gnarl_graph::{Features, Kind, Labels, Triple};
+use gnarl_graph::{Features, Labels, Triple};
 
 fn triple(name: &str) -> Triple {
     name.parse().unwrap()

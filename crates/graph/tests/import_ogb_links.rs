@@ -45,12 +45,12 @@ fn typed() -> Files {
 
 const COLLAB: &str = "0,1\n1,2\n2,3\n";
 
-fn import(files: &Files) -> gnarl_graph::Result<Dataset> {
+fn import(files: &Files) -> gnarl_common::Result<Dataset> {
     ogb(&OgbOptions::new(files.path("g")), &files.out()).map(|made| made.dataset)
 }
 
 /// The values of an edge column.
-fn column<T: gnarl_graph::Element>(dataset: &Dataset, name: &str) -> Vec<T> {
+fn column<T: gnarl_common::Element>(dataset: &Dataset, name: &str) -> Vec<T> {
     let triple = &dataset.manifest().edge_types[0].triple;
     dataset.edge_column(triple, name).unwrap().unwrap().values::<T>().unwrap().to_vec()
 }

@@ -15,10 +15,11 @@ use arrow_array::{
 };
 use arrow_schema::{DataType, Field, Schema};
 use common::Files;
+use gnarl_common::Result;
 use gnarl_graph::import::{
     EdgeTable, Feature, IdKind, Impute, NodeTable, TableOptions, Transform, tables,
 };
-use gnarl_graph::{Dataset, Features, PLAIN_NODE, Result, Triple};
+use gnarl_graph::{Dataset, Features, PLAIN_NODE, Triple};
 use parquet::arrow::{ArrowWriter, encode_arrow_schema};
 use parquet::data_type::{
     ByteArray, ByteArrayType, DataType as Physical, DoubleType, FixedLenByteArrayType,

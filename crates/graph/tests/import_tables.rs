@@ -208,7 +208,7 @@ fn triples_become_one_edge_type_with_relations() {
 fn triples_of_arrays_are_those_of_text() {
     let files = Files::new();
     let array = |name: &str, rows: &[[i64; 3]], width: u64| {
-        let mut writer = gnarl_graph::npy::NpyWriter::create(files.path(name), &[width]).unwrap();
+        let mut writer = gnarl_common::npy::NpyWriter::create(files.path(name), &[width]).unwrap();
         writer.push(&rows.concat()).unwrap();
         writer.finish().unwrap();
         files.path(name)

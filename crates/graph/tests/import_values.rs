@@ -13,12 +13,13 @@ use arrow_array::{
     TimestampMillisecondArray, UInt64Array,
 };
 use common::Files;
+use gnarl_common::Result;
 use gnarl_graph::import::{
     EdgeTable, Feature, GraphboltOptions, ImportReport, Imported, Impute, LeftOut, NodeTable,
     NpyOptions, OgbOptions, TableOptions, Transform, TypedNpyOptions, graphbolt, npy, ogb, tables,
     typed_npy,
 };
-use gnarl_graph::{Dataset, Features, Labels, PLAIN_NODE, Result, Triple};
+use gnarl_graph::{Dataset, Features, Labels, PLAIN_NODE, Triple};
 use half::f16;
 use parquet::arrow::ArrowWriter;
 

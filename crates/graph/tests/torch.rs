@@ -6,7 +6,7 @@ use std::io::{Cursor, Read, Write};
 use std::path::PathBuf;
 
 use common::Files;
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_graph::import::torch::{Item, TorchFile};
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_nn::{
     Activation, Gat, Init, Mode, ParamId, Params, ParamsBuilder, Reduce, Tape, Tensor, Var,
 };

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use crate::Tensor;
 

@@ -5,7 +5,7 @@
 //! logits, a loss, and a flat gradient of the same length as the parameters.
 //!
 //! ```
-//! use gnarl_graph::rng::Key;
+//! use gnarl_common::rng::Key;
 //! use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Tape, Tensor};
 //!
 //! let mut builder = ParamsBuilder::new(Key::new(1));

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 /// How a parameter is first filled.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_sample::{Block, FusedBatch, FusedBlock, NodeInfo, Schema, Segment};
 
 use crate::lists::{EdgeLists, Lists};

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::Params;
@@ -53,7 +53,7 @@ pub fn to_bytes(params: &Params, matrices: &[Matrix], about: Option<String>) -> 
 /// Fills `params` from what [`params_to_bytes`] wrote; nothing changes on an error.
 ///
 /// # Errors
-/// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file, or names or
+/// [`gnarl_common::error::Kind::InvalidInput`] if the bytes are no safetensors file, or names or
 /// shapes are not those of `params`.
 pub fn params_from_bytes(params: &mut Params, bytes: &[u8]) -> Result<()> {
     from_bytes(params, &[], bytes).map(drop)
@@ -110,7 +110,7 @@ pub fn vectors_to_bytes(vectors: &[(String, Vec<f32>)]) -> Result<Vec<u8>> {
 /// What [`to_bytes`] was told about the parameters, if anything.
 ///
 /// # Errors
-/// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file.
+/// [`gnarl_common::error::Kind::InvalidInput`] if the bytes are no safetensors file.
 pub fn about(bytes: &[u8]) -> Result<Option<String>> {
     let (_, metadata) = SafeTensors::read_metadata(bytes)
         .map_err(|e| Error::invalid(format!("safetensors: {e}")))?;
@@ -120,7 +120,7 @@ pub fn about(bytes: &[u8]) -> Result<Option<String>> {
 /// What [`vectors_to_bytes`] wrote, by name in ascending order.
 ///
 /// # Errors
-/// [`gnarl_graph::error::Kind::InvalidInput`] if the bytes are no safetensors file of f32.
+/// [`gnarl_common::error::Kind::InvalidInput`] if the bytes are no safetensors file of f32.
 pub fn vectors_from_bytes(bytes: &[u8]) -> Result<Vec<(String, Vec<f32>)>> {
     let file = open(bytes)?;
     let mut vectors = Vec::with_capacity(file.len());
@@ -167,7 +167,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use gnarl_graph::rng::Key;
+    use gnarl_common::rng::Key;
 
     use super::*;
     use crate::{Init, ParamsBuilder};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use crate::kernel::elementwise;
 use crate::{ParamId, Params, SparseRows, Tensor};

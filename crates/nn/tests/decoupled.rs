@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_nn::{Activation, Mode, Params, Tape, Tensor};
 use gnarl_sample::{Block, NodeInfo};

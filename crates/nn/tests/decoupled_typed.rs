@@ -1,6 +1,6 @@
 //! The decoupled form of R-GCN against its formula, written out over a small graph with types.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, Source};

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{CASES, Case, Scene};
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_nn::{Mode, Tape};
 
 /// The loss with the leaf and the parameters as they are in `scene`.

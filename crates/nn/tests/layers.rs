@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 use gnarl_sample::{Block, NodeInfo};

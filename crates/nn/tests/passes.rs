@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_nn::ops::pass::{Operator, Passing};
 use gnarl_nn::{Mode, ParamsBuilder, Tape, Tensor};
 use gnarl_sample::{Block, NodeInfo};

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::decoders::{self, DecoderConfig};
 use gnarl_nn::heads::{self, HeadSizes};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::models::typed::{self, Source};
 use gnarl_nn::models::{Decomposition, ModelConfig};

@@ -3,7 +3,7 @@
 //! random access to memory sets there.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{EdgeStream, MemoryEdges, for_each_edge};
 use gnarl_partition::edge::{self, Replicas};
 use gnarl_partition::{PartitionOptions, by_name};

@@ -11,8 +11,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, prefetch};
+use gnarl_common::error::{Error, Result};
+use gnarl_common::prefetch;
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream};
 
 /// Edges ahead that the cache is asked for.
 const AHEAD: usize = 48;

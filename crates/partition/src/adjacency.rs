@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
 /// Calls `visit` with every node, ascending, and its neighbours over in- and out-edges; repeated

@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{CHUNK_EDGES, EdgeChunk, EdgeStream};
 
 /// Chunks that may wait to be worked on: with the two in hand, 4 MiB.
@@ -49,8 +49,8 @@ pub(crate) fn for_each_chunk(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_common::error::Error;
     use gnarl_graph::MemoryEdges;
-    use gnarl_graph::error::Error;
 
     #[test]
     fn chunks_come_in_order() {

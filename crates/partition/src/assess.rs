@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use gnarl_graph::error::{Context, Result};
-use gnarl_graph::{Dataset, peak_rss};
+use gnarl_common::error::{Context, Result};
+use gnarl_common::memory::peak_rss;
+use gnarl_graph::Dataset;
 
 use crate::auto::Parts;
 use crate::config::{PartitionConfig, options};

@@ -1,7 +1,7 @@
 //! How many parts.
 
+use gnarl_common::error::{Error, Result};
 use gnarl_graph::Manifest;
-use gnarl_graph::error::{Error, Result};
 
 /// Number of parts: given, or from the workers' memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

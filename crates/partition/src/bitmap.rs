@@ -1,6 +1,6 @@
 //! Sets of nodes with ranks: one bit a node, and a count every 512.
 
-use gnarl_graph::prefetch;
+use gnarl_common::prefetch;
 
 /// A set of ids below a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]

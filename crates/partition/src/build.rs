@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Instant;
 
-use gnarl_graph::error::{Context, Error, Result, ResultExt};
-use gnarl_graph::rng::mix;
-use gnarl_graph::staging::Staging;
-use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, Manifest, peak_rss};
+use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::memory::peak_rss;
+use gnarl_common::rng::mix;
+use gnarl_common::staging::Staging;
+use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, Manifest};
 use rayon::prelude::*;
 use serde_json::json;
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Edges of a chunk: a share of all edges or a number of edges.
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 /// assert_eq!("10%".parse::<Chunk>()?, Chunk::Fraction(0.1));
 /// assert_eq!("0.1".parse::<Chunk>()?, Chunk::Fraction(0.1));
 /// assert_eq!("5000000".parse::<Chunk>()?, Chunk::Edges(5_000_000));
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), gnarl_common::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "String")]

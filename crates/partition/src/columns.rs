@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::Result;
-use gnarl_graph::npy::NpyWriter;
-use gnarl_graph::{ColumnSpec, DType, Element, NpyScatter};
+use gnarl_common::error::Result;
+use gnarl_common::npy::NpyWriter;
+use gnarl_common::{DType, Element, NpyScatter};
+use gnarl_graph::ColumnSpec;
 
 fn file_name(stem: &str, name: &str) -> String {
     if stem.is_empty() { format!("{name}.npy") } else { format!("{stem}.{name}.npy") }

@@ -1,7 +1,7 @@
 //! The configuration of a partitioning.
 
+use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
-use gnarl_graph::error::Result;
 use serde_json::json;
 
 use crate::auto::{Parts, data_size};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// A quantity of which every part is to hold its share (DistDGLv2 §5.3.2).
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// use gnarl_partition::Constraint;
 ///
 /// assert_eq!("train".parse::<Constraint>()?, Constraint::Train);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), gnarl_common::Error>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::error::{Context, Error, Result, ResultExt};
-use gnarl_graph::{Buf, Column, ColumnSpec, Dataset};
+use gnarl_common::Buf;
+use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::{Column, ColumnSpec, Dataset};
 use serde::{Deserialize, Serialize};
 
 use crate::buckets::{BUCKETS, EdgeBuckets};
@@ -152,7 +153,7 @@ impl PartitionedDataset {
     /// Refuses another layout than `wanted`.
     ///
     /// # Errors
-    /// [`Kind::Usage`](gnarl_graph::Kind::Usage) that says how to make it.
+    /// [`Kind::Usage`](gnarl_common::Kind::Usage) that says how to make it.
     pub fn check_layout(&self, wanted: PartLayout) -> Result<()> {
         if self.manifest.layout == wanted { Ok(()) } else { Err(self.wrong_layout(wanted)) }
     }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::{Error, Result, ResultExt};
-use gnarl_graph::{
-    Column, ColumnSpec, DType, Dataset, EdgeChunk, EdgeStream, EdgeType, Kind, NpyScatter,
-};
+use gnarl_common::error::{Error, Result, ResultExt};
+use gnarl_common::{DType, Kind, NpyScatter};
+use gnarl_graph::{Column, ColumnSpec, Dataset, EdgeChunk, EdgeStream, EdgeType};
 use rayon::prelude::*;
 
 use crate::columns::ScatterColumn;

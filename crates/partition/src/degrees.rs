@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use gnarl_graph::error::{Error, Result, ResultExt};
-use gnarl_graph::npy::NpyHeader;
+use gnarl_common::error::{Error, Result, ResultExt};
+use gnarl_common::npy::NpyHeader;
 use gnarl_graph::{Dataset, EdgeType};
 
 /// Calls `visit` with every graph-wide node and its in-degree over all edge types.

@@ -1,9 +1,9 @@
 //! One pass over the edges, each to the parts that store it.
 
-use gnarl_graph::error::{Context, Result};
+use gnarl_common::Element;
+use gnarl_common::error::{Context, Result};
 use gnarl_graph::{
-    ColumnWriter, Dataset, DatasetWriter, EdgeChunk, EdgeStream, EdgeType, EdgeWriter, Element,
-    Triple,
+    ColumnWriter, Dataset, DatasetWriter, EdgeChunk, EdgeStream, EdgeType, EdgeWriter, Triple,
 };
 
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! `fennel`: greedy placement under a smooth price of size (Tsourakakis et al., WSDM 2014).
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
 
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::stream::place_greedily;

@@ -1,8 +1,9 @@
 //! Who holds what: the HALO nodes of every part, and the parts each edge goes to.
 
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{EdgeChunk, EdgeStream, for_each_edge, prefetch};
+use gnarl_common::error::Result;
+use gnarl_common::prefetch;
+use gnarl_common::rng::Key;
+use gnarl_graph::{EdgeChunk, EdgeStream, for_each_edge};
 
 use crate::ahead::for_each_chunk;
 use crate::bitmap::Bitmap;

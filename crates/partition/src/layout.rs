@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use gnarl_graph::{Manifest, prefetch};
+use gnarl_common::prefetch;
+use gnarl_graph::Manifest;
 
 use crate::bitmap::Bitmap;
 use crate::halo::Halo;

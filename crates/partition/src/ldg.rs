@@ -1,7 +1,7 @@
 //! `ldg`: linear deterministic greedy (Stanton and Kliot, KDD 2012).
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
 
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::stream::place_greedily;

@@ -39,7 +39,7 @@
 //! let part = parts.part(0)?;
 //! let nodes = part.manifest().node_type(PLAIN_NODE)?;
 //! assert_eq!((nodes.core, nodes.count), (Some(3), 4));
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod adjacency;

@@ -3,8 +3,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeStream, Kind, for_each_edge};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::{EdgeStream, for_each_edge};
 use metis::Graph;
 pub(crate) use metis::Idx;
 use metis::option::{NCuts, Seed};
@@ -241,8 +242,8 @@ fn too_large(count: u64) -> Result<Idx> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_common::rng::Key;
     use gnarl_graph::MemoryEdges;
-    use gnarl_graph::rng::Key;
 
     /// 32 communities of 50 nodes, hubs among the first, two types, splits that follow the ids.
     fn communities() -> (MemoryEdges, PartitionOptions) {

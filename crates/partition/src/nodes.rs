@@ -1,8 +1,9 @@
 //! The node columns of one part.
 
-use gnarl_graph::error::{Context, Error, Result, ResultExt};
+use gnarl_common::Element;
+use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{
-    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Element, Manifest, Narrow, NodeType,
+    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Manifest, Narrow, NodeType,
 };
 
 use crate::layout::{Layout, TypeSpan};

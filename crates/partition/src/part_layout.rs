@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// What a part holds.

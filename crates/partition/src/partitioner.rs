@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeStream, Kind};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::EdgeStream;
 
 use crate::chunk::Chunk;
 use crate::constraint::Constraint;

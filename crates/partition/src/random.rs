@@ -1,8 +1,8 @@
 //! `random`: parts of equal size drawn at random; the baseline that ignores edges.
 
+use gnarl_common::error::Result;
+use gnarl_common::rng::Key;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
 
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 

@@ -1,7 +1,7 @@
 //! `range`: equal ranges of ids; good where ids already follow the graph's communities.
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
 
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 

@@ -1,7 +1,7 @@
 //! Partitioners by name.
 
-use gnarl_graph::error::Result;
-use gnarl_graph::names::unknown;
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::error::Result;
 
 use crate::edge::{self, Owner};
 use crate::fennel::Fennel;
@@ -38,7 +38,7 @@ pub fn names() -> Vec<&'static str> {
 /// The vertex partitioner `name`.
 ///
 /// # Errors
-/// [`Kind::Usage`](gnarl_graph::Kind::Usage) with the nearest name if there is none.
+/// [`Kind::Usage`](gnarl_common::Kind::Usage) with the nearest name if there is none.
 pub fn by_name(name: &str) -> Result<Box<dyn VertexPartitioner>> {
     let found = registry().into_iter().find(|p| p.name() == name);
     found.ok_or_else(|| unknown("partitioner", name, &names()))

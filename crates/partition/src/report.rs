@@ -1,7 +1,7 @@
 //! How good a partition is.
 
+use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
-use gnarl_graph::error::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::degrees::for_each_degree;

@@ -1,7 +1,8 @@
 //! Gathering rows of columns of any type.
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{Column, ColumnSpec, ColumnWriter, DType, Element};
+use gnarl_common::error::{Error, Result};
+use gnarl_common::{DType, Element};
+use gnarl_graph::{Column, ColumnSpec, ColumnWriter};
 use half::{bf16, f16};
 
 /// Takes chosen rows of a column, in any order.
@@ -15,7 +16,7 @@ pub(crate) trait Rows: Send {
 }
 
 struct Typed<T: Element> {
-    source: gnarl_graph::Buf<T>,
+    source: gnarl_common::Buf<T>,
     width: usize,
     writer: ColumnWriter<T>,
 }

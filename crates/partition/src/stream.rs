@@ -1,7 +1,8 @@
 //! What one-pass greedy partitioners of a stream of nodes share.
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeStream, Kind};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::EdgeStream;
 
 use crate::adjacency::for_each_list;
 use crate::constraint::Constraint;

@@ -1,7 +1,8 @@
 //! Two-level partitions: machines first, then the workers of each.
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeChunk, EdgeStream, Kind};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::{EdgeChunk, EdgeStream};
 
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 

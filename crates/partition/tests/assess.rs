@@ -3,8 +3,8 @@
 mod common;
 
 use common::dataset;
+use gnarl_common::rng::Key;
 use gnarl_graph::IdWidth;
-use gnarl_graph::rng::Key;
 use gnarl_partition::{
     PartitionConfig, PartitionReport, Parts, assess, partition_dataset, registry,
 };

@@ -2,8 +2,9 @@
 
 mod graphs;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{EdgeStream, Kind, MemoryEdges, for_each_edge};
+use gnarl_common::Kind;
+use gnarl_common::rng::Key;
+use gnarl_graph::{EdgeStream, MemoryEdges, for_each_edge};
 use gnarl_partition::{
     Assignment, Constraint, PartitionOptions, VertexPartitioner, by_name, edge, registry,
 };

@@ -4,8 +4,9 @@ mod graphs;
 
 use std::collections::{BTreeSet, HashMap};
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{EdgeChunk, EdgeStream, Error, Kind, MemoryEdges};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind};
+use gnarl_graph::{EdgeChunk, EdgeStream, MemoryEdges};
 use gnarl_partition::PartitionOptions;
 use gnarl_partition::edge::{AdaDne, EdgePartitioner, EdgeSink, Replicas, by_name, registry};
 use graphs::{Claimed, graphs};
@@ -18,7 +19,7 @@ struct Log {
 }
 
 impl EdgeSink for Log {
-    fn assign(&mut self, edges: &EdgeChunk, parts: &[u16]) -> gnarl_graph::Result<()> {
+    fn assign(&mut self, edges: &EdgeChunk, parts: &[u16]) -> gnarl_common::Result<()> {
         assert_eq!(edges.len(), parts.len());
         self.edges.extend(edges.iter());
         self.parts.extend(parts);
@@ -201,7 +202,7 @@ fn hashes_take_ids_of_any_width() {
 fn errors_of_sinks_end_the_run() {
     struct Full;
     impl EdgeSink for Full {
-        fn assign(&mut self, _: &EdgeChunk, _: &[u16]) -> gnarl_graph::Result<()> {
+        fn assign(&mut self, _: &EdgeChunk, _: &[u16]) -> gnarl_common::Result<()> {
             Err(Error::new(Kind::Io, "no space left"))
         }
     }

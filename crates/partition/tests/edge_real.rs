@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use gnarl_common::npy::NpyHeader;
 use gnarl_graph::MemoryEdges;
-use gnarl_graph::npy::NpyHeader;
 use gnarl_partition::PartitionOptions;
 use gnarl_partition::edge::{CutQuality, Replicas, by_name, registry};
 

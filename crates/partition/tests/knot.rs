@@ -1,6 +1,6 @@
 //! What `knot` promises beyond the conformance suite: several loads balanced, little cut.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{MemoryEdges, for_each_edge};
 use gnarl_partition::{Assignment, Constraint, Knot, Metis, PartitionOptions, VertexPartitioner};
 
@@ -68,7 +68,7 @@ fn what_is_left_out_is_not_balanced() {
     assert!(nodes <= 1.051 && train > 2.0, "{nodes} {train}");
     let options = PartitionOptions { constraints: Some(vec![Constraint::Test]), ..options };
     let error = Knot.partition(&mut edges.clone(), &options).unwrap_err();
-    assert_eq!(error.kind(), gnarl_graph::Kind::Usage);
+    assert_eq!(error.kind(), gnarl_common::Kind::Usage);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The pick of one replica of each node, which makes a vertex cut fit for training.
 
+use gnarl_common::rng::Key;
 use gnarl_graph::MemoryEdges;
-use gnarl_graph::rng::Key;
 use gnarl_partition::edge::{Owner, PartSets, Replicas, by_name};
 use gnarl_partition::{PartitionOptions, VertexPartitioner};
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::npy::NpyHeader;
-use gnarl_graph::rng::Key;
+use gnarl_common::npy::NpyHeader;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
 use gnarl_partition::{PartitionConfig, PartitionReport, Parts, names, partition_dataset};
 

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use common::{dataset, user_id};
-use gnarl_graph::{Dataset, EdgeStream, Features, IdWidth, Kind, Labels, Triple};
+use gnarl_common::Kind;
+use gnarl_graph::{Dataset, EdgeStream, Features, IdWidth, Labels, Triple};
 use gnarl_partition::{
     Assignment, Chunk, Constraint, PartitionConfig, PartitionOptions, PartitionedDataset, Parts,
     Random, VertexPartitioner, degree_column, edge, names, partition_dataset,
@@ -319,7 +320,7 @@ impl VertexPartitioner for AllInOne {
         &self,
         edges: &mut dyn EdgeStream,
         options: &PartitionOptions,
-    ) -> gnarl_graph::Result<Assignment> {
+    ) -> gnarl_common::Result<Assignment> {
         Ok(Assignment { parts: options.parts, of: vec![1; edges.num_nodes() as usize] })
     }
 }
@@ -397,7 +398,7 @@ impl VertexPartitioner for Listening {
         &self,
         edges: &mut dyn EdgeStream,
         options: &PartitionOptions,
-    ) -> gnarl_graph::Result<Assignment> {
+    ) -> gnarl_common::Result<Assignment> {
         *self.0.lock().unwrap() = options.clone();
         Random.partition(edges, options)
     }

@@ -1,7 +1,8 @@
 //! Machines, then workers: over every partitioner.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Kind, MemoryEdges};
+use gnarl_common::Kind;
+use gnarl_common::rng::Key;
+use gnarl_graph::MemoryEdges;
 use gnarl_partition::{PartitionOptions, TwoLevel, VertexPartitioner, registry};
 
 const NODES: u64 = 600;

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use common::dataset;
-use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, IdWidth, Kind};
+use gnarl_common::Kind;
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, IdWidth};
 use gnarl_partition::edge::{EdgePartitioner, EdgeSink, names};
 use gnarl_partition::{
     Direction, PartLayout, PartitionConfig, PartitionOptions, PartitionedDataset, Parts,
@@ -343,7 +344,7 @@ impl EdgePartitioner for Careless {
         edges: &mut dyn EdgeStream,
         _: &PartitionOptions,
         sink: &mut dyn EdgeSink,
-    ) -> gnarl_graph::Result<()> {
+    ) -> gnarl_common::Result<()> {
         let mut chunk = EdgeChunk::default();
         edges.reset()?;
         edges.next_chunk(&mut chunk)?;

@@ -2,8 +2,8 @@
 //! The generated graph is skewed as real ones are; its lists outgrow the caches.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use gnarl_common::rng::Key;
 use gnarl_graph::Csc;
-use gnarl_graph::rng::Key;
 use gnarl_sample::{
     ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
 };
@@ -29,7 +29,7 @@ fn neighbors(c: &mut Criterion) {
     let train: Vec<u32> = (0..NODES as u32).step_by(10).collect();
     let mut group = c.benchmark_group("neighbors");
     group.sample_size(20);
-    let samplers = |fanouts: &[i64]| -> gnarl_graph::Result<[Box<dyn Sampler>; 4]> {
+    let samplers = |fanouts: &[i64]| -> gnarl_common::Result<[Box<dyn Sampler>; 4]> {
         Ok([
             Box::new(UniformSampler::new(&graph, fanouts)?),
             Box::new(LaborSampler::new(&graph, fanouts)?),

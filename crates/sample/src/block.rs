@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gnarl_graph::Buf;
+use gnarl_common::Buf;
 
 /// Per-node facts shared by all blocks of a mini-batch. Entry `i` belongs to input node `i`;
 /// the nodes of every inner block are a prefix.

@@ -1,7 +1,7 @@
 //! Cluster-GCN (Chiang et al., KDD 2019): batches of whole clusters.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use crate::induced::Targets;
 use crate::{MiniBatch, SampleGraph, Sampler, Scratch};

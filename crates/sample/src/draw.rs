@@ -1,6 +1,6 @@
 //! Draws without replacement in time proportional to their size.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 /// Up to here a linear search finds moved values faster than a hash table.
 const LINEAR: usize = 96;

@@ -1,7 +1,7 @@
 //! Uniform samples that can be drawn in pieces (GLISP, section III-C, in its exact mode).
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
 use crate::hash::Hash;
 use crate::lanes::{LANES, Lanes};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind, Result};
 
 use crate::{Block, MiniBatch, NodeInfo, SampleGraph, Sampler, Scratch, UniformSampler};
 

@@ -1,6 +1,7 @@
 //! What samplers read: in-neighbour lists in local ids, and facts in terms of the whole graph.
 
-use gnarl_graph::{Buf, Csc, Dataset, Error, Kind, Narrow, NarrowSlice, Result, Triple};
+use gnarl_common::{Buf, Error, Kind, Result};
+use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
 
 use crate::temporal::edge_times;
 use crate::view::View;

@@ -1,6 +1,6 @@
 //! Random numbers of nodes.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use crate::lanes::{LANES, Lanes};
 use crate::view::{View, known_id};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use crate::scratch::{Scratch, add_edges};
 use crate::view::View;

@@ -2,8 +2,8 @@
 //! section 3.2: LABOR-0, with a fixed number of neighbours as in their appendix on sequential
 //! Poisson sampling).
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
 use crate::hash::Hash;
 use crate::lanes::{LANES, Lanes};

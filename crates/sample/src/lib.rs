@@ -1,12 +1,13 @@
 //! Neighbour and subgraph samplers that turn seeds into blocks.
 //!
 //! What comes in: a [`SampleGraph`] (in-neighbour lists of a graph or of one part of it), seeds, and
-//! a random [`Key`](gnarl_graph::rng::Key) for the run and the epoch. What goes out: a
+//! a random [`Key`](gnarl_common::rng::Key) for the run and the epoch. What goes out: a
 //! [`MiniBatch`]: one [`Block`] per model layer, the nodes whose features to fetch, and the rows
 //! whose loss counts.
 //!
 //! ```
-//! use gnarl_graph::{Csc, rng::Key};
+//! use gnarl_common::rng::Key;
+//! use gnarl_graph::Csc;
 //! use gnarl_sample::{SampleGraph, Sampler, Scratch, UniformSampler};
 //!
 //! let graph = SampleGraph::new(Csc::from_edges(4, &[(1, 0), (2, 0), (3, 0), (3, 1), (0, 3)]))?;
@@ -20,7 +21,7 @@
 //!     assert_eq!(batch.blocks[1].num_dst(), 1);
 //!     assert!(batch.blocks[1].num_edges() <= 2);
 //! }
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 //!
 //! Samplers are one file each: [`UniformSampler`], [`ExactSampler`], [`WeightedSampler`],

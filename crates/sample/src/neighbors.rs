@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use gnarl_graph::prefetch::item as prefetch;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::prefetch::item as prefetch;
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use crate::scratch::{Hop, Scratch, add_edges};
 use crate::view::View;

@@ -4,8 +4,8 @@ mod edge;
 mod node;
 mod walk;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 pub use edge::EdgeDraw;
 pub use node::NodeDraw;

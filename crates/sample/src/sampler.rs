@@ -1,7 +1,7 @@
 //! The trait all samplers share.
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
 use crate::{MiniBatch, Scratch};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::prefetch::item as prefetch;
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::prefetch::item as prefetch;
+use gnarl_common::{Error, Kind, Result};
 
 use crate::temporal::Pairs;
 use crate::view::View;

@@ -1,7 +1,7 @@
 //! Samples made of the edges with the smallest random numbers: those of a list that lies in several
 //! parts are found by merging what each part finds.
 
-use gnarl_graph::prefetch::item as prefetch;
+use gnarl_common::prefetch::item as prefetch;
 
 use crate::Scratch;
 use crate::lanes::{LANES, Lanes};

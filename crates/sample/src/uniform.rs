@@ -1,8 +1,8 @@
 //! Uniform neighbour sampling without replacement (Hamilton et al., NeurIPS 2017, section 3.1).
 
-use gnarl_graph::Result;
-use gnarl_graph::prefetch::item as prefetch;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::prefetch::item as prefetch;
+use gnarl_common::rng::Key;
 
 use crate::Scratch;
 use crate::draw::draw;

@@ -1,6 +1,7 @@
 //! In-neighbour lists as slices, wherever they are kept.
 
-use gnarl_graph::{Error, NarrowSlice, Result};
+use gnarl_common::{Error, Result};
+use gnarl_graph::NarrowSlice;
 
 use crate::lanes::LANES;
 use crate::weights::WeightSlice;

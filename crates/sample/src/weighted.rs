@@ -1,8 +1,8 @@
 //! Weighted samples without replacement (Efraimidis and Spirakis, Information Processing Letters
 //! 2006: A-ES), drawn in pieces where a list lies in several parts (GLISP, section III-C).
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
 use crate::hash::Hash;
 use crate::lanes::{LANES, Lanes};

@@ -1,7 +1,8 @@
 //! Edge weights in the type they are stored in.
 
-use gnarl_graph::prefetch::item as prefetch;
-use gnarl_graph::{Buf, Column, DType, Error, Result};
+use gnarl_common::prefetch::item as prefetch;
+use gnarl_common::{Buf, DType, Error, Result};
+use gnarl_graph::Column;
 use half::{bf16, f16};
 
 use crate::lanes::LANES;

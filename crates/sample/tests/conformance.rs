@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use gnarl_common::rng::Key;
 use gnarl_graph::Csc;
-use gnarl_graph::rng::Key;
 use gnarl_sample::{
     ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, MiniBatch, NodeDraw,
     RandomWalk, SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule,

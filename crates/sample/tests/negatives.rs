@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_sample::negatives::*;
 
 const NODES: u32 = 40;

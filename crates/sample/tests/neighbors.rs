@@ -1,7 +1,8 @@
 //! What neighbour samplers promise: counts, uniformity, independence of labels and parts.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Csc, Kind};
+use gnarl_common::rng::Key;
+use gnarl_common::{Buf, Kind};
+use gnarl_graph::Csc;
 use gnarl_sample::{
     ExactSampler, LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler,
     WeightedSampler,
@@ -196,7 +197,7 @@ fn labor_agrees_on_common_neighbours() {
 
 #[test]
 fn wrong_input_is_an_error() {
-    let kind = |r: gnarl_graph::Result<MiniBatch>| r.unwrap_err().kind();
+    let kind = |r: gnarl_common::Result<MiniBatch>| r.unwrap_err().kind();
     let try_on = |graph: &SampleGraph, seed| {
         let [a, b, c] = samplers(graph, &[2])
             .map(|sampler| kind(sampler.sample(&[seed], Key::new(1), &mut Scratch::new())));

@@ -3,12 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gnarl_graph::npy::NpyWriter;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{
-    DType, Dataset, DatasetWriter, Element, IdWidth, Kind, MANIFEST, Manifest, Result, Triple,
-    inspect,
-};
+use gnarl_common::npy::NpyWriter;
+use gnarl_common::rng::Key;
+use gnarl_common::{DType, Element, Kind, Result};
+use gnarl_graph::{Dataset, DatasetWriter, IdWidth, MANIFEST, Manifest, Triple, inspect};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{
     Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Replica, Routes, Rule,

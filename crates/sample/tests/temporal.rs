@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Csc, Dataset, DatasetWriter, Element, IdWidth, Kind, Triple};
+use gnarl_common::rng::Key;
+use gnarl_common::{Element, Kind};
+use gnarl_graph::{Csc, Dataset, DatasetWriter, IdWidth, Triple};
 use gnarl_partition::{PartLayout, PartitionConfig, Parts, partition_dataset};
 use gnarl_sample::{
     SampleGraph, Sampler, Scratch, TemporalBatch, TemporalRule, TemporalSampler, UniformSampler,

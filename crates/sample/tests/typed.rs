@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Dataset, DatasetWriter, IdWidth, Triple};
 use gnarl_partition::{PartLayout, PartitionConfig, Parts, partition_dataset};
 use gnarl_sample::parts::Rule;

@@ -1,7 +1,8 @@
 //! What typed graphs and their sampler refuse, and the smallest they take.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Csc, Kind, Triple};
+use gnarl_common::Kind;
+use gnarl_common::rng::Key;
+use gnarl_graph::{Csc, Triple};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{TypedFanouts, TypedGraph, TypedSampler, TypedScratch};
 
@@ -92,7 +93,7 @@ fn types_may_be_empty() {
 fn wrong_graphs_are_told() {
     let graph = || TypedGraph::new().with_nodes("v", 3).unwrap().with_nodes("w", 2).unwrap();
     let csc = || Csc::from_edges(3, &[(1, 0)]);
-    let text = |result: gnarl_graph::Result<TypedGraph>| result.map(drop).unwrap_err().to_string();
+    let text = |result: gnarl_common::Result<TypedGraph>| result.map(drop).unwrap_err().to_string();
     assert_eq!(text(graph().with_nodes("v", 1)), "node type 'v' is there twice");
     let error = text(graph().with_edges(&triple("x:r:v"), csc()));
     assert_eq!(error, "edge type x:r:v: unknown node type 'x'\nhint: there are: v, w");

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Csc, Kind, Triple};
+use gnarl_common::Kind;
+use gnarl_common::rng::Key;
+use gnarl_graph::{Csc, Triple};
 use gnarl_sample::{
     MetaPathWalk, RandomWalk, SampleGraph, Sampler, Scratch, TypedGraph, WalkNeighbors,
 };
@@ -242,7 +243,7 @@ fn meta_paths_lead_over_their_edge_types() {
 fn what_cannot_be_walked_is_told() {
     let graph = graph(3, &[(1, 0)]);
     let make = || RandomWalk::new(&graph, 2).unwrap();
-    let text = |result: gnarl_graph::Result<RandomWalk>| {
+    let text = |result: gnarl_common::Result<RandomWalk>| {
         let error = result.map(drop).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage);
         error.to_string()

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Context, Error, Labels, Result};
+use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Labels;
 use gnarl_sample::parts::NeighborService;
 use gnarl_store::Rows;
 

@@ -1,7 +1,7 @@
 //! What a client asks for, as JSON: in descriptors of exchanges, and in tickets.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_sample::parts::{HopRequest, Rule};
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! Errors on their way through gRPC.
 
 use arrow_flight::error::FlightError;
-use gnarl_graph::{Error, Kind};
+use gnarl_common::{Error, Kind};
 use tonic::{Code, Status};
 
 /// The status a client gets for an error.

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_sample::parts::Routes;
 use gnarl_store::cache::{CacheStats, CachedRows};
 use gnarl_store::{FeatureStore, Normalize, RowSource, Rows};

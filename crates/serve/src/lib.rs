@@ -11,7 +11,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use gnarl_graph::{Dataset, generate::{RmatOptions, rmat}, rng::Key};
+//! use gnarl_common::rng::Key;
+//! use gnarl_graph::{Dataset, generate::{RmatOptions, rmat}};
 //! use gnarl_partition::{PartitionConfig, Parts, partition_dataset};
 //! use gnarl_sample::parts::{NeighborService, PartsSampler, Routes, Rule};
 //! use gnarl_sample::{Sampler, Scratch};
@@ -33,7 +34,7 @@
 //! let sampler = PartsSampler::new(Rule::Uniform, &[5, 5], Routes::of(&parts)?, services)?;
 //! let batch = sampler.sample(&[1, 2, 3], Key::new(1), &mut Scratch::new())?;
 //! assert_eq!(batch.targets, [0, 1, 2]);
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod access;

@@ -1,7 +1,7 @@
 //! A part on another machine.
 
 use arrow_array::RecordBatch;
-use gnarl_graph::{Context, Error, Result};
+use gnarl_common::{Context, Error, Result};
 use gnarl_sample::parts::{Answer, HopRequest, NeighborService};
 use gnarl_store::Rows;
 

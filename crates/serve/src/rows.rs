@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_sample::parts::Routes;
 use gnarl_store::placement::{Place, Placement};
 use gnarl_store::{RowSource, Rows};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use gnarl_graph::{Context, Error, Kind, Result, ResultExt};
+use gnarl_common::{Context, Error, Kind, Result, ResultExt};
 use subtle::ConstantTimeEq;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Identity, ServerTlsConfig};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::TryStreamExt;
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;

@@ -13,7 +13,7 @@ use arrow_flight::{
 };
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::codec::{gradients_of, nodes_of};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Context, Error, Result};
+use gnarl_common::{Context, Error, Result};
 use gnarl_partition::{PartitionedDataset, PartitionedType};
 use gnarl_store::RowSource;
 use gnarl_store::placement::{ByRange, Placement, Replicated};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gnarl_common::Kind;
+use gnarl_common::rng::Key;
+use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Kind};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule};
 use gnarl_sample::{Sampler, Scratch};

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, DatasetWriter, IdWidth, Kind, Triple};
+use gnarl_common::Kind;
+use gnarl_common::rng::Key;
+use gnarl_graph::{Dataset, DatasetWriter, IdWidth, Triple};
 use gnarl_partition::{PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{HopRequest, NeighborService, Rule};
 use gnarl_serve::{Client, ClientConfig, HeldPart, PartAccess, Server, ServerConfig, TypedRows};
@@ -75,7 +76,7 @@ fn parts(cut: &PartitionedDataset) -> (Server, Vec<PartAccess>) {
     (server, parts)
 }
 
-fn fetch(rows: &dyn RowSource, ids: &[u64]) -> gnarl_graph::Result<Vec<f32>> {
+fn fetch(rows: &dyn RowSource, ids: &[u64]) -> gnarl_common::Result<Vec<f32>> {
     let mut out = vec![0.0; ids.len() * WIDTH];
     rows.fetch(ids, &mut out).map(|()| out)
 }

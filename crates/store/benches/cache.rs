@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_store::RowSource;
 use gnarl_store::cache::{CachePolicy, CachedRows};
 

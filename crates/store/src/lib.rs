@@ -40,7 +40,7 @@ pub use source::RowSource;
 
 use std::ops::Range;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 /// Gathered feature rows, in the order of the ids asked for.
 #[derive(Debug, Clone, PartialEq)]

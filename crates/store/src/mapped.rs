@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use gnarl_graph::{Buf, Error, Features, Result};
+use gnarl_common::{Buf, Error, Result};
+use gnarl_graph::Features;
 use serde::{Deserialize, Serialize};
 
 use crate::widen::Values;

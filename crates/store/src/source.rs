@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 /// Rows of `f32` by dataset id, wherever they live.
 ///

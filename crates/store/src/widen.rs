@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use gnarl_graph::{Buf, Column, DType, Error, Result, prefetch};
+use gnarl_common::{Buf, DType, Error, Result, prefetch};
+use gnarl_graph::Column;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 

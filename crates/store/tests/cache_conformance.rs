@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_store::RowSource;
 use gnarl_store::cache::{CachePolicy, CacheStats, CachedRows};
 

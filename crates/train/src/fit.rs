@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use gnarl_common::{Context, Error, Result};
 use gnarl_engine::{Communicator, local};
-use gnarl_graph::{Context, Error, Result};
 use gnarl_nn::Params;
 use gnarl_partition::{PartLayout, PartitionedDataset};
 

@@ -12,7 +12,6 @@ pub mod evaluation;
 mod faults;
 mod fit;
 mod json;
-mod memory;
 pub mod pipeline;
 pub mod plan;
 mod registry;

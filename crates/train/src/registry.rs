@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::ParamsBuilder;
 use gnarl_nn::models::{self, Model, ModelConfig};
 
@@ -21,7 +21,7 @@ impl Registry {
     /// Adds a model, which run files name by `model.name`. `build` gets `[model]` with `in_dim` and `out_dim` filled in.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if there is a model of that name.
+    /// [`gnarl_common::Kind::Usage`] if there is a model of that name.
     pub fn add_model(
         &mut self,
         name: &str,
@@ -41,7 +41,7 @@ impl Registry {
     /// The model that `config` names, and its parameters added to `params`.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if there is none, or sizes are impossible.
+    /// [`gnarl_common::Kind::Usage`] if there is none, or sizes are impossible.
     pub(crate) fn model(
         &self,
         config: &ModelConfig,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::Params;
 use gnarl_store::placement::Placement;
 
@@ -93,7 +93,7 @@ impl Progress {
     /// Takes note of how long the run is to be, which may have changed since it was saved.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if it has more epochs already.
+    /// [`gnarl_common::Kind::Usage`] if it has more epochs already.
     pub fn lengthen(&mut self, train: &TrainSection) -> Result<()> {
         if self.epoch > train.epochs {
             return Err(Error::usage(format!(

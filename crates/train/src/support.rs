@@ -2,7 +2,7 @@
 //!
 //! One list of rules: configuration checks, setup, predictions and `auto` ask it, and docs/support.md is made of it.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::models::{Aggregator, check_columns, names, typed};
 
 use crate::config::{Method, Parts, RunConfig, Strategy, TaskKind};
@@ -36,7 +36,7 @@ impl Combination<'_> {
     /// Whether the run trains.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] with the reason if it does not.
+    /// [`gnarl_common::Kind::Usage`] with the reason if it does not.
     pub fn check(self) -> Result<()> {
         match RULES.iter().find_map(|rule| rule(self)) {
             Some(reason) => Err(reason),

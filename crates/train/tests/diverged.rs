@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use gnarl_common::npy::NpyWriter;
 use gnarl_graph::generate::{CommunityOptions, TypedOptions, community, typed};
 use gnarl_graph::import::{NpyOptions, npy};
-use gnarl_graph::npy::NpyWriter;
 use gnarl_train::config::{Method, Parts, SplitSection, Strategy, TaskKind};
 use gnarl_train::{Begin, EpochRecord, RunConfig, eval_run, run};
 
@@ -70,7 +70,7 @@ impl Bench {
     }
 }
 
-fn array<T: gnarl_graph::Element>(path: &Path, row: &[u64], values: &[T]) -> PathBuf {
+fn array<T: gnarl_common::Element>(path: &Path, row: &[u64], values: &[T]) -> PathBuf {
     let mut writer = NpyWriter::create(path, row).unwrap();
     writer.push(values).unwrap();
     writer.finish().unwrap();

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gnarl_common::Kind;
 use gnarl_engine::local;
+use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
-use gnarl_graph::{Dataset, Kind};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig};

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::npy::NpyWriter;
+use gnarl_common::rng::Key;
 use gnarl_graph::Triple;
 use gnarl_graph::import::{NpyOptions, TriplesOptions, TypedNpyOptions, npy, triples, typed_npy};
-use gnarl_graph::npy::NpyWriter;
-use gnarl_graph::rng::Key;
 use gnarl_train::config::{Leakage, MessagesOver, Parts, SplitSection, Strategy, TaskKind};
 use gnarl_train::{Begin, Finished, RunConfig, eval_run, run};
 
@@ -26,7 +26,7 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    fn array<T: gnarl_graph::Element>(&self, name: &str, row: &[u64], values: &[T]) -> PathBuf {
+    fn array<T: gnarl_common::Element>(&self, name: &str, row: &[u64], values: &[T]) -> PathBuf {
         let mut writer = NpyWriter::create(self.path(name), row).unwrap();
         writer.push(values).unwrap();
         writer.finish().unwrap();

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::rng::Key;
 use gnarl_graph::import::{TriplesOptions, triples};
-use gnarl_graph::rng::Key;
 use gnarl_train::config::{Leakage, Parts, RowOptimizer, Strategy, TaskKind};
 use gnarl_train::{Begin, Finished, RunConfig, eval_run, run};
 
@@ -239,7 +239,7 @@ fn bad_input_is_told() {
     config.negatives.sides = gnarl_train::config::Sides::Tail;
     let edges = std::fs::read_to_string(bench.path("train")).unwrap().lines().count();
     let table = |name: &str, rows: usize, width: u64, node: u32| {
-        let mut writer = gnarl_graph::npy::NpyWriter::create(bench.path(name), &[width]).unwrap();
+        let mut writer = gnarl_common::npy::NpyWriter::create(bench.path(name), &[width]).unwrap();
         writer.push(&vec![node; rows * width as usize]).unwrap();
         writer.finish().unwrap();
         Some(bench.path(name))

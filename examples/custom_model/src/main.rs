@@ -6,10 +6,10 @@ mod model;
 use std::path::{Path, PathBuf};
 
 use gnarl::graph::generate::{Attributes, CommunityOptions, community};
-use gnarl::graph::{Error, Result};
 use gnarl::nn::models::Model;
 use gnarl::train::config::Parts;
 use gnarl::train::{Begin, Finished, Registry, RunConfig, write_report};
+use gnarl::{Error, Result};
 
 use model::ResidualMean;
 

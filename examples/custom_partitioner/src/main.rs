@@ -6,10 +6,10 @@ mod partitioner;
 use std::path::Path;
 
 use gnarl::graph::generate::{CommunityOptions, community};
-use gnarl::graph::{Error, Result};
 use gnarl::partition::{
     PartitionConfig, PartitionReport, Parts, Random, VertexPartitioner, partition_dataset_with,
 };
+use gnarl::{Error, Result};
 
 use partitioner::BreadthFirst;
 
@@ -48,7 +48,8 @@ fn example(dir: &Path) -> Result<Vec<PartitionReport>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl::graph::{EdgeStream, Kind, MemoryEdges};
+    use gnarl::Kind;
+    use gnarl::graph::{EdgeStream, MemoryEdges};
     use gnarl::partition::{PartitionOptions, PartitionedDataset};
 
     #[test]

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use gnarl::Result;
+use gnarl::graph::EdgeStream;
 use gnarl::graph::for_each_edge;
-use gnarl::graph::{EdgeStream, Result};
 use gnarl::partition::{Assignment, PartitionOptions, VertexPartitioner};
 
 /// Fills each part up to its share with nodes in breadth-first order, starting from the first node

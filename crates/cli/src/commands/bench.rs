@@ -11,7 +11,7 @@ mod scores;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use serde_json::Value;
 
 /// `gnarl bench`

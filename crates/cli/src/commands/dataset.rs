@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use gnarl_graph::{Context, Error, MANIFEST, Manifest, Result};
+use gnarl_common::{Context, Error, Result};
+use gnarl_graph::{MANIFEST, Manifest};
 use gnarl_train::RunConfig;
 use gnarl_train::config::{ImportSection, home_of};
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ struct Stamp {
 /// the place, it goes beside it, and `dataset.path` follows.
 ///
 /// # Errors
-/// Those of the import; [`gnarl_graph::Kind::Usage`] if files changed since they were imported.
+/// Those of the import; [`gnarl_common::Kind::Usage`] if files changed since they were imported.
 pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
     let given = config.dataset.path.clone();
     if find(config, run_file)? {
@@ -64,7 +65,7 @@ pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
 /// `true` if it is there.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] if files changed since they were imported.
+/// [`gnarl_common::Kind::Usage`] if files changed since they were imported.
 pub fn find(config: &mut RunConfig, run_file: &Path) -> Result<bool> {
     let Some(section) = &config.dataset.import else { return Ok(true) };
     let given = config.dataset.path.clone();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_train::eval_run;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub fn run(args: &EvalArgs) -> Result<Value> {
         "valid": evaluation.valid,
         "run_dir": args.run_dir,
         "finished": args.run_dir.join("summary.json").exists(),
-        "peak_rss_bytes": gnarl_graph::peak_rss(),
+        "peak_rss_bytes": gnarl_common::memory::peak_rss(),
     });
     if let Some(leakage) = evaluation.leakage {
         match leakage.train.seen + leakage.valid.seen + leakage.test.seen {

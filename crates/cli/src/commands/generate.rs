@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use gnarl_common::staging::Claim;
+use gnarl_common::{DType, Error, Result};
+use gnarl_graph::MANIFEST;
 use gnarl_graph::generate::{
     Attributes, CommunityOptions, Generated, RmatOptions, TypedOptions, community, rmat, typed,
 };
-use gnarl_graph::staging::Claim;
-use gnarl_graph::{DType, Error, MANIFEST, Result};
 use serde_json::{Value, json};
 
 use super::parse::size;
@@ -242,6 +243,6 @@ fn result(out: &std::path::Path, made: &Generated) -> Value {
         "drawn": made.drawn,
         "facts": made.facts,
         "seconds": made.seconds,
-        "peak_rss_bytes": gnarl_graph::peak_rss(),
+        "peak_rss_bytes": gnarl_common::memory::peak_rss(),
     })
 }

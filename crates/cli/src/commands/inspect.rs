@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gnarl_common::Result;
+use gnarl_graph::Dataset;
 use gnarl_graph::inspect::{inspect, verify};
-use gnarl_graph::{Dataset, Result};
 use gnarl_partition::{
     BUCKETS, EdgeBuckets, PARTITION, PartLayout, PartitionedDataset, TOPOLOGY, VertexCutPart,
 };

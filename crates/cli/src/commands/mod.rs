@@ -13,7 +13,7 @@ pub mod plan;
 pub mod serve;
 pub mod train;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use serde_json::Value;
 
 use crate::args::Command;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::staging::Claim;
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_common::staging::Claim;
+use gnarl_common::{Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_partition::{
     Chunk, Constraint, PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name,
     edge_partitioner, partition_dataset, picture,

@@ -5,7 +5,8 @@ mod run_file;
 
 use std::time::Duration;
 
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_partition::{
     PartitionOptions, PartitionReport, Plan, PlanOptions, Prediction, names, plan,
 };

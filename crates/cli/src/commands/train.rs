@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_train::config::{Engine, load};
 use gnarl_train::{Begin, EpochRecord, Finished, RunConfig, Summary, write_report};
 use indicatif::{ProgressBar, ProgressStyle};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use mpi::topology::{Communicator, SimpleCommunicator};
 
 use super::process::Process;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ::mpi::Threading;
 use ::mpi::topology::{Communicator as _, SimpleCommunicator};
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 
 use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, caught};
@@ -26,7 +26,7 @@ const SMALL: usize = 1 << 15;
 /// Runs `body` as this process's rank of those that `mpirun` started, and returns its result.
 ///
 /// # Errors
-/// `body`'s, a panic in it included, or [`gnarl_graph::Kind::Rank`] if another rank failed. The
+/// `body`'s, a panic in it included, or [`gnarl_common::Kind::Rank`] if another rank failed. The
 /// process is then to exit with another code than 0: MPI is left as it is, as winding it up could
 /// wait for ranks that are gone.
 pub fn run<T>(deadline: Duration, body: impl FnOnce(&MpiRank) -> Result<T>) -> Result<T> {

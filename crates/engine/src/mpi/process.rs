@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use mpi::topology::{Communicator, SimpleCommunicator};
 
 use super::transfer::{FEW, Transfer, take};

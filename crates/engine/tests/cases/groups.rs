@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Result};
 
 use super::{Case, LONG, Outcome, told};
 

@@ -4,8 +4,8 @@ mod groups;
 
 use std::time::Duration;
 
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Result};
 
 const LONG: Duration = Duration::from_secs(20);
 

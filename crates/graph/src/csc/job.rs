@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use gnarl_common::Element;
+
 use crate::column::ColumnSpec;
-use crate::dtype::Element;
 
 /// What the builder needs to know.
 pub(crate) struct CscJob<'a> {

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use gnarl_common::Element;
 use half::bf16;
 use proptest::prelude::*;
 
 use super::sort::LONG;
 use super::*;
 use crate::column::Column;
-use crate::dtype::Element;
 use crate::writer::ColumnWriter;
 
 /// What the builder must give: sorted `(dst, src, row)`, with repeats dropped if asked.
@@ -140,7 +140,7 @@ proptest! {
 fn lists_are_sorted_by_all_threads_alike() {
     // More lists than one task sorts, and more edges than one chunk.
     let n = 3 * SORT_GRAIN as u32;
-    let key = crate::rng::Key::new(2);
+    let key = gnarl_common::rng::Key::new(2);
     let edges: Vec<(u32, u32)> = (0..CHUNK_EDGES as u64 + 999)
         .map(|i| (key.with(i).below(0, n.into()) as u32, key.with(i).below(1, n.into()) as u32))
         .collect();

@@ -1,11 +1,10 @@
 //! Edge weights in the order of the lists, so that samplers read them as they read sources.
 
+use gnarl_common::{DType, Error, Result};
 use half::{bf16, f16};
 
 use super::job::CscJob;
 use crate::column::ColumnSpec;
-use crate::dtype::DType;
-use crate::error::{Error, Result};
 use crate::writer::ColumnWriter;
 
 /// Writes `csc.weight` in the type of the column `weight`.

@@ -3,14 +3,13 @@
 
 use std::ops::Range;
 
+use gnarl_common::rng::{Key, mix};
+use gnarl_common::{DType, Element, Error, Result};
 use half::{bf16, f16};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::permute::Permutation;
-use crate::dtype::{DType, Element};
-use crate::error::{Error, Result};
-use crate::rng::{Key, mix};
 use crate::writer::DatasetWriter;
 
 /// What nodes carry besides their edges.

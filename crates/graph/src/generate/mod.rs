@@ -12,6 +12,8 @@ mod typed;
 use std::path::Path;
 use std::time::Instant;
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Result};
 use serde::Serialize;
 
 pub use attributes::Attributes;
@@ -22,9 +24,7 @@ pub use typed::{TypedOptions, typed};
 
 use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};
-use crate::error::{Context, Result};
 use crate::manifest::{EdgeFacts, PLAIN_NODE, Triple};
-use crate::rng::Key;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// What a generator made.

@@ -1,7 +1,7 @@
 //! A keyed bijection on `0..n` in constant memory: scrambles ids, and deals nodes to splits in
 //! exact shares, without a table.
 
-use crate::rng::Key;
+use gnarl_common::rng::Key;
 
 const ROUNDS: usize = 4;
 

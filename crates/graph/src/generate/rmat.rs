@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use serde::Serialize;
 
 use super::attributes::Attributes;
 use super::permute::Permutation;
 use super::stream::EdgeFunction;
 use crate::edges::EdgeChunk;
-use crate::error::{Error, Result};
-use crate::rng::Key;
 
 /// What R-MAT graph to make.
 #[derive(Debug, Clone, PartialEq, Serialize)]

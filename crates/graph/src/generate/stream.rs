@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
+use gnarl_common::Result;
 use rayon::prelude::*;
 
 use crate::edges::{CHUNK_EDGES, EdgeChunk, EdgeStream};
-use crate::error::Result;
 
 /// A graph whose `i`-th draw is a pure function of `i`.
 pub trait EdgeFunction: Send + Sync {

@@ -5,6 +5,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Result};
 use serde::Serialize;
 
 use super::attributes::Attributes;
@@ -12,9 +14,7 @@ use super::permute::Permutation;
 use super::stream::{DrawnEdges, EdgeFunction};
 use super::{Generated, Stages};
 use crate::edges::{EdgeChunk, EdgeStream};
-use crate::error::{Context, Error, Result};
 use crate::manifest::{EdgeFacts, Triple};
-use crate::rng::Key;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Names of the node types, and the share of the nodes that each has, in sixteenths. Those of the

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use gnarl_common::npy::NpyHeader;
+use gnarl_common::{Error, Result, ResultExt};
 use half::f16;
 
 use super::input::FileKind;
 use super::source::Source;
-use crate::error::{Error, Result, ResultExt};
-use crate::npy::NpyHeader;
 
 /// Values read together.
 pub(super) const BLOCK: usize = 1 << 16;

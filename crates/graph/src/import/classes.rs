@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use gnarl_common::{Error, Result, ResultExt};
+
 use super::array::BLOCK;
 use super::splits::members_of;
 use crate::column::{Column, ColumnSpec};
-use crate::error::{Error, Result, ResultExt};
 use crate::inspect::grouped;
 use crate::writer::{ColumnWriter, DatasetWriter};
 

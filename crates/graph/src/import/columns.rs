@@ -1,12 +1,11 @@
 //! Arrays to columns of a node type: features, labels, splits.
 
+use gnarl_common::{Element, Error, Result};
 use half::f16;
 
 use super::array::{ArrayReader, BLOCK, Num};
 use super::classes::ClassColumn;
 use super::source::Npz;
-use crate::dtype::Element;
-use crate::error::{Error, Result};
 use crate::writer::DatasetWriter;
 
 /// Rows of `array`, which must have `nodes` of them.

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Error, Kind, Result};
+
 use super::array::{ArrayReader, Num};
 use super::classes::{ClassChecker, Numbering};
 use super::extra::{Extra, NO_SPLIT};
 use super::source::Source;
 use super::splits::{EdgeSplits, split_number};
 use super::weights::WeightType;
-use crate::error::{Error, Kind, Result};
 
 /// What goes along with the edges of a type, read beside them a stretch at a time.
 #[derive(Default)]

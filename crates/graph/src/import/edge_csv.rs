@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use gnarl_common::{Error, Result};
+
 use super::errors::empty_graph;
 use super::extra::Extra;
 use super::ids::{Ids, unknown};
 use super::reverses::Reverses;
 use super::spool::Spool;
 use super::table::{Batch, Cell, CsvFormat, CsvReader, TableReader};
-use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::DatasetWriter;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 
 /// The error of input without a node or an edge.
 pub(super) fn empty_graph(path: &Path) -> Error {

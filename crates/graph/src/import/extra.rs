@@ -1,9 +1,10 @@
 //! What edges carry beside their ends, and the columns it is stored in.
 
+use gnarl_common::{Error, Result};
+
 use super::reverses::Reverses;
 use super::weights::{WeightColumn, WeightType};
 use crate::column::ColumnSpec;
-use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter, EdgeWriter};
 

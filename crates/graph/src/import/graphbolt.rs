@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Context, Error, Result, ResultExt};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -14,7 +15,6 @@ use super::report::{Imported, finish};
 use super::reverses::Reverses;
 use super::source::Source;
 use super::splits::add_split;
-use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use gnarl_common::rng::mix;
+use gnarl_common::{Error, Result};
+
 use super::errors::over_budget;
-use crate::error::{Error, Result};
-use crate::rng::mix;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
 /// A set of non-negative integers, one bit each up to the largest, that knows the rank of each.

@@ -5,8 +5,7 @@ use std::io::{Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-
-use crate::error::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 
 /// What the first bytes of a file say it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

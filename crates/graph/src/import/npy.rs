@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Context, Error, Result};
 use serde_json::json;
 
 use super::array::ArrayReader;
@@ -15,7 +16,6 @@ use super::source::{Npz, Source};
 use super::splits::add_split;
 use super::weights::WeightType;
 use crate::edges::CHUNK_EDGES;
-use crate::error::{Context, Error, Result};
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 

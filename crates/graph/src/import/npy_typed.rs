@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Context, Error, Result};
 use serde_json::json;
 
 use super::array::ArrayReader;
@@ -15,7 +16,6 @@ use super::source::Source;
 use super::splits::{add_split, split_name};
 use super::triples_typed::{TripleArray, write_triples};
 use super::weights::WeightType;
-use crate::error::{Context, Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 

@@ -1,5 +1,6 @@
 //! The result of an import: the dataset, and what was found while it was made.
 
+use gnarl_common::Result;
 use serde::Serialize;
 
 use super::errors::over_budget;
@@ -7,7 +8,6 @@ use super::notes::{LeftOut, Notes};
 use super::table::TableFacts;
 use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};
-use crate::error::Result;
 use crate::writer::{DatasetWriter, FinishOptions};
 
 /// A dataset and what was found while it was made.

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gnarl_common::{Error, Result, ResultExt};
 use tempfile::TempDir;
 
 use super::input::Input;
-use crate::error::{Error, Result, ResultExt};
 
 /// A stretch of a file that holds one npy array.
 #[derive(Debug, Clone)]

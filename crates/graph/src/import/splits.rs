@@ -1,9 +1,10 @@
 //! Splits of nodes and edges: their names, and members without a label.
 
+use gnarl_common::{Error, Kind, Result};
+
 use super::extra::{NO_SPLIT, SPLITS};
 use super::notes::LeftOut;
 use crate::column::Column;
-use crate::error::{Error, Kind, Result};
 use crate::inspect::grouped;
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::DatasetWriter;

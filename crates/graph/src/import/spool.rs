@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Result, ResultExt};
+
 use super::classes::Numbering;
 use super::extra::{EdgeSink, Extra};
 use super::ids::Ids;
 use super::reverses::Reverses;
 use crate::column::ColumnSpec;
-use crate::error::{Result, ResultExt};
 use crate::manifest::Triple;
 use crate::writer::DatasetWriter;
 

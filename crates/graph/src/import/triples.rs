@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Context, Error, Result, ResultExt};
 use serde_json::json;
 
 use super::array::id_table;
@@ -18,7 +19,6 @@ use super::table::{
     text_id,
 };
 use crate::column::ColumnSpec;
-use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use gnarl_common::{Error, Result};
+
 use super::array::ArrayReader;
 use super::input::read_text;
 use super::npy::{Count, Largest, check_ids};
 use super::reverses::Reverses;
 use super::source::Source;
 use crate::edges::CHUNK_EDGES;
-use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, EdgeWriter};
 

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use gnarl_common::{Error, Result};
 use half::{bf16, f16};
 
 use crate::column::ColumnSpec;
-use crate::error::{Error, Result};
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter};
 

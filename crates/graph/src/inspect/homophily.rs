@@ -1,8 +1,8 @@
 //! How often edges join nodes of one class.
 
+use gnarl_common::Buf;
 use serde::Serialize;
 
-use crate::buf::Buf;
 use crate::edges::EdgeChunk;
 
 /// Label agreement along edges.

@@ -8,6 +8,7 @@ mod verify;
 
 use std::collections::BTreeMap;
 
+use gnarl_common::{DType, Result};
 use serde::Serialize;
 
 pub use degrees::Degrees;
@@ -16,9 +17,7 @@ pub use render::grouped;
 pub use verify::{Verified, verify};
 
 use crate::dataset::Dataset;
-use crate::dtype::DType;
 use crate::edges::{EdgeChunk, EdgeStream};
-use crate::error::Result;
 use crate::features::{Features, Labels};
 use crate::manifest::{EdgeFacts, EdgeType, NodeType, Triple};
 use crate::narrow::Narrow;

@@ -1,10 +1,10 @@
 //! Whether the files of a dataset are those that were written.
 
+use gnarl_common::{Context, Result};
 use serde::Serialize;
 
 use crate::column::{Column, ColumnSpec};
 use crate::dataset::Dataset;
-use crate::error::{Context, Result};
 
 /// What [`verify`] read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use gnarl_common::npy::NpyWriter;
+use gnarl_common::{Element, Error, Result};
+
 use crate::column::ColumnSpec;
-use crate::dtype::Element;
-use crate::error::{Error, Result};
 use crate::manifest::Triple;
-use crate::npy::NpyWriter;
 
 /// Writes one column.
 pub struct ColumnWriter<T> {

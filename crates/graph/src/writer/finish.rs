@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use gnarl_common::{Context, DType, Error, Result, ResultExt};
+
 use super::{DatasetWriter, FinishOptions, IdWidth, edge_stem};
 use crate::column::{Column, ColumnSpec};
 use crate::csc::{self, CscJob};
 use crate::dataset::Dataset;
-use crate::dtype::DType;
-use crate::error::{Context, Error, Result, ResultExt};
 use crate::manifest::MANIFEST;
 use crate::narrow::Narrow;
 

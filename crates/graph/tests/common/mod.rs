@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::npy::NpyWriter;
+use gnarl_common::{Element, Result};
 use gnarl_graph::import::ImportReport;
-use gnarl_graph::npy::NpyWriter;
-use gnarl_graph::{Dataset, EdgeStream, Element, Result, Triple};
+use gnarl_graph::{Dataset, EdgeStream, Triple};
 use tempfile::TempDir;
 
 /// A directory of input files, with a place for the dataset.

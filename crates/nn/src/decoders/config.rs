@@ -1,7 +1,7 @@
 //! The description of a decoder, as run files hold it.
 
-use gnarl_graph::names::unknown;
-use gnarl_graph::{Error, Result};
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Which decoder, with its constants. Fields a decoder has no use for are ignored.

@@ -1,6 +1,6 @@
 //! The loss of a batch of triples and its gradient.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use rayon::prelude::*;
 
 use super::{Decoder, Groups, Side, score, score_backward};

@@ -46,8 +46,8 @@ pub use ranking::{Rank, Ranker};
 pub use scores::{Groups, score, score_backward};
 pub use similarity::Similarity;
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
 use crate::{Params, ParamsBuilder};
 

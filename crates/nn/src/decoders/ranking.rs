@@ -188,7 +188,7 @@ multiversion! {
 
 #[cfg(test)]
 mod tests {
-    use gnarl_graph::rng::Key;
+    use gnarl_common::rng::Key;
 
     use super::super::{DecoderConfig, build, names};
     use super::*;

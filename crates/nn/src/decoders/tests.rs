@@ -1,7 +1,7 @@
 //! One suite over every decoder: scores as their formulas give them, one side as the other, and
 //! gradients against finite differences.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::*;
 use crate::Tensor;

@@ -16,7 +16,7 @@ mod mlp;
 
 pub use head::{EdgeRows, Head, HeadSizes};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use crate::ParamsBuilder;
 use crate::decoders::DecoderConfig;

@@ -1,6 +1,6 @@
 //! Gradients against finite differences, and what heads are for.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::*;
 use crate::{Mode, Params, Tape, Tensor};

@@ -33,4 +33,4 @@ macro_rules! multiversion {
 }
 pub(crate) use multiversion;
 
-pub(crate) use gnarl_graph::prefetch::row as prefetch;
+pub(crate) use gnarl_common::prefetch::row as prefetch;

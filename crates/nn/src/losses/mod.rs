@@ -25,8 +25,8 @@ mod tests;
 
 pub use loss::{Loss, apply};
 
-use gnarl_graph::names::unknown;
-use gnarl_graph::{Error, Result};
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Which loss, with its constants. Fields a loss has no use for are ignored.

@@ -23,8 +23,8 @@ pub use ranks::Ranks;
 pub use rmse::Rmse;
 pub use roc_auc::RocAuc;
 
-use gnarl_graph::error::Result;
-use gnarl_graph::names::unknown;
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::error::Result;
 
 /// A metric of classes by name; a usage error names the nearest known one.
 pub fn build(name: &str) -> Result<Box<dyn Metric>> {

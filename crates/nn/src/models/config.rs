@@ -1,6 +1,6 @@
 //! The description of a model, as configuration files and checkpoints hold it.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{Activation, Reduce};

@@ -1,6 +1,6 @@
 //! A multilayer perceptron: what features alone are worth.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::Block;
 
 use super::ModelConfig;

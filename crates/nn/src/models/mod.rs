@@ -13,7 +13,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use gnarl_graph::rng::Key;
+//! use gnarl_common::rng::Key;
 //! use gnarl_nn::models::{self, ModelConfig};
 //! use gnarl_nn::{Mode, Tape, Tensor};
 //! use gnarl_sample::{Block, NodeInfo};
@@ -29,7 +29,7 @@
 //! let x = tape.dense(Tensor::from_vec(2, 3, vec![1.0, 0.0, 0.5, 0.0, 1.0, 0.5]));
 //! let logits = model.forward(&mut tape, &blocks, x)?;
 //! assert_eq!(tape.shape(logits), (2, 2));
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod attention;
@@ -55,9 +55,9 @@ pub use slices::{Remembered, Slices};
 pub use stages::Stages;
 pub use transform::transform_first;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::names::unknown;
-use gnarl_graph::rng::Key;
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::error::{Error, Result};
+use gnarl_common::rng::Key;
 use model::no_columns;
 
 use crate::{Params, ParamsBuilder};

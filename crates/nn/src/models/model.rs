@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_sample::Block;
 
 use super::slices::Slices;

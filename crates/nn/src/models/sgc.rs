@@ -1,6 +1,6 @@
 //! SGC (Wu et al., ICML 2019).
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_sample::Block;
 
 use super::stack::{check_input, check_rows};

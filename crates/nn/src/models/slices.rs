@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::Block;
 
 use crate::exchange::Exchange;

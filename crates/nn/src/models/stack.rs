@@ -1,6 +1,6 @@
 //! What the models that are stacks of one kind of layer share.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_sample::Block;
 
 use super::ModelConfig;

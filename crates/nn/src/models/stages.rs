@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::Block;
 
 use super::slices::Slices;

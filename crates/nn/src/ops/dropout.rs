@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use rayon::prelude::*;
 
 use crate::kernel::multiversion;

@@ -1,6 +1,6 @@
 //! Exchanges between ranks as operations: the gradient goes the way back.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use crate::exchange::{Exchange, Routes};
 use crate::tape::Gradients;

@@ -1,6 +1,6 @@
 //! The loss of link prediction over rows that a model puts out.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use crate::decoders::{Decoder, LinkBatch};
 use crate::kernel::elementwise;

@@ -1,6 +1,6 @@
 //! Adam (Kingma & Ba, ICLR 2015), with the L2 penalty inside the gradient.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 
 use super::{Optimizer, moments::Moments};
 

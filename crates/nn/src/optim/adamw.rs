@@ -1,6 +1,6 @@
 //! AdamW (Loshchilov & Hutter, ICLR 2019): weight decay apart from the gradient.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 
 use super::{Optimizer, moments::Moments};
 

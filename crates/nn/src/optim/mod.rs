@@ -18,8 +18,8 @@ pub use optimizer::Optimizer;
 pub use schedule::{Schedule, ScheduleKind};
 pub use sgd::Sgd;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::names::unknown;
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// Which optimizer, with its constants. Fields an optimizer has no use for are ignored.

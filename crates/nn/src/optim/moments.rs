@@ -1,6 +1,6 @@
 //! The running moments that Adam and AdamW share.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use rayon::prelude::*;
 
 use super::optimizer::{CHUNK, entry};

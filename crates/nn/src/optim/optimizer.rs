@@ -1,6 +1,6 @@
 //! The trait of optimizers, and what they share.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 
 /// Elements one task updates; fixed, so that chunk borders never depend on the thread count.
 pub(super) const CHUNK: usize = 1 << 14;
@@ -17,7 +17,7 @@ pub trait Optimizer: Send {
     /// allocate lazily.
     fn state(&self) -> Vec<(String, Vec<f32>)>;
 
-    /// Restores what [`Optimizer::state`] returned. [`gnarl_graph::error::Kind::InvalidInput`]
+    /// Restores what [`Optimizer::state`] returned. [`gnarl_common::error::Kind::InvalidInput`]
     /// if entries are missing or disagree in length.
     fn load_state(&mut self, state: &[(String, Vec<f32>)]) -> Result<()>;
 }

@@ -1,6 +1,6 @@
 //! Learning-rate schedules: a factor on the base rate as a pure function of the step.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// The shape of a schedule after its warm-up.

@@ -1,6 +1,6 @@
 //! Stochastic gradient descent with optional momentum (Sutskever et al., ICML 2013).
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use rayon::prelude::*;
 
 use super::optimizer::{CHUNK, Optimizer, entry};

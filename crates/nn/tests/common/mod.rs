@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::{
     Activation, Gat, Init, Lists, Mode, ParamId, Params, ParamsBuilder, Reduce, RelBlock, Span,

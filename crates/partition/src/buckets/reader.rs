@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::error::{Context, Error, Result, ResultExt};
-use gnarl_graph::{Buf, Column, Triple};
+use gnarl_common::Buf;
+use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::{Column, Triple};
 
 use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT};
 

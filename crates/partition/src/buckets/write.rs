@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::{Context, Error, Kind, Result, ResultExt};
+use gnarl_common::error::{Context, Error, Kind, Result, ResultExt};
 use gnarl_graph::{Dataset, EdgeType, for_each_edge};
 
 use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT};

@@ -1,7 +1,7 @@
 //! `adadne`: neighbour expansion at an adaptive pace.
 
+use gnarl_common::error::{Error, Result};
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::{Error, Result};
 
 use super::expansion::{self, Bounds, Part, Rules};
 use super::partitioner::{EdgePartitioner, EdgeSink};

@@ -1,8 +1,8 @@
 //! `dbh`: degree-based hashing.
 
+use gnarl_common::error::Result;
+use gnarl_common::rng::Key;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
 
 use super::degrees;
 use super::partitioner::{EdgePartitioner, EdgeSink, assign_each};

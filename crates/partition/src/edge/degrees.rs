@@ -1,6 +1,6 @@
 //! Degrees of nodes, counted in a pass of their own.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
 /// Edge ends at each node, both directions; saturates. 4 bytes a node.

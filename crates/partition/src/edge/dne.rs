@@ -1,7 +1,7 @@
 //! `dne`: distributed neighbour expansion.
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
 
 use super::expansion::{self, Bounds, Part, Rules};
 use super::partitioner::{EdgePartitioner, EdgeSink};

@@ -1,7 +1,7 @@
 //! `greedy`: PowerGraph's greedy placement.
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
 
 use super::degrees;
 use super::loads::{Loads, cap};

@@ -1,8 +1,8 @@
 //! `hash-2d`: by both ends, over a grid of parts.
 
+use gnarl_common::error::Result;
+use gnarl_common::rng::Key;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
 
 use super::partitioner::{EdgePartitioner, EdgeSink, assign_each};
 use crate::partitioner::PartitionOptions;

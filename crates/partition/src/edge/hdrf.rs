@@ -1,7 +1,7 @@
 //! `hdrf`: high-degree nodes are replicated first.
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::Result;
 
 use super::loads::{Loads, cap};
 use super::partitioner::{EdgePartitioner, EdgeSink, assign_in_order};

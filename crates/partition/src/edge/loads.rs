@@ -76,7 +76,7 @@ impl Loads {
 
 #[cfg(test)]
 mod tests {
-    use gnarl_graph::rng::Key;
+    use gnarl_common::rng::Key;
 
     use super::*;
 

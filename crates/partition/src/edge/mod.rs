@@ -36,7 +36,7 @@
 //! by_name("dne")?.partition(&mut stream, &options, &mut replicas)?;
 //! assert_eq!(replicas.part_edges(), [3, 3]);
 //! assert_eq!(replicas.quality().replication_factor, 6.0 / 5.0);
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod adadne;

@@ -1,8 +1,8 @@
 //! From a vertex cut to an owner for every node.
 
+use gnarl_common::error::{Context, Result};
+use gnarl_common::rng::Key;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::{Context, Result};
-use gnarl_graph::rng::Key;
 
 use super::partitioner::EdgePartitioner;
 use super::replicas::Replicas;

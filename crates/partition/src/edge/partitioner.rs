@@ -1,6 +1,6 @@
 //! What an edge partitioner is.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{EdgeChunk, EdgeStream};
 use rayon::prelude::*;
 
@@ -34,10 +34,10 @@ pub trait EdgePartitioner: Send + Sync {
     /// Edges may be directed, repeated or self loops; nodes without edges appear nowhere.
     ///
     /// # Errors
-    /// [`Kind::Usage`](gnarl_graph::Kind::Usage) if the number of parts is 0, above the number of
+    /// [`Kind::Usage`](gnarl_common::Kind::Usage) if the number of parts is 0, above the number of
     /// nodes or above [`MAX_PARTS`](crate::MAX_PARTS);
-    /// [`Kind::InvalidInput`](gnarl_graph::Kind::InvalidInput) if there are no nodes;
-    /// [`Kind::Limit`](gnarl_graph::Kind::Limit) if the memory does not suffice; whatever the
+    /// [`Kind::InvalidInput`](gnarl_common::Kind::InvalidInput) if there are no nodes;
+    /// [`Kind::Limit`](gnarl_common::Kind::Limit) if the memory does not suffice; whatever the
     /// stream and the sink report.
     fn partition(
         &self,

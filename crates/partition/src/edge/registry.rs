@@ -1,7 +1,7 @@
 //! Edge partitioners by name.
 
-use gnarl_graph::error::Result;
-use gnarl_graph::names::unknown;
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::error::Result;
 
 use super::{AdaDne, Dbh, Dne, EdgePartitioner, Greedy, Hash1d, Hash2d, Hdrf, TwoPhase};
 
@@ -27,7 +27,7 @@ pub fn names() -> Vec<&'static str> {
 /// The edge partitioner `name`.
 ///
 /// # Errors
-/// [`Kind::Usage`](gnarl_graph::Kind::Usage) with the nearest name if there is none.
+/// [`Kind::Usage`](gnarl_common::Kind::Usage) with the nearest name if there is none.
 pub fn by_name(name: &str) -> Result<Box<dyn EdgePartitioner>> {
     let found = registry().into_iter().find(|p| p.name() == name);
     found.ok_or_else(|| unknown("edge partitioner", name, &names()))

@@ -1,7 +1,7 @@
 //! Which parts hold which nodes, and how good that is.
 
+use gnarl_common::error::Result;
 use gnarl_graph::EdgeChunk;
-use gnarl_graph::error::Result;
 
 use super::partitioner::EdgeSink;
 use super::sets::PartSets;

@@ -104,7 +104,7 @@ pub(crate) fn bits(mut word: u64, i: usize) -> impl Iterator<Item = usize> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use gnarl_graph::rng::Key;
+    use gnarl_common::rng::Key;
 
     use super::*;
 

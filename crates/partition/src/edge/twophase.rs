@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::rng::Key;
-use gnarl_graph::{EdgeStream, Kind, for_each_edge};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_graph::{EdgeStream, for_each_edge};
 
 use super::degrees;
 use super::loads::{Loads, cap};

@@ -5,7 +5,7 @@
 //! Algorithm 1, lines 2 to 21), until their clusters are few enough for a chunk to hold the edges
 //! between them; METIS divides those.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 
 use super::groups::UNASSIGNED;
 use super::growing::{Clusters, grow};

@@ -1,6 +1,6 @@
 //! How many edges greedy decisions from a sample of the edges cut (Armada §4.2, Equation 1).
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_graph::{EdgeStream, for_each_edge};
 
 use crate::partitioner::Assignment;
@@ -23,7 +23,7 @@ impl Neighbours {
     /// Those of every node under a cut in two.
     ///
     /// # Errors
-    /// Those of the stream, and [`Kind::Usage`](gnarl_graph::Kind::Usage) if `halves` has other
+    /// Those of the stream, and [`Kind::Usage`](gnarl_common::Kind::Usage) if `halves` has other
     /// than two parts or is of another graph.
     pub fn of(edges: &mut dyn EdgeStream, halves: &Assignment) -> Result<Vec<Self>> {
         if halves.parts != 2 || halves.of.len() as u64 != edges.num_nodes() {
@@ -111,8 +111,8 @@ fn ln_factorial(n: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_common::rng::Key;
     use gnarl_graph::MemoryEdges;
-    use gnarl_graph::rng::Key;
 
     #[test]
     fn small_cases_are_counted() {

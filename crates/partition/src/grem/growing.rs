@@ -1,8 +1,8 @@
 //! Clusters that grow in a stream, as SPRING's do (CATGNN Algorithm 1, lines 2 to 21), until they
 //! are few enough for a chunk to hold the edges between them.
 
-use gnarl_graph::error::Result;
-use gnarl_graph::prefetch;
+use gnarl_common::error::Result;
+use gnarl_common::prefetch;
 
 use super::shuffle::{Chunks, Pair};
 use super::sides::Sides;

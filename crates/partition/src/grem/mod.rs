@@ -12,8 +12,9 @@ mod shuffle;
 mod sides;
 
 pub use expected::{Neighbours, expected_cut, expected_cut_refined};
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeStream, Kind};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::EdgeStream;
 
 use crate::level::level;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
@@ -224,8 +225,8 @@ fn chunk_edges(nodes: u64, edges: u64, options: &PartitionOptions) -> Result<u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_common::rng::Key;
     use gnarl_graph::MemoryEdges;
-    use gnarl_graph::rng::Key;
 
     /// 40 communities of 50 nodes, 12 edges a node of which one in ten leads anywhere; sorted by
     /// node, as files are. The last 100 nodes are isolated.

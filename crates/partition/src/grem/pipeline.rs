@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::sync_channel;
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 
 /// Calls `take` with every buffer that `fill` fills, in order, until `fill` says there are no more.
 /// The next buffer is filled while one is taken: there are two, of which each keeps its memory.
@@ -41,7 +41,7 @@ pub(super) fn pipeline<T: Default + Send>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::Error;
+    use gnarl_common::Error;
 
     #[test]
     fn all_buffers_are_taken_in_order_and_errors_stop_both_sides() {

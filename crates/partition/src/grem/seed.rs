@@ -1,6 +1,6 @@
 //! The sides the first chunk starts from: METIS on its edges, in each group.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 
 use super::groups::{Group, UNASSIGNED};
 use super::lists::Lists;

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::rng::{Key, mix};
-use gnarl_graph::{EdgeChunk, EdgeStream, prefetch};
+use gnarl_common::error::{Error, Result};
+use gnarl_common::prefetch;
+use gnarl_common::rng::{Key, mix};
+use gnarl_graph::{EdgeChunk, EdgeStream};
 use tempfile::SpooledTempFile;
 
 use super::pipeline::pipeline;

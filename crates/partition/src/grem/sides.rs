@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::prefetch;
+use gnarl_common::prefetch;
 
 use super::groups::{Group, MOST_SIDES, UNASSIGNED};
 use super::lists::{Lists, TOGETHER};

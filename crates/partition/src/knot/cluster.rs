@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::error::Result;
+use gnarl_common::rng::Key;
 
 use super::level::{Level, Load};
 

@@ -1,6 +1,6 @@
 //! The first parts, of the smallest graph of the hierarchy, by METIS in memory.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use metis::Idx;
 use metis::option::Seed;
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::mix;
+use gnarl_common::error::Result;
+use gnarl_common::rng::mix;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
 use super::lists::{Lists, ListsWriter};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use gnarl_graph::error::{Result, ResultExt};
+use gnarl_common::error::{Result, ResultExt};
 
 /// Words read at a time; longer lists get a longer buffer.
 const BUFFER_WORDS: usize = 1 << 16;

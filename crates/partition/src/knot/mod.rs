@@ -9,9 +9,10 @@ mod refine;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::rng::Key;
-use gnarl_graph::{EdgeStream, Kind};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_graph::EdgeStream;
 
 use crate::constraint::Constraint;
 use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};

@@ -1,7 +1,7 @@
 //! Moves nodes between parts: first to where the balance holds, then to where fewer edges are cut.
 
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::error::Result;
+use gnarl_common::rng::Key;
 
 use super::cluster::Tally;
 use super::level::{Level, Load};

@@ -7,7 +7,7 @@ pub mod text;
 
 use std::path::Path;
 
-use gnarl_graph::error::{Result, ResultExt};
+use gnarl_common::error::{Result, ResultExt};
 
 pub use parts::partition;
 use text::escape;

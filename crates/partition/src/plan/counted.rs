@@ -1,6 +1,6 @@
 //! How often a partitioner reads the edges.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{EdgeChunk, EdgeStream, MemoryEdges};
 
 /// A stream that counts the edges it hands out.

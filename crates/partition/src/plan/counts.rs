@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{Dataset, for_each_edge};
 use serde::Serialize;
 

@@ -11,8 +11,8 @@ mod model;
 mod probe;
 mod sample;
 
+use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
-use gnarl_graph::error::Result;
 use serde::Serialize;
 
 pub use batches::{Batches, Fanouts};

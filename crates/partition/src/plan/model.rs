@@ -41,7 +41,7 @@ pub(super) fn epoch_rows(counts: &Counts, parts: usize, cut: f64, fanouts: Fanou
 
 #[cfg(test)]
 mod tests {
-    use gnarl_graph::rng::Key;
+    use gnarl_common::rng::Key;
 
     use super::*;
 

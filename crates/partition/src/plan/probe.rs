@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use gnarl_graph::rng::mix;
+use gnarl_common::rng::mix;
 
 const ACCESSES: u64 = 1 << 20;
 /// Larger tables cost hardly more an access.

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use gnarl_graph::error::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::error::Result;
+use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Dataset, EdgeStream, MemoryEdges};
 
 use super::counted::Counted;

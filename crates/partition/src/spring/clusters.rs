@@ -1,7 +1,8 @@
 //! Lines 2–21 of Algorithm 1: the one pass that clusters nodes.
 
-use gnarl_graph::error::Result;
-use gnarl_graph::{EdgeChunk, EdgeStream, prefetch::item as prefetch};
+use gnarl_common::error::Result;
+use gnarl_common::prefetch::item as prefetch;
+use gnarl_graph::{EdgeChunk, EdgeStream};
 
 use crate::ahead::for_each_chunk;
 
@@ -210,8 +211,8 @@ impl<V: Volume> Clusters<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_common::rng::Key;
     use gnarl_graph::MemoryEdges;
-    use gnarl_graph::rng::Key;
 
     /// Lines 2–21 as the paper writes them: the cluster of each node and its richest neighbour.
     fn paper(edges: &MemoryEdges, degree: &[u32], tau_vol: u64) -> (Vec<usize>, Vec<u32>) {

@@ -4,8 +4,9 @@ mod clusters;
 mod deal;
 mod merge;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeStream, Kind};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::EdgeStream;
 
 use self::clusters::{Clustered, NONE};
 use crate::constraint::Constraint;
@@ -101,8 +102,8 @@ mod tests {
     use super::*;
     use crate::constraint::Constraint::*;
     use crate::{Fennel, Ldg};
+    use gnarl_common::rng::Key;
     use gnarl_graph::MemoryEdges;
-    use gnarl_graph::rng::Key;
 
     /// 48 communities of 50 nodes, hubs among the first nodes, training nodes that follow the ids.
     fn communities() -> (MemoryEdges, PartitionOptions) {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use gnarl_common::error::{Error, Kind, Result};
 use gnarl_graph::ColumnSpec;
-use gnarl_graph::error::{Error, Kind, Result};
 
 use super::dealt::{Job, Part};
 use super::emit::{Carried, TYPE_SHIFT, Types};

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use gnarl_graph::error::{Context, Error, Kind, Result, ResultExt};
+use gnarl_common::error::{Context, Error, Kind, Result, ResultExt};
 use gnarl_graph::{Dataset, EdgeChunk};
 
 use crate::auto::Parts;

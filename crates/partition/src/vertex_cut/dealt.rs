@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{ColumnSpec, Dataset};
 
 use super::cut::Cut;

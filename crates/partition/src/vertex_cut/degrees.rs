@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{Buf, Column, Dataset, EdgeType, Narrow, for_each_edge};
+use gnarl_common::Buf;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::{Column, Dataset, EdgeType, Narrow, for_each_edge};
 
 use super::side::Direction;
 use crate::columns::NamedColumn;

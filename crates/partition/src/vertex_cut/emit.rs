@@ -1,6 +1,6 @@
 //! What is written of lists as they come: the index of edge types, and what edges carry.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_graph::{Column, ColumnSpec};
 
 use super::dealt::Part;

@@ -5,9 +5,9 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use gnarl_common::error::{Result, ResultExt};
+use gnarl_common::npy::HEADER_LEN;
 use gnarl_graph::ColumnSpec;
-use gnarl_graph::error::{Result, ResultExt};
-use gnarl_graph::npy::HEADER_LEN;
 
 /// Ids read together: 256 KiB.
 pub(super) const BATCH: usize = 1 << 16;

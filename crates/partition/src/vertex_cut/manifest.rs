@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::error::{Error, Result, ResultExt};
+use gnarl_common::error::{Error, Result, ResultExt};
 use gnarl_graph::{ColumnSpec, Triple};
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::error::{Context, Error, Result};
-use gnarl_graph::{Buf, Column, Narrow, NarrowSlice, Triple};
+use gnarl_common::Buf;
+use gnarl_common::error::{Context, Error, Result};
+use gnarl_graph::{Column, Narrow, NarrowSlice, Triple};
 
 use super::manifest::VertexCutManifest;
 use super::side::{Columns, Direction, Run, Side};
@@ -44,7 +45,7 @@ use super::side::{Columns, Direction, Run, Side};
 ///     part.parts_of(local).collect::<Vec<_>>()
 /// );
 /// # assert!(here as u32 <= part.degree(local, Direction::In));
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), gnarl_common::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct VertexCutPart {

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::path::Path;
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{Buf, Column, ColumnSpec, Element, Narrow};
+use gnarl_common::error::{Error, Result};
+use gnarl_common::{Buf, Element};
+use gnarl_graph::{Column, ColumnSpec, Narrow};
 
 /// Which edges of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use gnarl_graph::error::{Context, Result, ResultExt};
+use gnarl_common::error::{Context, Result, ResultExt};
 use gnarl_graph::{ColumnSpec, Dataset, DatasetWriter, FinishOptions, IdWidth};
 use rayon::prelude::*;
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! Graphs that partitioners trip over.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use gnarl_graph::{EdgeChunk, EdgeStream, MemoryEdges};
 
 /// Graphs with what partitioners trip over.
@@ -37,11 +37,11 @@ impl EdgeStream for Claimed {
         self.0
     }
 
-    fn reset(&mut self) -> gnarl_graph::Result<()> {
+    fn reset(&mut self) -> gnarl_common::Result<()> {
         Ok(())
     }
 
-    fn next_chunk(&mut self, chunk: &mut EdgeChunk) -> gnarl_graph::Result<bool> {
+    fn next_chunk(&mut self, chunk: &mut EdgeChunk) -> gnarl_common::Result<bool> {
         chunk.clear();
         Ok(false)
     }

@@ -1,6 +1,6 @@
 //! Every node: for graphs of few.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

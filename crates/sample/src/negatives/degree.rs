@@ -1,7 +1,7 @@
 //! Nodes by their degree: frequent ones are harder to tell from the right ones (Mikolov et al., NIPS
 //! 2013, for words).
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

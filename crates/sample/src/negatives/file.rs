@@ -1,7 +1,7 @@
 //! Candidates that were chosen before.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

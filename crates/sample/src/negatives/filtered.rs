@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, Known, NegativeSampler, Positives, Side, mask};
 

@@ -1,6 +1,6 @@
 //! The ends of the batch's other edges: no row is read that is not needed anyway.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

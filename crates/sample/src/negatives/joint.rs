@@ -1,7 +1,7 @@
 //! Any node, the same for all edges of a batch (DistDGLv2, section 5.6; as in DGL-KE, Zheng et al.,
 //! SIGIR 2020): rows of few nodes are read, and scores are products of matrices.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

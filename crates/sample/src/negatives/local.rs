@@ -1,7 +1,7 @@
 //! Nodes of the part that the known end is in, so that none has to be fetched from another (DistDGLv2,
 //! section 5.6).
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

@@ -46,7 +46,7 @@ pub use uniform::Uniform;
 
 use std::ops::Range;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 /// Edges as three columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

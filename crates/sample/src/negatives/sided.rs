@@ -1,6 +1,6 @@
 //! Candidates for heads of one kind, and for tails of another.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

@@ -1,7 +1,7 @@
 //! Nodes that a relation has at the side looked for: a film is told from films, not from towns
 //! (Krompaß, Baier & Tresp, ISWC 2015).
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side, Triples};
 

@@ -1,6 +1,6 @@
 //! Any node, for each edge anew.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::{Drawn, NegativeSampler, Positives, Side};
 

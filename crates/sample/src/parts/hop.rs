@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 /// How neighbours are chosen where a node has more than the fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

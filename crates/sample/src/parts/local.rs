@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_graph::{Buf, Context, Error, Result};
+use gnarl_common::{Buf, Context, Error, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset, VertexCutPart};
 use hashbrown::HashMap;
 

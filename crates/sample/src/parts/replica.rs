@@ -1,7 +1,8 @@
 //! Copies of lists of other parts, from which this machine draws itself.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Context, Csc, Error, Kind, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Buf, Context, Error, Kind, Result};
+use gnarl_graph::Csc;
 use hashbrown::HashMap;
 
 use super::hop::HopRequest;

@@ -1,7 +1,7 @@
 //! Which parts have edges of a node.
 
-use gnarl_graph::prefetch::item as prefetch;
-use gnarl_graph::{Buf, Error, Result};
+use gnarl_common::prefetch::item as prefetch;
+use gnarl_common::{Buf, Error, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 /// Where to ask for a node's in-neighbours.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Error, Kind, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Kind, Result};
 
 use super::hop::{HopRequest, Rule};
 use super::merge::{Merged, Source, merge};

@@ -1,6 +1,6 @@
 //! What answers for a part.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use super::hop::{HopReply, HopRequest};
 

@@ -1,6 +1,6 @@
 //! The random edge sampler.
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::SaintDraw;
 use crate::SampleGraph;

@@ -1,7 +1,7 @@
 //! The random node sampler.
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 
 use super::SaintDraw;
 use crate::SampleGraph;

@@ -1,7 +1,7 @@
 //! The random walk sampler.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use super::SaintDraw;
 use crate::SampleGraph;

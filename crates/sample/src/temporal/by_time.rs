@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use crate::view::View;
 

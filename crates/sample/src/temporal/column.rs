@@ -1,6 +1,7 @@
 //! Edge times of datasets.
 
-use gnarl_graph::{Buf, Column, DType, Dataset, Element, Error, Result, Triple};
+use gnarl_common::{Buf, DType, Element, Error, Result};
+use gnarl_graph::{Column, Dataset, Triple};
 
 /// The column `time` of an edge type, if it has one of integers: mapped where it is 64 bits wide,
 /// copied otherwise.

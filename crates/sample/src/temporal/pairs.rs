@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use gnarl_graph::rng::mix;
+use gnarl_common::rng::mix;
 
 /// Nodes with times, each pair once, in order of first appearance.
 #[derive(Debug, Default)]

@@ -1,7 +1,7 @@
 //! The temporal sampler.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Buf, Context, Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Buf, Context, Error, Result};
 
 use super::by_time::ByTime;
 use super::pairs::Pairs;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gnarl_graph::{Error, Result, Triple};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Triple;
 
 use super::schema::Schema;
 

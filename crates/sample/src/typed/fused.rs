@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use super::block::{TypedBatch, TypedBlock};
 use super::graph::TypedGraph;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Buf, Context, Csc, Dataset, Error, Kind, NarrowSlice, Result, Triple};
+use gnarl_common::{Buf, Context, Error, Kind, Result};
+use gnarl_graph::{Csc, Dataset, NarrowSlice, Triple};
 use gnarl_partition::degree_column;
 
 use super::schema::Schema;

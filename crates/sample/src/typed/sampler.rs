@@ -1,7 +1,7 @@
 //! The sampler of typed graphs.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Result};
 
 use super::block::{Relation, TypedBatch, TypedBlock};
 use super::fanouts::TypedFanouts;
@@ -25,7 +25,8 @@ use crate::weighted::Weighted;
 /// the neighbours of [`UniformSampler`](crate::UniformSampler) and its like.
 ///
 /// ```
-/// use gnarl_graph::{Csc, Triple, rng::Key};
+/// use gnarl_common::rng::Key;
+/// use gnarl_graph::{Csc, Triple};
 /// use gnarl_sample::parts::Rule;
 /// use gnarl_sample::{TypedFanouts, TypedGraph, TypedSampler, TypedScratch};
 ///
@@ -49,7 +50,7 @@ use crate::weighted::Weighted;
 /// assert_eq!(last.relations()[writes].num_edges(), 2);
 /// assert_eq!(batch.blocks[0].relations()[writes].num_edges(), 0);
 /// assert_eq!(batch.input_nodes[1], [0, 1]); // both authors of paper 0
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), gnarl_common::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct TypedSampler {

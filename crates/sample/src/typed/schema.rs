@@ -1,7 +1,8 @@
 //! The types of nodes and edges, by number.
 
-use gnarl_graph::rng::{Key, mix};
-use gnarl_graph::{Error, Result, Triple};
+use gnarl_common::rng::{Key, mix};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Triple;
 
 /// The types of a graph's nodes and edges. Blocks and batches refer to them by number, in the order
 /// given here.

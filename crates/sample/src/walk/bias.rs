@@ -1,7 +1,7 @@
 //! Second-order walks (node2vec: Grover and Leskovec, KDD 2016, section 3.2.2).
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use crate::view::View;
 

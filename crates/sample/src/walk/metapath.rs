@@ -1,7 +1,8 @@
 //! Walks in a graph with types.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result, Triple};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::Triple;
 
 use crate::TypedGraph;
 
@@ -14,7 +15,8 @@ use crate::TypedGraph;
 /// early at a node without in-neighbours over the step's edge type.
 ///
 /// ```
-/// use gnarl_graph::{Csc, Triple, rng::Key};
+/// use gnarl_common::rng::Key;
+/// use gnarl_graph::{Csc, Triple};
 /// use gnarl_sample::{MetaPathWalk, TypedGraph};
 ///
 /// let rated: Triple = "item:rated_by:user".parse()?;
@@ -28,7 +30,7 @@ use crate::TypedGraph;
 /// let mut nodes = Vec::new();
 /// walk.walk(0, 0, Key::new(1), &mut nodes)?;
 /// assert_eq!(nodes, [0, 0, 1, 0]); // user 0, item 0, user 1, item 0
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), gnarl_common::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct MetaPathWalk {

@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use super::random::RandomWalk;
 use crate::neighbors::Fanouts;

@@ -1,7 +1,7 @@
 //! Walks in a graph without types.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use super::bias::Bias;
 use crate::SampleGraph;
@@ -14,14 +14,15 @@ use crate::SampleGraph;
 /// own nodes see the lists that its halo has.
 ///
 /// ```
-/// use gnarl_graph::{Csc, rng::Key};
+/// use gnarl_common::rng::Key;
+/// use gnarl_graph::Csc;
 /// use gnarl_sample::{RandomWalk, SampleGraph};
 ///
 /// let path = SampleGraph::new(Csc::from_edges(4, &[(1, 0), (2, 1), (3, 2)]))?;
 /// let mut nodes = Vec::new();
 /// RandomWalk::new(&path, 2)?.walk(0, 0, Key::new(1), &mut nodes)?;
 /// assert_eq!(nodes, [0, 1, 2]);
-/// # Ok::<(), gnarl_graph::Error>(())
+/// # Ok::<(), gnarl_common::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct RandomWalk {

@@ -15,7 +15,7 @@ use arrow_array::types::{ArrowPrimitiveType, Float32Type, UInt32Type, UInt64Type
 use arrow_array::{ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_sample::parts::HopReply;
 
 use super::{arrow, column, wrong};

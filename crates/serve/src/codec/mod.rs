@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::UInt64Type;
 use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::ArrowError;
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 pub(crate) use hop::{hop_batch, hop_reply};
 pub(crate) use rows::{

@@ -14,7 +14,8 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
-use gnarl_graph::{Error, Labels, Result};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Labels;
 use gnarl_store::Rows;
 
 use super::{arrow, batch, column, wrong};

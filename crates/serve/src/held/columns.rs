@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
-use gnarl_graph::{Buf, Dataset, Error, Labels, Result};
+use gnarl_common::{Buf, Error, Result};
+use gnarl_graph::{Dataset, Labels};
 use gnarl_partition::PartitionedDataset;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 

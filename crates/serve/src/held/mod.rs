@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
-use gnarl_graph::{Context, Error, Labels, Result};
+use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Labels;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{HopRequest, LocalPart};
 use gnarl_store::embedding::Embedding;
@@ -215,7 +216,7 @@ impl HeldPart {
     /// Asks for the memory by which a node's row will be found soon.
     pub fn prefetch_place(&self, node: u64) {
         if let [only] = &self.types[..] {
-            gnarl_graph::prefetch::item(&only.new_ids, node as usize);
+            gnarl_common::prefetch::item(&only.new_ids, node as usize);
         }
     }
 

@@ -5,7 +5,7 @@
 //! cache within a budget of bytes, and [`scores`] says which rows a fixed cache should hold.
 //!
 //! ```
-//! use gnarl_graph::Result;
+//! use gnarl_common::Result;
 //! use gnarl_store::RowSource;
 //! use gnarl_store::cache::CachePolicy;
 //!
@@ -29,7 +29,7 @@
 //! cached.fetch(&[4, 5, 3], &mut rows)?;
 //! assert_eq!(rows, [16.0, 25.0, 9.0]);
 //! assert_eq!((cached.stats().hits, cached.stats().fetched), (2, 3));
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod budget;

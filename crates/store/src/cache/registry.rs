@@ -4,8 +4,8 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-use gnarl_graph::names::unknown;
-use gnarl_graph::{Error, Result};
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::clockpro::ClockPro;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gnarl_graph::{Result, prefetch};
+use gnarl_common::{Result, prefetch};
 use hashbrown::HashMap;
 
 use super::Policy;

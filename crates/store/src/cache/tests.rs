@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use super::*;
 

@@ -1,6 +1,6 @@
 //! Adagrad (Duchi, Hazan & Singer, JMLR 2011).
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use super::{SparseOptimizer, at_least_0};
 

@@ -1,6 +1,6 @@
 //! Adam (Kingma & Ba, ICLR 2015) for rows that are touched now and then.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use super::{SparseOptimizer, at_least_0};
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-use gnarl_graph::{Context, Error, Result, ResultExt};
+use gnarl_common::{Context, Error, Result, ResultExt};
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};
 use tempfile::NamedTempFile;

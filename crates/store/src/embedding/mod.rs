@@ -7,7 +7,7 @@
 //! ```
 //! use std::sync::Arc;
 //!
-//! use gnarl_graph::rng::Key;
+//! use gnarl_common::rng::Key;
 //! use gnarl_store::RowSource;
 //! use gnarl_store::embedding::{Embedding, SparseAdam};
 //!
@@ -19,7 +19,7 @@
 //! let mut after = [0.0; 2];
 //! table.fetch(&[42], &mut after)?;
 //! assert!(after[0] < before[0] && after[1] == before[1]);
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod adagrad;
@@ -33,7 +33,7 @@ pub use adam::SparseAdam;
 pub use decay::WeightDecay;
 pub use table::{Embedding, Summed};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 /// A rule that updates one row from its gradient and what was kept about it.
 pub trait SparseOptimizer: Send + Sync {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::RowSource;
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 const LR: f32 = 0.05;
 

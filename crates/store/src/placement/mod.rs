@@ -12,7 +12,7 @@
 //! let users = ByRange::new(vec![2u64, 0, 1].into(), vec![0, 2, 3])?;
 //! assert_eq!(users.place(0), Place::Part(1));
 //! assert_eq!(users.place(2), Place::Part(0));
-//! # Ok::<(), gnarl_graph::Error>(())
+//! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
 mod even;
@@ -52,7 +52,7 @@ pub trait Placement: Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use gnarl_graph::rng::Key;
+    use gnarl_common::rng::Key;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! Rows follow the partition of the graph.
 
-use gnarl_graph::{Buf, Error, Result};
+use gnarl_common::{Buf, Error, Result};
 
 use super::{Place, Placement};
 

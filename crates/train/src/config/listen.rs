@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// An IP address and a port above 0 to listen on. A port alone is one of 127.0.0.1, which only
@@ -15,7 +15,7 @@ impl Listen {
     /// Where the process whose first rank is `rank` listens: `rank` ports further.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if there are not as many ports.
+    /// [`gnarl_common::Kind::Usage`] if there are not as many ports.
     pub fn of_rank(self, rank: usize) -> Result<SocketAddr> {
         let Self(mut address) = self;
         let port = u16::try_from(rank).ok().and_then(|rank| address.port().checked_add(rank));

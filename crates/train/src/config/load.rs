@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 use toml::{Table, Value};
 
 use super::known::known;
@@ -12,7 +12,7 @@ use super::{RunConfig, words};
 /// Reads the run file at `path` and applies `overrides`, each `key.path=value`.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] for an unknown key (naming the nearest known one), a value of the
+/// [`gnarl_common::Kind::Usage`] for an unknown key (naming the nearest known one), a value of the
 /// wrong type, or a combination that means nothing.
 pub fn load(path: &Path, overrides: &[String]) -> Result<RunConfig> {
     let text = std::fs::read_to_string(path).at(path)?;

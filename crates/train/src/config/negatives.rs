@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::{Context, Error, Result};
 use gnarl_graph::import::id_table;
-use gnarl_graph::names::unknown;
-use gnarl_graph::{Context, Error, Result};
 use gnarl_sample::negatives::{FromFile, Side};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use super::RunConfig;
 
@@ -25,7 +25,7 @@ fn paths(config: &mut RunConfig) -> Vec<(&'static str, &mut PathBuf)> {
 /// Replaces a leading `~` by the user's home folder, as a shell would before a program sees it.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] if there is no home, or it is asked for another user's.
+/// [`gnarl_common::Kind::Usage`] if there is no home, or it is asked for another user's.
 pub(super) fn expand_home(config: &mut RunConfig) -> Result<()> {
     for (key, path) in paths(config) {
         *path = home_of(path).map_err(|e| e.context(key))?;

@@ -1,7 +1,7 @@
 //! The machine that predictions are for.
 
 use bytesize::ByteSize;
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// `[plan]`: rates of the machines, which `train.strategy = "auto"` and `gnarl plan` predict by. They are

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::decoders::{self, DecoderConfig};
 use gnarl_nn::heads;
 use gnarl_nn::losses::LossConfig;

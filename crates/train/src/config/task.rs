@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::optim::OptimizerConfig;
 use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
 use serde::{Deserialize, Serialize};
@@ -158,7 +158,7 @@ impl EmbeddingSection {
     /// The optimizer of rows.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] for constants out of range.
+    /// [`gnarl_common::Kind::Usage`] for constants out of range.
     pub fn optimizer(&self, constants: &OptimizerConfig) -> Result<Arc<dyn SparseOptimizer>> {
         let OptimizerConfig { beta1, beta2, eps, .. } = *constants;
         let rule: Arc<dyn SparseOptimizer> = match self.optimizer {

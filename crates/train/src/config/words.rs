@@ -1,7 +1,7 @@
 //! Mistakes in run files, in the words of people.
 
-use gnarl_graph::names::nearest;
-use gnarl_graph::{Error, Result};
+use gnarl_common::did_you_mean::nearest;
+use gnarl_common::{Error, Result};
 use toml::{Table, Value};
 
 use super::known::known;
@@ -24,7 +24,7 @@ const ELSEWHERE: [(&str, &str); 8] = [
 /// Refuses keys that no run file has.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] with the key that was most likely meant, wherever it is.
+/// [`gnarl_common::Kind::Usage`] with the key that was most likely meant, wherever it is.
 pub(super) fn refuse_unknown(table: &Table, known: &Table) -> Result<()> {
     refuse_in("", table, known)
 }
@@ -117,7 +117,7 @@ pub(super) fn of(error: &toml::de::Error, table: &Table) -> Error {
     {
         let names: Vec<&str> = names.split(", ").map(|name| name.trim_matches('`')).collect();
         let found = value.and_then(Value::as_str).unwrap_or_default();
-        return gnarl_graph::names::unknown(key, found, &names);
+        return gnarl_common::did_you_mean::unknown(key, found, &names);
     }
     match message.split_once(", expected ") {
         Some((_, expected)) if message.starts_with("invalid ") => {

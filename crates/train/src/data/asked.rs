@@ -1,6 +1,7 @@
 //! The edge type that a task asks about.
 
-use gnarl_graph::{Dataset, EdgeType, Error, Result, Triple};
+use gnarl_common::{Error, Result};
+use gnarl_graph::{Dataset, EdgeType, Triple};
 
 use super::edge_set::Ways;
 use crate::config::RunConfig;

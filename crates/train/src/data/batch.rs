@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_nn::{SparseRows, Tape, Tensor, Var};
 use gnarl_store::{FeatureStore, Rows};
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_graph::{Buf, Dataset, Error, Result};
+use gnarl_common::{Buf, Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_sample::{Block, SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
@@ -90,7 +91,7 @@ impl Graph {
     /// The lists, if they are on this machine as a whole.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if the graph is partitioned.
+    /// [`gnarl_common::Kind::Usage`] if the graph is partitioned.
     pub fn lists(&self) -> Result<&SampleGraph> {
         match &self.topology {
             Topology::Local(graph) => Ok(graph),

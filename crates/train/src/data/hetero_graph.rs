@@ -1,6 +1,7 @@
 //! A heterogeneous graph and its features.
 
-use gnarl_graph::{Dataset, Result};
+use gnarl_common::Result;
+use gnarl_graph::Dataset;
 use gnarl_nn::models::typed::Source;
 use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::TypedGraph;

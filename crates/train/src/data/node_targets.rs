@@ -1,8 +1,9 @@
 //! Labels and splits of nodes.
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_graph::inspect::grouped;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Labels, Result};
+use gnarl_graph::{Dataset, Labels};
 
 use crate::config::SplitSection;
 

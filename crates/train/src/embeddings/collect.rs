@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytemuck::Pod;
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 use gnarl_store::RowSource;
 

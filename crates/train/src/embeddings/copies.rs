@@ -2,8 +2,8 @@
 //! and of its HALO. When weights are averaged, so are the copies of a row, in proportion to the training
 //! nodes of the parts that have one, and the mean becomes every copy.
 
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 use gnarl_store::RowSource;
 use gnarl_store::embedding::{Embedding, Summed};

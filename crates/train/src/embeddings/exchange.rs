@@ -1,7 +1,7 @@
 //! Rows of a batch from their owners, and gradients back.
 
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 use gnarl_nn::optim::global_norm;
 use gnarl_store::RowSource;

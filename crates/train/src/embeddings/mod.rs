@@ -21,8 +21,8 @@ pub(crate) use exchange::{clip, squares};
 pub(crate) use model::{About, about_model, model_from_bytes, model_to_bytes};
 pub(crate) use owners::by_parts;
 
+use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
 use gnarl_nn::Tensor;
 
 /// Where the learnt rows of a batch come from.

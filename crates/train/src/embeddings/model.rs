@@ -1,6 +1,6 @@
 //! Weights and learnt rows as one file.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::Params;
 use gnarl_nn::state::{Matrix, about, from_bytes, to_bytes};
 use serde::{Deserialize, Serialize};

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_store::embedding::{Embedding, SparseOptimizer};
 use gnarl_store::placement::Placement;
 

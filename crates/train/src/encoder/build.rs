@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Dataset, Result, Triple};
+use gnarl_common::Result;
+use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::ParamsBuilder;
 use gnarl_store::MappedFeatures;
 

@@ -1,8 +1,9 @@
 //! Embeddings without a model: a node's is its row of the table.
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 

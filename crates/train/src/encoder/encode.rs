@@ -1,8 +1,9 @@
 //! The trait of encoders.
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::models::Model;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;

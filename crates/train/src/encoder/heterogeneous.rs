@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::typed::{self, TypedModel};
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::models::{Model, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
 use gnarl_sample::{MiniBatch, Sampler, Scratch};

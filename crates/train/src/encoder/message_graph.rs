@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gnarl_graph::{Csc, Dataset, Result, Triple};
+use gnarl_common::Result;
+use gnarl_graph::{Csc, Dataset, Triple};
 use gnarl_sample::negatives::Triples;
 use gnarl_sample::{SampleGraph, TypedGraph};
 

@@ -1,6 +1,7 @@
 //! The samplers that a run file asks for.
 
-use gnarl_graph::{Context, Error, Result, Triple};
+use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Triple;
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     ExactSampler, FullSampler, LaborSampler, Sampler, TypedFanouts, UniformSampler, WeightedSampler,

@@ -1,7 +1,8 @@
 //! Samplers whose batches are subgraphs: Cluster-GCN and GraphSAINT, set up from a run file.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{CHUNK_EDGES, EdgeChunk, EdgeStream, Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::{CHUNK_EDGES, EdgeChunk, EdgeStream};
 use gnarl_partition::{PartitionOptions, by_name};
 use gnarl_sample::{
     ClusterSampler, EdgeDraw, NodeDraw, SaintDraw, SaintSampler, SampleGraph, Sampler, WalkDraw,
@@ -12,7 +13,7 @@ use crate::config::{Method, RunConfig};
 /// The subgraph sampler that `config` asks for, over `graph`, of batches about nodes of `train`.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] for sizes of 0 or more clusters than nodes.
+/// [`gnarl_common::Kind::Usage`] for sizes of 0 or more clusters than nodes.
 pub(super) fn sampler(
     config: &RunConfig,
     graph: &SampleGraph,

@@ -1,6 +1,7 @@
 //! Metrics of predictions.
 
-use gnarl_graph::{Labels, Result};
+use gnarl_common::Result;
+use gnarl_graph::Labels;
 use gnarl_nn::Tensor;
 use gnarl_nn::metrics::{self, Targets};
 
@@ -17,7 +18,7 @@ impl MetricAccumulator {
     /// An accumulator of the metric `name`.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if there is no such metric.
+    /// [`gnarl_common::Kind::Usage`] if there is no such metric.
     pub fn new(name: &str) -> Result<Self> {
         Ok(Self { metric: metrics::build(name)?, loss: 0.0, nodes: 0 })
     }

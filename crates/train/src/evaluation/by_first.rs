@@ -1,7 +1,7 @@
 //! Evaluation by the first rank.
 
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 
 use super::found::Evaluation;
 use crate::session::{Threads, pool};

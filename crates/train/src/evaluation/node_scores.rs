@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 
 use super::accumulator::MetricAccumulator;

@@ -10,7 +10,7 @@ mod stages;
 use std::cell::RefCell;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 
 use crate::config::{Pipeline, TrainSection};
 use crate::data::batch::BatchSpec;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::Scratch;
 
 use super::delivery::Delivery;

@@ -1,6 +1,6 @@
 //! `train.strategy = "auto"`: the fastest that can train the run, by the rates of `[plan]`.
 
-use gnarl_graph::{Context, Error, Result};
+use gnarl_common::{Context, Error, Result};
 
 use super::{RunPlan, sampled};
 use crate::config::{RunConfig, Strategy};

@@ -1,6 +1,6 @@
 //! `average`: parts train alone, and weights are averaged.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use super::facts::Facts;
 use super::predict::Predict;

@@ -1,7 +1,8 @@
 //! What predictions are made from.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Features, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::{Dataset, Features};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_partition::{
     Batches, Counts, Fanouts, PartitionOptions, PartitionedDataset, PlanOptions,
@@ -40,7 +41,7 @@ impl<'a> Facts<'a> {
     /// Reads them; a pass over the nodes, and one over the edges where the graph is not symmetric.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] for other tasks than node classification in graphs without types.
+    /// [`gnarl_common::Kind::Usage`] for other tasks than node classification in graphs without types.
     pub fn of(config: &RunConfig, dataset: &'a Dataset) -> Result<Self> {
         let manifest = dataset.manifest();
         let typed = manifest.node_types.len() > 1 || manifest.edge_types.len() > 1;

@@ -1,6 +1,6 @@
 //! `gradient`: batches of all ranks, and gradients summed at each step.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use super::facts::Facts;
 use super::predict::Predict;

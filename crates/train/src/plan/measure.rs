@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
 use gnarl_sample::{Block, NodeInfo};
 

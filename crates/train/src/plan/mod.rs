@@ -21,7 +21,8 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_partition::Counts;
 use serde::Serialize;
 
@@ -95,7 +96,7 @@ impl RunPlan {
     /// form of the model too, if it has one.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] for tasks that are not predicted, and models that cannot be.
+    /// [`gnarl_common::Kind::Usage`] for tasks that are not predicted, and models that cannot be.
     pub fn of(config: &RunConfig, dataset: &Dataset, workers: &[usize]) -> Result<Self> {
         let facts = Facts::of(config, dataset)?;
         // What is wrong with the model itself is no matter of strategies.
@@ -135,7 +136,7 @@ impl RunPlan {
             self.refused.push(RefusedStrategy { strategy, decoupled, workers, reason });
         };
         if let Err(error) = allowed(&run).and_then(|()| predict.check(facts, &run)) {
-            if error.kind() != gnarl_graph::Kind::Usage {
+            if error.kind() != gnarl_common::Kind::Usage {
                 return Err(error);
             }
             refuse(error.to_string().replace('\n', "; "));

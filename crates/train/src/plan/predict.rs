@@ -1,6 +1,6 @@
 //! The trait of predictions.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use super::facts::Facts;
 use super::work::Work;

@@ -1,6 +1,6 @@
 //! What batches of sampled neighbours take, for the strategies that train on them.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_partition::Batches;
 
 use super::facts::Facts;

@@ -1,6 +1,6 @@
 //! `tensor`: the whole graph in each step, columns shared out (NeutronTP, section 3.2 and 4.1).
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_nn::models::{ModelConfig, check_columns};
 
 use super::facts::Facts;

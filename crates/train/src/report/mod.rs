@@ -14,7 +14,7 @@ mod tests;
 
 use std::path::Path;
 
-use gnarl_graph::{Context, Result};
+use gnarl_common::{Context, Result};
 use gnarl_partition::picture::text::escape;
 use gnarl_partition::picture::{page_of, partition, section};
 

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::Path;
 
-use gnarl_graph::staging::AtomicFile;
-use gnarl_graph::{Context, Error, Result, ResultExt};
+use gnarl_common::staging::AtomicFile;
+use gnarl_common::{Context, Error, Result, ResultExt};
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
@@ -163,8 +163,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use gnarl_common::rng::Key;
     use gnarl_engine::{Communicator, local};
-    use gnarl_graph::rng::Key;
     use gnarl_nn::{Init, ParamsBuilder};
 
     use crate::embeddings::TableSpec;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::{Context, Error, Result, ResultExt};
+use gnarl_common::{Context, Error, Result, ResultExt};
 
 use crate::config::RunConfig;
 use crate::embeddings::{about_model, model_from_bytes};

@@ -1,6 +1,7 @@
 //! The end of a run: its best weights, its results and figures.
 
-use gnarl_graph::{Result, peak_rss};
+use gnarl_common::Result;
+use gnarl_common::memory::peak_rss;
 use gnarl_partition::PartitionManifest;
 
 use super::folder::RunFolder;

@@ -1,7 +1,7 @@
 //! Whether all ranks are about to do the same.
 
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::config::RunConfig;

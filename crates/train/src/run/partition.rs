@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
-use gnarl_graph::{Dataset, Result, ResultExt};
+use gnarl_common::{Result, ResultExt};
+use gnarl_graph::Dataset;
 use gnarl_partition::{
     PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
 };
 
 use crate::config::{Parts, RunConfig};
-use crate::memory::available;
 use crate::run::folder::{PARTITION, RunFolder};
 use crate::telemetry::pulse::every_minute;
+use gnarl_common::memory::available;
 
 /// Cuts the graph, or takes the partition that is there already. The ranks of this host, so many, share
 /// its memory.

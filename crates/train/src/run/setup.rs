@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::ParamsBuilder;
 use gnarl_partition::{PartitionedDataset, fingerprint};
 
@@ -179,7 +180,7 @@ fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn T
 /// The node type to classify where the run file names none.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] unless exactly one has labels.
+/// [`gnarl_common::Kind::Usage`] unless exactly one has labels.
 fn only_labeled_type(dataset: &Dataset) -> Result<String> {
     let types = &dataset.manifest().node_types;
     let labeled = types.iter().filter(|t| t.columns.iter().any(|column| column.name == "label"));

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gnarl_common::staging::interrupt::{self, Stoppable};
+use gnarl_common::{Context, Error, Result};
 use gnarl_engine::{Communicator, local};
-use gnarl_graph::staging::interrupt::{self, Stoppable};
-use gnarl_graph::{Context, Error, Result};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::Serialize;
@@ -96,7 +96,7 @@ impl Registry {
     ///
     /// # Errors
     /// Those of the dataset, the configuration, the folder and the ranks;
-    /// [`gnarl_graph::Kind::Rank`] if they do not all have the same dataset and configuration.
+    /// [`gnarl_common::Kind::Rank`] if they do not all have the same dataset and configuration.
     pub fn run_on(
         &self,
         rank: &dyn Communicator,

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
 use gnarl_nn::pool::{Kept, keep_all};
 use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;

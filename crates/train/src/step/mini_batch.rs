@@ -1,8 +1,8 @@
 //! Steps over mini-batches: sampled blocks, whatever the task and the encoder.
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
 use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
 

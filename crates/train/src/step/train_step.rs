@@ -1,8 +1,8 @@
 //! The traits of steps, and what goes in and out of one.
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 

@@ -6,8 +6,8 @@
 
 use std::time::Instant;
 
+use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
 use gnarl_nn::optim::Optimizer;
 
 use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, not_finite};
@@ -161,7 +161,7 @@ impl<L: TrainStep> Run<'_, L> {
     /// Adds the gradients of this rank's batches of a step, of which it returns the last.
     fn add_batches(
         &self,
-        key: gnarl_graph::rng::Key,
+        key: gnarl_common::rng::Key,
         deliveries: &Deliveries<'_, L::Batch>,
         state: &TrainState,
         dense: &mut [f32],

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
 use gnarl_nn::Params;
 use rayon::ThreadPool;
 

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use gnarl_common::staging::interrupt;
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::staging::interrupt;
-use gnarl_graph::{Error, Kind, Result};
 
 use crate::run::folder::MODEL;
 use crate::session::Session;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Result};
 use gnarl_nn::Params;
 use gnarl_nn::optim::Optimizer;
 use gnarl_nn::state::{vectors_from_bytes, vectors_to_bytes};

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::{Dataset, Labels, Result};
+use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
 use super::loss::{Targets, add_loss, targets_of};
@@ -38,7 +39,7 @@ impl NodePrediction {
     /// The task of learning `targets` of nodes of type `node_type`.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if the metric is unknown.
+    /// [`gnarl_common::Kind::Usage`] if the metric is unknown.
     pub fn new(
         config: &RunConfig,
         node_type: &str,

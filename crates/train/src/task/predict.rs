@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::{Dataset, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::negatives::Triples;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 
 use crate::config::{Method, RunConfig};
 use crate::data::batch::BatchSpec;

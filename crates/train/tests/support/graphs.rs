@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::npy::NpyWriter;
+use gnarl_common::rng::Key;
 use gnarl_graph::Triple;
 use gnarl_graph::generate::{Attributes, CommunityOptions, TypedOptions, community, typed};
 use gnarl_graph::import::{NpyOptions, TypedNpyOptions, npy, typed_npy};
-use gnarl_graph::npy::NpyWriter;
-use gnarl_graph::rng::Key;
 use gnarl_train::config::TaskKind;
 
 use super::table::Task;
@@ -64,7 +64,7 @@ impl Graphs {
         })
     }
 
-    fn array<T: gnarl_graph::Element>(&self, name: &str, row: &[u64], values: &[T]) -> PathBuf {
+    fn array<T: gnarl_common::Element>(&self, name: &str, row: &[u64], values: &[T]) -> PathBuf {
         let path = self.dir().join(name);
         let mut writer = NpyWriter::create(path.clone(), row).unwrap();
         writer.push(values).unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_train::config::load;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Error, Result, ResultExt};
 use gnarl_graph::import::{NpyOptions, npy};
-use gnarl_graph::{Error, Result, ResultExt};
 use gnarl_train::RunConfig;
 use gnarl_train::config::{EvaluateOn, Method, Parts, ScheduleKind, SplitSection, Strategy};
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 use gnarl_train::RunConfig;
 use serde_json::json;
 

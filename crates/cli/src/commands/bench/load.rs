@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Error, Result, ResultExt};
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Result, ResultExt};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Load, LocalPart, NeighborService, PartsSampler, Routes, Rule};
 use gnarl_sample::{Sampler, Scratch};

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_graph::import::WeightType;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Result};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,

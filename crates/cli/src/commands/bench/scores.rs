@@ -1,6 +1,6 @@
 //! Test scores over seeds.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_train::{RunConfig, Summary};
 
 /// Test scores of `seeds` runs that differ only in `train.seed`.

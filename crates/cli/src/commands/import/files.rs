@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gnarl_common::{Error, Result};
+use gnarl_graph::Triple;
 use gnarl_graph::import::{
     self, Imported, NpyOptions, TriplesOptions, TypedNpyOptions, WeightType,
 };
-use gnarl_graph::{Error, Result, Triple};
 
 use super::options::{Common, named};
 

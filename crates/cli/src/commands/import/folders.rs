@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_graph::import::{self, GraphboltOptions, Imported, OgbOptions, WeightType};
 
 use super::options::Common;

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::{Args, Parser, Subcommand};
+use gnarl_common::staging::Claim;
+use gnarl_common::{Error, Result};
+use gnarl_graph::MANIFEST;
 use gnarl_graph::import::Imported;
-use gnarl_graph::staging::Claim;
-use gnarl_graph::{Error, MANIFEST, Result};
 use serde_json::Value;
 
 use crate::output::{json, while_busy};
@@ -108,7 +109,7 @@ fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
     value["tables"] = json(&imported.tables);
     value["dataset"] = json(&out);
     value["seconds"] = json(&seconds);
-    value["peak_rss_bytes"] = json(&gnarl_graph::peak_rss());
+    value["peak_rss_bytes"] = json(&gnarl_common::memory::peak_rss());
     value
 }
 

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use gnarl_common::{Error, Result};
 use gnarl_graph::import::{
     self, EdgeTable, Feature, IdKind, Imported, Impute, NodeTable, TableOptions, Transform,
     WeightType,
 };
-use gnarl_graph::{Error, PLAIN_NODE, Result, Triple};
+use gnarl_graph::{PLAIN_NODE, Triple};
 
 use super::options::Common;
 

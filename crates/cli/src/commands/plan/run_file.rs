@@ -1,6 +1,7 @@
 //! `gnarl plan RUN.toml`
 
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_train::config::{PlanSection, load};
 use gnarl_train::plan::{RunPlan, StrategyPrediction, measure};
 use indicatif::{HumanBytes, HumanCount};

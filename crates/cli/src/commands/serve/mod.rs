@@ -9,7 +9,7 @@ pub use args::ServeArgs;
 pub use server::run;
 
 #[cfg(not(feature = "serve"))]
-pub fn run(_: &ServeArgs) -> gnarl_graph::Result<serde_json::Value> {
-    Err(gnarl_graph::Error::usage("this gnarl was built without its server")
+pub fn run(_: &ServeArgs) -> gnarl_common::Result<serde_json::Value> {
+    Err(gnarl_common::Error::usage("this gnarl was built without its server")
         .hint("build with --features serve, see docs/serving.md"))
 }

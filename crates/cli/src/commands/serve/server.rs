@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use gnarl_graph::Result;
-use gnarl_graph::staging::interrupt::{self, Stoppable};
+use gnarl_common::Result;
+use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig, Tls, read_token};

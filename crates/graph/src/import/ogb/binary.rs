@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use gnarl_common::{Error, Result, ResultExt};
+
 use super::layout::{EdgePart, Layout, NodePart, Values, many_graphs};
-use crate::error::{Error, Result, ResultExt};
 use crate::import::WeightType;
 use crate::import::array::ArrayReader;
 use crate::import::extra::Extra;

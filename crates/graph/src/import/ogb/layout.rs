@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use gnarl_common::Error;
+
 use crate::import::extra::Extra;
 use crate::import::source::Source;
 use crate::manifest::Triple;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use gnarl_common::{Error, Result};
+
 use super::layout::{Layout, NodePart};
 use super::options::OgbOptions;
 use super::saved::{Saved, required, wrong_shape};
 use super::write::{describe, write_nodes};
 use crate::edges::CHUNK_EDGES;
-use crate::error::{Error, Result};
 use crate::import::entities::{ENTITY, entity_edges};
 use crate::import::errors::empty_graph;
 use crate::import::extra::Extra;

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use super::WeightType;
 use super::report::{Imported, finish};
-use crate::error::{Context, Error, Result, ResultExt};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
+use gnarl_common::{Context, Error, Result, ResultExt};
 use layout::Layout;
 pub use options::OgbOptions;
 use split::Splits;

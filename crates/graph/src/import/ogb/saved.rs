@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Error, Result};
+use gnarl_common::{Context, Error, Result};
+
 use crate::import::splits::add_split;
 use crate::import::torch::{Item, TorchFile};
 use crate::manifest::PLAIN_NODE;

@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Context, Error, Result, ResultExt};
+
 use super::saved::{NAMES, Saved};
 use super::tables;
-use crate::error::{Context, Error, Result, ResultExt};
 use crate::import::splits::add_split;
 use crate::manifest::PLAIN_NODE;
 use crate::writer::DatasetWriter;

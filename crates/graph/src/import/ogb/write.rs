@@ -1,11 +1,11 @@
 //! Writing the nodes and edges of a layout.
 
+use gnarl_common::{Error, Result};
 use serde_json::json;
 
 use super::layout::{EdgePart, NodePart, Values};
 use super::options::OgbOptions;
 use super::{binary, tables};
-use crate::error::{Error, Result};
 use crate::import::array::ArrayReader;
 use crate::import::columns;
 use crate::import::edge_arrays::EdgeArrays;

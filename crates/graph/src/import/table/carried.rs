@@ -1,5 +1,8 @@
 //! What the edges of a table carry: numbers, features, classes and splits.
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind, Result};
+
 use super::fit::fit;
 use super::labels::{Classes, Sealed};
 use super::numbers::Numbers;
@@ -7,10 +10,8 @@ use super::options::{EdgeTable, TableOptions, check_shares};
 use super::roles::EdgeColumns;
 use super::transform::{Fitted, rows_of};
 use super::{Batch, Cell, TableReader};
-use crate::error::{Error, Kind, Result};
 use crate::import::extra::{Extra, NO_SPLIT};
 use crate::import::splits::{EdgeSplits, split_number};
-use crate::rng::Key;
 
 /// The columns of a table that edges carry: first those stored as they are.
 pub(super) struct Carried {

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::path::Path;
 
+use gnarl_common::{Error, Result, ResultExt};
+
 use super::fields::{Fields, comma_hint, digits, is_blank, is_padded, split};
 use super::header::{CsvFormat, Expected, Header, called, recognize};
 use super::reader::{BATCH_ROWS, Batch, Cell, TableReader, Values};
-use crate::error::{Error, Result, ResultExt};
 use crate::import::input::Input;
 
 /// Bytes read at once.

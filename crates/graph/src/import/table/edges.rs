@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use gnarl_common::{Error, Result};
+
 use super::carried::{self, Known};
 use super::options::{EdgeTable, TableOptions};
 use super::roles::{EdgeColumns, id_cell};
 use super::{Batch, Cell, TableFacts, TableReader, open, string_pairs, text_id};
-use crate::error::{Error, Result};
 use crate::import::errors::empty_graph;
 use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
 use crate::import::spool::Spool;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use gnarl_common::{Error, Result};
 
 /// What becomes of a column of features.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

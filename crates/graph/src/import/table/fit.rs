@@ -1,9 +1,10 @@
 //! Passes over a table for what the transforms of its columns need to know.
 
+use gnarl_common::{Error, Kind, Result};
+
 use super::numbers::{Numbers, is_missing};
 use super::transform::{Fitted, Source};
 use super::{Batch, Cell, Feature, Impute, TableReader, Transform};
-use crate::error::{Error, Kind, Result};
 use crate::import::ids::StringIds;
 use crate::inspect::grouped;
 

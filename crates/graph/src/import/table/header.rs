@@ -3,8 +3,9 @@
 //! Nothing is guessed that could be wrong without a word: a first line that may be a header makes a
 //! table with one, whose columns must then be found by their names.
 
+use gnarl_common::{Error, Result};
+
 use super::fields::split;
-use crate::error::{Error, Result};
 
 /// How a text table is laid out.
 #[derive(Debug, Clone, Default)]

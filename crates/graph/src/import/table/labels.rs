@@ -1,9 +1,10 @@
 //! The classes of nodes or edges from a column of numbers, or of names.
 
+use gnarl_common::{Error, Result};
+
 use super::numbers::{first_texts, is_missing, is_number};
 use super::{Batch, Cell, TableReader};
 use crate::column::ColumnSpec;
-use crate::error::{Error, Result};
 use crate::import::classes::{ClassChecker, Numbering, finish_labels};
 use crate::import::ids::StringIds;
 use crate::manifest::Triple;

@@ -23,6 +23,8 @@ mod typed;
 
 use std::path::Path;
 
+use gnarl_common::{Error, Result};
+
 pub(super) use csv::CsvReader;
 pub use facts::{TableColumn, TableFacts};
 pub use feature::{Feature, Impute, Transform};
@@ -33,7 +35,6 @@ pub(super) use string_ids::{string_pairs, text_id};
 pub use typed::tables;
 
 use super::input::{FileKind, Input};
-use crate::error::{Error, Result};
 
 /// Opens the table at `path`, which should have the `expected` columns: Parquet if it begins so, else
 /// delimited text.

@@ -1,16 +1,17 @@
 //! Tables of nodes.
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Result};
+
 use super::fit::fit;
 use super::labels::{Classes, LabelColumn};
 use super::options::{NodeTable, TableOptions, check_shares};
 use super::roles::{NodeColumns, id_cell};
 use super::transform::{Fitted, rows_of};
 use super::{Batch, Cell, TableFacts, TableReader, Values, open, text_id};
-use crate::error::{Context, Error, Result};
 use crate::import::errors::over_budget;
 use crate::import::ids::{Ids, StringIds};
 use crate::import::splits::{add_split, split_name};
-use crate::rng::Key;
 use crate::writer::DatasetWriter;
 
 fn open_nodes(table: &NodeTable, options: &TableOptions) -> Result<Box<dyn TableReader>> {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use gnarl_common::{Error, Result};
 
 use super::fields::comma_hint;
 use super::{Batch, Cell, TableReader, Values};
-use crate::error::{Error, Result};
 
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;

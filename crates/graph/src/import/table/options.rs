@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use gnarl_common::{Error, Result};
+
 use super::{CsvFormat, Feature};
-use crate::error::{Error, Result};
 use crate::import::WeightType;
 use crate::manifest::{PLAIN_NODE, Triple};
 

@@ -1,7 +1,8 @@
 //! The trait of tables, read in batches of rows.
 
+use gnarl_common::Result;
+
 use super::header::Header;
-use crate::error::Result;
 
 /// What a column is read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! Which columns of a table are taken, and for what. A column has one role.
 
+use gnarl_common::{Error, Result};
+
 use super::header::{Expected, Header, names_ids};
 use super::options::{EdgeTable, IdKind, NodeTable};
 use super::taken::{Role, Taken};
 use super::{Cell, Feature, TableFacts, TableReader};
-use crate::error::{Error, Result};
 use crate::import::input::shortened;
 
 /// The columns of a table of nodes.

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::{Error, Result};
 use serde::Deserialize;
 
 use super::{EdgeTable, Feature, Impute, NodeTable, TableOptions, Transform};
-use crate::error::{Error, Result};
 use crate::import::input::read_text;
 use crate::manifest::Triple;
 

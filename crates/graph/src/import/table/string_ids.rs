@@ -1,7 +1,8 @@
 //! String ids in batches of a table.
 
+use gnarl_common::{Error, Result};
+
 use super::reader::{Batch, TableReader};
-use crate::error::{Error, Result};
 use crate::import::ids::StringIds;
 
 /// The two ends of a batch of edges within one node type of string ids, numbered row by row.

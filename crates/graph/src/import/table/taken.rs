@@ -1,9 +1,10 @@
 //! The columns of a table that are taken, each for one role.
 
+use gnarl_common::{Error, Result};
+
 use super::facts::{TableColumn, TableFacts};
 use super::header::Header;
 use super::{Feature, TableReader, Transform};
-use crate::error::{Error, Result};
 use crate::import::input::shortened;
 
 /// What a column is taken for.

@@ -1,8 +1,9 @@
 //! How columns of a table become features.
 
+use gnarl_common::{Error, Result};
+
 use super::numbers::Numbers;
 use super::{Batch, Cell, TableReader};
-use crate::error::{Error, Result};
 use crate::import::ids::StringIds;
 
 /// A column and what is known of its values.

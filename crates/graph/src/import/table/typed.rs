@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use gnarl_common::{Context, Error, Result, ResultExt};
 use serde_json::json;
 
 use super::options::TableOptions;
 use super::{edges, nodes};
-use crate::error::{Context, Error, Result, ResultExt};
 use crate::import::errors::{both_reverses, check_count};
 use crate::import::ids::{IdMaps, Ids};
 use crate::import::report::{Imported, finish};

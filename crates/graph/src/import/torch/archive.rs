@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 
 /// How the pickle of torch's own number starts, with which files began before 1.6.
 const LEGACY: [u8; 14] =

@@ -13,8 +13,8 @@ mod pickle;
 use std::path::{Path, PathBuf};
 
 use super::errors::over_budget;
-use crate::error::{Error, Result};
 use archive::Archive;
+use gnarl_common::{Error, Result};
 use numbers::{Array, Values};
 use objects::{Objects, Value};
 use pickle::Machine;

@@ -1,8 +1,9 @@
 //! What a pickle may name, and what calls of those names stand for.
 
+use gnarl_common::Error;
+
 use super::archive::Archive;
 use super::numbers::{Array, Span, Values};
-use crate::error::Error;
 use crate::import::array::Num;
 use crate::import::errors::over_budget;
 

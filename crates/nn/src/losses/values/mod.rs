@@ -11,8 +11,8 @@ mod mse;
 
 pub use loss::ValueLoss;
 
-use gnarl_graph::Result;
-use gnarl_graph::names::unknown;
+use gnarl_common::Result;
+use gnarl_common::did_you_mean::unknown;
 
 /// A loss of numbers by name; a usage error names the nearest known one.
 pub fn build(name: &str) -> Result<Box<dyn ValueLoss>> {

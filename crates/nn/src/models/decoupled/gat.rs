@@ -1,6 +1,6 @@
 //! Propagation with the attention of GAT (Veličković et al., ICLR 2018), computed once.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::Block;
 
 use super::propagation::Propagation;

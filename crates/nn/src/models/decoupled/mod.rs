@@ -9,7 +9,7 @@ mod gat;
 mod gcn;
 mod propagation;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_sample::Block;
 use propagation::Propagation;
 

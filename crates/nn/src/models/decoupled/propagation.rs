@@ -1,6 +1,6 @@
 //! The trait of propagations.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::Block;
 
 use crate::models::Slices;

@@ -6,7 +6,7 @@
 //! of a learnt number for each edge type that node i hears somebody over, and one for itself: rows of P add up
 //! to 1, however many edge types a node has. They are computed once for all propagations.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_sample::Schema;
 
 use super::input::Input;

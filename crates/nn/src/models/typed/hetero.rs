@@ -1,6 +1,6 @@
 //! A layer without types for each edge type.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_sample::Schema;
 
 use super::Source;

@@ -1,6 +1,6 @@
 //! HGT (Hu et al., Heterogeneous Graph Transformer, WWW 2020).
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_sample::Schema;
 
 use super::Source;

@@ -1,6 +1,6 @@
 //! From rows of each node type to one matrix.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_sample::Schema;
 
 use super::Source;

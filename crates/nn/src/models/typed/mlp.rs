@@ -1,6 +1,6 @@
 //! A multilayer perceptron: what the rows of nodes alone are worth.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_sample::Schema;
 
 use super::Source;

@@ -27,9 +27,9 @@ mod tests;
 pub use model::{Source, TypedModel, names};
 pub use slices::{TypedSlices, WholeRelations};
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::names::unknown;
-use gnarl_graph::rng::Key;
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::error::{Error, Result};
+use gnarl_common::rng::Key;
 use gnarl_sample::Schema;
 
 use super::ModelConfig;

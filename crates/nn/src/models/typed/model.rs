@@ -1,6 +1,6 @@
 //! The trait of models of graphs with types, and their names.
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 
 use super::slices::{TypedSlices, WholeRelations};
 use crate::{RelBlock, Span, Tape, Var};

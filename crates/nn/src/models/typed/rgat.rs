@@ -1,6 +1,6 @@
 //! R-GAT (Busbridge et al., Relational Graph Attention Networks, 2019; additive attention).
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_sample::Schema;
 
 use super::Source;

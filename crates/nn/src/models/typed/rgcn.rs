@@ -1,6 +1,6 @@
 //! R-GCN (Schlichtkrull et al., ESWC 2018).
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_sample::Schema;
 
 use super::Source;

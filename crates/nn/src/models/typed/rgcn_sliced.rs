@@ -4,7 +4,7 @@
 //! basis decomposition are applied by edge type or by basis. All ways give the same; a layer takes the one
 //! that exchanges the fewest values.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use super::rgcn::{Rgcn, Weights};
 use super::slices::{TypedSlices, WholeRelations};

@@ -1,6 +1,6 @@
 //! What all models with types share.
 
-use gnarl_graph::error::Result;
+use gnarl_common::error::Result;
 use gnarl_sample::Schema;
 
 use super::input::Input;

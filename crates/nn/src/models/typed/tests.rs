@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Csc, Result, Triple};
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
+use gnarl_graph::{Csc, Triple};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{TypedFanouts, TypedGraph, TypedSampler, TypedScratch};
 

@@ -1,7 +1,8 @@
 //! The undirected graph under a stream of edges, in memory.
 
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::{EdgeStream, Kind, for_each_edge};
+use gnarl_common::Kind;
+use gnarl_common::error::{Error, Result};
+use gnarl_graph::{EdgeStream, for_each_edge};
 
 /// The undirected graph: all copies and directions of an edge are one, with a weight. Edges are
 /// numbered by lower, then higher end.

@@ -14,9 +14,9 @@ mod graph;
 mod rounds;
 mod settle;
 
+use gnarl_common::error::{Error, Result};
+use gnarl_common::rng::Key;
 use gnarl_graph::EdgeStream;
-use gnarl_graph::error::{Error, Result};
-use gnarl_graph::rng::Key;
 
 pub(super) use rounds::{Part, Rules};
 pub(super) use settle::Bounds;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use gnarl_graph::rng::Key;
+use gnarl_common::rng::Key;
 use rayon::prelude::*;
 
 use super::graph::Graph;

@@ -1,6 +1,6 @@
 //! Scores by the probability that a batch reads a node.
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 
 use super::InLists;
 use super::lists::of_source;
@@ -92,8 +92,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use gnarl_common::rng::Key;
     use gnarl_graph::Csc;
-    use gnarl_graph::rng::Key;
 
     fn near(found: &[f32], expected: &[f32], tolerance: f32) {
         assert_eq!(found.len(), expected.len());

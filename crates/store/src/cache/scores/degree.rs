@@ -1,6 +1,6 @@
 //! Scores by degree.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use super::InLists;
 use super::lists::of_source;

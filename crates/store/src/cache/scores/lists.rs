@@ -1,6 +1,7 @@
 //! What scores are computed from.
 
-use gnarl_graph::{Csc, Error, Result};
+use gnarl_common::{Error, Result};
+use gnarl_graph::Csc;
 
 /// Takes a node, its in-degree, and in-neighbours of it.
 pub type Visit<'a> = &'a mut dyn FnMut(u32, u32, &[u32]) -> Result<()>;

@@ -11,7 +11,7 @@ pub use access::access_probabilities;
 pub use degree::out_degrees;
 pub use lists::{InLists, Visit};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 /// The scores there are, as configuration names them.

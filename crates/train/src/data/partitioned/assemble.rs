@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::{Context, Error, Labels, Result};
+use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Labels;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Replica, Routes, Rule};
 use gnarl_serve::{Description, DividedFeatures, DividedRows, PartAccess};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gnarl_graph::{Error, Kind, Result, ResultExt};
+use gnarl_common::{Error, Kind, Result, ResultExt};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Client, ClientConfig, HeldPart, PartAccess, read_token};
 

@@ -2,8 +2,8 @@
 
 use std::cell::OnceCell;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Context, Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Result};
 use gnarl_sample::parts::{HopRequest, Rule};
 use gnarl_serve::PartAccess;
 use gnarl_store::cache::scores::{

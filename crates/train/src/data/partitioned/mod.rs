@@ -7,7 +7,7 @@ mod hot_nodes;
 mod peers;
 mod ranks;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{PartAccess, Server};
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gnarl_graph::{Context, Error, Kind, Result};
+use gnarl_common::{Context, Error, Kind, Result};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{
     Client, ClientConfig, HeldPart, PartAccess, Server, ServerConfig, Tls, random_token,

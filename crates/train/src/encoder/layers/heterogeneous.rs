@@ -1,8 +1,8 @@
 //! Nodes of a heterogeneous graph, over the edge types that are sampled: each layer over all nodes of each
 //! type, some at a time; the last one over the nodes asked for.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_nn::models::typed::TypedModel;
 use gnarl_nn::{Mode, Params, RelBlock, Span, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;

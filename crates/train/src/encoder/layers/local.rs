@@ -1,7 +1,7 @@
 //! All nodes of a graph of this machine.
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::{FullSampler, SampleGraph, Sampler, Scratch, whole_graph};

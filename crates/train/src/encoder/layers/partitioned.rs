@@ -1,8 +1,8 @@
 //! All nodes of a partitioned graph, by all ranks together.
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::parts::{PartsSampler, Rule};

@@ -1,6 +1,7 @@
 //! Hints at the start of a run, for settings that the data makes likely to help.
 
-use gnarl_graph::{Dataset, Features, Result};
+use gnarl_common::Result;
+use gnarl_graph::{Dataset, Features};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
 
 use crate::config::RunConfig;

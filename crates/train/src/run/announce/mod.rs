@@ -8,7 +8,7 @@ mod opening;
 
 use std::path::Path;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 
 use crate::config::RunConfig;
 use crate::run::setup::Source;

@@ -3,9 +3,9 @@
 use gnarl_nn::models::ModelConfig;
 
 use crate::config::{RunConfig, Strategy, TaskKind};
-use crate::memory::{Available, available, gib};
 use crate::run::setup::Source;
 use crate::task::Sizes;
+use gnarl_common::memory::{Available, available, gib};
 
 /// Matrices that a layer of a full-graph step keeps for its gradient: what products and sums put out, and
 /// dropout.

@@ -11,8 +11,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use gnarl_graph::staging::{LockFile, sweep_files};
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_common::staging::{LockFile, sweep_files};
+use gnarl_common::{Error, Result, ResultExt};
 use serde::Serialize;
 
 use crate::config::{OutputSection, RunConfig, absolute};

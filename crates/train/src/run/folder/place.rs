@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::staging::is_temporary;
-use gnarl_graph::{Error, Result};
+use gnarl_common::staging::is_temporary;
+use gnarl_common::{Error, Result};
 
 use super::begin::Begin;
 use super::names::{CONFIG, SUMMARY};
@@ -24,7 +24,7 @@ enum State {
 /// `dir`, `dir-2`, `dir-3` and so on; one that goes on or starts over is the last of them.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] if the last is unfinished and a new run is to begin, or if the folder
+/// [`gnarl_common::Kind::Usage`] if the last is unfinished and a new run is to begin, or if the folder
 /// holds something other than a run.
 pub(super) fn choose(dir: &Path, begin: Begin) -> Result<PathBuf> {
     if state(dir)? == State::Free {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 use serde::{Deserialize, Serialize};
 
 use crate::config::RunConfig;
@@ -62,7 +62,7 @@ impl Provenance {
     /// Refuses other data than the run was started with; `hint` says what to do.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] naming the data.
+    /// [`gnarl_common::Kind::Usage`] naming the data.
     pub fn check(&self, config: &RunConfig, fingerprint: &str, hint: &str) -> Result<()> {
         if self.fingerprint == fingerprint {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 
 use crate::config::{RunConfig, absolute};
 
@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path) -> Result<RunConfig> {
 /// change the numbers of epochs trained already: how fast it goes, where results are, when it ends.
 ///
 /// # Errors
-/// [`gnarl_graph::Kind::Usage`] naming the first key that differs.
+/// [`gnarl_common::Kind::Usage`] naming the first key that differs.
 pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()> {
     let decisive = |config: &RunConfig| {
         let mut c = absolute(config);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 
 use crate::step::tensor_parallel::Columns;
 

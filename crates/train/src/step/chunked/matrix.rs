@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use gnarl_graph::{Result, ResultExt};
+use gnarl_common::{Result, ResultExt};
 use gnarl_nn::Tensor;
 
 /// Where matrices are kept.

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytesize::ByteSize;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Pass};
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
 use gnarl_nn::ops::pass::{Operator, Passing};

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
 use gnarl_nn::models::Stages;
 use gnarl_nn::pool::{Limited, keep_at_most};
 use gnarl_nn::{Exchange, Mode, Params, Tensor};

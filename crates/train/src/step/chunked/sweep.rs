@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use gnarl_graph::{Error, Kind, Result};
+use gnarl_common::{Error, Kind, Result};
 use gnarl_nn::Tensor;
 
 use super::courier::Courier;

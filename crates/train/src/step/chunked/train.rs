@@ -1,7 +1,7 @@
 //! Training in chunks.
 
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Result};
 use gnarl_nn::Params;
 
 use super::plan::{Means, Plan};

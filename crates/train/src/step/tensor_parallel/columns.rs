@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::{Exchange, Routes, Tensor};
 
 use super::counted::Counted;

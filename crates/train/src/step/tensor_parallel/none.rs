@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_nn::{Exchange, Tape, Tensor, Var};
 
 use super::counted::Counted;

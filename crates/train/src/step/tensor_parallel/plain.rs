@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
 use gnarl_nn::models::{Model, Remembered, Slices};
 use gnarl_nn::pool::trim;
 use gnarl_nn::{Exchange, Tape, Tensor, Var};

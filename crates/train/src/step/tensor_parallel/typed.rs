@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Result};
 use gnarl_nn::models::typed::{TypedModel, TypedSlices, WholeRelations};
 use gnarl_nn::{Exchange, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;

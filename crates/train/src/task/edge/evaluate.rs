@@ -1,6 +1,6 @@
 //! Evaluation: labels of held-out edges from the embeddings of all nodes.
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_nn::heads::EdgeRows;
 use gnarl_nn::metrics::{self, Metric};
 use gnarl_nn::{Mode, Params, Tape, Tensor};

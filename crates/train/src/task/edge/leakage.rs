@@ -1,7 +1,7 @@
 //! Labeled edges that pass messages while they are asked about.
 
-use gnarl_graph::Result;
-use gnarl_graph::rng::Key;
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
 use gnarl_sample::Scratch;
 use gnarl_sample::negatives::Triples;
 

@@ -1,7 +1,7 @@
 //! Edge prediction as a task.
 
+use gnarl_common::Result;
 use gnarl_engine::Communicator;
-use gnarl_graph::Result;
 use gnarl_nn::heads::EdgeRows;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::negatives::Triples;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Labels, Result};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::heads::{self, HeadSizes};
 use gnarl_nn::{ParamsBuilder, losses, metrics};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};

@@ -1,7 +1,8 @@
 //! The edges whose labels are learnt, by their splits, and those that messages pass over.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Error, Kind, Result, Triple};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind, Result};
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 use gnarl_nn::models;
 use gnarl_sample::negatives::Triples;
 
@@ -171,7 +172,7 @@ fn ways(
 /// Which split an edge is in.
 enum Roles {
     Stored {
-        splits: gnarl_graph::Buf<u8>,
+        splits: gnarl_common::Buf<u8>,
         /// Edges of each split that were left out since they have no label.
         unlabeled: [u64; 3],
     },

@@ -1,6 +1,7 @@
 //! Labels of edges.
 
-use gnarl_graph::{Column, DType, Error, Labels, Result};
+use gnarl_common::{DType, Error, Result};
+use gnarl_graph::{Column, Labels};
 use half::{bf16, f16};
 
 /// The labels of some edges, in their order.
@@ -27,7 +28,7 @@ pub(super) enum LabelColumn {
     /// Classes, negative for none, and their number.
     Classes(Vec<i64>, usize),
     /// Rows of 0 and 1.
-    Marks(gnarl_graph::Buf<u8>, usize),
+    Marks(gnarl_common::Buf<u8>, usize),
     /// Numbers.
     Values(Vec<f32>),
 }

@@ -1,7 +1,8 @@
 //! The edges of a dataset by their splits.
 
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Error, Kind, Result, Triple};
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind, Result};
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Triple};
 use gnarl_sample::negatives::Triples;
 
 use super::endpoints::Endpoints;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gnarl_graph::Result;
+use gnarl_common::Result;
 use gnarl_sample::negatives::Triples;
 
 use super::links::LinkPrediction;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_graph::{Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_nn::decoders::Side;
 use gnarl_sample::negatives::{self, Known, NegativeSampler};
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Error, Kind, Result};
 use gnarl_nn::decoders::{Groups, Rank, Ranker, Side, score};
 use gnarl_nn::metrics::{self, Ranks, Targets};
 use gnarl_nn::{Params, Tensor};

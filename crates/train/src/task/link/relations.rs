@@ -1,6 +1,7 @@
 //! Relations of edges: their numbers and their names.
 
-use gnarl_graph::{Dataset, Error, Result, Triple};
+use gnarl_common::{Error, Result};
+use gnarl_graph::{Dataset, Triple};
 
 /// Number of relations, of which each occurs.
 ///

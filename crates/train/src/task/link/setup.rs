@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use gnarl_graph::names::unknown;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{Dataset, Error, Result};
+use gnarl_common::did_you_mean::unknown;
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::Dataset;
 use gnarl_nn::ParamsBuilder;
 use gnarl_nn::decoders::{self, Decoder};
 use gnarl_sample::negatives::Known;

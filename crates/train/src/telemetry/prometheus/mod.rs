@@ -16,7 +16,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use gnarl_graph::{Context, Result};
+use gnarl_common::{Context, Result};
 
 use crate::config::RunConfig;
 use board::Board;
@@ -35,7 +35,7 @@ impl Metrics {
     /// Begins to count, and to serve if `config` says where. `rank` is the first of the process.
     ///
     /// # Errors
-    /// [`gnarl_graph::Kind::Usage`] if the address of `output.metrics_listen` cannot be had, for
+    /// [`gnarl_common::Kind::Usage`] if the address of `output.metrics_listen` cannot be had, for
     /// instance because another program listens there.
     pub fn start(config: &RunConfig, rank: usize) -> Result<Self> {
         let board = Arc::new(Board::new());

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
-use gnarl_graph::Kind;
+use gnarl_common::Kind;
 
 use super::*;
 use crate::config::Listen;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use gnarl_graph::error::{Error, Result};
+use gnarl_common::error::{Error, Result};
 use gnarl_graph::{Dataset, EdgeStream};
 use gnarl_partition::{
     Assignment, PartitionConfig, PartitionOptions, PartitionReport, Parts, VertexPartitioner,

@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::npy::NpyHeader;
-use gnarl_graph::rng::Key;
-use gnarl_graph::{
-    Context, DatasetWriter, Error, FinishOptions, IdWidth, PLAIN_NODE, Result, ResultExt, Triple,
-};
+use gnarl_common::npy::NpyHeader;
+use gnarl_common::rng::Key;
+use gnarl_common::{Context, Error, Result, ResultExt};
+use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
 use serde_json::Value;
 
 /// Share of the nodes that train where a graph comes without a split.

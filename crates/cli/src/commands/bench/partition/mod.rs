@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use gnarl_graph::{Dataset, Error, Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
+use gnarl_graph::Dataset;
 use gnarl_partition::names;
 use serde_json::{Value, json};
 

@@ -15,6 +15,7 @@ mod values;
 use std::fs::File;
 use std::path::Path;
 
+use gnarl_common::{Error, Result, ResultExt};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use self::cursor::{Cursor, Misfit};
@@ -24,7 +25,6 @@ use self::schema::{Column, columns};
 use self::values::{Fault, integers, numbers, texts};
 use super::header::Header;
 use super::reader::{BATCH_ROWS, Batch, Cell, TableReader, Values};
-use crate::error::{Error, Result, ResultExt};
 
 /// A Parquet file with flat columns, or columns of lists of one length.
 pub(super) struct ParquetReader {

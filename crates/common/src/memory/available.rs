@@ -8,7 +8,7 @@ const ROOT: &str = "/";
 
 /// Memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Available {
+pub struct Available {
     /// That may be taken besides what is taken.
     pub left: u64,
     /// That may be taken in all.
@@ -18,7 +18,7 @@ pub(crate) struct Available {
 }
 
 /// What this process may take; nothing where the system does not tell.
-pub(crate) fn available() -> Option<Available> {
+pub fn available() -> Option<Available> {
     under(Path::new(ROOT))
 }
 
@@ -78,7 +78,7 @@ fn group_at(dir: &Path, [limit, used]: [&str; 2]) -> Option<Available> {
 }
 
 /// Bytes for people.
-pub(crate) fn gib(bytes: f64) -> String {
+pub fn gib(bytes: f64) -> String {
     match bytes {
         b if b < 100.0 * 1024.0 * 1024.0 => format!("{:.1} MiB", b / 1024f64.powi(2)),
         b => format!("{:.1} GiB", b / 1024f64.powi(3)),

@@ -1,0 +1,38 @@
+//! Ground that every crate of gnarl stands on, free of graphs and models.
+//!
+//! | module | in → out |
+//! |---|---|
+//! | [`error`] | a failure and what was being done → a message with a hint and an exit code |
+//! | [`npy`] | `.npy` files ↔ mapped or streamed arrays ([`Buf`], [`NpyScatter`]) |
+//! | [`rng`] | a seed and indices → the same random numbers on any thread |
+//! | [`staging`] | an output's place → the whole output or none of it |
+//! | [`memory`] | bytes this process takes and may still take |
+//! | [`did_you_mean`] | an unknown name → the nearest known one |
+//! | [`prefetch`] | hints to the cache |
+//!
+//! ```
+//! use gnarl_common::did_you_mean::unknown;
+//! use gnarl_common::rng::Key;
+//!
+//! let key = Key::new(42).with(3);
+//! assert_eq!(key.bits(), Key::new(42).with(3).bits());
+//!
+//! let error = unknown("model", "graphsage", &["gat", "gcn", "sage"]);
+//! assert!(error.to_string().contains("did you mean 'sage'?"));
+//! ```
+
+mod buf;
+pub mod did_you_mean;
+mod dtype;
+pub mod error;
+pub mod memory;
+pub mod npy;
+pub mod prefetch;
+pub mod rng;
+mod scatter;
+pub mod staging;
+
+pub use buf::Buf;
+pub use dtype::{DType, Element};
+pub use error::{Context, Error, Kind, Result, ResultExt};
+pub use scatter::NpyScatter;
