@@ -29,6 +29,7 @@
 //! # }
 //! ```
 
+pub mod blocks;
 mod column;
 mod csc;
 mod dataset;
@@ -39,6 +40,7 @@ pub mod import;
 pub mod inspect;
 mod manifest;
 mod narrow;
+pub mod triples;
 mod writer;
 
 pub use column::{Column, ColumnSpec};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::{
     Activation, Gat, Init, Mode, ParamId, Params, ParamsBuilder, Reduce, Tape, Tensor, Var,
 };
-use gnarl_sample::{Block, NodeInfo};
 
 /// Source and edge counts from the input layer on; a layer's destinations are the next's sources.
 const SAGE: [(usize, usize); 3] = [(89_000, 195_000), (40_000, 60_000), (9_500, 10_000)];

@@ -1,6 +1,6 @@
 //! Tensors, a tape of differentiable operations and the kernels of message passing.
 //!
-//! What comes in: blocks from a sampler ([`gnarl_sample::Block`]), feature rows
+//! What comes in: blocks from a sampler ([`gnarl_graph::blocks::Block`]), feature rows
 //! ([`Tensor`] or [`SparseRows`]) and parameters ([`Params`], one flat buffer). What goes out:
 //! logits, a loss, and a flat gradient of the same length as the parameters.
 //!

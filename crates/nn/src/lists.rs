@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use gnarl_sample::{Block, Transpose};
+use gnarl_graph::blocks::{Block, Transpose};
 
 /// Edges in one list for each destination. Operations on edges take a [`Block`] or anything else
 /// that has its edges in lists, such as those of one type each (see [`RelBlock`](crate::RelBlock)).

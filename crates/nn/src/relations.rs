@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use gnarl_common::{Error, Result};
-use gnarl_sample::{Block, FusedBatch, FusedBlock, NodeInfo, Schema, Segment};
+use gnarl_graph::blocks::{Block, FusedBatch, FusedBlock, NodeInfo, Schema, Segment};
 
 use crate::lists::{EdgeLists, Lists};
 use crate::mixing::Mixing;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_nn::{Activation, Mode, Params, Tape, Tensor};
-use gnarl_sample::{Block, NodeInfo};
 
 /// In-neighbours of each node; node 2 has none, node 3 hears itself.
 const LISTS: [&[u32]; 6] = [&[1, 3], &[0, 5, 4], &[], &[3, 0, 5], &[1], &[1, 3]];

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
-use gnarl_sample::{Block, NodeInfo};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::ops::pass::{Operator, Passing};
 use gnarl_nn::{Mode, ParamsBuilder, Tape, Tensor};
-use gnarl_sample::{Block, NodeInfo};
 
 const NODES: usize = 600;
 const COLS: usize = 3;

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::decoders::{self, DecoderConfig};
 use gnarl_nn::heads::{self, HeadSizes};
 use gnarl_nn::models::typed::{self, Source};
 use gnarl_nn::models::{self, Aggregator, Decomposition, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder};
-use gnarl_sample::{Schema, TypedGraph};
+use gnarl_sample::TypedGraph;
 
 const DOCUMENT: &str = include_str!("../../../docs/tensors.md");
 const FEATURES: usize = 7;

@@ -2,14 +2,15 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::MiniBatch;
 
 use crate::induced::Targets;
-use crate::{MiniBatch, SampleGraph, Sampler, Scratch};
+use crate::{SampleGraph, Sampler, Scratch};
 
 /// A batch is the subgraph induced by several clusters (section 3.2, stochastic multiple
 /// partitions), the same for every layer; the loss counts at its training nodes.
 ///
-/// Seeds are cluster ids. [`NodeInfo::degrees`](crate::NodeInfo::degrees) are those of the induced
+/// Seeds are cluster ids. [`NodeInfo::degrees`](gnarl_graph::blocks::NodeInfo::degrees) are those of the induced
 /// subgraph, by which the paper normalises (section 3.2, after equation 7).
 #[derive(Debug)]
 pub struct ClusterSampler {

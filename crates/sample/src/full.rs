@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_graph::blocks::{Block, MiniBatch, NodeInfo};
 
-use crate::{Block, MiniBatch, NodeInfo, SampleGraph, Sampler, Scratch, UniformSampler};
+use crate::{SampleGraph, Sampler, Scratch, UniformSampler};
 
 /// Takes every in-neighbour of every node, so that a batch's result is exact.
 #[derive(Debug, Clone)]

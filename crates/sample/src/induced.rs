@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::{Block, MiniBatch, NodeInfo};
 
+use crate::SampleGraph;
 use crate::scratch::{Scratch, add_edges};
 use crate::view::View;
-use crate::{Block, MiniBatch, NodeInfo, SampleGraph};
 
 /// The training nodes of a graph.
 #[derive(Debug)]

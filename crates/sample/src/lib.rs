@@ -2,7 +2,7 @@
 //!
 //! What comes in: a [`SampleGraph`] (in-neighbour lists of a graph or of one part of it), seeds, and
 //! a random [`Key`](gnarl_common::rng::Key) for the run and the epoch. What goes out: a
-//! [`MiniBatch`]: one [`Block`] per model layer, the nodes whose features to fetch, and the rows
+//! [`MiniBatch`](gnarl_graph::blocks::MiniBatch): one [`Block`](gnarl_graph::blocks::Block) per model layer, the nodes whose features to fetch, and the rows
 //! whose loss counts.
 //!
 //! ```
@@ -33,7 +33,6 @@
 //! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
 //! [`MetaPathWalk`] give the walks themselves. [`negatives`] chooses what edges are told from.
 
-mod block;
 mod cluster;
 mod draw;
 mod exact;
@@ -58,7 +57,6 @@ mod walk;
 mod weighted;
 mod weights;
 
-pub use block::{Block, MiniBatch, NodeInfo, Transpose};
 pub use cluster::ClusterSampler;
 pub use exact::ExactSampler;
 pub use full::{FullSampler, whole_block, whole_graph};
@@ -70,8 +68,7 @@ pub use sampler::Sampler;
 pub use scratch::Scratch;
 pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler};
 pub use typed::{
-    FusedBatch, FusedBlock, Relation, Schema, Segment, TypedBatch, TypedBlock, TypedFanouts,
-    TypedGraph, TypedSampler, TypedScratch,
+    Relation, TypedBatch, TypedBlock, TypedFanouts, TypedGraph, TypedSampler, TypedScratch,
 };
 pub use uniform::UniformSampler;
 pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};

@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::MiniBatch;
 
 use crate::scratch::{Hop, Scratch, add_edges};
 use crate::view::View;
-use crate::{MiniBatch, SampleGraph, Sampler};
+use crate::{SampleGraph, Sampler};
 
 /// Destinations handled together: the memory accesses of one step overlap with the next step's.
 const GROUP: usize = 32;

@@ -6,13 +6,14 @@ mod walk;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::MiniBatch;
 
 pub use edge::EdgeDraw;
 pub use node::NodeDraw;
 pub use walk::WalkDraw;
 
 use crate::induced::{Induced, Targets};
-use crate::{MiniBatch, SampleGraph, Sampler, Scratch};
+use crate::{SampleGraph, Sampler, Scratch};
 
 /// How the nodes of a subgraph are drawn (section 3.4, algorithm 2).
 pub trait SaintDraw: Send + Sync {

@@ -2,8 +2,9 @@
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::MiniBatch;
 
-use crate::{MiniBatch, Scratch};
+use crate::Scratch;
 
 /// Makes mini-batches of the graph it was made for.
 ///

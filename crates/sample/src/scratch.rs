@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_graph::blocks::{Block, MiniBatch, NodeInfo};
 
 use crate::temporal::Pairs;
 use crate::view::View;
-use crate::{Block, MiniBatch, NodeInfo};
 
 /// Reusable memory of one sampling thread; works for any graph and sampler, in any order.
 ///

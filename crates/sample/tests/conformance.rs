@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use gnarl_common::rng::Key;
 use gnarl_graph::Csc;
+use gnarl_graph::blocks::MiniBatch;
 use gnarl_sample::{
-    ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, MiniBatch, NodeDraw,
-    RandomWalk, SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule,
-    TemporalSampler, UniformSampler, WalkDraw, WalkNeighbors, WeightedSampler, whole_graph,
+    ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, NodeDraw, RandomWalk,
+    SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule, TemporalSampler,
+    UniformSampler, WalkDraw, WalkNeighbors, WeightedSampler, whole_graph,
 };
 
 fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::{Known, Side, Triples};
 use gnarl_sample::negatives::*;
 
 const NODES: u32 = 40;

@@ -3,9 +3,9 @@
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Kind};
 use gnarl_graph::Csc;
+use gnarl_graph::blocks::MiniBatch;
 use gnarl_sample::{
-    ExactSampler, LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler,
-    WeightedSampler,
+    ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
 };
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ fn relabelled(graph: &SampleGraph, names: &[u32]) -> SampleGraph {
 
 /// Dataset ids of each block's edges, in order.
 fn edges(batch: &MiniBatch) -> Vec<Vec<(u64, u64)>> {
-    let of = |block: &gnarl_sample::Block| {
+    let of = |block: &gnarl_graph::blocks::Block| {
         (0..block.num_dst())
             .flat_map(|d| block.sources(d).iter().map(move |&s| (d, s)))
             .map(|(d, s)| (block.ids()[s as usize], block.ids()[d]))

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
 use gnarl_common::{DType, Element, Kind, Result};
+use gnarl_graph::blocks::MiniBatch;
 use gnarl_graph::{Dataset, DatasetWriter, IdWidth, MANIFEST, Manifest, Triple, inspect};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::{
     Answer, HopReply, HopRequest, LocalPart, NeighborService, PartsSampler, Replica, Routes, Rule,
 };
 use gnarl_sample::{
-    ExactSampler, LaborSampler, MiniBatch, SampleGraph, Sampler, Scratch, UniformSampler,
-    WeightedSampler,
+    ExactSampler, LaborSampler, SampleGraph, Sampler, Scratch, UniformSampler, WeightedSampler,
 };
 use half::{bf16, f16};
 

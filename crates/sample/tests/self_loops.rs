@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_sample::{Block, NodeInfo};
+use gnarl_graph::blocks::{Block, NodeInfo};
 
 #[test]
 fn a_self_edge_is_added_where_there_is_none() {

@@ -1,8 +1,8 @@
 //! The model: a residual network that adds what neighbors say, layer by layer.
 
+use gnarl::graph::blocks::Block;
 use gnarl::nn::models::{Model, ModelConfig};
 use gnarl::nn::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
-use gnarl::sample::Block;
 use gnarl::{Error, Result};
 
 /// A linear map's weight and bias.

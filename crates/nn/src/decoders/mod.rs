@@ -40,7 +40,7 @@ mod tests;
 
 pub use config::DecoderConfig;
 pub use decoder::Decoder;
-pub use gnarl_sample::negatives::Side;
+pub use gnarl_graph::triples::Side;
 pub use links::{Candidates, LinkBatch, LinkLoss};
 pub use ranking::{Rank, Ranker};
 pub use scores::{Groups, score, score_backward};

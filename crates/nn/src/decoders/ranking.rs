@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use gnarl_sample::negatives::{Known, Side, Triples};
+use gnarl_graph::triples::{Known, Side, Triples};
 
 use super::Decoder;
 use super::similarity::Pair;

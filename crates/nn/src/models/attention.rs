@@ -1,6 +1,6 @@
 //! What every form of GAT makes of the scores of an edge's ends.
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use crate::{Activation, Tape, Var};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::attention::Attention;

@@ -1,6 +1,6 @@
 //! GCN (Kipf & Welling, ICLR 2017).
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
 use super::stages::{Incoming, Outgoing, Pass, Stages};

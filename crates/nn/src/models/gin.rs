@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
 use super::stages::{Incoming, Outgoing, Pass, Stages};

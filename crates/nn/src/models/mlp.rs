@@ -1,7 +1,7 @@
 //! A multilayer perceptron: what features alone are worth.
 
 use gnarl_common::Result;
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::stack::{After, Layer, Stack};

@@ -16,7 +16,7 @@
 //! use gnarl_common::rng::Key;
 //! use gnarl_nn::models::{self, ModelConfig};
 //! use gnarl_nn::{Mode, Tape, Tensor};
-//! use gnarl_sample::{Block, NodeInfo};
+//! use gnarl_graph::blocks::{Block, NodeInfo};
 //!
 //! // Two nodes that hear each other, once per layer.
 //! let nodes = Arc::new(NodeInfo { ids: vec![0, 1], degrees: vec![1, 1] });

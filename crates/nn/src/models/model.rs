@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::slices::Slices;
 use super::stages::{self, Stages};

@@ -1,6 +1,6 @@
 //! NGNN (Song et al., "Network In Graph Neural Network", 2021) over GraphSAGE.
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::sage::{Convolution, convolutions};

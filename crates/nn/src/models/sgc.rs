@@ -1,7 +1,7 @@
 //! SGC (Wu et al., ICML 2019).
 
 use gnarl_common::error::Result;
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::stack::{check_input, check_rows};
 use super::stages::{Incoming, Linear, Outgoing, Pass, Stages};

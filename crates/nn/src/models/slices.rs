@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use gnarl_common::Result;
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use crate::exchange::Exchange;
 use crate::{Tape, Tensor, Var};

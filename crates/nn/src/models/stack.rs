@@ -1,7 +1,7 @@
 //! What the models that are stacks of one kind of layer share.
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::model::{Model, no_columns};

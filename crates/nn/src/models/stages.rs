@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::slices::Slices;
 use crate::ops::pass::{Operator, Passing};

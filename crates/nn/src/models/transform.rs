@@ -1,6 +1,6 @@
 //! The order of transformation and aggregation.
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use crate::{Tape, Var};
 

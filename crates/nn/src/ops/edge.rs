@@ -1,7 +1,7 @@
 //! Values on edges: attention scores and their normalisation. A value has one row an edge and
 //! one column a head.
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::dropout::Mask;

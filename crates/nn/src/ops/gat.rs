@@ -3,7 +3,7 @@
 //! the sums projected, instead of projecting every source. Scores need no projection either:
 //! `(x · W) · a = x · (W · a)`.
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::activation::Activation;
 use crate::{ParamId, Tape, Tensor, Var};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::pass::{Operator, Passing};
 use crate::{Tape, Var};

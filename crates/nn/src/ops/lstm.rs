@@ -1,7 +1,7 @@
 //! An LSTM over each destination's neighbours (Hochreiter & Schmidhuber, 1997), as GraphSAGE's
 //! LSTM aggregator.
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use crate::kernel::gemm::{Heads, View, a_b, a_bt, add_at_b};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::spmm::inverse_degrees;

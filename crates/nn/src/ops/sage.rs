@@ -1,7 +1,7 @@
 //! A GraphSAGE layer in one pass: mean of the neighbours, one product for both halves, bias,
 //! activation and dropout (Hamilton et al., NeurIPS 2017, Algorithm 1 with the mean aggregator).
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::activation::{self, Activation};

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::{Block, FusedBlock, NodeInfo, Segment};
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::{
     Activation, Gat, Init, Lists, Mode, ParamId, Params, ParamsBuilder, Reduce, RelBlock, Span,
     SparseRows, Tape, Tensor, Var,
 };
-use gnarl_sample::{Block, FusedBlock, NodeInfo, Segment, TypedGraph};
+use gnarl_sample::TypedGraph;
 
 /// What a case computes with.
 pub struct Scene {

@@ -1,8 +1,9 @@
 //! Every node: for graphs of few.
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// All nodes, in order of ids ("1-vs-all", Lacroix, Usunier & Obozinski, ICML 2018).
 pub struct All {

@@ -2,8 +2,9 @@
 //! 2013, for words).
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes drawn in proportion to a power of their degree, with repetition, `count` for a batch.
 pub struct ByDegree {

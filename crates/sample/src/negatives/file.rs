@@ -2,8 +2,9 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// The same candidates for an edge in every epoch, from a table with a row for each edge.
 pub struct FromFile {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::{Known, Side};
 
-use super::{Drawn, Known, NegativeSampler, Positives, Side, mask};
+use super::{Drawn, NegativeSampler, Positives, mask};
 
 /// Masks every candidate that would make a known edge.
 pub struct Filtered {

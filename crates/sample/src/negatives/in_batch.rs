@@ -1,8 +1,9 @@
 //! The ends of the batch's other edges: no row is read that is not needed anyway.
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// All ends at that side of the batch, of all ranks together.
 pub struct InBatch;

@@ -2,8 +2,9 @@
 //! SIGIR 2020): rows of few nodes are read, and scores are products of matrices.
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes drawn uniformly, with repetition, `count` for a batch.
 pub struct Joint {

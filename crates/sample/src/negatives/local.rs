@@ -2,8 +2,9 @@
 //! section 5.6).
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes drawn uniformly from a part, with repetition, `count` for all edges of the batch whose known
 /// end is there.

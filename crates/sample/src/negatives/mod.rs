@@ -24,9 +24,7 @@ mod file;
 mod filtered;
 mod in_batch;
 mod joint;
-mod known;
 mod local;
-mod side;
 mod sided;
 mod typed;
 mod uniform;
@@ -37,9 +35,7 @@ pub use file::FromFile;
 pub use filtered::Filtered;
 pub use in_batch::InBatch;
 pub use joint::Joint;
-pub use known::Known;
 pub use local::Local;
-pub use side::Side;
 pub use sided::Sided;
 pub use typed::Typed;
 pub use uniform::Uniform;
@@ -47,54 +43,7 @@ pub use uniform::Uniform;
 use std::ops::Range;
 
 use gnarl_common::rng::Key;
-
-/// Edges as three columns.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Triples {
-    /// Sources.
-    pub heads: Vec<u32>,
-    /// Relation of each; all 0 where there are none.
-    pub relations: Vec<u32>,
-    /// Destinations.
-    pub tails: Vec<u32>,
-}
-
-impl Triples {
-    /// Number of edges.
-    pub fn len(&self) -> usize {
-        self.heads.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.heads.is_empty()
-    }
-
-    /// The ends of a side.
-    pub fn ends(&self, side: Side) -> &[u32] {
-        match side {
-            Side::Head => &self.heads,
-            Side::Tail => &self.tails,
-        }
-    }
-
-    /// Adds an edge.
-    pub fn push(&mut self, head: u32, relation: u32, tail: u32) {
-        self.heads.push(head);
-        self.relations.push(relation);
-        self.tails.push(tail);
-    }
-
-    /// The edges at `places`, in that order.
-    pub fn at(&self, places: &[u32]) -> Self {
-        let pick = |column: &[u32]| places.iter().map(|&place| column[place as usize]).collect();
-        Self {
-            heads: pick(&self.heads),
-            relations: pick(&self.relations),
-            tails: pick(&self.tails),
-        }
-    }
-}
+use gnarl_graph::triples::{Side, Triples};
 
 /// The edges of a batch.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 //! Candidates for heads of one kind, and for tails of another.
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes of two types, of which edges lead from one to the other: a sampler for each, which counts its
 /// nodes from 0.
@@ -42,8 +43,9 @@ impl NegativeSampler for Sided {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Joint, Triples};
+    use super::super::Joint;
     use super::*;
+    use gnarl_graph::triples::Triples;
 
     #[test]
     fn candidates_are_of_the_type_of_their_side() {

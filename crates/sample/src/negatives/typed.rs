@@ -2,8 +2,9 @@
 //! (Krompaß, Baier & Tresp, ISWC 2015).
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::{Side, Triples};
 
-use super::{Drawn, NegativeSampler, Positives, Side, Triples};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes drawn uniformly, with repetition, from those that the relation is known to have at that side,
 /// `count` for all edges of the batch that have the relation.

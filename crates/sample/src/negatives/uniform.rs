@@ -1,8 +1,9 @@
 //! Any node, for each edge anew.
 
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Side;
 
-use super::{Drawn, NegativeSampler, Positives, Side};
+use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes drawn uniformly, with repetition, `count` for each edge.
 pub struct Uniform {

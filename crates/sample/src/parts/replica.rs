@@ -3,12 +3,13 @@
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Context, Error, Kind, Result};
 use gnarl_graph::Csc;
+use gnarl_graph::blocks::Block;
 use hashbrown::HashMap;
 
 use super::hop::HopRequest;
 use super::local::{Load, LocalPart};
 use super::service::{Answer, NeighborService};
-use crate::{Block, SampleGraph, Sampler, Scratch};
+use crate::{SampleGraph, Sampler, Scratch};
 
 /// In-neighbour lists of hot nodes, copied from the parts that have them, so that drawing from them
 /// asks nobody: most requests of a power-law graph are about few nodes (GLISP, section I; DistDGLv2,

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Kind, Result};
+use gnarl_graph::blocks::{MiniBatch, NodeInfo};
 
 use super::hop::{HopRequest, Rule};
 use super::merge::{Merged, Source, merge};
 use super::replica::Replica;
 use super::routes::Routes;
 use super::service::NeighborService;
+use crate::Sampler;
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, Scratch};
-use crate::{MiniBatch, NodeInfo, Sampler};
 
 /// Takes neighbourhoods of seeds from the parts that have them: the batches are those that a
 /// [`NeighborSampler`](crate::NeighborSampler) of the same rule takes from the whole graph. Seeds and

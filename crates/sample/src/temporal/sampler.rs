@@ -2,6 +2,7 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Context, Error, Result};
+use gnarl_graph::blocks::{MiniBatch, NodeInfo};
 
 use super::by_time::ByTime;
 use super::pairs::Pairs;
@@ -10,7 +11,7 @@ use crate::graph::same_length;
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, add_edges, assemble};
 use crate::view::View;
-use crate::{MiniBatch, NodeInfo, SampleGraph, Sampler, Scratch};
+use crate::{SampleGraph, Sampler, Scratch};
 
 /// Which of the permitted in-neighbours are taken where there are more than the fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub struct TemporalBatch {
     /// Time of each input node; the nodes of every later block are a prefix.
     pub times: Vec<i64>,
     /// For each block the time of each edge, in the order of
-    /// [`Block::indices`](crate::Block::indices).
+    /// [`Block::indices`](gnarl_graph::blocks::Block::indices).
     pub edge_times: Vec<Vec<i64>>,
 }
 

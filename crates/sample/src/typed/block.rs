@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::schema::Schema;
-use crate::Transpose;
+use gnarl_graph::blocks::{Schema, Transpose};
+
 use crate::scratch::Hop;
 
 /// The edges of one type in a block, from nodes of its source type to nodes of its destination
@@ -88,7 +88,7 @@ impl Relation {
     }
 
     /// The edges grouped by source, built on first use and kept, as
-    /// [`Block::transpose`](crate::Block::transpose).
+    /// [`Block::transpose`](gnarl_graph::blocks::Block::transpose).
     pub fn transpose(&self) -> &Transpose {
         self.transpose.get_or_init(|| Transpose::of(self.num_src, &self.indptr, &self.indices))
     }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
-
-use super::schema::Schema;
+use gnarl_graph::blocks::Schema;
 
 /// Fan-outs for each edge type: at most how many in-neighbours of a node are taken over it, the
 /// seeds' hop first. -1 takes all, 0 none.

@@ -1,61 +1,14 @@
 //! Typed batches as blocks without types: one order of all nodes, one block for all edges of a
 //! layer.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::{Block, FusedBatch, FusedBlock, NodeInfo, Schema, Segment};
 
 use super::block::{TypedBatch, TypedBlock};
 use super::graph::TypedGraph;
-use super::schema::{Schema, hash};
 use crate::scratch::add_edges;
-use crate::{Block, NodeInfo};
-
-/// A [`TypedBatch`] whose nodes of all types are rows of one matrix, and whose layers are one block
-/// each.
-///
-/// Rows are in the order in which nodes were reached: the seeds, then what each hop added, by type.
-/// So, as without types, the nodes of every block are a prefix of the input nodes, and destination
-/// `i` is source `i`.
-#[derive(Debug)]
-pub struct FusedBatch {
-    /// Blocks from the input layer to the output layer.
-    ///
-    /// [`NodeInfo::ids`] are dataset ids in a graph of one node type; otherwise numbers that the
-    /// type's name and the dataset id decide. [`NodeInfo::degrees`] are over all edge types.
-    pub blocks: Vec<FusedBlock>,
-    /// What the rows are, one segment after the other.
-    pub segments: Vec<Segment>,
-    /// Row of each seed, of one type after the other.
-    pub targets: Vec<u32>,
-}
-
-/// A layer of a [`FusedBatch`].
-#[derive(Debug)]
-pub struct FusedBlock {
-    /// The edges of all types; those of each destination ascend by edge type, and so are a range
-    /// for each.
-    pub block: Arc<Block>,
-    /// Number of each edge's type.
-    pub edge_types: Vec<u16>,
-    /// Position of each edge among those of its type, in
-    /// [`Relation::indices`](super::Relation::indices).
-    pub edges: Vec<u32>,
-    /// In-degree in the whole graph over one edge type, for each destination and edge type by which
-    /// it hears somebody, in the order of the edges.
-    pub group_degrees: Vec<u32>,
-}
-
-/// Successive rows that are nodes of one type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Segment {
-    /// Number of the type.
-    pub node_type: usize,
-    /// Which of its input nodes.
-    pub nodes: Range<usize>,
-}
 
 impl TypedBatch {
     /// The same batch with all nodes in one order and all edges of a layer in one block, for layers
@@ -66,26 +19,24 @@ impl TypedBatch {
     /// # Errors
     /// If `graph` is not the one that was sampled, or a block would exceed 32-bit offsets.
     pub fn fuse(&self, graph: &TypedGraph) -> Result<FusedBatch> {
-        FusedBatch::new(self, graph)
+        fuse_batch(self, graph)
     }
 }
 
-impl FusedBatch {
-    fn new(batch: &TypedBatch, graph: &TypedGraph) -> Result<Self> {
-        if graph.schema() != &batch.schema {
-            return Err(Error::usage("a batch of a graph with other types"));
-        }
-        let segments = segments(&batch.blocks);
-        let rows = rows(&segments, &batch.input_nodes);
-        let info = Arc::new(node_info(batch, graph, &segments)?);
-        let block = |block| fuse(block, &batch.schema, &segments, &rows, &info);
-        let blocks = batch.blocks.iter().map(block).collect::<Result<_>>()?;
-        let of_type = |(node_type, seeds): &(usize, Vec<u32>)| -> Vec<u32> {
-            seeds.iter().map(|&seed| rows[*node_type][seed as usize]).collect()
-        };
-        let targets = batch.targets.iter().flat_map(of_type).collect();
-        Ok(Self { blocks, segments, targets })
+fn fuse_batch(batch: &TypedBatch, graph: &TypedGraph) -> Result<FusedBatch> {
+    if graph.schema() != &batch.schema {
+        return Err(Error::usage("a batch of a graph with other types"));
     }
+    let segments = segments(&batch.blocks);
+    let rows = rows(&segments, &batch.input_nodes);
+    let info = Arc::new(node_info(batch, graph, &segments)?);
+    let block = |block| fuse(block, &batch.schema, &segments, &rows, &info);
+    let blocks = batch.blocks.iter().map(block).collect::<Result<_>>()?;
+    let of_type = |(node_type, seeds): &(usize, Vec<u32>)| -> Vec<u32> {
+        seeds.iter().map(|&seed| rows[*node_type][seed as usize]).collect()
+    };
+    let targets = batch.targets.iter().flat_map(of_type).collect();
+    Ok(FusedBatch { blocks, segments, targets })
 }
 
 /// The seeds of each type, then what each hop added of each.
@@ -125,7 +76,7 @@ fn node_info(batch: &TypedBatch, graph: &TypedGraph, segments: &[Segment]) -> Re
     let mut info = NodeInfo::default();
     for Segment { node_type, nodes } in segments {
         let (ids, degrees) = (&batch.ids[*node_type], &degrees[*node_type]);
-        let key = Key::new(hash(&schema.node_types()[*node_type]));
+        let key = schema.node_key(*node_type);
         info.ids.extend(ids[nodes.clone()].iter().map(|&id| match schema.node_types().len() {
             1 => id,
             _ => key.with(id).bits(),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use gnarl_common::{Buf, Context, Error, Kind, Result};
+use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Csc, Dataset, NarrowSlice, Triple};
 use gnarl_partition::degree_column;
 
-use super::schema::Schema;
 use crate::SampleGraph;
 use crate::graph::same_length;
 use crate::view::View;
@@ -97,7 +97,7 @@ impl TypedGraph {
             let message = format!("{core} core nodes of type '{name}' in a part that has {count}");
             return Err(Error::invalid(message));
         }
-        Arc::make_mut(&mut self.schema).node_types.push(name.into());
+        Arc::make_mut(&mut self.schema).add_node_type(name);
         self.nodes.push(nodes);
         Ok(self)
     }
@@ -137,9 +137,7 @@ impl TypedGraph {
             lists.in_part(ids, degrees, core)
         });
         let lists = lists.while_doing(what)?;
-        let schema = Arc::make_mut(&mut self.schema);
-        schema.edge_types.push(triple.clone());
-        schema.ends.push((src, dst));
+        Arc::make_mut(&mut self.schema).add_edge_type(triple.clone(), src, dst);
         self.edges.push(lists);
         Ok(self)
     }
@@ -210,7 +208,7 @@ impl TypedGraph {
     /// # Errors
     /// Names the first edge type and node whose list is wrong.
     pub fn verify(&self) -> Result<()> {
-        for (edge_type, triple) in self.schema.edge_types.iter().enumerate() {
+        for (edge_type, triple) in self.schema.edge_types().iter().enumerate() {
             self.view(edge_type).verify().while_doing(|| format!("edge type {triple}"))?;
         }
         Ok(())
@@ -224,14 +222,14 @@ impl TypedGraph {
             Some(seed) => Err(Error::invalid(format!(
                 "seed {seed} is not one of the {core} nodes of type '{}' with complete \
                  in-neighbour lists",
-                self.schema.node_types[node_type]
+                self.schema.node_types()[node_type]
             ))),
         }
     }
 
     /// The lists of an edge type, from sources of its source type.
     pub(crate) fn view(&self, edge_type: usize) -> View<'_> {
-        let sources = &self.nodes[self.schema.ends[edge_type].0];
+        let sources = &self.nodes[self.schema.ends(edge_type).0];
         View {
             num_sources: sources.count,
             source_ids: sources.ids.as_deref().map(NarrowSlice::U64),

@@ -5,12 +5,13 @@ use std::cmp::Reverse;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::MiniBatch;
 
 use super::random::RandomWalk;
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, add_edges};
 use crate::view::View;
-use crate::{MiniBatch, Sampler, Scratch};
+use crate::{Sampler, Scratch};
 
 /// For every node at every hop, the nodes that several short walks from it visit most, with the
 /// numbers of visits as edge weights. They need not be neighbours in the graph.
@@ -19,7 +20,7 @@ use crate::{MiniBatch, Sampler, Scratch};
 /// neighbours are a pure function of the key, the id and the fan-out; smaller fan-outs take the
 /// first of the same order. Equally many visits are put in an order by chance. Visits of the node
 /// itself do not count. A destination's edges descend by weight. Weights of the graph's edges play
-/// no part, and [`NodeInfo::degrees`](crate::NodeInfo::degrees) are those of the graph.
+/// no part, and [`NodeInfo::degrees`](gnarl_graph::blocks::NodeInfo::degrees) are those of the graph.
 #[derive(Debug, Clone)]
 pub struct WalkNeighbors {
     walk: RandomWalk,

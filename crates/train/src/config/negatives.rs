@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Context, Error, Result};
 use gnarl_graph::import::id_table;
-use gnarl_sample::negatives::{FromFile, Side};
+use gnarl_graph::triples::Side;
+use gnarl_sample::negatives::FromFile;
 use serde::{Deserialize, Serialize};
 
 /// Names of `negatives.kind`.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gnarl_sample::negatives::Triples;
+use gnarl_graph::triples::Triples;
 use serde::{Deserialize, Serialize};
 
 /// Edges, by edge type of the message graph and dataset ids of source and destination.

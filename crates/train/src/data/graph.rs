@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::{Buf, Error, Result};
 use gnarl_graph::Dataset;
+use gnarl_graph::blocks::Block;
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
-use gnarl_sample::{Block, SampleGraph, whole_block};
+use gnarl_sample::{SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 /// Where the in-neighbor lists of a graph are.

@@ -6,9 +6,10 @@ use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
+use gnarl_graph::blocks::MiniBatch;
 use gnarl_nn::models::{Model, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
-use gnarl_sample::{MiniBatch, Sampler, Scratch};
+use gnarl_sample::{Sampler, Scratch};
 
 use super::layers::{local, partitioned};
 use super::samplers::sampler;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use gnarl_common::Result;
+use gnarl_graph::triples::Triples;
 use gnarl_graph::{Csc, Dataset, Triple};
-use gnarl_sample::negatives::Triples;
 use gnarl_sample::{SampleGraph, TypedGraph};
 
 use crate::data::edge_set::{EdgeSet, Ways};

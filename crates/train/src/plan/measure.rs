@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
-use gnarl_sample::{Block, NodeInfo};
 
 use crate::config::PlanSection;
 use crate::session::pool;

@@ -5,8 +5,8 @@ use std::ops::Range;
 use gnarl_common::Result;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
+use gnarl_graph::triples::Triples;
 use gnarl_nn::{Params, Tape, Tensor, Var};
-use gnarl_sample::negatives::Triples;
 
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;

@@ -1,7 +1,7 @@
 //! Propagation with the attention of GAT (Veličković et al., ICLR 2018), computed once.
 
 use gnarl_common::Result;
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::propagation::Propagation;
 use crate::models::ModelConfig;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use super::propagation::Propagation;
 use crate::ops::pass::{Operator, Passing};

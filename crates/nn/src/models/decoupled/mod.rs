@@ -10,7 +10,7 @@ mod gcn;
 mod propagation;
 
 use gnarl_common::{Error, Result};
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 use propagation::Propagation;
 
 use super::mlp::Mlp;

@@ -1,7 +1,7 @@
 //! The trait of propagations.
 
 use gnarl_common::Result;
-use gnarl_sample::Block;
+use gnarl_graph::blocks::Block;
 
 use crate::models::Slices;
 use crate::ops::pass::Operator;

@@ -7,7 +7,7 @@
 //! to 1, however many edge types a node has. They are computed once for all propagations.
 
 use gnarl_common::error::Result;
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::input::Input;
 use super::slices::{TypedSlices, WholeRelations};

@@ -1,7 +1,7 @@
 //! A layer without types for each edge type.
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use super::stack::{TypedLayer, TypedStack};

@@ -1,7 +1,7 @@
 //! HGT (Hu et al., Heterogeneous Graph Transformer, WWW 2020).
 
 use gnarl_common::error::Result;
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use super::rgat::{heads_do_not_divide, softmax_across};

@@ -1,7 +1,7 @@
 //! From rows of each node type to one matrix.
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Span, Tape, Var};

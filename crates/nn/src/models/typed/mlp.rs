@@ -1,7 +1,7 @@
 //! A multilayer perceptron: what the rows of nodes alone are worth.
 
 use gnarl_common::error::Result;
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use super::slices::TypedSlices;

@@ -30,7 +30,7 @@ pub use slices::{TypedSlices, WholeRelations};
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::error::{Error, Result};
 use gnarl_common::rng::Key;
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::ModelConfig;
 use crate::{Params, ParamsBuilder};

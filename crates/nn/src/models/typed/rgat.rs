@@ -1,7 +1,7 @@
 //! R-GAT (Busbridge et al., Relational Graph Attention Networks, 2019; additive attention).
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use super::stack::{TypedLayer, TypedStack};

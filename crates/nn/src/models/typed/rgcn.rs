@@ -1,7 +1,7 @@
 //! R-GCN (Schlichtkrull et al., ESWC 2018).
 
 use gnarl_common::error::{Error, Result};
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use super::slices::{TypedSlices, WholeRelations};

@@ -1,7 +1,7 @@
 //! What all models with types share.
 
 use gnarl_common::error::Result;
-use gnarl_sample::Schema;
+use gnarl_graph::blocks::Schema;
 
 use super::input::Input;
 use super::model::{Source, TypedModel, no_columns};

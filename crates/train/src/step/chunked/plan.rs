@@ -6,10 +6,10 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Pass};
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
-use gnarl_sample::Block;
 
 use super::layout::Layout;
 use super::matrix::Place;

@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
 use gnarl_nn::ops::pass::{Operator, Passing};
 use gnarl_nn::{Mode, Params, Tape, Tensor, Var};
-use gnarl_sample::Block;
 use gnarl_store::FeatureStore;
 
 use super::held::{Held, Kept, Next};

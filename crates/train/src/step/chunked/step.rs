@@ -5,10 +5,11 @@ use std::ops::Range;
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
+use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
 use gnarl_nn::pool::{Limited, keep_at_most};
 use gnarl_nn::{Exchange, Mode, Params, Tensor};
-use gnarl_sample::{Block, Scratch};
+use gnarl_sample::Scratch;
 
 use super::courier::Courier;
 use super::layout::Layout;

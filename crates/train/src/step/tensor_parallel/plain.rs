@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::Result;
 use gnarl_engine::Communicator;
+use gnarl_graph::blocks::Block;
 use gnarl_nn::models::{Model, Remembered, Slices};
 use gnarl_nn::pool::trim;
 use gnarl_nn::{Exchange, Tape, Tensor, Var};
-use gnarl_sample::Block;
 use rayon::prelude::*;
 
 use super::columns::Columns;

@@ -10,12 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
+use gnarl_graph::blocks::{Block, FusedBlock, NodeInfo, Segment};
 use gnarl_nn::models::typed::{TypedModel, TypedSlices, WholeRelations};
 use gnarl_nn::{Exchange, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{
-    Block, FusedBlock, NodeInfo, Segment, TypedBatch, TypedFanouts, TypedSampler, TypedScratch,
-};
+use gnarl_sample::{TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
 
 use super::columns::Columns;
 use super::counted::Counted;

@@ -1,6 +1,6 @@
 //! The endpoints of a batch of edges.
 
-use gnarl_sample::negatives::Triples;
+use gnarl_graph::triples::Triples;
 
 use crate::task::numbers::Numbers;
 

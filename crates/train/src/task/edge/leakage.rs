@@ -2,8 +2,8 @@
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_graph::triples::Triples;
 use gnarl_sample::Scratch;
-use gnarl_sample::negatives::Triples;
 
 use super::endpoints::endpoints;
 use super::labels::EdgePrediction;

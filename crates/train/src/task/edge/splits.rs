@@ -2,9 +2,9 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 use gnarl_nn::models;
-use gnarl_sample::negatives::Triples;
 
 use super::targets::{LabelColumn, Targets};
 use crate::config::{MessagesOver, RunConfig, SplitSection, TaskKind};

@@ -2,8 +2,8 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Triple};
-use gnarl_sample::negatives::Triples;
 
 use super::endpoints::Endpoints;
 use super::relations::{count, names};

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use gnarl_sample::negatives::{Side, Triples};
+use gnarl_graph::triples::{Side, Triples};
 
 /// Node types of heads and of tails.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use gnarl_common::Result;
-use gnarl_sample::negatives::Triples;
+use gnarl_graph::triples::Triples;
 
 use super::links::LinkPrediction;
 use crate::data::edge_set::{LeakageCount, both_ways};

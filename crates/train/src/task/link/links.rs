@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
+use gnarl_graph::triples::Known;
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::losses::Loss;
-use gnarl_sample::negatives::{Known, NegativeSampler};
+use gnarl_sample::negatives::NegativeSampler;
 
 use super::edges::Edges;
 use crate::config::RunConfig;

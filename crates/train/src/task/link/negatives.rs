@@ -4,8 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
+use gnarl_graph::triples::Known;
 use gnarl_nn::decoders::Side;
-use gnarl_sample::negatives::{self, Known, NegativeSampler};
+use gnarl_sample::negatives::{self, NegativeSampler};
 
 use super::links::LinkPrediction;
 use crate::config::NegativesSection;

@@ -2,9 +2,9 @@
 
 use gnarl_common::Result;
 use gnarl_engine::Communicator;
+use gnarl_graph::triples::Triples;
 use gnarl_nn::decoders::{LinkBatch, Side};
 use gnarl_nn::{Params, Tape, Tensor, Var};
-use gnarl_sample::negatives::Triples;
 
 use super::batches::{LinkExamples, draw};
 use super::edges::Edges;

@@ -7,10 +7,10 @@ use std::ops::Range;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
+use gnarl_graph::triples::Triples;
 use gnarl_nn::decoders::{Groups, Rank, Ranker, Side, score};
 use gnarl_nn::metrics::{self, Ranks, Targets};
 use gnarl_nn::{Params, Tensor};
-use gnarl_sample::negatives::Triples;
 use rayon::ThreadPool;
 
 use super::edges::Edges;

@@ -6,9 +6,9 @@ use gnarl_common::did_you_mean::unknown;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_graph::Dataset;
+use gnarl_graph::triples::Known;
 use gnarl_nn::ParamsBuilder;
 use gnarl_nn::decoders::{self, Decoder};
-use gnarl_sample::negatives::Known;
 
 use super::edges::Edges;
 use super::links::LinkPrediction;

@@ -2,19 +2,31 @@
 
 use gnarl_common::rng::{Key, mix};
 use gnarl_common::{Error, Result};
-use gnarl_graph::Triple;
+
+use crate::manifest::Triple;
 
 /// The types of a graph's nodes and edges. Blocks and batches refer to them by number, in the order
 /// given here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
-    pub(super) node_types: Vec<String>,
-    pub(super) edge_types: Vec<Triple>,
+    node_types: Vec<String>,
+    edge_types: Vec<Triple>,
     /// Numbers of each edge type's source and destination type.
-    pub(super) ends: Vec<(usize, usize)>,
+    ends: Vec<(usize, usize)>,
 }
 
 impl Schema {
+    /// Adds a node type, whose number is the count of those before.
+    pub fn add_node_type(&mut self, name: &str) {
+        self.node_types.push(name.into());
+    }
+
+    /// Adds an edge type between the node types number `src` and `dst`.
+    pub fn add_edge_type(&mut self, triple: Triple, src: usize, dst: usize) {
+        self.edge_types.push(triple);
+        self.ends.push((src, dst));
+    }
+
     /// Names of the node types.
     pub fn node_types(&self) -> &[String] {
         &self.node_types
@@ -54,15 +66,20 @@ impl Schema {
     }
 
     /// Numbers of the edge types in the order of their names, which is that of no file.
-    pub(super) fn by_name(&self) -> Vec<usize> {
+    pub fn by_name(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.edge_types.len()).collect();
         order.sort_unstable_by_key(|&e| &self.edge_types[e]);
         order
     }
 
+    /// The key of draws for nodes of type number `node_type`: its name decides.
+    pub fn node_key(&self, node_type: usize) -> Key {
+        Key::new(hash(&self.node_types[node_type]))
+    }
+
     /// The key of draws over an edge type: its name decides. The only edge type of a graph has
     /// `key` itself, so that a graph without types may be sampled as one with types.
-    pub(super) fn draw_key(&self, key: Key, edge_type: usize) -> Key {
+    pub fn draw_key(&self, key: Key, edge_type: usize) -> Key {
         match self.edge_types.len() {
             1 => key,
             _ => key.with(hash(&self.edge_types[edge_type].to_string())),
@@ -71,6 +88,6 @@ impl Schema {
 }
 
 /// A number for a name, the same on every machine.
-pub(super) fn hash(name: &str) -> u64 {
+fn hash(name: &str) -> u64 {
     name.bytes().fold(name.len() as u64, |sum, byte| mix(sum.rotate_left(8) ^ u64::from(byte)))
 }

@@ -1,0 +1,10 @@
+//! Message-passing blocks: the seam between samplers, which make them, and models, which compute on
+//! them.
+
+mod block;
+mod fused;
+mod schema;
+
+pub use block::{Block, MiniBatch, NodeInfo, Transpose};
+pub use fused::{FusedBatch, FusedBlock, Segment};
+pub use schema::Schema;
