@@ -2,7 +2,7 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gnarl_common::Error;
-use gnarl_train::config::key_named;
+use gnarl_config::key_named;
 
 use crate::args::{Args, try_parse};
 use crate::output::print_error;

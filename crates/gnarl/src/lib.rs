@@ -12,11 +12,13 @@
 //! | `serve` (a feature) | parts → neighbours and rows for other machines |
 //! | [`engine`] | each rank's values → what all ranks agree on |
 //! | [`nn`] | a mini-batch and rows → loss and gradients |
-//! | [`train`] | a [`train::RunConfig`] → weights, figures and a report |
+//! | [`config`] | a run file → a [`config::RunConfig`] |
+//! | [`train`] | a run's configuration → weights, figures and a report |
 //!
 //! ```
 //! use gnarl::graph::generate::{Attributes, CommunityOptions, community};
-//! use gnarl::train::{Begin, RunConfig, config::Parts, run, write_report};
+//! use gnarl::config::{Parts, RunConfig};
+//! use gnarl::train::{Begin, run, write_report};
 //!
 //! // A graph of planted communities that a GNN can learn.
 //! let dir = tempfile::tempdir()?;
@@ -47,6 +49,7 @@
 
 pub use gnarl_common::{Error, Kind, Result};
 pub use gnarl_common::{npy, rng};
+pub use gnarl_config as config;
 pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
 pub use gnarl_nn as nn;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
 use gnarl_nn::Params;
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
-use crate::config::{RunConfig, Strategy};
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Source};
 use crate::evaluation::{Evaluation, NodeScores};

@@ -4,7 +4,6 @@
 //! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
 //! figures, and a [`Summary`].
 
-pub mod config;
 pub mod data;
 pub mod embeddings;
 mod encoder;
@@ -20,12 +19,11 @@ mod run;
 pub mod session;
 pub mod state;
 pub mod step;
-pub mod support;
+
 mod sync;
 mod task;
 pub mod telemetry;
 
-pub use config::RunConfig;
 pub use data::edge_set::LeakageCount;
 pub use evaluation::{LeakageReport, RelationScores};
 pub use registry::Registry;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_config::RunConfig;
 use rayon::ThreadPool;
 
-use crate::config::RunConfig;
 use crate::embeddings::{Rows, TableSpec, Whole};
 use crate::state::TrainState;
 use crate::telemetry::{EpochRecord, Meter, Pulse};

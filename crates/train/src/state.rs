@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
+use gnarl_config::TrainSection;
 use gnarl_nn::Params;
 use gnarl_store::placement::Placement;
 
-use crate::config::TrainSection;
 use crate::embeddings::{Table, TableSpec};
 use crate::evaluation::RelationScores;
 use crate::evaluation::is_better;

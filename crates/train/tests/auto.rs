@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
+use gnarl_config::RunConfig;
+use gnarl_config::{Method, Strategy, TaskKind};
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_nn::models::{self, Aggregator};
-use gnarl_train::config::{Method, Strategy, TaskKind};
 use gnarl_train::plan::RunPlan;
-use gnarl_train::{Begin, RunConfig, run, run_on};
+use gnarl_train::{Begin, run, run_on};
 
 fn config(dir: &Path, name: &str) -> RunConfig {
     let graph = dir.join("graph");

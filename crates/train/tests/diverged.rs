@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use gnarl_common::npy::NpyWriter;
+use gnarl_config::RunConfig;
+use gnarl_config::{Method, Parts, SplitSection, Strategy, TaskKind};
 use gnarl_graph::generate::{CommunityOptions, TypedOptions, community, typed};
 use gnarl_graph::import::{NpyOptions, npy};
-use gnarl_train::config::{Method, Parts, SplitSection, Strategy, TaskKind};
-use gnarl_train::{Begin, EpochRecord, RunConfig, eval_run, run};
+use gnarl_train::{Begin, EpochRecord, eval_run, run};
 
 struct Bench(tempfile::TempDir);
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gnarl_common::Kind;
+use gnarl_config::{Method, RunConfig, Servers};
 use gnarl_engine::local;
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
@@ -13,7 +14,6 @@ use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{HeldPart, Server, ServerConfig};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
-use gnarl_train::config::{Method, RunConfig, Servers};
 use gnarl_train::{Begin, Finished, Summary, run, run_on};
 
 const PARTS: usize = 4;

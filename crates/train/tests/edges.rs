@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
+use gnarl_config::RunConfig;
+use gnarl_config::{Leakage, MessagesOver, Parts, SplitSection, Strategy, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::import::{NpyOptions, TriplesOptions, TypedNpyOptions, npy, triples, typed_npy};
-use gnarl_train::config::{Leakage, MessagesOver, Parts, SplitSection, Strategy, TaskKind};
-use gnarl_train::{Begin, Finished, RunConfig, eval_run, run};
+use gnarl_train::{Begin, Finished, eval_run, run};
 
 const NODES: u64 = 120;
 const EDGES: u64 = 1500;
@@ -302,7 +303,7 @@ fn parts_train_alone_and_the_averaged_model_learns() {
 fn full_graph_steps_are_those_of_all_neighbors() {
     let bench = Bench::new();
     for mut config in [bench.config(&bench.plain("marks"), "run"), bench.rating("typed")] {
-        config.sample.method = gnarl_train::config::Method::Full;
+        config.sample.method = gnarl_config::Method::Full;
         config.train.epochs = 3;
         let sampled = train(&config).summary;
         config.train.strategy = Strategy::Tensor;
@@ -351,7 +352,7 @@ fn bad_input_is_told() {
     usage(&|c| c.train.metric = Some("rmse".into()), "unknown metric 'rmse'");
     usage(&|c| c.decoder.name = "complex".into(), "unknown decoder 'complex'");
     usage(&|c| c.loss.name = "margin".into(), "classes cost cross-entropy");
-    usage(&|c| c.sample.method = gnarl_train::config::Method::SaintNode, "not subgraphs");
+    usage(&|c| c.sample.method = gnarl_config::Method::SaintNode, "not subgraphs");
     let invalid = |change: &dyn Fn(&mut RunConfig), text: &str| {
         let mut config = good.clone();
         change(&mut config);

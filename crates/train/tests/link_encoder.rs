@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use gnarl_config::RunConfig;
+use gnarl_config::{Leakage, Parts, Strategy, TaskKind};
 use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
-use gnarl_train::config::{Leakage, Parts, Strategy, TaskKind};
-use gnarl_train::{Begin, RunConfig, Summary, eval_run, run};
+use gnarl_train::{Begin, Summary, eval_run, run};
 
 struct Bench {
     dir: tempfile::TempDir,

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use gnarl_common::rng::Key;
+use gnarl_config::RunConfig;
+use gnarl_config::{Leakage, Parts, RowOptimizer, Strategy, TaskKind};
 use gnarl_graph::import::{TriplesOptions, triples};
-use gnarl_train::config::{Leakage, Parts, RowOptimizer, Strategy, TaskKind};
-use gnarl_train::{Begin, Finished, RunConfig, eval_run, run};
+use gnarl_train::{Begin, Finished, eval_run, run};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -128,7 +129,7 @@ fn any_number_of_workers_makes_the_same_losses_and_rows() {
             config.optimizer.eps = 1e-5;
         }
         config.partition.algorithm = "random".into();
-        config.partition.parts = gnarl_train::config::Parts::Count(3);
+        config.partition.parts = gnarl_config::Parts::Count(3);
         let alone = train(&config).summary;
         let rows = model(&config);
         for workers in [2, 4] {
@@ -236,7 +237,7 @@ fn bad_input_is_told() {
 
     let mut config = bench.config("bad");
     config.negatives.kind = "file".into();
-    config.negatives.sides = gnarl_train::config::Sides::Tail;
+    config.negatives.sides = gnarl_config::Sides::Tail;
     let edges = std::fs::read_to_string(bench.path("train")).unwrap().lines().count();
     let table = |name: &str, rows: usize, width: u64, node: u32| {
         let mut writer = gnarl_common::npy::NpyWriter::create(bench.path(name), &[width]).unwrap();

@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_config::{EvaluateOn, Method, Parts, RunConfig, SplitSection, Strategy};
 use gnarl_graph::generate::{TypedOptions, typed};
 use gnarl_graph::import::{TypedNpyOptions, typed_npy};
-use gnarl_train::config::{EvaluateOn, Method, Parts, RunConfig, SplitSection, Strategy};
 use gnarl_train::{Begin, Finished, Summary, run};
 
 struct Bench(tempfile::TempDir);

@@ -1,8 +1,8 @@
 //! Link prediction in graphs with several types of nodes: any number of workers, ranks, the self-check,
 //! and bad input.
 
+use gnarl_config::{Leakage, Method, RunConfig, TaskKind};
 use gnarl_graph::generate::{Attributes, TypedOptions, typed};
-use gnarl_train::config::{Leakage, Method, RunConfig, TaskKind};
 use gnarl_train::{Begin, Summary, eval_run, run};
 
 /// A graph of four node types, two of them without features, and eight edge types.

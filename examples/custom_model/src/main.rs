@@ -5,10 +5,10 @@ mod model;
 
 use std::path::{Path, PathBuf};
 
+use gnarl::config::{Parts, RunConfig};
 use gnarl::graph::generate::{Attributes, CommunityOptions, community};
 use gnarl::nn::models::Model;
-use gnarl::train::config::Parts;
-use gnarl::train::{Begin, Finished, Registry, RunConfig, write_report};
+use gnarl::train::{Begin, Finished, Registry, write_report};
 use gnarl::{Error, Result};
 
 use model::ResidualMean;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::RunConfig;
+use gnarl_config::{ImportSection, home_of};
 use gnarl_graph::{MANIFEST, Manifest};
-use gnarl_train::RunConfig;
-use gnarl_train::config::{ImportSection, home_of};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gnarl_common::{Error, Result};
-use gnarl_train::config::{Engine, load};
-use gnarl_train::{Begin, EpochRecord, Finished, RunConfig, Summary, write_report};
+use gnarl_config::RunConfig;
+use gnarl_config::{Engine, load};
+use gnarl_train::{Begin, EpochRecord, Finished, Summary, write_report};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;

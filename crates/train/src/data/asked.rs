@@ -1,10 +1,10 @@
 //! The edge type that a task asks about.
 
 use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_graph::{Dataset, EdgeType, Triple};
 
 use super::edge_set::Ways;
-use crate::config::RunConfig;
 
 /// The edge type that a run asks about.
 ///

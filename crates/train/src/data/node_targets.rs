@@ -2,10 +2,9 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::SplitSection;
 use gnarl_graph::inspect::grouped;
 use gnarl_graph::{Dataset, Labels};
-
-use crate::config::SplitSection;
 
 /// The role of a node in training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_store::embedding::{Embedding, SparseOptimizer};
 use gnarl_store::placement::Placement;
 
 use super::Owners;
-use crate::config::RunConfig;
 
 /// What all rows of a table start as.
 #[derive(Clone)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
+use gnarl_config::RunConfig;
 use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::ParamsBuilder;
 use gnarl_store::MappedFeatures;
@@ -10,7 +11,6 @@ use gnarl_store::MappedFeatures;
 use super::heterogeneous::Heterogeneous;
 use super::homogeneous::Homogeneous;
 use super::message_graph::{MessageEdges, by_relation, by_type, regardless};
-use crate::config::RunConfig;
 use crate::data::asked::ways_of_type;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, features_of};

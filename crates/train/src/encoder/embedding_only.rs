@@ -2,13 +2,13 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 
 use super::{Encoder, Outputs};
-use crate::config::RunConfig;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::NoColumns;

@@ -2,13 +2,13 @@
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_nn::models::Model;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 
-use crate::config::RunConfig;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
 use crate::embeddings::{Rows, Table};

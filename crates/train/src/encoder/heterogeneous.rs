@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_nn::models::ModelConfig;
@@ -14,7 +15,6 @@ use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch
 use super::layers::heterogeneous;
 use super::samplers::fanouts;
 use super::{Encoder, Outputs};
-use crate::config::RunConfig;
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::HeteroGraph;

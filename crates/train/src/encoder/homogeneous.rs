@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::MiniBatch;
@@ -14,7 +15,6 @@ use gnarl_sample::{Sampler, Scratch};
 use super::layers::{local, partitioned};
 use super::samplers::sampler;
 use super::{Encoder, Outputs, Source};
-use crate::config::RunConfig;
 use crate::data::batch::{Input, gather};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};

@@ -1,6 +1,7 @@
 //! The samplers that a run file asks for.
 
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::{Method, RunConfig};
 use gnarl_graph::Triple;
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
@@ -8,7 +9,6 @@ use gnarl_sample::{
 };
 
 use super::subgraphs;
-use crate::config::{Method, RunConfig};
 use crate::data::graph::{Graph, Partitioned, Topology};
 
 /// The sampler of batches about some of `seeds`, over `graph`.

@@ -2,13 +2,12 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::{Method, RunConfig};
 use gnarl_graph::{CHUNK_EDGES, EdgeChunk, EdgeStream};
 use gnarl_partition::{PartitionOptions, by_name};
 use gnarl_sample::{
     ClusterSampler, EdgeDraw, NodeDraw, SaintDraw, SaintSampler, SampleGraph, Sampler, WalkDraw,
 };
-
-use crate::config::{Method, RunConfig};
 
 /// The subgraph sampler that `config` asks for, over `graph`, of batches about nodes of `train`.
 ///

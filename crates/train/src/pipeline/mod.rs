@@ -11,8 +11,8 @@ use std::cell::RefCell;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use gnarl_common::{Error, Kind, Result};
+use gnarl_config::{Pipeline, TrainSection};
 
-use crate::config::{Pipeline, TrainSection};
 use crate::data::batch::BatchSpec;
 use crate::step::TrainStep;
 pub use delivery::Delivery;

@@ -1,9 +1,9 @@
 //! `train.strategy = "auto"`: the fastest that can train the run, by the rates of `[plan]`.
 
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::{RunConfig, Strategy};
 
 use super::{RunPlan, sampled};
-use crate::config::{RunConfig, Strategy};
 use crate::run::setup::Source;
 
 /// The configuration with the strategy that trains it. What it depends on is the same on every rank:

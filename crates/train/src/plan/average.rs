@@ -1,12 +1,12 @@
 //! `average`: parts train alone, and weights are averaged.
 
 use gnarl_common::{Error, Result};
+use gnarl_config::{RunConfig, Strategy};
 
 use super::facts::Facts;
 use super::predict::Predict;
 use super::sampled;
 use super::work::Work;
-use crate::config::{RunConfig, Strategy};
 
 /// Model averaging over parts.
 pub(super) struct Average;

@@ -2,13 +2,13 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::{Parts, RunConfig, TaskKind};
 use gnarl_graph::{Dataset, Features};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_partition::{
     Batches, Counts, Fanouts, PartitionOptions, PartitionedDataset, PlanOptions,
 };
 
-use crate::config::{Parts, RunConfig, TaskKind};
 use crate::data::graph::features_of;
 use crate::data::node_targets::{Role, Roles, labels_of};
 

@@ -1,12 +1,12 @@
 //! `gradient`: batches of all ranks, and gradients summed at each step.
 
 use gnarl_common::Result;
+use gnarl_config::{RunConfig, Strategy};
 
 use super::facts::Facts;
 use super::predict::Predict;
 use super::sampled;
 use super::work::Work;
-use crate::config::{RunConfig, Strategy};
 
 /// Synchronous SGD over sampled neighbours.
 pub(super) struct Gradient;

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_config::PlanSection;
 use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
 
-use crate::config::PlanSection;
 use crate::session::pool;
 
 /// Rows of what is multiplied, and of what is gathered from: 64 MiB, more than caches hold.

@@ -22,6 +22,7 @@ mod work;
 mod tests;
 
 use gnarl_common::{Error, Result};
+use gnarl_config::{PlanSection, RunConfig, Strategy, support::Combination};
 use gnarl_graph::Dataset;
 use gnarl_partition::Counts;
 use serde::Serialize;
@@ -31,9 +32,6 @@ use facts::Facts;
 pub use measure::measure;
 use predict::Predict;
 pub use work::{Seconds, Work};
-
-use crate::config::{PlanSection, RunConfig, Strategy};
-use crate::support::Combination;
 
 /// All of them; of equally fast ones `auto` takes the first.
 const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];

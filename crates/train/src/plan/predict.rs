@@ -1,10 +1,10 @@
 //! The trait of predictions.
 
 use gnarl_common::Result;
+use gnarl_config::{RunConfig, Strategy};
 
 use super::facts::Facts;
 use super::work::Work;
-use crate::config::{RunConfig, Strategy};
 
 /// A strategy, as predictions see it.
 pub(super) trait Predict {

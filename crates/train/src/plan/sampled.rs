@@ -1,12 +1,12 @@
 //! What batches of sampled neighbours take, for the strategies that train on them.
 
 use gnarl_common::{Error, Result};
+use gnarl_config::{Method, RunConfig};
 use gnarl_partition::Batches;
 
 use super::facts::Facts;
 use super::layers::{Row, layers};
 use super::work::{PER_WEIGHT, TOUCHES, Work};
-use crate::config::{Method, RunConfig};
 
 /// Multiply-adds of a product that take as long as one of a gathered row, as layers reckon.
 const PRODUCT_SPEEDUP: f64 = 32.0;

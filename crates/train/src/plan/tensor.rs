@@ -1,6 +1,7 @@
 //! `tensor`: the whole graph in each step, columns shared out (NeutronTP, section 3.2 and 4.1).
 
 use gnarl_common::Result;
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::models::{ModelConfig, check_columns};
 
 use super::facts::Facts;
@@ -8,7 +9,6 @@ use super::layers::{KEPT, Layer, Row, layers};
 use super::predict::Predict;
 use super::sampled;
 use super::work::{PER_WEIGHT, TOUCHES, Work};
-use crate::config::{RunConfig, Strategy};
 use crate::data::shares::even_share;
 use crate::telemetry::ExchangedBytes;
 

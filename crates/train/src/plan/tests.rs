@@ -1,11 +1,11 @@
 use std::path::Path;
 
+use gnarl_config::Method;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_nn::models::Aggregator;
 
 use super::layers::layers;
 use super::*;
-use crate::config::Method;
 use crate::{Begin, run};
 
 /// A graph in `dir`, and a run of GCN on it.
@@ -113,7 +113,7 @@ fn edges_of_parts_are_about_those_of_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path(), 3000, 8, 3);
     (config.train.strategy, config.train.workers) = (Strategy::Average, 3);
-    config.partition.parts = crate::config::Parts::Count(3);
+    config.partition.parts = gnarl_config::Parts::Count(3);
     (config.sample.batch_size, config.sample.fanouts) = (100, vec![4, 4]);
     config.output.dir = dir.path().join("run");
     let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
@@ -167,13 +167,13 @@ fn what_cannot_run_is_listed_with_its_reason() {
     assert!(reason(&plain, Strategy::Average, false).contains("not cut into parts"));
     assert_eq!(plain.predictions.len(), 3, "gradient, and tensor in both forms");
     assert!(plain.predictions.iter().filter(|p| p.same_model).all(|p| !p.decoupled));
-    config.partition.parts = crate::config::Parts::Count(3);
+    config.partition.parts = gnarl_config::Parts::Count(3);
     let cut = plan(&config, &[2]);
     assert!(reason(&cut, Strategy::Tensor, false).contains("leave out [partition]"));
     let average = of(&cut, Strategy::Average, 2);
     // Two of three parts.
     assert_eq!(average.work.steps, 2);
-    config.partition.parts = crate::config::Parts::Count(1);
+    config.partition.parts = gnarl_config::Parts::Count(1);
     config.model.name = "ngnn".into();
     let ngnn = plan(&config, &[2]);
     assert!(reason(&ngnn, Strategy::Tensor, false).contains("ngnn does not train by columns"));
@@ -248,9 +248,9 @@ fn seconds_are_work_over_rates() {
     );
     // Two threads each: drawing takes one of them for 5 s, computing both for 8 s.
     assert_eq!(seconds.total(&config), 10.5 + 5.0 + 4.0);
-    config.train.pipeline = crate::config::Pipeline::Off;
+    config.train.pipeline = gnarl_config::Pipeline::Off;
     assert_eq!(seconds.total(&config), 13.0 + 5.0 + 4.0);
     // Machines of their own.
-    config.train.engine = crate::config::Engine::Mpi;
+    config.train.engine = gnarl_config::Engine::Mpi;
     assert_eq!(Seconds::of(&work, &config).products, 1.0 + 0.5 + 1.0);
 }

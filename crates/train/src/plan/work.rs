@@ -1,8 +1,7 @@
 //! What a rank has to do in an epoch, and how long that takes at given rates.
 
+use gnarl_config::{Engine, Pipeline, PlanSection, RunConfig};
 use serde::Serialize;
-
-use crate::config::{Engine, Pipeline, PlanSection, RunConfig};
 
 /// How often a value that a layer makes is gone over, forward and backward.
 pub(super) const TOUCHES: f64 = 4.0;

@@ -1,10 +1,10 @@
 //! What was trained, how good it is, and the figures of the run.
 
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::metrics::smaller_is_better;
 use gnarl_partition::picture::text::{self, bytes, count, digits, escape, large, percent, seconds};
 
 use super::curves::metric;
-use crate::config::{RunConfig, Strategy};
 use crate::evaluation::Scores;
 use crate::run::Finished;
 

@@ -15,10 +15,10 @@ mod tests;
 use std::path::Path;
 
 use gnarl_common::{Context, Result};
+use gnarl_config::RunConfig;
 use gnarl_partition::picture::text::escape;
 use gnarl_partition::picture::{page_of, partition, section};
 
-use crate::config::RunConfig;
 use crate::run::Finished;
 use crate::run::checkpoint::atomic_write;
 use crate::run::folder::REPORT;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use gnarl_common::{Context, Error, Result, ResultExt};
+use gnarl_config::RunConfig;
 
-use crate::config::RunConfig;
 use crate::embeddings::{about_model, model_from_bytes};
 use crate::evaluation::Evaluation;
 use crate::registry::Registry;

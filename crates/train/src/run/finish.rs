@@ -2,11 +2,11 @@
 
 use gnarl_common::Result;
 use gnarl_common::memory::peak_rss;
+use gnarl_config::RunConfig;
 use gnarl_partition::PartitionManifest;
 
 use super::folder::RunFolder;
 use super::summary::{Finished, Summary};
-use crate::config::RunConfig;
 use crate::run::checkpoint::atomic_write;
 use crate::run::folder::{RELATIONS, SUMMARY};
 use crate::state::Progress;

@@ -1,10 +1,9 @@
 //! Whether all ranks are about to do the same.
 
 use gnarl_common::{Error, Kind, Result};
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use serde::{Deserialize, Serialize};
-
-use crate::config::RunConfig;
 
 /// What a rank has.
 #[derive(Serialize, Deserialize)]

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use gnarl_common::{Result, ResultExt};
+use gnarl_config::{Parts, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
     PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
 };
 
-use crate::config::{Parts, RunConfig};
 use crate::run::folder::{PARTITION, RunFolder};
 use crate::telemetry::pulse::every_minute;
 use gnarl_common::memory::available;

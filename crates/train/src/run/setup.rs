@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind, support::Combination};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_nn::ParamsBuilder;
@@ -11,7 +12,6 @@ use gnarl_partition::{PartitionedDataset, fingerprint};
 
 use super::folder::RunFolder;
 use super::partition::cut;
-use crate::config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind};
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
 use crate::data::node_targets::{NodeTargets, Roles, labels_of};
@@ -20,7 +20,6 @@ use crate::encoder::homogeneous::Homogeneous;
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
-use crate::support::Combination;
 use crate::task::node::NodePrediction;
 use crate::task::{edge, link};
 

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use gnarl_config::RunConfig;
 use gnarl_partition::PartitionManifest;
 use serde::{Deserialize, Serialize};
 
-use crate::config::RunConfig;
 use crate::evaluation::{RelationScores, Scores};
 use crate::json;
 use crate::telemetry::{EpochRecord, Verdict};

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::Serialize;
 
-use crate::config::{RunConfig, Strategy};
 use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, model_to_bytes};
 use crate::fit::Training;
 use crate::plan;

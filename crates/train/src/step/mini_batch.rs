@@ -2,12 +2,12 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
 
 use super::{BatchLoss, Counts, Gradients, Inputs, PartStep, TrainStep};
-use crate::config::RunConfig;
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{LeakageCount, both_ways};
 use crate::encoder::Encoder;

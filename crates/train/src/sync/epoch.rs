@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_nn::Params;
 use rayon::ThreadPool;
 
 use super::keeper::Keeper;
-use crate::config::RunConfig;
 use crate::data::batch::BatchSpec;
 use crate::embeddings::Fetch;
 use crate::faults;

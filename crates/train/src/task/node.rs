@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gnarl_common::Result;
+use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::{Params, Tape, Tensor, Var};
@@ -10,7 +11,6 @@ use gnarl_nn::{Params, Tape, Tensor, Var};
 use super::loss::{Targets, add_loss, targets_of};
 use super::schedule::{DrawBatches, NodeSchedule, Sharing};
 use super::{Encoders, Sizes, Task};
-use crate::config::{EvaluateOn, RunConfig};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::{NodeTargets, Roles, labels_of};
 use crate::embeddings::{Rows, on_first};

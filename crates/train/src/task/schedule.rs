@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use gnarl_common::rng::Key;
+use gnarl_config::{Method, RunConfig};
 
-use crate::config::{Method, RunConfig};
 use crate::data::batch::BatchSpec;
 use crate::data::shares::even_share;
 use crate::session::Keys;

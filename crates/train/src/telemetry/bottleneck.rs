@@ -85,8 +85,8 @@ impl fmt::Display for Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::TrainSection;
     use crate::telemetry::EpochRecord;
+    use gnarl_config::TrainSection;
 
     /// What is said of an epoch of one second.
     fn said(stages: Stages) -> String {

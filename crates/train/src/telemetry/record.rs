@@ -1,12 +1,12 @@
 //! What is recorded of each epoch.
 
+use gnarl_config::TrainSection;
 use serde::{Deserialize, Serialize};
 
 use super::bottleneck::Verdict;
 use super::load_balance::Balance;
 use super::stage_times::Stages;
 use super::tally::{Figures, Tally};
-use crate::config::TrainSection;
 use crate::evaluation::Scores;
 use crate::json;
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
+use gnarl_config::TaskKind;
 use gnarl_graph::Triple;
 use gnarl_graph::generate::{Attributes, CommunityOptions, TypedOptions, community, typed};
 use gnarl_graph::import::{NpyOptions, TypedNpyOptions, npy, typed_npy};
-use gnarl_train::config::TaskKind;
 
 use super::table::Task;
 

@@ -6,8 +6,8 @@ mod table;
 
 use std::path::Path;
 
-use gnarl_train::config::{RunConfig, Servers, Strategy, TaskKind};
-use gnarl_train::support::Combination;
+use gnarl_config::support::Combination;
+use gnarl_config::{RunConfig, Servers, Strategy, TaskKind};
 use gnarl_train::{Begin, run};
 
 use graphs::Graphs;
@@ -88,7 +88,7 @@ fn sampling_decides_too() {
         change(&mut run);
         Combination { run: &run, heterogeneous }.check().map_err(|e| e.to_string())
     };
-    let saint = |run: &mut RunConfig| run.sample.method = gnarl_train::config::Method::SaintNode;
+    let saint = |run: &mut RunConfig| run.sample.method = gnarl_config::Method::SaintNode;
     assert!(answer(&saint, false).is_ok());
     assert!(answer(&saint, true).unwrap_err().contains("without types only"));
     let served = |run: &mut RunConfig| run.partition.servers = Some(Servers::Ranks);

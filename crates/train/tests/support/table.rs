@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use gnarl_train::config::{Parts, RunConfig, Servers, Strategy, TaskKind};
-use gnarl_train::support::Combination;
+use gnarl_config::support::Combination;
+use gnarl_config::{Parts, RunConfig, Servers, Strategy, TaskKind};
 
 /// A task on a kind of graph.
 pub struct Task {
@@ -131,7 +131,7 @@ pub fn document() -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut text = String::from(
         "# What works together\n\nMade by `GNARL_UPDATE_DOCS=1 cargo test -p gnarl-train --test support` of the rules \
-         that runs are checked by\n(`crates/train/src/support.rs`); the same test trains every *yes* but those on other \
+         that runs are checked by\n(`crates/config/src/support.rs`); the same test trains every *yes* but those on other \
          hosts for two epochs with two\nworkers. A number is the reason below. `tensor` in chunks is `tensor` with \
          `tensor.memory` or `tensor.chunks`; parts on\nother hosts is `partition.servers` with `gradient`. Threads and MPI \
          are alike.\n",

@@ -1,7 +1,7 @@
 //! How evenly ranks work.
 
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::Balance;
-use gnarl_train::config::{RunConfig, Strategy};
 
 use crate::{config, generate, train};
 

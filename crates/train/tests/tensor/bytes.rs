@@ -1,7 +1,7 @@
 //! What ranks send each other.
 
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::ExchangedBytes;
-use gnarl_train::config::{RunConfig, Strategy};
 
 use crate::{config, generate, train};
 

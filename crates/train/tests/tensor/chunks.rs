@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use bytesize::ByteSize;
-use gnarl_train::config::{RunConfig, Strategy};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{Begin, eval_run, run};
 
 use crate::equal::{largest_difference, weights};

@@ -1,6 +1,6 @@
 //! Models whose dense layers all come before messages pass.
 
-use gnarl_train::config::{RunConfig, Strategy};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{ExchangedBytes, eval_run};
 
 use crate::bytes::{exchange, exchanged};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use gnarl_config::{Parts, RunConfig, Strategy};
 use gnarl_nn::models::Aggregator;
-use gnarl_train::config::{Parts, RunConfig, Strategy};
 use gnarl_train::{Begin, eval_run, run};
 
 use crate::{config, generate, train};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use gnarl_config::{Leakage, RunConfig, Strategy, TaskKind};
 use gnarl_graph::import::{TriplesOptions, triples};
 use gnarl_nn::models::Decomposition;
-use gnarl_train::config::{Leakage, RunConfig, Strategy, TaskKind};
 use gnarl_train::{Begin, run};
 
 use crate::equal::{one_step_moves_weights_alike, runs_end_alike};

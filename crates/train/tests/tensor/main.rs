@@ -11,8 +11,8 @@ mod typed;
 
 use std::path::Path;
 
+use gnarl_config::{Method, RunConfig};
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
-use gnarl_train::config::{Method, RunConfig};
 use gnarl_train::{Begin, Finished, run};
 
 /// A graph `graph` in `dir`.

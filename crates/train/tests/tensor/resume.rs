@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gnarl_train::config::{RunConfig, Strategy};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{Begin, run};
 
 use crate::equal::weights;

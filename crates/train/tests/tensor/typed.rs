@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use gnarl_config::{Method, RunConfig, Strategy};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{Attributes, TypedOptions, typed};
 use gnarl_nn::models::Decomposition;
 use gnarl_sample::TypedGraph;
-use gnarl_train::config::{Method, RunConfig, Strategy};
 use gnarl_train::{Begin, ExchangedBytes, run};
 
 use crate::bytes::exchanged;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_common::Result;
-use gnarl_train::config::load;
+use gnarl_config::load;
 use serde_json::{Value, json};
 
 use super::scores::{deviation, mean, test_scores};

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use gnarl_common::{Error, Result, ResultExt};
+use gnarl_config::RunConfig;
+use gnarl_config::{EvaluateOn, Method, Parts, ScheduleKind, SplitSection, Strategy};
 use gnarl_graph::import::{NpyOptions, npy};
-use gnarl_train::RunConfig;
-use gnarl_train::config::{EvaluateOn, Method, Parts, ScheduleKind, SplitSection, Strategy};
 use serde_json::{Value, json};
 
 use super::kept::Kept;

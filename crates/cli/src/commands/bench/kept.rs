@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 
 use gnarl_common::{Error, Result, ResultExt};
-use gnarl_train::RunConfig;
+use gnarl_config::RunConfig;
 use serde_json::json;
 
 use super::scores::{mean, test_scores};

@@ -1,7 +1,8 @@
 //! Test scores over seeds.
 
 use gnarl_common::Result;
-use gnarl_train::{RunConfig, Summary};
+use gnarl_config::RunConfig;
+use gnarl_train::Summary;
 
 /// Test scores of `seeds` runs that differ only in `train.seed`.
 pub fn test_scores(config: &RunConfig, seeds: u64) -> Result<Vec<f64>> {

@@ -1,8 +1,8 @@
 //! `gnarl plan RUN.toml`
 
 use gnarl_common::{Error, Result};
+use gnarl_config::{PlanSection, load};
 use gnarl_graph::Dataset;
-use gnarl_train::config::{PlanSection, load};
 use gnarl_train::plan::{RunPlan, StrategyPrediction, measure};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::Value;

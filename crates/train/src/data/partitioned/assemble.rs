@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::{CacheSection, RunConfig};
 use gnarl_graph::Labels;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Replica, Routes, Rule};
@@ -11,7 +12,6 @@ use gnarl_store::RowSource;
 use gnarl_store::cache::{CachePolicy, CachedRows};
 
 use super::hot_nodes::Wanted;
-use crate::config::{CacheSection, RunConfig};
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
 use crate::data::node_targets::{NodeTargets, Role, Roles};
 

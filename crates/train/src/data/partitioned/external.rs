@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gnarl_common::{Error, Kind, Result, ResultExt};
+use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Client, ClientConfig, HeldPart, PartAccess, read_token};
-
-use crate::config::RunConfig;
 
 /// Parts whose files are here are read; the others are asked for at the first server that has them.
 pub(super) fn open(

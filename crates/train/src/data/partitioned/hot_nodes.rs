@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_sample::parts::{HopRequest, Rule};
 use gnarl_serve::PartAccess;
 use gnarl_store::cache::scores::{
     InLists, Score, Visit, access_probabilities, highest, out_degrees,
 };
 
-use crate::config::RunConfig;
 use crate::data::graph::Partitioned;
 
 /// Lists asked for at a time.

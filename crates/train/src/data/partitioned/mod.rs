@@ -8,10 +8,10 @@ mod peers;
 mod ranks;
 
 use gnarl_common::Result;
+use gnarl_config::{RunConfig, Servers};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{PartAccess, Server};
 
-use crate::config::{RunConfig, Servers};
 use crate::data::graph::Graph;
 use crate::data::node_targets::NodeTargets;
 

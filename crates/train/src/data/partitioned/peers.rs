@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gnarl_common::{Context, Error, Kind, Result};
+use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{
     Client, ClientConfig, HeldPart, PartAccess, Server, ServerConfig, Tls, random_token,
@@ -16,7 +17,6 @@ use if_addrs::{IfAddr, Ifv4Addr, get_if_addrs};
 use serde::{Deserialize, Serialize};
 
 use super::ranks::Ranks;
-use crate::config::RunConfig;
 use crate::data::shares::parts_of;
 
 /// How a machine can be reached.

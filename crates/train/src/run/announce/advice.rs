@@ -1,10 +1,9 @@
 //! Hints at the start of a run, for settings that the data makes likely to help.
 
 use gnarl_common::Result;
+use gnarl_config::RunConfig;
 use gnarl_graph::{Dataset, Features};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
-
-use crate::config::RunConfig;
 
 /// Rows of features that are looked at, spread evenly over the nodes.
 const SAMPLE: usize = 256;

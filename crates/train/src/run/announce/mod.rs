@@ -9,8 +9,8 @@ mod opening;
 use std::path::Path;
 
 use gnarl_common::Result;
+use gnarl_config::RunConfig;
 
-use crate::config::RunConfig;
 use crate::run::setup::Source;
 use crate::task::Sizes;
 

@@ -1,8 +1,8 @@
 //! Memory that evaluation and full-graph steps will take, told before the first epoch.
 
+use gnarl_config::{RunConfig, Strategy, TaskKind};
 use gnarl_nn::models::ModelConfig;
 
-use crate::config::{RunConfig, Strategy, TaskKind};
 use crate::run::setup::Source;
 use crate::task::Sizes;
 use gnarl_common::memory::{Available, available, gib};

@@ -1,9 +1,9 @@
 //! What a run makes no use of: keys of its file, splits and columns of its dataset.
 
+use gnarl_config::{Applied, Method, RunConfig, Strategy, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
 use gnarl_nn::models::{Aggregator, typed};
 
-use crate::config::{Applied, Method, RunConfig, Strategy, TaskKind};
 use crate::run::setup::Source;
 
 /// Edges that are looked up to learn whether edges have reverses, at most.

@@ -1,8 +1,8 @@
 //! The first line of a run.
 
+use gnarl_config::{Engine, RunConfig};
 use gnarl_graph::Manifest;
 
-use crate::config::{Engine, RunConfig};
 use crate::run::handshake::host;
 use crate::run::setup::Source;
 use crate::task::Sizes;

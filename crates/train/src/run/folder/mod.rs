@@ -13,9 +13,9 @@ use std::sync::Mutex;
 
 use gnarl_common::staging::{LockFile, sweep_files};
 use gnarl_common::{Error, Result, ResultExt};
+use gnarl_config::{OutputSection, RunConfig, absolute};
 use serde::Serialize;
 
-use crate::config::{OutputSection, RunConfig, absolute};
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
 use crate::telemetry::EpochRecord;
 

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gnarl_common::{Error, Result, ResultExt};
+use gnarl_config::RunConfig;
 use serde::{Deserialize, Serialize};
 
-use crate::config::RunConfig;
 use crate::run::checkpoint::atomic_write;
 use crate::run::handshake::host;
 

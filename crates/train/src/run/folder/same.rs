@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use gnarl_common::{Error, Result, ResultExt};
-
-use crate::config::{RunConfig, absolute};
+use gnarl_config::{RunConfig, absolute};
 
 /// The configuration that a folder keeps.
 ///

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::TensorSection;
 use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Pass};
@@ -13,7 +14,6 @@ use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 
 use super::layout::Layout;
 use super::matrix::Place;
-use crate::config::TensorSection;
 use crate::data::graph::Graph;
 
 /// Memory of a process before it has read anything, and of what is not worth counting.

@@ -1,12 +1,12 @@
 //! Training in chunks.
 
 use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_nn::Params;
 
 use super::plan::{Means, Plan};
 use super::step::Chunked;
-use crate::config::RunConfig;
 use crate::encoder::Source;
 use crate::evaluation::NodeScores;
 use crate::session::Session;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use gnarl_config::RunConfig;
 use gnarl_nn::heads::Head;
 use gnarl_nn::losses::values::ValueLoss;
 use gnarl_store::MappedFeatures;
 
 use super::splits::Splits;
-use crate::config::RunConfig;
 
 /// The task of a run.
 pub(crate) struct EdgePrediction {

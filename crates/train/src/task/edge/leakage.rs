@@ -2,12 +2,12 @@
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_config::Method;
 use gnarl_graph::triples::Triples;
 use gnarl_sample::Scratch;
 
 use super::endpoints::endpoints;
 use super::labels::EdgePrediction;
-use crate::config::Method;
 use crate::data::edge_set::LeakageCount;
 use crate::encoder::Encoder;
 use crate::evaluation::LeakageReport;

@@ -1,6 +1,7 @@
 //! Edge prediction as a task.
 
 use gnarl_common::Result;
+use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
 use gnarl_nn::heads::EdgeRows;
@@ -11,7 +12,6 @@ use super::labels::EdgePrediction;
 use super::splits::Splits;
 use super::targets::Targets;
 use super::{evaluate, leakage};
-use crate::config::Leakage;
 use crate::data::batch::{BatchSpec, Input, gather};
 use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, on_first};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_config::{RunConfig, TaskKind};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::heads::{self, HeadSizes};
 use gnarl_nn::{ParamsBuilder, losses, metrics};
@@ -12,7 +13,6 @@ use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 use super::labels::EdgePrediction;
 use super::splits::{Splits, is_relational};
 use super::targets::Targets;
-use crate::config::{RunConfig, TaskKind};
 use crate::encoder::build::{over_edges, over_relations, over_types};
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;

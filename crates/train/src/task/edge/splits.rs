@@ -2,12 +2,12 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_config::{MessagesOver, RunConfig, SplitSection, TaskKind};
 use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 use gnarl_nn::models;
 
 use super::targets::{LabelColumn, Targets};
-use crate::config::{MessagesOver, RunConfig, SplitSection, TaskKind};
 use crate::data::asked::{asked, ways_of_type};
 use crate::data::edge_set::{EdgeSet, Ways, both_ways};
 use crate::data::node_targets::{Role, warn_of_unlabeled};

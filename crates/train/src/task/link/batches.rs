@@ -1,10 +1,10 @@
 //! Batches of edges and their negatives.
 
+use gnarl_config::Sides;
 use gnarl_nn::decoders::{Candidates, Groups, LinkBatch, Side};
 use gnarl_sample::negatives::Positives;
 
 use super::links::LinkPrediction;
-use crate::config::Sides;
 use crate::data::batch::BatchSpec;
 use crate::task::numbers::Numbers;
 

@@ -2,12 +2,12 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
+use gnarl_config::{RunConfig, TaskSection};
 use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, Triple};
 
 use super::endpoints::Endpoints;
 use super::relations::{count, names};
-use crate::config::{RunConfig, TaskSection};
 use crate::data::asked::{asked, ways_of_type};
 use crate::data::edge_set::{EdgeSet, both_ways};
 

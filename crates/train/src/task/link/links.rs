@@ -2,13 +2,13 @@
 
 use std::sync::OnceLock;
 
+use gnarl_config::RunConfig;
 use gnarl_graph::triples::Known;
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::losses::Loss;
 use gnarl_sample::negatives::NegativeSampler;
 
 use super::edges::Edges;
-use crate::config::RunConfig;
 
 /// The task of a run.
 pub(crate) struct LinkPrediction {

@@ -4,12 +4,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
+use gnarl_config::NegativesSection;
 use gnarl_graph::triples::Known;
 use gnarl_nn::decoders::Side;
 use gnarl_sample::negatives::{self, NegativeSampler};
 
 use super::links::LinkPrediction;
-use crate::config::NegativesSection;
 
 /// The sampler of negatives of a run.
 ///

@@ -1,6 +1,7 @@
 //! Link prediction as a task.
 
 use gnarl_common::Result;
+use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
 use gnarl_nn::decoders::{LinkBatch, Side};
@@ -10,7 +11,6 @@ use super::batches::{LinkExamples, draw};
 use super::edges::Edges;
 use super::links::LinkPrediction;
 use super::{leakage, negatives, ranking};
-use crate::config::Leakage;
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, on_first};

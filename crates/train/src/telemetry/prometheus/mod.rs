@@ -17,8 +17,8 @@ mod tests;
 use std::sync::Arc;
 
 use gnarl_common::{Context, Result};
+use gnarl_config::RunConfig;
 
-use crate::config::RunConfig;
 use board::Board;
 use endpoint::Endpoint;
 

@@ -3,9 +3,9 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use gnarl_common::Kind;
+use gnarl_config::Listen;
 
 use super::*;
-use crate::config::Listen;
 use crate::evaluation::Scores;
 use crate::telemetry::{EpochRecord, Stages, Tally};
 

@@ -99,7 +99,7 @@ impl NegativesSection {
     ///
     /// # Errors
     /// If a file has another number of rows or columns, or a node that does not exist.
-    pub(crate) fn listed(&self, edges: usize, nodes: u32) -> Result<FromFile> {
+    pub fn listed(&self, edges: usize, nodes: u32) -> Result<FromFile> {
         let read = |file: &Option<PathBuf>, side: Side| -> Result<Vec<u32>> {
             let Some(path) = file.as_ref().filter(|_| self.replaces(side)) else {
                 return Ok(vec![0; edges * self.count]);

@@ -5,7 +5,7 @@ use gnarl_nn::optim::ScheduleKind;
 use gnarl_store::cache::CachePolicy;
 
 use super::applied::Rule;
-use crate::config::{Method, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
+use crate::{Method, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
 
 /// The first rule of a key that does not apply is the one that is told.
 pub(super) const RULES: &[Rule] = &[

@@ -152,7 +152,7 @@ fn kind_of(expected: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RunConfig;
+    use crate::RunConfig;
 
     fn refused(text: &str) -> String {
         let table: Table = text.parse().unwrap();

@@ -1,10 +1,10 @@
 //! What a run is, as far as keys depend on it.
 
-use crate::config::{Method, Parts, RowOptimizer, RunConfig, Strategy, TaskKind};
+use crate::{Method, Parts, RowOptimizer, RunConfig, Strategy, TaskKind};
 
 /// A run, and what its dataset decides.
 #[derive(Clone, Copy)]
-pub(crate) struct Applied<'a> {
+pub struct Applied<'a> {
     /// With its strategy resolved.
     pub run: &'a RunConfig,
     /// Whether the graph is heterogeneous.

@@ -57,7 +57,7 @@ pub fn home_of(path: &Path) -> Result<PathBuf> {
 }
 
 /// The configuration with paths that mean the same wherever it is read again.
-pub(crate) fn absolute(config: &RunConfig) -> RunConfig {
+pub fn absolute(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     for (_, path) in paths(&mut config) {
         // An empty path stands for none.

@@ -11,7 +11,7 @@ use super::RunConfig;
 use applied::Rule;
 use rules::RULES;
 
-pub(crate) use applied::Applied;
+pub use applied::Applied;
 
 impl Applied<'_> {
     /// A line for each rule that the run breaks: the keys it sets to other than their defaults in vain,
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn every_documented_key_has_a_rule_or_applies_always() {
-        let document = include_str!("../../../../../docs/configuration.md");
+        let document = include_str!("../../../../docs/configuration.md");
         let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
         let keys: Vec<&str> = rows.filter_map(|row| row.split('`').next()).collect();
         assert!(keys.len() > 100, "{}", keys.len());

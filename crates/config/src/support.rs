@@ -5,7 +5,7 @@
 use gnarl_common::{Error, Result};
 use gnarl_nn::models::{Aggregator, check_columns, names, typed};
 
-use crate::config::{Method, Parts, RunConfig, Strategy, TaskKind};
+use crate::{Method, Parts, RunConfig, Strategy, TaskKind};
 
 /// A run, and what its dataset decides.
 #[derive(Clone, Copy)]

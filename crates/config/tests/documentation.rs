@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gnarl_train::RunConfig;
-use gnarl_train::config::{ImportSection, Listen, Servers, SplitSection};
+use gnarl_config::RunConfig;
+use gnarl_config::{ImportSection, Listen, Servers, SplitSection};
 use toml::Value;
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");

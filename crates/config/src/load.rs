@@ -59,7 +59,7 @@ fn apply(table: &mut Table, setting: &str) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Parts, Strategy};
+    use crate::{Parts, Strategy};
 
     fn file(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -103,7 +103,7 @@ mod tests {
         let set = |setting: &str| load(&path, &[setting.into()]);
         assert_eq!(set("partition.chunk=5000").unwrap().partition.chunk, Chunk::Edges(5000));
         let again = toml::to_string(&cut).unwrap();
-        assert_eq!(toml::from_str::<crate::config::PartitionSection>(&again).unwrap(), cut);
+        assert_eq!(toml::from_str::<crate::PartitionSection>(&again).unwrap(), cut);
         let text = set("partition.freez=true").unwrap_err().to_string();
         assert!(
             text.contains("'partition.freez'") && text.contains("'partition.freeze'"),
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn parts_elsewhere_need_a_cut_made_before() {
-        use crate::config::Servers;
+        use crate::Servers;
 
         let lines = "[partition]\npath = 'p'\nservers = ['http://a:1', 'http://b:1']\n\
                      token_file = 't'\ncertificate = 'c'\n[cache]\nmemory = '1MiB'\n";

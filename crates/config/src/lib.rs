@@ -1,0 +1,50 @@
+//! Run files: one TOML file that describes a run, and what it means.
+//!
+//! **In:** a file and overrides ([`load`]: `--set train.lr=0.01`), or a [`RunConfig`] that a program
+//! fills. **Out:** a checked [`RunConfig`]; an unknown key is an error that names the nearest known one.
+//! [`support`] says which combinations of task, graph, model, sampler, placement and strategy train.
+//!
+//! ```
+//! use gnarl_config::{RunConfig, load};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let file = dir.path().join("run.toml");
+//! std::fs::write(&file, "dataset.path = 'cora'\nmodel.name = 'gcn'\n")?;
+//! let run: RunConfig = load(&file, &["train.lr=0.02".into()])?;
+//! assert_eq!((run.model.name.as_str(), run.train.lr), ("gcn", 0.02));
+//!
+//! let refused = load(&file, &["train.lear=0.02".into()]).unwrap_err();
+//! assert!(refused.to_string().contains("train.lear"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod known;
+mod listen;
+mod load;
+mod negatives;
+mod parts;
+mod paths;
+mod plan;
+mod sections;
+pub mod support;
+mod task;
+mod tensor;
+mod unused;
+mod words;
+
+pub use gnarl_nn::optim::ScheduleKind;
+pub use listen::Listen;
+pub use load::load;
+pub use negatives::{NegativesSection, Sides};
+pub use parts::{CacheSection, PartitionSection, Parts, Servers};
+pub use paths::absolute;
+pub use paths::home_of;
+pub use plan::PlanSection;
+pub use sections::{
+    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
+    SampleSection, SplitSection, Strategy, TrainSection,
+};
+pub use task::{EmbeddingSection, Leakage, MessagesOver, RowOptimizer, TaskKind, TaskSection};
+pub use tensor::TensorSection;
+pub use unused::Applied;
+pub use words::key_named;
