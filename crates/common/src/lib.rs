@@ -8,6 +8,7 @@
 //! | [`staging`] | an output's place → the whole output or none of it |
 //! | [`memory`] | bytes this process takes and may still take |
 //! | [`did_you_mean`] | an unknown name → the nearest known one |
+//! | [`threads`] | a number of threads → a pool; a range → even shares |
 //! | [`prefetch`] | hints to the cache |
 //!
 //! ```
@@ -31,6 +32,7 @@ pub mod prefetch;
 pub mod rng;
 mod scatter;
 pub mod staging;
+pub mod threads;
 
 pub use buf::Buf;
 pub use dtype::{DType, Element};

@@ -32,6 +32,7 @@ mod tensor;
 mod unused;
 mod words;
 
+pub use gnarl_graph::splits::RandomSplit;
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;
 pub use load::load;
@@ -42,7 +43,7 @@ pub use paths::home_of;
 pub use plan::PlanSection;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
-    SampleSection, SplitSection, Strategy, TrainSection,
+    SampleSection, Strategy, TrainSection,
 };
 pub use task::{EmbeddingSection, Leakage, MessagesOver, RowOptimizer, TaskKind, TaskSection};
 pub use tensor::TensorSection;

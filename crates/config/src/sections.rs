@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use gnarl_common::{Error, Result};
+use gnarl_graph::splits::RandomSplit;
 use gnarl_nn::decoders::{self, DecoderConfig};
 use gnarl_nn::heads;
 use gnarl_nn::losses::LossConfig;
@@ -71,7 +72,7 @@ pub struct DatasetSection {
     pub normalize: Normalize,
     /// A seeded split, instead of the dataset's own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub split: Option<SplitSection>,
+    pub split: Option<RandomSplit>,
 }
 
 /// `[dataset.import]`: the words of a `gnarl import` command.
@@ -83,21 +84,6 @@ pub struct ImportSection {
     /// Its options without the dashes, for instance `edges = "edges.parquet"`. Relative paths
     /// start at the run file's directory.
     pub options: BTreeMap<String, toml::Value>,
-}
-
-/// `[dataset.split]`: shares of the labelled nodes, drawn by `seed`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SplitSection {
-    /// Share of training nodes.
-    pub train: f64,
-    /// Share of validation nodes.
-    pub valid: f64,
-    /// Share of test nodes.
-    pub test: f64,
-    /// Which draw.
-    #[serde(default)]
-    pub seed: u64,
 }
 
 /// Where a mini-batch comes from.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gnarl_config::RunConfig;
-use gnarl_config::{ImportSection, Listen, Servers, SplitSection};
+use gnarl_config::{ImportSection, Listen, RandomSplit, Servers};
 use toml::Value;
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
@@ -47,7 +47,7 @@ fn every_key_is_documented_with_its_default() {
     let defaults = keys(&RunConfig::default());
     let mut full = RunConfig::default();
     full.dataset.import = Some(ImportSection::default());
-    full.dataset.split = Some(SplitSection { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
+    full.dataset.split = Some(RandomSplit { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
     full.partition.path = Some("parts".into());
     full.partition.servers = Some(Servers::Ranks);
     full.partition.token_file = Some("token".into());

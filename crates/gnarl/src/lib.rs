@@ -13,12 +13,15 @@
 //! | [`engine`] | each rank's values → what all ranks agree on |
 //! | [`nn`] | a mini-batch and rows → loss and gradients |
 //! | [`config`] | a run file → a [`config::RunConfig`] |
-//! | [`train`] | a run's configuration → weights, figures and a report |
+//! | [`planner`] | a run and a dataset → the seconds of each strategy |
+//! | [`train`] | a run's configuration → weights and figures |
+//! | [`report`] | a finished run or a partition → an HTML page |
 //!
 //! ```
 //! use gnarl::graph::generate::{Attributes, CommunityOptions, community};
 //! use gnarl::config::{Parts, RunConfig};
-//! use gnarl::train::{Begin, run, write_report};
+//! use gnarl::report::write_run_report;
+//! use gnarl::train::{Begin, run};
 //!
 //! // A graph of planted communities that a GNN can learn.
 //! let dir = tempfile::tempdir()?;
@@ -38,7 +41,7 @@
 //! config.train.epochs = 10;
 //! config.output.dir = dir.path().join("run");
 //! let finished = run(&config, Begin::Fresh, &|epoch| eprintln!("loss {:.3}", epoch.loss))?;
-//! write_report(&config.output.dir, &finished)?;
+//! write_run_report(&config.output.dir, &finished)?;
 //! assert!(finished.summary.test["accuracy"] > 0.5);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -54,6 +57,8 @@ pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
 pub use gnarl_nn as nn;
 pub use gnarl_partition as partition;
+pub use gnarl_planner as planner;
+pub use gnarl_report as report;
 pub use gnarl_sample as sample;
 #[cfg(feature = "serve")]
 pub use gnarl_serve as serve;

@@ -40,6 +40,7 @@ pub mod import;
 pub mod inspect;
 mod manifest;
 mod narrow;
+pub mod splits;
 pub mod triples;
 mod writer;
 

@@ -5,7 +5,7 @@
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use gnarl_common::rng::Key;
 use gnarl_graph::{EdgeStream, MemoryEdges, for_each_edge};
-use gnarl_partition::edge::{self, Replicas};
+use gnarl_partition::vertex_cut::{self, Replicas};
 use gnarl_partition::{PartitionOptions, by_name};
 
 /// Numbers of nodes and edges.
@@ -50,7 +50,7 @@ fn edge(c: &mut Criterion) {
     let mut group = c.benchmark_group("edge");
     group.sample_size(10).throughput(Throughput::Elements(edges.num_edges()));
     for name in ["hash-1d", "hash-2d", "dbh", "greedy", "hdrf", "2ps-l"] {
-        let partitioner = edge::by_name(name).expect("a registered name");
+        let partitioner = vertex_cut::by_name(name).expect("a registered name");
         group.bench_function(BenchmarkId::from_parameter(name), |b| {
             b.iter(|| {
                 let mut replicas = Replicas::new(SMALL.0, 8);

@@ -8,13 +8,13 @@ use gnarl_graph::Dataset;
 
 use crate::auto::Parts;
 use crate::config::{PartitionConfig, options};
-use crate::edge::EdgePartitioner;
-use crate::halo::Halo;
-use crate::layout::Layout;
-use crate::partitioner::{Assignment, VertexPartitioner};
+use crate::edge_cut::partitioner::{Assignment, VertexPartitioner};
+use crate::edge_cut::two_level::TwoLevel;
 use crate::report::{PartitionReport, cut_degrees};
-use crate::two_level::TwoLevel;
-use crate::vertex_cut::cut::cut;
+use crate::vertex_cut::EdgePartitioner;
+use crate::write::halo::Halo;
+use crate::write::layout::Layout;
+use crate::write::vertex_cut_layout::cut::cut;
 
 /// Partitions `dataset` by `algorithm` and measures the result as [`partition_dataset`] does,
 /// copies of neighbours included, but writes nothing; `config.algorithm` is not used. The report's

@@ -5,10 +5,10 @@ use gnarl_graph::Dataset;
 use serde_json::json;
 
 use crate::auto::{Parts, data_size};
-use crate::chunk::Chunk;
-use crate::constraint::Constraint;
+use crate::balance::constraint::Constraint;
+use crate::edge_cut::partitioner::PartitionOptions;
 use crate::part_layout::PartLayout;
-use crate::partitioner::PartitionOptions;
+use crate::read::chunk::Chunk;
 
 /// How a dataset is partitioned.
 #[derive(Debug, Clone)]

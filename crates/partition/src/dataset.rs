@@ -7,10 +7,10 @@ use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{Column, ColumnSpec, Dataset};
 use serde::{Deserialize, Serialize};
 
-use crate::buckets::{BUCKETS, EdgeBuckets};
 use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
-use crate::vertex_cut::{TOPOLOGY, VertexCutPart};
+use crate::write::buckets::{BUCKETS, EdgeBuckets};
+use crate::write::vertex_cut_layout::{TOPOLOGY, VertexCutPart};
 
 /// File name of the manifest.
 pub const PARTITION: &str = "partition.json";

@@ -9,7 +9,7 @@
 //!
 //! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
-//! memory. The partitioners of [`edge`] give each edge a part, and a node one of those of its edges.
+//! memory. The partitioners of [`vertex_cut`] give each edge a part, and a node one of those of its edges.
 //!
 //! ```
 //! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
@@ -42,75 +42,50 @@
 //! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
-mod adjacency;
-mod ahead;
 mod assess;
 mod auto;
-mod bitmap;
-mod buckets;
-mod build;
-mod chunk;
-mod columns;
+mod balance;
 mod config;
-mod constraint;
 mod dataset;
-mod deal;
-mod degrees;
-mod distribute;
-pub mod edge;
-mod fennel;
-mod grem;
-mod halo;
-mod knot;
-mod layout;
-mod ldg;
-mod level;
-mod metis;
-mod nodes;
+mod edge_cut;
 mod part_layout;
-mod partitioner;
-pub mod picture;
 mod plan;
-mod quota;
-mod random;
-mod range;
-mod registry;
+mod read;
 mod report;
-mod rows;
-mod spring;
-mod stream;
-mod two_level;
-mod vertex_cut;
+pub mod vertex_cut;
+mod write;
 
 pub use assess::{assess, assess_edges};
 pub use auto::{Parts, Workers};
-pub use buckets::{BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets};
-pub use build::{
-    edge_partitioner, fingerprint, partition_dataset, partition_dataset_with, partition_edges_with,
-};
-pub use chunk::Chunk;
+pub use balance::constraint::Constraint;
 pub use config::PartitionConfig;
-pub use constraint::Constraint;
 pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
     PartitionedType, SourceInfo,
 };
-pub use fennel::Fennel;
-pub use grem::{Grem, Neighbours, expected_cut, expected_cut_refined};
-pub use knot::Knot;
-pub use ldg::Ldg;
-pub use metis::Metis;
-pub use nodes::degree_column;
+pub use edge_cut::fennel::Fennel;
+pub use edge_cut::grem::{Grem, Neighbours, expected_cut, expected_cut_refined};
+pub use edge_cut::knot::Knot;
+pub use edge_cut::ldg::Ldg;
+pub use edge_cut::metis::Metis;
+pub use edge_cut::partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
+pub use edge_cut::random::Random;
+pub use edge_cut::range::Range;
+pub use edge_cut::registry::{by_name, names, registry};
+pub use edge_cut::spring::Spring;
+pub use edge_cut::two_level::TwoLevel;
 pub use part_layout::PartLayout;
-pub use partitioner::{Assignment, MAX_PARTS, PartitionOptions, VertexPartitioner};
 pub use plan::{Batches, Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
-pub use random::Random;
-pub use range::Range;
-pub use registry::{by_name, names, registry};
+pub use read::chunk::Chunk;
 pub use report::{PartitionReport, VertexCutReport};
-pub use spring::Spring;
-pub use two_level::TwoLevel;
-pub use vertex_cut::{
+pub use write::buckets::{
+    BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets,
+};
+pub use write::build::{
+    edge_partitioner, fingerprint, partition_dataset, partition_dataset_with, partition_edges_with,
+};
+pub use write::nodes::degree_column;
+pub use write::vertex_cut_layout::{
     CutEdgeType, CutNeighbours, CutNodeType, Direction, InLists, Neighbour, TOPOLOGY,
     VERTEX_CUT_VERSION, VertexCutManifest, VertexCutPart,
 };

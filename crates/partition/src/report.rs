@@ -4,8 +4,8 @@ use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
 use serde::{Deserialize, Serialize};
 
-use crate::degrees::for_each_degree;
-use crate::layout::Layout;
+use crate::read::degrees::for_each_degree;
+use crate::write::layout::Layout;
 
 /// The quality of a partition and what it cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

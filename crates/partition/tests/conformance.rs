@@ -6,7 +6,7 @@ use gnarl_common::Kind;
 use gnarl_common::rng::Key;
 use gnarl_graph::{EdgeStream, MemoryEdges, for_each_edge};
 use gnarl_partition::{
-    Assignment, Constraint, PartitionOptions, VertexPartitioner, by_name, edge, registry,
+    Assignment, Constraint, PartitionOptions, VertexPartitioner, by_name, registry, vertex_cut,
 };
 use graphs::{Claimed, graphs};
 
@@ -36,7 +36,7 @@ fn every_node_has_one_part_within_the_balance() {
                     "grem" | "ldg" | "fennel" => mean.ceil().max((1.05 * mean).floor()),
                     "metis" => 1.35 * mean + 2.0,
                     "knot" => (1.05 * mean).floor().max(mean.ceil()),
-                    name if edge::by_name(name).is_ok() => 3.0 * mean + 2.0,
+                    name if vertex_cut::by_name(name).is_ok() => 3.0 * mean + 2.0,
                     _ => mean + (1.05 * mean).max(1.0),
                 };
                 let largest = *sizes.iter().max().unwrap() as f64;

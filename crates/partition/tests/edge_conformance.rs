@@ -8,7 +8,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind};
 use gnarl_graph::{EdgeChunk, EdgeStream, MemoryEdges};
 use gnarl_partition::PartitionOptions;
-use gnarl_partition::edge::{AdaDne, EdgePartitioner, EdgeSink, Replicas, by_name, registry};
+use gnarl_partition::vertex_cut::{AdaDne, EdgePartitioner, EdgeSink, Replicas, by_name, registry};
 use graphs::{Claimed, graphs};
 
 /// Remembers everything.

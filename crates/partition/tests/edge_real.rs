@@ -6,7 +6,7 @@ use std::time::Instant;
 use gnarl_common::npy::NpyHeader;
 use gnarl_graph::MemoryEdges;
 use gnarl_partition::PartitionOptions;
-use gnarl_partition::edge::{CutQuality, Replicas, by_name, registry};
+use gnarl_partition::vertex_cut::{CutQuality, Replicas, by_name, registry};
 
 /// The graph `name` under `data`.
 fn graph(data: &Path, name: &str) -> MemoryEdges {

@@ -2,7 +2,7 @@
 
 use gnarl_common::rng::Key;
 use gnarl_graph::MemoryEdges;
-use gnarl_partition::edge::{Owner, PartSets, Replicas, by_name};
+use gnarl_partition::vertex_cut::{Owner, PartSets, Replicas, by_name};
 use gnarl_partition::{PartitionOptions, VertexPartitioner};
 
 const NODES: u64 = 4000;

@@ -10,8 +10,8 @@ use gnarl_common::Kind;
 use gnarl_graph::{Dataset, EdgeStream, Features, IdWidth, Labels, Triple};
 use gnarl_partition::{
     Assignment, Chunk, Constraint, PartitionConfig, PartitionOptions, PartitionedDataset, Parts,
-    Random, VertexPartitioner, degree_column, edge, names, partition_dataset,
-    partition_dataset_with,
+    Random, VertexPartitioner, degree_column, names, partition_dataset, partition_dataset_with,
+    vertex_cut,
 };
 use proptest::prelude::*;
 
@@ -287,7 +287,7 @@ fn files_do_not_depend_on_threads() {
     let dir = tempfile::tempdir().unwrap();
     let source = sample().write(&dir.path().join("source"), IdWidth::U32);
     // The tail is the same for all cuts of edges: one of them stands for all.
-    let cuts = edge::names();
+    let cuts = vertex_cut::names();
     for algorithm in names().into_iter().filter(|n| *n == "adadne" || !cuts.contains(n)) {
         let config = PartitionConfig {
             algorithm: algorithm.into(),

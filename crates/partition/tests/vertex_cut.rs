@@ -8,7 +8,7 @@ use std::path::Path;
 use common::dataset;
 use gnarl_common::Kind;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, IdWidth};
-use gnarl_partition::edge::{EdgePartitioner, EdgeSink, names};
+use gnarl_partition::vertex_cut::{EdgePartitioner, EdgeSink, names};
 use gnarl_partition::{
     Direction, PartLayout, PartitionConfig, PartitionOptions, PartitionedDataset, Parts,
     VertexCutPart, partition_dataset, partition_edges_with,

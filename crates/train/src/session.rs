@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Kind, Result};
 use gnarl_config::RunConfig;
-use rayon::ThreadPool;
 
 use crate::embeddings::{Rows, TableSpec, Whole};
 use crate::state::TrainState;
@@ -44,15 +43,6 @@ pub struct Threads {
     pub each: usize,
     /// Of all ranks of a host, for work that one of them does while the others wait.
     pub host: usize,
-}
-
-/// A pool of `threads` compute threads.
-pub(crate) fn pool(threads: usize) -> Result<ThreadPool> {
-    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
-    let builder = builder.thread_name(|i| format!("compute-{i}"));
-    builder
-        .build()
-        .map_err(|e| Error::new(Kind::Limit, format!("cannot start compute threads: {e}")))
 }
 
 /// Keys of everything random in a run; each use has a word of its own.

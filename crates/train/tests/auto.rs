@@ -9,7 +9,7 @@ use gnarl_engine::{Communicator, local};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{Attributes, CommunityOptions, community};
 use gnarl_nn::models::{self, Aggregator};
-use gnarl_train::plan::RunPlan;
+use gnarl_planner::RunPlan;
 use gnarl_train::{Begin, run, run_on};
 
 fn config(dir: &Path, name: &str) -> RunConfig {

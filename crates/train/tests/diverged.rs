@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use gnarl_common::npy::NpyWriter;
 use gnarl_config::RunConfig;
-use gnarl_config::{Method, Parts, SplitSection, Strategy, TaskKind};
+use gnarl_config::{Method, Parts, RandomSplit, Strategy, TaskKind};
 use gnarl_graph::generate::{CommunityOptions, TypedOptions, community, typed};
 use gnarl_graph::import::{NpyOptions, npy};
 use gnarl_train::{Begin, EpochRecord, eval_run, run};
@@ -62,7 +62,7 @@ impl Bench {
             }
             "edges" => {
                 config.task.kind = TaskKind::EdgeClassification;
-                let split = SplitSection { train: 0.6, valid: 0.2, test: 0.2, seed: 0 };
+                let split = RandomSplit { train: 0.6, valid: 0.2, test: 0.2, seed: 0 };
                 config.dataset.split = Some(split);
             }
             _ => {}

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
 use gnarl_config::RunConfig;
-use gnarl_config::{Leakage, MessagesOver, Parts, SplitSection, Strategy, TaskKind};
+use gnarl_config::{Leakage, MessagesOver, Parts, RandomSplit, Strategy, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::import::{NpyOptions, TriplesOptions, TypedNpyOptions, npy, triples, typed_npy};
 use gnarl_train::{Begin, Finished, eval_run, run};
@@ -323,7 +323,7 @@ fn full_graph_steps_are_those_of_all_neighbors() {
 fn splits_are_drawn_where_the_run_file_says_so() {
     let bench = Bench::new();
     let mut config = bench.config(&bench.plain("classes"), "run");
-    config.dataset.split = Some(SplitSection { train: 0.1, valid: 0.1, test: 0.8, seed: 1 });
+    config.dataset.split = Some(RandomSplit { train: 0.1, valid: 0.1, test: 0.8, seed: 1 });
     config.train.epochs = 1;
     let seeds = train(&config).history[0].seeds;
     assert!(seeds.abs_diff(EDGES / 10) < 40, "{seeds} training edges");

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_config::{EvaluateOn, Method, Parts, RunConfig, SplitSection, Strategy};
+use gnarl_config::{EvaluateOn, Method, Parts, RandomSplit, RunConfig, Strategy};
 use gnarl_graph::generate::{TypedOptions, typed};
 use gnarl_graph::import::{TypedNpyOptions, typed_npy};
 use gnarl_train::{Begin, Finished, Summary, run};
@@ -302,7 +302,7 @@ fn the_genre_of_movies_is_better_known_with_their_actors() {
     let of = |model: &str| {
         let mut config = RunConfig::default();
         config.dataset.path = dir.path().join("imdb");
-        config.dataset.split = Some(SplitSection { train: 0.4, valid: 0.2, test: 0.4, seed: 1 });
+        config.dataset.split = Some(RandomSplit { train: 0.4, valid: 0.2, test: 0.4, seed: 1 });
         config.task.node_type = Some("movie".into());
         config.model.name = model.into();
         config.model.hidden = 32;

@@ -8,7 +8,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
     Chunk, Constraint, PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name,
-    edge_partitioner, partition_dataset, picture,
+    edge_partitioner, partition_dataset,
 };
 use serde_json::Value;
 
@@ -111,7 +111,7 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         Some(out) => {
             let work = || partition_dataset(&dataset, &config, out);
             let (parts, report) = while_busy("partitioning to", out, work)?;
-            picture::write_report(out, parts.manifest())?;
+            gnarl_report::write_partition_report(out, parts.manifest())?;
             report
         }
         None => {

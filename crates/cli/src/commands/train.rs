@@ -7,7 +7,7 @@ use clap::Args;
 use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_config::{Engine, load};
-use gnarl_train::{Begin, EpochRecord, Finished, Summary, write_report};
+use gnarl_train::{Begin, EpochRecord, Finished, Summary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -113,7 +113,7 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
 
 /// Writes the report of a finished run and says how it went.
 fn report(finished: Finished) -> Result<Summary> {
-    write_report(&finished.summary.run_dir, &finished)?;
+    gnarl_report::write_run_report(&finished.summary.run_dir, &finished)?;
     let verdict = finished.verdict();
     let summary = finished.summary;
     let scores = |scores: &gnarl_train::evaluation::Scores| {

@@ -6,7 +6,7 @@ use gnarl_common::error::Result;
 use gnarl_graph::{Dataset, for_each_edge};
 use serde::Serialize;
 
-use crate::degrees::for_each_degree;
+use crate::read::degrees::for_each_degree;
 
 /// How many nodes have which degree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

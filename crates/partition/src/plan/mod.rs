@@ -19,8 +19,8 @@ pub use batches::{Batches, Fanouts};
 pub use counts::{Counts, Degrees};
 use sample::{Sample, Trial};
 
-use crate::partitioner::{PartitionOptions, VertexPartitioner};
-use crate::registry::by_name;
+use crate::edge_cut::partitioner::{PartitionOptions, VertexPartitioner};
+use crate::edge_cut::registry::by_name;
 
 /// Random accesses that a partitioner makes for an edge in a pass: both ends.
 const ACCESSES_PER_EDGE: f64 = 2.0;

@@ -10,8 +10,8 @@ use gnarl_graph::{Csc, Dataset, EdgeStream, MemoryEdges};
 use super::counted::Counted;
 use super::counts::Degrees;
 use super::model::{random_cut, random_replication};
-use crate::halo::Halo;
-use crate::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
+use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
+use crate::write::halo::Halo;
 
 /// Neighbours followed from a node at most: balls around hubs alone would look like stars.
 const FOLLOWED: usize = 10;

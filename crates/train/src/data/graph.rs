@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gnarl_common::{Buf, Error, Result};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
+use gnarl_graph::splits::features_of;
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_sample::{SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
@@ -115,13 +116,4 @@ impl Graph {
     pub fn width(&self) -> usize {
         self.features.width()
     }
-}
-
-/// The features of a homogeneous dataset's nodes.
-pub(crate) fn features_of(dataset: &Dataset) -> Result<gnarl_graph::Features> {
-    let (node, _) = dataset.plain()?;
-    dataset.features(&node.name)?.ok_or_else(|| {
-        Error::invalid(format!("{}: nodes have no features", dataset.dir().display()))
-            .hint("import with --features")
-    })
 }

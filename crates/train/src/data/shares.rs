@@ -1,13 +1,6 @@
 //! What each rank takes care of: even shares, and nodes of a graph that lies in parts.
 
-use std::ops::Range;
-
 use super::graph::Partitioned;
-
-/// The `part`-th of `parts` shares of `0..total` that differ by one at most.
-pub fn even_share(total: usize, part: usize, parts: usize) -> Range<usize> {
-    total * part / parts..total * (part + 1) / parts
-}
 
 /// Every rank's share: its parts where there are as many as ranks, else a piece of a part it shares
 /// with its neighbours. Ranks of a machine follow each other, and so do its parts, so that a rank's

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
+use gnarl_graph::splits::features_of;
 use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::ParamsBuilder;
 use gnarl_store::MappedFeatures;
@@ -13,7 +14,7 @@ use super::homogeneous::Homogeneous;
 use super::message_graph::{MessageEdges, by_relation, by_type, regardless};
 use crate::data::asked::ways_of_type;
 use crate::data::edge_set::{EdgeSet, Ways};
-use crate::data::graph::{Graph, features_of};
+use crate::data::graph::Graph;
 use crate::data::hetero_graph::{HeteroGraph, features_of_types};
 use crate::registry::Registry;
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::threads::pool;
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
@@ -20,7 +21,6 @@ use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
 use crate::embeddings::Rows;
 use crate::registry::Registry;
-use crate::session::pool;
 use crate::step::tensor_parallel::PlainColumns;
 
 /// A model and the graph it receives messages over, in both directions whatever their relation.

@@ -1,10 +1,11 @@
 //! Evaluation by the first rank.
 
+use gnarl_common::threads::pool;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 
 use super::found::Evaluation;
-use crate::session::{Threads, pool};
+use crate::session::Threads;
 
 /// The evaluation that `evaluate` makes on the first rank, with the threads of its host; all return the same.
 ///

@@ -1,6 +1,7 @@
 //! One run from configuration to results.
 
 mod announce;
+mod auto;
 pub(crate) mod checkpoint;
 mod eval;
 mod finish;

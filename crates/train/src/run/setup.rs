@@ -7,6 +7,7 @@ use gnarl_common::{Error, Result};
 use gnarl_config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind, support::Combination};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
+use gnarl_graph::splits::{Roles, labels_of};
 use gnarl_nn::ParamsBuilder;
 use gnarl_partition::{PartitionedDataset, fingerprint};
 
@@ -14,7 +15,7 @@ use super::folder::RunFolder;
 use super::partition::cut;
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
-use crate::data::node_targets::{NodeTargets, Roles, labels_of};
+use crate::data::node_targets::NodeTargets;
 use crate::encoder::heterogeneous::Heterogeneous;
 use crate::encoder::homogeneous::Homogeneous;
 use crate::fit::{Fit, Training};

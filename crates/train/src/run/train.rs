@@ -15,9 +15,9 @@ use serde::Serialize;
 
 use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, model_to_bytes};
 use crate::fit::Training;
-use crate::plan;
 use crate::registry::Registry;
 use crate::run::announce::Opening;
+use crate::run::auto;
 use crate::run::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::run::finish;
 use crate::run::folder::{Begin, MODEL, RunFolder};
@@ -68,7 +68,7 @@ impl Registry {
     ) -> Result<Finished> {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
-        let config = &plan::resolve(config, &source)?;
+        let config = &auto::resolve(config, &source)?;
         let loaded = Loaded::new((config, self), source, None)?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
@@ -107,7 +107,7 @@ impl Registry {
         let mut config = config.clone();
         config.train.workers = rank.size();
         let source = Source::open(&config)?;
-        config = plan::resolve(&config, &source)?;
+        config = auto::resolve(&config, &source)?;
         let metrics = Metrics::start(&config, rank.rank())?;
         let fingerprint = source.fingerprint();
         let hosts = handshake::reach(rank, &config, fingerprint.clone())?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::threads::{even_share, pool};
 use gnarl_engine::Communicator;
 use gnarl_nn::pool::{Kept, keep_all};
 use gnarl_nn::{Mode, Params, Tape};
@@ -16,11 +17,10 @@ use super::tensor_parallel::{WholeModel, ascending};
 use super::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{Ways, both_ways};
-use crate::data::shares::even_share;
 use crate::embeddings::{Fetch, Learnt};
 use crate::encoder::Outputs;
 use crate::evaluation::Evaluation;
-use crate::session::{Threads, pool};
+use crate::session::Threads;
 use crate::state::TrainState;
 use crate::task::Task;
 

@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use gnarl_common::Result;
+use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
 use gnarl_nn::optim::Optimizer;
 
@@ -18,7 +19,7 @@ use crate::faults;
 
 use crate::data::batch::BatchSpec;
 use crate::pipeline::{self, Deliveries};
-use crate::session::{Keys, Session, pool};
+use crate::session::{Keys, Session};
 use crate::state::TrainState;
 use crate::step::{Gradients, TrainStep};
 use crate::telemetry::{EpochRecord, Tally, processor};

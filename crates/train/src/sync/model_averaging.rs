@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use gnarl_common::threads::pool;
 use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
 use gnarl_nn::Params;
@@ -18,7 +19,7 @@ use super::keeper::Keeper;
 use crate::embeddings::{Copies, Fetch, RowGradients, clip, squares};
 use crate::faults;
 use crate::pipeline::{self, Deliveries};
-use crate::session::{Keys, Session, pool};
+use crate::session::{Keys, Session};
 use crate::state::{OptimizerState, TrainState};
 use crate::step::{Gradients, PartStep};
 use crate::telemetry::{Stages, Tally, processor};

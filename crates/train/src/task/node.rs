@@ -5,6 +5,7 @@ use std::ops::Range;
 use gnarl_common::Result;
 use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
+use gnarl_graph::splits::{Roles, labels_of};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
@@ -12,7 +13,7 @@ use super::loss::{Targets, add_loss, targets_of};
 use super::schedule::{DrawBatches, NodeSchedule, Sharing};
 use super::{Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
-use crate::data::node_targets::{NodeTargets, Roles, labels_of};
+use crate::data::node_targets::NodeTargets;
 use crate::embeddings::{Rows, on_first};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, MetricAccumulator, NodeScores, by_first, within};

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use gnarl_common::Result;
+use gnarl_common::threads::even_share;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::Triples;
@@ -11,7 +12,6 @@ use gnarl_nn::{Params, Tape, Tensor, Var};
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
-use crate::data::shares::even_share;
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, NodeScores};

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use gnarl_common::rng::Key;
+use gnarl_common::threads::even_share;
 use gnarl_config::{Method, RunConfig};
 
 use crate::data::batch::BatchSpec;
-use crate::data::shares::even_share;
 use crate::session::Keys;
 
 /// Draws nodes into batches of some size, in the order of a key.

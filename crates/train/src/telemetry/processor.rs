@@ -24,7 +24,7 @@ fn own_seconds() -> f64 {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::session::pool;
+    use gnarl_common::threads::pool;
 
     /// Threads that sleep take no time of processors.
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::RunConfig;
-use gnarl_config::{EvaluateOn, Method, Parts, ScheduleKind, SplitSection, Strategy};
+use gnarl_config::{EvaluateOn, Method, Parts, RandomSplit, ScheduleKind, Strategy};
 use gnarl_graph::import::{NpyOptions, npy};
 use serde_json::{Value, json};
 
@@ -123,7 +123,7 @@ impl Bench<'_> {
     fn config(&self, graph: &Graph, model: &str, parts: usize) -> RunConfig {
         let mut config = RunConfig::default();
         config.dataset.path = self.work.join("data").join(graph.name);
-        config.dataset.split = Some(SplitSection { train: 0.7, valid: 0.15, test: 0.15, seed: 0 });
+        config.dataset.split = Some(RandomSplit { train: 0.7, valid: 0.15, test: 0.15, seed: 0 });
         config.partition.algorithm = "spring".into();
         config.partition.parts = Parts::Count(parts);
         config.model.name = model.into();

@@ -3,7 +3,7 @@
 use gnarl_common::{Error, Result};
 use gnarl_config::{PlanSection, load};
 use gnarl_graph::Dataset;
-use gnarl_train::plan::{RunPlan, StrategyPrediction, measure};
+use gnarl_planner::{RunPlan, StrategyPrediction, measure};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::Value;
 

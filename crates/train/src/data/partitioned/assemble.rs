@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{CacheSection, RunConfig};
 use gnarl_graph::Labels;
+use gnarl_graph::splits::{Role, Roles};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Replica, Routes, Rule};
 use gnarl_serve::{Description, DividedFeatures, DividedRows, PartAccess};
@@ -13,7 +14,7 @@ use gnarl_store::cache::{CachePolicy, CachedRows};
 
 use super::hot_nodes::Wanted;
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
-use crate::data::node_targets::{NodeTargets, Role, Roles};
+use crate::data::node_targets::NodeTargets;
 
 /// Rows that are fetched together before the first epoch, in bytes.
 const AHEAD: usize = 16 << 20;

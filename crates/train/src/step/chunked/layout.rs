@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::data::shares::even_share;
+use gnarl_common::threads::even_share;
 
 /// Cuts that all ranks agree on.
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
 use gnarl_graph::blocks::Block;
 use gnarl_nn::models::Stages;
@@ -19,7 +20,7 @@ use super::sweep::Sweep;
 use crate::data::batch::BatchSpec;
 use crate::data::graph::Graph;
 use crate::evaluation::{Evaluation, NodeScores, within};
-use crate::session::{Threads, pool};
+use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::tensor_parallel::Columns;
 use crate::step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};

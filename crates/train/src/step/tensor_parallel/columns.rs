@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gnarl_common::threads::even_share;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 use gnarl_nn::{Exchange, Routes, Tensor};
 
 use super::counted::Counted;
-use crate::data::shares::even_share;
 
 /// Successive rows for each rank, and shares of columns that differ by one at most.
 pub(crate) struct Columns<'a> {

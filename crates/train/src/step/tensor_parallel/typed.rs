@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::rng::Key;
+use gnarl_common::threads::even_share;
 use gnarl_common::{Error, Result};
 use gnarl_engine::Communicator;
 use gnarl_graph::blocks::{Block, FusedBlock, NodeInfo, Segment};
@@ -22,7 +23,6 @@ use super::whole::WholeModel;
 use crate::data::batch::Input;
 use crate::data::edge_set::EdgeSet;
 use crate::data::hetero_graph::HeteroGraph;
-use crate::data::shares::even_share;
 
 /// A model, the graph, and this rank's share of the nodes of each type.
 pub(crate) struct TypedColumns<'a> {

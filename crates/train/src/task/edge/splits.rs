@@ -2,7 +2,8 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
-use gnarl_config::{MessagesOver, RunConfig, SplitSection, TaskKind};
+use gnarl_config::{MessagesOver, RandomSplit, RunConfig, TaskKind};
+use gnarl_graph::splits::{Role, warn_of_unlabeled};
 use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 use gnarl_nn::models;
@@ -10,7 +11,6 @@ use gnarl_nn::models;
 use super::targets::{LabelColumn, Targets};
 use crate::data::asked::{asked, ways_of_type};
 use crate::data::edge_set::{EdgeSet, Ways, both_ways};
-use crate::data::node_targets::{Role, warn_of_unlabeled};
 use crate::encoder::homogeneous::Homogeneous;
 use crate::encoder::message_graph::MessageEdges;
 use crate::task::link::{check_count, count_relations};
@@ -176,7 +176,7 @@ enum Roles {
         /// Edges of each split that were left out since they have no label.
         unlabeled: [u64; 3],
     },
-    Drawn(Key, SplitSection),
+    Drawn(Key, RandomSplit),
 }
 
 impl Roles {
@@ -220,7 +220,7 @@ impl Roles {
 }
 
 /// A split by the ends of an edge, whatever its direction.
-fn drawn(key: Key, split: &SplitSection, (head, tail): (u64, u64)) -> Option<usize> {
+fn drawn(key: Key, split: &RandomSplit, (head, tail): (u64, u64)) -> Option<usize> {
     let unit = key.with(head.min(tail)).unit(head.max(tail));
     let mut end = 0.0;
     for (number, share) in [split.train, split.valid, split.test].into_iter().enumerate() {
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn an_edge_is_in_the_split_of_its_reverse() {
-        let split = SplitSection { train: 0.5, valid: 0.2, test: 0.2, seed: 3 };
+        let split = RandomSplit { train: 0.5, valid: 0.2, test: 0.2, seed: 3 };
         let mut counts = [0u32; 4];
         for i in 0..10_000u64 {
             let found = drawn(Key::new(1), &split, (i, i / 7));

@@ -1,6 +1,7 @@
 //! Link prediction as a task.
 
 use gnarl_common::Result;
+use gnarl_common::threads::pool;
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
@@ -16,7 +17,7 @@ use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, on_first};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, by_first};
-use crate::session::{Threads, pool};
+use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};

@@ -1,0 +1,24 @@
+//! Work shared out: pools of compute threads, and even shares of a range.
+
+use std::ops::Range;
+
+use rayon::ThreadPool;
+
+use crate::error::{Error, Kind, Result};
+
+/// The `part`-th of `parts` shares of `0..total` that differ by one at most.
+pub fn even_share(total: usize, part: usize, parts: usize) -> Range<usize> {
+    total * part / parts..total * (part + 1) / parts
+}
+
+/// A pool of `threads` compute threads.
+///
+/// # Errors
+/// [`Kind::Limit`] if the system starts no more threads.
+pub fn pool(threads: usize) -> Result<ThreadPool> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let builder = builder.thread_name(|i| format!("compute-{i}"));
+    builder
+        .build()
+        .map_err(|e| Error::new(Kind::Limit, format!("cannot start compute threads: {e}")))
+}

@@ -1,0 +1,86 @@
+//! What of which kind a part may hold, for partitioners that stream.
+
+use std::ops::Range;
+
+use crate::balance::constraint::Constraint;
+use crate::edge_cut::partitioner::PartitionOptions;
+use crate::read::bitmap::Bitmap;
+
+/// The most of something that a part should hold.
+pub(crate) struct Quota {
+    measure: Measure,
+    /// [`PartitionOptions::balance`] times a part's share, but no less than the share's ceiling.
+    pub(crate) cap: u64,
+}
+
+enum Measure {
+    Nodes,
+    Degrees,
+    Marked(Bitmap),
+    Within(Range<u64>),
+}
+
+impl Quota {
+    /// Of the nodes first, then of what else `constraints` name, in their order; what is less than
+    /// the parts is left out. Memory: a bit a node for each of the splits named.
+    pub(crate) fn all(
+        options: &PartitionOptions,
+        constraints: &[Constraint],
+        nodes: u64,
+        degrees: u64,
+    ) -> Vec<Self> {
+        let mut quotas = vec![Self { measure: Measure::Nodes, cap: options.capacity(nodes) }];
+        let mut add = |measure, total| {
+            if total >= options.parts as u64 {
+                quotas.push(Self { measure, cap: options.capacity(total) });
+            }
+        };
+        for constraint in constraints {
+            let marked = |ids: &[u64]| {
+                let mut marks = Bitmap::new(nodes);
+                ids.iter().for_each(|&v| marks.insert(v));
+                (Measure::Marked(marks), ids.len() as u64)
+            };
+            let (measure, total) = match constraint {
+                Constraint::Nodes => continue,
+                Constraint::Edges => (Measure::Degrees, degrees),
+                Constraint::Train => marked(&options.train),
+                Constraint::Valid => marked(&options.valid),
+                Constraint::Test => marked(&options.test),
+                Constraint::Types => {
+                    for ids in &options.types {
+                        add(Measure::Within(ids.clone()), ids.end - ids.start);
+                    }
+                    continue;
+                }
+            };
+            add(measure, total);
+        }
+        quotas
+    }
+
+    /// Whether nodes count by their degree.
+    pub(crate) fn is_of_degrees(&self) -> bool {
+        matches!(self.measure, Measure::Degrees)
+    }
+
+    /// What node `v` of that degree takes of it.
+    pub(crate) fn of(&self, v: usize, degree: u32) -> u64 {
+        match &self.measure {
+            Measure::Nodes => 1,
+            Measure::Degrees => degree as u64,
+            Measure::Marked(marks) => marks.contains(v as u64) as u64,
+            Measure::Within(ids) => ids.contains(&(v as u64)) as u64,
+        }
+    }
+
+    /// How full a part with this load is: its share of the quota, in units of 2⁻³².
+    pub(crate) fn fill(&self, load: u64) -> u64 {
+        (((load as u128) << 32) / self.cap.max(1) as u128) as u64
+    }
+}
+
+/// The fullest quota of a part that holds `loads`.
+pub(crate) fn fullest(quotas: &[Quota], loads: impl Iterator<Item = u64>) -> u64 {
+    quotas.iter().zip(loads).map(|(q, load)| q.fill(load)).max().unwrap_or(0)
+}

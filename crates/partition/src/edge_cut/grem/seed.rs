@@ -1,0 +1,94 @@
+//! The sides the first chunk starts from: METIS on its edges, in each group.
+
+use gnarl_common::error::Result;
+
+use super::groups::{Group, UNASSIGNED};
+use super::lists::Lists;
+use super::sides::Sides;
+use crate::edge_cut::metis::{Adjacency, Idx, Weights};
+
+/// Cuts of which the best is taken where several quotas make single ones differ much, and the most
+/// edge ends of a graph that is cut as often: of larger ones single cuts differ less, and take
+/// longer than all else.
+const TRIES: Idx = 4;
+const SMALL: usize = 3 << 18;
+
+/// Line 7: gives each node of `lists` a side by METIS on its group's part of them, all other nodes
+/// none. Sides may be larger than they may become: METIS keeps their sizes about, not exactly.
+///
+/// Memory: 4 bytes a node and METIS's.
+pub(super) fn by_chunk(level: &Sides, lists: &Lists, seed: u64) -> Result<Vec<u8>> {
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); level.groups.len()];
+    let mut local = vec![0; level.group.len()];
+    for (&v, place) in lists.nodes().iter().zip(0..) {
+        let members = &mut members[level.group[v as usize] as usize];
+        local[v as usize] = members.len() as Idx;
+        members.push(place);
+    }
+    let mut sides = vec![UNASSIGNED; level.group.len()];
+    for (members, group) in members.iter().zip(&level.groups).filter(|(m, _)| !m.is_empty()) {
+        let mut start = vec![0];
+        let mut neighbours = Vec::new();
+        for &place in members {
+            let list = lists.neighbours(place as usize).iter();
+            neighbours.extend(list.map(|&n| local[n as usize]));
+            start.push(neighbours.len() as u64);
+        }
+        let nodes = || members.iter().map(|&place| lists.nodes()[place as usize] as usize);
+        let weights: Vec<u64> = nodes().flat_map(|v| level.loads.of(v)).collect();
+        let graph = Adjacency::simple(&start, neighbours)?;
+        let found = divide(&graph, group, &weights, None, seed)?;
+        nodes().zip(found).for_each(|(v, side)| sides[v] = side as u8);
+    }
+    Ok(sides)
+}
+
+/// METIS's sides of `graph`, with what the sides of `group` are to have under each quota of which
+/// there is something for every part. `weights` are those of the first node under each quota, then
+/// of the next; `neighbours` those of the edges, 1 without.
+pub(super) fn divide(
+    graph: &Adjacency,
+    group: &Group,
+    weights: &[u64],
+    neighbours: Option<&[Idx]>,
+    seed: u64,
+) -> Result<Vec<Idx>> {
+    let quotas = group.totals.len();
+    let of = |quota| weights.iter().skip(quota).step_by(quotas).copied();
+    let enough = |&q: &usize| q == 0 || of(q).sum::<u64>() >= group.parts as u64;
+    let chosen: Vec<usize> = (0..quotas).filter(enough).collect();
+    let mut nodes = vec![0; weights.len() / quotas * chosen.len()];
+    for (i, &q) in chosen.iter().enumerate() {
+        let column = nodes.iter_mut().skip(i).step_by(chosen.len());
+        column.zip(scaled(of(q))).for_each(|(to, w)| *to = w);
+    }
+    // METIS halves the halves and spends the room on each. With several quotas full sides hinder
+    // refinement more: half of the room is left to that.
+    let halvings = group.sides.len().next_power_of_two().ilog2().max(1) as f64;
+    let spent = if chosen.len() > 1 { 0.5 / halvings } else { 1.0 };
+    let room = |&q: &usize| 1.0 + spent * (group.room(q) - 1.0);
+    let room: Vec<f64> = chosen.iter().map(room).collect();
+    let shares: Vec<f64> = group.sides.iter().map(|&s| s as f64 / group.parts as f64).collect();
+    let tries = if chosen.len() > 1 && graph.ends() <= SMALL { TRIES } else { 1 };
+    graph.divide(&shares, &room, Weights { nodes: &nodes, neighbours }, tries, seed)
+}
+
+/// `weights` in METIS's integers, which must hold their sum: scaled down if they would not.
+pub(super) fn scaled(weights: impl Iterator<Item = u64> + Clone) -> impl Iterator<Item = Idx> {
+    let most = Idx::MAX as u64 / 2;
+    let divisor = (weights.clone().sum::<u64>() / most + 1).next_power_of_two();
+    weights.map(move |w| (w / divisor).max(w.min(1)) as Idx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_of_weights_fit() {
+        let scaled = |weights: [u64; 3]| scaled(weights.into_iter()).collect::<Vec<_>>();
+        assert_eq!(scaled([3, 0, 5]), [3, 0, 5]);
+        let sum: u64 = scaled([1 << 40, 1 << 40, 7]).iter().map(|&w| w as u64).sum();
+        assert!(sum < Idx::MAX as u64, "{sum}");
+    }
+}

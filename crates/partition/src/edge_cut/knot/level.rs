@@ -1,0 +1,162 @@
+//! A graph of the hierarchy: lists and what its nodes weigh.
+
+use std::path::Path;
+
+use gnarl_common::error::Result;
+use gnarl_common::rng::mix;
+use gnarl_graph::{EdgeStream, for_each_edge};
+
+use super::lists::{Lists, ListsWriter};
+use crate::read::adjacency::{for_each_list_within, ranges, starts};
+
+/// What a node, a cluster or a part weighs: nodes, in-edges, training nodes.
+pub(super) type Load = [u64; 3];
+
+/// What the nodes of a level weigh.
+pub(super) enum Loads {
+    /// Nodes of the graph itself: one node, some in-edges, perhaps a training node. Nodes without
+    /// neighbours weigh nothing here: they are placed at the end.
+    Single { edges: Vec<u32>, train: Vec<u64>, connected: Vec<u64> },
+    /// Clusters of them.
+    Cluster(Vec<[u32; 3]>),
+}
+
+impl Loads {
+    #[inline]
+    pub fn of(&self, node: u32) -> Load {
+        let node = node as usize;
+        match self {
+            Self::Single { edges, train, connected } => {
+                let bit = |set: &[u64]| set[node / 64] >> (node % 64) & 1;
+                match bit(connected) {
+                    0 => [0; 3],
+                    _ => [1, u64::from(edges[node]), bit(train)],
+                }
+            }
+            Self::Cluster(loads) => loads[node].map(u64::from),
+        }
+    }
+}
+
+/// One graph of the hierarchy.
+pub(super) struct Level {
+    pub lists: Lists,
+    pub loads: Loads,
+}
+
+impl Level {
+    pub fn len(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Reads a graph. Repeated edges stay repeated: each counts in the cut. Self loops are dropped.
+    ///
+    /// A pass counts, then each pass fills the lists of a range of nodes, as many as `budget` bytes
+    /// hold. A graph with every edge in both directions needs only half of each.
+    pub fn read(
+        edges: &mut dyn EdgeStream,
+        train: &[u64],
+        budget: usize,
+        scratch: &Path,
+    ) -> Result<Self> {
+        let nodes = edges.num_nodes() as usize;
+        let (mut outgoing, mut incoming) = (vec![0u32; nodes], vec![0u32; nodes]);
+        let mut asymmetry = 0u64;
+        for_each_edge(edges, &mut |u, v| {
+            incoming[v as usize] = incoming[v as usize].saturating_add(1);
+            outgoing[u as usize] = outgoing[u as usize].saturating_add(1);
+            asymmetry = asymmetry.wrapping_add(pair(u, v)).wrapping_sub(pair(v, u));
+        })?;
+        let symmetric = asymmetry == 0 && incoming == outgoing;
+        let edges_in = incoming;
+        let mut room = outgoing;
+        if !symmetric {
+            room.iter_mut().zip(&edges_in).for_each(|(r, i)| *r = r.saturating_add(*i));
+        }
+        let mut writer = ListsWriter::create(scratch, nodes, false)?;
+        for_each_list_within(edges, &room, !symmetric, budget as u64, &mut |_, list| {
+            list.sort_unstable();
+            writer.push(list, &[])
+        })?;
+        drop(room);
+        let lists = writer.finish()?;
+        let set = |members: &mut dyn Iterator<Item = usize>| {
+            let mut set = vec![0u64; nodes.div_ceil(64)];
+            members.for_each(|v| set[v / 64] |= 1 << (v % 64));
+            set
+        };
+        let train = set(&mut train.iter().map(|&v| v as usize));
+        let connected = set(&mut (0..nodes).filter(|&v| lists.lengths()[v] > 0));
+        Ok(Self { lists, loads: Loads::Single { edges: edges_in, train, connected } })
+    }
+
+    /// The graph of clusters: `map` gives each node's, from 0 without gaps. Edges within a cluster
+    /// vanish, those between two clusters add up.
+    pub fn contract(
+        &self,
+        map: &[u32],
+        clusters: usize,
+        budget: usize,
+        scratch: &Path,
+    ) -> Result<Self> {
+        let mut loads = vec![[0u32; 3]; clusters];
+        let mut room = vec![0u32; clusters];
+        for (node, (&cluster, &length)) in map.iter().zip(self.lists.lengths()).enumerate() {
+            let load = self.loads.of(node as u32);
+            let sum = &mut loads[cluster as usize];
+            sum.iter_mut().zip(load).for_each(|(s, l)| *s = s.saturating_add(l as u32));
+            room[cluster as usize] = room[cluster as usize].saturating_add(length);
+        }
+        let mut writer = ListsWriter::create(scratch, clusters, true)?;
+        let (mut ids, mut weights) = (Vec::new(), Vec::new());
+        let mut slots: Vec<u64> = Vec::new();
+        for range in ranges(&room, budget / 8) {
+            let mut next = starts(&room[range.clone()], &mut slots);
+            let first = range.start as u32;
+            self.lists.for_each(|node, near, near_weights| {
+                let own = map[node as usize];
+                if !range.contains(&(own as usize)) {
+                    return;
+                }
+                let at = &mut next[(own - first) as usize];
+                for (i, &neighbour) in near.iter().enumerate() {
+                    let other = map[neighbour as usize];
+                    if other != own {
+                        let weight = near_weights.get(i).copied().unwrap_or(1);
+                        slots[*at] = u64::from(other) << 32 | u64::from(weight);
+                        *at += 1;
+                    }
+                }
+            })?;
+            let mut start = 0;
+            for (&end, &room) in next.iter().zip(&room[range]) {
+                add_up(&mut slots[start..end], &mut ids, &mut weights);
+                writer.push(&ids, &weights)?;
+                start += room as usize;
+            }
+        }
+        Ok(Self { lists: writer.finish()?, loads: Loads::Cluster(loads) })
+    }
+}
+
+/// Nearly different for every ordered pair.
+fn pair(u: u64, v: u64) -> u64 {
+    mix(mix(u) ^ v)
+}
+
+/// Sums the weights of equal ids.
+fn add_up(slots: &mut [u64], ids: &mut Vec<u32>, weights: &mut Vec<u32>) {
+    ids.clear();
+    weights.clear();
+    slots.sort_unstable();
+    for &slot in &*slots {
+        let (id, weight) = ((slot >> 32) as u32, slot as u32);
+        match (ids.last(), weights.last_mut()) {
+            (Some(&last), Some(sum)) if last == id => *sum = sum.saturating_add(weight),
+            _ => {
+                ids.push(id);
+                weights.push(weight);
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What an edge partitioner is.
+
+use gnarl_common::error::Result;
+use gnarl_graph::{EdgeChunk, EdgeStream};
+use rayon::prelude::*;
+
+use crate::edge_cut::partitioner::PartitionOptions;
+
+/// Gives each edge a part.
+///
+/// Implementations are deterministic: the result is a function of the edges in their order, the
+/// number of nodes and the options, never of the number of threads.
+pub trait EdgePartitioner: Send + Sync {
+    /// The name it is registered under.
+    fn name(&self) -> &'static str;
+
+    /// Bytes it holds at most for a graph of so many nodes and edges.
+    fn memory(&self, nodes: u64, edges: u64, parts: usize) -> u64;
+
+    /// Refuses what no partitioner can do for these edges, and edges whose
+    /// [`memory`](EdgePartitioner::memory) the options do not grant; `hint` says what then to do.
+    ///
+    /// # Errors
+    /// Those of [`partition`](EdgePartitioner::partition) that come before its work.
+    fn check(&self, edges: &dyn EdgeStream, options: &PartitionOptions, hint: &str) -> Result<()> {
+        let nodes = edges.num_nodes();
+        options.check(nodes)?;
+        let needed = self.memory(nodes, edges.num_edges(), options.parts);
+        options.check_memory(self.name(), needed, hint)
+    }
+
+    /// Sends every edge, in the order of the stream and once, to `sink` with its part.
+    ///
+    /// Edges may be directed, repeated or self loops; nodes without edges appear nowhere.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`](gnarl_common::Kind::Usage) if the number of parts is 0, above the number of
+    /// nodes or above [`MAX_PARTS`](crate::MAX_PARTS);
+    /// [`Kind::InvalidInput`](gnarl_common::Kind::InvalidInput) if there are no nodes;
+    /// [`Kind::Limit`](gnarl_common::Kind::Limit) if the memory does not suffice; whatever the
+    /// stream and the sink report.
+    fn partition(
+        &self,
+        edges: &mut dyn EdgeStream,
+        options: &PartitionOptions,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<()>;
+}
+
+/// Takes the parts of edges, for instance to write or to count them.
+pub trait EdgeSink {
+    /// Takes the next edges of the stream and the part of each.
+    ///
+    /// # Errors
+    /// Ends the partitioning.
+    fn assign(&mut self, edges: &EdgeChunk, parts: &[u16]) -> Result<()>;
+}
+
+/// Fills the parts of each chunk with `fill` and hands them on.
+pub(super) fn assign_chunks(
+    edges: &mut dyn EdgeStream,
+    sink: &mut dyn EdgeSink,
+    mut fill: impl FnMut(&EdgeChunk, &mut [u16]),
+) -> Result<()> {
+    let mut chunk = EdgeChunk::default();
+    let mut parts = Vec::new();
+    edges.reset()?;
+    while edges.next_chunk(&mut chunk)? {
+        parts.resize(chunk.len(), 0);
+        fill(&chunk, &mut parts);
+        sink.assign(&chunk, &parts)?;
+    }
+    Ok(())
+}
+
+/// Assigns edges one after the other.
+pub(super) fn assign_in_order(
+    edges: &mut dyn EdgeStream,
+    sink: &mut dyn EdgeSink,
+    mut part: impl FnMut(u64, u64) -> u16,
+) -> Result<()> {
+    assign_chunks(edges, sink, |chunk, parts| {
+        for (out, (u, v)) in parts.iter_mut().zip(chunk.iter()) {
+            *out = part(u, v);
+        }
+    })
+}
+
+/// Assigns the edges of a chunk in parallel by a pure function.
+pub(super) fn assign_each(
+    edges: &mut dyn EdgeStream,
+    sink: &mut dyn EdgeSink,
+    part: impl Fn(u64, u64) -> u16 + Sync,
+) -> Result<()> {
+    /// Edges worth a task: tens of microseconds of hashing.
+    const TASK: usize = 1 << 13;
+    assign_chunks(edges, sink, |chunk, parts| {
+        let ends = chunk.src.par_iter().zip(&chunk.dst);
+        let each = parts.par_iter_mut().zip(ends).with_min_len(TASK);
+        each.for_each(|(out, (&u, &v))| *out = part(u, v));
+    })
+}

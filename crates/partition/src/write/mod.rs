@@ -1,0 +1,12 @@
+//! Partitioned datasets on disk: halo nodes, new ids, and each part's nodes, edges and columns.
+
+pub mod buckets;
+pub mod build;
+mod columns;
+mod deal;
+mod distribute;
+pub mod halo;
+pub mod layout;
+pub mod nodes;
+mod rows;
+pub mod vertex_cut_layout;

@@ -1,0 +1,186 @@
+//! The node columns of one part.
+
+use gnarl_common::Element;
+use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_graph::{
+    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Manifest, Narrow, NodeType,
+};
+
+use crate::write::layout::{Layout, TypeSpan};
+use crate::write::rows::{CreateColumn, rows};
+
+/// Adds every node type with its columns to the dataset of `part`, HALO nodes included or not.
+pub(crate) fn write(
+    source: &Dataset,
+    layout: &Layout,
+    part: usize,
+    halo: bool,
+    writer: &mut DatasetWriter,
+) -> Result<()> {
+    for (span, info) in layout.types.iter().zip(&source.manifest().node_types) {
+        let members = if halo { layout.members(part, span) } else { layout.owned(part, span) };
+        let target = writer.add_node_type(&info.name, members.len() as u64);
+        target.core = Some(span.core(part));
+        target.classes = info.classes;
+        target.csr_width = info.csr_width;
+        let job = Job { source, info, members: &members };
+        job.own_columns(writer).while_doing(|| format!("{} of part {part}", info.name))?;
+        job.degrees(writer)?;
+        job.copied_columns(writer).while_doing(|| format!("{} of part {part}", info.name))?;
+        job.splits(layout, span, part, writer)?;
+    }
+    Ok(())
+}
+
+struct Job<'a> {
+    source: &'a Dataset,
+    info: &'a NodeType,
+    /// Dataset ids within the type, in local order.
+    members: &'a [u64],
+}
+
+struct Target<'a>(&'a DatasetWriter, &'a str);
+
+impl CreateColumn for Target<'_> {
+    fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>> {
+        self.0.node_column(self.1, name, row)
+    }
+}
+
+impl Job<'_> {
+    fn own_columns(&self, writer: &mut DatasetWriter) -> Result<()> {
+        let mut ids = writer.node_column::<u64>(&self.info.name, "orig_id", &[])?;
+        ids.push(self.members)?;
+        let spec = ids.finish()?;
+        writer.node_type(&self.info.name)?.columns.push(spec);
+        Ok(())
+    }
+
+    /// In-degrees in the whole graph: `degree` over all edge types, and one for each edge type
+    /// where there are several.
+    fn degrees(&self, writer: &mut DatasetWriter) -> Result<()> {
+        let manifest = self.source.manifest();
+        let mut total = vec![0u32; self.members.len()];
+        for t in manifest.edge_types.iter().filter(|t| t.triple.dst == self.info.name) {
+            let degrees = self.in_degrees(t)?;
+            total.iter_mut().zip(&degrees).for_each(|(sum, d)| *sum = sum.saturating_add(*d));
+            if manifest.edge_types.len() > 1 {
+                self.put(writer, &degree_column(manifest, t), &degrees)?;
+            }
+        }
+        self.put(writer, "degree", &total)
+    }
+
+    fn in_degrees(&self, t: &EdgeType) -> Result<Vec<u32>> {
+        let indptr = self.source.edge_column(&t.triple, "csc.indptr")?.ok_or_else(|| {
+            Error::invalid(format!("{}: {}: no csc.indptr", self.source.dir().display(), t.triple))
+        })?;
+        let indptr = Narrow::of(&indptr)?;
+        let degree = |&v: &u64| indptr.get(v + 1) - indptr.get(v);
+        Ok(self.members.iter().map(|v| degree(v).min(u32::MAX as u64) as u32).collect())
+    }
+
+    fn put(&self, writer: &mut DatasetWriter, name: &str, values: &[u32]) -> Result<()> {
+        let mut column = writer.node_column::<u32>(&self.info.name, name, &[])?;
+        column.push(values)?;
+        let spec = column.finish()?;
+        writer.node_type(&self.info.name)?.columns.push(spec);
+        Ok(())
+    }
+
+    /// Everything the source has for these nodes: one row a node, or offsets into sibling columns.
+    fn copied_columns(&self, writer: &mut DatasetWriter) -> Result<()> {
+        let (tables, columns): (Vec<&ColumnSpec>, Vec<_>) =
+            self.info.columns.iter().partition(|c| c.name.starts_with(CLASS_NAMES));
+        for spec in tables {
+            let from = self.source.dir().join(&spec.file);
+            std::fs::copy(&from, writer.tmp_dir().join(&spec.file)).at(&from)?;
+            writer.node_type(&self.info.name)?.columns.push(spec.clone());
+        }
+        let ragged: Vec<(&str, &str)> = columns.iter().filter_map(|c| offsets(&c.name)).collect();
+        for &(prefix, name) in &ragged {
+            self.copy_ragged(prefix, name, writer)?;
+        }
+        for spec in columns {
+            let of_ragged = ragged.iter().any(|(prefix, _)| is_below(&spec.name, prefix));
+            let own = spec.name == "orig_id" || spec.name.starts_with("degree");
+            if of_ragged || own || spec.name.starts_with("split.") {
+                continue;
+            }
+            let column = self.source.node_column(&self.info.name, &spec.name)?;
+            let column = column.expect("listed in the manifest");
+            let mut copy = rows(&column, &Target(writer, &self.info.name))?;
+            self.members.iter().try_for_each(|&v| copy.row(v))?;
+            let spec = copy.finish()?;
+            writer.node_type(&self.info.name)?.columns.push(spec);
+        }
+        Ok(())
+    }
+
+    fn copy_ragged(&self, prefix: &str, name: &str, writer: &mut DatasetWriter) -> Result<()> {
+        let ntype = &self.info.name;
+        let column = self.source.node_column(ntype, name)?.expect("listed in the manifest");
+        let old = column.values::<u64>()?;
+        let mut offsets = writer.node_column::<u64>(ntype, name, &[])?;
+        let mut end = 0;
+        offsets.push(&[0])?;
+        for &v in self.members {
+            end += old[v as usize + 1] - old[v as usize];
+            offsets.push(&[end])?;
+        }
+        let spec = offsets.finish()?;
+        writer.node_type(ntype)?.columns.push(spec);
+        let siblings = self.info.columns.iter();
+        for sibling in siblings.filter(|c| c.name != name && is_below(&c.name, prefix)) {
+            let column = self.source.node_column(ntype, &sibling.name)?.expect("in the manifest");
+            let mut copy = rows(&column, &Target(writer, ntype))?;
+            for &v in self.members {
+                let (start, end) = (old[v as usize], old[v as usize + 1]);
+                copy.values(start, end - start)?;
+            }
+            let spec = copy.finish()?;
+            writer.node_type(ntype)?.columns.push(spec);
+        }
+        Ok(())
+    }
+
+    /// Splits keep the part's core nodes, in local ids.
+    fn splits(
+        &self,
+        layout: &Layout,
+        span: &TypeSpan,
+        part: usize,
+        writer: &mut DatasetWriter,
+    ) -> Result<()> {
+        for name in self.source.split_names(&self.info.name)? {
+            let ids = self.source.split(&self.info.name, &name)?.unwrap_or_default();
+            let wide = ids.iter().map(|&v| span.ids.start + v);
+            let core = wide.filter(|&v| layout.of[v as usize] as usize == part);
+            let local = core.map(|v| layout.local(part, span, v)).collect();
+            writer.add_split(&self.info.name, &name, local)?;
+        }
+        Ok(())
+    }
+}
+
+/// Columns with a row for each class, not for each node: parts have them whole.
+const CLASS_NAMES: &str = "class_name.";
+
+/// Name of the part column with the whole graph's in-degrees over `t`: `degree` in a graph with
+/// one edge type, `degree.<source type>.<relation>` otherwise.
+pub fn degree_column(manifest: &Manifest, t: &EdgeType) -> String {
+    match manifest.edge_types.len() {
+        1 => "degree".into(),
+        _ => format!("degree.{}.{}", t.triple.src, t.triple.rel),
+    }
+}
+
+/// Prefix and name of a column of offsets.
+fn offsets(name: &str) -> Option<(&str, &str)> {
+    let prefix = name.strip_suffix(".indptr").or_else(|| name.strip_suffix(".offsets"))?;
+    Some((prefix, name))
+}
+
+fn is_below(name: &str, prefix: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'))
+}

@@ -1,0 +1,22 @@
+//! Vertex-cut parts (GLISP §III-C): each edge in one part, a node in every part that has an edge of
+//! it.
+//!
+//! [`cut`] decides, [`write`](write::write) deals the edges and has [`build`] make each part's
+//! [`VertexCutPart`].
+
+mod build;
+pub(crate) mod cut;
+mod dealt;
+mod degrees;
+mod emit;
+mod lists;
+mod manifest;
+mod neighbours;
+mod part;
+mod side;
+pub(crate) mod write;
+
+pub use manifest::{CutEdgeType, CutNodeType, TOPOLOGY, VERTEX_CUT_VERSION, VertexCutManifest};
+pub use neighbours::{CutNeighbours, Neighbour};
+pub use part::{InLists, VertexCutPart};
+pub use side::Direction;

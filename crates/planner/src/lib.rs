@@ -1,0 +1,235 @@
+//! Predictions of which strategy will be faster, and why, before anything is trained.
+//!
+//! **In:** the configuration of a run ([`RunConfig`]) and the counts of its dataset. **Out:** a [`RunPlan`]:
+//! for each strategy and number of workers the bytes a rank sends, its work and memory, and the seconds of
+//! an epoch at the rates of `[plan]`. `train.strategy = "auto"` takes the fastest.
+//!
+//! A strategy is one file that gives the work of one rank in an epoch ([`Work`]); the work of models for
+//! each row and each edge is in one place (`layers.rs`), and so are the rates (`work.rs`).
+//!
+//! ```
+//! use gnarl_config::RunConfig;
+//! use gnarl_graph::generate::{Attributes, CommunityOptions, community};
+//! use gnarl_planner::RunPlan;
+//!
+//! let dir = tempfile::tempdir()?;
+//! let attributes = Attributes { features: 8, classes: 3, train: 0.5, ..Default::default() };
+//! let options = CommunityOptions { nodes: 500, communities: 3, attributes, ..Default::default() };
+//! let dataset = community(&options, &dir.path().join("graph"))?.dataset;
+//!
+//! let plan = RunPlan::of(&RunConfig::default(), &dataset, &[1, 4])?;
+//! println!("{}", plan.verdict());
+//! assert!(plan.fastest().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod average;
+mod facts;
+mod gradient;
+mod layers;
+mod measure;
+mod predict;
+mod sampled;
+mod tensor;
+mod work;
+
+#[cfg(test)]
+mod tests;
+
+use gnarl_common::{Error, Result};
+use gnarl_config::{PlanSection, RunConfig, Strategy, support::Combination};
+use gnarl_graph::Dataset;
+use gnarl_partition::Counts;
+use serde::Serialize;
+
+use facts::Facts;
+pub use measure::measure;
+use predict::Predict;
+pub use work::{Seconds, Work};
+
+/// All of them; of equally fast ones `auto` takes the first.
+const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];
+
+/// Refuses what does not train.
+fn allowed(run: &RunConfig) -> Result<()> {
+    run.check()?;
+    Combination { run, heterogeneous: false }.check()
+}
+
+/// The predictions for a run file, and what they were made from.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunPlan {
+    /// Counts of the dataset; training nodes are those of the run.
+    pub counts: Counts,
+    /// The rates.
+    pub rates: PlanSection,
+    /// What can be trained, by number of workers, then strategy.
+    pub predictions: Vec<StrategyPrediction>,
+    /// What cannot.
+    pub refused: Vec<RefusedStrategy>,
+}
+
+/// What one strategy is expected to take.
+#[derive(Debug, Clone, Serialize)]
+pub struct StrategyPrediction {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Whether all dense layers come before messages pass.
+    pub decoupled: bool,
+    /// Whether it trains the model of the run file; the decoupled form is another model.
+    pub same_model: bool,
+    /// Ranks.
+    pub workers: usize,
+    /// What the rank with most to do does.
+    pub work: Work,
+    /// Where its time goes.
+    pub stages: Seconds,
+    /// Seconds of an epoch, evaluation not included.
+    pub seconds: f64,
+    /// What most of the time goes to.
+    pub dominant: &'static str,
+}
+
+/// A strategy that cannot train the run.
+#[derive(Debug, Clone, Serialize)]
+pub struct RefusedStrategy {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Whether all dense layers come before messages pass.
+    pub decoupled: bool,
+    /// Ranks.
+    pub workers: usize,
+    /// Why.
+    pub reason: String,
+}
+
+impl RunPlan {
+    /// Predicts the run of `config` on each number of `workers`: each strategy, and by columns the other
+    /// form of the model too, if it has one.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] for tasks that are not predicted, and models that cannot be.
+    pub fn of(config: &RunConfig, dataset: &Dataset, workers: &[usize]) -> Result<Self> {
+        let facts = Facts::of(config, dataset)?;
+        // What is wrong with the model itself is no matter of strategies.
+        facts.parameters(config)?;
+        let mut plan = Self {
+            counts: facts.counts.clone(),
+            rates: config.plan.clone(),
+            predictions: Vec::new(),
+            refused: Vec::new(),
+        };
+        for &workers in workers {
+            if workers == 0 {
+                return Err(Error::usage("0 workers train nothing").hint("workers are 1 or more"));
+            }
+            for predict in STRATEGIES {
+                plan.add(&facts, config, predict, workers, config.model.decoupled)?;
+            }
+            if ["gcn", "gat"].contains(&config.model.name.as_str()) {
+                plan.add(&facts, config, &tensor::Tensor, workers, !config.model.decoupled)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Predicts the run of `config` on its own number of workers, as `train.strategy = "auto"` asks.
+    ///
+    /// # Errors
+    /// As [`RunPlan::of`], and for samplers that are not predicted: steps over the whole graph would drop
+    /// them.
+    pub fn of_run(config: &RunConfig, dataset: &Dataset) -> Result<Self> {
+        sampled::check(config)?;
+        Self::of(config, dataset, &[config.train.workers])
+    }
+
+    fn add(
+        &mut self,
+        facts: &Facts<'_>,
+        config: &RunConfig,
+        predict: &dyn Predict,
+        workers: usize,
+        decoupled: bool,
+    ) -> Result<()> {
+        let (strategy, mut run) = (predict.strategy(), config.clone());
+        (run.train.strategy, run.train.workers) = (strategy, workers);
+        run.model.decoupled = decoupled;
+        let mut refuse = |reason: String| {
+            self.refused.push(RefusedStrategy { strategy, decoupled, workers, reason });
+        };
+        if let Err(error) = allowed(&run).and_then(|()| predict.check(facts, &run)) {
+            if error.kind() != gnarl_common::Kind::Usage {
+                return Err(error);
+            }
+            refuse(error.to_string().replace('\n', "; "));
+            return Ok(());
+        }
+        let work = predict.work(facts, &run)?;
+        let limit = config.plan.memory.as_u64();
+        if limit > 0 && work.memory_bytes > limit as f64 {
+            let needed = work.memory_bytes / (1u64 << 20) as f64;
+            refuse(format!(
+                "needs {needed:.0} MiB a worker, and plan.memory is {}",
+                config.plan.memory
+            ));
+            return Ok(());
+        }
+        let stages = Seconds::of(&work, &run);
+        self.predictions.push(StrategyPrediction {
+            strategy,
+            decoupled,
+            same_model: decoupled == config.model.decoupled,
+            workers,
+            work,
+            stages,
+            seconds: stages.total(&run),
+            dominant: stages.dominant(),
+        });
+        Ok(())
+    }
+
+    /// The fastest that trains the model of the run file; none if nothing can.
+    pub fn fastest(&self) -> Option<&StrategyPrediction> {
+        let same = self.predictions.iter().filter(|p| p.same_model);
+        same.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
+    }
+
+    /// One sentence: which strategy is fastest, and why.
+    pub fn verdict(&self) -> String {
+        let Some(best) = self.fastest() else {
+            let reasons = self.refused.iter().map(|r| format!("{}: {}", r.strategy, r.reason));
+            let reasons: Vec<String> = reasons.collect();
+            return format!("no strategy can train this run ({})", reasons.join("; "));
+        };
+        let mut text = format!("{best}, mostly {}", best.dominant);
+        let others =
+            self.predictions.iter().filter(|p| p.same_model && p.strategy != best.strategy);
+        let second = others.min_by(|a, b| a.seconds.total_cmp(&b.seconds));
+        match second {
+            Some(other) => {
+                let (saved, here, there) = best.stages.saved(&other.stages);
+                let sent = |p: &StrategyPrediction| p.work.sent_bytes / 1e6;
+                let edges = |p: &StrategyPrediction| p.work.sampled_edges;
+                text += &format!(
+                    "; against {other}, mostly {}: a worker takes {here:.4} s for {saved}, not \
+                     {there:.4}, draws {:.0} edges, not {:.0}, and sends {:.1} MB, not {:.1}",
+                    other.dominant,
+                    edges(best),
+                    edges(other),
+                    sent(best),
+                    sent(other)
+                );
+            }
+            None => text += "; no other strategy can train this run",
+        }
+        text
+    }
+}
+
+impl std::fmt::Display for StrategyPrediction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { strategy, workers, seconds, .. } = self;
+        let plural = if *workers == 1 { "" } else { "s" };
+        write!(f, "{strategy} on {workers} worker{plural}, {seconds:.4} s an epoch")
+    }
+}

@@ -1,0 +1,260 @@
+use std::path::Path;
+
+use gnarl_config::Method;
+use gnarl_graph::generate::{Attributes, CommunityOptions, community};
+use gnarl_nn::models::Aggregator;
+use gnarl_train::{Begin, run};
+
+use super::layers::layers;
+use super::*;
+
+/// A graph in `dir`, and a run of GCN on it.
+fn config(dir: &Path, nodes: u64, features: usize, classes: u32) -> RunConfig {
+    let attributes = Attributes {
+        features,
+        classes,
+        train: 0.4,
+        valid: 0.3,
+        test: 0.3,
+        ..Attributes::default()
+    };
+    let options = CommunityOptions {
+        nodes,
+        communities: 3,
+        average_degree: 6.0,
+        attributes,
+        ..Default::default()
+    };
+    community(&options, &dir.join("graph")).unwrap();
+    let mut config = RunConfig::default();
+    config.dataset.path = dir.join("graph");
+    config.model.name = "gcn".into();
+    config.model.hidden = 20;
+    config.train.epochs = 2;
+    config.train.eval_every = 0;
+    config.train.threads = 2;
+    config.train.deadline_seconds = 60.0;
+    config
+}
+
+fn plan(config: &RunConfig, workers: &[usize]) -> RunPlan {
+    let dataset = Dataset::open(&config.dataset.path).unwrap();
+    RunPlan::of(config, &dataset, workers).unwrap()
+}
+
+fn of(plan: &RunPlan, strategy: Strategy, workers: usize) -> &StrategyPrediction {
+    let found =
+        |p: &&StrategyPrediction| p.strategy == strategy && p.workers == workers && p.same_model;
+    plan.predictions.iter().find(found).unwrap()
+}
+
+/// What the second epoch of a run by columns sends, and all that follow.
+#[test]
+fn bytes_of_columns_are_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = config(dir.path(), 701, 21, 3);
+    let dataset = Dataset::open(&base.dataset.path).unwrap();
+    type Change = fn(&mut RunConfig);
+    let changes: [(&str, Change); 10] = [
+        ("gcn", |_| ()),
+        ("gcn-kept", |c| (c.model.hidden, c.model.input_dropout) = (33, Some(0.0))),
+        ("gcn-deep", |c| (c.model.layers, c.model.hidden) = (3, 33)),
+        ("sage", |_| ()),
+        ("sage-pool", |c| c.model.aggregator = Aggregator::MaxPool),
+        ("gin", |_| ()),
+        ("gat", |c| c.model.out_heads = 2),
+        ("sgc", |_| ()),
+        ("gcn-apart", |c| (c.model.decoupled, c.model.propagations) = (true, Some(4))),
+        ("gat-apart", |c| (c.model.decoupled, c.model.out_heads) = (true, 2)),
+    ];
+    for (name, change) in changes {
+        for workers in [2, 3] {
+            let mut config = base.clone();
+            config.model.name = name.split('-').next().unwrap().into();
+            (config.train.strategy, config.train.workers) = (Strategy::Tensor, workers);
+            config.output.dir = dir.path().join(format!("{name}-{workers}"));
+            change(&mut config);
+            let facts = Facts::of(&config, &dataset).unwrap();
+            let model = facts.model(&config);
+            let layers = layers(&model, None, &|_, input, output| output < input);
+            let expected = tensor::exchanged(&model, &layers, facts.counts.nodes, workers);
+            let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+            let sent = finished.history[1].exchanged_bytes.unwrap_or_default();
+            assert_eq!(
+                (sent.forward, sent.backward),
+                (expected.forward, expected.backward),
+                "{name} on {workers}"
+            );
+        }
+    }
+}
+
+/// Expected edges of batches against those of an epoch.
+#[test]
+fn edges_of_batches_are_about_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), 3000, 8, 3);
+    for (name, method, batch, fanouts) in [
+        ("few", Method::Neighbor, 100, [4, 2]),
+        ("many", Method::Neighbor, 300, [25, 10]),
+        ("all", Method::Full, 200, [1, 1]),
+    ] {
+        config.sample.method = method;
+        config.sample.batch_size = batch;
+        config.sample.fanouts = fanouts.to_vec();
+        config.output.dir = dir.path().join(name);
+        let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+        let expected = of(&plan(&config, &[1]), Strategy::Gradient, 1).work;
+        let ratio = expected.sampled_edges / finished.history[0].sampled_edges as f64;
+        assert!((ratio - 1.0).abs() < 0.05, "{name}: ×{ratio:.3}");
+        assert_eq!(expected.steps, 1200u64.div_ceil(batch as u64), "{name}");
+    }
+}
+
+/// Parts that train alone: neighbours beyond a part's own are missing from the second hop on.
+#[test]
+fn edges_of_parts_are_about_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), 3000, 8, 3);
+    (config.train.strategy, config.train.workers) = (Strategy::Average, 3);
+    config.partition.parts = gnarl_config::Parts::Count(3);
+    (config.sample.batch_size, config.sample.fanouts) = (100, vec![4, 4]);
+    config.output.dir = dir.path().join("run");
+    let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+    let expected = |config: &RunConfig| of(&plan(config, &[3]), Strategy::Average, 3).work;
+    // Before the cut is made, and after.
+    let before = expected(&config);
+    config.partition.path = Some(config.output.dir.join("partition"));
+    for work in [before, expected(&config)] {
+        let drawn = finished.history[0].sampled_edges as f64;
+        let ratio = 3.0 * work.sampled_edges / drawn;
+        assert!((ratio - 1.0).abs() < 0.1, "×{ratio:.3}");
+        assert_eq!(work.steps, 4);
+    }
+}
+
+/// Two layers of GCN over the whole graph, by hand: 21 → 20 → 3 columns.
+#[test]
+fn products_and_messages_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path(), 700, 21, 3);
+    let plan = plan(&config, &[1, 2]);
+    let (nodes, edges) = (700.0, plan.counts.edges as f64);
+    let one = of(&plan, Strategy::Tensor, 1).work;
+    // The input has no gradient: two products, not three. Both layers map first.
+    let flops = nodes * 2.0 * (2.0 * 21.0 * 20.0 + 3.0 * 20.0 * 3.0);
+    assert_eq!(one.flops, flops);
+    // 20 columns are 80 bytes, and a row is never less than a cache line.
+    assert_eq!(one.gathered_bytes, edges * 2.0 * (80.0 + 64.0));
+    assert_eq!((one.sent_bytes, one.messages, one.steps), (0.0, 0.0, 1));
+    let two = of(&plan, Strategy::Tensor, 2).work;
+    assert_eq!(two.flops, flops / 2.0);
+    assert_eq!(two.gathered_bytes, edges * 2.0 * (64.0 + 64.0));
+    assert!(two.memory_bytes < one.memory_bytes);
+    let weights = 21.0 * 20.0 + 20.0 + 20.0 * 3.0 + 3.0 + 2.0;
+    let columns = 4.0 * 4.0 * 700.0 * (20.0 + 3.0) / 2.0 / 2.0;
+    assert_eq!(two.sent_bytes, columns + 4.0 * weights);
+    let gradient = of(&plan, Strategy::Gradient, 2).work;
+    assert_eq!((gradient.sent_bytes, gradient.steps), (4.0 * weights, 1));
+}
+
+#[test]
+fn what_cannot_run_is_listed_with_its_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), 700, 21, 3);
+    let reason = |plan: &RunPlan, strategy: Strategy, decoupled: bool| {
+        let mut refused = plan.refused.iter();
+        let found = refused.find(|r| r.strategy == strategy && r.decoupled == decoupled);
+        found.map(|r| r.reason.clone()).unwrap_or_default()
+    };
+    let plain = plan(&config, &[2]);
+    assert!(reason(&plain, Strategy::Average, false).contains("not cut into parts"));
+    assert_eq!(plain.predictions.len(), 3, "gradient, and tensor in both forms");
+    assert!(plain.predictions.iter().filter(|p| p.same_model).all(|p| !p.decoupled));
+    config.partition.parts = gnarl_config::Parts::Count(3);
+    let cut = plan(&config, &[2]);
+    assert!(reason(&cut, Strategy::Tensor, false).contains("leave out [partition]"));
+    let average = of(&cut, Strategy::Average, 2);
+    // Two of three parts.
+    assert_eq!(average.work.steps, 2);
+    config.partition.parts = gnarl_config::Parts::Count(1);
+    config.model.name = "ngnn".into();
+    let ngnn = plan(&config, &[2]);
+    assert!(reason(&ngnn, Strategy::Tensor, false).contains("ngnn does not train by columns"));
+    config.sample.method = Method::ClusterGcn;
+    let none = plan(&config, &[2]);
+    assert!(none.fastest().is_none(), "{:?}", none.predictions);
+    assert!(reason(&none, Strategy::Gradient, false).contains("not predicted"));
+    assert!(none.verdict().starts_with("no strategy can train this run"), "{}", none.verdict());
+}
+
+/// Memory over the limit is a reason as well; rates decide what is fastest.
+#[test]
+fn rates_and_memory_decide() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), 700, 21, 3);
+    config.sample.batch_size = 50;
+    let fastest = |config: &RunConfig| plan(config, &[2]).fastest().map(|p| p.strategy);
+    config.plan.edge = 1.0;
+    assert_eq!(fastest(&config), Some(Strategy::Tensor));
+    (config.plan.edge, config.plan.step, config.plan.latency) = (0.0, 0.0, 0.0);
+    config.plan.link = 1.0;
+    config.sample.batch_size = 0;
+    assert_eq!(fastest(&config), Some(Strategy::Gradient));
+    config.plan.memory = bytesize::ByteSize(1000);
+    let none = plan(&config, &[2]);
+    assert!(none.refused.iter().any(|r| r.reason.contains("plan.memory is 1000 B")), "{none:?}");
+    assert_eq!(none.fastest().map(|p| p.strategy), None);
+}
+
+#[test]
+fn seconds_are_work_over_rates() {
+    let plan = PlanSection {
+        threads: 4,
+        flops: 10.0,
+        gather: 20.0,
+        stream: 40.0,
+        nonzero: 2.0,
+        edge: 0.5,
+        step: 2.0,
+        link: 5.0,
+        latency: 3.0,
+        ..PlanSection::default()
+    };
+    let mut config = RunConfig { plan, ..RunConfig::default() };
+    config.train.workers = 2;
+    let work = Work {
+        steps: 2,
+        sampled_edges: 8.0,
+        fetched_bytes: 20.0,
+        nonzeros: 0.5,
+        weight_bytes: 80.0,
+        flops: 40.0,
+        gathered_bytes: 80.0,
+        streamed_bytes: 160.0,
+        sent_bytes: 10.0,
+        messages: 1.0,
+        ..Work::default()
+    };
+    let seconds = Seconds::of(&work, &config);
+    let expected = Seconds {
+        sampling: 5.0,
+        products: 4.0,
+        messages: 2.0,
+        rows: 2.0,
+        communication: 5.0,
+        steps: 4.0,
+    };
+    assert_eq!(seconds, expected);
+    assert_eq!(
+        (seconds.dominant(), Seconds::default().saved(&seconds).0),
+        ("communication", "communication")
+    );
+    // Two threads each: drawing takes one of them for 5 s, computing both for 8 s.
+    assert_eq!(seconds.total(&config), 10.5 + 5.0 + 4.0);
+    config.train.pipeline = gnarl_config::Pipeline::Off;
+    assert_eq!(seconds.total(&config), 13.0 + 5.0 + 4.0);
+    // Machines of their own.
+    config.train.engine = gnarl_config::Engine::Mpi;
+    assert_eq!(Seconds::of(&work, &config).products, 1.0 + 0.5 + 1.0);
+}

@@ -1,0 +1,130 @@
+//! What was trained, how good it is, and the figures of the run.
+
+use gnarl_config::{RunConfig, Strategy};
+use gnarl_nn::metrics::smaller_is_better;
+use gnarl_train::Finished;
+use gnarl_train::evaluation::Scores;
+
+use super::curves::metric;
+use crate::page::text::{self, bytes, count, digits, escape, large, percent, seconds};
+
+/// `GraphSAGE on cora`, as plain text.
+pub(super) fn title(config: &RunConfig) -> String {
+    format!("{} on {}", trained(config), dataset(config))
+}
+
+/// The model, or the decoder where there is none.
+fn trained(config: &RunConfig) -> &str {
+    if config.model.name == "none" { config.decoder.of_links() } else { &config.model.name }
+}
+
+/// The last name of the dataset's path.
+fn dataset(config: &RunConfig) -> String {
+    let path = &config.dataset.path;
+    path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into())
+}
+
+/// The page's head: model, dataset, how it was trained.
+pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
+    let summary = &finished.summary;
+    let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
+    let strategy = match config.train.strategy {
+        Strategy::Gradient => "synchronous gradients".to_string(),
+        Strategy::Average if config.train.sync_every == 1 => "weights averaged every epoch".into(),
+        Strategy::Average => format!("weights averaged every {} epochs", config.train.sync_every),
+        Strategy::Tensor => "the whole graph, by columns".into(),
+        Strategy::Auto => "the fastest strategy".into(),
+    };
+    let size = match config.model.name.as_str() {
+        "none" => format!("rows of {} numbers", config.embedding.dim),
+        _ if config.model.decoupled => {
+            let (layers, hops) = (config.model.layers, config.model.blocks());
+            format!("{}, {}", plural(layers, "dense layer"), plural(hops, "propagation"))
+        }
+        _ => plural(config.model.layers, "layer"),
+    };
+    let parts = match &finished.partition {
+        Some(cut) => format!("{} by {}", plural(cut.parts, "part"), cut.algorithm),
+        None => "graph not partitioned".into(),
+    };
+    format!(
+        "<header><h1>{} <span>on</span> {}</h1><p>{} · {} · {} · {}</p></header>\n",
+        escape(trained(config)),
+        escape(&dataset(config)),
+        size,
+        strategy,
+        plural(summary.workers, "worker"),
+        escape(&parts),
+    )
+}
+
+/// The few numbers one looks for first.
+pub(super) fn tiles(finished: &Finished) -> String {
+    let summary = &finished.summary;
+    let name = metric(finished).unwrap_or("score").replace('_', " ");
+    let tiles = [
+        (score(&summary.test, &summary.metric), format!("test {name}")),
+        (score(&summary.valid, &summary.metric), format!("validation {name}")),
+        (summary.best_epoch.to_string(), format!("best epoch of {}", summary.epochs)),
+        (seconds(summary.epoch_seconds), "median epoch".into()),
+        (large(summary.sampled_edges_per_second), "sampled edges a second".into()),
+    ];
+    let tile = |(value, name): &(String, String)| {
+        format!("<div><b>{}</b><span>{}</span></div>", escape(value), escape(name))
+    };
+    format!("<div class=\"tiles\">{}</div>\n", tiles.iter().map(tile).collect::<String>())
+}
+
+/// A score as it is quoted: `0.8642`.
+fn score(scores: &Scores, metric: &str) -> String {
+    match scores.get(metric) {
+        Some(v) if v.is_finite() => format!("{v:.4}"),
+        _ => "–".into(),
+    }
+}
+
+/// All figures, exact.
+pub(super) fn table(finished: &Finished) -> String {
+    let s = &finished.summary;
+    let mut rows = vec![
+        ("Epochs trained", s.epochs.to_string()),
+        ("Best epoch", s.best_epoch.to_string()),
+        ("Median epoch", seconds(s.epoch_seconds)),
+        (
+            "Training, evaluation not included",
+            seconds(finished.history.iter().map(|r| r.seconds).sum()),
+        ),
+        ("Sampled edges", count(finished.history.iter().map(|r| r.sampled_edges).sum())),
+        ("Sampled edges a second", count(s.sampled_edges_per_second as u64)),
+        ("Weights", count(s.parameters as u64)),
+        ("Peak resident memory", bytes(s.peak_rss_bytes)),
+        ("Workers", s.workers.to_string()),
+        ("Parts", s.parts.to_string()),
+        ("Folder", s.run_dir.display().to_string()),
+    ];
+    if let Some(sent) = finished.history.last().and_then(|r| r.exchanged_bytes) {
+        let both = format!("{} forward, {} backward", bytes(sent.forward), bytes(sent.backward));
+        rows.insert(6, ("Exchanged an epoch", both));
+    }
+    if let Some(balance) = finished.history.last().and_then(|r| r.balance) {
+        let bytes = balance.bytes.map_or(String::new(), |bytes| format!(", bytes sent {bytes:.3}"));
+        let text = format!(
+            "edges {:.3}{bytes}, compute {:.2}, communication {:.2}",
+            balance.edges, balance.compute, balance.communication
+        );
+        rows.push(("Largest worker over the mean, last epoch", text));
+    }
+    if let Some(last) = s.losses.last() {
+        rows.insert(2, ("Last training loss", digits(*last)));
+    }
+    for (set, scores) in [("Validation", &s.valid), ("Test", &s.test)] {
+        for (name, value) in scores {
+            let share = match smaller_is_better(name) {
+                true => String::new(),
+                false => format!(" ({})", percent(*value)),
+            };
+            rows.insert(0, (set, format!("{} {value:.6}{share}", name.replace('_', " "))));
+        }
+    }
+    text::rows(&rows)
+}
