@@ -14,12 +14,14 @@ use std::process::Command;
 const DOCUMENTS: [&str; 2] = ["docs/guide.md", "README.md"];
 
 /// Documents whose `sh` blocks are about a graph of the reader's own.
-const OWN_GRAPH: [&str; 5] = [
+const OWN_GRAPH: [&str; 7] = [
     "README.md",
     "docs/coming-from-pyg-and-dgl.md",
     "docs/importing.md",
     "docs/link-prediction.md",
     "docs/partitioning.md",
+    "docs/plan.md",
+    "docs/tensor.md",
 ];
 
 /// Words of commands that need more than small files: formats that other tests import, and comparisons that take long.
@@ -156,7 +158,7 @@ fn npy(path: PathBuf, descr: &str, shape: &str, values: &[u8]) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// A graph of 200 nodes under the file names that the documents use.
+/// A graph of 200 nodes, and a run file, under the names that the documents use.
 fn own_graph(dir: &Path) {
     const NODES: i64 = 200;
     let integers =
@@ -189,6 +191,8 @@ fn own_graph(dir: &Path) {
     };
     let lines: String = (0..NODES).map(line).collect();
     std::fs::write(dir.join("nodes.csv"), format!("id,x0,x1,topic,split\n{lines}")).unwrap();
+    let run = "[dataset]\npath = 'data/mine'\n[model]\nname = 'gcn'\nhidden = 8\n";
+    std::fs::write(dir.join("run.toml"), run).unwrap();
 }
 
 /// Commands of `sh` blocks; one that ends in a backslash goes on in the next line.
