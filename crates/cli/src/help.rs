@@ -89,7 +89,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     (
         "bench partition",
         "gnarl bench partition --dataset data/mine --parts 4,8 --out partitioners.md",
-        "partitioners.md",
+        "partitioning.md#comparing-partitioners",
     ),
     ("bench sample", "gnarl bench sample data/mine --fanouts 15,10,5", "partitioning.md"),
 ];

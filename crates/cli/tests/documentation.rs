@@ -3,14 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 11] = [
+const DOCUMENTS: [&str; 16] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/coming-from-pyg-and-dgl.md",
+    "docs/edges.md",
+    "docs/guide.md",
     "docs/importing.md",
+    "docs/link-prediction.md",
     "docs/partitioning.md",
     "docs/plan.md",
+    "docs/runs.md",
     "docs/tensor.md",
+    "docs/typed.md",
     "examples/README.md",
     "examples/planetoid/README.md",
     "examples/tensor/README.md",
@@ -58,22 +63,46 @@ fn commands_and_options_exist() {
     assert!(seen >= 8, "only {seen} commands found");
 }
 
+/// Markdown files of the repository that readers come to by links.
+fn documents() -> Vec<PathBuf> {
+    let folders = ["", "docs", "benches/runs"].map(|folder| root().join(folder));
+    let examples = std::fs::read_dir(root().join("examples")).unwrap().flatten();
+    let folders = folders.into_iter().chain([root().join("examples")]);
+    let folders = folders.chain(examples.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten());
+    files
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "md"))
+        .collect()
+}
+
+/// The anchor that a heading is linked by.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
 #[test]
-fn linked_files_exist() {
-    for document in [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "docs/coming-from-pyg-and-dgl.md",
-        "docs/tensors.md",
-        "docs/importing.md",
-        "docs/partitioning.md",
-    ] {
-        let path = root().join(document);
-        let text = std::fs::read_to_string(&path).expect(document);
+fn linked_files_and_headings_exist() {
+    let documents = documents();
+    assert!(documents.len() > 30, "only {} documents found", documents.len());
+    for path in documents {
+        let text = std::fs::read_to_string(&path).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = path.parent().unwrap().join(link.split('#').next().unwrap());
-            assert!(link.contains("://") || target.exists(), "{document} links to {link}");
+            if link.contains("://") {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target =
+                if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(target.exists(), "{} links to {link}", path.display());
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(&target).unwrap();
+                let headings = text.lines().filter(|line| line.starts_with('#'));
+                let found = headings.map(anchor).any(|anchor| anchor == heading);
+                assert!(found, "{}: no heading for {link}", path.display());
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod common;
+mod console;
 mod edges;
 mod errors;
 #[cfg(feature = "serve")]

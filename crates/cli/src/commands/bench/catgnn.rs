@@ -82,11 +82,12 @@ pub fn run(
 }
 
 const INTRODUCTION: &str = "# Training on parts with model averaging\n\n\
-    Test accuracy of models trained part by part with averaged weights, beside training on the \
-    whole graph, after CATGNN's Figures 7, 11 and 12. Two layers of 256 (GAT: 4 heads of 64), \
-    Adam, dropout 0.5, features as they are, all training nodes of a part in each step, a seeded 70/15/15 \
-    split, the weights best in validation (judged every 5 epochs). GCN and GAT take all \
-    neighbours, GraphSAGE 25 and 10. Parts by SPRING. `gnarl bench catgnn --out docs/catgnn.md` makes this page anew from `GNARL_DATA`.\n\n";
+    Test accuracy of model averaging (`train.strategy = \"average\"`), where parts train alone, beside \
+    training on the whole graph, after CATGNN's Figures 7, 11 and 12. Two layers of 256 (GAT: 4 \
+    heads of 64), Adam, dropout 0.5, raw features, all training nodes of a part in each step, a \
+    seeded 70/15/15 split, the weights best in validation (evaluated every 5 epochs). GCN and GAT \
+    read all neighbors, GraphSAGE samples 25 and 10. Parts by SPRING. `gnarl bench catgnn --out \
+    docs/catgnn.md` regenerates this page from `GNARL_DATA`.\n\n";
 
 impl Bench<'_> {
     fn section(&self, graph: &str) -> PathBuf {
@@ -177,7 +178,7 @@ impl Bench<'_> {
     }
 
     fn intervals(&self, graph: &Graph, text: &mut String, rows: &mut Vec<Value>) -> Result<()> {
-        let _ = writeln!(text, "\n4 parts, weights averaged every so many epochs:\n");
+        let _ = writeln!(text, "\n4 parts, by the number of epochs between two averagings:\n");
         let _ = writeln!(text, "| model | 1 | 5 | 10 | 20 |\n|---|---|---|---|---|");
         for model in MODELS {
             let _ = write!(text, "| {model} |");
@@ -197,8 +198,8 @@ impl Bench<'_> {
     fn hops(&self, graph: &Graph, text: &mut String, rows: &mut Vec<Value>) -> Result<()> {
         let _ = writeln!(
             text,
-            "\nGraphSAGE on 4 parts by hops kept around each (0: cut edges on one side only), each \
-             part judging its own nodes with the edges it has:\n"
+            "\nGraphSAGE on 4 parts, by hops of halo nodes (0: cut edges on one side only), each part \
+             evaluating its own nodes with the edges it has:\n"
         );
         let _ = writeln!(text, "| layers | 0 | 1 | 2 | 3 |\n|---|---|---|---|---|");
         for (layers, fanouts) in [(2, vec![25, 10]), (3, vec![15, 10, 5])] {

@@ -88,7 +88,7 @@ fn introduction(args: &PartitionBench) -> String {
     let mut text = String::from(
         "# Partitioners compared\n\n\
          Made by `gnarl bench partition`. Each row is a process of its own. Replication: nodes \
-         stored over nodes, with the full neighbour list of every node in its part (1 hop). Cut: \
+         stored over nodes, with the full neighbor list of every node in its part (1 hop). Cut: \
          edges between parts. Balances: largest part over mean, of nodes, of edges into them, of \
          training nodes (the graph's split, or a seeded tenth of the nodes). Seconds: the \
          partitioner, its reading of the edges included. MiB: peak resident memory of the process, \
