@@ -360,7 +360,9 @@ impl RunConfig {
         self.decoder.check(if of_edges { heads::names() } else { decoders::names() })?;
         match self.task.kind {
             TaskKind::EdgeClassification => self.loss.none()?,
-            TaskKind::EdgeRegression => self.loss.of_values().map(drop)?,
+            TaskKind::NodeRegression | TaskKind::EdgeRegression => {
+                self.loss.of_values().map(drop)?
+            }
             _ => self.loss.build().map(drop)?,
         }
         self.negatives.check()?;

@@ -45,7 +45,7 @@ impl Combination<'_> {
     }
 
     fn predicts_nodes(self) -> bool {
-        self.run.task.kind == TaskKind::NodeClassification
+        self.run.task.kind.is_of_nodes()
     }
 
     fn model(self) -> &'static str {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use bytesize::ByteSize;
 use gnarl_common::{Error, Result};
+use gnarl_graph::splits::{labels_of, values_of};
+use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::optim::OptimizerConfig;
 use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
 use serde::{Deserialize, Serialize};
@@ -12,18 +14,40 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskKind {
-    /// Labels of nodes.
+    /// Classes of nodes.
     #[default]
     NodeClassification,
+    /// Numbers of nodes.
+    NodeRegression,
     /// Which edges there are.
     LinkPrediction,
     /// Labels of edges.
     EdgeClassification,
     /// Numbers of edges.
     EdgeRegression,
+    /// Labels of nodes, by an objective that a program adds; `task.name` names it.
+    Custom,
 }
 
 impl TaskKind {
+    /// Whether labels of nodes are learned.
+    pub fn is_of_nodes(self) -> bool {
+        matches!(self, Self::NodeClassification | Self::NodeRegression | Self::Custom)
+    }
+
+    /// Labels of a node type that a task of this kind learns: the column `value` of a regression, else `label`. A
+    /// program's own task takes either.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn labels_of(self, dataset: &Dataset, node_type: &str) -> Result<Labels> {
+        match self {
+            Self::NodeRegression => values_of(dataset, node_type),
+            Self::Custom if dataset.labels(node_type)?.is_none() => values_of(dataset, node_type),
+            _ => labels_of(dataset, node_type),
+        }
+    }
+
     /// Whether labels of edges are learnt.
     pub fn is_of_edges(self) -> bool {
         matches!(self, Self::EdgeClassification | Self::EdgeRegression)
@@ -58,6 +82,9 @@ pub enum Leakage {
 pub struct TaskSection {
     /// What is to be learnt.
     pub kind: TaskKind,
+    /// `custom`: the name under which a program adds the task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The type of the nodes to classify, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
@@ -86,6 +113,7 @@ impl Default for TaskSection {
     fn default() -> Self {
         Self {
             kind: TaskKind::NodeClassification,
+            name: None,
             node_type: None,
             edge_type: None,
             label: "label".into(),
@@ -101,8 +129,12 @@ impl Default for TaskSection {
 }
 
 impl TaskSection {
-    /// Refuses shares that are none.
+    /// Refuses shares that are none, and a task of a program's own without its name.
     pub(super) fn check(&self) -> Result<()> {
+        if self.kind == TaskKind::Custom && self.name.is_none() {
+            return Err(Error::usage("task.kind = 'custom' and no task.name")
+                .hint("name a task that your program adds with Registry::add_task"));
+        }
         let (valid, test) = (self.valid, self.test);
         let share = |x: f64| (0.0..1.0).contains(&x);
         match share(valid) && share(test) && valid + test < 1.0 {

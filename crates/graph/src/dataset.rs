@@ -111,6 +111,13 @@ impl Dataset {
         }))
     }
 
+    /// The numbers of a node type that a regression learns, if it has any: the column `value`.
+    pub fn values(&self, node_type: &str) -> Result<Option<Labels>> {
+        let column = self.node_column(node_type, "value")?;
+        let values = column.map(|column| column.values()).transpose()?;
+        Ok(values.map(|values| Labels::Values { values }))
+    }
+
     /// Names of a node type's splits, in stored order.
     pub fn split_names(&self, node_type: &str) -> Result<Vec<String>> {
         let columns = &self.manifest.node_type(node_type)?.columns;

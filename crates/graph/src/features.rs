@@ -65,6 +65,11 @@ pub enum Labels {
         /// Number of labels.
         tasks: usize,
     },
+    /// One number for each node; NaN where there is none.
+    Values {
+        /// Number of each node.
+        values: Buf<f32>,
+    },
 }
 
 impl Labels {
@@ -73,6 +78,17 @@ impl Labels {
         match self {
             Self::Single { count, .. } => *count,
             Self::Multi { tasks, .. } => *tasks,
+            Self::Values { .. } => 1,
+        }
+    }
+
+    /// True if there is a label for a node; false for nodes beyond the last. Where several may hold, all nodes
+    /// count as labeled.
+    pub fn has(&self, node: usize) -> bool {
+        match self {
+            Self::Single { classes, .. } => classes.get(node).is_some_and(|&class| class >= 0),
+            Self::Multi { values, tasks } => node < values.len() / (*tasks).max(1),
+            Self::Values { values } => values.get(node).is_some_and(|value| !value.is_nan()),
         }
     }
 }

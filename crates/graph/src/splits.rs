@@ -88,9 +88,7 @@ impl Roles {
             draw(&mut roles, labels, split);
         }
         let given = roles.contains(&Role::Train);
-        if let Labels::Single { classes, .. } = labels {
-            leave_out_unlabeled(&mut roles, classes, place);
-        }
+        leave_out_unlabeled(&mut roles, labels, place);
         if !roles.contains(&Role::Train) {
             let hint = match given {
                 true => "none of the nodes in split 'train' has a label: import labels of some",
@@ -112,13 +110,13 @@ impl Roles {
     }
 }
 
-/// Takes the roles of nodes without a class, and says of each split how many those were.
-fn leave_out_unlabeled(roles: &mut [Role], classes: &[i32], place: &str) {
+/// Takes the roles of nodes without a label, and says of each split how many those were.
+fn leave_out_unlabeled(roles: &mut [Role], labels: &Labels, place: &str) {
     for (split, role) in Role::SPLITS {
         let listed = roles.iter().filter(|&&given| given == role).count();
         let mut unlabeled = 0;
-        for (given, &class) in roles.iter_mut().zip(classes) {
-            if *given == role && class < 0 {
+        for (node, given) in roles.iter_mut().enumerate() {
+            if *given == role && !labels.has(node) {
                 *given = Role::None;
                 unlabeled += 1;
             }
@@ -137,11 +135,8 @@ pub fn warn_of_unlabeled(place: &str, split: &str, unlabeled: u64, listed: u64, 
 
 /// Shuffles the labelled nodes and cuts them by the shares.
 fn draw(roles: &mut [Role], labels: &Labels, split: &RandomSplit) {
-    let labelled = |v: usize| match labels {
-        Labels::Single { classes, .. } => classes[v] >= 0,
-        Labels::Multi { .. } => true,
-    };
-    let mut nodes: Vec<u32> = (0..roles.len()).filter(|&v| labelled(v)).map(|v| v as u32).collect();
+    let labeled = (0..roles.len()).filter(|&v| labels.has(v));
+    let mut nodes: Vec<u32> = labeled.map(|v| v as u32).collect();
     Key::new(split.seed).with(0x5917).shuffle(&mut nodes);
     let mut nodes = nodes.into_iter();
     let total = nodes.len() as f64;
@@ -155,6 +150,18 @@ fn draw(roles: &mut [Role], labels: &Labels, split: &RandomSplit) {
         taken += count;
         nodes.by_ref().take(count).for_each(|v| roles[v as usize] = role);
     }
+}
+
+/// The numbers of a node type that a regression learns.
+///
+/// # Errors
+/// If it has none.
+pub fn values_of(dataset: &Dataset, node_type: &str) -> Result<Labels> {
+    dataset.values(node_type)?.ok_or_else(|| {
+        let place = dataset.dir().display();
+        Error::invalid(format!("{place}: nodes of type '{node_type}' have no values"))
+            .hint("import with --values, or with --value from a table")
+    })
 }
 
 /// The labels of a node type.

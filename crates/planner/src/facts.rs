@@ -2,9 +2,9 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{Parts, RunConfig, TaskKind};
+use gnarl_config::{Parts, RunConfig};
 use gnarl_graph::splits::features_of;
-use gnarl_graph::splits::{Role, Roles, labels_of};
+use gnarl_graph::splits::{Role, Roles};
 use gnarl_graph::{Dataset, Features};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_partition::{
@@ -44,17 +44,14 @@ impl<'a> Facts<'a> {
     pub fn of(config: &RunConfig, dataset: &'a Dataset) -> Result<Self> {
         let manifest = dataset.manifest();
         let typed = manifest.node_types.len() > 1 || manifest.edge_types.len() > 1;
-        if config.task.kind != TaskKind::NodeClassification
-            || typed
-            || config.task.node_type.is_some()
-        {
+        if !config.task.kind.is_of_nodes() || typed || config.task.node_type.is_some() {
             return Err(Error::usage(
-                "only node classification in graphs without types is predicted",
+                "only tasks of nodes in homogeneous graphs are predicted",
             )
-            .hint("set train.strategy to one that the task is trained by"));
+            .hint("name a strategy instead of train.strategy = 'auto'; docs/support.md lists those of each task"));
         }
         let (node, _) = dataset.plain()?;
-        let labels = labels_of(dataset, &node.name)?;
+        let labels = config.task.kind.labels_of(dataset, &node.name)?;
         let features = features_of(dataset)?;
         let roles = Roles::of(dataset, &node.name, &labels, config.dataset.split.as_ref())?;
         let train = roles.nodes(Role::Train).len() as u64;

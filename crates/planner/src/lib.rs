@@ -17,7 +17,9 @@
 //! let options = CommunityOptions { nodes: 500, communities: 3, attributes, ..Default::default() };
 //! let dataset = community(&options, &dir.path().join("graph"))?.dataset;
 //!
-//! let plan = RunPlan::of(&RunConfig::default(), &dataset, &[1, 4])?;
+//! let mut run = RunConfig::default();
+//! run.dataset.path = dataset.dir().into();
+//! let plan = RunPlan::of(&run, &dataset, &[1, 4])?;
 //! println!("{}", plan.verdict());
 //! assert!(plan.fastest().is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -83,6 +83,7 @@ impl PartAccess {
         let found = match &labels {
             Labels::Single { classes, .. } => classes.len(),
             Labels::Multi { values, tasks } => values.len() / tasks,
+            Labels::Values { values } => values.len(),
         };
         expect(found, about).while_doing(|| format!("reading labels of part {}", about.part))?;
         Ok(Some(labels))

@@ -24,6 +24,9 @@ pub(crate) trait Training: Send + Sync {
     /// The score that decides which weights are best, as a key of scores.
     fn metric(&self) -> String;
 
+    /// True if the smaller of two values of that score is the better one.
+    fn smaller_is_better(&self) -> bool;
+
     /// Counts of the examples and of what is predicted.
     fn sizes(&self) -> Sizes;
 
@@ -102,6 +105,10 @@ impl<T: Task, E: Encoder> Fit<T, E> {
 impl<T: Task, E: Encoder> Training for Fit<T, E> {
     fn metric(&self) -> String {
         self.task.metric()
+    }
+
+    fn smaller_is_better(&self) -> bool {
+        self.task.smaller_is_better()
     }
 
     fn sizes(&self) -> Sizes {

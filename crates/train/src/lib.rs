@@ -26,4 +26,5 @@ pub use evaluation::{LeakageReport, RelationScores};
 pub use registry::Registry;
 pub use run::folder::Begin;
 pub use run::{Finished, Summary, eval_run, run, run_on};
+pub use task::objective::{Objective, Scorer, Targets};
 pub use telemetry::{Balance, EpochRecord, ExchangedBytes, Stages, Verdict};

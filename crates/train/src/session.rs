@@ -7,6 +7,7 @@ use gnarl_common::rng::Key;
 use gnarl_config::RunConfig;
 
 use crate::embeddings::{Rows, TableSpec, Whole};
+use crate::evaluation::Goal;
 use crate::state::TrainState;
 use crate::telemetry::{EpochRecord, Meter, Pulse};
 
@@ -15,7 +16,7 @@ pub struct Session<'a> {
     /// The run.
     pub config: &'a RunConfig,
     /// The score that decides which weights are best.
-    pub metric: &'a str,
+    pub goal: &'a Goal,
     /// Compute threads.
     pub threads: Threads,
     /// Ranks that share this machine, this one included.

@@ -10,8 +10,8 @@ use gnarl_nn::Params;
 use gnarl_store::placement::Placement;
 
 use crate::embeddings::{Table, TableSpec};
+use crate::evaluation::Goal;
 use crate::evaluation::RelationScores;
-use crate::evaluation::is_better;
 use crate::evaluation::{Evaluation, Scores};
 use crate::json;
 use crate::telemetry::EpochRecord;
@@ -122,15 +122,15 @@ impl TrainState {
         Self { params, best, tables, progress, optimizers }
     }
 
-    /// Takes note of an evaluation of the current weights by the score `metric`. Of equal scores the one with the lower
+    /// Takes note of an evaluation of the current weights by the score of `goal`. Of equal scores the one with the lower
     /// validation loss is better, and does not count against patience. Without validation nodes the latest
     /// weights count as the best.
-    pub fn judge(&mut self, evaluation: &Evaluation, metric: &str, patience: usize) {
-        let score = |scores: &Scores| scores.get(metric).copied();
+    pub fn judge(&mut self, evaluation: &Evaluation, goal: &Goal, patience: usize) {
+        let score = |scores: &Scores| scores.get(&goal.metric).copied();
         let p = &mut self.progress;
         let better = match (score(&evaluation.valid), score(&p.best_valid)) {
             (Some(new), Some(old)) if new == old => evaluation.valid_loss < p.best_loss,
-            (Some(new), Some(old)) => is_better(metric, new, old),
+            (Some(new), Some(old)) => goal.improves(new, old),
             _ => true,
         };
         if better {

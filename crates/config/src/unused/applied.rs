@@ -31,7 +31,11 @@ impl Rule {
 
 impl Applied<'_> {
     pub(super) fn nodes(&self) -> bool {
-        self.run.task.kind == TaskKind::NodeClassification
+        self.run.task.kind.is_of_nodes()
+    }
+
+    pub(super) fn numbers(&self) -> bool {
+        matches!(self.run.task.kind, TaskKind::NodeRegression | TaskKind::EdgeRegression)
     }
 
     pub(super) fn links(&self) -> bool {

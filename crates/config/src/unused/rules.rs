@@ -14,7 +14,12 @@ pub(super) const RULES: &[Rule] = &[
         applies: |a| !a.links(),
         to: "labels of nodes and of edges; link prediction has task.valid and task.test",
     },
-    Rule { keys: &["task.node_type"], applies: |a| a.nodes(), to: "node classification" },
+    Rule { keys: &["task.node_type"], applies: |a| a.nodes(), to: "labels of nodes" },
+    Rule {
+        keys: &["task.name"],
+        applies: |a| a.run.task.kind == TaskKind::Custom,
+        to: "task.kind = 'custom'",
+    },
     Rule {
         keys: &["task.edge_type"],
         applies: |a| !a.nodes(),
@@ -116,7 +121,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule { keys: &["decoder.n3"], applies: |a| a.links(), to: "link prediction" },
     Rule {
         keys: &["loss.*"],
-        applies: |a| a.links() || a.run.task.kind == TaskKind::EdgeRegression,
+        applies: |a| a.links() || a.numbers(),
         to: "link prediction and regression",
     },
     Rule {
@@ -129,6 +134,7 @@ pub(super) const RULES: &[Rule] = &[
         applies: |a| a.loss(&["infonce", "self-adversarial"]),
         to: "the losses infonce and self-adversarial",
     },
+    Rule { keys: &["loss.delta"], applies: |a| a.loss(&["huber"]), to: "the loss huber" },
     Rule { keys: &["negatives.*"], applies: |a| a.links(), to: "link prediction" },
     Rule {
         keys: &["negatives.count"],

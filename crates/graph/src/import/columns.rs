@@ -6,6 +6,7 @@ use half::f16;
 use super::array::{ArrayReader, BLOCK, Num};
 use super::classes::ClassColumn;
 use super::source::Npz;
+use super::values::ValueColumn;
 use crate::writer::DatasetWriter;
 
 /// Rows of `array`, which must have `nodes` of them.
@@ -230,6 +231,26 @@ pub(super) fn node_classes(
 ) -> Result<()> {
     let mut column = ClassColumn::create(writer, ntype, classes)?;
     column.push(values, |node| format!("{ntype} node {node}"))?;
+    column.finish(writer, ntype)
+}
+
+/// Writes the numbers that a regression learns: `[N]`, NaN where a node has none.
+pub(super) fn values(
+    writer: &mut DatasetWriter,
+    ntype: &str,
+    nodes: u64,
+    mut array: ArrayReader,
+) -> Result<()> {
+    expect_rows(&array, nodes, ntype)?;
+    if !matches!(*array.shape(), [_] | [_, 1]) {
+        return Err(array.error(format!("values of shape {:?}, not [N]", array.shape())));
+    }
+    let mut column = ValueColumn::create(writer, ntype)?;
+    let (name, mut done, mut block) = (array.name().to_string(), 0u64, Vec::new());
+    while array.read_f64(BLOCK, &mut block)? {
+        column.push(&block, |row| format!("{name}: row {}", done + row as u64))?;
+        done += block.len() as u64;
+    }
     column.finish(writer, ntype)
 }
 

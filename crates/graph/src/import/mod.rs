@@ -31,6 +31,7 @@ mod table;
 pub mod torch;
 mod triples;
 mod triples_typed;
+mod values;
 mod weights;
 
 pub use array::id_table;

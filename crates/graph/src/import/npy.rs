@@ -29,6 +29,8 @@ pub struct NpyOptions {
     pub features: Option<PathBuf>,
     /// Labels: `[N]` classes, -1 or NaN meaning none, or `[N, C]` of 0 and 1.
     pub labels: Option<PathBuf>,
+    /// Numbers of nodes that a regression learns: `[N]`, NaN meaning none.
+    pub values: Option<PathBuf>,
     /// Number of classes; the largest label tells it otherwise.
     pub num_classes: Option<u64>,
     /// Named splits: vectors of ids, or of booleans.
@@ -60,6 +62,7 @@ impl NpyOptions {
             edges: edges.into(),
             features: None,
             labels: None,
+            values: None,
             num_classes: None,
             splits: Vec::new(),
             weights: None,
@@ -102,6 +105,10 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
         let array = ArrayReader::open(Source::npy(path)?)?;
         columns::labels(&mut writer, PLAIN_NODE, nodes, array, options.num_classes)?;
     }
+    if let Some(path) = &options.values {
+        let array = ArrayReader::open(Source::npy(path)?)?;
+        columns::values(&mut writer, PLAIN_NODE, nodes, array)?;
+    }
     for (name, path) in &options.splits {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
         add_split(&mut writer, PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
@@ -122,7 +129,7 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
 /// The number of nodes that features, labels and `num_nodes` state.
 fn count_nodes(options: &NpyOptions) -> Result<Option<Count>> {
     let mut stated = options.num_nodes.map(Count::stated);
-    for path in options.features.iter().chain(&options.labels) {
+    for path in options.features.iter().chain(&options.labels).chain(&options.values) {
         stated = Some(Count::of_rows(path, stated)?);
     }
     Ok(stated)

@@ -33,6 +33,8 @@ pub struct TypedNpyOptions {
     pub features: Vec<(String, PathBuf)>,
     /// Labels of all nodes of a type.
     pub labels: Vec<(String, PathBuf)>,
+    /// Numbers of nodes that a regression learns, as [`NpyOptions::values`](super::NpyOptions::values).
+    pub values: Vec<(String, PathBuf)>,
     /// Number of classes; the largest label tells it otherwise.
     pub num_classes: Option<u64>,
     /// Splits: node type, name, vector of ids or of booleans.
@@ -142,9 +144,10 @@ fn node_types(options: &TypedNpyOptions) -> Vec<String> {
 
 /// Refuses arrays of types that no edges are given of, and of one type twice.
 fn check_types(options: &TypedNpyOptions, types: &[String]) -> Result<()> {
-    let lists: [(&str, Vec<&String>); 5] = [
+    let lists: [(&str, Vec<&String>); 6] = [
         ("features", options.features.iter().map(|(name, _)| name).collect()),
         ("labels", options.labels.iter().map(|(name, _)| name).collect()),
+        ("values", options.values.iter().map(|(name, _)| name).collect()),
         ("num-nodes", options.num_nodes.iter().map(|(name, _)| name).collect()),
         ("split", options.splits.iter().map(|(name, ..)| name).collect()),
         ("split-labels", options.split_labels.iter().map(|(name, ..)| name).collect()),
@@ -187,7 +190,8 @@ fn count(
 ) -> Result<Count> {
     let stated = options.num_nodes.iter().find(|(known, _)| known == name);
     let mut stated = stated.map(|(_, nodes)| Count::stated(*nodes));
-    for (_, path) in options.features.iter().chain(&options.labels).filter(|(n, _)| n == name) {
+    let rows = options.features.iter().chain(&options.labels).chain(&options.values);
+    for (_, path) in rows.filter(|(known, _)| known == name) {
         stated = Some(Count::of_rows(path, stated)?);
     }
     if let Some(count) = stated {
@@ -220,6 +224,9 @@ fn write_nodes(
     if let Some((_, path)) = options.labels.iter().find(|(known, _)| known == name) {
         let array = ArrayReader::open(Source::npy(path)?)?;
         columns::labels(writer, name, count, array, options.num_classes)?;
+    }
+    if let Some((_, path)) = options.values.iter().find(|(known, _)| known == name) {
+        columns::values(writer, name, count, ArrayReader::open(Source::npy(path)?)?)?;
     }
     let mut labels: Option<Vec<f64>> = None;
     let mut splits = Vec::new();

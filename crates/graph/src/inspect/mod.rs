@@ -71,7 +71,7 @@ pub struct FeatureReport {
 /// The labels of a node type.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LabelReport {
-    /// `single` or `multi`.
+    /// `single`, `multi`, or `values` for numbers.
     pub kind: &'static str,
     /// Number of classes or tasks.
     pub classes: usize,
@@ -136,7 +136,7 @@ fn node_report(dataset: &Dataset, t: &NodeType, isolated: u64) -> Result<NodeRep
         width: f.width(),
         dtype: f.dtype(),
     });
-    let labels = dataset.labels(&t.name)?;
+    let labels = dataset.labels(&t.name)?.or(dataset.values(&t.name)?);
     let mut splits = Vec::new();
     for name in dataset.split_names(&t.name)? {
         let ids = dataset.split(&t.name, &name)?.unwrap_or_default();
@@ -146,8 +146,11 @@ fn node_report(dataset: &Dataset, t: &NodeType, isolated: u64) -> Result<NodeRep
         });
         splits.push(SplitReport { name, count: ids.len() as u64, labelled });
     }
-    let known =
-        |name: &str| name == "label" || name.starts_with("features") || name.starts_with("split.");
+    let known = |name: &str| {
+        ["label", "value"].contains(&name)
+            || name.starts_with("features")
+            || name.starts_with("split.")
+    };
     let other = t.columns.iter().filter(|c| !known(&c.name)).map(|c| c.name.clone());
     Ok(NodeReport {
         name: t.name.clone(),
@@ -162,7 +165,7 @@ fn node_report(dataset: &Dataset, t: &NodeType, isolated: u64) -> Result<NodeRep
 
 fn is_labelled(labels: &Labels, node: usize) -> bool {
     match labels {
-        Labels::Single { classes, .. } => classes.get(node).is_some_and(|&c| c >= 0),
+        Labels::Single { .. } | Labels::Values { .. } => labels.has(node),
         Labels::Multi { values, tasks } => values
             .get(node * tasks..(node + 1) * tasks)
             .is_some_and(|row| row.iter().any(|&v| v != 0)),
@@ -188,6 +191,10 @@ fn label_report(labels: &Labels) -> LabelReport {
                 histogram.iter_mut().zip(row).for_each(|(h, &v)| *h += u64::from(v != 0));
             }
             LabelReport { kind: "multi", classes: *tasks, labelled, histogram }
+        }
+        Labels::Values { values } => {
+            let labelled = values.iter().filter(|value| !value.is_nan()).count() as u64;
+            LabelReport { kind: "values", classes: 1, labelled, histogram: Vec::new() }
         }
     }
 }

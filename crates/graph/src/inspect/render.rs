@@ -44,6 +44,9 @@ fn note(features: &super::FeatureReport) -> String {
 
 impl Display for LabelReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.kind == "values" {
+            return line(f, "values", format!("{} nodes", grouped(self.labelled)));
+        }
         let what = if self.kind == "multi" { "tasks" } else { "classes" };
         let mut classes: Vec<(usize, u64)> = self.histogram.iter().copied().enumerate().collect();
         classes.sort_by_key(|&(class, count)| (std::cmp::Reverse(count), class));

@@ -42,11 +42,13 @@ pub struct LossConfig {
     /// `infonce`: what scores are divided by. `self-adversarial`: what the scores of negatives are
     /// multiplied by to weigh them (α).
     pub temperature: f32,
+    /// `huber`: δ, the deviation at which the loss turns from squared to absolute.
+    pub delta: f32,
 }
 
 impl Default for LossConfig {
     fn default() -> Self {
-        Self { name: String::new(), margin: 1.0, temperature: 1.0 }
+        Self { name: String::new(), margin: 1.0, temperature: 1.0, delta: 1.0 }
     }
 }
 
@@ -66,9 +68,12 @@ impl LossConfig {
     /// The loss of numbers this configuration describes.
     ///
     /// # Errors
-    /// A usage error if the name is unknown.
+    /// A usage error if the name is unknown or δ is not above 0.
     pub fn of_values(&self) -> Result<Box<dyn values::ValueLoss>> {
-        values::build(if self.name.is_empty() { "mse" } else { &self.name })
+        if !(self.delta > 0.0 && self.delta.is_finite()) {
+            return Err(Error::usage(format!("loss.delta is {}, not above 0", self.delta)));
+        }
+        values::build(if self.name.is_empty() { "mse" } else { &self.name }, self.delta)
     }
 
     /// The loss this configuration describes.

@@ -8,7 +8,8 @@ const NEGATIVES: [f32; 4] = [-1.2, 0.9, 0.1, -0.2];
 
 fn all() -> Vec<Box<dyn Loss>> {
     let build = |name: &&str| {
-        let config = LossConfig { name: name.to_string(), margin: 0.7, temperature: 0.5 };
+        let config =
+            LossConfig { name: name.to_string(), margin: 0.7, temperature: 0.5, delta: 1.0 };
         config.build().unwrap()
     };
     names().iter().map(build).collect()
@@ -129,7 +130,7 @@ fn unknown_names_and_values_out_of_range_are_told() {
 #[test]
 fn slopes_of_losses_of_numbers_are_differences() {
     for name in values::names() {
-        let loss = values::build(name).unwrap();
+        let loss = values::build(name, 0.7).unwrap();
         assert_eq!(loss.name(), *name);
         assert_eq!(loss.of(0.0), (0.0, 0.0));
         for at in [-1.5f32, -0.25, 0.5, 3.0] {

@@ -75,21 +75,24 @@ impl Tape<'_> {
         predicted: Var,
         rows: &[u32],
         targets: &[f32],
+        weights: Option<&[f32]>,
         of: impl Fn(f32) -> (f32, f32) + Sync,
         denominator: f32,
     ) -> Var {
         assert_eq!(self.shape(predicted).1, 1, "one number a row");
         assert_eq!(rows.len(), targets.len(), "one target a row");
+        assert!(weights.is_none_or(|w| w.len() == rows.len()), "one weight a row");
         self.rows_loss(predicted, rows, |i, x, out| {
-            let (cost, derivative) = of(x[0] - targets[i]);
-            out[0] = derivative / denominator;
-            f64::from(cost / denominator)
+            let (loss, derivative) = of(x[0] - targets[i]);
+            let weight = weights.map_or(1.0, |w| w[i]) / denominator;
+            out[0] = derivative * weight;
+            f64::from(loss * weight)
         })
     }
 
-    /// Records the sum of losses of chosen rows. `of` has the place of a row among them and its logits;
-    /// it writes their derivatives and returns the loss.
-    fn rows_loss(
+    /// The sum of losses of chosen rows, each a function of its own logits. `of` has the place of a row among `rows`
+    /// and its logits; it writes their derivatives and returns the loss.
+    pub fn rows_loss(
         &mut self,
         logits: Var,
         rows: &[u32],

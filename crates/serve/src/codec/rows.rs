@@ -109,13 +109,16 @@ pub(crate) fn labels_batch(labels: &Labels, nodes: &[u32]) -> Result<RecordBatch
             let values: Vec<u8> = nodes.iter().flat_map(row).copied().collect();
             fixed(Arc::new(UInt8Array::from(values)), *tasks)?
         }
+        Labels::Values { values } => {
+            Arc::new(Float32Array::from_iter_values(nodes.iter().map(|&v| values[v as usize])))
+        }
     };
     batch([("label", column)])
 }
 
 /// The labels in batches that follow each other, of `outputs` classes or labels.
 pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Labels> {
-    let (mut classes, mut values) = (Vec::new(), Vec::new());
+    let (mut classes, mut values, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     let mut multi = false;
     for batch in batches {
         let labels = column(batch, "label")?;
@@ -123,14 +126,19 @@ pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Label
             classes.extend_from_slice(labels.values());
             continue;
         }
+        if let Some(labels) = labels.as_primitive_opt::<Float32Type>() {
+            numbers.extend_from_slice(labels.values());
+            continue;
+        }
         let lists =
-            labels.as_fixed_size_list_opt().ok_or_else(|| wrong("label", "i32 or lists"))?;
+            labels.as_fixed_size_list_opt().ok_or_else(|| wrong("label", "i32, f32 or lists"))?;
         let labels = lists.values().as_primitive_opt::<UInt8Type>();
         values.extend_from_slice(labels.ok_or_else(|| wrong("label", "lists of u8"))?.values());
         multi = true;
     }
     Ok(match multi {
         true => Labels::Multi { values: values.into(), tasks: outputs },
+        false if !numbers.is_empty() => Labels::Values { values: numbers.into() },
         false => Labels::Single { classes: classes.into(), count: outputs },
     })
 }

@@ -37,7 +37,8 @@ impl Columns {
         let ranges = &parts.node_type(ntype)?.ranges;
         let own = ranges[part]..ranges[part + 1];
         let splits = splits(dataset, ntype, (own.end - own.start) as usize)?;
-        let (labels, new_ids) = (dataset.labels(ntype)?, parts.new_ids(ntype)?);
+        let labels = dataset.labels(ntype)?.or(dataset.values(ntype)?);
+        let new_ids = parts.new_ids(ntype)?;
         Ok(Self { part, ntype: ntype.into(), features, labels, splits, new_ids, own })
     }
 

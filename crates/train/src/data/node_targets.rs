@@ -8,6 +8,8 @@ use gnarl_graph::splits::{Role, Roles};
 pub struct NodeTargets {
     /// Their labels.
     pub labels: Labels,
+    /// Columns of predictions.
+    pub outputs: usize,
     /// Training nodes, ascending; core nodes only.
     pub train: Vec<u32>,
     /// Validation nodes.
@@ -18,7 +20,12 @@ pub struct NodeTargets {
 
 impl NodeTargets {
     /// Those of core nodes, of which `ids` are the dataset ids in local order.
-    pub fn new(labels: Labels, roles: &Roles, ids: impl Iterator<Item = u64> + Clone) -> Self {
+    pub fn new(
+        labels: Labels,
+        outputs: usize,
+        roles: &Roles,
+        ids: impl Iterator<Item = u64> + Clone,
+    ) -> Self {
         let with = |role: Role| -> Vec<u32> {
             let found = ids.clone().zip(0..).filter(|(id, _)| roles.get(*id) == role);
             found.map(|(_, node)| node).collect()
@@ -26,6 +33,6 @@ impl NodeTargets {
         let train = with(Role::Train);
         let valid = with(Role::Valid);
         let test = with(Role::Test);
-        Self { labels, train, valid, test }
+        Self { labels, outputs, train, valid, test }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::accumulator::MetricAccumulator;
 use super::scores::{LeakageReport, RelationScores, Scores};
 use crate::json;
+use crate::task::objective::Scorer;
 
 /// Validation and test scores of a model over the given graphs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    pub(crate) fn of(valid: &MetricAccumulator, test: &MetricAccumulator) -> Self {
+    pub(crate) fn of(valid: &dyn Scorer, test: &dyn Scorer) -> Self {
         let (valid_loss, test) = (valid.loss(), test.scores());
         Self { valid: valid.scores(), valid_loss, test, ..Self::default() }
     }

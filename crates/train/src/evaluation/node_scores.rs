@@ -6,31 +6,27 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 
-use super::accumulator::MetricAccumulator;
 use super::found::Evaluation;
 use crate::data::node_targets::NodeTargets;
+use crate::task::objective::{Objective, Targets};
 
 /// How the validation and test nodes of a graph are scored.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeScores<'a> {
     pub targets: &'a NodeTargets,
-    pub metric: &'a str,
+    pub objective: &'a dyn Objective,
 }
 
 impl NodeScores<'_> {
-    /// Scores of the logits of validation and of test nodes, in their order.
-    ///
-    /// # Errors
-    /// If the metric is unknown.
-    pub fn of(self, logits: [Tensor; 2]) -> Result<Evaluation> {
+    /// Scores of the predictions for validation and for test nodes, in their order.
+    pub fn of(self, logits: [Tensor; 2]) -> Evaluation {
         let NodeTargets { labels, valid, test, .. } = self.targets;
-        let mut splits =
-            [MetricAccumulator::new(self.metric)?, MetricAccumulator::new(self.metric)?];
+        let mut splits = [self.objective.scorer(), self.objective.scorer()];
         for ((split, nodes), logits) in splits.iter_mut().zip([valid, test]).zip(&logits) {
             let rows: Vec<u32> = (0..nodes.len() as u32).collect();
-            split.add(labels, logits, &rows, nodes);
+            split.add(logits, &rows, &Targets::of(labels, nodes));
         }
-        Ok(Evaluation::of(&splits[0], &splits[1]))
+        Evaluation::of(&*splits[0], &*splits[1])
     }
 
     /// Scores of logits `cols` wide, of which each rank has those of its own validation and test nodes, in order.
@@ -55,7 +51,7 @@ impl NodeScores<'_> {
         };
         let valid = gather(&self.targets.valid, &own[0])?;
         let test = gather(&self.targets.test, &own[1])?;
-        self.of([valid, test])
+        Ok(self.of([valid, test]))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use gnarl_nn::metrics::smaller_is_better;
 use serde::{Deserialize, Serialize};
 
 use crate::data::edge_set::LeakageCount;
@@ -40,13 +39,24 @@ pub struct LeakageReport {
     pub verdict: String,
 }
 
-/// Whether the new of two scores is better. No number is worse than any.
-pub(crate) fn is_better(metric: &str, new: f64, old: f64) -> bool {
-    match (new.is_nan(), old.is_nan()) {
-        (true, _) => false,
-        (false, true) => true,
-        (false, false) if smaller_is_better(metric) => new < old,
-        (false, false) => new > old,
+/// The score that decides which weights are best.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Goal {
+    /// Its key among the scores.
+    pub metric: String,
+    /// True if the smaller of two values is the better one.
+    pub smaller_is_better: bool,
+}
+
+impl Goal {
+    /// True if the new of two values is the better one. A value that is no number is worse than any.
+    pub fn improves(&self, new: f64, old: f64) -> bool {
+        match (new.is_nan(), old.is_nan()) {
+            (true, _) => false,
+            (false, true) => true,
+            (false, false) if self.smaller_is_better => new < old,
+            (false, false) => new > old,
+        }
     }
 }
 
@@ -56,10 +66,11 @@ mod tests {
 
     #[test]
     fn no_number_is_worse_than_any() {
-        for metric in ["accuracy", "rmse"] {
-            assert!(is_better(metric, 0.1, f64::NAN) && !is_better(metric, f64::NAN, 0.1));
-            assert!(!is_better(metric, f64::NAN, f64::NAN));
+        let goal = |smaller_is_better| Goal { metric: "score".into(), smaller_is_better };
+        for goal in [goal(false), goal(true)] {
+            assert!(goal.improves(0.1, f64::NAN) && !goal.improves(f64::NAN, 0.1));
+            assert!(!goal.improves(f64::NAN, f64::NAN));
         }
-        assert!(is_better("accuracy", 0.2, 0.1) && is_better("rmse", 0.1, 0.2));
+        assert!(goal(false).improves(0.2, 0.1) && goal(true).improves(0.1, 0.2));
     }
 }

@@ -6,8 +6,8 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind, support::Combination};
 use gnarl_engine::Communicator;
-use gnarl_graph::Dataset;
-use gnarl_graph::splits::{Roles, labels_of};
+use gnarl_graph::splits::Roles;
+use gnarl_graph::{Dataset, NodeType};
 use gnarl_nn::ParamsBuilder;
 use gnarl_partition::{PartitionedDataset, fingerprint};
 
@@ -107,15 +107,17 @@ impl Loaded {
         let heterogeneous = is_heterogeneous(config, &source);
         Combination { run: config, heterogeneous }.check()?;
         let (task, start) = match config.task.kind {
-            TaskKind::NodeClassification if heterogeneous => heterogeneous_nodes(config, &source)?,
-            TaskKind::NodeClassification => {
+            kind if kind.is_of_nodes() && heterogeneous => {
+                heterogeneous_nodes((config, registry), &source)?
+            }
+            kind if kind.is_of_nodes() => {
                 return homogeneous_nodes((config, registry), source, ranks);
             }
             TaskKind::LinkPrediction => {
                 let config = sampled(config);
                 link::open((&config, registry), whole(&source)?)?
             }
-            TaskKind::EdgeClassification | TaskKind::EdgeRegression => {
+            _ => {
                 let config = sampled(config);
                 edge::open((&config, registry), whole(&source)?)?
             }
@@ -147,11 +149,14 @@ fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
 }
 
 /// Prediction of nodes of one of several types.
-fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn Training>, Start)> {
+fn heterogeneous_nodes(
+    (config, registry): (&RunConfig, &Registry),
+    source: &Source,
+) -> Result<(Box<dyn Training>, Start)> {
     let dataset = whole(source)?;
     let mut config = sampled(config);
     if config.task.node_type.is_none() {
-        let only = only_labeled_type(dataset)?;
+        let only = only_labeled_type(config.task.kind, dataset)?;
         tracing::info!("task.node_type is not set: '{only}' is the only node type with labels");
         config.task.node_type = Some(only);
     }
@@ -163,13 +168,14 @@ fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn T
     if let Err(e) = dataset.manifest().node_type(&node_type) {
         return Err(Error::usage(format!("task.node_type: {e}")));
     }
-    let labels = labels_of(dataset, &node_type)?;
+    let labels = config.task.kind.labels_of(dataset, &node_type)?;
+    let objective = registry.objective(&config, &labels)?;
+    let outputs = objective.outputs(&labels)?;
     let roles = Roles::of(dataset, &node_type, &labels, config.dataset.split.as_ref())?;
     let graph = HeteroGraph::open(dataset, config.dataset.normalize)?;
     let target = graph.graph.schema().node_type(&node_type)?;
-    let outputs = labels.outputs();
-    let targets = NodeTargets::new(labels, &roles, 0..graph.graph.core(target) as u64);
-    let task = NodePrediction::new(&config, &node_type, targets, Some(roles))?;
+    let targets = NodeTargets::new(labels, outputs, &roles, 0..graph.graph.core(target) as u64);
+    let task = NodePrediction::new(&config, &node_type, objective, targets, Some(roles));
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let endpoints = (vec![target], Vec::new());
     let encoder = Heterogeneous::new(&config, graph, endpoints, outputs, &mut params)?;
@@ -181,9 +187,15 @@ fn heterogeneous_nodes(config: &RunConfig, source: &Source) -> Result<(Box<dyn T
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] unless exactly one has labels.
-fn only_labeled_type(dataset: &Dataset) -> Result<String> {
+fn only_labeled_type(kind: TaskKind, dataset: &Dataset) -> Result<String> {
+    let names: &[&str] = match kind {
+        TaskKind::NodeRegression => &["value"],
+        TaskKind::Custom => &["label", "value"],
+        _ => &["label"],
+    };
     let types = &dataset.manifest().node_types;
-    let labeled = types.iter().filter(|t| t.columns.iter().any(|column| column.name == "label"));
+    let has = |t: &&NodeType| t.columns.iter().any(|column| names.contains(&column.name.as_str()));
+    let labeled = types.iter().filter(has);
     let labeled: Vec<&str> = labeled.map(|t| t.name.as_str()).collect();
     if let [only] = labeled[..] {
         return Ok(only.to_string());
@@ -200,13 +212,14 @@ fn homogeneous_nodes(
     source: Source,
     ranks: Ranks<'_>,
 ) -> Result<Loaded> {
-    let (graph, targets, roles, server) = match &source {
+    let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             let (node, _) = dataset.plain()?;
-            let labels = labels_of(dataset, &node.name)?;
+            let labels = config.task.kind.labels_of(dataset, &node.name)?;
             let roles = Roles::of(dataset, &node.name, &labels, config.dataset.split.as_ref())?;
             let graph = Graph::open(dataset, config.dataset.normalize)?;
-            let targets = NodeTargets::new(labels, &roles, 0..graph.core() as u64);
+            let outputs = labels.outputs();
+            let targets = NodeTargets::new(labels, outputs, &roles, 0..graph.core() as u64);
             (graph, targets, Some(roles), KeptServer::default())
         }
         Source::Parts(cut) => {
@@ -221,8 +234,10 @@ fn homogeneous_nodes(
             _ => return Err(Error::invalid("training knows graphs of one node type only")),
         },
     };
-    let outputs = targets.labels.outputs();
-    let task = NodePrediction::new(config, &node_type, targets, roles)?;
+    let objective = registry.objective(config, &targets.labels)?;
+    let outputs = objective.outputs(&targets.labels)?;
+    targets.outputs = outputs;
+    let task = NodePrediction::new(config, &node_type, objective, targets, roles);
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let encoder = Homogeneous::new((config, registry), Arc::new(graph), outputs, &mut params)?;
     let start = Start { params: params.build(), tables: Vec::new() };

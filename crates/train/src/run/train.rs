@@ -14,6 +14,7 @@ use gnarl_store::placement::Placement;
 use serde::Serialize;
 
 use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, model_to_bytes};
+use crate::evaluation::Goal;
 use crate::fit::Training;
 use crate::registry::Registry;
 use crate::run::announce::Opening;
@@ -157,7 +158,7 @@ struct Run<'a> {
     folder: RunFolder,
     source: Source,
     task: Box<dyn Training>,
-    metric: String,
+    goal: Goal,
     partition: Option<PartitionManifest>,
     start: Start,
     /// Which part has which learnt row, for each table; empty if the graph was not cut.
@@ -190,8 +191,9 @@ impl<'a> Run<'a> {
             placements = tables.collect::<Result<_>>()?;
         }
         let partition = cut.map(|cut| cut.manifest().clone());
-        let metric = task.metric();
-        Ok(Self { config, folder, source, metric, task, partition, start, placements, _server })
+        let (metric, smaller_is_better) = (task.metric(), task.smaller_is_better());
+        let goal = Goal { metric, smaller_is_better };
+        Ok(Self { config, folder, source, goal, task, partition, start, placements, _server })
     }
 
     /// The states that `ranks` of `size` go on from: those of a checkpoint if there is one.
@@ -287,7 +289,7 @@ impl<'a> Run<'a> {
         state.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
             config: self.config,
-            metric: &self.metric,
+            goal: &self.goal,
             threads: Threads { each: threads, host: threads * busy },
             local_ranks,
             tables: &self.start.tables,
@@ -334,7 +336,7 @@ impl<'a> Run<'a> {
     fn finish(self, trained: Trained) -> Result<Finished> {
         let Trained { progress, weights, rows } = trained;
         self.write_model(&weights, rows, &progress)?;
-        let figures = (self.metric.clone(), self.parameters());
+        let figures = (self.goal.metric.clone(), self.parameters());
         finish::finish(self.config, &self.folder, self.partition, figures, progress)
     }
 }

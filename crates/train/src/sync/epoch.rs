@@ -119,7 +119,7 @@ pub(super) fn close_epochs<L: TrainStep>(
         faults::reached("evaluate");
         let evaluation = step.evaluate(state, rank, session.threads)?;
         keeper.finite(state, "the validation loss", evaluation.valid_loss, epoch)?;
-        state.judge(&evaluation, session.metric, session.config.train.patience);
+        state.judge(&evaluation, session.goal, session.config.train.patience);
         if let Some(last) = state.progress.history.last_mut() {
             last.stages.evaluate = start.elapsed().as_secs_f64();
             session.meter.spent(Stages { evaluate: last.stages.evaluate, ..Stages::default() });

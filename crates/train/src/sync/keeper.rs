@@ -157,7 +157,7 @@ impl<'a> Keeper<'a> {
             0 => "no weights were evaluated before, so none are kept".to_string(),
             best => {
                 let path = self.session.dir.join(MODEL);
-                let metric = self.session.metric;
+                let metric = &self.session.goal.metric;
                 let score = progress.best_valid.get(metric);
                 let score = score.map(|score| format!(", valid {metric} {score:.4}"));
                 let score = score.unwrap_or_default();

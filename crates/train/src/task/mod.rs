@@ -2,9 +2,9 @@
 
 pub(crate) mod edge;
 pub(crate) mod link;
-pub(crate) mod loss;
 pub(crate) mod node;
 mod numbers;
+pub mod objective;
 mod predict;
 mod schedule;
 

@@ -1,22 +1,22 @@
-//! Node prediction: labels of the nodes of one type.
+//! Node prediction: labels of the nodes of one type, compared with predictions by an objective.
 
 use std::ops::Range;
 
 use gnarl_common::Result;
 use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
-use gnarl_graph::splits::{Roles, labels_of};
-use gnarl_graph::{Dataset, Labels};
+use gnarl_graph::Dataset;
+use gnarl_graph::splits::Roles;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
-use super::loss::{Targets, add_loss, targets_of};
+use super::objective::{Objective, Targets};
 use super::schedule::{DrawBatches, NodeSchedule, Sharing};
 use super::{Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
 use crate::embeddings::{Rows, on_first};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, MetricAccumulator, NodeScores, by_first, within};
+use crate::evaluation::{Evaluation, NodeScores, by_first, within};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -26,7 +26,7 @@ use crate::step::tensor_parallel::WholeModel;
 pub(crate) struct NodePrediction {
     config: RunConfig,
     node_type: String,
-    metric: String,
+    objective: Box<dyn Objective>,
     /// Roles of all nodes, if the whole graph is here.
     roles: Option<Roles>,
     whole: NodeTargets,
@@ -38,29 +38,22 @@ pub(crate) struct NodePrediction {
 
 impl NodePrediction {
     /// The task of learning `targets` of nodes of type `node_type`.
-    ///
-    /// # Errors
-    /// [`gnarl_common::Kind::Usage`] if the metric is unknown.
     pub fn new(
         config: &RunConfig,
         node_type: &str,
+        objective: Box<dyn Objective>,
         targets: NodeTargets,
         roles: Option<Roles>,
-    ) -> Result<Self> {
-        let metric = config.train.metric.clone().unwrap_or_else(|| match targets.labels {
-            Labels::Single { .. } => "accuracy".into(),
-            Labels::Multi { .. } => "micro-f1".into(),
-        });
-        gnarl_nn::metrics::build(&metric)?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             config: config.clone(),
             node_type: node_type.into(),
-            metric,
+            objective,
             roles,
             whole: targets,
             parts: Vec::new(),
             owner: Vec::new(),
-        })
+        }
     }
 
     /// Targets of a graph that trains alone; of the whole where there is no such.
@@ -69,7 +62,7 @@ impl NodePrediction {
     }
 
     fn scores(&self) -> NodeScores<'_> {
-        NodeScores { targets: &self.whole, metric: &self.metric }
+        NodeScores { targets: &self.whole, objective: &*self.objective }
     }
 
     fn score<E: Encoder>(
@@ -78,8 +71,8 @@ impl NodePrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let mut valid = MetricAccumulator::new(&self.metric)?;
-        let mut test = MetricAccumulator::new(&self.metric)?;
+        let mut valid = self.objective.scorer();
+        let mut test = self.objective.scorer();
         for (encoder, targets) in graphs {
             let nodes = [&targets.valid[..], &targets.test].concat();
             if nodes.is_empty() {
@@ -87,10 +80,11 @@ impl NodePrediction {
             }
             let (logits, rows) = encoder.some(params, tables, &nodes)?;
             let (of_valid, of_test) = rows.split_at(targets.valid.len());
-            valid.add(&targets.labels, &logits, of_valid, &targets.valid);
-            test.add(&targets.labels, &logits, of_test, &targets.test);
+            let labels = |nodes: &[u32]| Targets::of(&targets.labels, nodes);
+            valid.add(&logits, of_valid, &labels(&targets.valid));
+            test.add(&logits, of_test, &labels(&targets.test));
         }
-        Ok(Evaluation::of(&valid, &test))
+        Ok(Evaluation::of(&*valid, &*test))
     }
 }
 
@@ -108,13 +102,17 @@ impl Task for NodePrediction {
     const GRAPH_PER_PART: bool = true;
 
     fn metric(&self) -> String {
-        self.metric.replace('-', "_")
+        self.objective.metric().to_string()
+    }
+
+    fn smaller_is_better(&self) -> bool {
+        self.objective.smaller_is_better()
     }
 
     fn sizes(&self) -> Sizes {
-        let NodeTargets { labels, train, valid, test } = &self.whole;
+        let NodeTargets { train, valid, test, .. } = &self.whole;
         let splits = [train, valid, test].map(|nodes| nodes.len());
-        Sizes { of: "nodes", outputs: labels.outputs(), splits }
+        Sizes { of: "nodes", outputs: self.whole.outputs, splits }
     }
 
     fn node_type(&self) -> &str {
@@ -127,8 +125,9 @@ impl Task for NodePrediction {
 
     fn add_part(&mut self, part: &Dataset, ids: &[u64]) -> Result<()> {
         let Some(roles) = &self.roles else { return Ok(()) };
-        let labels = labels_of(part, &self.node_type)?;
-        self.parts.push(NodeTargets::new(labels, roles, ids.iter().copied()));
+        let labels = self.config.task.kind.labels_of(part, &self.node_type)?;
+        let (outputs, ids) = (self.whole.outputs, ids.iter().copied());
+        self.parts.push(NodeTargets::new(labels, outputs, roles, ids));
         Ok(())
     }
 
@@ -163,7 +162,7 @@ impl Task for NodePrediction {
 
     fn examples(&self, spec: &BatchSpec, (): (), outputs: Outputs) -> Result<NodeExamples> {
         let Outputs { rows, nodes, weights } = outputs;
-        let targets = targets_of(&self.targets(spec.graph).labels, &nodes);
+        let targets = Targets::of(&self.targets(spec.graph).labels, &nodes);
         Ok(NodeExamples { rows, targets, weights })
     }
 
@@ -178,7 +177,7 @@ impl Task for NodePrediction {
         examples: &'b NodeExamples,
     ) -> Result<(Var, BatchLoss)> {
         let NodeExamples { rows, targets, weights } = examples;
-        let loss = add_loss(tape, logits, rows, targets, weights.as_deref());
+        let loss = self.objective.loss(tape, logits, rows, targets, weights.as_deref());
         let sum = f64::from(tape.value(loss).data()[0]);
         Ok((loss, BatchLoss { sum, weight: rows.len() as f64 }))
     }
@@ -191,13 +190,12 @@ impl Task for NodePrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
-        let NodeTargets { labels, valid, test, .. } = &self.whole;
+        let NodeTargets { outputs, valid, test, .. } = &self.whole;
         let params = &state.params;
-        let width = labels.outputs();
         let together =
-            encoders.whole.by_all_ranks(params, [valid, test], width, comm, threads.each)?;
+            encoders.whole.by_all_ranks(params, [valid, test], *outputs, comm, threads.each)?;
         if let Some(logits) = together {
-            return self.scores().of(logits);
+            return Ok(self.scores().of(logits));
         }
         let tables = on_first(&state.tables, comm)?;
         let graphs: Vec<(&E, &NodeTargets)> = match self.config.train.evaluate_on {

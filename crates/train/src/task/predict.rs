@@ -7,6 +7,7 @@ use gnarl_common::threads::even_share;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::Triples;
+use gnarl_nn::metrics::smaller_is_better;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
 use super::schedule::{DrawBatches, Sharing};
@@ -34,6 +35,11 @@ pub(crate) trait Task: Send + Sync {
 
     /// The score that decides which weights are best, as a key of scores.
     fn metric(&self) -> String;
+
+    /// True if the smaller of two values of that score is the better one.
+    fn smaller_is_better(&self) -> bool {
+        smaller_is_better(&self.metric())
+    }
 
     /// Counts of the examples and of what is predicted.
     fn sizes(&self) -> Sizes;

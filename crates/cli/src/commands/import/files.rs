@@ -30,6 +30,9 @@ pub struct Npy {
     /// Labels: [N] classes or [N, C] of 0 and 1
     #[arg(long, value_name = "[TYPE=]FILE")]
     labels: Vec<String>,
+    /// Numbers of nodes, to be learned by regression: [N], NaN for none
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    values: Vec<String>,
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
@@ -89,6 +92,7 @@ impl Npy {
             edges: file("edges", &self.edges)?.unwrap_or_default(),
             features: file("features", &self.features)?,
             labels: file("labels", &self.labels)?,
+            values: file("values", &self.values)?,
             num_classes: self.num_classes,
             splits: self.split.clone(),
             weights: file("weights", &self.weights)?,
@@ -129,6 +133,7 @@ impl Npy {
             relations: self.relations.clone(),
             features: of_types("features", &self.features)?,
             labels: of_types("labels", &self.labels)?,
+            values: of_types("values", &self.values)?,
             num_classes: self.num_classes,
             splits: splits(&self.split)?,
             split_labels: splits(&self.split_labels)?,

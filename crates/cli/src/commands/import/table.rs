@@ -42,6 +42,9 @@ pub struct Table {
     /// Column of classes ('label', if there)
     #[arg(long)]
     label: Option<String>,
+    /// Column of numbers of nodes, to be learned by regression
+    #[arg(long)]
+    value: Option<String>,
     /// Column that names each node's split ('split', if there)
     #[arg(long)]
     split: Option<String>,
@@ -180,6 +183,7 @@ impl Table {
         let given = [
             ("id", self.id.is_some()),
             ("label", self.label.is_some()),
+            ("value", self.value.is_some()),
             ("split", self.split.is_some()),
             ("features", !self.features.is_empty()),
             ("categorical", !self.categorical.is_empty()),
@@ -213,6 +217,7 @@ impl Table {
         NodeTable {
             id: self.id.clone(),
             label: self.label.clone(),
+            value: self.value.clone(),
             num_classes: self.num_classes,
             split: self.split.clone(),
             features: self.node_features(),

@@ -12,6 +12,7 @@ use super::{Batch, Cell, TableFacts, TableReader, Values, open, text_id};
 use crate::import::errors::over_budget;
 use crate::import::ids::{Ids, StringIds};
 use crate::import::splits::{add_split, split_name};
+use crate::import::values::ValueColumn;
 use crate::writer::DatasetWriter;
 
 fn open_nodes(table: &NodeTable, options: &TableOptions) -> Result<Box<dyn TableReader>> {
@@ -87,7 +88,7 @@ pub(super) fn write(
 ) -> Result<()> {
     let mut reader = open_nodes(table, options)?;
     let open = || open_nodes(table, options);
-    let NodeColumns { label, split, features, .. } = NodeColumns::find(&*reader, table)?;
+    let NodeColumns { label, value, split, features, .. } = NodeColumns::find(&*reader, table)?;
     let features = fit(&open, &features, options.memory)?;
     let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column(), f.cell())).collect();
     let label_cell = match label {
@@ -95,6 +96,7 @@ pub(super) fn write(
         None => None,
     };
     cells.extend(label_cell);
+    cells.extend(value.map(|c| (c, Cell::Number)));
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
         return Ok(());
@@ -110,6 +112,7 @@ pub(super) fn write(
     let classes = label_cell.map(|(_, cell)| Classes::new(cell, limit, memory));
     let mut labels =
         classes.map(|classes| LabelColumn::create(writer, ntype, classes)).transpose()?;
+    let mut numbers = value.map(|_| ValueColumn::create(writer, ntype)).transpose()?;
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
     let mut labelled = Vec::new();
     let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
@@ -123,6 +126,14 @@ pub(super) fn write(
             let ids = (first..).zip(&classes).filter(|(_, class)| **class >= 0);
             labelled.extend(ids.map(|(id, _)| id).filter(|_| table.shares.is_some()));
         }
+        if let Some(numbers) = &mut numbers {
+            let values = batch.columns[features.len() + usize::from(label.is_some())].numbers();
+            numbers.push(values, |row| reader.place(batch.places[row]))?;
+            // Shares are of the nodes with a class, where there are both.
+            let drawn = table.shares.is_some() && label.is_none();
+            let ids = (first..).zip(values).filter(|(_, value)| drawn && !value.is_nan());
+            labelled.extend(ids.map(|(id, _)| id));
+        }
         if split.is_some() {
             let names = batch.columns.last().expect("selected above");
             (0..batch.rows()).for_each(|row| add_to_split(&mut splits, names, row, first));
@@ -135,6 +146,9 @@ pub(super) fn write(
     }
     if let Some(labels) = labels {
         labels.finish(writer, ntype)?;
+    }
+    if let Some(numbers) = numbers {
+        numbers.finish(writer, ntype)?;
     }
     if let Some(shares) = table.shares {
         splits = drawn(labelled, shares).while_doing(|| format!("splits of {ntype}"))?;

@@ -32,6 +32,8 @@ pub struct NodeTable {
     pub id: Option<String>,
     /// Column of classes; by default `label`, if there.
     pub label: Option<String>,
+    /// Instead a column of numbers to be learned by regression; an empty cell is a node without one.
+    pub value: Option<String>,
     /// Number of classes; the largest label tells it otherwise.
     pub num_classes: Option<u64>,
     /// Column that names the split of each node, or is empty; by default `split`, if there.
@@ -50,6 +52,7 @@ impl NodeTable {
             path: path.into(),
             id: None,
             label: None,
+            value: None,
             num_classes: None,
             split: None,
             features: Vec::new(),

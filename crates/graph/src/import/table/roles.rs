@@ -13,6 +13,7 @@ pub(super) struct NodeColumns {
     /// None where nodes are numbered by row.
     pub id: Option<usize>,
     pub label: Option<usize>,
+    pub value: Option<usize>,
     pub split: Option<usize>,
     /// The columns of features, and what becomes of each.
     pub features: Vec<(usize, Feature)>,
@@ -23,7 +24,7 @@ pub(super) struct NodeColumns {
 impl NodeColumns {
     /// The columns that a table should have.
     pub fn expected(table: &NodeTable, ids: IdKind) -> Expected<'_> {
-        let named = [&table.id, &table.label, &table.split];
+        let named = [&table.id, &table.label, &table.value, &table.split];
         let asked = named.into_iter().flatten().map(String::as_str);
         Expected {
             asked: asked.chain(table.features.iter().map(|f| f.column.as_str())).collect(),
@@ -41,6 +42,7 @@ impl NodeColumns {
     pub fn find(reader: &dyn TableReader, table: &NodeTable) -> Result<Self> {
         let mut taken = Taken::new(reader);
         let id = node_id(&mut taken, table)?;
+        let value = taken.asked(table.value.as_ref(), Role::Value)?;
         let label = taken.usual(table.label.as_deref(), "label", Role::Label)?;
         let split = match table.shares {
             Some(_) => None,
@@ -48,7 +50,7 @@ impl NodeColumns {
         };
         let features = taken.features(&table.features)?;
         let facts = taken.facts(table.ntype.clone());
-        Ok(Self { id, label, split, features, facts })
+        Ok(Self { id, label, value, split, features, facts })
     }
 }
 

@@ -128,8 +128,13 @@ fn node_table(nodes: Nodes, base: &Path, delimiter: &mut Option<u8>) -> Result<N
             table.shares = label.split_pct;
             Ok(table)
         }
+        Some(label) if label.task_type == "regression" => {
+            table.value = Some(label.label_col);
+            table.shares = label.split_pct;
+            Ok(table)
+        }
         Some(label) => Err(Error::invalid(format!("{what}: task_type '{}'", label.task_type))
-            .hint("labels of nodes are for 'classification'")),
+            .hint("labels of nodes are for 'classification' or 'regression'")),
         None => Ok(table),
     }
 }

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `mse` | d² |
 //! | `mae` | \|d\| |
+//! | `huber` | d² / 2 up to δ, beyond it δ (\|d\| − δ / 2) |
 
+mod huber;
 mod loss;
 mod mae;
 mod mse;
@@ -14,16 +16,17 @@ pub use loss::ValueLoss;
 use gnarl_common::Result;
 use gnarl_common::did_you_mean::unknown;
 
-/// A loss of numbers by name; a usage error names the nearest known one.
-pub fn build(name: &str) -> Result<Box<dyn ValueLoss>> {
+/// A loss of numbers by name, with the δ of `huber`; a usage error names the nearest known one.
+pub fn build(name: &str, delta: f32) -> Result<Box<dyn ValueLoss>> {
     match name {
         "mse" => Ok(Box::new(mse::Mse)),
         "mae" => Ok(Box::new(mae::Mae)),
+        "huber" => Ok(Box::new(huber::Huber { delta })),
         other => Err(unknown("loss of a regression", other, names())),
     }
 }
 
 /// The names [`build`] knows.
 pub fn names() -> &'static [&'static str] {
-    &["mse", "mae"]
+    &["mse", "mae", "huber"]
 }

@@ -57,7 +57,7 @@ pub(super) fn open(
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
     let whole = Whole::default();
-    let targets = NodeTargets { labels, train, valid, test };
+    let targets = NodeTargets { outputs: labels.outputs(), labels, train, valid, test };
     Ok((Graph { topology, features, whole }, targets))
 }
 
@@ -154,22 +154,22 @@ impl Nodes<'_> {
         let all = parts.iter().zip(abouts).map(|(part, about)| part.labels(about));
         let all: Vec<Option<Labels>> = all.collect::<Result<_>>()?;
         let outputs = abouts[0].outputs;
-        let (mut classes, mut values) = (Vec::new(), Vec::new());
+        let (mut classes, mut marks, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         for (part, at) in self.places() {
             match &all[part] {
                 Some(Labels::Single { classes: of_part, .. }) => classes.push(of_part[at]),
                 Some(Labels::Multi { values: of_part, tasks }) => {
-                    values.extend_from_slice(&of_part[at * tasks..(at + 1) * tasks]);
+                    marks.extend_from_slice(&of_part[at * tasks..(at + 1) * tasks]);
                 }
+                Some(Labels::Values { values: of_part }) => numbers.push(of_part[at]),
                 None => return Err(Error::invalid(format!("part {part} has no labels"))),
             }
         }
-        if classes.len() * values.len() > 0 {
-            return Err(Error::invalid("some parts have classes, others several labels a node"));
+        match [classes.is_empty(), marks.is_empty(), numbers.is_empty()] {
+            [_, true, true] => Ok(Labels::Single { classes: classes.into(), count: outputs }),
+            [true, false, true] => Ok(Labels::Multi { values: marks.into(), tasks: outputs }),
+            [true, true, false] => Ok(Labels::Values { values: numbers.into() }),
+            _ => Err(Error::invalid("parts differ in the kind of their labels")),
         }
-        Ok(match values.is_empty() {
-            true => Labels::Single { classes: classes.into(), count: outputs },
-            false => Labels::Multi { values: values.into(), tasks: outputs },
-        })
     }
 }

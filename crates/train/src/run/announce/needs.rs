@@ -1,6 +1,6 @@
 //! Memory that evaluation and full-graph steps will take, told before the first epoch.
 
-use gnarl_config::{RunConfig, Strategy, TaskKind};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::models::ModelConfig;
 
 use crate::run::setup::Source;
@@ -40,7 +40,7 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
         return None;
     }
     let place = if memory.grouped { "in this control group" } else { "on this host" };
-    let plain = config.task.kind == TaskKind::NodeClassification && config.task.node_type.is_none();
+    let plain = config.task.kind.is_of_nodes() && config.task.node_type.is_none();
     let bounded = match (tensor, plain) {
         (true, true) => "set tensor.memory, which keeps the rest on disk",
         (false, true) => {
@@ -59,10 +59,7 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
 
 /// Columns that each layer puts out.
 fn widths(config: &RunConfig, outputs: usize) -> Vec<usize> {
-    let last = match config.task.kind {
-        TaskKind::NodeClassification => outputs,
-        _ => config.embedding.dim,
-    };
+    let last = if config.task.kind.is_of_nodes() { outputs } else { config.embedding.dim };
     let model = ModelConfig { out_dim: last, ..config.model.clone() };
     (0..model.layers).map(|layer| model.dims(layer).1).collect()
 }

@@ -49,7 +49,7 @@ fn split(config: &RunConfig, dataset: &Dataset) -> Option<String> {
     let manifest = dataset.manifest();
     let own = match config.task.kind {
         TaskKind::LinkPrediction => return None,
-        TaskKind::NodeClassification => {
+        TaskKind::NodeClassification | TaskKind::NodeRegression | TaskKind::Custom => {
             let asked = config.task.node_type.as_deref();
             let name = asked.or(manifest.node_types.first().map(|node| node.name.as_str()))?;
             !dataset.split_names(name).ok()?.is_empty()
@@ -108,7 +108,7 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
 
 /// Whether the message graph has edge weights.
 fn keeps_weights(config: &RunConfig) -> bool {
-    let nodes = config.task.kind == TaskKind::NodeClassification;
+    let nodes = config.task.kind.is_of_nodes();
     nodes || typed::names().contains(&config.model.name.as_str())
 }
 
@@ -131,7 +131,7 @@ fn weighs_messages(config: &RunConfig) -> bool {
 fn directed(config: &RunConfig, dataset: &Dataset) -> Option<String> {
     let [edge] = &dataset.manifest().edge_types[..] else { return None };
     let passes = !["mlp", "none"].contains(&config.model.name.as_str());
-    let nodes = config.task.kind == TaskKind::NodeClassification;
+    let nodes = config.task.kind.is_of_nodes();
     let asked = nodes && passes && edge.triple.src == edge.triple.dst && edge.count > 0;
     if !asked || edge.facts.symmetric {
         return None;

@@ -24,7 +24,7 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::tensor_parallel::Columns;
 use crate::step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
-use crate::task::loss::{add_loss, targets_of};
+use crate::task::objective::Targets;
 
 /// One rank's share of the one batch there is.
 pub(crate) struct Chunked<'a> {
@@ -139,8 +139,8 @@ impl TrainStep for Chunked<'_> {
             self.program.train(step, sweep, gradients.dense, &mut |tape, range, logits| {
                 let nodes = within(&targets.train, range);
                 let rows: Vec<u32> = nodes.iter().map(|v| v - range.start as u32).collect();
-                let labels = targets_of(&targets.labels, nodes);
-                let loss = add_loss(tape, logits, &rows, &labels, None);
+                let labels = Targets::of(&targets.labels, nodes);
+                let loss = self.scores.objective.loss(tape, logits, &rows, &labels, None);
                 sum += f64::from(tape.value(loss).data()[0]);
                 loss
             })

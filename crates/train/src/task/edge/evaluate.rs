@@ -2,15 +2,14 @@
 
 use gnarl_common::Result;
 use gnarl_nn::heads::EdgeRows;
-use gnarl_nn::metrics::{self, Metric};
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_store::MappedFeatures;
 
 use super::labels::EdgePrediction;
 use super::splits::Split;
-use super::targets::Targets;
 use crate::data::batch::gather;
-use crate::evaluation::{Evaluation, MetricAccumulator, Scores};
+use crate::evaluation::{Evaluation, Scores};
+use crate::task::objective::Targets;
 
 /// Edges whose labels are predicted together.
 const EDGES: usize = 1 << 14;
@@ -37,27 +36,13 @@ fn score(
     split: &Split,
 ) -> Result<(Scores, f64)> {
     let places: Vec<u32> = (0..split.edges.len() as u32).collect();
-    let mut classes = match &split.targets {
-        Targets::Labels(labels) => Some((labels, MetricAccumulator::new(&task.metric)?)),
-        Targets::Values(_) => None,
-    };
-    let mut numbers = Numbers::new()?;
+    let mut scorer = task.objective.scorer();
     for places in places.chunks(EDGES) {
         let logits = logits(task, params, rows, split, places)?;
         let each: Vec<u32> = (0..places.len() as u32).collect();
-        match (&mut classes, &split.targets) {
-            (Some((labels, accumulator)), _) => accumulator.add(labels, &logits, &each, places),
-            (None, Targets::Values(values)) => {
-                let values: Vec<f32> = places.iter().map(|&place| values[place as usize]).collect();
-                numbers.add(&logits, &each, &values, |deviation| task.loss.of(deviation).0);
-            }
-            (None, Targets::Labels(_)) => {}
-        }
+        scorer.add(&logits, &each, &Targets::of(&split.labels, places));
     }
-    Ok(match classes {
-        Some((_, accumulator)) => (accumulator.scores(), accumulator.loss()),
-        None => (numbers.scores(), numbers.loss / numbers.edges.max(1) as f64),
-    })
+    Ok((scorer.scores(), scorer.loss()))
 }
 
 /// Predictions for some edges of a split.
@@ -86,33 +71,4 @@ fn logits(
     let features = features.as_ref().map(|features| features.on(&mut tape));
     let logits = task.head.forward(&mut tape, EdgeRows { heads, tails, features });
     Ok(tape.take(logits))
-}
-
-/// All scores of predicted numbers.
-struct Numbers {
-    metrics: Vec<Box<dyn Metric>>,
-    loss: f64,
-    edges: usize,
-}
-
-impl Numbers {
-    fn new() -> Result<Self> {
-        let metrics = metrics::names_of_values().iter().map(|name| metrics::build_of_values(name));
-        Ok(Self { metrics: metrics.collect::<Result<_>>()?, loss: 0.0, edges: 0 })
-    }
-
-    fn add(&mut self, predicted: &Tensor, rows: &[u32], values: &[f32], loss: impl Fn(f32) -> f32) {
-        self.edges += values.len();
-        let deviations = predicted.data().iter().zip(values).map(|(p, value)| p - value);
-        self.loss += deviations.map(|deviation| f64::from(loss(deviation))).sum::<f64>();
-        for metric in &mut self.metrics {
-            metric.update(predicted.data(), 1, rows, metrics::Targets::Values(values));
-        }
-    }
-
-    /// By name; nothing if there were no edges.
-    fn scores(&self) -> Scores {
-        let named = self.metrics.iter().map(|metric| (metric.name().to_string(), metric.value()));
-        named.filter(|_| self.edges > 0).collect()
-    }
 }

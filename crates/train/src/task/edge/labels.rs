@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use gnarl_config::RunConfig;
 use gnarl_nn::heads::Head;
-use gnarl_nn::losses::values::ValueLoss;
 use gnarl_store::MappedFeatures;
 
 use super::splits::Splits;
+use crate::task::objective::Objective;
 
 /// The task of a run.
 pub(crate) struct EdgePrediction {
@@ -16,9 +16,7 @@ pub(crate) struct EdgePrediction {
     /// Features of the edges, if they are used.
     pub(super) features: Option<Arc<MappedFeatures>>,
     pub(super) head: Box<dyn Head>,
-    /// The regression loss.
-    pub(super) loss: Box<dyn ValueLoss>,
-    pub(super) metric: String,
+    pub(super) objective: Box<dyn Objective>,
     /// Part of each node that is a head; empty if the graph was not partitioned.
     pub(super) owner: Vec<u32>,
     /// Training edges of each part, where parts train alone.

@@ -10,7 +10,6 @@ use gnarl_nn::{Params, Tape, Tensor, Var};
 use super::endpoints::endpoints;
 use super::labels::EdgePrediction;
 use super::splits::Splits;
-use super::targets::Targets;
 use super::{evaluate, leakage};
 use crate::data::batch::{BatchSpec, Input, gather};
 use crate::data::edge_set::LeakageCount;
@@ -21,23 +20,15 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
-use crate::task::loss::{add_loss, targets_of};
+use crate::task::objective::Targets;
 use crate::task::schedule::{DrawBatches, EdgeSchedule, edges_by_part};
-use crate::task::{Encoders, Sharing, Sizes, Task, loss};
-
-/// Labels of the edges of a batch.
-pub(crate) enum BatchTargets {
-    /// Classes.
-    Labels(loss::Targets),
-    /// Numbers.
-    Values(Vec<f32>),
-}
+use crate::task::{Encoders, Sharing, Sizes, Task};
 
 /// Edges of a batch, their features and labels.
 pub(crate) struct EdgeExamples {
     endpoints: [Vec<u32>; 2],
     features: Option<Input>,
-    targets: BatchTargets,
+    targets: Targets,
     /// Their places among themselves.
     each: Vec<u32>,
 }
@@ -49,13 +40,13 @@ impl Task for EdgePrediction {
     const GRAPH_PER_PART: bool = false;
 
     fn metric(&self) -> String {
-        self.metric.replace('-', "_")
+        self.objective.metric().to_string()
     }
 
     fn sizes(&self) -> Sizes {
         let Splits { train, valid, test, .. } = &self.splits;
         let splits = [train, valid, test].map(|split| split.edges.len());
-        Sizes { of: "edges", outputs: train.targets.outputs(), splits }
+        Sizes { of: "edges", outputs: train.labels.outputs(), splits }
     }
 
     fn node_type(&self) -> &str {
@@ -117,12 +108,7 @@ impl Task for EdgePrediction {
         let places = spec.own();
         let rows: Vec<u32> = places.iter().map(|&edge| split.rows[edge as usize] as u32).collect();
         let features = self.features.as_ref().map(|features| gather(features.as_ref(), &rows));
-        let targets = match &split.targets {
-            Targets::Labels(labels) => BatchTargets::Labels(targets_of(labels, places)),
-            Targets::Values(values) => {
-                BatchTargets::Values(places.iter().map(|&edge| values[edge as usize]).collect())
-            }
-        };
+        let targets = Targets::of(&split.labels, places);
         let each = (0..places.len() as u32).collect();
         Ok(EdgeExamples { endpoints, features: features.transpose()?, targets, each })
     }
@@ -141,13 +127,7 @@ impl Task for EdgePrediction {
         let [heads, tails] = [0, 1].map(|end| tape.gather_rows(embeddings, &endpoints[end]));
         let features = features.as_ref().map(|features| features.on(tape));
         let logits = self.head.forward(tape, EdgeRows { heads, tails, features });
-        let loss = match targets {
-            BatchTargets::Labels(targets) => add_loss(tape, logits, each, targets, None),
-            BatchTargets::Values(values) => {
-                let of = |deviation| self.loss.of(deviation);
-                tape.deviation_loss(logits, each, values, of, 1.0)
-            }
-        };
+        let loss = self.objective.loss(tape, logits, each, targets, None);
         let sum = f64::from(tape.value(loss).data()[0]);
         Ok((loss, BatchLoss { sum, weight: each.len() as f64 }))
     }

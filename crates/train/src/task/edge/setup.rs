@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{RunConfig, TaskKind};
-use gnarl_graph::{Dataset, Labels};
+use gnarl_config::RunConfig;
+use gnarl_graph::Dataset;
+use gnarl_nn::ParamsBuilder;
 use gnarl_nn::heads::{self, HeadSizes};
-use gnarl_nn::{ParamsBuilder, losses, metrics};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::labels::EdgePrediction;
 use super::splits::{Splits, is_relational};
-use super::targets::Targets;
 use crate::encoder::build::{over_edges, over_relations, over_types};
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
+use crate::task::objective;
 
 /// The task of `config` on a dataset, with weights and embeddings freshly initialized.
 ///
@@ -27,26 +27,22 @@ pub(crate) fn open(
     dataset: &Dataset,
 ) -> Result<(Box<dyn Training>, Start)> {
     let splits = Splits::open(dataset, config)?;
-    let metric = metric_of(config, &splits.train.targets)?;
+    let labels = &splits.train.labels;
+    let objective = objective::of_labels(config, labels)?;
     let features = edge_features(config, dataset, &splits)?;
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let width = config.embedding.dim;
     let sizes = HeadSizes {
         width,
         features: features.as_ref().map_or(0, MappedFeatures::width),
-        outputs: splits.train.targets.outputs(),
+        outputs: objective.outputs(labels)?,
     };
     let head = heads::add(&config.decoder, sizes, &mut params)?;
-    let loss = match config.task.kind {
-        TaskKind::EdgeRegression => config.loss.of_values()?,
-        _ => losses::LossConfig::default().of_values()?,
-    };
     let task = |splits: Splits| EdgePrediction {
         config: config.clone(),
         features: features.map(Arc::new),
         head,
-        loss,
-        metric,
+        objective,
         owner: Vec::new(),
         by_part: Vec::new(),
         splits,
@@ -68,21 +64,6 @@ pub(crate) fn open(
     let encoder = over_edges((config, registry), dataset, &messages, width, &mut params)?;
     let start = Start { params: params.build(), tables: Vec::new() };
     Ok((Box::new(Fit::new(config, task(splits), encoder)), start))
-}
-
-/// The score that decides which weights are best.
-fn metric_of(config: &RunConfig, targets: &Targets) -> Result<String> {
-    let default = match targets {
-        Targets::Labels(Labels::Single { .. }) => "accuracy",
-        Targets::Labels(Labels::Multi { .. }) => "micro-f1",
-        Targets::Values(_) => "rmse",
-    };
-    let name = config.train.metric.clone().unwrap_or_else(|| default.into());
-    match targets {
-        Targets::Labels(_) => metrics::build(&name).map(drop)?,
-        Targets::Values(_) => metrics::build_of_values(&name).map(drop)?,
-    }
-    Ok(name)
 }
 
 /// The features of the edges, if the run looks at them.

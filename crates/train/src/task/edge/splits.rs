@@ -5,10 +5,10 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_config::{MessagesOver, RandomSplit, RunConfig, TaskKind};
 use gnarl_graph::splits::{Role, warn_of_unlabeled};
 use gnarl_graph::triples::Triples;
-use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
+use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Labels, Triple};
 use gnarl_nn::models;
 
-use super::targets::{LabelColumn, Targets};
+use super::targets::LabelColumn;
 use crate::data::asked::{asked, ways_of_type};
 use crate::data::edge_set::{EdgeSet, Ways, both_ways};
 use crate::encoder::homogeneous::Homogeneous;
@@ -21,7 +21,7 @@ pub(super) struct Split {
     pub edges: Triples,
     /// Their rows in the dataset.
     pub rows: Vec<u64>,
-    pub targets: Targets,
+    pub labels: Labels,
 }
 
 /// Labeled edges of one type, by split.
@@ -79,7 +79,7 @@ impl Splits {
         }
         roles.report(&place, sets.each_ref().map(|(edges, _)| edges.len()));
         let split =
-            |(edges, rows): (Triples, Vec<u64>)| Split { targets: labels.at(&rows), edges, rows };
+            |(edges, rows): (Triples, Vec<u64>)| Split { labels: labels.at(&rows), edges, rows };
         let [train, valid, test] = sets.map(split);
         let most = [&train, &valid, &test].map(|split| split.edges.len()).into_iter().max();
         check_count(most.unwrap_or(0)).map_err(named)?;

@@ -4,25 +4,6 @@ use gnarl_common::{DType, Error, Result};
 use gnarl_graph::{Column, Labels};
 use half::{bf16, f16};
 
-/// The labels of some edges, in their order.
-#[derive(Debug)]
-pub(super) enum Targets {
-    /// Classes.
-    Labels(Labels),
-    /// Numbers.
-    Values(Vec<f32>),
-}
-
-impl Targets {
-    /// Columns of the head.
-    pub fn outputs(&self) -> usize {
-        match self {
-            Self::Labels(labels) => labels.outputs(),
-            Self::Values(_) => 1,
-        }
-    }
-}
-
 /// A column of labels, opened.
 pub(super) enum LabelColumn {
     /// Classes, negative for none, and their number.
@@ -102,19 +83,22 @@ impl LabelColumn {
     }
 
     /// The labels of some rows.
-    pub fn at(&self, rows: &[u64]) -> Targets {
+    pub fn at(&self, rows: &[u64]) -> Labels {
         let rows = rows.iter().map(|&row| row as usize);
         match self {
             Self::Classes(classes, count) => {
                 let classes: Vec<i32> = rows.map(|row| classes[row] as i32).collect();
-                Targets::Labels(Labels::Single { classes: classes.into(), count: *count })
+                Labels::Single { classes: classes.into(), count: *count }
             }
             Self::Marks(values, tasks) => {
                 let values = rows.flat_map(|row| &values[row * tasks..(row + 1) * tasks]);
                 let values: Vec<u8> = values.copied().collect();
-                Targets::Labels(Labels::Multi { values: values.into(), tasks: *tasks })
+                Labels::Multi { values: values.into(), tasks: *tasks }
             }
-            Self::Values(values) => Targets::Values(rows.map(|row| values[row]).collect()),
+            Self::Values(values) => {
+                let values: Vec<f32> = rows.map(|row| values[row]).collect();
+                Labels::Values { values: values.into() }
+            }
         }
     }
 }
