@@ -22,7 +22,7 @@ mod task;
 pub mod telemetry;
 
 pub use data::edge_set::LeakageCount;
-pub use evaluation::{LeakageReport, RelationScores};
+pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
 pub use run::folder::Begin;
 pub use run::{Finished, Summary, eval_run, run, run_on};
