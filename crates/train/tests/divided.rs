@@ -155,7 +155,7 @@ impl Apart {
         Self { bench, _servers: servers, config, counted }
     }
 
-    /// Trains, and counts the nodes whose neighbours servers were asked to draw.
+    /// Trains, and counts the nodes whose neighbors servers were asked to draw.
     fn train(&self, name: &str, change: impl Fn(&mut RunConfig)) -> (Finished, u64) {
         let mut config = self.config.clone();
         config.output.dir = self.bench.path(name);

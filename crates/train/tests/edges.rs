@@ -1,4 +1,4 @@
-//! Labels of edges: what can be learnt is, by any number of workers, and resumed; what passes messages;
+//! Labels of edges: what can be learned is, by any number of workers, and resumed; what passes messages;
 //! bad input.
 
 use std::path::{Path, PathBuf};
@@ -351,7 +351,7 @@ fn bad_input_is_told() {
     usage(&ngnn, "ngnn does not train by columns");
     usage(&|c| c.train.metric = Some("rmse".into()), "unknown metric 'rmse'");
     usage(&|c| c.decoder.name = "complex".into(), "unknown decoder 'complex'");
-    usage(&|c| c.loss.name = "margin".into(), "classes cost cross-entropy");
+    usage(&|c| c.loss.name = "margin".into(), "always uses cross-entropy");
     usage(&|c| c.sample.method = gnarl_config::Method::SaintNode, "not subgraphs");
     let invalid = |change: &dyn Fn(&mut RunConfig), text: &str| {
         let mut config = good.clone();

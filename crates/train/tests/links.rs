@@ -13,7 +13,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// 60 entities on a ring, and 5 relations that lead some steps on: what holds can be learnt.
+    /// 60 entities on a ring, and 5 relations that lead some steps on: what holds can be learned.
     fn new() -> Self {
         let bench = Self { dir: tempfile::tempdir().unwrap() };
         let mut files = [const { String::new() }; 3];

@@ -3,7 +3,7 @@
 use super::{Decoder, Side, Similarity};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
-/// `Σ h r t`: the same in both directions.
+/// `Σ h r t`, which is symmetric in h and t.
 pub(super) struct DistMult {
     width: usize,
     relations: usize,

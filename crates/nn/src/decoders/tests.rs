@@ -1,4 +1,4 @@
-//! One suite over every decoder: scores as their formulas give them, one side as the other, and
+//! One suite over every decoder: scores against their formulas, either endpoint as the query, and
 //! gradients against finite differences.
 
 use gnarl_common::rng::Key;

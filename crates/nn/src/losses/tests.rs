@@ -1,4 +1,4 @@
-//! One suite over every loss: known values, finite differences, and negatives that do not count.
+//! One suite over every loss: known values, finite differences, and masked negatives.
 
 use super::*;
 use crate::Tensor;

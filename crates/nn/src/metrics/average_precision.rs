@@ -7,7 +7,7 @@ use super::{Metric, RocAuc, Targets};
 /// classes that have positives, where there are several; of two classes the second is the positive one.
 #[derive(Debug, Default, Clone)]
 pub struct AveragePrecision {
-    /// The same entries as those of the area under the curve.
+    /// The entries, shared with ROC-AUC.
     scores: RocAuc,
 }
 

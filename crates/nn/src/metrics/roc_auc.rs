@@ -8,7 +8,7 @@ use super::metric::{Metric, Targets, row_of};
 /// negatives (one against the rest, scores being log-probabilities; as OGB does for labels).
 #[derive(Debug, Default, Clone)]
 pub struct RocAuc {
-    /// One word per judged pair of row and class: see [`pack`].
+    /// One word per evaluated pair of row and class: see [`pack`].
     entries: Vec<Vec<u64>>,
 }
 

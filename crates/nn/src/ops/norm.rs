@@ -1,4 +1,4 @@
-//! Normalisation of rows.
+//! Normalization of rows.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A GraphSAGE layer in one pass: mean of the neighbours, one product for both halves, bias,
+//! A GraphSAGE layer in one pass: mean of the neighbors, one product for both halves, bias,
 //! activation and dropout (Hamilton et al., NeurIPS 2017, Algorithm 1 with the mean aggregator).
 
 use gnarl_graph::blocks::Block;
@@ -125,7 +125,7 @@ impl Sage<'_> {
     }
 
     /// Partial gradients of weight and bias, in order; the gradient of the product's left side
-    /// goes to `to_cat`, its neighbour half already divided by the number of edges.
+    /// goes to `to_cat`, its neighbor half already divided by the number of edges.
     fn backward(
         &self,
         grad: &mut Tensor,

@@ -1,4 +1,4 @@
-//! The running moments that Adam and AdamW share.
+//! The running moments of Adam and AdamW.
 
 use gnarl_common::error::{Error, Result};
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ pub(super) struct Moments {
     second: Vec<f32>,
 }
 
-/// Steps are counted as far as an f32 is exact; the bias corrections are 1 long before.
+/// Step counter limit, up to which an f32 is exact; the bias corrections are 1 long before.
 const MAX_STEPS: u32 = 1 << 24;
 
 impl Moments {

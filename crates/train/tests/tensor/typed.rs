@@ -60,7 +60,7 @@ pub fn same_for_any_number_of_ranks(change: impl Fn(&mut RunConfig)) {
     };
     one_step_moves_weights_alike(&|name| {
         let mut config = make(name);
-        // Learnt rows have an optimizer of their own, which divides gradients by their size.
+        // Embeddings have an optimizer of their own, which divides gradients by their size.
         config.embedding.lr = Some(1e-3);
         config
     });
@@ -131,7 +131,7 @@ fn four_exchanges_are_enough() {
     }
 }
 
-/// Sampled neighbours: a part of a node's mean for each edge type that it hears somebody over.
+/// Sampled neighbors: a part of a node's mean for each edge type that it hears somebody over.
 #[test]
 fn decoupled_rgcn_learns_from_sampled_neighbours() {
     let dir = tempfile::tempdir().unwrap();
@@ -260,7 +260,7 @@ fn what_cannot_train_by_columns_is_refused() {
         decouple(c);
         c.model.name = "mlp".into();
     });
-    assert!(decoupled.contains("mlp has no decoupled form"), "{decoupled}");
+    assert!(decoupled.contains("'mlp' has no decoupled form"), "{decoupled}");
     let path = refused("path", &|c| {
         c.sample.edge_fanouts.insert("paper:r0:author".into(), vec![0, -1]);
     });
