@@ -1,4 +1,4 @@
-//! Parts behind servers: the same neighbours and rows as from the files, and clear errors.
+//! Parts behind servers: the same neighbors and rows as from the files, and clear errors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

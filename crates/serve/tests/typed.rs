@@ -1,4 +1,4 @@
-//! Rows of typed parts: each node type by its own partition policy.
+//! Rows of heterogeneous parts: each node type by its own partition policy.
 
 use std::path::Path;
 use std::sync::Arc;
