@@ -15,7 +15,8 @@ fn partitioners_are_compared_row_by_row() {
     assert!(rows[0]["report"]["replication_factor"].as_f64().unwrap() >= 1.0);
     assert!(rows[0]["report"]["peak_rss_bytes"].as_u64().unwrap() > 0);
     let text = std::fs::read_to_string(&table).unwrap();
-    for shown in ["## graph", "| spring --tau-vol 9 | 2 |", "cannot cut 2000 nodes", "| random | "]
+    for shown in
+        ["## graph", "| spring --tau-vol 9 | 2 |", "cannot partition 2000 nodes", "| random | "]
     {
         assert!(text.contains(shown), "no '{shown}' in:\n{text}");
     }
