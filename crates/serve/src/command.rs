@@ -123,7 +123,7 @@ pub(crate) fn hop(
 /// If it is not the expected JSON.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(what: &str, bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|e| {
-        Error::usage(format!("invalid {what}: {e}"))
+        Error::usage(format!("{what} is not a valid command: {e}"))
             .hint(r#"such as {"op": "gather", "part": 0, "column": "features"}"#)
     })
 }

@@ -290,5 +290,5 @@ fn what_is_missing_is_told() {
     let (other, _) = partition_dataset(&bench.graph, &other, &bench.path("other")).unwrap();
     let server = serve(&other, &[3]);
     let error = fails(&bench.divided("c", &bench.path("three"), Servers::At(vec![server.uri()])));
-    assert!(error.to_string().contains("part 3 is of another"), "{error}");
+    assert!(error.to_string().contains("part 3 belongs to another"), "{error}");
 }

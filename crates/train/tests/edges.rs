@@ -360,11 +360,11 @@ fn bad_input_is_told() {
         assert!(error.exit_code() == 1 && error.to_string().contains(text), "{error}");
     };
     invalid(&|c| c.task.label = "rating".into(), "no column 'rating'");
-    invalid(&|c| c.task.kind = TaskKind::EdgeRegression, "no numbers");
+    invalid(&|c| c.task.kind = TaskKind::EdgeRegression, "expected numbers");
     invalid(&|c| c.task.edge_features = true, "edges have no features");
     let mut config = bench.rating("bad");
     config.task.kind = TaskKind::EdgeClassification;
-    assert!(fails(&config).to_string().contains("no classes"));
+    assert!(fails(&config).to_string().contains("expected classes"));
     config.task.edge_type = None;
     let error = fails(&config);
     assert!(error.exit_code() == 2 && error.to_string().contains("user:rates:item"), "{error}");

@@ -233,7 +233,7 @@ fn bad_input_is_told() {
     assert!(fails(&config).to_string().contains("'mrr'"));
     let mut config = bench.config("bad");
     config.negatives.kind = "local".into();
-    assert!(fails(&config).to_string().contains("has no parts"));
+    assert!(fails(&config).to_string().contains("requires a partitioned graph"));
 
     let mut config = bench.config("bad");
     config.negatives.kind = "file".into();

@@ -220,7 +220,7 @@ fn what_graphs_with_types_lack_is_told() {
     refuse(&|c| c.model.name = "sage".into(), "model.relation_layer");
     let tensor = |c: &mut RunConfig| c.train.strategy = Strategy::Tensor;
     refuse(&|c| (tensor(c), c.model.name = "rgat".into()).0, "rgat does not train by columns");
-    refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "judged as a whole");
+    refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "evaluated as a whole");
     refuse(&|c| c.sample.method = Method::SaintNode, "subgraphs");
     let fanouts = |name: &str, fanouts: &[i64]| {
         let (name, fanouts) = (name.to_string(), fanouts.to_vec());
@@ -230,8 +230,8 @@ fn what_graphs_with_types_lack_is_told() {
         move |c: &mut RunConfig| c.sample.meta_path = names.iter().map(|n| n.to_string()).collect()
     };
     refuse(&path(&["paper:r0:author"]), "does not end in 'paper'");
-    refuse(&path(&["author:r1:paper"]), "a meta-path of 1 edge types with 2 fan-outs");
-    refuse(&path(&["author:r1:paper", "author:r1:paper"]), "goes from 'author:r1:paper' to");
+    refuse(&path(&["author:r1:paper"]), "fan-outs of a meta-path: expected 1, found 2");
+    refuse(&path(&["author:r1:paper", "author:r1:paper"]), "'author:r1:paper' is followed by");
     refuse(&fanouts("a:b:c", &[1, 1]), "unknown edge type 'a:b:c'");
     refuse(&fanouts("paper:r0:author", &[1]), "expected 2, found 1");
 }

@@ -95,6 +95,6 @@ for part in range(2):
 
 refused(lambda: exchange({"op": "gather", "part": 0, "column": "features"}, own[1][:1]), "not one of part 0's own")
 refused(lambda: exchange({"op": "gather", "part": 5, "column": "features"}, []), "does not have part 5")
-refused(lambda: exchange({"op": "dance"}, []), "no command")
+refused(lambda: exchange({"op": "dance"}, []), "not a valid command")
 options = flight.FlightCallOptions(headers=[(b"authorization", b"Bearer wrong")])
 refused(lambda: list(client.list_flights(options=options)), "token")

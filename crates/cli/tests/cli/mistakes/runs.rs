@@ -210,7 +210,7 @@ fn a_run_that_goes_on_says_from_where() {
     bench.train(&[]);
     std::fs::remove_file(bench.run.join("summary.json")).unwrap();
     let text = log(&[&bench.args(&[])[..], &["--resume"]].concat());
-    assert!(text.contains("going on after epoch 3 of 3"), "{text}");
+    assert!(text.contains("resuming after epoch 3 of 3"), "{text}");
     let text = fail(&[&bench.args(&["train.lr=0.5"])[..], &["--resume"]].concat(), 2);
     assert!(text.contains("train.lr differs") && text.contains("config.toml"), "{text}");
 }
