@@ -69,7 +69,10 @@ impl SaintSampler {
         let targets = Targets::new(graph.num_nodes(), train)?;
         let mut node_counts = vec![0u32; graph.num_nodes()];
         let mut edge_counts = vec![0u32; graph.num_edges()];
-        let (mut scratch, mut nodes, mut seen, mut hits) = (Scratch::new(), Vec::new(), 0, 0);
+        let mut scratch = Scratch::new();
+        let mut nodes = Vec::new();
+        let mut seen = 0;
+        let mut hits = 0;
         for sample in 0..samples {
             nodes.clear();
             draw.draw(graph, key.with(sample as u64), &mut nodes);

@@ -83,7 +83,9 @@ impl Scratch {
     /// graph, and room reserved.
     #[inline]
     pub(crate) fn insert_all(&mut self, ids: &mut [u32]) {
-        let (table, nodes, mut count) = (&mut self.table[..], &mut self.nodes[..], self.count);
+        let table = &mut self.table[..];
+        let nodes = &mut self.nodes[..];
+        let mut count = self.count;
         assert!(count + ids.len() < nodes.len());
         for id in ids {
             // Without branches, which half the edges would mispredict: write the node at the end,

@@ -69,7 +69,9 @@ impl Decoder for RotatE {
         query_grad: &Tensor,
         grads: &mut [f32],
     ) -> Tensor {
-        let (dim, width, turns) = (self.dim, 2 * self.dim, self.turns(params, relations));
+        let dim = self.dim;
+        let width = 2 * self.dim;
+        let turns = self.turns(params, relations);
         let mut to_turns: Vec<Vec<f32>> = turns.iter().map(|turn| vec![0.0; turn.len()]).collect();
         let mut out = Tensor::scratch(given.rows(), width);
         let inputs = given.data().chunks_exact(width).zip(query_grad.data().chunks_exact(width));

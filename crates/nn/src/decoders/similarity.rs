@@ -110,8 +110,9 @@ impl Similarity<'_> {
                 to_candidates.fill(0.0);
                 return distance::product_grad(to_queries, to_candidates, grads, queries, rows);
             }
-            let (g, q, c) =
-                (View::rows(grads, n), View::rows(queries, width), View::rows(candidates, width));
+            let g = View::rows(grads, n);
+            let q = View::rows(queries, width);
+            let c = View::rows(candidates, width);
             gemm(to_queries, width, (m, k, n), g, c, false);
             gemm(to_candidates, width, (n, k, m), g.t(), q, false);
         };

@@ -143,7 +143,10 @@ multiversion! {
         let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
         for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
             let ((c, c_i), (to_c, to_c_i)) = (row.split_at(dim), to_row.split_at_mut(dim));
-            let (q, q_i, c, c_i) = (&q[..dim], &q_i[..dim], &c[..dim], &c_i[..dim]);
+            let q = &q[..dim];
+            let q_i = &q_i[..dim];
+            let c = &c[..dim];
+            let c_i = &c_i[..dim];
             let (to_q, to_q_i) = (&mut to_q[..dim], &mut to_q_i[..dim]);
             let (to_c, to_c_i) = (&mut to_c[..dim], &mut to_c_i[..dim]);
             for k in 0..dim {
@@ -183,7 +186,9 @@ multiversion! {
         let width = rows.width;
         let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
         for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
-            let (q, c, w) = (&query[..width], &row[..width], &weights[..width]);
+            let q = &query[..width];
+            let c = &row[..width];
+            let w = &weights[..width];
             let (to_q, to_c) = (&mut to_query[..width], &mut to_row[..width]);
             let to_w = &mut to_weights[..width];
             for k in 0..width {

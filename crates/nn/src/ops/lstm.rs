@@ -182,7 +182,9 @@ fn gates_backward(step: &Step, before: Option<&Step>, dh: &Tensor, dc: &mut Tens
         let rows = out.chunks_exact_mut(4 * width).zip(dc.chunks_exact_mut(width));
         for (k, (out, dc)) in rows.enumerate() {
             let row = i * ROWS + k;
-            let (gates, cells, dh) = (step.gates.row(row), step.cells.row(row), dh.row(row));
+            let gates = step.gates.row(row);
+            let cells = step.cells.row(row);
+            let dh = dh.row(row);
             let before = before.map(|b| b.cells.row(row));
             for c in 0..width {
                 let [input, forget, candidate, output] =

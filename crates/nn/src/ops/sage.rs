@@ -84,7 +84,9 @@ struct Sage<'b> {
 impl Sage<'_> {
     /// The layer's result. Fills `cat` with the product's left side if it has rows.
     fn forward(&self, x: &Tensor, cat: &mut Tensor) -> Tensor {
-        let (dst, k, n) = (self.block.num_dst(), self.k, self.n);
+        let dst = self.block.num_dst();
+        let k = self.k;
+        let n = self.n;
         let mut y = Tensor::scratch(dst, n);
         if n == 0 {
             return y;

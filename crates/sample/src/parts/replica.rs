@@ -56,7 +56,9 @@ impl Replica {
     /// Those of `whole`.
     pub fn read(whole: &dyn Sampler, nodes: &[u32], bytes: u64) -> Result<Self> {
         let mut copies = Copies::default();
-        let (mut scratch, mut used, mut rest) = (Scratch::new(), 0, nodes);
+        let mut scratch = Scratch::new();
+        let mut used = 0;
+        let mut rest = nodes;
         let mut full = false;
         while !full && !rest.is_empty() {
             let size = match copies.nodes.len() as u64 {

@@ -123,7 +123,9 @@ impl TemporalSampler {
         seen: &mut Vec<u32>,
     ) -> Result<(Hop, Vec<i64>)> {
         let times = view.needed_times()?;
-        let (mut indptr, mut indices, mut edge_times) = (vec![0], Vec::new(), Vec::new());
+        let mut indptr = vec![0];
+        let mut indices = Vec::new();
+        let mut edge_times = Vec::new();
         let mut weights = view.weights.map(|_| Vec::new());
         let (mut total, mut chosen) = (0, Vec::new());
         for dst in 0..pairs.nodes.len() {

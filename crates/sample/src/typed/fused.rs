@@ -98,7 +98,9 @@ fn fuse(
     let weighted = relations().any(|(_, relation)| relation.weights().is_some());
     let mut weights = weighted.then(Vec::new);
     let (mut indptr, mut indices) = (vec![0], Vec::new());
-    let (mut edge_types, mut edges, mut group_degrees) = (Vec::new(), Vec::new(), Vec::new());
+    let mut edge_types = Vec::new();
+    let mut edges = Vec::new();
+    let mut group_degrees = Vec::new();
     let of = segments.iter().flat_map(|s| s.nodes.clone().map(|node| (s.node_type, node)));
     for (node_type, dst) in of.take(num_dst) {
         let mut total = indptr[indptr.len() - 1];

@@ -43,8 +43,12 @@ impl WalkNeighbors {
 
     fn hop(&self, view: View<'_>, fanout: u32, key: Key, scratch: &mut Scratch) -> Result<Hop> {
         let destinations = scratch.nodes().to_vec();
-        let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
-        let (mut total, mut path, mut ranking) = (0, Vec::new(), Vec::new());
+        let mut indptr = vec![0];
+        let mut indices = Vec::new();
+        let mut weights = Vec::new();
+        let mut total = 0;
+        let mut path = Vec::new();
+        let mut ranking = Vec::new();
         for node in destinations {
             self.rank(view, node, key.with(view.id(node)), &mut path, &mut ranking)?;
             ranking.truncate(fanout as usize);

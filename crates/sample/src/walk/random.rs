@@ -88,7 +88,9 @@ impl RandomWalk {
         }
         out.push(start);
         let key = key.with(number);
-        let (mut before, mut node, mut list) = (None, start, view.list(start)?);
+        let mut before = None;
+        let mut node = start;
+        let mut list = view.list(start)?;
         for step in 0..self.length as u64 {
             let key = key.with(step);
             let back = self.restart > 0.0 && key.unit(0) < self.restart;

@@ -61,7 +61,9 @@ pub trait TypedModel: Send + Sync {
         rows: &[Option<Var>],
     ) -> Result<Var> {
         if blocks.len() != self.num_layers() {
-            let (found, layers, name) = (blocks.len(), self.num_layers(), self.name());
+            let found = blocks.len();
+            let layers = self.num_layers();
+            let name = self.name();
             return Err(Error::usage(format!(
                 "model '{name}' has {layers} layers, but the batch has {found} blocks"
             ))
