@@ -60,7 +60,7 @@ fn values_of_another_kind_are_told_in_words_of_people() {
         }
     }
     let text = fail(&bench.args(&["model.layers=3"]), 2);
-    assert!(text.contains("sample.fanouts has 2 entries for model.layers = 3"), "{text}");
+    assert!(text.contains("sample.fanouts: expected 3 entries (model.layers), found 2"), "{text}");
 }
 
 #[test]
