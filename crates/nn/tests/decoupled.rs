@@ -178,5 +178,5 @@ fn what_has_no_decoupled_form_is_refused() {
         assert!(text.contains("gcn and gat"), "{text}");
     }
     assert!(refused(&|c| c.propagations = Some(0)).contains("model.propagations '0'"));
-    assert!(refused(&|c| c.teleport = 1.0).contains("model.teleport is 1"));
+    assert!(refused(&|c| c.teleport = 1.0).contains("model.teleport '1'"));
 }

@@ -178,7 +178,7 @@ impl SampleGraph {
         self.csc.num_edges()
     }
 
-    /// Number of nodes whose lists are complete; they come first.
+    /// Number of nodes with complete lists; they come first.
     pub fn core(&self) -> usize {
         self.core
     }

@@ -246,7 +246,7 @@ fn bad_input_is_told() {
         Some(bench.path(name))
     };
     for (file, text) in [
-        (table("wide.npy", edges, 19, 1), "19 columns, negatives.count is 20"),
+        (table("wide.npy", edges, 19, 1), "expected negatives.count = 20 columns, found 19"),
         (table("short.npy", edges - 1, 20, 1), "training edges"),
         (table("far.npy", edges, 20, 60), "candidate 60 does not exist"),
     ] {

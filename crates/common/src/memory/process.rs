@@ -1,9 +1,9 @@
 //! Resource usage of the process.
 
 /// Largest resident memory of this process so far, in bytes.
+///
 /// Linux reports it for the program itself; `getrusage`, the fallback elsewhere, may count the
 /// memory that the parent had when it started the process.
-/// held when it started the process.
 pub fn peak_rss() -> u64 {
     status("VmHWM:").unwrap_or_else(|| {
         // SAFETY: `rusage` is plain integers, for which all zeros is a value, and `getrusage` writes

@@ -16,12 +16,12 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Adds a node type, whose number is the count of those before.
+    /// Adds a node type, whose index is the number of types before.
     pub fn add_node_type(&mut self, name: &str) {
         self.node_types.push(name.into());
     }
 
-    /// Adds an edge type between the node types number `src` and `dst`.
+    /// Adds an edge type between the node types of indices `src` and `dst`.
     pub fn add_edge_type(&mut self, triple: Triple, src: usize, dst: usize) {
         self.edge_types.push(triple);
         self.ends.push((src, dst));
@@ -73,7 +73,7 @@ impl Schema {
         order
     }
 
-    /// The key of draws for nodes of type number `node_type`: its name decides.
+    /// The key of draws for nodes of a type, a function of its name.
     pub fn node_key(&self, node_type: usize) -> Key {
         Key::new(hash(&self.node_types[node_type]))
     }

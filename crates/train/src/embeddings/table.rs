@@ -100,7 +100,7 @@ pub struct Table {
     pub name: String,
     /// The rows, by ascending id, with the state of their optimizer.
     pub rows: Embedding,
-    /// Rows of the best evaluation so far.
+    /// Embeddings of the best evaluation so far.
     pub best: Vec<f32>,
     /// Owners of the rows.
     pub owners: Owners,
