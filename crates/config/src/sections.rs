@@ -426,7 +426,7 @@ impl RunConfig {
         if shares.iter().any(|s| !(0.0..=1.0).contains(s)) || sum > 1.0 + 1e-9 || split.train == 0.0
         {
             return Err(Error::usage(format!(
-                "invalid dataset.split: train {}, valid {}, test {} must be in [0, 1] and sum up to at most 1",
+                "invalid dataset.split: train {}, valid {} and test {} must sum up to at most 1",
                 split.train, split.valid, split.test
             )));
         }

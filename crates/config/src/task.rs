@@ -140,7 +140,7 @@ impl TaskSection {
         match share(valid) && share(test) && valid + test < 1.0 {
             true => Ok(()),
             false => Err(Error::usage(format!(
-                "invalid task.valid '{valid}' and task.test '{test}': no training edges would be left"
+                "invalid task.valid '{valid}' and task.test '{test}': no training edges are left"
             ))),
         }
     }

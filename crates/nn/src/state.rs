@@ -75,7 +75,7 @@ pub fn from_bytes(
         let tensor = find(&file, name)?;
         if tensor.shape() != [rows, cols] || tensor.dtype() != Dtype::F32 {
             return Err(Error::invalid(format!(
-                "invalid tensor '{name}': expected F32 of shape [{rows}, {cols}], found {:?} of shape {:?}",
+                "tensor '{name}': expected F32 of shape [{rows}, {cols}], found {:?} of shape {:?}",
                 tensor.dtype(),
                 tensor.shape(),
             ))

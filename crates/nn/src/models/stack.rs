@@ -224,7 +224,7 @@ pub(super) fn check_rows(
         return Ok(());
     }
     Err(Error::usage(format!(
-        "layer {index} of {model}: expected {wanted} rows of width {width}, found {rows} of width {cols}"
+        "layer {index} of {model}: expected {wanted} rows of {width} values, found {rows} of {cols}"
     ))
     .hint("check that the features belong to this dataset: model.in_dim is their width"))
 }

@@ -22,7 +22,7 @@ impl FromFile {
         for (table, what) in tables.iter().zip(["heads", "tails"]) {
             if table.len() != edges * count {
                 return Err(Error::invalid(format!(
-                    "invalid number of candidates for {what}: expected {count} for each of {edges} edges, found {}",
+                    "candidates for {what}: expected {count} for each of {edges} edges, found {}",
                     table.len()
                 )));
             }

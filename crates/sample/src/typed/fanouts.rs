@@ -89,8 +89,8 @@ impl TypedFanouts {
             match fanout {
             -1 => Ok(u32::MAX),
             0.. => Ok(u32::try_from(fanout).unwrap_or(u32::MAX)),
-            _ => Err(Error::usage(format!("invalid fan-out '{fanout}' of edge type {triple}: expected 0, -1 or a positive number"))
-                .hint("0 takes none, -1 takes all")),
+            _ => Err(Error::usage(format!("invalid fan-out '{fanout}' of edge type {triple}"))
+                .hint("expected a positive number, 0 for none or -1 for all")),
         }
         };
         fanouts.iter().map(parse).collect()

@@ -58,7 +58,7 @@ impl MetaPathWalk {
             let (last, next) = (&path[step - 1], &path[step % path.len()]);
             if last.src != next.dst {
                 return Err(Error::usage(format!(
-                    "invalid meta-path: {last} leads to '{}' nodes, but {next} starts from '{}' nodes",
+                    "meta-path: {last} leads to '{}' nodes, but {next} starts from '{}' nodes",
                     last.src, next.dst
                 ))
                 .hint("steps lead from an edge type's destinations to its sources"));

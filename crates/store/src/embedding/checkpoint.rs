@@ -112,7 +112,7 @@ fn tensor<'a>(
     let view = tensors.tensor(name).map_err(damaged)?;
     if view.dtype() != dtype || view.shape() != shape {
         return Err(Error::invalid(format!(
-            "invalid tensor '{name}': expected {dtype:?} of shape {shape:?}, found {:?} of shape {:?}",
+            "tensor '{name}': expected {dtype:?} of shape {shape:?}, found {:?} of shape {:?}",
             view.dtype(),
             view.shape()
         ))
