@@ -28,7 +28,7 @@ impl TensorSection {
     }
 }
 
-/// Writes all bytes: what a run is cut into follows from them, when it goes on and when it is judged too.
+/// Writes the size in bytes, unrounded: the chunks of a resumed run or an evaluation follow from it.
 fn exactly<S: Serializer>(memory: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{} B", memory.map_or(0, |memory| memory.as_u64())))
 }

@@ -73,7 +73,10 @@ impl LossConfig {
     /// A usage error if the name is unknown or δ is not above 0.
     pub fn of_values(&self) -> Result<Box<dyn values::ValueLoss>> {
         if !(self.delta > 0.0 && self.delta.is_finite()) {
-            return Err(Error::usage(format!("loss.delta is {}, not above 0", self.delta)));
+            return Err(Error::usage(format!(
+                "invalid loss.delta '{}': expected a number above 0",
+                self.delta
+            )));
         }
         values::build(if self.name.is_empty() { "mse" } else { &self.name }, self.delta)
     }

@@ -90,9 +90,8 @@ impl Tape<'_> {
         })
     }
 
-    /// The sum of losses of chosen rows, each a function of its own logits. `of` takes the position of a row among `rows`
-    /// and
-    /// its logits; it writes their derivatives and returns the loss.
+    /// The sum of losses of chosen rows, each a function of its own logits. `of` takes the position
+    /// of a row among `rows` and its logits; it writes their derivatives and returns the loss.
     pub fn rows_loss(
         &mut self,
         logits: Var,

@@ -85,13 +85,11 @@ impl TypedFanouts {
                 format!("invalid fan-outs of edge type {triple}: expected {hops}, found {found}");
             return Err(Error::usage(message).hint("give one fan-out per hop; 0 takes none"));
         }
-        let parse = |&fanout: &i64| {
-            match fanout {
+        let parse = |&fanout: &i64| match fanout {
             -1 => Ok(u32::MAX),
             0.. => Ok(u32::try_from(fanout).unwrap_or(u32::MAX)),
             _ => Err(Error::usage(format!("invalid fan-out '{fanout}' of edge type {triple}"))
                 .hint("expected a positive number, 0 for none or -1 for all")),
-        }
         };
         fanouts.iter().map(parse).collect()
     }

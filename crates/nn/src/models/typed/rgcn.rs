@@ -10,7 +10,7 @@ use crate::models::stack::After;
 use crate::models::{Decomposition, ModelConfig};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Tensor, Var};
 
-/// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbours j of i by r` (eq. 2, with c_{i,r} the
+/// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbors j of i by r` (eq. 2, with c_{i,r} the
 /// number of neighbors, or the weighted mean). In a sample the mean is over the sampled.
 pub(super) struct Rgcn {
     pub(super) weights: Weights,
