@@ -1,15 +1,15 @@
-//! The memory allocator, and how to have it hold no more than the program does.
+//! The memory allocator, and a mode with little unused memory.
 
 use mimalloc::MiMalloc;
 
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// From here on freed memory goes back to the system at once, and small programs stay small: by
-/// default mimalloc keeps what was freed for a second and asks for pages of 2 MiB, which together
+/// Returns freed memory to the system at once from here on, which keeps small programs small: by
+/// default mimalloc keeps freed memory for a second and requests pages of 2 MiB, which together
 /// double the peak of a partitioner that holds 20 MiB.
 ///
-/// With `large` data pages of 2 MiB stay: they save time where memory is read at random.
+/// With `large`, data pages of 2 MiB stay: they save time where memory is read at random.
 pub fn hold_little(large: bool) {
     unsafe extern "C" {
         fn mi_option_set(option: libc::c_int, value: libc::c_long);

@@ -18,20 +18,20 @@ pub struct Args {
     pub command: Command,
 }
 
-/// The command line with all its help.
+/// The command line with its complete help.
 pub fn command() -> ClapCommand {
     help::complete(Args::command())
 }
 
-/// The arguments among `words`, of which the first is the program's name.
+/// Parses the arguments in `words`, of which the first is the program's name.
 ///
 /// # Errors
-/// Help and the version, where they are asked for; what is wrong with the words.
+/// Help and the version, if requested; invalid words.
 pub fn try_parse(words: &[OsString]) -> Result<Args, clap::Error> {
     Args::from_arg_matches(&command().try_get_matches_from(words)?)
 }
 
-/// What to do.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make a dataset from files
@@ -40,17 +40,17 @@ pub enum Command {
     Generate(generate::GenerateArgs),
     /// Cut a dataset into parts
     Partition(partition::PartitionArgs),
-    /// Predict what partitioners take and give, before running any
+    /// Predict the cost and quality of partitioners, before running any
     Plan(plan::PlanArgs),
-    /// Train a model as a run file says
+    /// Train a model from a run file
     Train(train::TrainArgs),
     /// Train run files with several seeds and average the scores
     Repeat(bench::accuracy::RepeatArgs),
-    /// Judge a trained model on its dataset's splits
+    /// Evaluate a trained model on its dataset's splits
     Eval(eval::EvalArgs),
     /// Describe a dataset, a part or a partition
     Inspect(inspect::InspectArgs),
-    /// Let other machines sample from parts and read their rows, over Arrow Flight
+    /// Serve parts to other machines over Arrow Flight: neighbor sampling and features
     Serve(serve::ServeArgs),
     /// Measure and compare
     Bench(bench::BenchArgs),

@@ -1,10 +1,11 @@
-//! Help beyond what the definitions of commands say: examples, known names, and what this build lacks.
+//! Help beyond the definitions of commands: examples, known names, and features missing from this
+//! build.
 
 use std::sync::LazyLock;
 
 use clap::Command;
 
-/// The folder of the documents that help names.
+/// The folder of the documents referenced by help.
 const DOCS: &str = "docs";
 
 /// An example of each command, and the document that explains it.
@@ -94,7 +95,8 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("bench sample", "gnarl bench sample data/mine --fanouts 15,10,5", "partitioning.md"),
 ];
 
-/// Adds to every command its example, to options the names they take, and marks what was not built.
+/// Adds an example to every command, known names to options, and marks features missing from the
+/// build.
 pub fn complete(command: Command) -> Command {
     let command = EXAMPLES.iter().fold(command, |command, (path, example, page)| {
         at(command, path, &|found| found.after_help(closing(path, example, page)))
@@ -133,7 +135,7 @@ pub fn complete(command: Command) -> Command {
     }
 }
 
-/// Changes the subcommand that the words of `path` lead to.
+/// Applies `change` to the subcommand at `path`.
 fn at(command: Command, path: &str, change: &dyn Fn(Command) -> Command) -> Command {
     match path.split_once(' ') {
         _ if path.is_empty() => change(command),
@@ -157,7 +159,7 @@ fn closing(path: &str, example: &str, page: &str) -> String {
     format!("{names}Example:\n  {example}\n\nMore: {DOCS}/{page}")
 }
 
-/// Names that `train.metric` takes.
+/// Names accepted by `train.metric`.
 fn metrics() -> String {
     let of_links = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
     [gnarl_nn::metrics::names(), &of_links, gnarl_nn::metrics::names_of_values()]
@@ -165,7 +167,7 @@ fn metrics() -> String {
         .join(", ")
 }
 
-/// Version, features and target, as `--version` prints them.
+/// Version, features and target, as printed by `--version`.
 pub fn long_version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
         let features = [("mpi", cfg!(feature = "mpi")), ("serve", cfg!(feature = "serve"))];
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
     use crate::args::command;
 
-    /// Every command that has no subcommands, with the words that lead to it.
+    /// Lists every command without subcommands, with the words that lead to it.
     fn leaves(command: &Command, path: &str, out: &mut Vec<(String, Command)>) {
         let mut below =
             command.get_subcommands().filter(|found| found.get_name() != "help").peekable();

@@ -1,8 +1,7 @@
 //! The `gnarl` binary: parse, run, exit code.
 //!
 //! Results go to stdout, one JSON object on the last line; progress and logs go to stderr. Exit
-//! code 2 means the command or configuration was wrong, 1 that it failed, 128 and more that a signal
-//! ended it.
+//! code 2 means an invalid command or configuration, 1 a failure, 128 and more the end by a signal.
 
 mod allocator;
 mod args;

@@ -1,4 +1,4 @@
-//! What people and programs see.
+//! Output: logs, progress and results.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -15,9 +15,9 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::time::ChronoUtc;
 use tracing_subscriber::prelude::*;
 
-/// Logs go to stderr; `RUST_LOG` refines what `verbose` chooses. Of many processes the first tells
-/// how things go, the others what goes wrong. Lines have their time where they go to a file, and on a
-/// terminal a bar takes the place of signs of life.
+/// Logs go to stderr; `RUST_LOG` refines the level of `verbose`. Of several processes the first
+/// logs progress, the others only warnings and errors. Lines have timestamps where they go to a
+/// file, and on a terminal a progress bar replaces heartbeat messages.
 pub fn start_logging(verbose: u8) {
     let level = match verbose {
         0 if launched("RANK").unwrap_or(0) > 0 => LevelFilter::WARN,
@@ -34,7 +34,7 @@ pub fn start_logging(verbose: u8) {
         None => (Targets::new().with_default(level), None),
     };
     let terminal = std::io::stderr().is_terminal();
-    // Not where the user says what is to be seen.
+    // An explicit `RUST_LOG` is left as it is.
     let filter = match asked_for {
         false if terminal => filter.with_target("gnarl_train::telemetry::pulse", LevelFilter::OFF),
         _ => filter,
@@ -58,13 +58,14 @@ pub fn start_logging(verbose: u8) {
     }
 }
 
-/// What a launcher of parallel processes says of this one: its `RANK`, or the `SIZE` of the group.
+/// The environment of a launcher of parallel processes: this process's `RANK`, or the `SIZE` of the
+/// group.
 pub fn launched(what: &str) -> Option<u32> {
     let read = |prefix| std::env::var(format!("{prefix}_{what}")).ok()?.parse().ok();
     ["OMPI_COMM_WORLD", "PMI"].into_iter().find_map(read)
 }
 
-/// Shows that a long step is under way: a spinner with its time and what it has written so far.
+/// Shows progress of a long step: a spinner with the elapsed time and the bytes written so far.
 /// Where stderr is no terminal, a line every minute.
 pub fn while_busy<T>(what: &str, out: &Path, work: impl FnOnce() -> T) -> T {
     let spinner = ProgressBar::new_spinner();
@@ -86,7 +87,7 @@ pub fn while_busy<T>(what: &str, out: &Path, work: impl FnOnce() -> T) -> T {
             }
             spinner.finish_and_clear();
         });
-        // Also when the work panics, or the spinner would turn for ever.
+        // Also on a panic in the work, or the spinner would never stop.
         let _end = SetOnDrop(&done);
         work()
     })
@@ -100,7 +101,7 @@ impl Drop for SetOnDrop<'_> {
     }
 }
 
-/// Bytes written so far of what is to appear at `out`.
+/// Bytes written so far of the output that will appear at `out`.
 fn unfinished_size(out: &Path) -> u64 {
     let name = format!("{}.tmp-", out.file_name().unwrap_or_default().to_string_lossy());
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -109,7 +110,7 @@ fn unfinished_size(out: &Path) -> u64 {
     ours.map(|entry| folder_size(&entry.path())).sum()
 }
 
-/// Bytes of the files in a folder and its subfolders; 0 if it is not there.
+/// Bytes of the files in a folder and its subfolders; 0 if it does not exist.
 fn folder_size(dir: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
@@ -120,15 +121,15 @@ fn folder_size(dir: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// The result as one line of JSON on stdout; of several processes that work together only one has
-/// any.
+/// Prints the result as one line of JSON on stdout; of several cooperating processes only one has
+/// a result.
 pub fn print_result(result: &Value) -> ExitCode {
     if result.is_null() {
         return ExitCode::SUCCESS;
     }
     match writeln!(std::io::stdout(), "{result}") {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader that has seen enough is no failure.
+        // A closed pipe is no failure: the reader has seen enough.
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(e) => {
             eprintln!("error: cannot write the result: {e}");
@@ -137,7 +138,7 @@ pub fn print_result(result: &Value) -> ExitCode {
     }
 }
 
-/// An error with its hint, on stderr.
+/// Prints an error with its hint on stderr.
 pub fn print_error(error: &Error) {
     eprintln!("error: {error}");
 }

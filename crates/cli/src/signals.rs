@@ -1,4 +1,4 @@
-//! Signals: an orderly end, and limits that become errors.
+//! Signals: an orderly shutdown, and limits that become errors.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use signal_hook::iterator::Signals;
 
 use crate::output::launched;
 
-/// How long work that stops by itself may take to do so. Schedulers send SIGKILL 30 s after SIGTERM.
+/// Time for work that stops by itself to do so. Schedulers send SIGKILL 30 s after SIGTERM.
 const GRACE: Duration = Duration::from_secs(15);
 
-/// Has SIGINT and SIGTERM end the process without leaving anything half-made: at once, or, where work
-/// stops at a good moment by itself, then. A second signal ends it at once.
+/// Installs handlers of SIGINT and SIGTERM that end the process without leaving incomplete output:
+/// at once, or, where work stops at a good moment by itself, then. A second signal ends it at once.
 ///
 /// # Errors
 /// If the system does not let this process handle signals.
@@ -49,7 +49,8 @@ fn end(signals: &Receiver<i32>) {
             name(signal),
             GRACE.as_secs()
         ));
-        // Either a second signal or the end of the time; whoever stops by itself exits before.
+        // Either a second signal or the end of the grace period; work that stops by itself exits
+        // before.
         let _ = signals.recv_timeout(GRACE);
     }
     let folders = interrupt::abandon();
@@ -64,14 +65,14 @@ fn end(signals: &Receiver<i32>) {
     std::process::exit(128 + signal);
 }
 
-/// Waits for the end if the process is being ended: what other threads have to say of it misleads.
+/// Blocks if the process is being ended: errors of other threads would be misleading then.
 pub fn wait_if_ending() {
     while interrupt::abandoned() {
         std::thread::park();
     }
 }
 
-/// The exit code that an error asks for.
+/// The exit code of an error.
 pub fn exit_code(error: &Error) -> u8 {
     match interrupt::requested() {
         Some(signal) if error.kind() == Kind::Interrupted => 128 + signal as u8,
@@ -79,7 +80,7 @@ pub fn exit_code(error: &Error) -> u8 {
     }
 }
 
-/// A line on stderr, of the first of many processes.
+/// Prints a line on stderr, on the first of several processes only.
 fn say(text: &str) {
     if launched("RANK").unwrap_or(0) == 0 {
         // There is nobody left to tell that the terminal is gone.

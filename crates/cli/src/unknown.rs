@@ -1,4 +1,4 @@
-//! Options that no command has.
+//! Hints for unknown options.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use gnarl_common::Error;
@@ -7,7 +7,7 @@ use gnarl_config::key_named;
 use crate::args::{Args, try_parse};
 use crate::output::print_error;
 
-/// Reads the command line. What is wrong with it ends the process, with exit code 2.
+/// Parses the command line. An error ends the process, with exit code 2.
 pub fn parse() -> Args {
     let given: Vec<_> = std::env::args_os().collect();
     let words: Vec<String> = given.iter().map(|w| w.to_string_lossy().into_owned()).collect();
@@ -20,7 +20,7 @@ pub fn parse() -> Args {
     })
 }
 
-/// A key of run files that was given as an option of a command that reads one.
+/// Explains a key of run files that was given as an option of a command that reads one.
 fn explain(error: &clap::Error, words: &[String]) -> Option<Error> {
     if error.kind() != ErrorKind::UnknownArgument || words.get(1)? != "train" {
         return None;

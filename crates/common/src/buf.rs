@@ -30,24 +30,24 @@ impl<T: Pod> Buf<T> {
     }
 }
 
-/// Most bytes that the system reads before the one asked for.
+/// Upper bound of the system's read-ahead before the requested byte.
 const ALONG: usize = 2 << 20;
 
 impl<T: Pod> Buf<T> {
-    /// Tells the system that the values of `range` are not wanted for a while: those of a mapped file no
-    /// longer count as memory of this process. Reading them again brings them back.
+    /// Advises the system that the values of `range` are not read for a while: those of a mapped
+    /// file no longer count as memory of this process. Reading them again brings them back.
     pub fn forget(&self, range: Range<usize>) {
         let Source::Mapped { map, offset, len } = &self.source else { return };
         let (start, end) = (range.start.min(*len), range.end.min(*len));
         let first = offset + start * size_of::<T>();
-        // Reading a page brings its neighbours along, those before it too.
+        // Reading a page also brings in its neighbors, including those before it.
         let first = first - first.min(ALONG);
         let bytes = (offset + end * size_of::<T>()).saturating_sub(first);
         #[cfg(unix)]
         if start < end {
             // Benefit: a pass over features four times as large as the budget stays within it.
             // SAFETY: the mapping is read-only and its file never changes, so that a page that was
-            // dropped comes back with the same bytes. A failure leaves things as they are.
+            // dropped comes back with the same bytes. A failure changes nothing.
             _ = unsafe {
                 map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, first, bytes)
             };

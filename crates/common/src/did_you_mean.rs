@@ -1,18 +1,18 @@
-//! Names that nobody has: the nearest that somebody has.
+//! Suggestions for unknown names.
 
 use crate::error::Error;
 
-/// Below this similarity a name is no guess at another.
+/// Least similarity of a suggestion.
 const LIKELY: f64 = 0.75;
 
-/// The one of `known` that `name` most likely means, if it is like any.
+/// The one of `known` that is most similar to `name`, if any is similar enough.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let scored = known.into_iter().map(|other| (similarity(name, other), other));
     let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
     best.filter(|(score, _)| *score >= LIKELY).map(|(_, other)| other)
 }
 
-/// From 0 to 1, whatever the case and the separators.
+/// Similarity from 0 to 1, ignoring case and separators.
 fn similarity(name: &str, known: &str) -> f64 {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     let (name, known) = (plain(name), plain(known));

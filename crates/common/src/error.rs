@@ -1,7 +1,7 @@
 //! The one error type of the project.
 //!
-//! An [`Error`] says what went wrong, what was being done (outermost step first), and, where we
-//! know one, what to do about it. It prints as
+//! An [`Error`] has a message, the steps during which it occurred (outermost first), and, where one
+//! is known, a hint. It prints as
 //!
 //! ```text
 //! importing npy: edges.npy: row 17: source id -3 is negative
@@ -11,20 +11,20 @@
 use std::fmt;
 use std::path::Path;
 
-/// What class of failure an [`Error`] is; decides the exit code.
+/// The class of failure of an [`Error`], which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The command line or configuration asks for something that does not exist. Exit code 2.
     Usage,
-    /// A file's content is not what it must be. Exit code 1.
+    /// A file's content is invalid. Exit code 1.
     InvalidInput,
-    /// The operating system refused: missing file, no permission, full disk. Exit code 1.
+    /// The operating system reported an error: missing file, no permission, full disk. Exit code 1.
     Io,
     /// A stated memory or size limit does not suffice. Exit code 1.
     Limit,
-    /// A rank did not answer before its deadline, or left. Exit code 1.
+    /// A rank missed its deadline, or left. Exit code 1.
     Rank,
-    /// A user or scheduler asked for the end. Exit code 130, or what the signal says.
+    /// A user or scheduler requested the end. Exit code 130, or the signal's.
     Interrupted,
 }
 
@@ -42,7 +42,7 @@ pub struct Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error of `kind` that says `message`.
+    /// An error of `kind` with `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), context: Vec::new(), hint: None, source: None }
     }
@@ -57,21 +57,21 @@ impl Error {
         Self::new(Kind::InvalidInput, message)
     }
 
-    /// An operating-system error met at `path`.
+    /// An operating-system error at `path`.
     pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
         let mut error = Self::new(Kind::Io, format!("{}: {source}", path.as_ref().display()));
         error.source = Some(source);
         error
     }
 
-    /// Adds what was being done; the last context added is the outermost and prints first.
+    /// Adds the current step; the last context added is the outermost and prints first.
     #[must_use]
     pub fn context(mut self, doing: impl Into<String>) -> Self {
         self.context.push(doing.into());
         self
     }
 
-    /// Adds advice, printed on a line of its own.
+    /// Adds a hint, printed on a line of its own.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
@@ -83,7 +83,7 @@ impl Error {
         self.kind
     }
 
-    /// The process exit code this error asks for.
+    /// The process exit code of this error.
     pub fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Usage => 2,
@@ -126,7 +126,7 @@ impl<T> ResultExt<T> for std::io::Result<T> {
 
 /// Adds context to our own results, lazily.
 pub trait Context<T> {
-    /// Adds what was being done when the error arose.
+    /// Adds the step during which the error occurred.
     fn while_doing<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T>;
 }
 

@@ -9,21 +9,21 @@ use std::path::{Path, PathBuf};
 use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, ResultExt};
 
-/// What an npy header says.
+/// An npy header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     /// numpy's type string, such as `<i8`.
     pub descr: String,
     /// Lengths of the dimensions.
     pub shape: Vec<u64>,
-    /// Whether the first dimension is contiguous.
+    /// True if the first dimension is contiguous.
     pub fortran_order: bool,
-    /// Where the values start, in bytes.
+    /// Start of the values in bytes.
     pub offset: u64,
 }
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
-/// Far more than plain numbers need, and all that version 1 allows.
+/// Header limit: far more than plain numbers need, and all that version 1 allows.
 const LONGEST_HEADER: usize = 1 << 16;
 
 fn bad(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> std::io::Error {

@@ -1,9 +1,9 @@
-//! Hints to the cache, for loops that read memory in an order known ahead.
+//! Cache prefetching, for loops that read memory in an order known ahead.
 //!
-//! Benefit: on a graph of 19 million edges the neighbour sampler is about a third faster with
-//! them, and gathering feature rows more than twice as fast.
+//! Benefit: on a graph of 19 million edges the neighbor sampler is about a third faster with
+//! prefetching, and gathering features more than twice as fast.
 
-/// Asks for the cache line of `slice[index]`; does nothing out of range or where unsupported.
+/// Prefetches the cache line of `slice[index]`; does nothing out of range or where unsupported.
 #[inline(always)]
 pub fn item<T>(slice: &[T], index: usize) {
     if let Some(item) = slice.get(index) {
@@ -11,7 +11,7 @@ pub fn item<T>(slice: &[T], index: usize) {
     }
 }
 
-/// Asks for all cache lines of a row; does nothing where unsupported.
+/// Prefetches all cache lines of a row; does nothing where unsupported.
 #[inline(always)]
 pub fn row<T>(row: &[T]) {
     for part in row.chunks((64 / size_of::<T>().max(1)).max(1)) {

@@ -1,8 +1,8 @@
 //! Counter-based random numbers: a value is a pure function of its key, never of the order of
-//! calls. Sampling, dropout, initialisation and generators all draw from here, so their results
+//! calls. Sampling, dropout, initialization and generators all draw from here, so their results
 //! do not depend on threads, workers or partitions.
 
-/// Mixes one 64-bit word (the finaliser of SplitMix64, Steele et al., OOPSLA 2014).
+/// Mixes one 64-bit word (the finalizer of SplitMix64, Steele et al., OOPSLA 2014).
 #[inline(always)]
 pub const fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! Columns whose rows arrive out of order: consecutive ranges of a file, filled side by side.
+//! Columns whose rows arrive out of order: consecutive ranges of a file, filled concurrently.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -11,7 +11,7 @@ use crate::npy::{HEADER_LEN, header_bytes};
 /// Writes an npy file of consecutive ranges of rows. Rows are pushed to any range at any time, and
 /// keep their order within it. Rows are bytes, so that one writer serves all types of values.
 ///
-/// Memory: that given, at most 256 KiB and at least 256 bytes for each range that has rows.
+/// Memory: the given limit, at most 256 KiB and at least 256 bytes per range with rows.
 pub struct NpyScatter {
     path: PathBuf,
     file: File,
@@ -23,7 +23,7 @@ pub struct NpyScatter {
 }
 
 struct Range {
-    /// Bytes of values written before this, over all ranges, and where the range ends.
+    /// Bytes of values written before this, over all ranges, and the end of the range.
     next: u64,
     end: u64,
     pending: Vec<u8>,

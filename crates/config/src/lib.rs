@@ -1,8 +1,9 @@
-//! Run files: one TOML file that describes a run, and what it means.
+//! Run files: one TOML file per run, and its validation.
 //!
 //! **In:** a file and overrides ([`load`]: `--set train.lr=0.01`), or a [`RunConfig`] that a program
 //! fills. **Out:** a checked [`RunConfig`]; an unknown key is an error that names the nearest known one.
-//! [`support`] says which combinations of task, graph, model, sampler, placement and strategy train.
+//! [`support`] lists the supported combinations of task, graph, model, sampler, placement and
+//! strategy.
 //!
 //! ```
 //! use gnarl_config::{RunConfig, load};

@@ -1,18 +1,18 @@
-//! Where a run listens.
+//! Listening addresses.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// An IP address and a port above 0 to listen on. A port alone is one of 127.0.0.1, which only
+/// An IP address and a port above 0 to listen on. A port alone means 127.0.0.1, which only
 /// programs of the same machine reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "toml::Value", into = "toml::Value")]
 pub struct Listen(SocketAddr);
 
 impl Listen {
-    /// Where the process whose first rank is `rank` listens: `rank` ports further.
+    /// The address of the process whose first rank is `rank`: `rank` ports further.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if there are not as many ports.
@@ -20,8 +20,10 @@ impl Listen {
         let Self(mut address) = self;
         let port = u16::try_from(rank).ok().and_then(|rank| address.port().checked_add(rank));
         address.set_port(port.ok_or_else(|| {
-            Error::usage(format!("{address} leaves no port for rank {rank}"))
-                .hint("rank r listens r ports further; choose a lower one")
+            Error::usage(format!(
+                "invalid metrics_listen '{address}': no port is left for rank {rank}"
+            ))
+            .hint("rank r listens r ports further; choose a lower one")
         })?);
         Ok(address)
     }
@@ -41,7 +43,7 @@ impl TryFrom<toml::Value> for Listen {
         let kinds = "a port above 0, or an IP address and a port as in \"127.0.0.1:9400\"";
         match address {
             Some(address) if address.port() > 0 => Ok(Self(address)),
-            _ => Err(format!("{value}: metrics_listen is {kinds}")),
+            _ => Err(format!("invalid metrics_listen {value}: expected {kinds}")),
         }
     }
 }

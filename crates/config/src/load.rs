@@ -13,7 +13,7 @@ use super::{RunConfig, words};
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] for an unknown key (naming the nearest known one), a value of the
-/// wrong type, or a combination that means nothing.
+/// wrong type, or an invalid combination.
 pub fn load(path: &Path, overrides: &[String]) -> Result<RunConfig> {
     let text = std::fs::read_to_string(path).at(path)?;
     let place = path.display();
@@ -154,7 +154,7 @@ mod tests {
         }
         let (_dir, path) = file("[partition]\nservers = 'ranks'\n");
         let error = load(&path, &[]).unwrap_err().to_string();
-        assert!(error.contains("needs partition.path"), "{error}");
+        assert!(error.contains("requires partition.path"), "{error}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What edges are told from.
+//! Negative sampling for link prediction.
 
 use std::path::PathBuf;
 
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 const KINDS: [&str; 8] =
     ["uniform", "joint", "in-batch", "local", "degree", "typed", "all", "file"];
 
-/// Which ends of edges are replaced.
+/// The endpoints of edges that negatives replace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sides {
-    /// Heads, and tails; the losses of both are added.
+    /// Heads and tails; the losses of both are added.
     #[default]
     Both,
     /// Heads.
@@ -30,20 +30,20 @@ pub enum Sides {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NegativesSection {
-    /// Where they come from.
+    /// Name of the negative sampler.
     pub kind: String,
-    /// How many an edge meets; `in-batch` and `all` know themselves.
+    /// Number of negatives per edge; not used by `in-batch` and `all`.
     pub count: usize,
-    /// Which ends of edges are replaced.
+    /// Endpoints that negatives replace.
     pub sides: Sides,
-    /// Whether candidates that make a training edge are left out.
+    /// True if candidates that complete a training edge are left out.
     pub filtered: bool,
-    /// `degree`: the power of the degree that nodes are drawn in proportion to.
+    /// `degree`: nodes are drawn in proportion to this power of their degree.
     pub exponent: f64,
-    /// `file`: an npy table of candidates for the heads of training edges, a row for each.
+    /// `file`: an npy table of candidates for the heads of training edges, one row per edge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heads: Option<PathBuf>,
-    /// `file`: the same for tails.
+    /// `file`: a table of candidates for the tails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tails: Option<PathBuf>,
 }
@@ -63,16 +63,16 @@ impl Default for NegativesSection {
 }
 
 impl NegativesSection {
-    /// Refuses unknown names and values out of range.
+    /// Rejects unknown names and values out of range.
     pub(super) fn check(&self) -> Result<()> {
         if !KINDS.contains(&self.kind.as_str()) {
             return Err(unknown("negatives.kind", &self.kind, &KINDS));
         }
         if self.count == 0 {
-            return Err(Error::usage("negatives.count is 0").hint("it must be positive"));
+            return Err(Error::usage("invalid negatives.count '0': expected a positive number"));
         }
         if !self.exponent.is_finite() {
-            return Err(Error::usage("negatives.exponent is not finite"));
+            return Err(Error::usage("invalid negatives.exponent: expected a finite number"));
         }
         if self.kind == "file" {
             for (key, file, side) in
@@ -107,17 +107,20 @@ impl NegativesSection {
             let (ids, width) = id_table(path, "candidate")?;
             let place = path.display();
             if width != self.count {
-                let text = format!("{place}: {width} columns, negatives.count is {}", self.count);
+                let text = format!(
+                    "{place}: expected negatives.count = {} columns, found {width}",
+                    self.count
+                );
                 return Err(Error::invalid(text)
-                    .hint("the file has a candidate in each column, and a row for each edge"));
+                    .hint("the file has one candidate per column, and one row per edge"));
             }
             if ids.len() != edges * width {
                 return Err(Error::invalid(format!(
-                    "{place}: {} rows, there are {edges} training edges",
+                    "{place}: expected {edges} rows, one per training edge; found {}",
                     ids.len() / width
                 )));
             }
-            // What does not fit is no node either, and is told so with its row.
+            // Ids that do not fit become invalid nodes, which are reported with their rows.
             Ok(ids.iter().map(|&id| u32::try_from(id).unwrap_or(u32::MAX)).collect())
         };
         let tables = [read(&self.heads, Side::Head)?, read(&self.tails, Side::Tail)?];

@@ -1,4 +1,4 @@
-//! How a graph is cut, where its parts are, and what is kept of those elsewhere.
+//! Partitioning, location of the parts, and caching of remote data.
 
 use std::path::PathBuf;
 
@@ -16,37 +16,37 @@ pub struct PartitionSection {
     pub algorithm: String,
     /// Number of parts, machines and workers on each as in `"2x4"`, or `"auto"`.
     pub parts: Parts,
-    /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only.
+    /// Hops of halo nodes around each part; 0 keeps cut edges on one side only.
     pub hops: usize,
     /// Seed of the partitioner.
     pub seed: u64,
-    /// How much larger than the mean a part may be.
+    /// Maximum size of a part over the mean.
     pub balance: f64,
     /// SPRING: clusters above this volume stop growing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tau_vol: Option<u64>,
-    /// GREM: edges looked at together, such as `"10%"` or `5000000`.
+    /// GREM: edges per chunk, such as `"10%"` or `5000000`.
     pub chunk: Chunk,
     /// GREM: passes over the edges at each level.
     pub passes: u32,
-    /// GREM: leaves nodes where they were first put.
+    /// GREM: keeps nodes where they were first placed.
     pub freeze: bool,
-    /// METIS: what is balanced.
+    /// METIS: balanced quantities.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraints: Option<Vec<Constraint>>,
-    /// A partition made before by `gnarl partition`; the keys above are then not used.
+    /// An existing partition made by `gnarl partition`; the keys above are then not used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
-    /// Who has the parts, if no rank is to have the whole graph; needs `path`.
+    /// Servers of the parts, if no rank is to have the whole graph; requires `path`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<Servers>,
-    /// Holds the token that listed servers ask for.
+    /// File with the token of external servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// The certificate, in PEM, by which listed servers are known.
+    /// The certificate, in PEM, of external servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub certificate: Option<PathBuf>,
-    /// Where machines of the run listen for each other; 0 takes a free port.
+    /// Listening port of peer servers; 0 takes a free port.
     pub port: u16,
 }
 
@@ -73,13 +73,14 @@ impl Default for PartitionSection {
     }
 }
 
-/// Who has the parts of a graph.
+/// The servers of a partitioned graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "toml::Value", into = "toml::Value")]
 pub enum Servers {
-    /// The machines of the run: each reads its own parts from its files, and serves them to the others.
+    /// Peer servers: each machine of the run reads its own parts from its files, and serves them to
+    /// the others.
     Ranks,
-    /// Servers at these addresses have the parts whose files are not here.
+    /// External servers at these addresses, for parts without local files.
     At(Vec<String>),
 }
 
@@ -97,7 +98,7 @@ impl TryFrom<toml::Value> for Servers {
             _ => None,
         };
         let kinds = "\"ranks\", or a list of addresses as in [\"https://10.0.0.1:7070\"]";
-        servers.ok_or_else(|| format!("{value}: servers is {kinds}"))
+        servers.ok_or_else(|| format!("invalid servers {value}: expected {kinds}"))
     }
 }
 
@@ -114,14 +115,14 @@ impl From<Servers> for toml::Value {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSection {
-    /// Which rows stay: `clockpro`, `lru`, `fifo`, or `fixed` for those of the highest score.
+    /// Cache policy: `clockpro`, `lru`, `fifo`, or `fixed` for the hottest features.
     pub policy: CachePolicy,
-    /// Most memory of a process for rows of other machines, such as `"256MiB"`; 0 keeps none.
+    /// Memory limit of a process for remote features, such as `"256MiB"`; 0 disables the cache.
     pub memory: ByteSize,
-    /// Which nodes of other machines are wanted most: by `degree` or by probability of `access`.
+    /// Hotness score of remote nodes: `degree`, or the probability of `access`.
     pub score: Score,
-    /// Most memory of a process for copies of in-neighbour lists of other machines, those of the
-    /// highest score; 0 copies none.
+    /// Memory limit of a process for replicas of remote in-neighbor lists, those of the
+    /// hottest nodes; 0 replicates none.
     pub lists: ByteSize,
 }
 
@@ -132,13 +133,13 @@ impl Default for CacheSection {
     }
 }
 
-/// How many parts.
+/// The number of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "toml::Value", into = "toml::Value")]
 pub enum Parts {
     /// From the number of workers and the memory of the machine.
     Auto,
-    /// This many.
+    /// A given number.
     Count(usize),
     /// Some workers on each of some machines.
     Levels {
@@ -165,7 +166,7 @@ impl TryFrom<toml::Value> for Parts {
             _ => None,
         };
         let kinds = "a positive number, machines and workers as in \"2x4\", or \"auto\"";
-        parts.ok_or_else(|| format!("{value}: parts is {kinds}"))
+        parts.ok_or_else(|| format!("invalid parts {value}: expected {kinds}"))
     }
 }
 

@@ -25,7 +25,7 @@ fn paths(config: &mut RunConfig) -> Vec<(&'static str, &mut PathBuf)> {
 /// Replaces a leading `~` by the user's home folder, as a shell would before a program sees it.
 ///
 /// # Errors
-/// [`gnarl_common::Kind::Usage`] if there is no home, or it is asked for another user's.
+/// [`gnarl_common::Kind::Usage`] if there is no home folder, or another user's is requested.
 pub(super) fn expand_home(config: &mut RunConfig) -> Result<()> {
     for (key, path) in paths(config) {
         *path = home_of(path).map_err(|e| e.context(key))?;
@@ -56,7 +56,7 @@ pub fn home_of(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The configuration with paths that mean the same wherever it is read again.
+/// The configuration with absolute paths, independent of the working directory.
 pub fn absolute(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     for (_, path) in paths(&mut config) {

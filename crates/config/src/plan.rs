@@ -1,11 +1,11 @@
-//! The machine that predictions are for.
+//! Machine rates for predictions.
 
 use bytesize::ByteSize;
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// `[plan]`: rates of the machines, which `train.strategy = "auto"` and `gnarl plan` predict by. They are
-/// fixed, not measured, so that all ranks and all machines come to the same choice.
+/// `[plan]`: rates of the machines, from which `train.strategy = "auto"` and `gnarl plan` predict.
+/// They are fixed, not measured, so that all ranks and all machines make the same choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanSection {
@@ -13,21 +13,21 @@ pub struct PlanSection {
     pub threads: usize,
     /// Floating-point operations a second of a compute thread in dense products.
     pub flops: f64,
-    /// Bytes of rows a second that a compute thread gathers over edges.
+    /// Bytes a second that a compute thread gathers over edges.
     pub gather: f64,
-    /// Bytes a second that a compute thread reads and writes one after the other.
+    /// Bytes a second that a compute thread reads and writes sequentially.
     pub stream: f64,
-    /// Seconds that a non-zero value of sparse input takes besides, whatever the number of threads.
+    /// Additional seconds per non-zero value of sparse input, whatever the number of threads.
     pub nonzero: f64,
-    /// Seconds of drawing an edge into a batch.
+    /// Seconds of sampling an edge.
     pub edge: f64,
-    /// Seconds that an optimizer step takes besides.
+    /// Additional seconds per optimizer step.
     pub step: f64,
     /// Bytes a second from a worker to the others.
     pub link: f64,
-    /// Seconds that a message takes besides.
+    /// Additional seconds per message.
     pub latency: f64,
-    /// Most memory of a worker; 0 for no limit.
+    /// Memory limit of a worker; 0 for none.
     pub memory: ByteSize,
 }
 
@@ -49,7 +49,7 @@ impl Default for PlanSection {
 }
 
 impl PlanSection {
-    /// Refuses rates that mean nothing.
+    /// Rejects invalid rates.
     pub(super) fn check(&self) -> Result<()> {
         let positive = [
             ("threads", self.threads as f64),
@@ -60,7 +60,9 @@ impl PlanSection {
         ];
         for (key, value) in positive {
             if !(value > 0.0 && value.is_finite()) {
-                return Err(Error::usage(format!("plan.{key} is {value}, not above 0")));
+                return Err(Error::usage(format!(
+                    "invalid plan.{key} '{value}': expected a number above 0"
+                )));
             }
         }
         let times = [
@@ -71,7 +73,9 @@ impl PlanSection {
         ];
         for (key, value) in times {
             if !(value >= 0.0 && value.is_finite()) {
-                return Err(Error::usage(format!("plan.{key} is {value}, not a time in seconds")));
+                return Err(Error::usage(format!(
+                    "invalid plan.{key} '{value}': expected seconds"
+                )));
             }
         }
         Ok(())

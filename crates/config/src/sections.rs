@@ -21,41 +21,41 @@ use super::plan::PlanSection;
 use super::task::{EmbeddingSection, TaskKind, TaskSection};
 use super::tensor::TensorSection;
 
-/// A whole run.
+/// The configuration of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
     /// The graph.
     pub dataset: DatasetSection,
-    /// How it is cut.
+    /// Partitioning.
     pub partition: PartitionSection,
-    /// What is kept of rows of other machines.
+    /// Caching of remote features.
     pub cache: CacheSection,
-    /// What is to be learnt.
+    /// The task.
     pub task: TaskSection,
-    /// Rows learnt for nodes that have no features.
+    /// Embeddings of nodes without features.
     pub embedding: EmbeddingSection,
-    /// What is trained.
+    /// The model.
     pub model: ModelConfig,
-    /// How edges are scored, or how their labels follow from their ends.
+    /// The decoder of links, or the head of edge labels.
     pub decoder: DecoderConfig,
-    /// Link prediction: what scores cost. Regression: what deviations cost.
+    /// The link-prediction loss, or the regression loss.
     pub loss: LossConfig,
-    /// Link prediction: what edges are told from.
+    /// Negative sampling for link prediction.
     pub negatives: NegativesSection,
-    /// What a mini-batch is.
+    /// Mini-batch sampling.
     pub sample: SampleSection,
-    /// How it is trained.
+    /// Training.
     pub train: TrainSection,
-    /// How strategy `tensor` cuts its steps.
+    /// Chunking of full-graph steps in tensor parallelism.
     pub tensor: TensorSection,
-    /// The rule of the updates.
+    /// The optimizer of the weights.
     pub optimizer: OptimizerConfig,
-    /// The learning rate over the epochs.
+    /// The learning-rate schedule.
     pub schedule: Schedule,
-    /// The machine that strategies are compared for.
+    /// Machine rates for comparing strategies.
     pub plan: PlanSection,
-    /// Where results go.
+    /// Output.
     pub output: OutputSection,
 }
 
@@ -65,10 +65,10 @@ pub struct RunConfig {
 pub struct DatasetSection {
     /// The dataset directory.
     pub path: PathBuf,
-    /// How to make it if it is not there.
+    /// Import options, if the dataset does not exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub import: Option<ImportSection>,
-    /// What happens to feature rows.
+    /// Normalization of features.
     pub normalize: Normalize,
     /// A seeded split, instead of the dataset's own.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,24 +82,25 @@ pub struct ImportSection {
     /// `npy`, `csv`, `parquet` and so on.
     pub format: String,
     /// Its options without the dashes, for instance `edges = "edges.parquet"`. Relative paths
-    /// start at the run file's directory.
+    /// refer to the run file's directory.
     pub options: BTreeMap<String, toml::Value>,
 }
 
-/// Where a mini-batch comes from.
+/// The sampling method of mini-batches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Neighbours of the seeds, up to the fan-outs.
+    /// Neighbors of the seeds, up to the fan-outs.
     #[default]
     Neighbor,
-    /// Neighbours of the seeds, up to the fan-outs, chosen alike for all nodes of a batch.
+    /// Neighbors of the seeds, up to the fan-outs, with random numbers shared by all nodes of a
+    /// batch.
     Labor,
-    /// As `neighbor`, by random numbers of edges, so that parts can draw alone.
+    /// As `neighbor`, by random numbers per edge, so that parts can sample alone.
     Exact,
-    /// Neighbours of the seeds, up to the fan-outs, in proportion to the weights of edges.
+    /// Neighbors of the seeds, up to the fan-outs, in proportion to edge weights.
     Weighted,
-    /// All neighbours of the seeds.
+    /// All neighbors of the seeds.
     Full,
     /// Cluster-GCN: unions of small clusters.
     ClusterGcn,
@@ -112,7 +113,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// Whether neighbours are drawn up to the fan-outs.
+    /// Returns whether neighbors are drawn up to the fan-outs.
     pub fn has_fanouts(self) -> bool {
         matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted)
     }
@@ -122,15 +123,15 @@ impl Method {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SampleSection {
-    /// Kind of batch.
+    /// Sampling method.
     pub method: Method,
-    /// Neighbours drawn for each node, the seeds' hop first; -1 takes all. One entry a layer.
+    /// Neighbors sampled per node, the seeds' hop first; -1 takes all. One entry per layer.
     pub fanouts: Vec<i64>,
-    /// Fan-outs of edge types that have their own, in graphs with types.
+    /// Fan-outs of individual edge types, in heterogeneous graphs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub edge_fanouts: BTreeMap<String, Vec<i64>>,
-    /// The edge types that neighbours are drawn over, one for each hop, the seeds' first, in graphs with
-    /// types; not set, all of them at each.
+    /// The edge types to sample over, one per hop, the seeds' first, in heterogeneous graphs; by
+    /// default all of them at each hop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub meta_path: Vec<String>,
     /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
@@ -139,7 +140,7 @@ pub struct SampleSection {
     /// Subgraph methods: batches whose gradients are added up in one step; as many as workers
     /// keeps all of them busy.
     pub accumulate: usize,
-    /// Cluster-GCN: number of clusters the graph is cut into.
+    /// Cluster-GCN: number of clusters of the graph.
     pub clusters: usize,
     /// Cluster-GCN: the partitioner that makes the clusters.
     pub cluster_algorithm: String,
@@ -149,7 +150,7 @@ pub struct SampleSection {
     pub budget: usize,
     /// GraphSAINT: steps of a random walk.
     pub walk_length: usize,
-    /// GraphSAINT: batches drawn beforehand to estimate the normalisation.
+    /// GraphSAINT: batches drawn beforehand to estimate the normalization.
     pub estimate: usize,
 }
 
@@ -172,18 +173,20 @@ impl Default for SampleSection {
     }
 }
 
-/// Who trains, and what is shared when.
+/// The parallel training strategy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// Gradients are added over all workers at every step (DistDGLv2 §5).
+    /// Synchronous SGD: gradients are added over all workers at every step (DistDGLv2 §5).
     #[default]
     Gradient,
-    /// Parts train alone; weights are averaged every `sync_every` epochs (CATGNN §3.3).
+    /// Model averaging: parts train alone; weights are averaged every `sync_every` epochs (CATGNN
+    /// §3.3).
     Average,
-    /// The whole graph in each step, columns shared out over all workers (NeutronTP §3).
+    /// Tensor parallelism: the whole graph in each step, with the feature dimension split among
+    /// workers (NeutronTP §3).
     Tensor,
-    /// The fastest of them, by the rates of `[plan]`; a run resolves it before it begins.
+    /// The fastest strategy by the rates of `[plan]`; resolved before the run begins.
     Auto,
 }
 
@@ -205,38 +208,38 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// What carries the ranks.
+/// The transport between ranks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Engine {
     /// Threads of this process.
     #[default]
     Local,
-    /// Processes that `mpirun` started.
+    /// Processes started by `mpirun`.
     Mpi,
 }
 
-/// Which edges evaluation sees.
+/// The graph for evaluation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvaluateOn {
     /// The whole graph.
     #[default]
     Graph,
-    /// Each part judges its own nodes with the edges it has.
+    /// Each part evaluates its own nodes with its own edges.
     Parts,
 }
 
-/// When batches are prepared.
+/// Concurrency of batch preparation and compute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pipeline {
-    /// Ahead of computing, from one epoch into the next (DistDGLv2 §5.5).
+    /// Prepared ahead of compute, continuing from one epoch into the next (DistDGLv2 §5.5).
     #[default]
     NonStop,
-    /// Ahead of computing, each epoch anew.
+    /// Prepared ahead of compute within each epoch.
     Epoch,
-    /// When they are computed, one stage after the other.
+    /// Prepared on demand, one stage after the other.
     Off,
 }
 
@@ -244,9 +247,9 @@ pub enum Pipeline {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainSection {
-    /// Who trains, and what is shared when.
+    /// Parallel training strategy.
     pub strategy: Strategy,
-    /// What carries the ranks.
+    /// Transport between ranks.
     pub engine: Engine,
     /// Number of ranks.
     pub workers: usize,
@@ -264,7 +267,7 @@ pub struct TrainSection {
     pub patience: usize,
     /// Epochs between two evaluations; 0 evaluates only at the end.
     pub eval_every: usize,
-    /// Which edges evaluation sees.
+    /// Graph for evaluation.
     pub evaluate_on: EvaluateOn,
     /// `accuracy`, `micro-f1`, `macro-f1`, `roc-auc` or `average-precision`; by default `accuracy` for
     /// classes and `micro-f1` for several labels a node. Of link prediction `mrr`, `mrr_raw`, `hits@1`,
@@ -273,13 +276,13 @@ pub struct TrainSection {
     pub metric: Option<String>,
     /// Largest global norm of a gradient; 0 does not clip.
     pub clip_norm: f32,
-    /// Whether batches are prepared beside computing.
+    /// Concurrency of batch preparation and compute.
     pub pipeline: Pipeline,
-    /// Mini-batches ahead at each stage of the pipeline.
+    /// Mini-batches buffered at each stage of the pipeline.
     pub prefetch: usize,
     /// Seconds between two checkpoints, written between epochs; 0 writes one after every epoch.
     pub checkpoint_seconds: f64,
-    /// How long a worker waits for the others before the run fails.
+    /// Seconds that a worker waits for the others before the run fails.
     pub deadline_seconds: f64,
 }
 
@@ -313,7 +316,7 @@ impl Default for TrainSection {
 pub struct OutputSection {
     /// The run's folder.
     pub dir: PathBuf,
-    /// Where the run serves its metrics; not set, it does not.
+    /// Listening address of the run's metrics; none by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics_listen: Option<Listen>,
 }
@@ -325,7 +328,7 @@ impl Default for OutputSection {
 }
 
 impl RunConfig {
-    /// Refuses combinations that mean nothing.
+    /// Rejects invalid combinations.
     pub fn check(&self) -> Result<()> {
         let positive = [
             ("train.workers", self.train.workers),
@@ -336,18 +339,23 @@ impl RunConfig {
         ];
         for (key, value) in positive {
             if value == 0 {
-                return Err(Error::usage(format!("{key} is 0")).hint("it must be positive"));
+                return Err(Error::usage(format!("invalid {key} '0': expected a positive number")));
             }
         }
         if self.dataset.path.as_os_str().is_empty() && self.partition.servers.is_none() {
             return Err(Error::usage("dataset.path is not set"));
         }
         if !(self.train.lr > 0.0 && self.train.lr.is_finite()) {
-            return Err(Error::usage(format!("train.lr is {}, not above 0", self.train.lr)));
+            return Err(Error::usage(format!(
+                "invalid train.lr '{}': expected a number above 0",
+                self.train.lr
+            )));
         }
         let deadline = self.train.deadline_seconds;
         if !(deadline > 0.0 && deadline.is_finite()) {
-            return Err(Error::usage(format!("train.deadline_seconds is {deadline}, not above 0")));
+            return Err(Error::usage(format!(
+                "invalid train.deadline_seconds '{deadline}': expected a number above 0"
+            )));
         }
         self.check_fanouts()?;
         self.check_split()?;
@@ -369,7 +377,7 @@ impl RunConfig {
         self.schedule.check()
     }
 
-    /// The neighbours that a neighbour sampler draws at each hop, the seeds' first; -1 takes all.
+    /// Fan-outs of the neighbor sampler at each hop, the seeds' first; -1 takes all.
     pub fn hops(&self) -> Vec<i64> {
         match self.sample.method {
             Method::Full => vec![-1; self.model.blocks()],
@@ -387,8 +395,10 @@ impl RunConfig {
         }
         let key = if self.model.decoupled { "propagations" } else { "layers" };
         let found = fanouts.len();
-        Err(Error::usage(format!("sample.fanouts has {found} entries for model.{key} = {hops}"))
-            .hint("give one fan-out a layer, the seeds' hop first; -1 takes all neighbours"))
+        Err(Error::usage(format!(
+            "invalid sample.fanouts: expected {hops} entries (model.{key}), found {found}"
+        ))
+        .hint("give one fan-out per layer, the seeds' hop first; -1 takes all neighbors"))
     }
 
     fn check_servers(&self) -> Result<()> {
@@ -397,12 +407,14 @@ impl RunConfig {
             return Ok(());
         }
         if section.path.is_none() {
-            return Err(Error::usage("partition.servers needs partition.path")
-                .hint("cut the graph beforehand with gnarl partition"));
+            return Err(Error::usage("partition.servers requires partition.path")
+                .hint("partition the graph beforehand with gnarl partition"));
         }
         if self.train.evaluate_on == EvaluateOn::Parts {
-            return Err(Error::usage("train.evaluate_on = 'parts' needs the whole graph here")
-                .hint("leave out partition.servers"));
+            return Err(Error::usage(
+                "train.evaluate_on = 'parts' requires the whole graph on this machine",
+            )
+            .hint("leave out partition.servers"));
         }
         Ok(())
     }
@@ -414,7 +426,7 @@ impl RunConfig {
         if shares.iter().any(|s| !(0.0..=1.0).contains(s)) || sum > 1.0 + 1e-9 || split.train == 0.0
         {
             return Err(Error::usage(format!(
-                "dataset.split: train {}, valid {}, test {} are not shares of a whole",
+                "invalid dataset.split: train {}, valid {} and test {} must sum up to at most 1",
                 split.train, split.valid, split.test
             )));
         }

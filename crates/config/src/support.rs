@@ -1,25 +1,27 @@
-//! Which combinations of task, graph, model, sampler, placement and strategy train, and why the others do not.
+//! The supported combinations of task, graph, model, sampler, placement and strategy, and the
+//! reasons against others.
 //!
-//! One list of rules: configuration checks, setup, predictions and `auto` ask it, and docs/support.md is made of it.
+//! A single list of rules for configuration checks, setup, predictions and `auto`; docs/support.md
+//! is generated from it.
 
 use gnarl_common::{Error, Result};
 use gnarl_nn::models::{Aggregator, check_columns, names, typed};
 
 use crate::{Method, Parts, RunConfig, Strategy, TaskKind};
 
-/// A run, and what its dataset decides.
+/// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
 pub struct Combination<'a> {
     /// The run file.
     pub run: &'a RunConfig,
-    /// Whether the graph has several types of nodes or of edges, or `task.node_type` names one.
+    /// True if the graph has several types of nodes or of edges, or `task.node_type` names one.
     pub heterogeneous: bool,
 }
 
-/// Refuses a combination, if it does.
+/// Returns the reason to reject a combination, if there is one.
 type Rule = fn(Combination<'_>) -> Option<Error>;
 
-/// The first rule that refuses decides what is said.
+/// The first matching rule gives the reason.
 const RULES: &[Rule] = &[
     servers_and_strategy,
     servers_and_task,
@@ -33,7 +35,7 @@ const RULES: &[Rule] = &[
 ];
 
 impl Combination<'_> {
-    /// Whether the run trains.
+    /// Returns whether the run is supported.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] with the reason if it does not.
@@ -68,7 +70,7 @@ impl Combination<'_> {
     }
 }
 
-/// Parts of other machines are sampled by whoever needs them, in steps that all ranks share.
+/// Parts of other machines are sampled on demand, in steps that all ranks share.
 fn servers_and_strategy(c: Combination<'_>) -> Option<Error> {
     (c.served() && c.run.train.strategy == Strategy::Average).then(|| {
         Error::usage("train.strategy = 'average' trains on parts alone")
@@ -93,7 +95,7 @@ fn servers_and_task(c: Combination<'_>) -> Option<Error> {
 }
 
 fn subgraphs(c: Combination<'_>) -> Option<Error> {
-    // Full-graph steps sample nothing, and neither do embeddings without a model.
+    // Full-graph steps do not sample, and neither do embeddings without a model.
     if !c.draws_subgraphs() || c.model() == "none" {
         return None;
     }
@@ -166,7 +168,7 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
     let cut = match (c.model(), model.decoupled) {
         ("gcn", _) | ("gin" | "sgc" | "mlp", false) => true,
         ("sage", false) => !pools,
-        // A program's own model says so itself.
+        // A program's own model has a check of its own.
         ("", _) => true,
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! What is to be learnt.
+//! The task of a run.
 
 use std::sync::Arc;
 
@@ -14,23 +14,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskKind {
-    /// Classes of nodes.
+    /// Node classification.
     #[default]
     NodeClassification,
-    /// Numbers of nodes.
+    /// Node regression.
     NodeRegression,
-    /// Which edges there are.
+    /// Link prediction.
     LinkPrediction,
-    /// Labels of edges.
+    /// Edge classification.
     EdgeClassification,
-    /// Numbers of edges.
+    /// Edge regression.
     EdgeRegression,
-    /// Labels of nodes, by an objective that a program adds; `task.name` names it.
+    /// A custom task of nodes, whose objective a program registers under `task.name`.
     Custom,
 }
 
 impl TaskKind {
-    /// Whether labels of nodes are learned.
+    /// Returns whether the task predicts labels of nodes.
     pub fn is_of_nodes(self) -> bool {
         matches!(self, Self::NodeClassification | Self::NodeRegression | Self::Custom)
     }
@@ -48,31 +48,31 @@ impl TaskKind {
         }
     }
 
-    /// Whether labels of edges are learnt.
+    /// Returns whether the task predicts labels of edges.
     pub fn is_of_edges(self) -> bool {
         matches!(self, Self::EdgeClassification | Self::EdgeRegression)
     }
 }
 
-/// Which edges messages pass over, where labels of edges are learnt.
+/// Message-passing edges, in edge prediction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MessagesOver {
-    /// All but those to be judged by.
+    /// All but held-out edges.
     #[default]
     Known,
     /// All.
     All,
 }
 
-/// What becomes of the edges that a batch is about, in the graph that messages pass over.
+/// Handling of a batch's target edges in the message graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Leakage {
-    /// They leave it for the batch, with their reverses.
+    /// Removed from it for the batch, with their reverses.
     #[default]
     Remove,
-    /// They stay, to show what that does.
+    /// Kept in it, to demonstrate leakage.
     Keep,
 }
 
@@ -80,7 +80,7 @@ pub enum Leakage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskSection {
-    /// What is to be learnt.
+    /// Kind of task.
     pub kind: TaskKind,
     /// `custom`: the name under which a program adds the task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,24 +88,24 @@ pub struct TaskSection {
     /// The type of the nodes to classify, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
-    /// Link prediction and labels of edges: the type of the edges, in a graph with several types.
+    /// Link and edge prediction: the type of the edges, in a graph with several types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edge_type: Option<String>,
-    /// Labels of edges: the column that has them.
+    /// Edge prediction: the label column.
     pub label: String,
-    /// Labels of edges: whether their features are looked at too.
+    /// Edge prediction: whether edge features are used too.
     pub edge_features: bool,
-    /// Labels of edges: which edges messages pass over.
+    /// Edge prediction: message-passing edges.
     pub messages: MessagesOver,
-    /// Link prediction: share of edges held out to validate on, where the dataset says nothing itself.
+    /// Link prediction: share of edges held out for validation, where the dataset has no splits.
     pub valid: f64,
-    /// Link prediction: share of edges held out to test on.
+    /// Link prediction: share of edges held out for testing.
     pub test: f64,
-    /// Link prediction: which draw of them.
+    /// Link prediction: seed of the held-out edges.
     pub split_seed: u64,
-    /// With an encoder: what becomes of the edges that a batch is about.
+    /// With an encoder: handling of a batch's target edges in the message graph.
     pub leakage: Leakage,
-    /// Link prediction: most memory of a process for scores, when edges are ranked.
+    /// Link prediction: memory limit of a process for scores in ranking.
     pub rank_memory: ByteSize,
 }
 
@@ -129,7 +129,7 @@ impl Default for TaskSection {
 }
 
 impl TaskSection {
-    /// Refuses shares that are none, and a task of a program's own without its name.
+    /// Rejects invalid shares, and a custom task without a name.
     pub(super) fn check(&self) -> Result<()> {
         if self.kind == TaskKind::Custom && self.name.is_none() {
             return Err(Error::usage("task.kind = 'custom' and no task.name")
@@ -140,13 +140,13 @@ impl TaskSection {
         match share(valid) && share(test) && valid + test < 1.0 {
             true => Ok(()),
             false => Err(Error::usage(format!(
-                "task.valid {valid} and task.test {test} leave no edges to train on"
+                "invalid task.valid '{valid}' and task.test '{test}': no training edges are left"
             ))),
         }
     }
 }
 
-/// Rules that update learnt rows.
+/// Optimizers of embeddings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RowOptimizer {
@@ -157,21 +157,21 @@ pub enum RowOptimizer {
     Adagrad,
 }
 
-/// `[embedding]`: rows learnt for nodes that have no features.
+/// `[embedding]`: embeddings of nodes without features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EmbeddingSection {
-    /// Numbers in a row; complex ones where the decoder's are.
+    /// Embedding width; in complex numbers where the decoder is complex.
     pub dim: usize,
-    /// The rule of their updates.
+    /// Optimizer.
     pub optimizer: RowOptimizer,
-    /// Their learning rate; by default that of the weights.
+    /// Learning rate of embeddings; by default that of the weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lr: Option<f32>,
-    /// Rows start uniform between minus and plus this; by default 1 / √dim.
+    /// Initial values are uniform between minus and plus this; by default 1 / √dim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound: Option<f32>,
-    /// L2 penalty on the rows that a step touches.
+    /// L2 penalty on the embeddings that a step updates.
     pub weight_decay: f32,
 }
 
@@ -187,7 +187,7 @@ impl EmbeddingSection {
         self.lr.map_or(1.0, |lr| lr / base)
     }
 
-    /// The optimizer of rows.
+    /// The optimizer of embeddings.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] for constants out of range.
@@ -203,19 +203,23 @@ impl EmbeddingSection {
         Ok(Arc::new(WeightDecay::new(rule, self.weight_decay)?))
     }
 
-    /// Refuses values out of range.
+    /// Rejects values out of range.
     pub(super) fn check(&self) -> Result<()> {
         if self.dim == 0 {
-            return Err(Error::usage("embedding.dim is 0").hint("it must be positive"));
+            return Err(Error::usage("invalid embedding.dim '0': expected a positive number"));
         }
         let decay = self.weight_decay;
         if !(decay >= 0.0 && decay.is_finite()) {
-            return Err(Error::usage(format!("embedding.weight_decay is {decay}, below 0")));
+            return Err(Error::usage(format!(
+                "invalid embedding.weight_decay '{decay}': expected a number of at least 0"
+            )));
         }
         let positive = |v: f32| v > 0.0 && v.is_finite();
         for (key, value) in [("lr", self.lr), ("bound", self.bound)] {
             if let Some(value) = value.filter(|v| !positive(*v)) {
-                return Err(Error::usage(format!("embedding.{key} is {value}, not above 0")));
+                return Err(Error::usage(format!(
+                    "invalid embedding.{key} '{value}': expected a number above 0"
+                )));
             }
         }
         Ok(())

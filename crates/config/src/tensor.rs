@@ -1,4 +1,4 @@
-//! How full-graph steps are cut.
+//! Chunking of full-graph steps.
 
 use std::path::PathBuf;
 
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TensorSection {
-    /// Memory of each machine, such as `"8GiB"`, which its workers share. Not limited if absent.
+    /// Memory limit of each machine, such as `"8GiB"`, which its workers share; none by default.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "exactly")]
     pub memory: Option<ByteSize>,
-    /// Chunks of nodes, at least; 0 leaves it to `memory`.
+    /// Least number of node chunks; 0 lets `memory` decide.
     pub chunks: usize,
-    /// Whether chunks are exchanged while others are computed.
+    /// True if exchanges of chunks overlap with computation.
     pub overlap: bool,
-    /// Folder for what does not fit into `memory`; the run's if absent.
+    /// Folder for data that does not fit into `memory`; by default the run's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spill: Option<PathBuf>,
 }
 
 impl TensorSection {
-    /// Whether steps are to be cut into chunks.
+    /// Returns whether steps are split into chunks.
     pub fn is_chunked(&self) -> bool {
         self.memory.is_some() || self.chunks > 0
     }
 }
 
-/// Writes all bytes: what a run is cut into follows from them, when it goes on and when it is judged too.
+/// Writes the size in bytes, unrounded: the chunks of a resumed run or an evaluation follow from it.
 fn exactly<S: Serializer>(memory: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{} B", memory.map_or(0, |memory| memory.as_u64())))
 }

@@ -1,4 +1,4 @@
-//! Mistakes in run files, in the words of people.
+//! Human-readable errors of run files.
 
 use gnarl_common::did_you_mean::nearest;
 use gnarl_common::{Error, Result};
@@ -6,10 +6,10 @@ use toml::{Table, Value};
 
 use super::known::known;
 
-/// Sections in the order in which a key without one is looked for.
+/// Sections in the order of lookup for a key without one.
 const SECTIONS: [&str; 5] = ["train", "model", "sample", "dataset", "partition"];
 
-/// Names that other libraries have for keys.
+/// Names of keys in other libraries.
 const ELSEWHERE: [(&str, &str); 8] = [
     ("learning_rate", "train.lr"),
     ("num_epochs", "train.epochs"),
@@ -21,10 +21,10 @@ const ELSEWHERE: [(&str, &str); 8] = [
     ("checkpoint_interval", "train.checkpoint_seconds"),
 ];
 
-/// Refuses keys that no run file has.
+/// Rejects unknown keys.
 ///
 /// # Errors
-/// [`gnarl_common::Kind::Usage`] with the key that was most likely meant, wherever it is.
+/// [`gnarl_common::Kind::Usage`] with the most similar key, in whichever section.
 pub(super) fn refuse_unknown(table: &Table, known: &Table) -> Result<()> {
     refuse_in("", table, known)
 }
@@ -67,7 +67,7 @@ fn unknown(prefix: &str, key: &str, section: &Table) -> Error {
     }
 }
 
-/// The key of a run file that is called `name` without its section: `train.lr` of `lr`.
+/// The key of a run file with the name `name` without its section: `train.lr` for `lr`.
 pub fn key_named(name: &str) -> Option<String> {
     named_alike(&name.replace('-', "_"))
 }
@@ -104,7 +104,7 @@ fn paths() -> Vec<String> {
     all
 }
 
-/// What is wrong with a value, without the words of the programming language.
+/// The error of a value, without terms of the programming language.
 pub(super) fn of(error: &toml::de::Error, table: &Table) -> Error {
     let text = error.to_string();
     let message = error.message().trim_end();
@@ -134,7 +134,7 @@ fn lookup<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// A type as people call it.
+/// The human-readable name of a type.
 fn kind_of(expected: &str) -> &str {
     match expected {
         "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, 0 or more",

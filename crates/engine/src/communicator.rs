@@ -1,11 +1,12 @@
-//! The collectives that every engine offers.
+//! The trait of communicators: collectives that every engine offers.
 
 use gnarl_common::{Error, Result};
 
-/// One rank's view of a group: all ranks of the run, or some of them after [`Communicator::split`].
-/// All ranks of a group call the same collectives in the same order; `stage` names the call in errors
-/// and must agree between ranks. Collectives of different groups may be under way at the same time, on
-/// threads of their own. Errors name ranks by their numbers in the run.
+/// One rank's handle of a group: all ranks of the run, or some of them after
+/// [`Communicator::split`]. All ranks of a group call the same collectives in the same order;
+/// `stage` names the call in errors and must agree between ranks. Collectives of different groups
+/// may be under way at the same time, on threads of their own. Errors name ranks by their numbers
+/// in the run.
 pub trait Communicator: Send + Sync {
     /// This rank in the group, below [`Communicator::size`].
     fn rank(&self) -> usize;
@@ -13,24 +14,24 @@ pub trait Communicator: Send + Sync {
     /// Number of ranks in the group.
     fn size(&self) -> usize;
 
-    /// Gives `bytes` to all ranks and returns everyone's, in rank order.
+    /// Gathers the `bytes` of all ranks on every rank, in rank order.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Rank`] if a rank failed, is at another stage, or does not come before
+    /// [`gnarl_common::Kind::Rank`] if a rank failed, is at another stage, or does not arrive before
     /// the deadline. All other collectives fail likewise.
     fn all_gather(&self, stage: &str, bytes: &[u8]) -> Result<Vec<Vec<u8>>>;
 
-    /// Gives `outgoing[r]`, of any length, to each rank `r` and returns what each gave to this one, in
-    /// rank order.
+    /// Sends `outgoing[r]`, of any length, to each rank `r` and returns what each sent to this one,
+    /// in rank order.
     fn all_to_all(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>>;
 
-    /// Replaces `values` by their sum over all ranks, added in rank order: the same bits on every
+    /// Replaces `values` by their sum over all ranks, added in rank order: bitwise equal on every
     /// rank and in every run.
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()>;
 
-    /// Divides the group: ranks of the same `color` are a group of their own, in the order of their
-    /// `key`, of this group's numbers where keys are equal. A collective of all ranks; one process
-    /// splits one group at a time.
+    /// Splits the group: ranks of equal `color` form a new group, in the order of their `key`, ties
+    /// broken by their ranks in this group. A collective of all ranks; one process splits one group
+    /// at a time.
     ///
     /// The deadline is the run's. A rank that fails ends the whole run, whatever groups it was in.
     ///
@@ -39,10 +40,10 @@ pub trait Communicator: Send + Sync {
     /// groups.
     fn split(&self, stage: &str, color: usize, key: usize) -> Result<Box<dyn Communicator + '_>>;
 
-    /// Tells all ranks of the run that this one gives up, so that they stop waiting for it.
+    /// Aborts the run: all ranks stop waiting for this one.
     fn abort(&self, reason: &str);
 
-    /// Waits until all ranks are here.
+    /// Waits until all ranks have arrived.
     fn barrier(&self, stage: &str) -> Result<()> {
         self.all_gather(stage, &[]).map(drop)
     }
@@ -68,16 +69,16 @@ pub trait Communicator: Send + Sync {
     }
 }
 
-/// Refuses to give something to more or fewer ranks than there are.
+/// Rejects `outgoing` if its length is not the number of ranks.
 pub(crate) fn check_outgoing(outgoing: &[Vec<u8>], size: usize, stage: &str) -> Result<()> {
     if outgoing.len() == size {
         return Ok(());
     }
     let found = outgoing.len();
-    Err(Error::usage(format!("{stage}: something for {found} ranks of {size}")))
+    Err(Error::usage(format!("{stage}: expected messages for {size} ranks, found {found}")))
 }
 
-/// Adds the values that `bytes` hold, in order; `bytes` need no alignment.
+/// Adds the values in `bytes`, in order; `bytes` need no alignment.
 pub(crate) fn add(values: &mut [f32], bytes: &[u8]) {
     for (sum, term) in values.iter_mut().zip(bytes.as_chunks().0) {
         *sum += f32::from_le_bytes(*term);

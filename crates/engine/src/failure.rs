@@ -1,4 +1,4 @@
-//! How ranks fail, in words that all engines share.
+//! Errors of failing ranks, shared by all engines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -9,7 +9,7 @@ pub(crate) fn rank_error(rank: usize, what: &str) -> Error {
     Error::new(Kind::Rank, format!("rank {rank} {what}"))
 }
 
-/// The result of `body`, whose panic counts as the rank's failure.
+/// The result of `body`, with a panic converted to an error of the rank.
 pub(crate) fn caught<T>(rank: usize, body: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
@@ -18,7 +18,7 @@ pub(crate) fn caught<T>(rank: usize, body: impl FnOnce() -> Result<T>) -> Result
     })
 }
 
-/// `rank` waited for all of `deadline`, and the `missing` ranks did not come.
+/// `rank` waited until the deadline, and the `missing` ranks did not arrive.
 pub(crate) fn late(
     rank: usize,
     stage: &str,
@@ -42,7 +42,7 @@ pub(crate) fn stopped(rank: usize, stage: &str, failed: usize, reason: &str) -> 
         .context(format!("rank {failed} failed: {reason}"))
 }
 
-/// `rank` brought another number of values to `stage` than others did.
+/// `rank` passed another number of values to `stage` than others did.
 pub(crate) fn another_length(rank: usize, stage: &str) -> Error {
-    rank_error(rank, &format!("brought another length to '{stage}'"))
+    rank_error(rank, &format!("passed another number of values to '{stage}' than other ranks"))
 }

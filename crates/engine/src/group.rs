@@ -1,13 +1,13 @@
-//! Who is in a group.
+//! Membership of groups.
 
 use gnarl_common::{Error, Result};
 
-/// `numbers` as a message.
+/// Encodes `numbers` as a message.
 pub(crate) fn message<const N: usize>(numbers: [u64; N]) -> Vec<u8> {
     numbers.map(u64::to_le_bytes).concat()
 }
 
-/// The numbers of each rank's message.
+/// Decodes the numbers of each rank's message.
 pub(crate) fn numbers<const N: usize>(stage: &str, all: &[Vec<u8>]) -> Result<Vec<[u64; N]>> {
     let read = |bytes: &Vec<u8>| -> Option<[u64; N]> {
         let numbers: Vec<u64> =
@@ -18,7 +18,7 @@ pub(crate) fn numbers<const N: usize>(stage: &str, all: &[Vec<u8>]) -> Result<Ve
     all.ok_or_else(|| Error::invalid(format!("{stage}: a rank sent a damaged message")))
 }
 
-/// The ranks that chose `color` among everyone's color and key, in the order of keys.
+/// The ranks of `color` among everyone's color and key, in the order of keys.
 pub(crate) fn members(choices: impl Iterator<Item = (u64, u64)>, color: u64) -> Vec<usize> {
     let of_color = choices.enumerate().filter(|(_, choice)| choice.0 == color);
     let mut members: Vec<(u64, usize)> = of_color.map(|(rank, choice)| (choice.1, rank)).collect();

@@ -1,9 +1,9 @@
 //! Ranks and collectives.
 //!
-//! In: each rank's values. Out: what all ranks agree on. A rank is one of `size` workers that run
-//! the same program; program code holds a [`Communicator`] and never asks what carries it. Every
-//! wait has a deadline and its error names the ranks that did not come and the stage they were
-//! awaited at. A group of ranks can be split into groups, and these again.
+//! In: each rank's values. Out: values that all ranks agree on. A rank is one of `size` workers
+//! that run the same program; program code holds a [`Communicator`] whatever its transport. Every
+//! wait has a deadline, and its error names the missing ranks and the stage at which they were
+//! expected. A group of ranks can be split into groups, and these again.
 //!
 //! ```
 //! use gnarl_engine::{Communicator, local};

@@ -1,4 +1,4 @@
-//! Engine `local`: ranks are threads of one process. Nothing to install.
+//! Engine `local`: ranks are threads of one process, without further dependencies.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -10,7 +10,7 @@ use crate::communicator::{Communicator, add, check_outgoing};
 use crate::failure::{another_length, apart, caught, late, rank_error, stopped};
 use crate::group;
 
-/// Runs `body` once for each rank, on a thread each, and returns the results in rank order.
+/// Runs `body` once per rank, on a thread each, and returns the results in rank order.
 ///
 /// # Errors
 /// The first rank's error, by time; the others stop waiting and end as well. A rank that panics
@@ -25,12 +25,14 @@ pub fn run<T: Send>(
     let results: Vec<Result<T>> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..size)
             .map(|rank| {
-                let (run, room, body) = (shared.clone(), room.clone(), &body);
+                let run = shared.clone();
+                let room = room.clone();
+                let body = &body;
                 let thread = std::thread::Builder::new().name(format!("rank-{rank}"));
                 let body = move || guarded(&LocalRank { rank, run, room }, body);
                 thread.spawn_scoped(scope, body).map_err(|e| {
                     let reason = format!("cannot start a thread: {e}");
-                    // Those started before stop waiting for it.
+                    // Unblocks the ranks started before.
                     shared.fail(rank, &reason);
                     rank_error(rank, &reason)
                 })
@@ -43,7 +45,7 @@ pub fn run<T: Send>(
     });
     if let Some((rank, reason)) = shared.failed.get() {
         let own = results.into_iter().nth(*rank).and_then(Result::err);
-        // A rank may give up and still return something.
+        // `body` may have aborted the run and still returned a value.
         return Err(own.unwrap_or_else(|| stopped(*rank, "the end", *rank, reason)));
     }
     results.into_iter().collect()
@@ -57,24 +59,24 @@ fn guarded<T>(rank: &LocalRank, body: impl Fn(&LocalRank) -> Result<T>) -> Resul
     result
 }
 
-/// What all ranks share, whatever groups they are in.
+/// State shared by all ranks of a run, whatever groups they are in.
 struct Run {
     deadline: Duration,
-    /// The rank that gave up first, and why.
+    /// The first rank that failed, and its reason.
     failed: OnceLock<(usize, String)>,
-    /// Where ranks may be waiting.
+    /// Rooms in which ranks may be waiting.
     rooms: Mutex<Vec<Weak<Room>>>,
 }
 
-/// Where the ranks of a group meet.
+/// The rendezvous of the ranks of a group.
 struct Room {
-    /// Their numbers in the run.
+    /// Ranks of the members in the run.
     members: Vec<usize>,
     state: Mutex<State>,
     wake: Condvar,
 }
 
-/// What a rank brings: the same for all, or something for each.
+/// The contribution of a rank: one for all, or one per rank.
 type Deposit = Arc<Vec<Vec<u8>>>;
 
 #[derive(Default)]
@@ -84,13 +86,13 @@ struct State {
     stage: String,
     slots: Vec<Option<Deposit>>,
     published: Arc<Vec<Deposit>>,
-    /// Rooms of the groups made after an exchange, by its number and their color, and how many of
-    /// their ranks have not come for them yet.
+    /// Rooms of the groups split off after an exchange, by its number and their color, with the
+    /// number of their ranks that have not entered yet.
     split: BTreeMap<(u64, u64), (Arc<Room>, usize)>,
 }
 
-/// A poisoned lock means a rank panicked while holding it; what it guards is still whole because every
-/// update below is a single assignment.
+/// A poisoned lock means a rank panicked while holding it; the guarded state is still consistent
+/// because every update below is a single assignment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -106,15 +108,15 @@ impl Run {
         room
     }
 
-    /// An error if a rank gave up: from then on no exchange begins or ends well in any group.
+    /// Returns an error if a rank failed: from then on no exchange begins or succeeds in any group.
     fn check(&self, rank: usize, stage: &str) -> Result<()> {
         let failed = self.failed.get();
         failed.map_or(Ok(()), |(failed, reason)| Err(stopped(rank, stage, *failed, reason)))
     }
 
-    /// Ends the run, without waking those who wait.
+    /// Marks the run as failed, without waking waiting ranks.
     fn mark_failed(&self, rank: usize, reason: &str) {
-        // Those that fail later fail since this one did.
+        // Only the first failure is kept: later ones are its consequences.
         _ = self.failed.set((rank, reason.into()));
     }
 
@@ -123,11 +125,12 @@ impl Run {
         self.wake_all();
     }
 
-    /// Wakes all who wait, in whatever group, to learn of a failure.
+    /// Wakes the waiting ranks of all groups, so that they see a failure.
     fn wake_all(&self) {
         let rooms: Vec<_> = lock(&self.rooms).iter().filter_map(Weak::upgrade).collect();
         for room in rooms {
-            // Whoever is about to wait there has not looked yet, or is woken.
+            // Taking the lock ensures that a rank about to wait either sees the failure or is
+            // woken.
             drop(lock(&room.state));
             room.wake.notify_all();
         }
@@ -142,24 +145,24 @@ pub struct LocalRank {
 }
 
 impl LocalRank {
-    /// Its number in the run.
+    /// Rank in the run.
     fn number(&self) -> usize {
         self.room.members[self.rank]
     }
 
-    /// Everyone deposits, everyone receives all deposits; an error ends the run.
+    /// An exchange of deposits among all ranks; an error ends the run.
     fn exchange(&self, stage: &str, brought: Vec<Vec<u8>>) -> Result<Arc<Vec<Deposit>>> {
         self.meet(stage, brought).inspect_err(|_| self.run.wake_all())
     }
 
-    /// An exchange whose errors are known to all ranks that enter the room after it.
+    /// An exchange whose errors are visible to all ranks that enter the room after it.
     fn meet(&self, stage: &str, brought: Vec<Vec<u8>>) -> Result<Arc<Vec<Deposit>>> {
         let start = Instant::now();
         let run = &self.run;
         let room = &self.room;
         let mut state = lock(&room.state);
-        // A rank that knows of a failure must not complete what others began before it: they would
-        // find all deposits there when they wake, and end well.
+        // A rank that knows of a failure must not complete an exchange that others began before it:
+        // they would find all deposits there when they wake, and succeed.
         run.check(self.number(), stage)?;
         // Marked before the lock is released, lest the next rank complete the exchange.
         let failing = |e: Error| {
@@ -180,10 +183,10 @@ impl LocalRank {
             return Ok(state.published.clone());
         }
         loop {
-            // Before looking at the exchange: one that was completed is lost with the run.
+            // Checked before the exchange: one that was completed is lost with the run.
             run.check(self.number(), stage)?;
             if state.generation != generation {
-                // Nobody can publish again before this rank comes to the next exchange.
+                // No later exchange can be published before this rank takes part in it.
                 return Ok(state.published.clone());
             }
             let left = run.deadline.saturating_sub(start.elapsed());
@@ -199,7 +202,7 @@ impl LocalRank {
         }
     }
 
-    /// The room of the `members` of this group who chose `color` in the last exchange.
+    /// The room of the `members` of this group with `color` in the last exchange.
     fn room_of(&self, color: u64, members: &[usize]) -> Arc<Room> {
         let mut state = lock(&self.room.state);
         let split = (state.generation, color);

@@ -9,7 +9,7 @@
 //! | [`partition`] | a dataset → a [`partition::PartitionedDataset`] |
 //! | [`sample`] | seeds → a [`sample::MiniBatch`] |
 //! | [`store`] | node ids → feature rows |
-//! | `serve` (a feature) | parts → neighbours and rows for other machines |
+//! | `serve` (a feature) | parts → neighbors and features for other machines |
 //! | [`engine`] | each rank's values → what all ranks agree on |
 //! | [`nn`] | a mini-batch and rows → loss and gradients |
 //! | [`config`] | a run file → a [`config::RunConfig`] |

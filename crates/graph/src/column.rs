@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Bytes hashed by one task of [`Column::verify`].
 const VERIFY_PIECE: usize = 16 << 20;
 
-/// What the manifest says of a column.
+/// The manifest entry of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnSpec {
     /// Name within its node or edge type.
@@ -22,7 +22,7 @@ pub struct ColumnSpec {
     pub file: String,
     /// Type of the values.
     pub dtype: DType,
-    /// Rows first.
+    /// Lengths of the dimensions, rows first.
     pub shape: Vec<u64>,
     /// CRC-32 of the values' bytes.
     pub crc32: u32,
@@ -84,7 +84,7 @@ impl Column {
         self.spec.shape.first().copied().unwrap_or(0) as usize
     }
 
-    /// Values in each row.
+    /// Number of values per row.
     pub fn width(&self) -> usize {
         self.spec.shape[1..].iter().product::<u64>() as usize
     }

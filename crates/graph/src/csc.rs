@@ -1,4 +1,4 @@
-//! Compressed sparse columns: for every destination its sources, built within a memory budget.
+//! Compressed sparse columns: the sources of every destination, built within a memory budget.
 
 use crate::column::ColumnSpec;
 use crate::edges::{CHUNK_EDGES, IdReader};
@@ -12,7 +12,7 @@ pub(crate) use job::{CscJob, Id};
 use sort::{Beside, SORT_GRAIN, sort_lists};
 use weights::ListWeights;
 
-/// In-neighbour lists of one edge type, each ascending by source id. Local ids are 32 bits: larger
+/// In-neighbor lists of one edge type, each ascending by source id. Local ids are 32 bits: larger
 /// graphs are partitioned first.
 #[derive(Debug, Clone)]
 pub struct Csc {
@@ -20,7 +20,7 @@ pub struct Csc {
     pub indptr: Narrow,
     /// Source of each edge.
     pub indices: Buf<u32>,
-    /// Row of each edge in the edge columns, where edges carry more than their ends.
+    /// Row of each edge in the edge columns, if edges have columns beside their endpoints.
     pub edge: Option<Narrow>,
 }
 
@@ -44,9 +44,10 @@ impl Csc {
             indices[indptr[v] as usize..indptr[v + 1] as usize].sort_unstable();
         }
         let fits = u32::try_from(edges.len()).is_ok();
-        let indptr = match fits {
-            true => indptr.iter().map(|&offset| offset as u32).collect::<Vec<_>>().into(),
-            false => indptr.into(),
+        let indptr = if fits {
+            indptr.iter().map(|&offset| offset as u32).collect::<Vec<_>>().into()
+        } else {
+            indptr.into()
         };
         Self { indptr, indices: indices.into(), edge: None }
     }
@@ -82,14 +83,14 @@ impl Csc {
     }
 }
 
-/// What it made.
+/// The columns that were built.
 pub(crate) struct BuiltCsc {
     pub columns: Vec<ColumnSpec>,
     pub facts: EdgeFacts,
     pub num_edges: u64,
 }
 
-/// Bytes of the budget left for the program itself and the buffers of files, at most.
+/// Upper bound of the part of the budget reserved for the program itself and file buffers.
 const PROGRAM: u64 = 32 << 20;
 
 /// Builds the CSC columns of an edge type by counting, then filling one range of destinations
@@ -140,8 +141,8 @@ pub(crate) fn build<T: Id>(job: &CscJob<'_>) -> Result<BuiltCsc> {
     Ok(BuiltCsc { columns, facts, num_edges: kept })
 }
 
-/// Bytes left for a range of lists beside the degrees of all destinations, whose number a file may
-/// have stated: it is compared with the budget before anything of that size is allocated.
+/// Bytes left for a range of lists beside the degrees of all destinations, whose number comes from
+/// a file: it is compared with the budget before anything of that size is allocated.
 fn room(job: &CscJob<'_>) -> Result<u64> {
     let fixed = job.num_dst.saturating_add(1).saturating_mul(8);
     let fixed = fixed.saturating_add(PROGRAM.min(job.memory / 16));
@@ -178,7 +179,7 @@ impl Reader {
         Ok(Self { src, dst, weights, chunk: Chunk::default() })
     }
 
-    /// Calls `visit` with all edges; with their weights only where `weighted`.
+    /// Calls `visit` with all edges; with their weights only if `weighted`.
     fn for_each(&mut self, weighted: bool, mut visit: impl FnMut(&Chunk)) -> Result<()> {
         let Self { src, dst, weights, chunk } = self;
         let mut weights = weights.as_mut().filter(|_| weighted);
@@ -201,10 +202,10 @@ impl Reader {
     }
 }
 
-/// Edges ahead for whose lists the cache is asked: lists are met in any order.
+/// Prefetch distance in edges: their lists are accessed in any order.
 const AHEAD: usize = 24;
 
-/// Degrees as offsets.
+/// Counts degrees, as offsets.
 fn count(job: &CscJob<'_>, reader: &mut Reader) -> Result<Vec<u64>> {
     let mut indptr = vec![0u64; job.num_dst as usize + 1];
     reader.for_each(false, |Chunk { dst, .. }| {
@@ -228,7 +229,7 @@ struct Tally {
     self_loops: u64,
     repeated_loops: u64,
     duplicates: u64,
-    /// Sums of the hashes of all edges, and of all edges turned round.
+    /// Sums of the hashes of all edges, and of all reversed edges.
     forward: u128,
     backward: u128,
 }
@@ -338,7 +339,7 @@ impl<T: Id> Range<T> {
         let mut row = 0u64;
         let (first, span) = (nodes.start as u64, nodes.len() as u64);
         reader.for_each(true, |Chunk { src, dst, weights: bits }| {
-            // Of the edges ahead, first where their lists are asked for, then the lists.
+            // For the edges ahead, first the positions of their lists, then the lists.
             let within = |i: usize| dst.get(i).map(|d| d.wrapping_sub(first)).filter(|&v| v < span);
             for (i, &s) in src.iter().enumerate() {
                 if let Some(v) = within(i + 2 * AHEAD) {

@@ -11,7 +11,7 @@ use crate::features::{Features, Labels};
 use crate::manifest::{EdgeType, Manifest, NodeType, Triple};
 use crate::narrow::Narrow;
 
-/// A dataset directory, opened. Columns are mapped when asked for.
+/// A dataset directory. Columns are mapped on access.
 #[derive(Debug, Clone)]
 pub struct Dataset {
     dir: PathBuf,
@@ -23,7 +23,7 @@ impl Dataset {
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self> {
         let dir = dir.into();
         let manifest = Manifest::read(&dir).while_doing(|| {
-            // A relative path says nothing without the folder it is taken from.
+            // A relative path is meaningless without the folder it is relative to.
             let full = std::path::absolute(&dir).unwrap_or_default();
             match full == dir {
                 true => format!("opening dataset {}", dir.display()),
@@ -37,17 +37,17 @@ impl Dataset {
         Self { dir, manifest }
     }
 
-    /// Where the files are.
+    /// Directory of the files.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What `dataset.json` says.
+    /// Contents of `dataset.json`.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
 
-    /// The only node and edge type of a plain graph.
+    /// The only node and edge type of a homogeneous graph.
     ///
     /// # Errors
     /// If the graph has several of either.
@@ -130,7 +130,7 @@ impl Dataset {
         column.map(|c| c.ids()).transpose()
     }
 
-    /// The in-neighbour lists of an edge type.
+    /// The in-neighbor lists of an edge type.
     ///
     /// # Errors
     /// If ids do not fit 32 bits: partition such a graph first.

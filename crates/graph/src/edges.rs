@@ -8,7 +8,7 @@ use gnarl_common::{DType, Error, Result, ResultExt};
 
 use crate::column::ColumnSpec;
 
-/// Edges handed out together; also the buffer that is filled again.
+/// A chunk of edges, and the buffer that is refilled.
 #[derive(Debug, Clone, Default)]
 pub struct EdgeChunk {
     /// Source ids.
@@ -23,12 +23,12 @@ impl EdgeChunk {
         self.src.len()
     }
 
-    /// Whether it holds no edge.
+    /// Returns whether the chunk has no edges.
     pub fn is_empty(&self) -> bool {
         self.src.is_empty()
     }
 
-    /// Forgets the edges, keeps the buffers.
+    /// Clears the edges, keeping the buffers.
     pub fn clear(&mut self) {
         self.src.clear();
         self.dst.clear();
@@ -40,7 +40,7 @@ impl EdgeChunk {
     }
 }
 
-/// Edges of a stream's chunk unless it says otherwise: 1 MiB of ids, inside a core's L2 cache.
+/// Default chunk size of a stream: 1 MiB of ids, inside a core's L2 cache.
 pub const CHUNK_EDGES: usize = 1 << 16;
 
 /// A graph as a sequence of edges.
@@ -75,7 +75,7 @@ pub fn for_each_edge(stream: &mut dyn EdgeStream, visit: &mut dyn FnMut(u64, u64
     Ok(())
 }
 
-/// Edges held in memory.
+/// Edges in memory.
 #[derive(Debug, Clone)]
 pub struct MemoryEdges {
     num_nodes: u64,
@@ -167,7 +167,7 @@ impl IdReader {
         self.file.seek(SeekFrom::Start(self.start)).at(&self.path).map(drop)
     }
 
-    /// Appends up to `limit` values plus `offset` to `out`; returns how many.
+    /// Appends up to `limit` values plus `offset` to `out`; returns their number.
     pub(crate) fn read(&mut self, limit: usize, offset: u64, out: &mut Vec<u64>) -> Result<usize> {
         let count = (limit as u64).min(self.left) as usize;
         self.bytes.resize(count * self.dtype.size(), 0);

@@ -4,10 +4,10 @@ use gnarl_common::{Buf, DType};
 
 use crate::column::Column;
 
-/// The feature rows of a node type.
+/// The features of a node type.
 #[derive(Debug, Clone)]
 pub enum Features {
-    /// A row of values for each node, f32, f16, bf16 or u8.
+    /// One row of values per node, f32, f16, bf16 or u8.
     Dense(Column),
     /// Few non-zero values in each row (bag of words).
     Csr {
@@ -31,7 +31,7 @@ impl Features {
         }
     }
 
-    /// Values in a row.
+    /// Feature width.
     pub fn width(&self) -> usize {
         match self {
             Self::Dense(column) => column.width(),

@@ -1,9 +1,9 @@
-//! What a graph is in gnarl: node and edge types, columns, edge streams and in-neighbour lists, on
+//! The graph data model: node and edge types, columns, edge streams and in-neighbor lists, on
 //! disk and in memory.
 //!
 //! **In:** raw files (importers), or a generator's options ([`generate`]).
 //! **Out:** a [`Dataset`]: a directory of `dataset.json` and one `.npy` file for each column. Its
-//! edges can be streamed again and again ([`EdgeStream`]), its in-neighbour lists ([`Csc`]),
+//! edges can be streamed again and again ([`EdgeStream`]), its in-neighbor lists ([`Csc`]),
 //! features, labels and splits are mapped. [`inspect::inspect`] describes it and
 //! [`inspect::verify`] checks its files.
 //!
@@ -22,7 +22,7 @@
 //!
 //! let dataset = Dataset::open(&path)?;
 //! let csc = dataset.csc(&Triple::plain())?;
-//! println!("node 0 has {} neighbours: {:?}", csc.degree(0), csc.sources(0));
+//! println!("node 0 has {} neighbors: {:?}", csc.degree(0), csc.sources(0));
 //! let features = dataset.features(PLAIN_NODE)?.expect("community graphs have features");
 //! assert_eq!((features.rows(), features.width()), (1000, 100));
 //! # Ok(())

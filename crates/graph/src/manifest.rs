@@ -1,4 +1,4 @@
-//! `dataset.json`: what a dataset directory holds.
+//! `dataset.json`: the manifest of a dataset directory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,9 @@ use crate::column::ColumnSpec;
 
 /// File name of the manifest.
 pub const MANIFEST: &str = "dataset.json";
-/// Version written by this build; older and newer ones are refused.
+/// Version written by this build; older and newer ones are rejected.
 pub const VERSION: u32 = 1;
-/// Node type of a plain graph.
+/// Node type of a homogeneous graph.
 pub const PLAIN_NODE: &str = "_N";
 
 /// The manifest of a dataset.
@@ -24,7 +24,7 @@ pub struct Manifest {
     pub format: String,
     /// Format version, see [`VERSION`].
     pub version: u32,
-    /// A name for people.
+    /// Human-readable name.
     pub name: String,
     /// Width of stored ids in bits, 32 or 64.
     pub id_width: u32,
@@ -32,10 +32,10 @@ pub struct Manifest {
     pub node_types: Vec<NodeType>,
     /// Edge types.
     pub edge_types: Vec<EdgeType>,
-    /// Where the data came from: importer, options, generator parameters.
+    /// Origin of the data: importer, options, generator parameters.
     #[serde(default)]
     pub origin: serde_json::Value,
-    /// How a run file asked for it, so that another run file can tell whether it asks for the same.
+    /// The dataset section of the run file that created it, for comparison with another run file's.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub request: serde_json::Value,
 }
@@ -43,18 +43,18 @@ pub struct Manifest {
 /// A kind of node and its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeType {
-    /// Name, [`PLAIN_NODE`] in a plain graph.
+    /// Name, [`PLAIN_NODE`] in a homogeneous graph.
     pub name: String,
     /// Number of nodes.
     pub count: u64,
-    /// In a part of a partitioned dataset: how many nodes, first in id order, the part owns. The
-    /// others are HALO copies of nodes owned elsewhere.
+    /// In a part of a partitioned dataset: the number of nodes, first in id order, that the part
+    /// owns. The others are HALO copies of nodes owned elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<u64>,
-    /// Number of label classes (or tasks, when several labels may hold), if labelled.
+    /// Number of label classes (or tasks, when several labels may hold), if labeled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<u64>,
-    /// Width of CSR features, whose columns do not tell it.
+    /// Width of CSR features, which their columns do not determine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub csr_width: Option<u64>,
     /// Named columns: `features` or `features.{indptr,indices,values}`, `label`, `user_id`,
@@ -71,7 +71,7 @@ pub struct EdgeType {
     pub triple: Triple,
     /// Number of edges.
     pub count: u64,
-    /// What the importer found.
+    /// Facts found by the importer.
     #[serde(default)]
     pub facts: EdgeFacts,
     /// Number of label classes (or tasks, when several labels may hold), if edges have classes.
@@ -89,7 +89,7 @@ pub struct EdgeFacts {
     pub self_loops: u64,
     /// Edges that repeat an earlier one.
     pub duplicates: u64,
-    /// Whether every edge has its reverse, by order-independent 128-bit fingerprint.
+    /// True if every edge has its reverse, by order-independent 128-bit fingerprint.
     pub symmetric: bool,
     /// Destination nodes without an incoming edge.
     pub without_in_edges: u64,
@@ -110,12 +110,12 @@ pub struct Triple {
 }
 
 impl Triple {
-    /// The edge type of the edges turned around: `destination:rev_relation:source`.
+    /// The edge type of the reversed edges: `destination:rev_relation:source`.
     pub fn reversed(&self) -> Self {
         Self { src: self.dst.clone(), rel: format!("rev_{}", self.rel), dst: self.src.clone() }
     }
 
-    /// The edge type of a plain graph, `_N:_E:_N`.
+    /// The edge type of a homogeneous graph, `_N:_E:_N`.
     pub fn plain() -> Self {
         Self { src: PLAIN_NODE.into(), rel: "_E".into(), dst: PLAIN_NODE.into() }
     }

@@ -1,4 +1,4 @@
-//! Integers stored no wider than the largest of them needs.
+//! Integers stored in the narrowest type for the largest of them.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub enum Narrow {
     U64(Buf<u64>),
 }
 
-/// The same as slices, looked up once for many reads.
+/// [`Narrow`] as slices, looked up once for many reads.
 #[derive(Debug, Clone, Copy)]
 pub enum NarrowSlice<'a> {
     /// Values below 2^8.
@@ -56,7 +56,7 @@ impl Narrow {
         self.as_slice().len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -67,12 +67,12 @@ impl Narrow {
         self.as_slice().get(i as usize)
     }
 
-    /// Bytes that the values take.
+    /// Size in bytes.
     pub fn num_bytes(&self) -> usize {
         self.as_slice().num_bytes()
     }
 
-    /// How many values from the start of `range` on `before` holds for, if it does for a prefix.
+    /// Number of values from the start of `range` on that satisfy `before`, if these are a prefix.
     #[inline]
     pub fn partition_point(&self, range: Range<u64>, before: impl Fn(u64) -> bool) -> u64 {
         let slice = range.start as usize..range.end as usize;
@@ -114,7 +114,7 @@ impl<'a> NarrowSlice<'a> {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -134,7 +134,7 @@ impl<'a> NarrowSlice<'a> {
         range.map(move |i| self.get(i))
     }
 
-    /// Bytes that the values take.
+    /// Size in bytes.
     pub fn num_bytes(self) -> usize {
         match self {
             Self::U8(values) => size_of_val(values),
@@ -143,7 +143,7 @@ impl<'a> NarrowSlice<'a> {
         }
     }
 
-    /// Asks the cache for value `i`, if there is one.
+    /// Prefetches value `i`, if there is one.
     #[inline(always)]
     pub fn prefetch(self, i: usize) {
         match self {

@@ -17,7 +17,7 @@ pub struct RandomSplit {
     pub valid: f64,
     /// Share of test nodes.
     pub test: f64,
-    /// Seed of the draw.
+    /// Random seed.
     #[serde(default)]
     pub seed: u64,
 }
@@ -26,13 +26,13 @@ pub struct RandomSplit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Role {
-    /// Only a neighbour.
+    /// No target; at most a neighbor in samples.
     None,
-    /// Its label is learnt from.
+    /// Training node.
     Train,
-    /// Its label picks the best epoch.
+    /// Validation node, for choosing the best epoch.
     Valid,
-    /// Its label judges the result.
+    /// Test node.
     Test,
 }
 
@@ -47,8 +47,8 @@ impl Role {
 pub struct Roles(Vec<Role>);
 
 impl Roles {
-    /// The splits `train`, `valid` and `test` of a node type of a dataset, or a seeded one of its labelled
-    /// nodes. Nodes of a split without a label are left out with a warning.
+    /// The splits `train`, `valid` and `test` of a node type of a dataset, or a seeded one of its
+    /// labeled nodes. Nodes of a split without a label are left out with a warning.
     ///
     /// # Errors
     /// If no training node is left.
@@ -72,7 +72,7 @@ impl Roles {
         Self::new(roles, labels, split, &place)
     }
 
-    /// The roles given, less those of nodes without a label, or the roles that `split` draws instead.
+    /// The given roles, without those of unlabeled nodes, or the roles that `split` draws instead.
     /// `place` names the dataset in messages.
     ///
     /// # Errors
@@ -90,9 +90,10 @@ impl Roles {
         let given = roles.contains(&Role::Train);
         leave_out_unlabeled(&mut roles, labels, place);
         if !roles.contains(&Role::Train) {
-            let hint = match given {
-                true => "none of the nodes in split 'train' has a label: import labels of some",
-                false => "import with --split train=…, or set dataset.split in the run file",
+            let hint = if given {
+                "no node in split 'train' has a label: import labels for some"
+            } else {
+                "import with --split train=…, or set dataset.split in the run file"
             };
             return Err(Error::invalid(format!("{place}: no training nodes")).hint(hint));
         }
@@ -110,7 +111,7 @@ impl Roles {
     }
 }
 
-/// Takes the roles of nodes without a label, and says of each split how many those were.
+/// Clears the roles of unlabeled nodes, and logs their number per split.
 fn leave_out_unlabeled(roles: &mut [Role], labels: &Labels, place: &str) {
     for (split, role) in Role::SPLITS {
         let listed = roles.iter().filter(|&&given| given == role).count();
@@ -125,7 +126,7 @@ fn leave_out_unlabeled(roles: &mut [Role], labels: &Labels, place: &str) {
     }
 }
 
-/// Says how many of the `members` of a split, nodes or edges, have no label, if any.
+/// Logs the number of unlabeled `members` of a split, nodes or edges, if any.
 pub fn warn_of_unlabeled(place: &str, split: &str, unlabeled: u64, listed: u64, members: &str) {
     if unlabeled > 0 {
         let (few, all) = (grouped(unlabeled), grouped(listed));
@@ -133,7 +134,7 @@ pub fn warn_of_unlabeled(place: &str, split: &str, unlabeled: u64, listed: u64, 
     }
 }
 
-/// Shuffles the labelled nodes and cuts them by the shares.
+/// Shuffles the labeled nodes and splits them by the shares.
 fn draw(roles: &mut [Role], labels: &Labels, split: &RandomSplit) {
     let labeled = (0..roles.len()).filter(|&v| labels.has(v));
     let mut nodes: Vec<u32> = labeled.map(|v| v as u32).collect();

@@ -31,10 +31,10 @@ impl IdWidth {
     }
 }
 
-/// How the topology is finished.
+/// Options for finishing the topology.
 #[derive(Debug, Clone, Copy)]
 pub struct FinishOptions {
-    /// Bytes that building the CSC may hold.
+    /// Memory limit of building the CSC, in bytes.
     pub memory: u64,
     /// Drop repeated edges (edges then carry no columns of their own).
     pub coalesce: bool,
@@ -54,7 +54,7 @@ pub struct DatasetWriter {
     staging: Staging,
     width: IdWidth,
     manifest: Manifest,
-    /// What an importer notes for its report.
+    /// Notes of an importer for its report.
     pub(crate) notes: crate::import::Notes,
 }
 
@@ -82,17 +82,17 @@ impl DatasetWriter {
         Ok(Self { out, staging, width, manifest, notes })
     }
 
-    /// Where columns are written before the end.
+    /// Directory of the columns before the end.
     pub fn tmp_dir(&self) -> &Path {
         self.staging.path()
     }
 
-    /// Records where the data came from.
+    /// Records the origin of the data.
     pub fn origin(&mut self, origin: serde_json::Value) {
         self.manifest.origin = origin;
     }
 
-    /// A name for people; the directory's name unless set.
+    /// Sets a human-readable name; the directory's name by default.
     pub fn name(&mut self, name: impl Into<String>) {
         self.manifest.name = name.into();
     }
@@ -114,7 +114,7 @@ impl DatasetWriter {
     pub fn node_type(&mut self, name: &str) -> Result<&mut NodeType> {
         let known = self.manifest.node_type(name).err();
         let found = self.manifest.node_types.iter_mut().find(|t| t.name == name);
-        found.ok_or_else(|| known.unwrap_or_else(|| Error::invalid("node type vanished")))
+        found.ok_or_else(|| known.unwrap_or_else(|| Error::invalid("node type is missing")))
     }
 
     /// Adds an edge type; its `src` and `dst` columns come from an [`EdgeWriter`].
@@ -133,10 +133,10 @@ impl DatasetWriter {
     pub fn edge_type(&mut self, triple: &Triple) -> Result<&mut EdgeType> {
         let known = self.manifest.edge_type(triple).err();
         let found = self.manifest.edge_types.iter_mut().find(|t| t.triple == *triple);
-        found.ok_or_else(|| known.unwrap_or_else(|| Error::invalid("edge type vanished")))
+        found.ok_or_else(|| known.unwrap_or_else(|| Error::invalid("edge type is missing")))
     }
 
-    /// Starts a column of a node type; add what [`ColumnWriter::finish`] returns to its columns.
+    /// Starts a column of a node type; add the result of [`ColumnWriter::finish`] to its columns.
     pub fn node_column<T: Element>(
         &self,
         ntype: &str,
@@ -157,7 +157,7 @@ impl DatasetWriter {
     }
 
     /// Starts the id columns of an edge type. With `limits` (source and destination node counts),
-    /// ids are checked as they come; without, [`EdgeWriter::largest`] tells them at the end.
+    /// ids are checked when pushed; without, [`EdgeWriter::largest`] has them at the end.
     pub fn edge_writer(&self, t: &Triple, limits: Option<(u64, u64)>) -> Result<EdgeWriter> {
         let column = |name| self.id_column(&edge_stem(t), name);
         Ok(EdgeWriter::new(t.clone(), column("src")?, column("dst")?, limits))
@@ -178,7 +178,7 @@ impl DatasetWriter {
         let node_type = self.manifest.node_type(ntype)?;
         let count = node_type.count;
         if node_type.columns.iter().any(|c| c.name.strip_prefix("split.") == Some(name)) {
-            return Err(Error::usage(format!("split '{name}' of {ntype} nodes is given twice"))
+            return Err(Error::usage(format!("duplicate split '{name}' of {ntype} nodes"))
                 .hint("val, validation and dev are other names of valid"));
         }
         if let Some(row) = ids.iter().position(|&id| id >= count) {

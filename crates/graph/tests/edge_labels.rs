@@ -38,7 +38,7 @@ fn arrays(dir: &Path) -> NpyOptions {
     NpyOptions::new(array(dir, "edges.npy", &[4], &[SRC, DST].concat()))
 }
 
-/// The labels and splits of a plain dataset's edges.
+/// The labels and splits of a homogeneous dataset's edges.
 fn columns<T: Element>(dataset: &Dataset) -> (Vec<T>, Vec<u8>) {
     let triple = Triple::plain();
     let column = |name: &str| dataset.edge_column(&triple, name).unwrap().unwrap();

@@ -173,8 +173,8 @@ fn communities_are_as_asked() {
     assert!(classes.iter().all(|&n| n == 5000), "{classes:?}");
 }
 
-/// Neighbours must help: the nearest centroid of a node's own row is often wrong, that of the
-/// mean over its neighbours nearly always right.
+/// Neighbors must help: the nearest centroid of a node's own row is often wrong, that of the
+/// mean over its neighbors nearly always right.
 #[test]
 fn neighbours_tell_the_class_better_than_the_node_itself() {
     let dir = tempfile::tempdir().unwrap();

@@ -183,7 +183,7 @@ fn bad_arrays_are_named() {
         &["--weights", "unknown edge type 'a:b:c'"],
     );
     let twice = vec![("movie".to_string(), array()), ("movie".to_string(), array())];
-    refuse(TypedNpyOptions { labels: twice, ..movies(&files) }, &["'movie' is given twice"]);
+    refuse(TypedNpyOptions { labels: twice, ..movies(&files) }, &["duplicate node type 'movie'"]);
     let num_nodes = vec![("movie".to_string(), 1)];
     refuse(
         TypedNpyOptions { num_nodes, ..movies(&files) },
@@ -197,7 +197,7 @@ fn bad_arrays_are_named() {
     );
     let mut same = movies(&files);
     same.edges.push(same.edges[0].clone());
-    refuse(same, &["actor:acted_in:movie is given twice"]);
+    refuse(same, &["duplicate edge type actor:acted_in:movie"]);
     refuse(TypedNpyOptions::default(), &["no edges"]);
 
     let triples = |rows: &[i64]| Some(("e".to_string(), files.npy("g.npy", &[3], rows)));

@@ -12,7 +12,7 @@ use half::{bf16, f16};
 const EDGES: [(i64, i64); 4] = [(0, 1), (1, 2), (2, 2), (3, 0)];
 const FEATURES: [f32; 8] = [0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.5];
 
-/// A plain graph as text.
+/// A homogeneous graph as text.
 fn plain_text() -> Files {
     let files = Files::new();
     files.gz("g/raw/edge.csv.gz", "0,1\n1,2\n2,2\n3,0\n");
@@ -34,7 +34,7 @@ fn options(files: &Files) -> OgbOptions {
     OgbOptions::new(files.path("g"))
 }
 
-/// The plain graph from arrays.
+/// The homogeneous graph from arrays.
 fn expected(files: &Files, symmetrize: bool) -> Dataset {
     let split =
         |name: &str, ids: &[i64]| (name.into(), files.npy(&format!("{name}.npy"), &[], ids));

@@ -13,7 +13,7 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(dir.join(name)).unwrap()
 }
 
-/// The splits of a fixture beside a plain graph of 4 nodes and so many edges.
+/// The splits of a fixture beside a homogeneous graph of 4 nodes and so many edges.
 fn plain(splits: &str, graph: &str) -> Files {
     let files = Files::new();
     files.gz("g/raw/edge.csv.gz", graph);

@@ -325,7 +325,7 @@ fn splits_have_usual_names_and_labeled_nodes_in_every_importer() {
     check_splits(&made.dataset, &made.report);
     options.splits.push(("Validation".into(), ids("again.npy", &[5])));
     let message = npy(&options, &files.path("twice")).unwrap_err().to_string();
-    assert!(message.contains("split 'valid' of _N nodes is given twice"), "{message}");
+    assert!(message.contains("duplicate split 'valid' of _N nodes"), "{message}");
     options.splits = vec![("train".into(), ids("mask.npy", &[1, 0, 1, 0, 0, 0]))];
     let message = npy(&options, &files.path("mask")).unwrap_err().to_string();
     assert!(message.contains("a mask is of booleans") && message.contains("astype(bool)"));

@@ -1,4 +1,4 @@
-//! Ranks that share out the rows of matrices share out their columns instead, and back.
+//! All-to-all redistribution between node ranges and feature slices.
 
 use std::ops::Range;
 
@@ -6,48 +6,49 @@ use gnarl_common::Result;
 
 use crate::Tensor;
 
-/// What tensor parallelism asks of a group of ranks (NeutronTP, Ai et al., PVLDB 2024, section 3.1).
+/// The collective operations of tensor parallelism (NeutronTP, Ai et al., PVLDB 2024, section 3.1).
 ///
-/// A matrix over all nodes is with the ranks either by rows, each having all columns of its own nodes,
-/// or by columns, each having its columns of all nodes. All ranks call the same methods in the same
-/// order.
+/// A matrix over all nodes is distributed over the ranks either by node range, each rank with all
+/// columns of its own nodes, or by feature slice, each rank with its slice of the columns of all
+/// nodes. All ranks call the same methods in the same order.
 pub trait Exchange: Sync {
-    /// The nodes whose rows are this rank's.
+    /// This rank's own node range.
     fn rows(&self) -> Range<usize>;
 
-    /// This rank's columns of a matrix of `cols`; may be empty.
+    /// This rank's feature slice of a matrix of `cols` columns; may be empty.
     fn columns(&self, cols: usize) -> Range<usize>;
 
-    /// From own rows to own columns: `own nodes × cols` becomes `all nodes × own columns`.
+    /// From node ranges to feature slices: `own nodes × cols` becomes `all nodes × own columns`.
     ///
     /// # Errors
-    /// If a rank fails or does not come. All other methods fail likewise.
+    /// If a rank fails or does not take part. All other methods fail likewise.
     fn split(&self, rows: &Tensor) -> Result<Tensor>;
 
-    /// The opposite of [`Exchange::split`], for a matrix of `cols` columns.
+    /// The inverse of [`Exchange::split`], for a matrix of `cols` columns.
     fn gather(&self, columns: &Tensor, cols: usize) -> Result<Tensor>;
 
-    /// The rows of all nodes on every rank; for narrow matrices.
+    /// Gathers the rows of all nodes on every rank; for narrow matrices.
     fn all_rows(&self, rows: &Tensor) -> Result<Tensor>;
 
-    /// The own rows of the sum of what all ranks have: `all nodes × cols` becomes `own nodes × cols`.
+    /// Reduces and scatters: own rows of the sum over all ranks, `all nodes × cols` to `own nodes ×
+    /// cols`.
     fn sum_rows(&self, all: &Tensor) -> Result<Tensor>;
 
-    /// Tells every rank which of its rows this one wants: those of the nodes `wanted`, which ascend.
+    /// Requests rows from their owners: `wanted` lists the nodes, ascending.
     fn route(&self, wanted: &[u32]) -> Result<Routes>;
 
-    /// The rows that were wanted: `own nodes × cols` becomes `wanted nodes × cols`.
+    /// Fetches the requested rows: `own nodes × cols` becomes `wanted nodes × cols`.
     fn fetch(&self, rows: &Tensor, routes: &Routes) -> Result<Tensor>;
 
-    /// The opposite of [`Exchange::fetch`]: sums of what all ranks have of the own rows.
+    /// The transpose of [`Exchange::fetch`]: sums what all ranks hold for the own rows.
     fn give_back(&self, wanted: &Tensor, routes: &Routes) -> Result<Tensor>;
 }
 
-/// Rows that ranks give each other, whichever nodes they are of.
+/// The rows that ranks exchange, as requested by [`Exchange::route`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routes {
-    /// For each rank which of this rank's rows it wants, ascending.
+    /// Per rank, the own rows that it requested, ascending.
     pub asked: Vec<Vec<u32>>,
-    /// For each rank how many of its rows this one wants.
+    /// Per rank, the number of its rows that this rank requested.
     pub wanted: Vec<usize>,
 }

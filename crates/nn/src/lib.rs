@@ -1,8 +1,8 @@
 //! Tensors, a tape of differentiable operations and the kernels of message passing.
 //!
-//! What comes in: blocks from a sampler ([`gnarl_graph::blocks::Block`]), feature rows
-//! ([`Tensor`] or [`SparseRows`]) and parameters ([`Params`], one flat buffer). What goes out:
-//! logits, a loss, and a flat gradient of the same length as the parameters.
+//! In: blocks from a sampler ([`gnarl_graph::blocks::Block`]), features ([`Tensor`] or [`SparseRows`]) and
+//! parameters ([`Params`], one flat buffer). Out: logits, a loss, and a flat gradient of the same
+//! length as the parameters.
 //!
 //! ```
 //! use gnarl_common::rng::Key;
@@ -22,7 +22,7 @@
 //! assert!(grads.iter().any(|&g| g != 0.0));
 //! ```
 //!
-//! Every result is bitwise the same whatever the number of threads: work is cut into chunks of
+//! Every result is bitwise the same whatever the number of threads: work is split into chunks of
 //! fixed size, and partial results are added in order. Operations run on the rayon pool they are
 //! called from.
 

@@ -1,11 +1,11 @@
-//! Edges listed by where they end: what sums over edges run over.
+//! Adjacency lists by destination, over which edge operations run.
 
 use std::sync::OnceLock;
 
 use gnarl_graph::blocks::{Block, Transpose};
 
-/// Edges in one list for each destination. Operations on edges take a [`Block`] or anything else
-/// that has its edges in lists, such as those of one type each (see [`RelBlock`](crate::RelBlock)).
+/// Edges in one list per destination. Edge operations take a [`Block`] or any other adjacency
+/// lists, such as those of single edge types (see [`RelBlock`](crate::RelBlock)).
 pub trait Lists: Sync {
     /// Number of lists.
     fn num_dst(&self) -> usize;

@@ -1,22 +1,22 @@
-//! What destinations hear over all edge types, mixed by one number for each edge type.
+//! Mean aggregation per edge type, mixed by one learned weight per edge type.
 
 use crate::lists::{EdgeLists, Lists};
 use crate::{ParamId, Tape, Tensor, Var};
 
-/// The edges of a block with types, and one from each destination to itself, whose weights are *parts* of
-/// a whole: a destination divides 1 among itself and the edge types that it hears somebody over, each of which
-/// divides its part among its edges.
+/// The edges of a heterogeneous block, with a self-loop per destination, whose weights are *parts*
+/// of a whole: a destination divides 1 among itself and the edge types that it receives messages
+/// over, each of which divides its part among its edges.
 #[derive(Debug)]
 pub(crate) struct Mixing {
-    /// For each destination a part of its own, then one for each of its groups.
+    /// Per destination one part for itself, then one per group.
     parts: EdgeLists,
-    /// Edge type of each part; the number of edge types for a destination's own.
+    /// Edge type of each part; the number of edge types for a self-loop.
     relation: Vec<u32>,
-    /// For each destination itself, then the sources of its groups.
+    /// Per destination itself, then the sources of its groups.
     edges: EdgeLists,
     /// The part that each edge belongs to.
     part: Vec<u32>,
-    /// Share of its part that each edge has: those of a part add up to 1.
+    /// Share of each edge in its part: those of a part add up to 1.
     shares: Tensor,
 }
 
@@ -63,13 +63,13 @@ impl Mixing {
         }
     }
 
-    /// For each destination the edges that weights are of.
+    /// Adjacency lists, one per destination, that the weights belong to.
     pub fn edges(&self) -> &EdgeLists {
         &self.edges
     }
 
-    /// The weight of each edge: parts are softmaxes of `scores`, one for each edge type and one for nodes
-    /// themselves.
+    /// The weight of each edge: parts are softmaxes of `scores`, one per edge type and one for
+    /// self-loops.
     pub fn weights<'b>(&'b self, tape: &mut Tape<'b>, scores: ParamId) -> Var {
         let scores = tape.param(scores);
         let scores = tape.gather_rows(scores, &self.relation);

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use gnarl_common::rng::Key;
 
-/// How a parameter is first filled.
+/// The initialization of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Init {
     /// All 0.
@@ -22,8 +22,8 @@ pub enum Init {
     Normal(f32),
 }
 
-/// Which parameter: a position in [`Params::specs`], or adjacent parameters taken as one (see
-/// [`ParamsBuilder::join`]).
+/// The id of a parameter: a position in [`Params::specs`], or adjacent parameters joined into one
+/// (see [`ParamsBuilder::join`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParamId(usize);
 
@@ -38,7 +38,7 @@ pub struct ParamSpec {
     pub cols: usize,
     /// First value in the flat buffer.
     pub offset: usize,
-    /// How it was filled.
+    /// Initialization.
     pub init: Init,
 }
 
@@ -49,7 +49,7 @@ impl ParamSpec {
     }
 }
 
-/// Ids from here on mean joined parameters.
+/// First id of joined parameters.
 const JOINED: usize = usize::MAX / 2;
 
 /// All parameters of a model.
@@ -61,7 +61,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// What parameters there are, in the order of the flat buffer.
+    /// Descriptions of all parameters, in the order of the flat buffer.
     pub fn specs(&self) -> &[ParamSpec] {
         &self.specs
     }
@@ -115,18 +115,18 @@ impl Params {
         self.flat.len()
     }
 
-    /// Whether there is no value at all.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.flat.is_empty()
     }
 }
 
-/// Collects parameters and fills them. Every value is a function of the key, the parameter's name
+/// Adds parameters and initializes them. Every value is a function of the key, the parameter's name
 /// and the position in it, so that adding a layer leaves the others' start unchanged.
 #[derive(Debug)]
 pub struct ParamsBuilder {
     key: Key,
-    /// What names begin with.
+    /// Prefix of names.
     prefix: String,
     params: Params,
 }

@@ -12,24 +12,24 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C, align(64))]
 struct Line([f32; 16]);
 
-/// Buffers above this size go back to the system at once, unless [`keep_all`] says otherwise:
-/// whole-graph inference asks for a few such, and never again.
+/// Largest buffer kept for reuse, unless [`keep_all`] is in effect: whole-graph inference asks for
+/// a few larger ones, and never again.
 const LARGEST_KEPT: usize = 256 << 20;
-/// Free buffers kept in total, in bytes, unless [`keep_all`] says otherwise.
+/// Limit of free buffers in total, in bytes, unless [`keep_all`] is in effect.
 const KEPT: usize = 1 << 30;
 
 #[derive(Default)]
 struct Free {
     by_lines: HashMap<usize, Vec<Vec<Line>>>,
     bytes: usize,
-    /// How many ask for all buffers to be kept.
+    /// Number of live [`Kept`] guards.
     keepers: usize,
-    /// How many bytes each of those allows who ask for less.
+    /// Limits of live [`Limited`] guards, in bytes.
     limits: Vec<usize>,
 }
 
 impl Free {
-    /// Whether a buffer of `bytes` is to be kept.
+    /// Returns whether a free buffer of `bytes` is kept.
     fn keeps(&self, bytes: usize) -> bool {
         match self.limits.iter().min() {
             Some(&limit) => self.bytes + bytes <= limit,
@@ -40,7 +40,7 @@ impl Free {
 
 static FREE: LazyLock<Mutex<Free>> = LazyLock::new(Mutex::default);
 
-/// A buffer of at least the length asked for; returns to the pool when dropped.
+/// A buffer of at least the requested length, which returns to the pool when dropped.
 pub(crate) struct Buffer(Vec<Line>);
 
 impl Buffer {
@@ -90,18 +90,19 @@ fn size_class(lines: usize) -> usize {
     lines.div_ceil(step) * step
 }
 
-/// Keeps all buffers, whatever their size, while it lives.
+/// A guard that keeps all buffers, whatever their size.
 #[derive(Debug)]
 pub struct Kept(());
 
-/// Asks for all buffers to be kept, which pays where every step is over the whole graph.
+/// Keeps all buffers until the guard is dropped, which pays where every step is over the whole
+/// graph.
 pub fn keep_all() -> Kept {
     FREE.lock().unwrap_or_else(|e| e.into_inner()).keepers += 1;
     Kept(())
 }
 
 impl Drop for Kept {
-    /// The last one gives what is free back to the system.
+    /// The last guard returns free buffers to the system.
     fn drop(&mut self) {
         let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
         free.keepers -= 1;
@@ -112,12 +113,12 @@ impl Drop for Kept {
     }
 }
 
-/// Keeps no more than a number of bytes of free buffers while it lives.
+/// A guard that limits the bytes of free buffers.
 #[derive(Debug)]
 pub struct Limited(usize);
 
-/// Asks for no more than `bytes` of free buffers to be kept, where memory is short. The least of what is
-/// asked for counts.
+/// Limits free buffers to `bytes` until the guard is dropped, where memory is short. The lowest
+/// limit counts.
 pub fn keep_at_most(bytes: usize) -> Limited {
     trim();
     FREE.lock().unwrap_or_else(|e| e.into_inner()).limits.push(bytes);
@@ -133,12 +134,12 @@ impl Drop for Limited {
     }
 }
 
-/// Bytes of free buffers held at the moment.
+/// Bytes of free buffers at the moment.
 pub fn held_bytes() -> usize {
     FREE.lock().unwrap_or_else(|e| e.into_inner()).bytes
 }
 
-/// Gives all free buffers back to the system.
+/// Returns all free buffers to the system.
 pub fn trim() {
     let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
     let limits = std::mem::take(&mut free.limits);

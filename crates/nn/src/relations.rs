@@ -1,4 +1,4 @@
-//! Blocks with types of nodes and edges, arranged so that products by type are one operation.
+//! Heterogeneous blocks, arranged so that products by type are one operation.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -9,22 +9,22 @@ use gnarl_graph::blocks::{Block, FusedBatch, FusedBlock, NodeInfo, Schema, Segme
 use crate::lists::{EdgeLists, Lists};
 use crate::mixing::Mixing;
 
-/// Successive rows that one of several weight matrices belongs to.
+/// Successive rows with a common weight matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
     /// The rows.
     pub rows: Range<usize>,
-    /// Which weight.
+    /// Index of the weight.
     pub weight: usize,
 }
 
-/// A layer of message passing with types of nodes and edges.
+/// A layer of heterogeneous message passing.
 ///
-/// The edges by which a destination hears others over one edge type are a *group*. A group's rows
-/// are summed first and the sums multiplied by the weight of the type: products are as many as
-/// groups, not as edges. Groups are in the order of edge types, so that those of one type are
-/// successive rows and all products are one operation ([`Tape::span_linear`]); within a type they
-/// are in the order of destinations.
+/// The in-edges of a destination over one edge type are a *group*. A group's rows are summed first
+/// and the sums multiplied by the weight of the type: products are as many as groups, not as edges.
+/// Groups are in the order of edge types, so that those of one type are successive rows and all
+/// products are one operation ([`Tape::span_linear`]); within a type they are in the order of
+/// destinations.
 ///
 /// [`Tape::span_linear`]: crate::Tape::span_linear
 #[derive(Debug)]
@@ -35,29 +35,29 @@ pub struct RelBlock {
     sources: Vec<Span>,
     /// The destinations' rows of each node type.
     own: Vec<Span>,
-    /// For each group its edges' sources.
+    /// The sources of each group's edges.
     groups: EdgeLists,
-    /// For each destination its groups.
+    /// The groups of each destination.
     destinations: EdgeLists,
     /// The groups of each edge type that has any.
     spans: Vec<Span>,
     relation: Vec<u32>,
     degrees: Vec<u32>,
-    /// For each group its destination alone.
+    /// The destination of each group, as lists of one.
     ends: EdgeLists,
-    /// For each edge in the order of groups its position in the block.
+    /// Position in the block of each edge in the order of groups.
     position: Vec<u32>,
-    /// The other way round.
+    /// Inverse of `position`.
     place: Vec<u32>,
     weights: Option<Arc<[f32]>>,
     homogeneous: OnceLock<Vec<Homogeneous>>,
     mixing: OnceLock<Mixing>,
 }
 
-/// The edges of one type as a block without types.
+/// The edges of one type as a homogeneous block.
 #[derive(Debug)]
 pub struct Homogeneous {
-    /// Number of the edge type.
+    /// Index of the edge type.
     pub relation: usize,
     /// The block: its destinations are all of the edge type's destination type.
     pub block: Block,
@@ -76,11 +76,13 @@ impl RelBlock {
         let covered = sources.last().map_or(0, |span| span.rows.end);
         let known = |t: &u16| usize::from(*t) < schema.edge_types().len();
         if covered != block.num_src() || !fused.edge_types.iter().all(known) {
-            return Err(Error::usage("a block of a graph with other types"));
+            return Err(Error::usage("the block belongs to a graph with other node or edge types"));
         }
         let runs = runs(&block, &fused.edge_types);
         if runs.len() != fused.group_degrees.len() {
-            return Err(Error::usage("a block whose edges do not ascend by type"));
+            return Err(Error::usage(
+                "invalid block: expected edges in ascending order of their types",
+            ));
         }
         let mut order: Vec<usize> = (0..runs.len()).collect();
         order.sort_by_key(|&i| runs[i].relation);
@@ -134,18 +136,18 @@ impl RelBlock {
         batch.blocks.iter().map(|block| Self::new(block, &batch.segments, schema)).collect()
     }
 
-    /// Builds what backward passes need, so that the compute stage finds it ready.
+    /// Builds the transposes for backward passes, so that the compute stage finds them ready.
     pub fn prepare(&self) {
         self.groups.transpose();
         self.destinations.transpose();
     }
 
-    /// All edges, types aside.
+    /// All edges, regardless of type.
     pub fn block(&self) -> &Block {
         &self.block
     }
 
-    /// The types.
+    /// The node and edge types.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -160,7 +162,7 @@ impl RelBlock {
         self.block.num_src()
     }
 
-    /// The sources' rows by node type; the weight of a span is the type's number.
+    /// The sources' rows by node type; the weight of a span is the index of the type.
     pub fn sources(&self) -> &[Span] {
         &self.sources
     }
@@ -170,17 +172,17 @@ impl RelBlock {
         &self.own
     }
 
-    /// Groups: lists of rows of sources.
+    /// Groups, as lists of rows of sources.
     pub fn groups(&self) -> &EdgeLists {
         &self.groups
     }
 
-    /// For each destination the list of its groups, by edge type.
+    /// The groups of each destination, by edge type.
     pub fn destinations(&self) -> &EdgeLists {
         &self.destinations
     }
 
-    /// The groups by edge type; the weight of a span is the edge type's number.
+    /// The groups by edge type; the weight of a span is the index of the edge type.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -190,17 +192,17 @@ impl RelBlock {
         &self.relation
     }
 
-    /// For each group a list of its destination alone.
+    /// The destination of each group, as lists of one.
     pub fn ends(&self) -> &EdgeLists {
         &self.ends
     }
 
-    /// For each edge in the order of groups its position among those of [`RelBlock::block`].
+    /// Position among those of [`RelBlock::block`] of each edge in the order of groups.
     pub fn position(&self) -> &[u32] {
         &self.position
     }
 
-    /// For each edge of [`RelBlock::block`] its place in the order of groups.
+    /// Place in the order of groups of each edge of [`RelBlock::block`].
     pub fn place(&self) -> &[u32] {
         &self.place
     }
@@ -213,14 +215,14 @@ impl RelBlock {
         self.groups.indptr().windows(2).zip(&self.relation).flat_map(of).collect()
     }
 
-    /// Weights of edges in the order of groups, those of a group adding up to 1; none if edges
-    /// have no weights.
+    /// Edge weights in the order of groups, normalized over each group; none if edges have no
+    /// weights.
     pub fn weights(&self) -> Option<&Arc<[f32]>> {
         self.weights.as_ref()
     }
 
-    /// For each edge type that ends in a node type with destinations its edges as a block without
-    /// types. Built on first use and kept.
+    /// The edges of each edge type that ends in a node type with destinations, as a homogeneous
+    /// block. Built on first use and cached.
     pub fn homogeneous(&self) -> &[Homogeneous] {
         self.homogeneous.get_or_init(|| {
             let rows = self.rows_by_type();
@@ -230,7 +232,7 @@ impl RelBlock {
         })
     }
 
-    /// The edges as parts of what each destination hears. Built on first use and kept.
+    /// The edges with their mixing parts. Built on first use and cached.
     pub(crate) fn mixing(&self) -> &Mixing {
         self.mixing.get_or_init(|| {
             let types = (&self.relation[..], self.schema.edge_types().len() as u32);
@@ -332,7 +334,7 @@ fn spans(values: &[u32]) -> Vec<Span> {
     spans
 }
 
-/// Weights in the order of groups, over the sum in each.
+/// Weights in the order of groups, normalized over each.
 fn normalised(weights: &[f32], position: &[u32], groups: &EdgeLists) -> Arc<[f32]> {
     let mut out: Vec<f32> = position.iter().map(|&e| weights[e as usize]).collect();
     for ends in groups.indptr().windows(2) {

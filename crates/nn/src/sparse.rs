@@ -49,7 +49,7 @@ impl SparseRows {
         &self.values
     }
 
-    /// The same pattern with other values.
+    /// This sparsity pattern with other values.
     pub(crate) fn with_values(&self, rows: usize, values: Vec<f32>) -> Self {
         let indptr = self.indptr[..=rows].to_vec();
         let indices = self.indices[..indptr[rows] as usize].to_vec();

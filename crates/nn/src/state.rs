@@ -1,7 +1,7 @@
 //! Parameters and optimizer state as safetensors bytes.
 //!
 //! In and out: named f32 tensors. Names are those of the parameter specs, so that any safetensors
-//! reader can open a model; the same values always give the same bytes.
+//! reader can open a model; equal values always give equal bytes.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::Params;
 
-/// The name of the one entry of the metadata.
+/// Key of the one entry of the metadata.
 const ABOUT: &str = "gnarl";
 
-/// A matrix that is kept beside parameters, such as learnt rows.
+/// A matrix saved beside parameters, such as an embedding table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
     /// Unique among parameters and matrices.
@@ -50,7 +50,7 @@ pub fn to_bytes(params: &Params, matrices: &[Matrix], about: Option<String>) -> 
     encode(weights.chain(others), about)
 }
 
-/// Fills `params` from what [`params_to_bytes`] wrote; nothing changes on an error.
+/// Fills `params` from the output of [`params_to_bytes`]; nothing changes on an error.
 ///
 /// # Errors
 /// [`gnarl_common::error::Kind::InvalidInput`] if the bytes are no safetensors file, or names or
@@ -59,8 +59,8 @@ pub fn params_from_bytes(params: &mut Params, bytes: &[u8]) -> Result<()> {
     from_bytes(params, &[], bytes).map(drop)
 }
 
-/// Fills `params` from what [`to_bytes`] wrote, and returns the values of the matrices of these names
-/// and shapes; nothing changes on an error.
+/// Fills `params` from the output of [`to_bytes`], and returns the values of the matrices of these
+/// names and shapes; nothing changes on an error.
 ///
 /// # Errors
 /// As [`params_from_bytes`].
@@ -75,7 +75,7 @@ pub fn from_bytes(
         let tensor = find(&file, name)?;
         if tensor.shape() != [rows, cols] || tensor.dtype() != Dtype::F32 {
             return Err(Error::invalid(format!(
-                "tensor '{name}' is {:?} of shape {:?}, the model's is F32 of shape [{rows}, {cols}]",
+                "tensor '{name}': expected F32 of shape [{rows}, {cols}], found {:?} of shape {:?}",
                 tensor.dtype(),
                 tensor.shape(),
             ))
@@ -107,7 +107,7 @@ pub fn vectors_to_bytes(vectors: &[(String, Vec<f32>)]) -> Result<Vec<u8>> {
     )
 }
 
-/// What [`to_bytes`] was told about the parameters, if anything.
+/// The metadata that [`to_bytes`] wrote, if any.
 ///
 /// # Errors
 /// [`gnarl_common::error::Kind::InvalidInput`] if the bytes are no safetensors file.
@@ -117,7 +117,7 @@ pub fn about(bytes: &[u8]) -> Result<Option<String>> {
     Ok(metadata.metadata().as_ref().and_then(|named| named.get(ABOUT)).cloned())
 }
 
-/// What [`vectors_to_bytes`] wrote, by name in ascending order.
+/// The vectors that [`vectors_to_bytes`] wrote, by name in ascending order.
 ///
 /// # Errors
 /// [`gnarl_common::error::Kind::InvalidInput`] if the bytes are no safetensors file of f32.
@@ -127,7 +127,7 @@ pub fn vectors_from_bytes(bytes: &[u8]) -> Result<Vec<(String, Vec<f32>)>> {
     for (name, tensor) in file.iter() {
         if tensor.dtype() != Dtype::F32 {
             return Err(Error::invalid(format!(
-                "tensor '{name}' is {:?}, not F32",
+                "invalid tensor '{name}': expected F32, found {:?}",
                 tensor.dtype()
             )));
         }

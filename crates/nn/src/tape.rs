@@ -1,4 +1,4 @@
-//! The tape: values computed so far and how to send gradients back through them.
+//! The tape: values computed so far, and the backward operations over them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use gnarl_common::{Error, Result};
 use crate::kernel::elementwise;
 use crate::{ParamId, Params, SparseRows, Tensor};
 
-/// What the tape is for.
+/// Evaluation or training.
 #[derive(Debug, Clone, Copy)]
 pub enum Mode {
     /// Forward only: nothing is recorded, dropout does nothing.
@@ -29,12 +29,12 @@ enum Value {
     Dense(Tensor),
     /// The first `usize` rows of sparse input.
     Sparse(Arc<SparseRows>, usize),
-    /// A constant of this shape that nobody reads.
+    /// A constant of this shape that is never read.
     Absent(usize, usize),
     Released,
 }
 
-/// Sends the gradient of an operation's result on to its inputs.
+/// Propagates the gradient of an operation's result back to its inputs.
 type Backward<'b> = Box<dyn FnOnce(&mut Gradients<'_>, Tensor) + Send + 'b>;
 
 struct Node<'b> {
@@ -44,7 +44,7 @@ struct Node<'b> {
     backward: Option<Backward<'b>>,
 }
 
-/// A record of operations. Borrows the parameters and the blocks for `'b`.
+/// A tape of operations. Borrows the parameters and the blocks for `'b`.
 pub struct Tape<'b> {
     params: &'b Params,
     mode: Mode,
@@ -59,13 +59,13 @@ impl<'b> Tape<'b> {
         Self { params, mode, nodes: Vec::new(), leaf_grads: Vec::new(), draws: 0 }
     }
 
-    /// An empty tape that draws as if another had drawn `draws` times before, see [`Tape::draws`].
+    /// An empty tape that draws as if `draws` keys had been drawn before, see [`Tape::draws`].
     pub fn after(params: &'b Params, mode: Mode, draws: u64) -> Self {
         Self { draws, ..Self::new(params, mode) }
     }
 
-    /// How often anything random was drawn: operations after it, on a tape of their own, drop what they
-    /// would have dropped on this one.
+    /// Number of random keys drawn: operations after it, on a tape of their own, drop the values
+    /// that they would have dropped on this one.
     pub fn draws(&self) -> u64 {
         self.draws
     }
@@ -80,7 +80,7 @@ impl<'b> Tape<'b> {
         columns.sum()
     }
 
-    /// Whether the value depends on a parameter or a leaf, so that a gradient may reach it.
+    /// Returns whether the value depends on a parameter or a leaf, so that a gradient may reach it.
     pub fn learns(&self, var: Var) -> bool {
         self.needs_grad(var)
     }
@@ -90,7 +90,7 @@ impl<'b> Tape<'b> {
         self.params
     }
 
-    /// Whether operations are recorded for [`Tape::backward`].
+    /// Returns whether operations are recorded for [`Tape::backward`].
     pub fn is_training(&self) -> bool {
         matches!(self.mode, Mode::Train { .. })
     }
@@ -100,7 +100,7 @@ impl<'b> Tape<'b> {
         self.push_node(Value::Dense(tensor), false, None)
     }
 
-    /// An input whose gradient is wanted, such as learnable embeddings: see [`Tape::grad`].
+    /// An input with a gradient, such as embeddings: see [`Tape::grad`].
     pub fn leaf(&mut self, tensor: Tensor) -> Var {
         let var = self.push_node(Value::Dense(tensor), self.is_training(), None);
         self.nodes[var.0].is_leaf = true;
@@ -114,7 +114,7 @@ impl<'b> Tape<'b> {
         self.push_node(Value::Sparse(rows, count), false, None)
     }
 
-    /// A constant of which only the shape is known: what reads it panics.
+    /// A constant of which only the shape is known: operations that read it panic.
     pub fn absent(&mut self, rows: usize, cols: usize) -> Var {
         self.push_node(Value::Absent(rows, cols), false, None)
     }
@@ -151,13 +151,13 @@ impl<'b> Tape<'b> {
         }
     }
 
-    /// Whether the value is sparse input.
+    /// Returns whether the value is sparse input.
     pub fn is_sparse(&self, var: Var) -> bool {
         matches!(self.nodes[var.0].value, Value::Sparse(..))
     }
 
-    /// Tells the tape that nobody will ask for this value again; inference over a whole graph
-    /// does so to hold one layer at a time. What recorded operations need stays.
+    /// Frees a value that is not read again; inference over a whole graph does so to keep one layer
+    /// at a time. Values saved for the backward pass stay.
     pub fn release(&mut self, var: Var) {
         self.nodes[var.0].value = Value::Released;
     }
@@ -195,7 +195,7 @@ impl<'b> Tape<'b> {
         self.backward_from([(loss, Tensor::from_vec(1, 1, vec![1.0]))], grads)
     }
 
-    /// As [`Tape::backward`], from values whose gradients are given.
+    /// As [`Tape::backward`], from values with given gradients.
     ///
     /// # Errors
     /// If an exchange with other ranks fails.
@@ -268,7 +268,7 @@ impl<'b> Tape<'b> {
         }
     }
 
-    /// Whether a gradient must reach `var`.
+    /// Returns whether a gradient must reach `var`.
     pub(crate) fn needs_grad(&self, var: Var) -> bool {
         self.nodes[var.0].needs_grad
     }
@@ -286,7 +286,7 @@ impl<'b> Tape<'b> {
     }
 }
 
-/// Where backward passes put their results.
+/// The gradients of a backward pass.
 pub(crate) struct Gradients<'g> {
     params: &'g Params,
     flat: &'g mut [f32],
@@ -296,12 +296,12 @@ pub(crate) struct Gradients<'g> {
 }
 
 impl Gradients<'_> {
-    /// Whether the gradient of `var` is of use to anybody.
+    /// Returns whether any operation uses the gradient of `var`.
     pub(crate) fn wants(&self, var: Var) -> bool {
         self.needed[var.0]
     }
 
-    /// Ends the backward pass with `error`.
+    /// Aborts the backward pass with `error`.
     pub(crate) fn fail(&mut self, error: Error) {
         self.failure = Some(error);
     }

@@ -90,7 +90,7 @@ impl Tensor {
         Self { rows, cols: self.cols, buffer: self.buffer.clone() }
     }
 
-    /// The same values seen as another shape of as many values.
+    /// Reshapes to another shape of as many values.
     ///
     /// # Panics
     /// If the number of values differs.

@@ -7,7 +7,7 @@ use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_nn::{Activation, Mode, Params, Tape, Tensor};
 
-/// In-neighbours of each node; node 2 has none, node 3 hears itself.
+/// In-neighbors of each node; node 2 has none, node 3 hears itself.
 const LISTS: [&[u32]; 6] = [&[1, 3], &[0, 5, 4], &[], &[3, 0, 5], &[1], &[1, 3]];
 const CLASSES: usize = 3;
 
@@ -174,9 +174,9 @@ fn what_has_no_decoupled_form_is_refused() {
     };
     for name in ["gin", "sage", "sgc"] {
         let text = refused(&|c| c.name = name.into());
-        assert!(text.contains(&format!("{name} has no decoupled form")), "{text}");
+        assert!(text.contains(&format!("model '{name}' has no decoupled form")), "{text}");
         assert!(text.contains("gcn and gat"), "{text}");
     }
-    assert!(refused(&|c| c.propagations = Some(0)).contains("model.propagations is 0"));
-    assert!(refused(&|c| c.teleport = 1.0).contains("model.teleport is 1"));
+    assert!(refused(&|c| c.propagations = Some(0)).contains("model.propagations '0'"));
+    assert!(refused(&|c| c.teleport = 1.0).contains("model.teleport '1'"));
 }

@@ -8,7 +8,7 @@ use gnarl_nn::{Mode, Params, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{TypedBatch, TypedFanouts, TypedGraph, TypedSampler, TypedScratch};
 
-/// Nodes 0–3 are of type `a`, which has features, 4–6 of type `b`, whose rows are learnt.
+/// Nodes 0–3 are of type `a`, which has features, 4–6 of type `b`, whose rows are learned.
 const COUNTS: [usize; 2] = [4, 3];
 /// Source, destination and weight.
 type Edge = (usize, usize, f32);
@@ -44,7 +44,7 @@ fn graph() -> TypedGraph {
     graph
 }
 
-/// Three hops of all neighbours of all nodes, and the row of each node.
+/// Three hops of all neighbors of all nodes, and the row of each node.
 fn batch(graph: &TypedGraph) -> (TypedBatch, Vec<RelBlock>, Vec<u32>) {
     let sampler = TypedSampler::new(graph, &TypedFanouts::new(&[-1; 3]), Rule::Uniform).unwrap();
     let seeds: [(usize, &[u32]); 2] = [(0, &[0, 1, 2, 3]), (1, &[0, 1, 2])];
@@ -82,7 +82,7 @@ fn rows(node_type: usize) -> Tensor {
     Tensor::from_vec(count, width, values.collect())
 }
 
-/// What the model puts out for all nodes.
+/// What the model computes for all nodes.
 fn forward<'b>(
     tape: &mut Tape<'b>,
     config: &ModelConfig,
@@ -197,7 +197,7 @@ fn gradients_match_difference_quotients() {
     let (_, grads) = loss(&config, &params);
     let largest = grads.iter().fold(1f64, |m, g| m.max(f64::from(g.abs())));
     let scores = params.spec(params.find("scores").unwrap()).range();
-    assert!(grads[scores].iter().all(|g| g.abs() > 1e-4), "numbers of edge types are learnt");
+    assert!(grads[scores].iter().all(|g| g.abs() > 1e-4), "numbers of edge types are learned");
     for (i, &expected) in grads.iter().enumerate() {
         // A kink of the activation may lie within one step; it does not within both.
         let close = [4e-3f32, 4e-4].iter().any(|step| {
@@ -221,6 +221,6 @@ fn what_has_no_decoupled_form_is_refused() {
         let error = typed::build(&config, graph().schema(), &SOURCES, Key::new(1)).err().unwrap();
         assert_eq!(error.exit_code(), 2);
         let text = error.to_string();
-        assert!(text.contains(&format!("{name} has no decoupled form")), "{text}");
+        assert!(text.contains(&format!("model '{name}' has no decoupled form")), "{text}");
     }
 }

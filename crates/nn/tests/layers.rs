@@ -226,7 +226,7 @@ fn wrong_requests_are_usage_errors() {
     let mut tape = Tape::new(&params, Mode::Eval);
     let x = tape.dense(Tensor::zeros(3, 5));
     let message = model.forward(&mut tape, &graphs["full"], x).unwrap_err().to_string();
-    assert!(message.contains("3 rows of 5") && message.contains("width 4"), "{message}");
+    assert!(message.contains("found 3 of 5") && message.contains("rows of 4 values"), "{message}");
     let message = model.forward(&mut tape, &[], x).unwrap_err().to_string();
     assert!(message.contains("0 blocks"), "{message}");
 }

@@ -71,7 +71,7 @@ impl Graph {
         self.widths.iter().map(source).collect()
     }
 
-    /// The seeds' batch of all neighbours.
+    /// The seeds' batch of all neighbors.
     fn batch(&self, graph: &TypedGraph) -> (TypedBatch, Vec<RelBlock>, Vec<u32>) {
         let all = TypedFanouts::new(&[-1, -1]);
         let sampler = TypedSampler::new(graph, &all, Rule::Uniform).unwrap();

@@ -1,4 +1,4 @@
-//! What memory allows a partitioner on a dataset: passes over its edges that add 1 for both ends of
+//! What memory allows a partitioner on a dataset: passes over its edges that add 1 for both endpoints of
 //! each in a table of 4 bytes a node, as any must that counts degrees.
 //!
 //! ```sh

@@ -1,4 +1,4 @@
-//! Partitioning and measuring, without writing anything.
+//! Partition quality without writing the parts.
 
 use std::time::Instant;
 
@@ -17,16 +17,16 @@ use crate::write::layout::Layout;
 use crate::write::vertex_cut_layout::cut::cut;
 
 /// Partitions `dataset` by `algorithm` and measures the result as [`partition_dataset`] does,
-/// copies of neighbours included, but writes nothing; `config.algorithm` is not used. The report's
+/// halo nodes included, but writes nothing; `config.algorithm` is not used. The report's
 /// `write_seconds` are 0.
 ///
-/// Memory beside the partitioner's: 6 bytes a node and one bit (two beyond one hop) for each node
+/// Memory beside the partitioner's: 6 bytes a node and one bit (two beyond one hop) per node
 /// and part.
 ///
 /// [`partition_dataset`]: crate::partition_dataset
 ///
 /// # Errors
-/// For impossible numbers of parts, or where the partitioner refuses the graph.
+/// For impossible numbers of parts, or if the partitioner rejects the graph.
 pub fn assess(
     dataset: &Dataset,
     algorithm: &dyn VertexPartitioner,
@@ -38,10 +38,10 @@ pub fn assess(
     Ok((Assignment { parts: layout.parts, of: layout.of }, report))
 }
 
-/// [`assess`] for a vertex cut: its replicas, and the owners drawn among them.
+/// [`assess`] for a vertex cut: its replicas, and owners drawn among them.
 ///
 /// # Errors
-/// As [`assess`]; where two levels of parts or hops are asked for.
+/// As [`assess`]; if two levels of parts or hops are requested.
 pub fn assess_edges(
     dataset: &Dataset,
     algorithm: &dyn EdgePartitioner,
@@ -53,7 +53,7 @@ pub fn assess_edges(
     Ok((Assignment { parts: cut.layout.parts, of: cut.layout.of }, report))
 }
 
-/// Decides where every node lives; the report lacks what writing costs.
+/// Assigns every node to a part; the report lacks the cost of writing.
 pub(crate) fn lay_out(
     dataset: &Dataset,
     algorithm: &dyn VertexPartitioner,

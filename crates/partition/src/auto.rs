@@ -1,4 +1,4 @@
-//! How many parts.
+//! The number of parts.
 
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::Manifest;
@@ -6,7 +6,7 @@ use gnarl_graph::Manifest;
 /// Number of parts: given, or from the workers' memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parts {
-    /// As many as told.
+    /// A given number.
     Count(usize),
     /// Some workers on each of some machines, see [`TwoLevel`](crate::TwoLevel).
     Levels {
@@ -15,11 +15,11 @@ pub enum Parts {
         /// Workers on each.
         workers: usize,
     },
-    /// As many as the workers' memory asks for (CATGNN §3.2).
+    /// The number that the workers' memory requires (CATGNN §3.2).
     Auto(Workers),
 }
 
-/// Who will train on the parts.
+/// The workers that will train on the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Workers {
     /// Number of workers, q.
@@ -56,7 +56,9 @@ impl Parts {
             return Err(Error::usage(format!(
                 "{count} workers of {memory} bytes leave no room for a graph of {size} bytes"
             ))
-            .hint("automatic parts need at least one worker with more memory than training uses"));
+            .hint(
+                "automatic parts require at least one worker with more memory than training uses",
+            ));
         }
         let smallest = usize::try_from(size.div_ceil(room)).unwrap_or(usize::MAX);
         Ok(smallest.max(count))

@@ -1,4 +1,4 @@
-//! The configuration of a partitioning.
+//! The partitioning configuration.
 
 use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
@@ -10,36 +10,37 @@ use crate::edge_cut::partitioner::PartitionOptions;
 use crate::part_layout::PartLayout;
 use crate::read::chunk::Chunk;
 
-/// How a dataset is partitioned.
+/// Configuration of [`partition_dataset`](crate::partition_dataset).
 #[derive(Debug, Clone)]
 pub struct PartitionConfig {
     /// Name of the partitioner.
     pub algorithm: String,
     /// Number of parts.
     pub parts: Parts,
-    /// Neighbours kept: with `k ≥ 1`, nodes within distance `k − 1` of a part's core have their
-    /// full in-neighbour lists there, sources outside being HALO nodes. With 0 every cut edge
+    /// Hops of halo nodes: with `k ≥ 1`, nodes within distance `k − 1` of a part's core have their
+    /// full in-neighbor lists there, sources outside being HALO nodes. With 0 every cut edge
     /// stays on one side only.
     pub hops: u32,
     /// Seed of every random choice.
     pub seed: u64,
-    /// How much larger than the mean a part may be.
+    /// Maximum size of a part over the mean.
     pub balance: f64,
     /// SPRING's τ_vol, see [`PartitionOptions::tau_vol`].
     pub tau_vol: Option<u64>,
-    /// Edges GREM looks at together.
+    /// GREM: edges per chunk.
     pub chunk: Chunk,
     /// GREM: passes at each level, see [`PartitionOptions::passes`].
     pub passes: u32,
-    /// GREM: leaves nodes where they were first put.
+    /// GREM: keeps nodes where they were first placed.
     pub freeze: bool,
-    /// What is balanced, see [`PartitionOptions::constraints`].
+    /// Balanced quantities, see [`PartitionOptions::constraints`].
     pub constraints: Option<Vec<Constraint>>,
-    /// What a part holds. A vertex cut takes the name of a partitioner of edges.
+    /// Layout of the parts. A vertex cut requires the name of an edge partitioner.
     pub layout: PartLayout,
-    /// Also group the edges by the parts of their ends, see [`EdgeBuckets`](crate::EdgeBuckets).
+    /// Also group the edges by the parts of their endpoints, see
+    /// [`EdgeBuckets`](crate::EdgeBuckets).
     pub buckets: bool,
-    /// Bytes that may be held.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
@@ -65,7 +66,7 @@ impl Default for PartitionConfig {
 }
 
 impl PartitionConfig {
-    /// What the partitioner is told, as `partition.json` keeps it.
+    /// The partitioner's parameters, as stored in `partition.json`.
     pub fn parameters(&self) -> serde_json::Value {
         json!({
             "balance": self.balance,
@@ -79,7 +80,7 @@ impl PartitionConfig {
     }
 }
 
-/// What the partitioner is told of `dataset`.
+/// The partitioner's options for `dataset`.
 pub(crate) fn options(dataset: &Dataset, config: &PartitionConfig) -> Result<PartitionOptions> {
     let manifest = dataset.manifest();
     let [mut train, mut valid, mut test] = [const { Vec::new() }; 3];

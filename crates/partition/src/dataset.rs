@@ -17,7 +17,7 @@ pub const PARTITION: &str = "partition.json";
 /// Version written and read by this build.
 pub const PARTITION_VERSION: u32 = 1;
 
-/// What `partition.json` says.
+/// Contents of `partition.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartitionManifest {
     /// Always `gnarl-partition`.
@@ -34,10 +34,10 @@ pub struct PartitionManifest {
     pub seed: u64,
     /// Number of parts.
     pub parts: usize,
-    /// What a part holds.
+    /// Layout of the parts.
     #[serde(default)]
     pub layout: PartLayout,
-    /// Hops of neighbours kept, see [`PartitionConfig::hops`](crate::PartitionConfig::hops).
+    /// Hops of halo nodes, see [`PartitionConfig::hops`](crate::PartitionConfig::hops).
     pub hops: u32,
     /// Node types in the order of the source.
     pub node_types: Vec<PartitionedType>,
@@ -74,12 +74,12 @@ pub struct PartitionedType {
     pub columns: Vec<ColumnSpec>,
 }
 
-/// Sizes of a part. In a vertex cut, HALO nodes are those it holds without owning them.
+/// Sizes of a part. In a vertex cut, HALO nodes are its nodes that another part owns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartCounts {
     /// Nodes the part owns, by node type.
     pub core: Vec<u64>,
-    /// Copies of other parts' nodes, by node type.
+    /// Halo nodes, by node type.
     pub halo: Vec<u64>,
     /// Edges stored, by edge type.
     pub edges: Vec<u64>,
@@ -104,12 +104,12 @@ impl PartitionedDataset {
         Ok(Self { dir, manifest })
     }
 
-    /// Where the files are.
+    /// Directory of the files.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What `partition.json` says.
+    /// Contents of `partition.json`.
     pub fn manifest(&self) -> &PartitionManifest {
         &self.manifest
     }
@@ -127,7 +127,7 @@ impl PartitionedDataset {
         Dataset::open(self.dir.join(part_dir(index)))
     }
 
-    /// Whether the files of part `index` are here.
+    /// Returns whether the files of part `index` are here.
     pub fn has_part(&self, index: usize) -> bool {
         index < self.num_parts() && self.dir.join(part_dir(index)).exists()
     }
@@ -142,7 +142,7 @@ impl PartitionedDataset {
         VertexCutPart::open(self.dir.join(part_dir(index)).join(TOPOLOGY))
     }
 
-    /// The edges grouped by the parts of their ends, if they were asked for.
+    /// The edges grouped by the parts of their endpoints, if buckets were requested.
     ///
     /// # Errors
     /// If there are none, or they are damaged.
@@ -150,18 +150,18 @@ impl PartitionedDataset {
         EdgeBuckets::open(self.dir.join(BUCKETS))
     }
 
-    /// Refuses another layout than `wanted`.
+    /// Rejects another layout than `wanted`.
     ///
     /// # Errors
-    /// [`Kind::Usage`](gnarl_common::Kind::Usage) that says how to make it.
+    /// [`Kind::Usage`](gnarl_common::Kind::Usage) with the option for that layout.
     pub fn check_layout(&self, wanted: PartLayout) -> Result<()> {
         if self.manifest.layout == wanted { Ok(()) } else { Err(self.wrong_layout(wanted)) }
     }
 
     fn wrong_layout(&self, wanted: PartLayout) -> Error {
         let (dir, found) = (self.dir.display(), self.manifest.layout);
-        Error::usage(format!("{dir}: the parts are laid out as a {found}, not as a {wanted}"))
-            .hint(format!("cut the graph again with --layout {wanted}"))
+        Error::usage(format!("{dir}: expected parts of layout {wanted}, found {found}"))
+            .hint(format!("partition the graph again with --layout {wanted}"))
     }
 
     fn check_part(&self, index: usize) -> Result<()> {
@@ -205,7 +205,10 @@ impl PartitionedDataset {
     pub fn owner(&self, ntype: &str, id: u64) -> Result<usize> {
         let t = self.node_type(ntype)?;
         if id >= t.count {
-            return Err(Error::invalid(format!("{ntype} has {} nodes, there is no {id}", t.count)));
+            return Err(Error::invalid(format!(
+                "node {id} of type {ntype} does not exist: there are {} nodes",
+                t.count
+            )));
         }
         Ok(t.ranges.partition_point(|&start| start <= id) - 1)
     }

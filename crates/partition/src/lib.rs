@@ -1,15 +1,17 @@
-//! Cutting a graph into parts.
+//! Graph partitioning.
 //!
 //! In: a [`Dataset`](gnarl_graph::Dataset), read as a stream of edges. Out: a
 //! [`PartitionedDataset`]: a directory whose parts are datasets of their own, with HALO copies of
-//! the neighbours owned elsewhere, and a [`PartitionReport`] of how good the cut is.
+//! the neighbors owned elsewhere, and a [`PartitionReport`] of the quality.
 //!
-//! That is the layout of an edge cut. In a vertex cut ([`PartLayout`]) each edge is in one part, in a
-//! [`VertexCutPart`]; and in both, edges can be grouped by the parts of their ends ([`EdgeBuckets`]).
+//! That is the layout of an edge cut. In a vertex cut ([`PartLayout`]) each edge is in one part, in
+//! a [`VertexCutPart`]; and in both, edges can be grouped by the parts of their endpoints
+//! ([`EdgeBuckets`]).
 //!
-//! A [`VertexPartitioner`] gives each node a part; everything after that (HALO nodes, new ids,
+//! A [`VertexPartitioner`] assigns a part to each node; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
-//! memory. The partitioners of [`vertex_cut`] give each edge a part, and a node one of those of its edges.
+//! memory. The partitioners of [`vertex_cut`] assign a part to each edge, and a node to one of those of
+//! its edges.
 //!
 //! ```
 //! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};

@@ -1,4 +1,4 @@
-//! How parts are laid out on disk.
+//! The layout of parts on disk.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,15 +6,15 @@ use std::str::FromStr;
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What a part holds.
+/// The contents of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartLayout {
-    /// The nodes it owns with their full neighbour lists, and HALO copies of other parts' nodes.
+    /// Its own nodes with their full neighbor lists, and HALO copies of other parts' nodes.
     #[default]
     EdgeCut,
-    /// The edges a partitioner of edges gave it, each edge of the graph in one part, and the rows
-    /// of the nodes it owns, see [`VertexCutPart`](crate::VertexCutPart).
+    /// The edges that an edge partitioner assigned to it, each edge of the graph in one part, and
+    /// the rows of its own nodes, see [`VertexCutPart`](crate::VertexCutPart).
     VertexCut,
 }
 

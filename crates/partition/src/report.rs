@@ -1,4 +1,4 @@
-//! How good a partition is.
+//! The quality report of a partition.
 
 use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::read::degrees::for_each_degree;
 use crate::write::layout::Layout;
 
-/// The quality of a partition and what it cost.
+/// The quality of a partition and its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartitionReport {
     /// Name of the partitioner.
@@ -22,7 +22,7 @@ pub struct PartitionReport {
     pub peak_rss_bytes: u64,
     /// Nodes stored over nodes: `Σ|V_i| / |V|`, HALO nodes included (CATGNN §5.1).
     pub replication_factor: f64,
-    /// Share of edges whose ends are in different parts.
+    /// Share of edges between different parts.
     pub edge_cut: f64,
     /// Core nodes: largest part over mean.
     pub node_balance: f64,
@@ -41,18 +41,18 @@ pub struct PartitionReport {
     /// 0, entry `i` the degrees from `2^(i-1)` to below `2^i`.
     #[serde(default)]
     pub cut_degrees: Vec<u64>,
-    /// What is measured of a vertex cut only.
+    /// Metrics of vertex cuts only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vertex_cut: Option<VertexCutReport>,
 }
 
-/// What is measured of a vertex cut: of the parts as a partitioner of edges made them, whoever owns
-/// their nodes.
+/// Metrics of a vertex cut: of the parts as produced by the edge partitioner, regardless of node
+/// owners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VertexCutReport {
-    /// Nodes held over nodes that have an edge (RF of GLISP Table II).
+    /// Nodes of all parts over nodes that have an edge (RF of GLISP Table II).
     pub replication_factor: f64,
-    /// Nodes held: largest part over mean (VB).
+    /// Nodes of a part: largest over mean (VB).
     pub vertex_balance: f64,
     /// Edges: largest part over mean (EB).
     pub edge_balance: f64,

@@ -62,7 +62,7 @@ fn graph_aware_partitioners_replicate_less_than_random() {
             let random = run("random").replication_factor;
             for algorithm in names().into_iter().filter(|&a| a != "random") {
                 let factor = run(algorithm).replication_factor;
-                // A cut of edges does not mind whole neighbourhoods, hashes least of all.
+                // A cut of edges does not mind whole neighborhoods, hashes least of all.
                 let bound = match algorithm {
                     "range" => f64::INFINITY,
                     "hash-1d" | "hash-2d" | "dbh" | "greedy" | "hdrf" => random,

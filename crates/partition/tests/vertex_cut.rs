@@ -71,7 +71,7 @@ fn typed() -> impl Strategy<Value = Graph> {
     })
 }
 
-/// The edges of a part as its in-neighbour lists tell: row by edge id.
+/// The edges of a part as its in-neighbor lists tell: row by edge id.
 fn read_edges(graph: &Graph, part: &VertexCutPart) -> BTreeMap<u64, (usize, usize, u64, u64)> {
     let mut edges = BTreeMap::new();
     for local in 0..part.num_nodes() as u32 {
@@ -292,7 +292,7 @@ fn what_a_vertex_cut_cannot_do_is_refused() {
         error.to_string()
     };
     let text = refuse(config("knot", 2));
-    assert!(text.contains("'knot' partitions nodes") && text.contains("adadne"), "{text}");
+    assert!(text.contains("'knot' is a vertex partitioner") && text.contains("adadne"), "{text}");
     assert!(refuse(config("hrdf", 2)).contains("did you mean 'hdrf'"));
     let levels = Parts::Levels { machines: 2, workers: 2 };
     refuse(PartitionConfig { parts: levels, ..config("dbh", 4) });

@@ -1,4 +1,4 @@
-//! `average`: parts train alone, and weights are averaged.
+//! Predictions for `average`: parts train alone, and weights are averaged.
 
 use gnarl_common::{Error, Result};
 use gnarl_config::{RunConfig, Strategy};
@@ -19,14 +19,14 @@ impl Predict for Average {
     fn check(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<()> {
         sampled::check(config)?;
         match facts.cut(config)?.parts {
-            1 => Err(Error::usage("the graph is not cut into parts, which would train alone")
+            1 => Err(Error::usage("model averaging requires a partitioned graph")
                 .hint("set partition.parts, or partition.path")),
             _ => Ok(()),
         }
     }
 
-    /// A rank trains its parts one after the other. Beyond the hops that a part keeps neighbours of,
-    /// lists have the edges inside the part alone.
+    /// A rank trains its parts one after the other. Beyond the hops of halo nodes of a part,
+    /// lists have only the edges inside the part.
     fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work> {
         let (ranks, cut) = (config.train.workers, facts.cut(config)?);
         let parts = cut.parts.div_ceil(ranks) as f64;

@@ -1,4 +1,4 @@
-//! What predictions are made from.
+//! The inputs of predictions.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -11,23 +11,23 @@ use gnarl_partition::{
     Batches, Counts, Fanouts, PartitionOptions, PartitionedDataset, PlanOptions,
 };
 
-/// Nodes of the sample that a partitioner is tried on.
+/// Nodes of the sample on which a partitioner is measured.
 const SAMPLE: u64 = 50_000;
 
-/// Counts of a dataset, and widths of what is learnt of it.
+/// Counts of a dataset, and input and output widths.
 pub(super) struct Facts<'a> {
     dataset: &'a Dataset,
     /// Nodes, edges, degrees; training nodes are those of the run.
     pub counts: Counts,
-    /// Width of a feature row.
+    /// Feature width.
     pub width: usize,
     /// Non-zero values of a feature row, if rows are sparse.
     pub nonzeros: Option<f64>,
-    /// Outputs of the model.
+    /// Output width of the model.
     pub outputs: usize,
 }
 
-/// How the graph is cut.
+/// The partition of the graph.
 pub(super) struct Cut {
     pub parts: usize,
     /// Share of edges between parts.
@@ -37,10 +37,11 @@ pub(super) struct Cut {
 }
 
 impl<'a> Facts<'a> {
-    /// Reads them; a pass over the nodes, and one over the edges where the graph is not symmetric.
+    /// Collects the facts; a pass over the nodes, and one over the edges where the graph is not
+    /// symmetric.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Usage`] for other tasks than node classification in graphs without types.
+    /// [`gnarl_common::Kind::Usage`] for other tasks than node classification in homogeneous graphs.
     pub fn of(config: &RunConfig, dataset: &'a Dataset) -> Result<Self> {
         let manifest = dataset.manifest();
         let typed = manifest.node_types.len() > 1 || manifest.edge_types.len() > 1;
@@ -78,12 +79,12 @@ impl<'a> Facts<'a> {
     /// Weights of the model.
     ///
     /// # Errors
-    /// If it is unknown, or impossible.
+    /// If the model is unknown, or its sizes are invalid.
     pub fn parameters(&self, config: &RunConfig) -> Result<f64> {
         Ok(models::build(&self.model(config), Key::new(0))?.1.len() as f64)
     }
 
-    /// Batches of neighbours of one of `ranks`, whose seeds are those of `train` nodes, over a share
+    /// Batches of one of `ranks`, whose seeds are those of `train` nodes, over a share
     /// of the nodes.
     pub fn batches(&self, config: &RunConfig, train: u64, ranks: usize, share: f64) -> Batches {
         let counts = Counts { train, ..self.counts.clone() };
@@ -93,10 +94,10 @@ impl<'a> Facts<'a> {
         Batches::expect(&counts, ranks, share, fanouts)
     }
 
-    /// The cut of the run: that of the partition it has, or what the partitioner is expected to make.
+    /// The partition of the run: the existing one, or the expected result of the partitioner.
     ///
     /// # Errors
-    /// If there is none, or the partitioner does not know such a cut.
+    /// If there is none, or the partitioner does not support it.
     pub fn cut(&self, config: &RunConfig) -> Result<Cut> {
         let section = &config.partition;
         if let Some(path) = &section.path {

@@ -1,4 +1,4 @@
-//! `gradient`: batches of all ranks, and gradients summed at each step.
+//! Predictions for `gradient`: batches of all ranks, and gradients summed at each step.
 
 use gnarl_common::Result;
 use gnarl_config::{RunConfig, Strategy};
@@ -8,7 +8,7 @@ use super::predict::Predict;
 use super::sampled;
 use super::work::Work;
 
-/// Synchronous SGD over sampled neighbours.
+/// Synchronous SGD over sampled neighbors.
 pub(super) struct Gradient;
 
 impl Predict for Gradient {
@@ -20,20 +20,20 @@ impl Predict for Gradient {
         sampled::check(config)
     }
 
-    /// Every rank draws its share of a step's seeds. A sum of gradients is two messages to each other
-    /// rank. Rows come from this machine's files, or, with `partition.servers`, from other machines as
-    /// often as edges are cut.
+    /// Every rank samples its share of a step's seeds. A sum of gradients is two messages to each
+    /// other rank. Features come from this machine's files, or, with `partition.servers`, from
+    /// other machines as often as edges are cut.
     fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work> {
         let ranks = config.train.workers;
         let batches = facts.batches(config, facts.counts.train, ranks, 1.0);
         let mut work = sampled::work(facts, config, &batches)?;
         let (steps, others) = (work.steps as f64, (ranks - 1) as f64);
-        // A batch that never changes is drawn once.
+        // A batch that never changes is sampled once.
         let all = config.hops().iter().all(|&fanout| fanout < 0);
         if all && config.sample.batch_size == 0 {
             (work.sampled_edges, work.fetched_bytes) = (0.0, 0.0);
         }
-        // The batch's loss and weight go along.
+        // The batch's loss and weight are sent along.
         work.sent_bytes = steps * sampled::summed(facts.parameters(config)? + 2.0, ranks);
         work.messages = 2.0 * steps * others;
         if config.partition.servers.is_some() {

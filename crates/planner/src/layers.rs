@@ -1,52 +1,53 @@
-//! What the layers of a model take for each row and each edge, forward and backward.
+//! Cost of a model's layers per row and per edge, forward and backward.
 
 use gnarl_nn::models::{Aggregator, ModelConfig};
 
 /// Products of a layer that has a gradient for its input: values, gradients of weights and of input.
 const PASSES: f64 = 3.0;
-/// Those of a layer that reads the model's input.
+/// Products of a layer that reads the model's input.
 const FIRST_PASSES: f64 = 2.0;
-/// Reads of scores for each edge: of both ends, forward and backward.
+/// Reads of scores for each edge: of both endpoints, forward and backward.
 const SCORES: f64 = 4.0;
-/// Bytes that memory gives at once.
+/// Bytes of a memory access.
 const LINE: usize = 64;
-/// Values of rows a layer makes, for each column: what products and sums put out, and dropout.
+/// Values that a layer computes per column: products, sums, and dropout.
 pub(super) const KEPT: usize = 3;
 
-/// A layer that passes messages, or none: then `columns` is 0.
+/// A message-passing layer, or a dense one with 0 `columns`.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Layer {
-    /// For each row that messages come from.
+    /// Cost per row that messages come from.
     pub source: Row,
-    /// For each row that messages go to.
+    /// Cost per row that messages go to.
     pub target: Row,
-    /// Floating-point operations for each edge.
+    /// Floating-point operations per edge.
     pub edge_flops: f64,
-    /// Columns that messages carry.
+    /// Columns of messages.
     pub columns: usize,
-    /// How often an edge's columns are read, forward and backward.
+    /// Number of reads of an edge's columns, forward and backward.
     pub reads: f64,
-    /// Columns of scores that all ranks have of all nodes.
+    /// Columns of scores that are gathered for all nodes on all ranks.
     pub scores: usize,
-    /// Whether messages pass over the model's input, so that they have no gradient.
+    /// True if messages pass over the model's input, so that they have no gradient.
     pub constant: bool,
 }
 
-/// What is done for each row.
+/// Cost per row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Row {
     /// Floating-point operations of dense products.
     pub flops: f64,
-    /// Non-zero values of sparse input that are multiplied.
+    /// Non-zero values of sparse input in products.
     pub nonzeros: f64,
     /// Bytes of weights that they gather, forward and backward.
     pub weights: f64,
-    /// Values made.
+    /// Number of computed values.
     pub values: usize,
 }
 
 /// The layers of `model`, the input's first. `nonzeros` are those of an input row, if it is sparse;
-/// `maps_first` says whether layer `i` from some columns to others maps rows before messages pass.
+/// `maps_first` returns whether layer `i` from some columns to others maps rows before messages
+/// pass.
 pub(super) fn layers(
     model: &ModelConfig,
     nonzeros: Option<f64>,
@@ -127,8 +128,7 @@ pub(super) fn layers(
     (0..model.layers).map(layer).collect()
 }
 
-/// A perceptron on the rows that the first messages come from, then messages of as many columns as
-/// the output has.
+/// A perceptron on the source rows of the first messages, then messages as wide as the output.
 fn decoupled(model: &ModelConfig, nonzeros: Option<f64>) -> Vec<Layer> {
     let rows = (0..model.layers).map(|i| {
         let (input, output) = model.dims(i);
@@ -163,7 +163,7 @@ fn attention(model: &ModelConfig, i: usize, nonzeros: Option<f64>) -> Layer {
         source: kept(product(i == 0, nonzeros, input, columns).and(scores), columns),
         target: Row { values: KEPT * columns, ..Row::default() },
         columns,
-        // The gradient of a coefficient reads both ends again.
+        // The gradient of a coefficient reads both endpoints again.
         reads: PASSES,
         scores: 2 * heads,
         ..none()
@@ -208,8 +208,8 @@ fn product_of(nonzeros: Option<f64>, passes: f64, input: usize, output: usize) -
 }
 
 impl Layer {
-    /// Bytes that an edge moves in an epoch, of `columns` of those that messages carry, and of the scores
-    /// of both ends: a row is a cache line at least.
+    /// Bytes that an edge moves in an epoch, for `columns` of its messages' columns, and for the
+    /// scores of both endpoints: a row is a cache line at least.
     pub fn moved(&self, columns: usize) -> f64 {
         let row = |values: usize| if values == 0 { 0 } else { (4 * values).max(LINE) };
         self.reads * row(columns) as f64 + SCORES * row(self.scores / 2) as f64
@@ -217,7 +217,7 @@ impl Layer {
 }
 
 impl Row {
-    /// Both, one after the other.
+    /// The cost of both, one after the other.
     fn and(self, other: Self) -> Self {
         Self {
             flops: self.flops + other.flops,

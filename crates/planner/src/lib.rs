@@ -1,11 +1,11 @@
-//! Predictions of which strategy will be faster, and why, before anything is trained.
+//! Predictions of the fastest strategy, before anything is trained.
 //!
 //! **In:** the configuration of a run ([`RunConfig`]) and the counts of its dataset. **Out:** a [`RunPlan`]:
 //! for each strategy and number of workers the bytes a rank sends, its work and memory, and the seconds of
 //! an epoch at the rates of `[plan]`. `train.strategy = "auto"` takes the fastest.
 //!
-//! A strategy is one file that gives the work of one rank in an epoch ([`Work`]); the work of models for
-//! each row and each edge is in one place (`layers.rs`), and so are the rates (`work.rs`).
+//! Each strategy has a file with the work of one rank in an epoch ([`Work`]); the cost of models per
+//! row and per edge is in one place (`layers.rs`), and so are the rates (`work.rs`).
 //!
 //! ```
 //! use gnarl_config::RunConfig;
@@ -49,46 +49,46 @@ pub use measure::measure;
 use predict::Predict;
 pub use work::{Seconds, Work};
 
-/// All of them; of equally fast ones `auto` takes the first.
+/// All strategies; `auto` takes the first of equally fast ones.
 const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];
 
-/// Refuses what does not train.
+/// Rejects unsupported runs.
 fn allowed(run: &RunConfig) -> Result<()> {
     run.check()?;
     Combination { run, heterogeneous: false }.check()
 }
 
-/// The predictions for a run file, and what they were made from.
+/// The predictions for a run file, and the facts they are based on.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunPlan {
     /// Counts of the dataset; training nodes are those of the run.
     pub counts: Counts,
     /// The rates.
     pub rates: PlanSection,
-    /// What can be trained, by number of workers, then strategy.
+    /// Supported strategies, by number of workers, then strategy.
     pub predictions: Vec<StrategyPrediction>,
-    /// What cannot.
+    /// Unsupported ones.
     pub refused: Vec<RefusedStrategy>,
 }
 
-/// What one strategy is expected to take.
+/// The prediction for one strategy.
 #[derive(Debug, Clone, Serialize)]
 pub struct StrategyPrediction {
     /// The strategy.
     pub strategy: Strategy,
-    /// Whether all dense layers come before messages pass.
+    /// True if all dense layers come before messages pass.
     pub decoupled: bool,
-    /// Whether it trains the model of the run file; the decoupled form is another model.
+    /// True if it trains the model of the run file; the decoupled form is another model.
     pub same_model: bool,
-    /// Ranks.
+    /// Number of ranks.
     pub workers: usize,
-    /// What the rank with most to do does.
+    /// Work of the most loaded rank.
     pub work: Work,
-    /// Where its time goes.
+    /// Time per kind of work.
     pub stages: Seconds,
     /// Seconds of an epoch, evaluation not included.
     pub seconds: f64,
-    /// What most of the time goes to.
+    /// The kind of work with most of the time.
     pub dominant: &'static str,
 }
 
@@ -97,23 +97,23 @@ pub struct StrategyPrediction {
 pub struct RefusedStrategy {
     /// The strategy.
     pub strategy: Strategy,
-    /// Whether all dense layers come before messages pass.
+    /// True if all dense layers come before messages pass.
     pub decoupled: bool,
-    /// Ranks.
+    /// Number of ranks.
     pub workers: usize,
-    /// Why.
+    /// Reason.
     pub reason: String,
 }
 
 impl RunPlan {
-    /// Predicts the run of `config` on each number of `workers`: each strategy, and by columns the other
-    /// form of the model too, if it has one.
+    /// Predicts the run of `config` on each number of `workers`: each strategy, and in tensor
+    /// parallelism the other form of the model too, if it has one.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Usage`] for tasks that are not predicted, and models that cannot be.
+    /// [`gnarl_common::Kind::Usage`] for tasks that are not predicted, and invalid models.
     pub fn of(config: &RunConfig, dataset: &Dataset, workers: &[usize]) -> Result<Self> {
         let facts = Facts::of(config, dataset)?;
-        // What is wrong with the model itself is no matter of strategies.
+        // Errors of the model itself do not depend on the strategy.
         facts.parameters(config)?;
         let mut plan = Self {
             counts: facts.counts.clone(),
@@ -123,7 +123,7 @@ impl RunPlan {
         };
         for &workers in workers {
             if workers == 0 {
-                return Err(Error::usage("0 workers train nothing").hint("workers are 1 or more"));
+                return Err(Error::usage("invalid number of workers '0': expected at least 1"));
             }
             for predict in STRATEGIES {
                 plan.add(&facts, config, predict, workers, config.model.decoupled)?;
@@ -190,13 +190,13 @@ impl RunPlan {
         Ok(())
     }
 
-    /// The fastest that trains the model of the run file; none if nothing can.
+    /// The fastest strategy for the model of the run file; none if no strategy supports it.
     pub fn fastest(&self) -> Option<&StrategyPrediction> {
         let same = self.predictions.iter().filter(|p| p.same_model);
         same.min_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
-    /// One sentence: which strategy is fastest, and why.
+    /// One sentence with the fastest strategy, and the reason.
     pub fn verdict(&self) -> String {
         let Some(best) = self.fastest() else {
             let reasons = self.refused.iter().map(|r| format!("{}: {}", r.strategy, r.reason));

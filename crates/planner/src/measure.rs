@@ -11,14 +11,14 @@ use gnarl_config::PlanSection;
 use gnarl_graph::blocks::{Block, NodeInfo};
 use gnarl_nn::{Activation, Init, Mode, ParamsBuilder, Reduce, Tape, Tensor};
 
-/// Rows of what is multiplied, and of what is gathered from: 64 MiB, more than caches hold.
+/// Rows of multiplied and gathered matrices: 64 MiB, more than caches hold.
 const ROWS: usize = 1 << 18;
 const WIDTH: usize = 64;
 /// Edges into each of some rows.
 const DEGREE: usize = 16;
 const TIMES: usize = 3;
 
-/// `rates` with what is measured of one thread here: products, gathers and streams. Takes less than a
+/// `rates` with measured ones of one thread here: products, gathers and streams. Takes less than a
 /// second or two.
 ///
 /// # Errors
@@ -29,7 +29,7 @@ pub fn measure(rates: &PlanSection) -> Result<PlanSection> {
     })
 }
 
-/// The best of a few runs, of `amount` each, by the second.
+/// The best rate of a few runs, of `amount` each, per second.
 fn best(amount: f64, mut run: impl FnMut()) -> f64 {
     let seconds = (0..TIMES).map(|_| {
         let start = Instant::now();

@@ -6,14 +6,14 @@ use gnarl_config::{RunConfig, Strategy};
 use super::facts::Facts;
 use super::work::Work;
 
-/// A strategy, as predictions see it.
+/// The predictions for a strategy.
 pub(super) trait Predict {
-    /// Which it is.
+    /// The strategy.
     fn strategy(&self) -> Strategy;
 
-    /// Refuses what it cannot train, or what is not predicted.
+    /// Rejects runs that it does not support, or that are not predicted.
     fn check(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<()>;
 
-    /// What a rank does in an epoch of a run that it can train.
+    /// The work of a rank in an epoch of a supported run.
     fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work>;
 }

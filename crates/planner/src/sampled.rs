@@ -1,4 +1,4 @@
-//! What batches of sampled neighbours take, for the strategies that train on them.
+//! Cost of sampled mini-batches, for the strategies that train on them.
 
 use gnarl_common::{Error, Result};
 use gnarl_config::{Method, RunConfig};
@@ -8,26 +8,26 @@ use super::facts::Facts;
 use super::layers::{Row, layers};
 use super::work::{PER_WEIGHT, TOUCHES, Work};
 
-/// Multiply-adds of a product that take as long as one of a gathered row, as layers reckon.
+/// Multiply-adds of a product that take as long as one of a gathered row, as estimated by layers.
 const PRODUCT_SPEEDUP: f64 = 32.0;
-/// Stages of the pipeline that hold batches.
+/// Number of pipeline stages that hold batches.
 const STAGES: f64 = 3.0;
 
-/// Refuses methods whose batches are not predicted.
+/// Rejects sampling methods that are not predicted.
 pub(super) fn check(config: &RunConfig) -> Result<()> {
     let method = config.sample.method;
     match method.has_fanouts() || method == Method::Full {
         true => Ok(()),
-        false => Err(Error::usage("batches of subgraphs are not predicted")
+        false => Err(Error::usage("predictions do not support subgraph sampling")
             .hint("set train.strategy to 'gradient' or 'average', or sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'")),
     }
 }
 
-/// What a rank computes of `batches`, one a step.
+/// The work of a rank on `batches`, one a step.
 pub(super) fn work(facts: &Facts<'_>, config: &RunConfig, batches: &Batches) -> Result<Work> {
     let (model, hops) = (facts.model(config), batches.edges.len());
     let steps = batches.steps as f64;
-    // Rows that layer `i` reads and makes, and its edges; hops count from the seeds.
+    // Input and output rows of layer `i`, and its edges; hops count from the seeds.
     let block = |i: usize| {
         let hop = hops - 1 - i;
         (batches.nodes[hop + 1], batches.nodes[hop], batches.edges[hop])
@@ -55,7 +55,7 @@ pub(super) fn work(facts: &Facts<'_>, config: &RunConfig, batches: &Batches) -> 
     let edges: f64 = batches.edges.iter().sum();
     let parameters = facts.parameters(config)?;
     let touched = TOUCHES * 4.0 * values + 4.0 * PER_WEIGHT * parameters;
-    // Evaluation goes layer by layer over all nodes.
+    // Evaluation is layer by layer over all nodes.
     let widest = model.hidden.max(facts.outputs) as f64;
     let evaluation = 2.0 * 4.0 * facts.counts.nodes as f64 * widest;
     let graph = 4.0 * facts.counts.edges as f64 + 8.0 * facts.counts.nodes as f64;
@@ -78,8 +78,8 @@ pub(super) fn work(facts: &Facts<'_>, config: &RunConfig, batches: &Batches) -> 
     })
 }
 
-/// Bytes that a rank sends for a sum over `ranks` of as many values: its shares to the others, and the
-/// sums of its own share to the others.
+/// Bytes that a rank sends for an all-reduce over `ranks` of as many values: its shares to the
+/// others, and the sums of its own share to the others.
 pub(super) fn summed(values: f64, ranks: usize) -> f64 {
     2.0 * 4.0 * values * (ranks - 1) as f64 / ranks as f64
 }

@@ -1,4 +1,5 @@
-//! `tensor`: the whole graph in each step, columns shared out (NeutronTP, section 3.2 and 4.1).
+//! Predictions for `tensor`: the whole graph in each step, in tensor parallelism (NeutronTP,
+//! section 3.2 and 4.1).
 
 use gnarl_common::Result;
 use gnarl_common::threads::even_share;
@@ -11,13 +12,13 @@ use super::predict::Predict;
 use super::sampled;
 use super::work::{PER_WEIGHT, TOUCHES, Work};
 
-/// Bytes for each edge: that of its destination's list, and, unless the graph is symmetric, that of its
-/// source's with the edge's place.
+/// Bytes per edge: in its destination's list, and, unless the graph is symmetric, in its
+/// source's with the edge's position.
 const PER_EDGE: [f64; 2] = [4.0, 12.0];
-/// Bytes for each node: offsets of both lists, its id and its degree.
+/// Bytes per node: offsets of both lists, its id and its degree.
 const PER_NODE: f64 = 20.0;
 
-/// Shares of rows and columns of the whole graph.
+/// Tensor parallelism.
 pub(super) struct Tensor;
 
 impl Predict for Tensor {
@@ -56,12 +57,13 @@ impl Predict for Tensor {
         work.messages = (exchanges(&model, &layers) + 2.0) * (ranks - 1) as f64;
         work.streamed_bytes = TOUCHES * 4.0 * values + 4.0 * PER_WEIGHT * parameters;
         let per_edge = PER_EDGE[usize::from(!facts.counts.symmetric || model.name == "gat")];
-        // Where messages just add up, layers hold their rows alone, and gradients take their place.
+        // Where messages are plain sums, layers save their rows alone, and gradients reuse their
+        // buffers.
         let held = if model.name == "gat" { 2.0 * values } else { values / KEPT as f64 };
         work.memory_bytes = per_edge * edges
             + PER_NODE * nodes
             + rows * facts.counts.row_bytes
-            // An exchange holds what is sent and what comes besides.
+            // An exchange holds its send and receive buffers in addition.
             + 4.0 * (held + 2.0 * widest)
             + 4.0 * PER_WEIGHT * parameters;
         if let Some(limit) = config.tensor.memory {
@@ -71,21 +73,21 @@ impl Predict for Tensor {
     }
 }
 
-/// The layers as ranks share them out: each exchanges the narrower of what it reads and what it makes.
+/// The layers in tensor parallelism: each exchanges the narrower of its input and its output.
 fn shared(model: &ModelConfig, facts: &Facts<'_>) -> Vec<Layer> {
     let sparse = facts.nonzeros.is_some();
     layers(model, facts.nonzeros, &|i, input, output| i == 0 && sparse || output < input)
 }
 
-/// Whether what the layer's messages make is kept from the first epoch on.
+/// Returns whether the layer's aggregate is cached from the first epoch on.
 fn kept(model: &ModelConfig, layer: &Layer) -> bool {
     let paper = if ["gcn", "gat"].contains(&model.name.as_str()) { model.dropout } else { 0.0 };
     let dropped = if model.name == "sgc" { 0.0 } else { model.input_dropout.unwrap_or(paper) };
     layer.constant && dropped == 0.0
 }
 
-/// Layers between whose messages rows and columns are exchanged: where nothing is done to rows between
-/// messages the first stands for all.
+/// Layers between whose messages rows and columns are redistributed: where nothing is computed on
+/// rows between messages the first stands for all.
 fn exchanging<'l>(model: &ModelConfig, layers: &'l [Layer]) -> &'l [Layer] {
     let once = model.decoupled || model.name == "sgc";
     if once { &layers[..layers.len().min(1)] } else { layers }
@@ -100,7 +102,7 @@ pub(super) struct ExchangeBytes {
     pub backward: u64,
 }
 
-/// Bytes of exchanges of an epoch over all ranks, from the second epoch on.
+/// Bytes of redistribution in an epoch over all ranks, from the second epoch on.
 pub(super) fn exchanged(
     model: &ModelConfig,
     layers: &[Layer],
@@ -121,7 +123,7 @@ pub(super) fn exchanged(
     sent
 }
 
-/// How many exchanges there are.
+/// Number of exchanges.
 fn exchanges(model: &ModelConfig, layers: &[Layer]) -> f64 {
     let each = |layer: &Layer| match (layer.columns, kept(model, layer)) {
         (0, _) | (_, true) => 0.0,

@@ -48,7 +48,7 @@ fn of(plan: &RunPlan, strategy: Strategy, workers: usize) -> &StrategyPrediction
     plan.predictions.iter().find(found).unwrap()
 }
 
-/// What the second epoch of a run by columns sends, and all that follow.
+/// Predicted bytes of the second epoch in tensor parallelism, and of all later ones.
 #[test]
 fn bytes_of_columns_are_those_of_a_run() {
     let dir = tempfile::tempdir().unwrap();
@@ -111,7 +111,7 @@ fn edges_of_batches_are_about_those_of_a_run() {
     }
 }
 
-/// Parts that train alone: neighbours beyond a part's own are missing from the second hop on.
+/// Parts that train alone: neighbors beyond a part's own are missing from the second hop on.
 #[test]
 fn edges_of_parts_are_about_those_of_a_run() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,64 +1,66 @@
-//! What a rank has to do in an epoch, and how long that takes at given rates.
+//! A rank's work in an epoch, and its time at given rates.
 
 use gnarl_config::{Engine, Pipeline, PlanSection, RunConfig};
 use serde::Serialize;
 
-/// How often a value that a layer makes is gone over, forward and backward.
+/// Number of accesses to a value that a layer computes, forward and backward.
 pub(super) const TOUCHES: f64 = 4.0;
-/// Values that are kept for each weight: itself, its gradient, and two of the optimizer.
+/// Values stored per weight: itself, its gradient, and two of the optimizer.
 pub(super) const PER_WEIGHT: f64 = 4.0;
 
-/// One rank's epoch; where ranks differ that of the one with most. Evaluation is not part of it.
+/// One rank's work in an epoch; where ranks differ that of the most loaded one. Evaluation is not
+/// part of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Work {
     /// Optimizer steps.
     pub steps: u64,
-    /// Edges drawn into batches.
+    /// Sampled edges.
     pub sampled_edges: f64,
     /// Floating-point operations of dense products, forward and backward.
     pub flops: f64,
-    /// Non-zero values of sparse input rows that are multiplied.
+    /// Non-zero values of sparse input rows in products.
     pub nonzeros: f64,
     /// Bytes of weights that they gather.
     pub weight_bytes: f64,
-    /// Bytes of rows that messages move over edges, a cache line at least for each.
+    /// Bytes that messages move over edges, a cache line at least for each.
     pub gathered_bytes: f64,
-    /// Bytes of rows read and written besides: what is fetched, dropped, activated, added up.
+    /// Bytes read and written otherwise: fetching, dropout, activation, sums.
     pub streamed_bytes: f64,
-    /// Bytes of feature rows put together for batches, ahead of compute.
+    /// Bytes of features gathered for batches, ahead of compute.
     pub fetched_bytes: f64,
-    /// Bytes sent to other ranks: columns, gradients or weights, rows of other machines.
+    /// Bytes sent to other ranks: feature slices, gradients or weights, remote features.
     pub sent_bytes: f64,
     /// Messages sent to other ranks.
     pub messages: f64,
-    /// Most bytes held at once: the graph, input rows, what layers make, weights.
+    /// Peak memory in bytes: the graph, inputs, activations, weights.
     pub memory_bytes: f64,
 }
 
-/// Where the seconds of an epoch go.
+/// Time per kind of work in an epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Seconds {
-    /// Drawing batches and fetching their rows.
+    /// Sampling batches and fetching their features.
     pub sampling: f64,
     /// Products with weights.
     pub products: f64,
     /// Passing messages.
     pub messages: f64,
-    /// Going over rows.
+    /// Elementwise work on rows.
     pub rows: f64,
     /// Sending to other ranks.
     pub communication: f64,
-    /// What steps take besides.
+    /// Overhead of steps.
     pub steps: f64,
 }
 
 impl Seconds {
-    /// The seconds of `work`, each as if there were nothing else to do.
+    /// The time of `work`, each kind as if it were alone.
     pub fn of(work: &Work, config: &RunConfig) -> Self {
         let (rates, threads) = (&config.plan, threads(config));
         Self {
             sampling: work.sampled_edges * rates.edge + work.fetched_bytes / rates.gather,
-            // Turning sparse rows for gradients is up to one thread; their weights fit into caches.
+            // Transposing sparse rows for gradients is up to one thread; their weights fit into
+            // caches.
             products: work.flops / rates.flops / threads
                 + work.weight_bytes / rates.stream / threads
                 + work.nonzeros * rates.nonzero / threads.min(1.0),
@@ -69,7 +71,7 @@ impl Seconds {
         }
     }
 
-    /// All of them: batches are drawn beside computing, on the same cores.
+    /// Total time: sampling runs concurrently with compute, on the same cores.
     pub fn total(&self, config: &RunConfig) -> f64 {
         let computed = self.products + self.messages + self.rows;
         let local = match config.train.pipeline {
@@ -79,13 +81,13 @@ impl Seconds {
         local + self.communication + self.steps
     }
 
-    /// The largest, by name.
+    /// The kind with most of the time.
     pub fn dominant(&self) -> &'static str {
         let largest = self.named().into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
         largest.map_or("", |(name, _)| name)
     }
 
-    /// What takes most less time than in `other`: its name, and the seconds here and there.
+    /// The kind that saves most time over `other`: its name, and the seconds here and there.
     pub fn saved(&self, other: &Self) -> (&'static str, f64, f64) {
         let both = self.named().into_iter().zip(other.named());
         let both = both.map(|((name, here), (_, there))| (name, here, there));
@@ -105,8 +107,8 @@ impl Seconds {
     }
 }
 
-/// Compute threads of a rank: ranks of one process share them, those of a group are taken to have a
-/// machine each. Less than one where ranks take turns.
+/// Compute threads of a rank: ranks of one process share them, those of a group are assumed to have
+/// a machine each. Less than one where ranks take turns.
 fn threads(config: &RunConfig) -> f64 {
     let PlanSection { threads, .. } = config.plan;
     let all = if config.train.threads == 0 { threads } else { config.train.threads } as f64;

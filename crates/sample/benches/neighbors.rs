@@ -1,4 +1,4 @@
-//! Edges a second of the neighbour samplers, relabelling and node facts included, on one thread.
+//! Edges a second of the neighbor samplers, relabelling and node facts included, on one thread.
 //! The generated graph is skewed as real ones are; its lists outgrow the caches.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

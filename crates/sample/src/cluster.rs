@@ -8,10 +8,10 @@ use crate::induced::Targets;
 use crate::{SampleGraph, Sampler, Scratch};
 
 /// A batch is the subgraph induced by several clusters (section 3.2, stochastic multiple
-/// partitions), the same for every layer; the loss counts at its training nodes.
+/// partitions), shared by all layers; the loss is taken over its training nodes.
 ///
 /// Seeds are cluster ids. [`NodeInfo::degrees`](gnarl_graph::blocks::NodeInfo::degrees) are those of the induced
-/// subgraph, by which the paper normalises (section 3.2, after equation 7).
+/// subgraph, by which the paper normalizes (section 3.2, after equation 7).
 #[derive(Debug)]
 pub struct ClusterSampler {
     graph: SampleGraph,
@@ -24,8 +24,8 @@ pub struct ClusterSampler {
 }
 
 impl ClusterSampler {
-    /// `assignment[v]` is the cluster of `graph`'s local node `v`, as any partitioner gives it; `train` lists
-    /// the training nodes; each batch unites `per_batch` clusters and serves `layers` layers.
+    /// `assignment[v]` is the cluster of `graph`'s local node `v`, from any partitioner; `train`
+    /// lists the training nodes; each batch unites `per_batch` clusters and serves `layers` layers.
     ///
     /// # Errors
     /// If a node has no cluster, a training node is not in the graph, or `per_batch` or `layers` is 0.
@@ -37,11 +37,15 @@ impl ClusterSampler {
         layers: usize,
     ) -> Result<Self> {
         if per_batch == 0 || layers == 0 {
-            return Err(Error::usage("Cluster-GCN needs a layer, and a cluster in each batch"));
+            return Err(Error::usage(
+                "Cluster-GCN requires at least one layer, and one cluster per batch",
+            ));
         }
         if assignment.len() != graph.num_nodes() {
             let (found, nodes) = (assignment.len(), graph.num_nodes());
-            return Err(Error::usage(format!("clusters of {found} nodes for a graph of {nodes}")));
+            return Err(Error::usage(format!(
+                "invalid cluster assignment: expected {nodes} nodes, found {found}"
+            )));
         }
         let clusters = assignment.iter().max().map_or(0, |&c| c as usize + 1);
         let mut offsets = vec![0usize; clusters + 1];

@@ -2,16 +2,16 @@
 
 use gnarl_common::rng::Key;
 
-/// Up to here a linear search finds moved values faster than a hash table.
+/// Size up to which a linear search finds moved values faster than a hash table.
 const LINEAR: usize = 96;
 const EMPTY: u32 = u32::MAX;
 
-/// Fills `out` with distinct values below `n`, every sequence equally likely: the first steps of
-/// a Fisher–Yates shuffle of `0..n` that is never written down. `out.len() <= n`. `spare` is spare
+/// Fills `out` with distinct values below `n`, every sequence equally likely: the first steps of a
+/// Fisher–Yates shuffle of `0..n` that is never materialized. `out.len() <= n`. `spare` is scratch
 /// memory.
 ///
 /// A shorter draw with the same key is a prefix of a longer one, so that a node met again at a
-/// later hop with a smaller fan-out draws from the neighbours it has already.
+/// later hop with a smaller fan-out draws from the neighbors it has already.
 #[inline]
 pub(crate) fn draw(key: Key, n: u32, out: &mut [u32], spare: &mut Vec<u32>) {
     if out.len() > LINEAR {
@@ -36,7 +36,7 @@ pub(crate) fn draw(key: Key, n: u32, out: &mut [u32], spare: &mut Vec<u32>) {
     }
 }
 
-/// The same draws with an open-addressing table of moved values.
+/// As [`draw`], with an open-addressing table of moved values.
 fn draw_many(key: Key, n: u32, out: &mut [u32], spare: &mut Vec<u32>) {
     let size = (2 * out.len()).next_power_of_two();
     spare.clear();

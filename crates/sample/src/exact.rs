@@ -1,4 +1,5 @@
-//! Uniform samples that can be drawn in pieces (GLISP, section III-C, in its exact mode).
+//! Bottom-k uniform sampling, consistent over the parts of a vertex cut (GLISP, section III-C, in
+//! its exact mode).
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -9,20 +10,20 @@ use crate::neighbors::{Draw, NeighborSampler};
 use crate::smallest::{Numbers, Smallest, exact_limit, likely_limit};
 use crate::view::View;
 
-/// For every node at every hop, a uniform sample of its in-neighbours without replacement: the edges
+/// For every node at every hop, a uniform sample of its in-neighbors without replacement: the edges
 /// with the smallest random numbers.
 ///
-/// An edge's number depends on the key and the dataset ids of both ends. So if a node's edges lie in
-/// several parts of a vertex cut, each part finds its candidates alone, and merging them gives what
-/// one graph would have drawn. [`UniformSampler`] draws another, equally uniform sample faster, in
-/// time that does not depend on degrees, but needs the whole list.
+/// An edge's number depends on the key and the dataset ids of both endpoints. So if a node's edges
+/// lie in several parts of a vertex cut, each part finds its candidates alone, and merging them
+/// gives the sample of the whole graph. [`UniformSampler`] draws another, equally uniform sample
+/// faster, in time that does not depend on degrees, but needs the whole list.
 ///
-/// Equal edges are drawn independently; in a vertex cut they are to lie in the same part.
+/// Equal edges are drawn independently; a vertex cut must keep them in one part.
 ///
 /// [`UniformSampler`]: crate::UniformSampler
 pub type ExactSampler = NeighborSampler<Exact>;
 
-/// A number for each edge.
+/// One random number per edge.
 #[derive(Debug, Clone, Copy)]
 pub struct Exact;
 

@@ -1,4 +1,4 @@
-//! All neighbours: evaluation, and full-batch training.
+//! Full neighborhoods, for evaluation and full-batch training.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use gnarl_graph::blocks::{Block, MiniBatch, NodeInfo};
 
 use crate::{SampleGraph, Sampler, Scratch, UniformSampler};
 
-/// Takes every in-neighbour of every node, so that a batch's result is exact.
+/// Takes every in-neighbor of every node, so that a batch's result is exact.
 #[derive(Debug, Clone)]
 pub struct FullSampler(UniformSampler);
 
 impl FullSampler {
-    /// Complete neighbourhoods of `layers` hops in `graph`.
+    /// Complete neighborhoods of `layers` hops in `graph`.
     ///
     /// # Errors
     /// If `layers` is 0.

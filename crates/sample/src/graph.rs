@@ -1,4 +1,4 @@
-//! What samplers read: in-neighbour lists in local ids, and facts in terms of the whole graph.
+//! The graph that samplers read: in-neighbor lists in local ids, and attributes of the whole graph.
 
 use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
@@ -10,7 +10,7 @@ use crate::weights::Weights;
 /// A graph, or one part of it, ready for sampling.
 ///
 /// Nodes have local ids `0..num_nodes`. In a part the first `core` nodes are its own, with complete
-/// in-neighbour lists; the rest is halo, whose lists may be cut or empty.
+/// in-neighbor lists; the rest is halo, whose lists may be truncated or empty.
 ///
 /// *Invariant:* every list is ascending by **dataset** id, not by local id. Samplers choose
 /// positions in a list, so this is what makes a node's sample the same in a part as in the whole
@@ -21,7 +21,7 @@ pub struct SampleGraph {
     ids: Option<Buf<u64>>,
     degrees: Option<Buf<u32>>,
     weights: Option<Weights>,
-    /// Whether weights are in the order of the lists, not of the edge rows.
+    /// True if weights are in the order of the lists, not of the edge rows.
     listed: bool,
     times: Option<Buf<i64>>,
     core: usize,
@@ -34,11 +34,11 @@ impl SampleGraph {
     /// If the offsets do not span the indices, or there are more nodes than 32-bit ids.
     pub fn new(csc: Csc) -> Result<Self> {
         let nodes = csc.indptr.len().checked_sub(1);
-        let nodes = nodes.ok_or_else(|| Error::invalid("in-neighbour lists: no offsets"))?;
+        let nodes = nodes.ok_or_else(|| Error::invalid("in-neighbor lists: no offsets"))?;
         let (first, last) = (csc.indptr.get(0), csc.indptr.get(nodes as u64));
         if first != 0 || last != csc.indices.len() as u64 {
             return Err(Error::invalid(format!(
-                "in-neighbour lists: offsets span {first}..{last}, but there are {} edges",
+                "in-neighbor lists: offsets span {first}..{last}, but there are {} edges",
                 csc.indices.len()
             )));
         }
@@ -73,8 +73,7 @@ impl SampleGraph {
         Self::new(csc)?.in_part(Some(ids), degrees, core)
     }
 
-    /// As [`SampleGraph::with_part`] where the lists are there already; without `ids`, local ids
-    /// are dataset ids.
+    /// As [`SampleGraph::with_part`] for existing lists; without `ids`, local ids are dataset ids.
     pub(crate) fn in_part(
         self,
         ids: Option<Buf<u64>>,
@@ -90,7 +89,7 @@ impl SampleGraph {
         Ok(Self { ids, degrees, core, ..self })
     }
 
-    /// A plain dataset, or a part of one, with its edge weights, and its edge times if they are
+    /// A homogeneous dataset, or a part of one, with its edge weights, and its edge times if they are
     /// integers.
     ///
     /// # Errors
@@ -156,7 +155,7 @@ impl SampleGraph {
         Ok(self)
     }
 
-    /// Refuses a column of `len` values that lacks the row of an edge.
+    /// Rejects a column of `len` values that lacks the row of an edge.
     fn check_rows(&self, what: &str, len: usize) -> Result<()> {
         let Some(rows) = &self.csc.edge else {
             return same_length(&format!("edge {what}s"), Some(len), self.num_edges());
@@ -179,23 +178,23 @@ impl SampleGraph {
         self.csc.num_edges()
     }
 
-    /// Number of nodes whose lists are complete; they come first.
+    /// Number of nodes with complete lists; they come first.
     pub fn core(&self) -> usize {
         self.core
     }
 
-    /// Refuses seeds whose lists are not complete.
+    /// Rejects seeds with incomplete lists.
     pub(crate) fn check_seeds(&self, seeds: &[u32]) -> Result<()> {
         match seeds.iter().find(|&&seed| seed as usize >= self.core) {
             None => Ok(()),
             Some(seed) => Err(Error::invalid(format!(
-                "seed {seed} is not one of the {} nodes with complete in-neighbour lists",
+                "seed {seed} is not one of the {} nodes with complete in-neighbor lists",
                 self.core
             ))),
         }
     }
 
-    /// The in-neighbour lists.
+    /// The in-neighbor lists.
     pub fn csc(&self) -> &Csc {
         &self.csc
     }
@@ -218,13 +217,13 @@ impl SampleGraph {
         self.weights.as_ref()
     }
 
-    /// Whether edges have weights.
+    /// Returns whether edges have weights.
     pub fn is_weighted(&self) -> bool {
         self.weights.is_some()
     }
 
     /// Bytes that samplers read once all of the graph is resident: offsets, sources, weights, and
-    /// rows of edges where weights are in their order.
+    /// edge rows if weights are in their order.
     pub fn num_bytes(&self) -> usize {
         let csc = &self.csc;
         let weights = self.weights.as_ref().map_or(0, Weights::num_bytes);
@@ -233,13 +232,13 @@ impl SampleGraph {
         csc.indptr.num_bytes() + size_of_val(&csc.indices[..]) + rows + weights
     }
 
-    /// Whether edges have times.
+    /// Returns whether edges have times.
     pub fn is_timed(&self) -> bool {
         self.times.is_some()
     }
 
     /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.
-    /// Samplers check what they touch; this is for writers of parts and for tests.
+    /// Samplers check the lists they read; this is for writers of parts and for tests.
     ///
     /// # Errors
     /// Names the first node whose list is wrong.
@@ -268,7 +267,7 @@ impl SampleGraph {
 pub(crate) fn same_length(what: &str, found: Option<usize>, expected: usize) -> Result<()> {
     match found {
         Some(n) if n != expected => {
-            Err(Error::invalid(format!("{n} {what}, but the in-neighbour lists have {expected}")))
+            Err(Error::invalid(format!("{n} {what}, but the in-neighbor lists have {expected}")))
         }
         _ => Ok(()),
     }

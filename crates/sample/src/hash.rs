@@ -30,7 +30,7 @@ impl Hash {
         let nodes = &view.indices[start + from..];
         let left = LANES.min(degree as usize - from);
         match (view.source_ids, nodes.first_chunk::<LANES>()) {
-            // What follows the list is numbered in vain: loops whose length is known take less.
+            // Numbers past the end of the list are wasted, but loops of known length are faster.
             (None, Some(nodes)) => {
                 for (number, &node) in numbers.iter_mut().zip(nodes) {
                     *number = self.of(u64::from(node));

@@ -18,7 +18,7 @@ pub(crate) struct Induced {
     pub num_targets: usize,
     pub indptr: Vec<u32>,
     pub indices: Vec<u32>,
-    /// Where each edge is in the graph's indices.
+    /// Position of each edge in the graph's indices.
     pub positions: Vec<usize>,
 }
 

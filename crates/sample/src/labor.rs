@@ -1,5 +1,5 @@
-//! Layer-neighbour sampling with one random number a source (Balin and Çatalyürek, NeurIPS 2023,
-//! section 3.2: LABOR-0, with a fixed number of neighbours as in their appendix on sequential
+//! Layer-neighbor sampling with one random number a source (Balin and Çatalyürek, NeurIPS 2023,
+//! section 3.2: LABOR-0, with a fixed number of neighbors as in their appendix on sequential
 //! Poisson sampling).
 
 use gnarl_common::Result;
@@ -11,21 +11,21 @@ use crate::neighbors::{Draw, NeighborSampler};
 use crate::smallest::{Numbers, Smallest, exact_limit, likely_limit};
 use crate::view::View;
 
-/// For every node at every hop, the in-neighbours with the smallest random numbers, where a
-/// neighbour has one number for the whole batch.
+/// For every node at every hop, the in-neighbors with the smallest random numbers, where a
+/// neighbor has one number for the whole batch.
 ///
 /// For a single node that is a uniform sample without replacement, as [`UniformSampler`]'s; but
-/// destinations with common neighbours agree on them, and later hops on those of earlier ones. So a
-/// batch has fewer nodes: fewer rows to fetch and to multiply for the same number of edges. Time is
+/// destinations with common neighbors agree on them, and later hops on those of earlier ones. So a
+/// batch has fewer nodes: fewer features to fetch and to multiply for as many edges. Time is
 /// proportional to the degrees.
 ///
 /// The numbers depend on the key and the source's dataset id. Give each batch a key of its own, or
-/// the neighbours with large numbers are left out of a whole epoch.
+/// neighbors with large numbers are missing from a whole epoch.
 ///
 /// [`UniformSampler`]: crate::UniformSampler
 pub type LaborSampler = NeighborSampler<Labor>;
 
-/// One number a source for all lists.
+/// One random number per source, shared by all lists.
 #[derive(Debug, Clone, Copy)]
 pub struct Labor;
 

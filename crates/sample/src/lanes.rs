@@ -1,52 +1,52 @@
-//! Sets of edges that are looked at together.
+//! Groups of edges that are compared together.
 
-/// Edges looked at together, so that the loops over them are free of branches.
+/// Number of edges compared together, so that the loops over them are free of branches.
 pub const LANES: usize = 32;
 
-/// A set of lanes, a bit each.
+/// A set of lanes, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lanes(u32);
 
 impl Lanes {
     pub const NONE: Self = Self(0);
 
-    /// The first `count`, at least one and at most all.
+    /// The first `count` lanes, at least one and at most all.
     #[inline(always)]
     pub fn first(count: usize) -> Self {
         Self(u32::MAX >> (LANES - count))
     }
 
-    /// Those of the edges `from..from + LANES` that `list` has.
+    /// The lanes of the edges `from..from + LANES` that lie in `list`.
     #[inline(always)]
     pub fn of_list((_, degree): (usize, u32), from: usize) -> Self {
         Self::first(LANES.min(degree as usize - from))
     }
 
-    /// Those for which `test` holds.
+    /// The lanes that satisfy `test`.
     #[inline(always)]
     pub fn that(test: impl Fn(usize) -> bool) -> Self {
         Self((0..LANES).fold(0, |bits, lane| bits | u32::from(test(lane)) << lane))
     }
 
-    /// Those of `numbers` that are at most `limit`.
+    /// The lanes of `numbers` that are at most `limit`.
     #[inline(always)]
     pub fn at_most(limit: u32, numbers: &[u32; LANES]) -> Self {
         Self::that(|lane| numbers[lane] <= limit)
     }
 
-    /// Those in both.
+    /// The intersection.
     #[inline(always)]
     pub fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Those of `self` that are not in `other`.
+    /// The difference.
     #[inline(always)]
     pub fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Those of `self` for which `test` holds, looked at one after the other.
+    /// The lanes of `self` that satisfy `test`, evaluated one after the other.
     #[inline(always)]
     pub fn that_are(self, mut test: impl FnMut(usize) -> bool) -> Self {
         Self(self.fold(0, |bits, lane| bits | u32::from(test(lane)) << lane))
@@ -67,7 +67,7 @@ impl Lanes {
         self.0.count_ones() as usize
     }
 
-    /// Whether one after the other takes less time than all together.
+    /// Returns whether handling lanes one after the other takes less time than all together.
     #[inline(always)]
     pub fn are_few(self) -> bool {
         self.count() <= 6

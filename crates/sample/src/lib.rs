@@ -1,9 +1,9 @@
-//! Neighbour and subgraph samplers that turn seeds into blocks.
+//! Neighbor and subgraph samplers that turn seeds into blocks.
 //!
-//! What comes in: a [`SampleGraph`] (in-neighbour lists of a graph or of one part of it), seeds, and
-//! a random [`Key`](gnarl_common::rng::Key) for the run and the epoch. What goes out: a
-//! [`MiniBatch`](gnarl_graph::blocks::MiniBatch): one [`Block`](gnarl_graph::blocks::Block) per model layer, the nodes whose features to fetch, and the rows
-//! whose loss counts.
+//! In: a [`SampleGraph`] (in-neighbor lists of a graph or of one part of it), seeds, and a random
+//! [`Key`](gnarl_common::rng::Key) for the run and the epoch. Out: a
+//! [`MiniBatch`](gnarl_graph::blocks::MiniBatch): one [`Block`](gnarl_graph::blocks::Block) per model
+//! layer, the nodes whose features to fetch, and the rows that enter the loss.
 //!
 //! ```
 //! use gnarl_common::rng::Key;
@@ -11,7 +11,7 @@
 //! use gnarl_sample::{SampleGraph, Sampler, Scratch, UniformSampler};
 //!
 //! let graph = SampleGraph::new(Csc::from_edges(4, &[(1, 0), (2, 0), (3, 0), (3, 1), (0, 3)]))?;
-//! let sampler = UniformSampler::new(&graph, &[2, -1])?; // two neighbours of each seed, then all
+//! let sampler = UniformSampler::new(&graph, &[2, -1])?; // two neighbors of each seed, then all
 //! let mut scratch = Scratch::new(); // one a thread, for all its batches
 //! let key = Key::new(42).with(0); // the run's seed, then the epoch
 //! for seeds in sampler.epoch(&[0, 1], 1, key) {
@@ -25,13 +25,13 @@
 //! ```
 //!
 //! Samplers are one file each: [`UniformSampler`], [`ExactSampler`], [`WeightedSampler`],
-//! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighbourhoods of seeds,
+//! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighborhoods of seeds,
 //! [`TemporalSampler`] those no later than the seeds, [`WalkNeighbors`] those that random walks
 //! visit most; [`ClusterSampler`] and [`SaintSampler`] take
-//! subgraphs, which serve all layers; [`parts`] takes neighbourhoods from parts on any machine. To
+//! subgraphs, which serve all layers; [`parts`] takes neighborhoods from parts on any machine. To
 //! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`TypedSampler`] takes
-//! neighbourhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
-//! [`MetaPathWalk`] give the walks themselves. [`negatives`] chooses what edges are told from.
+//! neighborhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
+//! [`MetaPathWalk`] give the walks themselves. [`negatives`] holds the negative samplers.
 
 mod cluster;
 mod draw;

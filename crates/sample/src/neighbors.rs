@@ -1,4 +1,4 @@
-//! What neighbour samplers share: fan-outs, and hops made from positions in in-neighbour lists.
+//! Neighbor samplers: fan-outs, and hops from chosen positions in in-neighbor lists.
 
 use std::marker::PhantomData;
 
@@ -11,38 +11,40 @@ use crate::scratch::{Hop, Scratch, add_edges};
 use crate::view::View;
 use crate::{SampleGraph, Sampler};
 
-/// Destinations handled together: the memory accesses of one step overlap with the next step's.
+/// Destinations per group: the memory accesses of one step overlap with the next step's.
 const GROUP: usize = 32;
-/// How many destinations ahead offsets are asked for.
+/// Prefetch distance of offsets, in destinations.
 const AHEAD: usize = 16;
 
-/// How many in-neighbours to take at each hop, the seeds' first; `u32::MAX` takes all.
+/// Numbers of in-neighbors per hop, the seeds' first; `u32::MAX` takes all.
 #[derive(Debug, Clone)]
 pub(crate) struct Fanouts(Vec<u32>);
 
 impl Fanouts {
-    /// -1 takes all.
+    /// Fan-outs from configuration values, where -1 takes all.
     pub fn new(fanouts: &[i64]) -> Result<Self> {
         if fanouts.is_empty() {
-            return Err(Error::usage("a neighbour sampler needs at least one fan-out"));
+            return Err(Error::usage("a neighbor sampler requires at least one fan-out"));
         }
         let parse = |&fanout: &i64| match fanout {
             -1 => Ok(u32::MAX),
             1.. => Ok(u32::try_from(fanout).unwrap_or(u32::MAX)),
-            _ => Err(Error::usage(format!("fan-out {fanout}: must be positive, or -1 for all"))),
+            _ => Err(Error::usage(format!(
+                "invalid fan-out '{fanout}': expected a positive number, or -1 for all"
+            ))),
         };
         Ok(Self(fanouts.iter().map(parse).collect::<Result<_>>()?))
     }
 
-    /// The seeds' first.
+    /// The fan-outs, the seeds' first.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &u32> {
         self.0.iter()
     }
 }
 
-/// Chooses among the in-neighbours of a node that has more than the fan-out.
+/// Chooses among the in-neighbors of a node that has more than the fan-out.
 pub trait Choose {
-    /// Called for a group of lists before they are chosen from: the place to ask for memory.
+    /// Called for a group of lists before they are chosen from: the place to prefetch memory.
     fn announce(&self, view: View<'_>, list: (usize, u32));
 
     /// Fills `out` with distinct positions in `node`'s list, fewer than the list has.
@@ -55,23 +57,23 @@ pub trait Choose {
         out: &mut [u32],
     );
 
-    /// Called with the positions of every list, those included that were taken whole.
+    /// Called with the chosen positions of every list, including lists taken whole.
     #[inline(always)]
     fn chosen(&mut self, _: View<'_>, _: u32, _: (usize, u32), _: &[u32]) {}
 }
 
-/// A rule by which in-neighbours are chosen.
+/// A sampling rule for in-neighbors.
 pub trait Draw: Send + Sync {
     /// The name used in configurations.
     const NAME: &'static str;
-    /// What chooses for one batch.
+    /// The state of the rule for one batch.
     type Chooser: Choose;
 
-    /// Chooses by `key`; an error if the graph lacks what the rule needs.
+    /// Builds the state from `key`; an error if the graph lacks columns that the rule needs.
     fn chooser(view: View<'_>, key: Key) -> Result<Self::Chooser>;
 }
 
-/// Takes neighbourhoods of seeds, a block for each fan-out, with neighbours chosen by the rule `D`.
+/// Samples neighborhoods of seeds, one block per fan-out, with the rule `D`.
 #[derive(Debug, Clone)]
 pub struct NeighborSampler<D> {
     graph: SampleGraph,
@@ -80,7 +82,7 @@ pub struct NeighborSampler<D> {
 }
 
 impl<D: Draw> NeighborSampler<D> {
-    /// A sampler of `graph`: `fanouts[0]` in-neighbours of each seed, `fanouts[1]` of each node
+    /// A sampler of `graph`: `fanouts[0]` in-neighbors of each seed, `fanouts[1]` of each node
     /// reached so far (seeds included), and so on; -1 takes all. As many blocks as fan-outs.
     ///
     /// # Errors
@@ -109,7 +111,7 @@ impl<D: Draw> Sampler for NeighborSampler<D> {
     }
 }
 
-/// Samples `fanout` in-neighbours of all nodes in `scratch` and adds them to it.
+/// Samples `fanout` in-neighbors of all nodes in `scratch` and adds them to it.
 pub(crate) fn sample_hop(
     view: View<'_>,
     fanout: u32,
@@ -120,7 +122,7 @@ pub(crate) fn sample_hop(
     sample_from(view, &nodes, fanout, chooser, scratch)
 }
 
-/// Samples `fanout` in-neighbours of `nodes` and adds them to `scratch`, which holds nodes of the
+/// Samples `fanout` in-neighbors of `nodes` and adds them to `scratch`, which holds nodes of the
 /// type of the sources.
 pub(crate) fn sample_from(
     view: View<'_>,

@@ -1,4 +1,4 @@
-//! GraphSAINT (Zeng et al., ICLR 2020): small subgraphs, corrected for the bias of their choice.
+//! GraphSAINT (Zeng et al., ICLR 2020): small subgraphs, with bias correction.
 
 mod edge;
 mod node;
@@ -15,7 +15,7 @@ pub use walk::WalkDraw;
 use crate::induced::{Induced, Targets};
 use crate::{SampleGraph, Sampler, Scratch};
 
-/// How the nodes of a subgraph are drawn (section 3.4, algorithm 2).
+/// A node distribution for subgraphs (section 3.4, algorithm 2).
 pub trait SaintDraw: Send + Sync {
     /// The name used in configurations.
     fn name(&self) -> &'static str;
@@ -24,10 +24,10 @@ pub trait SaintDraw: Send + Sync {
     fn draw(&self, graph: &SampleGraph, key: Key, nodes: &mut Vec<u32>);
 }
 
-/// A batch is the subgraph induced by a draw, the same for every layer; the loss counts at its
+/// A batch is the subgraph induced by a draw, shared by all layers; the loss is taken over its
 /// training nodes.
 ///
-/// Seeds are numbers of draws within the epoch; several are united. Pre-sampling counts how often a
+/// Seeds are indices of draws within the epoch; several are united. Pre-sampling counts how often a
 /// node (`C_v`) and an edge (`C_uv`) appear in `N` subgraphs (section 3.2). From these:
 ///
 /// - Edge weights are `(k_v / d_v) · C_v / C_uv` for a destination with `k_v` edges in the
@@ -49,7 +49,7 @@ pub struct SaintSampler {
 }
 
 impl SaintSampler {
-    /// Estimates the normalisation coefficients for `train` on `graph` from `samples` subgraphs
+    /// Estimates the normalization coefficients for `train` on `graph` from `samples` subgraphs
     /// drawn with `key`. The paper takes enough for every node to appear about 50 times (N = 50·|V|
     /// over the subgraph's size).
     ///
@@ -64,12 +64,15 @@ impl SaintSampler {
         key: Key,
     ) -> Result<Self> {
         if layers == 0 || samples == 0 || graph.num_nodes() == 0 {
-            return Err(Error::usage("GraphSAINT needs nodes, a layer and a pre-sample"));
+            return Err(Error::usage("GraphSAINT requires nodes, a layer and a pre-sample"));
         }
         let targets = Targets::new(graph.num_nodes(), train)?;
         let mut node_counts = vec![0u32; graph.num_nodes()];
         let mut edge_counts = vec![0u32; graph.num_edges()];
-        let (mut scratch, mut nodes, mut seen, mut hits) = (Scratch::new(), Vec::new(), 0, 0);
+        let mut scratch = Scratch::new();
+        let mut nodes = Vec::new();
+        let mut seen = 0;
+        let mut hits = 0;
         for sample in 0..samples {
             nodes.clear();
             draw.draw(graph, key.with(sample as u64), &mut nodes);
@@ -90,12 +93,12 @@ impl SaintSampler {
         Ok(Self { graph, draw, layers, steps, targets, node_counts, edge_counts, loss_scale })
     }
 
-    /// How often a node was in a pre-sample: `C_v`.
+    /// `C_v`: the number of pre-samples of each node.
     pub fn node_counts(&self) -> &[u32] {
         &self.node_counts
     }
 
-    /// How often each edge of the graph's lists was in a pre-sample: `C_uv`.
+    /// `C_uv`: the number of pre-samples of each edge of the graph's lists.
     pub fn edge_counts(&self) -> &[u32] {
         &self.edge_counts
     }

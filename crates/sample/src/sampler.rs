@@ -1,4 +1,4 @@
-//! The trait all samplers share.
+//! The trait of samplers.
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -6,7 +6,7 @@ use gnarl_graph::blocks::MiniBatch;
 
 use crate::Scratch;
 
-/// Makes mini-batches of the graph it was made for.
+/// Samples mini-batches of one graph.
 ///
 /// A batch is a pure function of the graph, the seeds and the key: never of the thread, of the
 /// scratch memory's history, or of what was sampled before.
@@ -14,14 +14,14 @@ pub trait Sampler: Send + Sync {
     /// The name used in configurations.
     fn name(&self) -> &'static str;
 
-    /// The seeds of every batch of an epoch. Neighbour samplers shuffle the training nodes and cut
-    /// them into `batch_size` pieces, the last one smaller; subgraph samplers have units of their
-    /// own and say so.
+    /// The seeds of every batch of an epoch. Neighbor samplers shuffle the training nodes and split
+    /// them into batches of `batch_size`, the last one smaller; subgraph samplers document their
+    /// own units.
     fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
         batches(train, batch_size, key)
     }
 
-    /// The batch for `seeds`: local ids of core nodes for neighbour samplers. `key` stands for the
+    /// The batch for `seeds`: local ids of core nodes for neighbor samplers. `key` stands for the
     /// run's seed and the epoch.
     ///
     /// # Errors
@@ -30,7 +30,7 @@ pub trait Sampler: Send + Sync {
     fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch>;
 }
 
-/// The nodes in an order chosen by `key`, cut into pieces of `batch_size`.
+/// The nodes in an order chosen by `key`, split into batches of `batch_size`.
 pub(crate) fn batches(train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
     let mut order = train.to_vec();
     key.shuffle(&mut order);

@@ -1,4 +1,4 @@
-//! Memory a sampling thread keeps from batch to batch.
+//! Scratch memory of a sampling thread, reused between batches.
 
 use std::sync::Arc;
 
@@ -20,11 +20,11 @@ pub struct Scratch {
     /// The batch's nodes in order of first appearance; holds at least `count + 1` values.
     nodes: Vec<u32>,
     count: usize,
-    /// In-neighbour lists of the current hop's destinations: start and degree.
+    /// In-neighbor lists of the current hop's destinations: start and degree.
     pub(crate) lists: Vec<(usize, u32)>,
     /// Spare set for large draws.
     pub(crate) seen: Vec<u32>,
-    /// The batch's nodes where a node may be there at several times.
+    /// The batch's nodes in temporal sampling, where a node may occur at several times.
     pub(crate) pairs: Pairs,
 }
 
@@ -42,7 +42,7 @@ impl Scratch {
         Self::default()
     }
 
-    /// Forgets the last batch and makes `seeds`, of a graph of `num_nodes` nodes, the first nodes;
+    /// Clears the batch and makes `seeds`, of a graph of `num_nodes` nodes, the first nodes;
     /// returns each seed's position.
     pub(crate) fn start(&mut self, num_nodes: usize, seeds: &[u32]) -> Vec<u32> {
         self.clear(num_nodes);
@@ -52,7 +52,7 @@ impl Scratch {
         positions
     }
 
-    /// Forgets the last batch and makes room for a graph of `num_nodes` nodes.
+    /// Clears the batch and makes room for a graph of `num_nodes` nodes.
     pub(crate) fn clear(&mut self, num_nodes: usize) {
         if self.table.len() < num_nodes {
             self.table.resize(num_nodes, 0);
@@ -73,7 +73,7 @@ impl Scratch {
         }
     }
 
-    /// Asks for the cache line that [`Scratch::insert_all`] needs for `node`.
+    /// Prefetches the cache line that [`Scratch::insert_all`] needs for `node`.
     #[inline(always)]
     pub(crate) fn hint(&self, node: u32) {
         prefetch(&self.table, node as usize);
@@ -83,7 +83,9 @@ impl Scratch {
     /// graph, and room reserved.
     #[inline]
     pub(crate) fn insert_all(&mut self, ids: &mut [u32]) {
-        let (table, nodes, mut count) = (&mut self.table[..], &mut self.nodes[..], self.count);
+        let table = &mut self.table[..];
+        let nodes = &mut self.nodes[..];
+        let mut count = self.count;
         assert!(count + ids.len() < nodes.len());
         for id in ids {
             // Without branches, which half the edges would mispredict: write the node at the end,
@@ -124,7 +126,7 @@ impl Scratch {
     }
 }
 
-/// The batch of `hops`, the seeds' hop first, that lead to `input_nodes`, of which `info` knows.
+/// The batch of `hops`, the seeds' hop first, with `input_nodes` and their `info`.
 pub(crate) fn assemble(
     input_nodes: Vec<u32>,
     info: NodeInfo,

@@ -1,5 +1,5 @@
-//! Samples made of the edges with the smallest random numbers: those of a list that lies in several
-//! parts are found by merging what each part finds.
+//! Bottom-k sampling: the edges with the smallest random numbers, which for a list shared by
+//! several parts are found by merging the candidates of each part.
 
 use gnarl_common::prefetch::item as prefetch;
 
@@ -13,7 +13,7 @@ pub trait Numbers: Send {
     /// Called before the edges of `node`, a dataset id, are numbered.
     fn turn_to(&mut self, node: u64);
 
-    /// Asks for the memory of a list, its sources apart.
+    /// Prefetches a list, without its sources.
     #[inline(always)]
     fn announce(&self, _: View<'_>, _: (usize, u32)) {}
 
@@ -29,10 +29,10 @@ pub trait Numbers: Send {
         numbers: &mut [u32; LANES],
     ) -> Lanes;
 
-    /// A number that probably a few more than `wanted` numbers of a list do not exceed.
+    /// A limit that probably a few more than `wanted` numbers of a list do not exceed.
     fn likely_limit(&self, view: View<'_>, list: (usize, u32), wanted: usize) -> u32;
 
-    /// A number that exactly `wanted` of `numbers` do not exceed, if there is one and it is found
+    /// A limit that exactly `wanted` of `numbers` do not exceed, if there is one and it is found
     /// faster than by selection. All are at most `limit`, and there are more than `wanted`.
     #[inline(always)]
     fn exact_limit(&self, _numbers: &[u32], _limit: u32, _wanted: usize) -> Option<u32> {
@@ -40,7 +40,7 @@ pub trait Numbers: Send {
     }
 }
 
-/// Chooses the edges with the smallest numbers. Equal numbers count in the order of the list.
+/// Chooses the edges with the smallest numbers. Ties are broken by the order of the list.
 pub struct Smallest<N> {
     rule: N,
     /// The small numbers of a list, in its order, with spare room behind them.
@@ -67,8 +67,8 @@ impl<N: Numbers> Smallest<N> {
         self.select_here(view, list, out);
     }
 
-    /// The same with vectors of eight lanes: the default build targets baseline x86-64, which has
-    /// four and multiplies two of them at a time.
+    /// As [`Smallest::select`] with vectors of eight lanes: the default build targets baseline
+    /// x86-64, which has four and multiplies two of them at a time.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,bmi1,popcnt")]
     fn select_avx2(&mut self, view: View<'_>, list: (usize, u32), out: &mut [u32]) {
@@ -93,7 +93,7 @@ impl<N: Numbers> Smallest<N> {
     }
 
     /// Finds numbers that are at most `limit`: all of them, or the `wanted` smallest and perhaps
-    /// some more. Returns how many, and what they do not exceed.
+    /// some more. Returns their number and the limit that they do not exceed.
     #[inline(always)]
     fn scan(
         &mut self,
@@ -119,7 +119,8 @@ impl<N: Numbers> Smallest<N> {
             found += keep(small, &fresh, from as u32, numbers, positions);
             if found > most {
                 (found, largest) = (wanted, self.keep_smallest(found, wanted));
-                // One that is not smaller is not among them any more: it comes later.
+                // An equal later number would lose the tie, so only strictly smaller ones are of
+                // interest.
                 let Some(smaller) = largest.checked_sub(1) else { break };
                 limit = smaller;
             }
@@ -127,7 +128,7 @@ impl<N: Numbers> Smallest<N> {
         (found, largest)
     }
 
-    /// Forgets all but the `wanted` smallest of `found` numbers; returns the largest of them.
+    /// Drops all but the `wanted` smallest of `found` numbers; returns the largest of them.
     #[inline(never)]
     fn keep_smallest(&mut self, found: usize, wanted: usize) -> u32 {
         let (numbers, positions) = (&mut self.numbers[..found], &mut self.positions[..found]);
@@ -159,8 +160,8 @@ impl<N: Numbers> Smallest<N> {
     }
 }
 
-/// Copies the numbers in `lanes` and their positions, `from` being the first lane's; returns how
-/// many.
+/// Copies the numbers in `lanes` and their positions, `from` being the first lane's; returns their
+/// number.
 #[inline(always)]
 fn keep(
     lanes: Lanes,
@@ -253,8 +254,8 @@ impl<N: Numbers> Choose for Numbered<N> {
     }
 }
 
-/// About `wanted`, and enough more that of uniform numbers below a limit set for as many there are
-/// seldom fewer than `wanted`.
+/// `wanted` plus a margin: of uniform numbers below a limit set for that many, fewer than `wanted`
+/// are seldom found.
 #[inline(always)]
 pub(crate) fn with_spare(wanted: usize) -> f64 {
     let wanted = wanted as f64;

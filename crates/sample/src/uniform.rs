@@ -1,4 +1,4 @@
-//! Uniform neighbour sampling without replacement (Hamilton et al., NeurIPS 2017, section 3.1).
+//! Uniform neighbor sampling without replacement (Hamilton et al., NeurIPS 2017, section 3.1).
 
 use gnarl_common::Result;
 use gnarl_common::prefetch::item as prefetch;
@@ -9,16 +9,16 @@ use crate::draw::draw;
 use crate::neighbors::{Choose, Draw, NeighborSampler};
 use crate::view::View;
 
-/// For every node at every hop, a uniform sample of its in-neighbours without replacement.
+/// For every node at every hop, a uniform sample of its in-neighbors without replacement.
 ///
 /// The sample is a pure function of the key, the fan-out and the node's dataset id: it chooses
 /// positions in the node's list, which is ordered by dataset id. Smaller fan-outs take a prefix of
-/// the same draw, so a node met at several hops does not bring new neighbours each time: batches
+/// the same draw, so a node met at several hops does not bring new neighbors each time: batches
 /// stay smaller than with independent draws, and each hop's sample is uniform all the same. Time is
 /// proportional to the number of edges drawn, not to degrees.
 pub type UniformSampler = NeighborSampler<Uniform>;
 
-/// Positions in a list.
+/// Uniform positions in a list.
 #[derive(Debug, Clone, Copy)]
 pub struct Uniform;
 
@@ -31,7 +31,7 @@ impl Draw for Uniform {
     }
 }
 
-/// Draws positions with a stream of random numbers for each node.
+/// Draws positions from one stream of random numbers per node.
 pub struct Positions(Key);
 
 impl Choose for Positions {

@@ -1,4 +1,4 @@
-//! In-neighbour lists as slices, wherever they are kept.
+//! In-neighbor lists as slices, wherever they are stored.
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::NarrowSlice;
@@ -6,24 +6,24 @@ use gnarl_graph::NarrowSlice;
 use crate::lanes::LANES;
 use crate::weights::WeightSlice;
 
-/// The arrays of a graph or a part, looked up once a batch.
+/// Slices of the arrays of a graph or a part, looked up once per batch.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// `nodes + 1` offsets into the arrays of edges.
     pub indptr: NarrowSlice<'a>,
     /// Local id of each edge's source.
     pub indices: &'a [u32],
-    /// Row of each edge in the edge columns, or their positions are.
+    /// Row of each edge in the edge columns; none if rows equal positions.
     pub edge: Option<NarrowSlice<'a>>,
-    /// The same where weights are in that order; none if they are in that of the lists.
+    /// Row of each edge's weight; none if weights are in the order of the lists.
     pub weight_rows: Option<NarrowSlice<'a>>,
-    /// Dataset id of each node, or they are the local ids.
+    /// Dataset id of each node; none if dataset ids equal local ids.
     pub ids: Option<NarrowSlice<'a>>,
-    /// Number of nodes that may be sources: those with lists, unless they are of another type.
+    /// Number of possible sources: the nodes with lists, unless sources are of another type.
     pub num_sources: usize,
-    /// As `ids`, of the sources.
+    /// As `ids`, for sources.
     pub source_ids: Option<NarrowSlice<'a>>,
-    /// In-degrees in the whole graph, or they are those of the lists.
+    /// In-degrees in the whole graph; none if they are the lengths of the lists.
     pub degrees: Option<&'a [u32]>,
     pub weights: Option<WeightSlice<'a>>,
     pub times: Option<&'a [i64]>,
@@ -34,7 +34,7 @@ impl<'a> View<'a> {
         self.indptr.len() - 1
     }
 
-    /// Start and length of a node's list, inside the indices whatever the file says.
+    /// Start and length of a node's list, checked to lie inside the indices.
     #[inline(always)]
     pub fn list(&self, node: u32) -> Result<(usize, u32)> {
         let (start, end) = (self.indptr.get(node as usize), self.indptr.get(node as usize + 1));
@@ -50,7 +50,7 @@ impl<'a> View<'a> {
         self.ids.map_or(u64::from(node), |ids| ids.get(node as usize))
     }
 
-    /// Dataset id of a source, as [`known_id`] has it.
+    /// Dataset id of a source, as by [`known_id`].
     #[inline(always)]
     pub fn source_id(&self, source: u32) -> u64 {
         self.source_ids.map_or(u64::from(source), |ids| known_id(ids, source))
@@ -74,7 +74,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// In-degree of a node whose list was not looked at yet.
+    /// In-degree of a node whose list has not been read yet.
     #[inline]
     pub fn checked_degree(&self, node: u32) -> Result<u32> {
         self.list(node)?;
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
         lanes
     }
 
-    /// The weights if they are in the order of the lists.
+    /// The weights, if they are in the order of the lists.
     #[inline(always)]
     pub fn aligned_weights(&self) -> Option<WeightSlice<'a>> {
         self.weights.filter(|_| self.weight_rows.is_none())
@@ -115,19 +115,19 @@ impl<'a> View<'a> {
         times[self.edge.map_or(position, |rows| rows.get(position) as usize)]
     }
 
-    /// The weights, for those who cannot do without.
+    /// The weights, or an error if edges have none.
     pub fn needed_weights(&self) -> Result<WeightSlice<'a>> {
         self.weights.ok_or_else(|| {
-            Error::usage("weighted sampling of a graph whose edges have no weights")
-                .hint("import it with weights, or take another sampler")
+            Error::usage("weighted sampling requires edge weights, which the graph lacks")
+                .hint("import it with weights, or use another sampler")
         })
     }
 
-    /// The times, for those who cannot do without.
+    /// The times, or an error if edges have none.
     pub fn needed_times(&self) -> Result<&'a [i64]> {
         self.times.ok_or_else(|| {
-            Error::usage("temporal sampling of a graph whose edges have no times")
-                .hint("import it with a column 'time' of integers, or take another sampler")
+            Error::usage("temporal sampling requires edge times, which the graph lacks")
+                .hint("import it with a column 'time' of integers, or use another sampler")
         })
     }
 
@@ -141,7 +141,7 @@ impl<'a> View<'a> {
             }
             if !list.is_sorted_by_key(|&s| self.source_id(s)) {
                 return Err(Error::invalid(format!(
-                    "in-neighbours of local node {node} are not in the order of dataset ids"
+                    "in-neighbors of local node {node} are not in the order of dataset ids"
                 )));
             }
         }
@@ -151,13 +151,13 @@ impl<'a> View<'a> {
     #[cold]
     pub fn bad_source(&self, source: u32) -> Error {
         Error::invalid(format!(
-            "in-neighbour lists: source {source} does not exist, there are {} nodes",
+            "in-neighbor lists: source {source} does not exist, there are {} nodes",
             self.num_sources
         ))
     }
 }
 
-/// Dataset id of a node; one outside the graph is reported when its edge is looked up.
+/// Dataset id of a node; a node outside the graph is reported when its edge is read.
 #[inline(always)]
 pub fn known_id(ids: NarrowSlice<'_>, node: u32) -> u64 {
     if (node as usize) < ids.len() { ids.get(node as usize) } else { u64::MAX }
@@ -165,5 +165,5 @@ pub fn known_id(ids: NarrowSlice<'_>, node: u32) -> u64 {
 
 #[cold]
 fn bad_list(node: u32, start: u64, end: u64) -> Error {
-    Error::invalid(format!("in-neighbour lists: node {node} has the range {start}..{end}"))
+    Error::invalid(format!("in-neighbor lists: node {node} has the range {start}..{end}"))
 }

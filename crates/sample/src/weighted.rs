@@ -1,5 +1,5 @@
-//! Weighted samples without replacement (Efraimidis and Spirakis, Information Processing Letters
-//! 2006: A-ES), drawn in pieces where a list lies in several parts (GLISP, section III-C).
+//! Weighted sampling without replacement (Efraimidis and Spirakis, Information Processing Letters
+//! 2006: A-ES), consistent over the parts of a vertex cut (GLISP, section III-C).
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -10,19 +10,19 @@ use crate::neighbors::{Draw, NeighborSampler};
 use crate::smallest::{Numbers, Smallest, with_spare};
 use crate::view::View;
 
-/// For every node at every hop, in-neighbours without replacement, one after the other with
+/// For every node at every hop, in-neighbors without replacement, one after the other with
 /// probabilities in proportion to the weights of their edges.
 ///
-/// Each edge has an exponential waiting time whose rate is its weight; the first ones are the sample.
-/// The times depend on the key, the dataset ids of both ends and the weight, so that the candidates of
-/// the parts of a vertex cut merge to what one graph would have drawn. An edge whose weight is 0 or not
-/// a number is taken only where the others are fewer than the fan-out. Time is proportional to the
-/// degrees.
+/// Each edge has an exponential waiting time whose rate is its weight; the first ones are the
+/// sample. The times depend on the key, the dataset ids of both endpoints and the weight, so that
+/// the candidates of the parts of a vertex cut merge to the sample of the whole graph. An edge
+/// whose weight is 0 or NaN is taken only where the others are fewer than the fan-out. Time is
+/// proportional to the degrees.
 ///
-/// Equal edges are drawn independently; in a vertex cut they are to lie in the same part.
+/// Equal edges are drawn independently; a vertex cut must keep them in one part.
 pub type WeightedSampler = NeighborSampler<Weighted>;
 
-/// A waiting time for each edge.
+/// One waiting time per edge.
 #[derive(Debug, Clone, Copy)]
 pub struct Weighted;
 
@@ -41,8 +41,8 @@ pub struct ByWeight {
     hash: Hash,
 }
 
-/// Units in the last place by which a time's limit is raised before it is compared with the bound of
-/// a time: more than the roundings of both can take.
+/// Units in the last place by which a time's limit is raised before it is compared with the bound
+/// of a time: more than the rounding errors of both.
 const SLACK: u32 = 16;
 
 impl Numbers for ByWeight {
@@ -72,7 +72,7 @@ impl Numbers for ByWeight {
         let left = LANES.min(list.1 as usize - from);
         let Some(weights) = view.weights else { return Lanes::NONE };
         let weights = view.weights_from(weights, list.0 + from, left);
-        // Not a number where there is no limit: then no comparison holds.
+        // NaN where there is no limit, so that no comparison holds.
         let limit_2_24 = f32::from_bits(limit.saturating_add(SLACK)) * 16_777_216.0;
         let beyond = Lanes::that(|i| least_2_24(numbers[i]) > limit_2_24 * weights[i]);
         let perhaps = Lanes::first(left).without(beyond);
@@ -106,7 +106,7 @@ impl Numbers for ByWeight {
     }
 }
 
-/// 2^24 times what `1 - u` at least is, for the `u` in (0, 1) that `number` stands for; exact.
+/// 2^24 times the lower bound of `1 - u`, for the `u` in (0, 1) that `number` stands for; exact.
 #[inline(always)]
 fn least_2_24(number: u32) -> f32 {
     (!number >> 8) as i32 as f32

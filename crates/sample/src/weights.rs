@@ -1,4 +1,4 @@
-//! Edge weights in the type they are stored in.
+//! Edge weights in their stored type.
 
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::{Buf, DType, Error, Result};
@@ -7,8 +7,8 @@ use half::{bf16, f16};
 
 use crate::lanes::LANES;
 
-/// A weight for each edge, mapped or in memory. Weights of 16 bits stay so, and widen when they are
-/// read: what is drawn, and what batches carry, is by the stored value.
+/// One weight per edge, mapped or in memory. Weights of 16 bits are widened only when they are
+/// read: draws and batches use the stored value.
 #[derive(Debug, Clone)]
 pub enum Weights {
     /// Single precision.
@@ -19,7 +19,7 @@ pub enum Weights {
     BF16(Buf<bf16>),
 }
 
-/// The same as slices, looked up once for many reads.
+/// Weights as slices, looked up once for many reads.
 #[derive(Debug, Clone, Copy)]
 pub enum WeightSlice<'a> {
     F32(&'a [f32]),
@@ -54,12 +54,12 @@ impl Weights {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Bytes that they take.
+    /// Size in bytes.
     pub fn num_bytes(&self) -> usize {
         match self {
             Self::F32(values) => size_of_val(&values[..]),
@@ -125,7 +125,7 @@ impl WeightSlice<'_> {
         }
     }
 
-    /// Asks the cache for the first of `count` weights from `first` on.
+    /// Prefetches the first of `count` weights from `first` on.
     #[inline(always)]
     pub fn prefetch(self, first: usize, count: usize) {
         match self {
@@ -140,7 +140,7 @@ impl WeightSlice<'_> {
 fn lanes<T: Copy>(values: &[T], count: usize, widen: impl Fn(T) -> f32) -> [f32; LANES] {
     let mut lanes = [0.0; LANES];
     match values.first_chunk::<LANES>() {
-        // What follows is read in vain: a loop whose length is known takes less.
+        // Values past the end are wasted, but a loop of known length is faster.
         Some(values) => {
             for (lane, &value) in lanes.iter_mut().zip(values) {
                 *lane = widen(value);
@@ -157,7 +157,7 @@ fn lanes<T: Copy>(values: &[T], count: usize, widen: impl Fn(T) -> f32) -> [f32;
 
 #[inline(always)]
 fn sum<T: Copy>(values: &[T], widen: impl Fn(T) -> f32) -> f32 {
-    // As many sums as two vectors hold, for additions that do not wait for each other.
+    // As many partial sums as two vectors hold, so that additions do not wait for each other.
     let mut sums = [0f32; 16];
     let (whole, rest) = values.as_chunks::<16>();
     for values in whole {
@@ -176,14 +176,14 @@ fn lines<T>(values: &[T], first: usize, count: usize) {
     }
 }
 
-/// Exact and free of branches, so that loops over it are vectors; `half` asks each time what the
-/// processor can do.
+/// Exact and free of branches, so that loops over it vectorize; `half` checks the processor's
+/// features on every call.
 #[inline(always)]
 fn widen(half: f16) -> f32 {
     let bits = u32::from(half.to_bits());
     let two_to_112 = f32::from_bits(0x7780_0000);
     let magnitude = f32::from_bits((bits & 0x7fff) << 13) * two_to_112;
-    // Infinity and what is no number keep the largest exponent.
+    // Infinity and NaN keep the largest exponent.
     let special = if bits & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
     f32::from_bits(magnitude.to_bits() | special | (bits & 0x8000) << 16)
 }

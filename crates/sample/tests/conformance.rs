@@ -214,7 +214,7 @@ fn an_epoch_of_clusters_covers_each_node_once() {
     assert_ne!(sampler.batches(key), sampler.batches(key.with(1)));
 }
 
-/// The paper's aggregator is an unbiased estimate of the mean over all in-neighbours; the loss of
+/// The paper's aggregator is an unbiased estimate of the mean over all in-neighbors; the loss of
 /// the mean over the training nodes.
 #[test]
 fn saint_corrects_the_bias_of_its_choice() {
@@ -241,7 +241,7 @@ fn saint_corrects_the_bias_of_its_choice() {
         }
         targets += batch.targets.len() as f64;
     }
-    // Nodes that are nobody's neighbour are never drawn.
+    // Nodes that are nobody's neighbor are never drawn.
     let met = train.into_iter().filter(|&v| saint.node_counts()[v as usize] > 0);
     let (sum, count) = met.fold((0.0, 0.0), |(sum, n), v| (sum + value(v), n + 1.0));
     let exact = sum / count;

@@ -192,6 +192,8 @@ fn draws_by_degree_are_as_frequent_as_their_weights() {
 fn tables_that_do_not_fit_are_told() {
     let fails =
         |heads: Vec<u32>| FromFile::new([heads, vec![0; 6]], 3, 2, 5).err().unwrap().to_string();
-    assert!(fails(vec![0; 5]).contains("5 candidates for heads are not 2 for each of 3"));
+    assert!(
+        fails(vec![0; 5]).contains("candidates for heads: expected 2 for each of 3 edges, found 5")
+    );
     assert!(fails(vec![0, 1, 2, 5, 0, 0]).contains("row 1: candidate 5 does not exist"));
 }

@@ -1,4 +1,4 @@
-//! What neighbour samplers promise: counts, uniformity, independence of labels and parts.
+//! What neighbor samplers promise: counts, uniformity, independence of labels and parts.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Kind};
@@ -107,7 +107,7 @@ fn weighted_pairs_have_the_probabilities_of_successive_draws() {
     assert!(chi < 20.5, "chi-square {chi} exceeds the 0.1 % point of 5 degrees of freedom");
 }
 
-/// With a fan-out of 1 each of 300 neighbours is drawn in proportion to its weight.
+/// With a fan-out of 1 each of 300 neighbors is drawn in proportion to its weight.
 #[test]
 fn weighted_draws_follow_the_weights() {
     let star: Vec<_> = (1..301).map(|v| (v, 0)).collect();

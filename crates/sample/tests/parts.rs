@@ -240,7 +240,7 @@ fn copies_stay_within_their_memory() {
     };
     assert_eq!(ask(vec![wanted[1].into()]).unwrap().asked_degrees.len(), 1);
     let error = ask(vec![wanted[3].into()]).unwrap_err().to_string();
-    assert!(error.contains("was not copied"), "{error}");
+    assert!(error.contains("is not replicated"), "{error}");
 }
 
 /// Draws are by the stored weights, and batches carry them, in whole graphs and all kinds of parts.
@@ -342,9 +342,9 @@ fn what_cannot_be_sampled_is_told() {
         PartsSampler::new(rule, &FANOUTS, Routes::of(parts).unwrap(), services).map(drop)
     };
     let error = make(Rule::Uniform, &shared, services(&local(&shared))).unwrap_err();
-    assert!(error.to_string().contains("'uniform' needs whole lists"), "{error}");
+    assert!(error.to_string().contains("'uniform' requires whole lists"), "{error}");
     let error = make(Rule::Exact, &owned, services(&local(&owned)[1..])).unwrap_err();
-    assert!(error.to_string().contains("3 services for 4 parts"), "{error}");
+    assert!(error.to_string().contains("expected 4 services, one per part; found 3"), "{error}");
 
     let request = |nodes: Vec<u64>, rule| {
         let (fanout, key) = (2, Key::new(1));
@@ -355,7 +355,7 @@ fn what_cannot_be_sampled_is_told() {
     for (nodes, text) in [
         (vec![at(1)], "belongs to another part"),
         (vec![NODES], "belongs to another part"),
-        (vec![at(0), at(0)], "names a node twice"),
+        (vec![at(0), at(0)], "duplicate node"),
     ] {
         let error = request(nodes, Rule::Exact).unwrap_err();
         assert!(error.to_string().contains(text), "{error}");

@@ -201,7 +201,12 @@ fn what_cannot_be_sampled_is_told() {
     let plain = SampleGraph::new(Csc::from_edges(2, &[(1, 0)])).unwrap();
     let error = TemporalSampler::new(&plain, &[1], TemporalRule::Recent).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
-    assert!(error.to_string().contains("have no times\nhint: import it with a column"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("requires edge times, which the graph lacks\nhint: import it with a column"),
+        "{error}"
+    );
     let (short, long) = (vec![].into(), vec![1, 2].into());
     assert!(plain.clone().with_times(short).is_err());
     assert!(plain.clone().with_times(long).is_err());
@@ -213,10 +218,10 @@ fn what_cannot_be_sampled_is_told() {
     let mut at = |seeds: &[u32], times: &[i64]| {
         sampler.sample_at(seeds, times, Key::new(1), &mut scratch).unwrap_err().to_string()
     };
-    assert_eq!(at(&[0, 1], &[3]), "1 times for 2 seeds");
+    assert_eq!(at(&[0, 1], &[3]), "expected 2 times, one per seed; found 1");
     assert!(at(&[7], &[3]).starts_with("seed 7 is not one of the 2 nodes"));
     let error = sampler.sample(&[0], Key::new(1), &mut Scratch::new()).unwrap_err();
-    assert!(error.to_string().contains("given no times of seeds"), "{error}");
+    assert!(error.to_string().contains("lacks the times of seeds"), "{error}");
     assert!(make(&[1]).unwrap().with_seed_times(vec![1].into()).is_err());
 }
 

@@ -1,4 +1,4 @@
-//! What the sampler of typed graphs must hold to, by every rule.
+//! What the sampler of heterogeneous graphs must hold to, by every rule.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn edges(edge_type: usize) -> Vec<(u32, u32)> {
     (0..number as u64).map(|i| (end(2 * i, &t.src), end(2 * i + 1, &t.dst))).collect()
 }
 
-/// The graph with its types in the given orders; weights depend on the ends of edges.
+/// The graph with its types in the given orders; weights depend on the endpoints of edges.
 fn graph_of(nodes: &[usize], edge_types: &[usize]) -> TypedGraph {
     let mut graph = TypedGraph::new();
     for &n in nodes {
@@ -299,7 +299,7 @@ fn seeds_of_two_types_have_the_neighbours_of_each_alone() {
     }
     let twice = [(types[0], seeds[0]), (types[0], seeds[1])];
     let error = sampler(&graph, Rule::Uniform).sample_types(&twice, key, &mut scratch);
-    assert!(error.unwrap_err().to_string().contains("'user' are given twice"));
+    assert!(error.unwrap_err().to_string().contains("duplicate seeds of type 'user'"));
 }
 
 /// For each seed of a type whom it hears over each edge type.
@@ -388,7 +388,7 @@ fn write(out: &Path) -> Dataset {
     writer.finish(Default::default()).unwrap()
 }
 
-/// Seeds' neighbours over each edge type, in dataset ids.
+/// Seeds' neighbors over each edge type, in dataset ids.
 fn neighbours(batch: &TypedBatch) -> Vec<Vec<(u64, u64)>> {
     let of = |(e, relation): (usize, &gnarl_sample::Relation)| {
         let (src, dst) = batch.schema.ends(e);

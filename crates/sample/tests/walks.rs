@@ -54,7 +54,7 @@ fn steps_are_uniform_over_edges() {
     }
 }
 
-/// From 0 by 1: back to 0, to its neighbour 2, or away to 3 or 4.
+/// From 0 by 1: back to 0, to its neighbor 2, or away to 3 or 4.
 #[test]
 fn biased_steps_have_the_probabilities_of_node2vec() {
     let graph = undirected(5, &[(0, 1), (0, 2), (1, 2), (1, 3), (1, 4)]);
@@ -248,10 +248,10 @@ fn what_cannot_be_walked_is_told() {
         assert_eq!(error.kind(), Kind::Usage);
         error.to_string()
     };
-    assert_eq!(text(RandomWalk::new(&graph, 0)), "a random walk needs at least one step");
+    assert_eq!(text(RandomWalk::new(&graph, 0)), "a random walk requires at least one step");
     assert!(text(make().with_restart(1.0)).contains("hint: it must be at least 0 and below 1"));
     assert!(text(make().with_restart(f64::NAN)).contains("NaN"));
-    assert!(text(make().with_bias(1.0, 0.0)).starts_with("node2vec's q is 0\nhint: "));
+    assert!(text(make().with_bias(1.0, 0.0)).starts_with("invalid node2vec q '0'"));
     let error = make().walk(3, 0, Key::new(1), &mut Vec::new()).unwrap_err().to_string();
     assert_eq!(error, "start 3 is not one of 3 nodes");
     assert!(WalkNeighbors::new(make(), 0, &[1]).is_err());
@@ -264,9 +264,13 @@ fn what_cannot_be_walked_is_told() {
     make(&["tag:marks:item"], 1).unwrap();
     make(&["item:rated_by:user", "tag:marks:item"], 2).unwrap();
     for (path, length, text) in [
-        (&[][..], 1, "needs at least one edge type"),
+        (&[][..], 1, "requires at least one edge type"),
         (&["tag:marks:item"], 0, "and one step"),
-        (&["tag:marks:item"], 2, "tag:marks:item leads to 'tag' nodes, tag:marks:item goes on"),
+        (
+            &["tag:marks:item"],
+            2,
+            "tag:marks:item leads to 'tag' nodes, but tag:marks:item starts from",
+        ),
         (&["item:rated_by:user", "item:rated_by:user"], 2, "hint: steps lead from"),
         (&["item:rated:user"], 1, "unknown edge type 'item:rated:user'"),
     ] {

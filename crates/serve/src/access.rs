@@ -1,4 +1,4 @@
-//! A part, wherever it is.
+//! Access to a part, local or remote.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use crate::command::Column;
 use crate::held::{Description, HeldPart};
 use crate::remote::RemotePart;
 
-/// How a part is reached.
+/// Access to a part.
 #[derive(Clone)]
 pub enum PartAccess {
-    /// In files of this machine.
+    /// Memory-mapped files of this machine.
     Local(Arc<HeldPart>),
-    /// Through a server.
+    /// A server.
     Remote(RemotePart),
 }
 
 impl PartAccess {
-    /// Whether it is read without asking a server.
+    /// Returns whether the part is local.
     pub fn is_here(&self) -> bool {
         matches!(self, Self::Local(_))
     }
 
-    /// What it has of each node type.
+    /// Describes the part's columns of each node type.
     ///
     /// # Errors
-    /// If its server does not say.
+    /// If its server does not reply.
     pub fn describe(&self) -> Result<Vec<Description>> {
         match self {
             Self::Local(part) => Ok(part.describe()),
@@ -38,10 +38,10 @@ impl PartAccess {
         }
     }
 
-    /// What draws its neighbours.
+    /// The part's sampling service.
     ///
     /// # Errors
-    /// If it is here, of a graph with types.
+    /// If the part is local and of a heterogeneous graph.
     pub fn neighbors(&self) -> Result<Arc<dyn NeighborService>> {
         Ok(match self {
             Self::Local(part) => Arc::new(part.counters()?),
@@ -49,10 +49,10 @@ impl PartAccess {
         })
     }
 
-    /// Dense feature rows of all its own nodes of a type, in the order of their new ids.
+    /// Dense features of all own nodes of a type, in the order of their new ids.
     ///
     /// # Errors
-    /// If there is no such type or there are no such rows, or its server does not give them.
+    /// If there is no such type or there are no such features, or the server does not send them.
     pub(crate) fn all_features(&self, ntype: &str, width: usize) -> Result<Vec<f32>> {
         let batches = match self {
             Self::Local(part) => {
@@ -62,15 +62,17 @@ impl PartAccess {
         };
         match rows_of(&batches)? {
             Rows::Dense(rows) if rows.len() % width.max(1) == 0 => Ok(rows),
-            Rows::Dense(_) => Err(Error::invalid(format!("rows came that are not {width} wide"))),
-            Rows::Sparse { .. } => Err(Error::invalid("sparse rows came instead of dense ones")),
+            Rows::Dense(_) => Err(Error::invalid(format!("expected features of width {width}"))),
+            Rows::Sparse { .. } => {
+                Err(Error::invalid("expected dense features, found sparse ones"))
+            }
         }
     }
 
-    /// Labels of its own nodes, in the order of their new ids, if nodes have labels.
+    /// Labels of own nodes, in the order of their new ids, if nodes have labels.
     ///
     /// # Errors
-    /// If its server does not give them, or not as many as described.
+    /// If the server does not send them, or not as many as described.
     pub fn labels(&self, about: &Description) -> Result<Option<Labels>> {
         let part = match self {
             Self::Local(part) => return Ok(part.labels()?.cloned()),
@@ -89,10 +91,10 @@ impl PartAccess {
         Ok(Some(labels))
     }
 
-    /// The splits its own nodes are in, by the numbers of [`Column::Split`].
+    /// The splits of own nodes, by the codes of [`Column::Split`].
     ///
     /// # Errors
-    /// If its server does not give them, or not as many as described.
+    /// If the server does not send them, or not as many as described.
     pub fn splits(&self, about: &Description) -> Result<Vec<u8>> {
         let part = match self {
             Self::Local(part) => return Ok(part.splits()?.to_vec()),
@@ -109,5 +111,5 @@ fn expect(found: usize, about: &Description) -> Result<()> {
     if found as u64 == about.nodes {
         return Ok(());
     }
-    Err(Error::invalid(format!("{found} values came for {} nodes", about.nodes)))
+    Err(Error::invalid(format!("expected {} values, one per node; found {found}", about.nodes)))
 }

@@ -1,4 +1,4 @@
-//! The calls that a client makes, one type each.
+//! Client calls, one type each.
 
 use arrow_array::RecordBatch;
 use arrow_flight::encode::FlightDataEncoderBuilder;
@@ -9,18 +9,18 @@ use tonic::Status;
 use crate::command::{self, Command, Whole};
 use crate::failure::status_of;
 
-/// Something to ask a server, as often as it takes.
+/// A call that may be retried.
 pub(crate) trait Call: Send + Sync + 'static {
     type Reply: Send + 'static;
 
-    /// Asks once.
+    /// Makes one attempt.
     fn make(
         &self,
         client: FlightClient,
     ) -> impl Future<Output = Result<Self::Reply, Status>> + Send;
 }
 
-/// A command about the nodes in a batch.
+/// A command on the nodes of a batch.
 pub(crate) struct Exchange {
     pub command: Command,
     pub about: RecordBatch,
@@ -48,7 +48,7 @@ impl Call for Whole {
     }
 }
 
-/// What the server has: the bodies of its answer.
+/// Lists the server's parts: the bodies of its reply.
 pub(crate) struct Describe;
 
 impl Call for Describe {

@@ -19,28 +19,28 @@ use crate::failure::{error, is_passing, status_of};
 use crate::held::Description;
 use crate::security::bearer;
 
-/// A connection that gives no sign of life for so long is made anew.
+/// Time without a sign of life after which a connection is reopened.
 const SILENCE: Duration = Duration::from_secs(5);
-/// The first pause before a call is made again, and the longest.
+/// The first and the longest pause between retries.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
-/// How to reach a server.
+/// Connection settings of a client.
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
     /// `http://host:port`, or `https://` for an encrypted connection.
     pub uri: String,
-    /// What to bear.
+    /// Bearer token.
     pub token: Option<String>,
     /// The certificate to trust, in PEM, for `https`.
     pub certificate: Option<Vec<u8>>,
-    /// How long a call may take, retries included.
+    /// Deadline of a call, retries included.
     pub deadline: Duration,
-    /// Most calls under way; more wait for their turn.
+    /// Most concurrent calls; further ones queue.
     pub in_flight: usize,
 }
 
 impl ClientConfig {
-    /// Reaches `uri` without a token, with a deadline of a minute and 16 calls at a time.
+    /// Settings for `uri` without a token, with a deadline of a minute and 16 concurrent calls.
     pub fn new(uri: impl Into<String>) -> Self {
         let (deadline, in_flight) = (Duration::from_secs(60), 16);
         Self { uri: uri.into(), token: None, certificate: None, deadline, in_flight }
@@ -60,7 +60,7 @@ struct Inner {
     runtime: &'static Runtime,
 }
 
-/// The threads of all clients of this process: they wait most of the time.
+/// The threads shared by all clients of this process: they wait most of the time.
 fn runtime() -> Result<&'static Runtime> {
     static SHARED: Mutex<Option<&'static Runtime>> = Mutex::new(None);
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,13 +79,13 @@ fn runtime() -> Result<&'static Runtime> {
 }
 
 impl Client {
-    /// Prepares a connection, which is made by the first call, and again when it was lost.
+    /// Prepares a connection, which the first call opens, and later ones reopen if it was lost.
     ///
     /// # Errors
-    /// If the address or the certificate makes no sense.
+    /// If the address or the certificate is invalid.
     pub fn connect(config: &ClientConfig) -> Result<Self> {
         let wrong = |e: tonic::transport::Error| {
-            Error::usage(format!("'{}' is no server's address: {e}", config.uri))
+            Error::usage(format!("invalid server address '{}': {e}", config.uri))
                 .hint("such as http://10.0.0.1:7070")
         };
         let mut endpoint = Endpoint::from_shared(config.uri.clone()).map_err(wrong)?;
@@ -117,15 +117,15 @@ impl Client {
         })))
     }
 
-    /// Where the server is.
+    /// Address of the server.
     pub fn uri(&self) -> &str {
         &self.0.uri
     }
 
-    /// What the server's parts have.
+    /// Describes the server's parts.
     ///
     /// # Errors
-    /// If it does not answer.
+    /// If the server does not reply.
     pub fn describe(&self) -> Result<Vec<Description>> {
         let replies = self.start(Describe)()?;
         let parts: Result<Vec<Vec<Description>>> =
@@ -133,12 +133,12 @@ impl Client {
         Ok(parts?.concat())
     }
 
-    /// All values of a column.
+    /// Fetches all values of a column.
     pub(crate) fn whole(&self, whole: Whole) -> Result<Vec<RecordBatch>> {
         self.start(whole)()
     }
 
-    /// Begins a call about the nodes in a batch; the function returned waits for its reply.
+    /// Begins a call on the nodes of a batch; the returned function waits for its reply.
     pub(crate) fn begin(
         &self,
         command: Command,
@@ -147,13 +147,13 @@ impl Client {
         self.start(Exchange { command, about })
     }
 
-    /// Begins a call; the function returned waits for its reply.
+    /// Begins a call; the returned function waits for its reply.
     fn start<C: Call>(&self, call: C) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let client = self.clone();
         let runtime = self.0.runtime;
         let work = async move {
-            // Who asked may be gone.
+            // The receiver may have been dropped meanwhile.
             drop(sender.send(client.0.call(&call).await));
         };
         drop(runtime.spawn(work));
@@ -163,14 +163,14 @@ impl Client {
 }
 
 impl Inner {
-    /// Calls until there is a reply, an error that will not pass, or no time left.
+    /// Retries until there is a reply, a permanent error, or the deadline.
     async fn call<C: Call>(&self, call: &C) -> Result<C::Reply> {
         let start = Instant::now();
         let left = || self.deadline.saturating_sub(start.elapsed());
         let late = |last: Option<Status>| {
             let why = last.map_or_else(String::new, |s| format!(": {}", s.message()));
             let (uri, seconds) = (&self.uri, self.deadline.as_secs_f64());
-            Error::new(Kind::Rank, format!("no answer from {uri} within {seconds} s{why}"))
+            Error::new(Kind::Rank, format!("no reply from {uri} within {seconds} s{why}"))
         };
         let Ok(Ok(_place)) = timeout(left(), self.places.acquire()).await else {
             return Err(late(None));

@@ -1,17 +1,17 @@
-//! What a client asks for, as JSON: in descriptors of exchanges, and in tickets.
+//! Requests as JSON: commands in the descriptors of exchanges, and tickets.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_sample::parts::{HopRequest, Rule};
 use serde::{Deserialize, Serialize};
 
-/// A request about nodes that follow in a column `node`, an exchange's.
+/// A command on the nodes that follow in the column `node` of an exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Command {
-    /// Values of the part's own nodes.
+    /// Gathers values of the part's own nodes.
     Gather {
-        /// Which part.
+        /// Part number.
         part: usize,
         /// The type of the nodes; may be left out where there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -19,68 +19,68 @@ pub enum Command {
         /// `features`, `label`, `split` or `embedding`.
         column: Column,
     },
-    /// A step of the learnt rows of the part's own nodes, by the gradients that follow in a column
-    /// `gradient`. Answered with the rows after it.
+    /// Updates the embeddings of the part's own nodes by the gradients that follow in a column
+    /// `gradient`. The reply has the embeddings after the step.
     Push {
-        /// Which part.
+        /// Part number.
         part: usize,
         /// Learning rate.
         lr: f32,
-        /// Who pushes; each client has a number of its own.
+        /// Id of the client, unique among clients.
         from: u64,
-        /// Counts the client's pushes from 1 on. One that was taken already is not taken again, so
-        /// that a push whose answer was lost can be made anew.
+        /// The client's pushes, counted from 1 on. A repeated number is not applied again, so
+        /// that a push whose reply was lost can be retried.
         step: u64,
     },
-    /// In-neighbours, see [`HopRequest`].
+    /// Samples in-neighbors, see [`HopRequest`].
     Sample {
-        /// Which part.
+        /// Part number.
         part: usize,
-        /// Most neighbours of a node; all if absent.
+        /// Most neighbors of a node; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fanout: Option<u32>,
-        /// A rule's name.
+        /// Name of the sampling rule.
         rule: String,
         /// [`Key::bits`].
         key: u64,
     },
 }
 
-/// What nodes have.
+/// A node column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Column {
-    /// Feature rows, widened to f32.
+    /// Features, widened to f32.
     Features,
-    /// Class numbers, or a row of 0 and 1.
+    /// Class indices, or a row of 0 and 1.
     Label,
-    /// The split a node is in: 0 for none, 1 to 3 for `train`, `valid` and `test`.
+    /// The split of a node: 0 for none, 1 to 3 for `train`, `valid` and `test`.
     Split,
-    /// Learnt rows.
+    /// Embeddings.
     Embedding,
 }
 
-/// All values of a column, a ticket's: a row for each node the part owns.
+/// A ticket for all values of a column: one row per node that the part owns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Whole {
-    /// Which part.
+    /// Part number.
     pub part: usize,
     /// The type of the nodes; may be left out where there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ntype: Option<String>,
-    /// Which column.
+    /// Requested column.
     pub column: Column,
 }
 
-/// Names of the splits, in the order of [`Column::Split`]'s numbers from 1 on.
+/// Names of the splits, in the order of the codes of [`Column::Split`] from 1 on.
 pub const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
 impl Column {
     /// All columns.
     pub const ALL: [Self; 4] = [Self::Features, Self::Label, Self::Split, Self::Embedding];
 
-    /// Its name.
+    /// The name in requests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Features => "features",
@@ -92,7 +92,7 @@ impl Column {
 }
 
 impl Command {
-    /// The command that draws `request` from a part.
+    /// The command that sends `request` to a part.
     pub fn sample(part: usize, request: &HopRequest) -> Self {
         Self::Sample {
             part,
@@ -103,7 +103,7 @@ impl Command {
     }
 }
 
-/// The hop that a `sample` command asks for from `nodes`.
+/// The hop request of a `sample` command for `nodes`.
 ///
 /// # Errors
 /// If there is no such rule.
@@ -117,18 +117,18 @@ pub(crate) fn hop(
     Ok(HopRequest { nodes, fanout, rule: rule.parse::<Rule>()?, key })
 }
 
-/// Reads what a client sent as `what`.
+/// Parses a client's `what`.
 ///
 /// # Errors
-/// If it is not the JSON expected.
+/// If it is not the expected JSON.
 pub(crate) fn read<T: for<'a> Deserialize<'a>>(what: &str, bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|e| {
-        Error::usage(format!("{what} is no command: {e}"))
+        Error::usage(format!("{what} is not a valid command: {e}"))
             .hint(r#"such as {"op": "gather", "part": 0, "column": "features"}"#)
     })
 }
 
-/// The JSON of a command or ticket.
+/// Serializes a command or ticket as JSON.
 pub(crate) fn write(what: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(what).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! Errors on their way through gRPC.
+//! Conversion between errors and gRPC statuses.
 
 use arrow_flight::error::FlightError;
 use gnarl_common::{Error, Kind};
 use tonic::{Code, Status};
 
-/// The status a client gets for an error.
+/// The gRPC status of an error.
 pub(crate) fn status(e: &Error) -> Status {
     let code = match e.kind() {
         Kind::Usage => Code::FailedPrecondition,
@@ -16,7 +16,7 @@ pub(crate) fn status(e: &Error) -> Status {
     Status::new(code, e.to_string())
 }
 
-/// The error a status stands for.
+/// The error of a gRPC status.
 pub(crate) fn error(status: &Status) -> Error {
     let kind = match status.code() {
         Code::FailedPrecondition | Code::Unauthenticated => Kind::Usage,
@@ -27,7 +27,7 @@ pub(crate) fn error(status: &Status) -> Error {
     Error::new(kind, status.message())
 }
 
-/// What a call failed of.
+/// The status behind a failed call.
 pub(crate) fn status_of(e: FlightError) -> Status {
     match e {
         FlightError::Tonic(status) => *status,
@@ -35,7 +35,7 @@ pub(crate) fn status_of(e: FlightError) -> Status {
     }
 }
 
-/// Whether the same call may succeed a moment later: the server is away, or on its way back.
+/// Returns whether a retry may succeed: the server is away, or restarting.
 pub(crate) fn is_passing(status: &Status) -> bool {
     use Code::{Aborted, Cancelled, DeadlineExceeded, Unavailable, Unknown};
     matches!(status.code(), Unavailable | Unknown | Cancelled | Aborted | DeadlineExceeded)

@@ -1,4 +1,4 @@
-//! Feature rows of a graph that lies in parts, as training reads them.
+//! Features of a partitioned graph, as a store for training.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use gnarl_store::{FeatureStore, Normalize, RowSource, Rows};
 use crate::access::PartAccess;
 use crate::rows::DividedRows;
 
-/// Rows of all nodes: those of parts on this machine from their files, the others from servers, dense
+/// Features of all nodes: those of local parts from their files, the others from servers, dense
 /// ones through a cache.
 pub struct DividedFeatures {
     routes: Routes,
@@ -19,18 +19,18 @@ pub struct DividedFeatures {
     width: usize,
     sparse: bool,
     normalize: Normalize,
-    /// Memory of the last call's rows from elsewhere.
+    /// Buffer of the last call's remote features, for reuse.
     spare: Mutex<Vec<f32>>,
 }
 
-/// How many rows ahead memory is asked for.
+/// Prefetch distance in rows.
 const AHEAD: usize = 8;
 
-/// Places of the output, and the ids whose rows go there.
+/// Output rows, and the ids whose features go there.
 type Asked = (Vec<usize>, Vec<u64>);
 
 impl DividedFeatures {
-    /// Rows of `parts`, `width` values each. `cached` makes the cache before rows of parts elsewhere.
+    /// Features of `parts`, `width` values each. `cached` builds the cache of remote features.
     ///
     /// # Errors
     /// If a part is missing, or those of `cached`.
@@ -45,7 +45,7 @@ impl DividedFeatures {
         Ok(Self { routes, parts, remote, width, sparse, normalize, spare: Mutex::default() })
     }
 
-    /// What to ask each part for.
+    /// Splits a request by part.
     fn asked(&self, ids: &[u32]) -> Result<Vec<Asked>> {
         let mut asked = vec![Asked::default(); self.parts.len()];
         for (place, &id) in ids.iter().enumerate() {
@@ -59,7 +59,7 @@ impl DividedFeatures {
         Ok(asked)
     }
 
-    /// Copies the rows of parts on this machine; returns which are elsewhere.
+    /// Copies the features of local parts; returns the remote ones.
     fn copy_local(&self, ids: &[u32], out: &mut [f32]) -> Result<Asked> {
         let mut remote = Asked::default();
         let part = |id: u32| match (id as usize) < self.routes.num_nodes() {
@@ -67,7 +67,7 @@ impl DividedFeatures {
             false => Err(Error::invalid(format!("node {id} has no features"))),
         };
         for (place, (&id, row)) in ids.iter().zip(out.chunks_mut(self.width.max(1))).enumerate() {
-            // First where a row is, then the row.
+            // Two steps of prefetching: the location of a row, then the row itself.
             if let Some(&later) = ids.get(place + 3 * AHEAD) {
                 self.routes.prefetch(later);
             }
@@ -112,18 +112,22 @@ impl DividedFeatures {
         let mut replies = Vec::new();
         for (reply, places) in begun {
             let Rows::Sparse { indptr, indices, values } = reply()? else {
-                return Err(Error::invalid("dense rows came instead of sparse ones"));
+                return Err(Error::invalid("expected sparse features, found dense ones"));
             };
             if indptr.len() != places.len() + 1 {
                 let (found, wanted) = (indptr.len() - 1, places.len());
-                return Err(Error::invalid(format!("{found} rows came for {wanted} nodes")));
+                return Err(Error::invalid(format!(
+                    "expected {wanted} rows, one per node; found {found}"
+                )));
             }
             for (row, &place) in places.iter().enumerate() {
                 from[place] = (replies.len(), row);
             }
             replies.push((indptr, indices, values));
         }
-        let (mut indptr, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        let mut indptr = vec![0u64];
+        let mut indices = Vec::new();
+        let mut values = Vec::new();
         for (reply, row) in from {
             let (ends, columns, all) = &replies[reply];
             let span = ends[row] as usize..ends[row + 1] as usize;

@@ -1,13 +1,14 @@
-//! Parts of a graph over Arrow Flight: neighbours drawn and rows gathered where they are.
+//! Parts of a graph served over Arrow Flight: neighbor sampling and feature gathering where the
+//! data is.
 //!
-//! A [`Server`] holds parts of a partitioned graph and answers any Flight client; a [`Client`] asks it
-//! as a [`NeighborService`](gnarl_sample::parts::NeighborService), with deadlines, retries, and a bound
-//! on requests under way; a [`PartAccess`] is a part here or there, and [`DividedFeatures`] gathers
-//! rows from both alike.
+//! A [`Server`] serves parts of a partitioned graph to any Flight client; a [`Client`] is a
+//! [`NeighborService`](gnarl_sample::parts::NeighborService), with deadlines, retries, and a bound
+//! on concurrent requests; a [`PartAccess`] is a local or remote part, and [`DividedFeatures`]
+//! gathers features from both alike.
 //!
-//! In: part directories, and requests as record batches with a JSON command. Out: record batches, a
-//! row for each node asked for. Clients of other languages need no code of ours; `docs/serving.md` has
-//! the commands.
+//! In: part directories, and requests as record batches with a JSON command. Out: record batches,
+//! one row per requested node. Clients in other languages need no code of ours; `docs/serving.md`
+//! documents the commands.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A part on another machine.
+//! A remote part.
 
 use arrow_array::RecordBatch;
 use gnarl_common::{Context, Error, Result};
@@ -10,7 +10,7 @@ use crate::codec::{embedding_of, hop_reply, nodes_batch, push_batch, rows_of};
 use crate::command::{Column, Command, Whole};
 use crate::held::Description;
 
-/// Draws neighbours of a part's nodes, and gathers their rows, through a server that holds it.
+/// A client of one part: samples neighbors and gathers features through the part's server.
 #[derive(Clone)]
 pub struct RemotePart {
     client: Client,
@@ -18,17 +18,17 @@ pub struct RemotePart {
 }
 
 impl Client {
-    /// Part `part` of the server's.
+    /// Part `part` of the server.
     pub fn part(&self, part: usize) -> RemotePart {
         RemotePart { client: self.clone(), part }
     }
 }
 
 impl RemotePart {
-    /// What the part has of each node type.
+    /// Describes the part's columns of each node type.
     ///
     /// # Errors
-    /// If the server does not have it, or does not answer.
+    /// If the server does not have the part, or does not reply.
     pub fn describe(&self) -> Result<Vec<Description>> {
         let mut all = self.client.describe()?;
         all.retain(|about| about.part == self.part);
@@ -39,27 +39,27 @@ impl RemotePart {
         Ok(all)
     }
 
-    /// All values of a column of a node type.
+    /// Fetches all values of a column of a node type.
     ///
     /// # Errors
-    /// If nodes have no such column, or the server does not answer.
+    /// If nodes have no such column, or the server does not reply.
     pub(crate) fn whole(&self, ntype: Option<&str>, column: Column) -> Result<Vec<RecordBatch>> {
         let ntype = ntype.map(String::from);
         let reply = self.client.whole(Whole { part: self.part, ntype, column });
         reply.while_doing(|| format!("reading {} of part {}", column.name(), self.part))
     }
 
-    /// Feature rows of nodes the part owns, by dataset ids.
+    /// Gathers features of nodes that the part owns, by dataset ids.
     ///
     /// # Errors
-    /// If a node is not its own, nodes have no features, or the server does not answer.
+    /// If a node is not the part's own, nodes have no features, or the server does not reply.
     pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
         self.begin_features(None, nodes.to_vec())()
     }
 
-    /// Begins to gather feature rows of nodes of a type that the part owns; the function returned waits
-    /// for them. It fails as [`RemotePart::features`] does, or if there are more or fewer rows than
-    /// nodes.
+    /// Begins to gather features of nodes of a type that the part owns; the returned function waits
+    /// for them. It fails as [`RemotePart::features`] does, or if the number of rows is not that of
+    /// the nodes.
     pub fn begin_features(
         &self,
         ntype: Option<&str>,
@@ -70,24 +70,24 @@ impl RemotePart {
         let begun = nodes_batch(&nodes).map(|about| self.client.begin(command, about));
         move || {
             let rows = begun.and_then(|reply| reply()).and_then(|batches| rows_of(&batches));
-            rows.while_doing(|| format!("gathering rows of part {part}"))
+            rows.while_doing(|| format!("gathering features of part {part}"))
         }
     }
 
-    /// Learnt rows of nodes the part owns.
+    /// Gathers embeddings of nodes that the part owns.
     ///
     /// # Errors
-    /// If a node has no learnt row there, or the server does not answer.
+    /// If a node has no embedding there, or the server does not reply.
     pub fn embedding(&self, nodes: &[u64]) -> Result<Vec<f32>> {
         let about = nodes_batch(nodes)?;
         let reply = self.client.begin(self.gather(None, Column::Embedding), about)();
         let rows = reply.and_then(|batches| embedding_of(&batches));
-        rows.while_doing(|| format!("gathering learnt rows of part {}", self.part))
+        rows.while_doing(|| format!("gathering embeddings of part {}", self.part))
     }
 
-    /// Pushes gradients of the learnt rows of `nodes`, `nodes × width` values, and returns the rows
-    /// after the step. `step` counts the pushes of the client `from`, from 1 on: a call that is made
-    /// again because its answer was lost steps once.
+    /// Pushes gradients of the embeddings of `nodes`, `nodes × width` values, and returns the
+    /// embeddings after the step. `step` counts the pushes of the client `from`, from 1 on, so that
+    /// a retried call is applied once.
     ///
     /// # Errors
     /// As [`RemotePart::embedding`], or if lengths disagree; no row has changed then.

@@ -1,4 +1,4 @@
-//! Feature rows of a graph that lies in parts.
+//! Features of a partitioned graph, as a row source.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use gnarl_store::{RowSource, Rows};
 
 use crate::access::PartAccess;
 
-/// Dense feature rows of all nodes, or of those of a type, from the parts that have them: servers are
-/// asked at the same time, and while they work, local files are read. Put a cache before it
-/// ([`CachePolicy`](gnarl_store::cache::CachePolicy)) to ask for less.
+/// Dense features of all nodes, or of those of a type, from the parts that have them: servers are
+/// called concurrently, and local files are read meanwhile. Put a cache in front
+/// ([`CachePolicy`](gnarl_store::cache::CachePolicy)) to fetch less.
 pub struct DividedRows {
     placement: Arc<dyn Placement>,
     ntype: Option<String>,
@@ -19,7 +19,7 @@ pub struct DividedRows {
     width: usize,
 }
 
-/// Nodes of a graph without types are where they are sampled.
+/// Homogeneous graphs: features are with the part that owns the node.
 struct Owners(Routes);
 
 impl Placement for Owners {
@@ -41,7 +41,7 @@ impl Placement for Owners {
 }
 
 impl DividedRows {
-    /// Rows of `width` values, those of part `p` from `parts[p]`.
+    /// Features of `width` values, those of part `p` from `parts[p]`.
     ///
     /// # Errors
     /// If a part is missing.
@@ -49,7 +49,7 @@ impl DividedRows {
         Self::placed(None, Arc::new(Owners(routes)), parts, width)
     }
 
-    /// Rows of the nodes of type `ntype`, which are where `placement` says.
+    /// Features of the nodes of type `ntype`, located by `placement`.
     ///
     /// # Errors
     /// If a part is missing.
@@ -70,12 +70,14 @@ impl DividedRows {
     ) -> Result<Self> {
         if parts.len() != placement.parts() {
             let (found, wanted) = (parts.len(), placement.parts());
-            return Err(Error::usage(format!("rows of {found} parts for {wanted} parts")));
+            return Err(Error::usage(format!(
+                "expected features of {wanted} parts, found {found}"
+            )));
         }
         Ok(Self { placement, ntype, parts, width })
     }
 
-    /// Which places of `ids` each part has the rows of; one that is here of those that all have.
+    /// Splits the positions of `ids` by part; replicated rows go to a local part.
     fn places(&self, ids: &[u64]) -> Result<Vec<Vec<usize>>> {
         let nodes = self.placement.rows();
         let near = self.parts.iter().position(PartAccess::is_here).unwrap_or(0);
@@ -100,8 +102,12 @@ impl RowSource for DividedRows {
 
     fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
         if out.len() != ids.len() * self.width {
-            let (found, rows, width) = (out.len(), ids.len(), self.width);
-            return Err(Error::invalid(format!("{found} values for {rows} rows of {width}")));
+            let found = out.len();
+            let rows = ids.len();
+            let width = self.width;
+            return Err(Error::invalid(format!(
+                "expected {rows} rows of width {width}, found {found} values"
+            )));
         }
         let places = self.places(ids)?;
         let asked = places.iter().zip(&self.parts).filter(|(places, _)| !places.is_empty());
@@ -130,12 +136,15 @@ impl RowSource for DividedRows {
             match reply()? {
                 Rows::Dense(rows) if rows.len() == places.len() * self.width => put(places, &rows),
                 Rows::Dense(rows) => {
-                    let (found, nodes, width) = (rows.len(), places.len(), self.width);
-                    let what = format!("{found} values came for {nodes} rows of {width}");
+                    let found = rows.len();
+                    let nodes = places.len();
+                    let width = self.width;
+                    let what =
+                        format!("expected {nodes} rows of width {width}, found {found} values");
                     return Err(Error::invalid(what));
                 }
                 Rows::Sparse { .. } => {
-                    return Err(Error::invalid("sparse rows came instead of dense ones"));
+                    return Err(Error::invalid("expected dense features, found sparse ones"));
                 }
             }
         }

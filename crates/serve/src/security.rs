@@ -1,4 +1,4 @@
-//! Who may ask, and that nobody listens in.
+//! Authentication and encryption.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tonic::{Request, Status};
 /// A server's certificate and key, in PEM.
 #[derive(Clone)]
 pub struct Tls {
-    /// The certificate, and those that vouch for it.
+    /// The certificate, and the chain of those that sign it.
     pub certificate: Vec<u8>,
     /// Its private key.
     pub key: Vec<u8>,
@@ -28,7 +28,7 @@ impl Tls {
         Ok(Self { certificate: read(certificate)?, key: read(key)? })
     }
 
-    /// A certificate for `addresses` that vouches for itself, for those who are given it another way.
+    /// A self-signed certificate for `addresses`, for clients that receive it another way.
     ///
     /// # Errors
     /// If the system has no random numbers.
@@ -44,7 +44,7 @@ impl Tls {
     }
 }
 
-/// A token nobody can guess: 32 random bytes in hexadecimal.
+/// An unguessable token: 32 random bytes in hexadecimal.
 ///
 /// # Errors
 /// If the system has no random numbers.
@@ -63,13 +63,14 @@ pub fn read_token(path: &Path) -> Result<String> {
     let text = std::fs::read_to_string(path).at(path).while_doing(|| "reading the token")?;
     let token = text.trim();
     if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
-        let what = format!("{}: not a token: one word of ASCII characters", path.display());
+        let what =
+            format!("invalid token in {}: expected one word of ASCII characters", path.display());
         return Err(Error::usage(what).hint("such as the output of 'openssl rand -hex 32'"));
     }
     Ok(token.into())
 }
 
-/// Refuses to listen where others can reach without a token and encryption, unless `open` says to.
+/// Rejects a public address without a token and encryption, unless `open` allows it.
 pub(crate) fn check(listen: SocketAddr, token: bool, tls: bool, open: bool) -> Result<()> {
     if listen.ip().is_loopback() || open || (token && tls) {
         return Ok(());
@@ -79,12 +80,12 @@ pub(crate) fn check(listen: SocketAddr, token: bool, tls: bool, open: bool) -> R
         (false, true) => "a token",
         _ => "a certificate",
     };
-    let what = format!("{listen} can be reached from other machines: that needs {missing}");
+    let what = format!("listening on {listen}, which other machines can reach, requires {missing}");
     Err(Error::usage(what)
-        .hint("give --token-file, --tls-cert and --tls-key, or say --open-to-everyone"))
+        .hint("give --token-file, --tls-cert and --tls-key, or --open-to-everyone"))
 }
 
-/// Lets calls through that bear the token.
+/// Admits calls that bear the token.
 #[derive(Clone)]
 pub(crate) struct Guard(Option<String>);
 
@@ -101,12 +102,12 @@ impl tonic::service::Interceptor for Guard {
         if bool::from(given.as_bytes().ct_eq(expected.as_bytes())) {
             return Ok(request);
         }
-        let what = if given.is_empty() { "no token was given" } else { "the token is a wrong one" };
+        let what = if given.is_empty() { "no token was given" } else { "the token is wrong" };
         Err(Status::unauthenticated(what))
     }
 }
 
-/// What a token looks like in a header.
+/// The authorization header of a token.
 pub(crate) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
@@ -127,9 +128,9 @@ mod tests {
         check("10.0.0.1:1", true, true, false).unwrap();
         check("0.0.0.0:1", false, false, true).unwrap();
         for (token, tls, text) in [
-            (false, false, "needs a token and a certificate"),
-            (true, false, "needs a certificate"),
-            (false, true, "needs a token"),
+            (false, false, "requires a token and a certificate"),
+            (true, false, "requires a certificate"),
+            (false, true, "requires a token"),
         ] {
             let error = check("0.0.0.0:1", token, tls, false).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains("--open-to-everyone"), "{error}");

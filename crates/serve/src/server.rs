@@ -1,4 +1,4 @@
-//! A server of parts on threads of its own.
+//! A server of parts on its own threads.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use crate::held::HeldPart;
 use crate::security::{Guard, Tls, check};
 use crate::service::Service;
 
-/// Most bytes of one message to a server; longer requests come in several.
+/// Largest message to a server, in bytes; longer requests are split.
 const LONGEST_REQUEST: usize = 64 << 20;
 
-/// Where a server listens, and who may ask it.
+/// Address and access settings of a server.
 #[derive(Clone)]
 pub struct ServerConfig {
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// What clients must bear.
+    /// Bearer token expected from clients.
     pub token: Option<String>,
-    /// Encrypts connections.
+    /// Certificate and key for encryption.
     pub tls: Option<Tls>,
-    /// Listens beyond this machine without a token or encryption.
+    /// True to listen on a public address without a token or encryption.
     pub open_to_everyone: bool,
     /// Threads that sample and gather.
     pub threads: usize,
@@ -40,7 +40,7 @@ impl Default for ServerConfig {
     }
 }
 
-/// A running server; it ends when it is dropped.
+/// A running server; dropping it stops it.
 pub struct Server {
     address: SocketAddr,
     encrypted: bool,
@@ -49,10 +49,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves `parts` until it is dropped.
+    /// Serves `parts` until the server is dropped.
     ///
     /// # Errors
-    /// If the address is taken, or can be reached from elsewhere without a token and encryption.
+    /// If the address is taken, or is public without a token and encryption.
     pub fn start(parts: Vec<Arc<HeldPart>>, config: &ServerConfig) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check(config.listen, token, tls, config.open_to_everyone)?;
@@ -78,34 +78,36 @@ impl Server {
         let service = InterceptedService::new(service, Guard::new(config.token.clone()));
         let mut builder = tonic::transport::Server::builder();
         if let Some(tls) = &config.tls {
-            let wrong = |e| Error::usage(format!("the certificate or its key is not usable: {e}"));
+            let wrong = |e| Error::usage(format!("invalid certificate or key: {e}"));
             builder = builder.tls_config(tls.config()).map_err(wrong)?;
         }
         let entered = runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(refused)?;
         drop(entered);
         runtime.spawn(async move {
-            // The builder's settings are not for connections that it did not accept.
+            // The builder applies its socket settings only to connections that it accepts itself.
             let incoming = TcpListenerStream::new(listener).inspect_ok(|connection| {
                 if let Err(e) = connection.set_nodelay(true) {
-                    tracing::debug!("small answers may be late: {e}");
+                    tracing::debug!(
+                        "cannot disable Nagle's algorithm, small replies may be delayed: {e}"
+                    );
                 }
             });
             let ended = async { drop(stopped.await) };
             let served = builder.add_service(service);
             if let Err(e) = served.serve_with_incoming_shutdown(incoming, ended).await {
-                tracing::error!("the server ended: {e}");
+                tracing::error!("the server failed: {e}");
             }
         });
         Ok(Self { address, encrypted: tls, stop: Some(stop), runtime: Some(runtime) })
     }
 
-    /// Where it listens.
+    /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What clients connect to.
+    /// The URI for clients.
     pub fn uri(&self) -> String {
         let scheme = if self.encrypted { "https" } else { "http" };
         format!("{scheme}://{}", self.address)

@@ -21,10 +21,10 @@ use crate::command::{self, Column, Command, Whole};
 use crate::failure::{status, status_of};
 use crate::held::HeldPart;
 
-/// Rows of a whole column sent together.
+/// Rows of a whole column per message.
 const STRETCH: u64 = 1 << 14;
 
-/// The parts a server holds.
+/// The served parts.
 #[derive(Clone)]
 pub(crate) struct Service(Arc<Vec<Arc<HeldPart>>>);
 
@@ -39,7 +39,7 @@ impl Service {
     fn part(&self, part: usize) -> Result<&HeldPart> {
         self.0.iter().map(Arc::as_ref).find(|held| held.part() == part).ok_or_else(|| {
             let held: Vec<String> = self.0.iter().map(|h| h.part().to_string()).collect();
-            Error::usage(format!("part {part} is not here"))
+            Error::usage(format!("the server does not have part {part}"))
                 .hint(format!("this server has: {}", held.join(", ")))
         })
     }
@@ -71,7 +71,7 @@ impl Service {
         match schema {
             Some(schema) => info
                 .try_with_schema(&schema)
-                .map_err(|e| Error::invalid(format!("a schema that Arrow refuses: {e}"))),
+                .map_err(|e| Error::invalid(format!("the schema is not valid Arrow data: {e}"))),
             None => Ok(info),
         }
     }
@@ -83,7 +83,7 @@ impl Service {
         self.0.iter().flat_map(of).collect()
     }
 
-    /// All rows of a column, a stretch at a time.
+    /// All rows of a column, in chunks.
     fn whole(self, whole: Whole) -> impl futures::Stream<Item = Result<RecordBatch, FlightError>> {
         stream::try_unfold(0, move |from| {
             let (service, whole) = (self.clone(), whole.clone());
@@ -99,13 +99,13 @@ impl Service {
     }
 }
 
-/// Runs `work` on a thread that may take its time.
+/// Runs blocking `work` on a thread of its own.
 async fn busy<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T, Status> {
     let result = tokio::task::spawn_blocking(work).await;
     result
-        .map_err(|_| Status::internal("the server failed at this request"))?
+        .map_err(|_| Status::internal("the server failed on this request"))?
         .map_err(|e| status(&e))
 }
 
@@ -192,7 +192,7 @@ impl FlightService for Service {
     ) -> Answer<Self::DoExchangeStream> {
         let mut incoming = request.into_inner();
         let Some(first) = incoming.message().await? else {
-            return Err(Status::invalid_argument("an exchange without a message"));
+            return Err(Status::invalid_argument("the exchange has no message"));
         };
         let asked = first.flight_descriptor.as_ref().map(|d| d.cmd.clone()).unwrap_or_default();
         let command: Command = command::read("the descriptor", &asked).map_err(|e| status(&e))?;

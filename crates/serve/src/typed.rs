@@ -1,4 +1,4 @@
-//! Feature rows of a graph with types that lies in parts.
+//! Features of a partitioned heterogeneous graph.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use crate::access::PartAccess;
 use crate::held::Description;
 use crate::rows::DividedRows;
 
-/// Dense feature rows of each node type, where the type's partition policy has put them: DistDGLv2
-/// (section 5.4) has one for each type.
+/// Dense features of each node type, located by the type's placement policy: DistDGLv2 (section
+/// 5.4) has one per type.
 pub struct TypedRows {
     types: Vec<(String, Box<dyn RowSource>)>,
 }
 
 impl TypedRows {
-    /// Rows of the parts of `cut`. Types of at most `whole` bytes of rows are read from all parts once and
-    /// held here ([`Replicated`]); of the others a row is asked for at the part whose range it is in
-    /// ([`ByRange`]). Types without features have no rows.
+    /// Features of the parts of `cut`. Types with at most `whole` bytes of features are read from
+    /// all parts once and replicated here ([`Replicated`]); those of larger types are fetched from
+    /// the part whose range they are in ([`ByRange`]). Types without features have no rows.
     ///
     /// # Errors
-    /// If a part does not answer, is of another cut, or rows are sparse.
+    /// If a part does not reply, belongs to another partition, or features are sparse.
     pub fn open(cut: &PartitionedDataset, parts: &[PartAccess], whole: u64) -> Result<Self> {
         let abouts: Vec<Vec<Description>> =
             parts.iter().map(PartAccess::describe).collect::<Result<_>>()?;
@@ -35,13 +35,13 @@ impl TypedRows {
             }
             let open = || rows(cut, parts, node, width, whole);
             let rows =
-                open().while_doing(|| format!("opening the rows of type '{}'", node.name))?;
+                open().while_doing(|| format!("opening the features of type '{}'", node.name))?;
             types.push((node.name.clone(), rows));
         }
         Ok(Self { types })
     }
 
-    /// The rows of a node type, by its dataset ids.
+    /// The features of a node type, by its dataset ids.
     ///
     /// # Errors
     /// If there is no such type, or it has no features.
@@ -55,7 +55,7 @@ impl TypedRows {
     }
 }
 
-/// Width of a type's rows, which all parts agree on.
+/// Feature width of a type, on which all parts must agree.
 fn width(node: &PartitionedType, abouts: &[Vec<Description>]) -> Result<usize> {
     let mut width = None;
     for (part, (abouts, range)) in abouts.iter().zip(node.ranges.windows(2)).enumerate() {
@@ -64,7 +64,7 @@ fn width(node: &PartitionedType, abouts: &[Vec<Description>]) -> Result<usize> {
         let found = same.map(|about| about.feature_width);
         if found.is_none() || width.is_some_and(|width| Some(width) != found) {
             let name = &node.name;
-            let text = format!("part {part} has other nodes of type '{name}', or sparse rows");
+            let text = format!("part {part} has other nodes of type '{name}', or sparse features");
             return Err(Error::invalid(text).hint("serve dense parts of the partition opened"));
         }
         width = found;
@@ -89,7 +89,7 @@ fn rows(
     let all = all.collect::<Result<Vec<_>>>()?.concat();
     if all.len() as u64 != node.count * width as u64 {
         let (found, count) = (all.len() / width, node.count);
-        return Err(Error::invalid(format!("{found} rows came for {count} nodes")));
+        return Err(Error::invalid(format!("expected {count} rows, one per node; found {found}")));
     }
     let mut rows = Vec::with_capacity(all.len());
     for &new in new_ids.iter() {
@@ -104,7 +104,7 @@ fn rows(
     Ok(Box::new(HeldRows { placement, rows, width }))
 }
 
-/// Rows that are all here.
+/// Replicated features.
 struct HeldRows {
     placement: Replicated,
     rows: Vec<f32>,
@@ -118,8 +118,12 @@ impl RowSource for HeldRows {
 
     fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
         if out.len() != ids.len() * self.width {
-            let (found, rows, width) = (out.len(), ids.len(), self.width);
-            return Err(Error::invalid(format!("{found} values for {rows} rows of {width}")));
+            let found = out.len();
+            let rows = ids.len();
+            let width = self.width;
+            return Err(Error::invalid(format!(
+                "expected {rows} rows of width {width}, found {found} values"
+            )));
         }
         for (&id, out) in ids.iter().zip(out.chunks_mut(self.width)) {
             let nodes = self.placement.rows();

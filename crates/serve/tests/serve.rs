@@ -1,4 +1,4 @@
-//! Parts behind servers: the same neighbours and rows as from the files, and clear errors.
+//! Parts behind servers: the same neighbors and rows as from the files, and clear errors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -150,7 +150,7 @@ fn wrong_requests_are_answered_with_what_is_wrong() {
     let error = client.part(1).ask(hop(vec![1]))().unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
     let text = error.to_string();
-    assert!(text.contains("part 1 is not here") && text.contains("this server has: 0"), "{text}");
+    assert!(text.contains("does not have part 1") && text.contains("this server has: 0"), "{text}");
     let error = client.part(0).ask(hop(vec![foreign]))().unwrap_err().to_string();
     assert!(error.contains("belongs to another part") && error.contains("part 0"), "{error}");
 }
@@ -176,8 +176,7 @@ fn tokens_and_certificates_are_asked_for() {
         Client::connect(&config).unwrap().part(0).features(&nodes)
     };
     ask(Some("open sesame"), Some(certificate.clone())).unwrap();
-    for (token, text) in [(None, "no token was given"), (Some("open"), "the token is a wrong one")]
-    {
+    for (token, text) in [(None, "no token was given"), (Some("open"), "the token is wrong")] {
         let error = ask(token, Some(certificate.clone())).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage);
         assert!(error.to_string().contains(text), "{error}");
@@ -230,7 +229,7 @@ fn a_server_that_stays_away_is_named() {
     assert!(start.elapsed() < Duration::from_secs(30), "the deadline ends the wait");
     assert_eq!(error.kind(), Kind::Rank);
     let text = error.to_string();
-    assert!(text.contains(&format!("no answer from {uri} within 0.4 s")), "{text}");
+    assert!(text.contains(&format!("no reply from {uri} within 0.4 s")), "{text}");
     assert!(text.contains("part 2"), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! Rows of typed parts: each node type by its own partition policy.
+//! Rows of heterogeneous parts: each node type by its own partition policy.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -146,5 +146,5 @@ fn a_typed_part_says_what_it_has_and_lacks() {
     let hop = HopRequest { nodes: vec![0], fanout: 2, rule: Rule::Exact, key: Key::new(1) };
     let error = remote.ask(hop)().unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
-    assert!(error.to_string().contains("neighbours of typed graphs"), "{error}");
+    assert!(error.to_string().contains("neighbors of heterogeneous graphs"), "{error}");
 }

@@ -1,5 +1,5 @@
 //! Hit ratio of each cache policy, and its time for a request, on ids as skewed as those of
-//! neighbour sampling. Rows come from memory, so the time is the cache's own.
+//! neighbor sampling. Rows come from memory, so the time is the cache's own.
 //!
 //! Hits, and nanoseconds for each id asked for, on one of two cores of an AMD EPYC with 32 MiB of L3
 //! that were at work on other things too: times are rough, and compare the policies of one line. The

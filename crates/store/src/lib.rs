@@ -1,10 +1,10 @@
-//! Node features: which rows a batch needs, gathered from where they live.
+//! Feature and embedding storage, local and remote.
 //!
-//! In: local node ids. Out: their rows as `f32`, dense or sparse as stored. Columns are mapped,
-//! so only the rows asked for are read; f16, bf16 and u8 widen on the way.
+//! In: local node ids. Out: their features as `f32`, dense or sparse as stored. Columns are mapped,
+//! so that only the requested rows are read; f16, bf16 and u8 are widened on the way.
 //!
-//! Rows of other machines come from a [`RowSource`], by dataset id, through a [`cache`]; [`placement`]
-//! says which machine has them. Rows that are learnt are in an [`embedding`].
+//! Remote features come from a [`RowSource`], by dataset id, through a [`cache`]; [`placement`]
+//! maps them to machines. [`embedding`] has learned embeddings.
 //!
 //! ```
 //! use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
@@ -42,7 +42,7 @@ use std::ops::Range;
 
 use gnarl_common::Result;
 
-/// Gathered feature rows, in the order of the ids asked for.
+/// Gathered features, in the order of the requested ids.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rows {
     /// `ids × width` values.
@@ -58,34 +58,34 @@ pub enum Rows {
     },
 }
 
-/// Where feature rows come from.
+/// A store of node features.
 pub trait FeatureStore: Send + Sync {
-    /// Number of nodes with a row.
+    /// Number of nodes with features.
     fn rows(&self) -> usize;
 
-    /// Values in a row.
+    /// Feature width.
     fn width(&self) -> usize;
 
-    /// Whether [`FeatureStore::gather`] returns sparse rows.
+    /// Returns whether [`FeatureStore::gather`] returns sparse features.
     fn is_sparse(&self) -> bool;
 
-    /// The rows of `ids`.
+    /// The features of `ids`.
     ///
     /// # Errors
     /// If an id has no row.
     fn gather(&self, ids: &[u32]) -> Result<Rows>;
 
-    /// The rows of `ids` into `out`, `ids × width` values, for stores of dense rows.
+    /// Gathers the features of `ids` into `out`, `ids × width` values, for dense stores.
     ///
     /// # Errors
     /// If an id has no row, or the rows are sparse.
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()>;
 
-    /// Says that the rows of `ids` are not wanted for a while, so that a store of mapped files need not
-    /// hold them in memory.
+    /// Advises that the features of `ids` are not read for a while, so that a store of mapped files
+    /// may release their memory.
     fn forget(&self, _ids: Range<usize>) {}
 
-    /// What the cache before rows of other machines answered so far, if there is one.
+    /// Statistics of the cache of remote features, if there is one.
     fn cache_stats(&self) -> Option<cache::CacheStats> {
         None
     }

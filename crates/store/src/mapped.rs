@@ -1,4 +1,4 @@
-//! Features of the dataset or part on this machine, mapped from its files.
+//! Features of a local dataset or part, mapped from its files.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::widen::Values;
 use crate::{FeatureStore, Rows};
 
-/// What happens to a row on its way out.
+/// The normalization of gathered rows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalize {
@@ -21,7 +21,7 @@ pub enum Normalize {
 }
 
 impl Normalize {
-    /// Does it to a row.
+    /// Normalizes a row.
     pub fn apply(self, row: &mut [f32]) {
         if self == Self::None {
             return;
@@ -33,10 +33,10 @@ impl Normalize {
     }
 }
 
-/// How many rows ahead memory is asked for.
+/// Prefetch distance in rows.
 const AHEAD: usize = 8;
 
-/// Feature rows of a mapped column.
+/// The features of a mapped column.
 #[derive(Debug, Clone)]
 pub struct MappedFeatures {
     source: Source,
@@ -52,7 +52,7 @@ enum Source {
 }
 
 impl MappedFeatures {
-    /// Rows of `features`.
+    /// A store of `features`.
     ///
     /// # Errors
     /// If the stored type cannot be widened to f32.
@@ -67,7 +67,7 @@ impl MappedFeatures {
         Ok(Self { source, rows, width, normalize })
     }
 
-    /// The dense row of `id` into `out`, of the row's width.
+    /// Copies the dense features of `id` into `out`, of the row's width.
     ///
     /// # Errors
     /// If the id has no row, or the rows are sparse.
@@ -78,7 +78,7 @@ impl MappedFeatures {
         Ok(())
     }
 
-    /// Asks for the memory of a dense row that will be wanted soon.
+    /// Prefetches a dense row that is read soon.
     #[inline]
     pub fn prefetch(&self, id: u32) {
         if let Source::Dense(values) = &self.source

@@ -1,22 +1,22 @@
-//! The seam between what wants rows and whatever holds them: another machine, a cache, a table.
+//! The interface of row sources: another machine, a cache, a table.
 
 use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
 
-/// Rows of `f32` by dataset id, wherever they live.
+/// Rows of `f32` by dataset id, local or remote.
 ///
-/// Unlike a [`FeatureStore`](crate::FeatureStore) it speaks of nodes by their ids in the whole
-/// dataset, which all machines agree on.
+/// Unlike a [`FeatureStore`](crate::FeatureStore) it takes ids of the whole dataset, which all
+/// machines agree on.
 pub trait RowSource: Send + Sync {
-    /// Values in a row.
+    /// Row width.
     fn width(&self) -> usize;
 
-    /// The rows of `ids` into `out`, `ids.len()` × `width` values, in the order of `ids`. Ids may
-    /// repeat.
+    /// Fetches the rows of `ids` into `out`, `ids.len()` × `width` values, in the order of `ids`.
+    /// Ids may repeat.
     ///
     /// # Errors
-    /// If an id has no row, `out` is not of that length, or the rows cannot be reached. `out` may
+    /// If an id has no row, `out` is not of that length, or the source is unreachable. `out` may
     /// be partly written then.
     fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()>;
 }
@@ -36,10 +36,13 @@ pub(crate) fn check_len(values: &[f32], rows: usize, width: usize) -> Result<()>
     if rows.checked_mul(width) == Some(values.len()) {
         return Ok(());
     }
-    Err(Error::invalid(format!("{rows} rows of width {width} do not fill {} values", values.len())))
+    Err(Error::invalid(format!(
+        "expected {rows} rows of width {width}, found {} values",
+        values.len()
+    )))
 }
 
-/// Values of row `index` among rows `width` wide.
+/// Value range of row `index` among rows of `width` values.
 pub(crate) fn span(index: usize, width: usize) -> std::ops::Range<usize> {
     index * width..(index + 1) * width
 }

@@ -1,4 +1,4 @@
-//! Stored values to `f32`.
+//! Widening of stored values to `f32`.
 
 use std::ops::Range;
 
@@ -33,7 +33,7 @@ impl Values {
         })
     }
 
-    /// Asks the cache for row `row` of rows `width` wide.
+    /// Prefetches row `row` of rows of `width` values.
     #[inline]
     pub(crate) fn prefetch_row(&self, row: usize, width: usize) {
         let range = row * width..(row + 1) * width;
@@ -45,7 +45,7 @@ impl Values {
         }
     }
 
-    /// Lets go of the memory of values of a mapped file.
+    /// Releases the memory of values of a mapped file.
     pub(crate) fn forget(&self, range: Range<usize>) {
         match self {
             Self::F32(values) => values.forget(range),
@@ -55,7 +55,7 @@ impl Values {
         }
     }
 
-    /// Row `row` of rows as wide as `out`.
+    /// Copies row `row` of rows as wide as `out`.
     #[inline]
     pub(crate) fn copy_row(&self, row: usize, out: &mut [f32]) {
         let range = row * out.len()..(row + 1) * out.len();

@@ -1,4 +1,4 @@
-//! A task with its encoder, ready to be trained by any number of ranks.
+//! A task with its encoder, ready for training on any number of ranks.
 
 use std::time::Duration;
 
@@ -19,25 +19,26 @@ use crate::step::mini_batch::MiniBatch;
 use crate::sync::{all_reduce, model_averaging};
 use crate::task::{Encoders, Sizes, Task};
 
-/// What a run does with its task, whatever that is.
+/// The operations of a run on its task.
 pub(crate) trait Training: Send + Sync {
-    /// The score that decides which weights are best, as a key of scores.
+    /// The metric that selects the best weights, as a key of scores.
     fn metric(&self) -> String;
 
     /// True if the smaller of two values of that score is the better one.
     fn smaller_is_better(&self) -> bool;
 
-    /// Counts of the examples and of what is predicted.
+    /// Counts of the examples and outputs.
     fn sizes(&self) -> Sizes;
 
-    /// Takes note of the partition: which part each node is in, and the parts themselves where they train alone.
-    /// `local` says whether this machine has the whole graph.
+    /// Sets the partition: the part of each node, and the parts themselves where they train alone.
+    /// `local` is true if this machine has the whole graph.
     ///
     /// # Errors
     /// If the task cannot be trained on such a partition.
     fn divide(&mut self, partition: &PartitionedDataset, local: bool) -> Result<()>;
 
-    /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the same.
+    /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the
+    /// same.
     ///
     /// # Errors
     /// Those of sampling and of the other ranks.
@@ -48,8 +49,8 @@ pub(crate) trait Training: Send + Sync {
         state: TrainState,
     ) -> Result<TrainState>;
 
-    /// Scores of weights and all embeddings on the whole graph, on one machine, with the edges that pass messages while
-    /// they are asked about.
+    /// Scores of weights and all embeddings on the whole graph, on one machine, with leakage
+    /// counts.
     ///
     /// # Errors
     /// If they do not fit the graph.
@@ -81,16 +82,17 @@ impl<T: Task, E: Encoder> Fit<T, E> {
         MiniBatch::new(&self.config, &self.task, self.encoders(), graphs)
     }
 
-    /// Steps over those of the parts that are `mine`.
+    /// Steps over the parts in `mine`.
     fn on_parts(&self, mine: &[usize]) -> Result<MiniBatch<'_, T, E>> {
-        let graphs = match self.parts.is_empty() {
-            true => vec![&self.whole; self.task.graphs()],
-            false => self.parts.iter().collect(),
+        let graphs = if self.parts.is_empty() {
+            vec![&self.whole; self.task.graphs()]
+        } else {
+            self.parts.iter().collect()
         };
         MiniBatch::new(&self.config, &self.task, self.encoders(), (graphs, mine))
     }
 
-    /// What steps in chunks need: a model whose stages run one by one, and nodes that are predicted.
+    /// Requirements of steps in chunks: a model with stages, and a node task.
     fn chunks(&self) -> Result<(Source<'_>, NodeScores<'_>)> {
         match (self.whole.staged(), self.task.node_scores()) {
             (Some(source), Some(scores)) => Ok((source, scores)),

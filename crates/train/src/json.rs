@@ -1,4 +1,4 @@
-//! Numbers that JSON cannot write. What is no finite number is written as `null`, and read as NaN.
+//! Numbers that JSON cannot represent: infinities and NaN are written as `null`, and read as NaN.
 
 use serde::{Deserialize, Deserializer};
 

@@ -1,4 +1,4 @@
-//! Models and tasks that a program adds to those of the library, by the names that run files give them.
+//! Custom models and tasks of a program, by the names in run files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use gnarl_nn::models::{self, Model, ModelConfig};
 
 use crate::task::objective::{self, Objective};
 
-/// Builds a model of the sizes given, whose parameters it adds to those of a run.
+/// Builds a model of the given sizes, adding its parameters to those of a run.
 type Build = dyn Fn(&ModelConfig, &mut ParamsBuilder) -> Result<Box<dyn Model>> + Send + Sync;
 
 /// Builds the objective of a task for a run and the labels of its nodes.
@@ -39,8 +39,9 @@ impl Registry {
         + 'static,
     ) -> Result<()> {
         if self.models.contains_key(name) || models::names().contains(&name) || name == "none" {
-            return Err(Error::usage(format!("there is a model '{name}' already"))
-                .hint("give yours another name"));
+            return Err(
+                Error::usage(format!("duplicate model '{name}'")).hint("choose another name")
+            );
         }
         self.models.insert(name.into(), Arc::new(build));
         Ok(())

@@ -1,4 +1,4 @@
-//! What every rank of a run shares while it trains: configuration, threads, keys, callbacks.
+//! The session of a run, shared by all ranks: configuration, threads, keys, callbacks.
 
 use std::path::Path;
 
@@ -11,11 +11,11 @@ use crate::evaluation::Goal;
 use crate::state::TrainState;
 use crate::telemetry::{EpochRecord, Meter, Pulse};
 
-/// What every rank reads and none changes.
+/// The immutable inputs of every rank.
 pub struct Session<'a> {
-    /// The run.
+    /// Configuration of the run.
     pub config: &'a RunConfig,
-    /// The score that decides which weights are best.
+    /// The metric that selects the best weights.
     pub goal: &'a Goal,
     /// Compute threads.
     pub threads: Threads,
@@ -23,30 +23,31 @@ pub struct Session<'a> {
     pub local_ranks: usize,
     /// The embedding tables.
     pub tables: &'a [TableSpec],
-    /// What this rank counts with.
+    /// This rank's meter.
     pub meter: &'a Meter,
     /// Called on rank 0 after each epoch, in order.
     pub on_epoch: &'a (dyn Fn(&EpochRecord) + Sync),
-    /// Called on rank 0 when the state can be saved, with all rows of each table.
+    /// Called on rank 0 when the state can be saved, with the complete state of each table.
     pub on_checkpoint: &'a (dyn Fn(&TrainState, &[Whole<'_>]) -> Result<()> + Sync),
-    /// Called on rank 0 when the best weights so far can be written, with the best rows of each table.
+    /// Called on rank 0 when the best weights so far can be written, with the best embeddings of
+    /// each table.
     pub on_best: &'a (dyn Fn(&TrainState, Vec<Rows<'_>>) -> Result<()> + Sync),
     /// The run's folder.
     pub dir: &'a Path,
-    /// What rank 0 is doing, for the log.
+    /// Activity of rank 0, for the log.
     pub pulse: &'a Pulse,
 }
 
-/// Compute threads, as a rank may use them.
+/// Numbers of compute threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Threads {
     /// Of each rank.
     pub each: usize,
-    /// Of all ranks of a host, for work that one of them does while the others wait.
+    /// Of all ranks of a host, for work of one of them while the others wait.
     pub host: usize,
 }
 
-/// Keys of everything random in a run; each use has a word of its own.
+/// Keys of everything random in a run, one stream per use.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys(Key);
 
@@ -55,12 +56,12 @@ impl Keys {
         Self(Key::new(seed))
     }
 
-    /// Order of the seeds in an epoch, and the clusters or subgraphs drawn.
+    /// Order of the seeds in an epoch, and of clusters or subgraphs.
     pub fn order(self, epoch: usize, graph: usize) -> Key {
         self.0.with(1).with(epoch as u64).with(graph as u64)
     }
 
-    /// Neighbours drawn in an epoch.
+    /// Neighbors drawn in an epoch.
     pub fn sample(self, epoch: usize) -> Key {
         self.0.with(2).with(epoch as u64)
     }

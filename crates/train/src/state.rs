@@ -1,5 +1,5 @@
-//! What training changes from epoch to epoch; the same on every rank, but for learnt rows, of which each
-//! has its own.
+//! The training state that changes from epoch to epoch; equal on every rank, except for embeddings,
+//! of which each has its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::evaluation::{Evaluation, Scores};
 use crate::json;
 use crate::telemetry::EpochRecord;
 
-/// State of an optimizer by entry name, as [`gnarl_nn::optim::Optimizer::state`] gives it.
+/// State of an optimizer by entry name, from [`gnarl_nn::optim::Optimizer::state`].
 pub type OptimizerState = Vec<(String, Vec<f32>)>;
 
-/// What training starts from, before ranks have their shares of it.
+/// The initial state, before it is distributed over ranks.
 #[derive(Clone)]
 pub struct Start {
-    /// Weights, freshly initialised.
+    /// Initial weights.
     pub params: Params,
-    /// What learnt rows there are.
+    /// Embedding tables.
     pub tables: Vec<TableSpec>,
 }
 
 impl Start {
-    /// The state that one of `ranks` ranks starts from. Learnt rows are where `placements` say, one for
-    /// each table; shared out evenly where there is none.
+    /// The initial state of one of `ranks` ranks. Embeddings are placed by `placements`, one per
+    /// table; split evenly where there is none.
     ///
     /// # Errors
     /// If there are more rows than a table can have.
@@ -46,58 +46,58 @@ impl Start {
     }
 }
 
-/// The position and result of training so far, as a rank has it.
+/// The position and result of training so far, on one rank.
 #[derive(Debug, Clone)]
 pub struct TrainState {
     /// Current weights.
     pub params: Params,
     /// Weights of the best evaluation so far.
     pub best: Vec<f32>,
-    /// This rank's learnt rows, each table with its best so far.
+    /// This rank's embeddings, each table with its best so far.
     pub tables: Vec<Table>,
-    /// What is saved beside the weights.
+    /// State saved beside the weights.
     pub progress: Progress,
     /// Optimizer state by owner: 0 for `gradient`, the part for `average`.
     pub optimizers: BTreeMap<usize, OptimizerState>,
 }
 
-/// The part of the state that is not arrays.
+/// The part of the state without arrays.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Progress {
     /// Epochs finished.
     pub epoch: usize,
-    /// The epoch of the best evaluation, 0 before any.
+    /// Epoch of the best evaluation, 0 before any.
     pub best_epoch: usize,
-    /// Its validation scores.
+    /// Validation scores of that epoch.
     #[serde(deserialize_with = "json::floats")]
     pub best_valid: Scores,
-    /// Its mean validation loss.
+    /// Mean validation loss of that epoch.
     #[serde(deserialize_with = "json::float")]
     pub best_loss: f64,
-    /// Its test scores.
+    /// Test scores of that epoch.
     #[serde(deserialize_with = "json::floats")]
     pub best_test: Scores,
-    /// Its test scores of each relation, in link prediction.
+    /// Test scores of each relation at that epoch, in link prediction.
     #[serde(default)]
     pub best_relations: Vec<RelationScores>,
-    /// Evaluations since then.
+    /// Evaluations since that epoch.
     pub since_best: usize,
-    /// Whether patience ended the run.
+    /// True if patience ended the run.
     pub stopped: bool,
-    /// One record for each epoch; they are in `metrics.jsonl`, not in checkpoints.
+    /// One record per epoch; they are in `metrics.jsonl`, not in checkpoints.
     #[serde(skip)]
     pub history: Vec<EpochRecord>,
 }
 
 impl Progress {
-    /// Takes note of how long the run is to be, which may have changed since it was saved.
+    /// Sets the length of the run, which may have changed since it was saved.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if it has more epochs already.
     pub fn lengthen(&mut self, train: &TrainSection) -> Result<()> {
         if self.epoch > train.epochs {
             return Err(Error::usage(format!(
-                "train.epochs is {}, and the run has trained {} already",
+                "invalid train.epochs '{}': the run has trained {} already",
                 train.epochs, self.epoch
             ))
             .hint("give a larger number, or start over with --restart"));
@@ -105,7 +105,7 @@ impl Progress {
         self.stopped = train.patience > 0 && self.since_best >= train.patience;
         if self.stopped && self.epoch < train.epochs {
             tracing::info!(
-                "train.patience = {} ended the run after epoch {}; with a larger one it goes on",
+                "train.patience = {} ended the run after epoch {}; a larger one continues it",
                 train.patience,
                 self.epoch
             );
@@ -115,16 +115,16 @@ impl Progress {
 }
 
 impl TrainState {
-    /// The start of training.
+    /// The initial state.
     pub fn new(params: Params, tables: Vec<Table>) -> Self {
         let best = params.flat().to_vec();
         let (progress, optimizers) = (Progress::default(), BTreeMap::new());
         Self { params, best, tables, progress, optimizers }
     }
 
-    /// Takes note of an evaluation of the current weights by the score of `goal`. Of equal scores the one with the lower
-    /// validation loss is better, and does not count against patience. Without validation nodes the latest
-    /// weights count as the best.
+    /// Records an evaluation of the current weights by the score of `goal`. Of equal scores the one
+    /// with the lower validation loss is better, and does not count against patience. Without
+    /// validation nodes the latest weights count as the best.
     pub fn judge(&mut self, evaluation: &Evaluation, goal: &Goal, patience: usize) {
         let score = |scores: &Scores| scores.get(&goal.metric).copied();
         let p = &mut self.progress;

@@ -155,7 +155,7 @@ impl Apart {
         Self { bench, _servers: servers, config, counted }
     }
 
-    /// Trains, and counts the nodes whose neighbours servers were asked to draw.
+    /// Trains, and counts the nodes whose neighbors servers were asked to draw.
     fn train(&self, name: &str, change: impl Fn(&mut RunConfig)) -> (Finished, u64) {
         let mut config = self.config.clone();
         config.output.dir = self.bench.path(name);
@@ -290,5 +290,5 @@ fn what_is_missing_is_told() {
     let (other, _) = partition_dataset(&bench.graph, &other, &bench.path("other")).unwrap();
     let server = serve(&other, &[3]);
     let error = fails(&bench.divided("c", &bench.path("three"), Servers::At(vec![server.uri()])));
-    assert!(error.to_string().contains("part 3 is of another"), "{error}");
+    assert!(error.to_string().contains("part 3 belongs to another"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Labels of edges: what can be learnt is, by any number of workers, and resumed; what passes messages;
+//! Labels of edges: what can be learned is, by any number of workers, and resumed; what passes messages;
 //! bad input.
 
 use std::path::{Path, PathBuf};
@@ -351,7 +351,7 @@ fn bad_input_is_told() {
     usage(&ngnn, "ngnn does not train by columns");
     usage(&|c| c.train.metric = Some("rmse".into()), "unknown metric 'rmse'");
     usage(&|c| c.decoder.name = "complex".into(), "unknown decoder 'complex'");
-    usage(&|c| c.loss.name = "margin".into(), "classes cost cross-entropy");
+    usage(&|c| c.loss.name = "margin".into(), "always uses cross-entropy");
     usage(&|c| c.sample.method = gnarl_config::Method::SaintNode, "not subgraphs");
     let invalid = |change: &dyn Fn(&mut RunConfig), text: &str| {
         let mut config = good.clone();
@@ -360,11 +360,11 @@ fn bad_input_is_told() {
         assert!(error.exit_code() == 1 && error.to_string().contains(text), "{error}");
     };
     invalid(&|c| c.task.label = "rating".into(), "no column 'rating'");
-    invalid(&|c| c.task.kind = TaskKind::EdgeRegression, "no numbers");
+    invalid(&|c| c.task.kind = TaskKind::EdgeRegression, "expected numbers");
     invalid(&|c| c.task.edge_features = true, "edges have no features");
     let mut config = bench.rating("bad");
     config.task.kind = TaskKind::EdgeClassification;
-    assert!(fails(&config).to_string().contains("no classes"));
+    assert!(fails(&config).to_string().contains("expected classes"));
     config.task.edge_type = None;
     let error = fails(&config);
     assert!(error.exit_code() == 2 && error.to_string().contains("user:rates:item"), "{error}");

@@ -13,7 +13,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// 60 entities on a ring, and 5 relations that lead some steps on: what holds can be learnt.
+    /// 60 entities on a ring, and 5 relations that lead some steps on: what holds can be learned.
     fn new() -> Self {
         let bench = Self { dir: tempfile::tempdir().unwrap() };
         let mut files = [const { String::new() }; 3];
@@ -233,7 +233,7 @@ fn bad_input_is_told() {
     assert!(fails(&config).to_string().contains("'mrr'"));
     let mut config = bench.config("bad");
     config.negatives.kind = "local".into();
-    assert!(fails(&config).to_string().contains("has no parts"));
+    assert!(fails(&config).to_string().contains("requires a partitioned graph"));
 
     let mut config = bench.config("bad");
     config.negatives.kind = "file".into();
@@ -246,7 +246,7 @@ fn bad_input_is_told() {
         Some(bench.path(name))
     };
     for (file, text) in [
-        (table("wide.npy", edges, 19, 1), "19 columns, negatives.count is 20"),
+        (table("wide.npy", edges, 19, 1), "expected negatives.count = 20 columns, found 19"),
         (table("short.npy", edges - 1, 20, 1), "training edges"),
         (table("far.npy", edges, 20, 60), "candidate 60 does not exist"),
     ] {

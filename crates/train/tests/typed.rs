@@ -1,4 +1,4 @@
-//! Node classification in graphs with types: learnt, the same for any number of workers, resumed to
+//! Node classification in heterogeneous graphs: learned, the same for any number of workers, resumed to
 //! the same numbers, and better with edges than without on real graphs.
 
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn accuracy(summary: &Summary) -> f64 {
     summary.test["accuracy"]
 }
 
-/// The learnt rows and weights of a run's folder.
+/// The embeddings and weights of a run's folder.
 fn model(dir: &Path) -> Vec<u8> {
     std::fs::read(dir.join("model.safetensors")).unwrap()
 }
@@ -78,7 +78,7 @@ fn every_model_learns_more_from_edges_than_features_tell() {
     }
 }
 
-/// The names of the learnt rows' tables in a model file, as its header spells them.
+/// The names of the embeddings' tables in a model file, as its header spells them.
 fn tables(bytes: &[u8]) -> Vec<String> {
     let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
     let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + length]).unwrap();
@@ -157,7 +157,7 @@ fn a_run_that_was_stopped_goes_on_to_the_same_numbers() {
     let bench = Bench::new();
     let mut config = bench.config("rgcn", "whole");
     config.train.checkpoint_seconds = 0.0;
-    // Each of them has some of the learnt rows.
+    // Each of them has some of the embeddings.
     config.train.workers = 2;
     assert_resumes(&bench, &config, 3);
 }
@@ -220,7 +220,7 @@ fn what_graphs_with_types_lack_is_told() {
     refuse(&|c| c.model.name = "sage".into(), "model.relation_layer");
     let tensor = |c: &mut RunConfig| c.train.strategy = Strategy::Tensor;
     refuse(&|c| (tensor(c), c.model.name = "rgat".into()).0, "rgat does not train by columns");
-    refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "judged as a whole");
+    refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "evaluated as a whole");
     refuse(&|c| c.sample.method = Method::SaintNode, "subgraphs");
     let fanouts = |name: &str, fanouts: &[i64]| {
         let (name, fanouts) = (name.to_string(), fanouts.to_vec());
@@ -230,10 +230,10 @@ fn what_graphs_with_types_lack_is_told() {
         move |c: &mut RunConfig| c.sample.meta_path = names.iter().map(|n| n.to_string()).collect()
     };
     refuse(&path(&["paper:r0:author"]), "does not end in 'paper'");
-    refuse(&path(&["author:r1:paper"]), "a meta-path of 1 edge types with 2 fan-outs");
-    refuse(&path(&["author:r1:paper", "author:r1:paper"]), "goes from 'author:r1:paper' to");
+    refuse(&path(&["author:r1:paper"]), "fan-outs of a meta-path: expected 1, found 2");
+    refuse(&path(&["author:r1:paper", "author:r1:paper"]), "'author:r1:paper' is followed by");
     refuse(&fanouts("a:b:c", &[1, 1]), "unknown edge type 'a:b:c'");
-    refuse(&fanouts("paper:r0:author", &[1]), "fan-outs for 1 hops of 2");
+    refuse(&fanouts("paper:r0:author", &[1]), "expected 2, found 1");
 }
 
 /// The folder of the real graphs, where there is one.

@@ -101,8 +101,8 @@ fn what_does_not_fit_two_types_is_told() {
         let error = run(&config, Begin::Restart, &|_| {}).err().expect(part);
         assert!(format!("{error:?}").contains(part), "no '{part}' in {error:?}");
     };
-    refuse(&|c| c.task.edge_type = None, "task.edge_type is not set");
+    refuse(&|c| c.task.edge_type = None, "task.edge_type is required");
     refuse(&|c| c.task.edge_type = Some("paper:r9:author".into()), "paper:r9:author");
     refuse(&|c| c.model.name = "none".into(), "has several types");
-    refuse(&|c| c.negatives.kind = "local".into(), "ends are of two node types");
+    refuse(&|c| c.negatives.kind = "local".into(), "endpoints of two node types");
 }

@@ -1,4 +1,4 @@
-//! `gnarl bench`: figures that anyone can make again.
+//! `gnarl bench`: reproducible measurements.
 
 pub mod accuracy;
 mod catgnn;
@@ -21,7 +21,7 @@ pub struct BenchArgs {
     pub what: Bench,
 }
 
-/// What to measure.
+/// A benchmark.
 #[derive(Debug, Subcommand)]
 pub enum Bench {
     /// The former name of 'gnarl repeat'
@@ -39,7 +39,7 @@ pub enum Bench {
         /// Number of seeds averaged
         #[arg(long, default_value_t = 3)]
         seeds: u64,
-        /// Epochs of every run, instead of those each graph needs
+        /// Epochs of every run, instead of each graph's default
         #[arg(long)]
         epochs: Option<usize>,
         /// Graphs to measure now; the others keep what was measured before

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use gnarl_partition::PartitionReport;
 
-/// Runs `gnarl partition DATASET --dry-run` with more `words` in a child process. A failure comes
-/// as a few words that fit into a table.
+/// Runs `gnarl partition DATASET --dry-run` with more `words` in a child process. A failure is
+/// returned in a few words that fit into a table.
 pub fn dry_run(
     dataset: &Path,
     words: &[String],
@@ -22,7 +22,7 @@ pub fn dry_run(
     serde_json::from_str(&line).map_err(|e| format!("unreadable result: {e}"))
 }
 
-/// The last line that `command` prints, or why there is none.
+/// The last line that `command` prints, or the reason why there is none.
 pub fn last_line(command: &mut Command, timeout: Duration) -> Result<String, String> {
     let (out, err) = (Stdio::piped(), Stdio::piped());
     let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
@@ -38,11 +38,11 @@ pub fn last_line(command: &mut Command, timeout: Duration) -> Result<String, Str
     out.lines().last().map(String::from).ok_or_else(|| "no result".into())
 }
 
-/// Reads a pipe to its end beside the child, which would wait for a full one.
+/// Reads a pipe to its end concurrently, as the child would block on a full one.
 fn drain(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What came before a broken pipe still says something.
+        // Data before a broken pipe is still useful.
         let _ = pipe.map(|mut p| p.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })
@@ -55,7 +55,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Result<std::process::ExitStatus
             Ok(Some(status)) => return Ok(status),
             Ok(None) if start.elapsed() < timeout => std::thread::sleep(Duration::from_millis(10)),
             Ok(None) => {
-                // It may have ended by itself meanwhile; either way it is reaped.
+                // The child may have ended meanwhile; either way it is reaped.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("over {} s", timeout.as_secs()));
@@ -65,7 +65,7 @@ fn wait(child: &mut Child, timeout: Duration) -> Result<std::process::ExitStatus
     }
 }
 
-/// The reason of a failure in a few words, from what it wrote to stderr.
+/// A short reason of a failure, from the child's stderr.
 fn in_short(err: &str) -> String {
     let error = err.lines().find_map(|l| l.strip_prefix("error: ")).or(err.lines().last());
     match error {

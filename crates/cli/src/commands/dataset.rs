@@ -1,4 +1,4 @@
-//! The dataset of a run file: found, or imported as its section `[dataset.import]` says.
+//! The dataset of a run file: opened, or imported by its section `[dataset.import]`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,21 +14,21 @@ use serde_json::Value;
 use super::import;
 use crate::output::json;
 
-/// An import as a run file asks for it; kept with the dataset, so that another run file that names the
-/// same place and asks for something else is not given it.
+/// The import request of a run file; stored with the dataset, so that another run file with the
+/// same place and a different request does not get it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Request {
     importer: String,
     /// Values of each option, with full paths.
     options: BTreeMap<String, Vec<String>>,
-    /// The files among them as they were.
+    /// Stamps of the files among them.
     sources: BTreeMap<PathBuf, Stamp>,
-    /// The folder at which relative names start.
+    /// The folder to which relative names refer.
     #[serde(skip)]
     base: PathBuf,
 }
 
-/// Enough of a file to notice most changes without reading it.
+/// File metadata that reveals most changes without reading the file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct Stamp {
     bytes: u64,
@@ -36,8 +36,8 @@ struct Stamp {
     modified: u64,
 }
 
-/// Makes the dataset if the run file says how and it is not there. Where another import has taken
-/// the place, it goes beside it, and `dataset.path` follows.
+/// Imports the dataset if the run file says how and it does not exist. Where another import has
+/// taken the place, it goes beside it, and `dataset.path` follows.
 ///
 /// # Errors
 /// Those of the import; [`gnarl_common::Kind::Usage`] if files changed since they were imported.
@@ -81,12 +81,12 @@ pub fn find(config: &mut RunConfig, run_file: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// The folder at which relative names in the section start.
+/// The folder to which relative names in the section refer.
 fn base(run_file: &Path) -> &Path {
     run_file.parent().unwrap_or(Path::new("."))
 }
 
-/// `path`, or with a number behind its name from 2 on.
+/// `path`, with a number appended to its name from 2 on.
 fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return path.into();
@@ -118,7 +118,7 @@ impl Request {
         Ok(Self { importer: section.format.clone(), options, sources, base: base.into() })
     }
 
-    /// The words of the `gnarl import` command it stands for.
+    /// The words of the equivalent `gnarl import` command.
     fn words(&self, out: &Path) -> Vec<String> {
         let mut words = vec![self.importer.clone()];
         for (name, values) in &self.options {
@@ -132,7 +132,7 @@ impl Request {
         words
     }
 
-    /// Tells whether two requests come to the same dataset, however much memory making it may take.
+    /// Returns whether two requests give the same dataset, regardless of their memory limits.
     fn same(&self, kept: &Self) -> bool {
         let decisive = |request: &Self| {
             let options = request.options.clone().into_iter();
@@ -148,24 +148,24 @@ impl Request {
             })
     }
 
-    /// Tells whether a value named a file when the import was made. The file may be gone by now, and then
-    /// looks like any other value.
+    /// Returns whether a value named a file when the import was made. The file may be gone by now,
+    /// and then looks like any other value.
     fn was_file(&self, value: &str) -> bool {
         let (_, file) = split(value);
         self.sources.contains_key(Path::new(file))
     }
 
-    /// A value as the name of a file in full.
+    /// A value as a full path.
     fn full(&self, value: &str) -> String {
         let (prefix, file) = split(value);
         let moved = self.base.join(file);
         format!("{prefix}{}", std::path::absolute(&moved).unwrap_or(moved).display())
     }
 
-    /// Tells whether the dataset at `place` is what this asks for.
+    /// Returns whether the dataset at `place` satisfies this request.
     ///
     /// # Errors
-    /// If it is, of files that have changed since.
+    /// If it does, but from files that have changed since.
     fn is_of(&self, place: &Path) -> Result<bool> {
         let kept = Manifest::read(place)?.request;
         if kept == Value::Null {
@@ -175,7 +175,7 @@ impl Request {
             );
             return Ok(true);
         }
-        // Another version may have kept something else, which is then another import.
+        // Another version may have stored another format, which counts as another import.
         let Ok(kept) = serde_json::from_value::<Self>(kept) else { return Ok(false) };
         if !self.same(&kept) {
             return Ok(false);
@@ -203,7 +203,7 @@ fn plain(value: &toml::Value) -> Result<String> {
     match value {
         toml::Value::String(s) => Ok(s.clone()),
         toml::Value::Integer(_) | toml::Value::Float(_) => Ok(value.to_string()),
-        other => Err(Error::usage(format!("dataset.import.options: {other} is not an option"))),
+        other => Err(Error::usage(format!("invalid dataset.import.options '{other}'"))),
     }
 }
 
@@ -222,7 +222,8 @@ fn expand(value: &str) -> Result<String> {
     Ok(format!("{before}{found}{}", expand(after)?))
 }
 
-/// Relative file names start at the run file's folder, also behind `name=`; the file if there is one.
+/// Resolves relative file names against the run file's folder, also behind `name=`; returns the
+/// file if it exists.
 fn relocate(value: &str, base: &Path) -> Result<(String, Option<PathBuf>)> {
     let (prefix, file) = split(value);
     let moved = base.join(home_of(Path::new(file))?);
@@ -233,7 +234,7 @@ fn relocate(value: &str, base: &Path) -> Result<(String, Option<PathBuf>)> {
     Ok((format!("{prefix}{}", full.display()), Some(full)))
 }
 
-/// A value as `name=`, or nothing, and the rest.
+/// Splits a value into `name=`, or nothing, and the rest.
 fn split(value: &str) -> (&str, &str) {
     value.split_at(value.rfind('=').map_or(0, |place| place + 1))
 }

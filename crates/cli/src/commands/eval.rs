@@ -14,7 +14,7 @@ use crate::allocator::hold_little;
 pub struct EvalArgs {
     /// The run's folder
     pub run_dir: PathBuf,
-    /// Judge on this dataset instead of the run's
+    /// Evaluate on this dataset instead of the run's
     #[arg(long)]
     pub dataset: Option<PathBuf>,
 }

@@ -36,10 +36,10 @@ struct Common {
     /// The dataset directory to make
     #[arg(long)]
     out: PathBuf,
-    /// Replace the dataset that is there
+    /// Replace an existing dataset
     #[arg(long)]
     force: bool,
-    /// Seed of everything drawn
+    /// Random seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Standard deviation of the features around their class's centroid
@@ -48,7 +48,7 @@ struct Common {
     /// Type of the features: f32, f16 or bf16
     #[arg(long, default_value = "f32")]
     dtype: String,
-    /// Memory that building the topology may hold
+    /// Memory limit of building the topology
     #[arg(long, default_value = "1GiB", value_parser = size)]
     memory: u64,
 }
@@ -133,19 +133,19 @@ struct Typed {
     /// Number of edge types
     #[arg(long, default_value_t = 8)]
     relations: usize,
-    /// Number of communities, the classes of the labelled type
+    /// Number of communities, the classes of the labeled type
     #[arg(long, default_value_t = 16)]
     communities: u64,
     /// Share of the edges that leave their community
     #[arg(long, default_value_t = 0.3)]
     mixing: f64,
-    /// How much some sources are preferred; 1 draws evenly
+    /// Preference among sources; 1 draws evenly
     #[arg(long, default_value_t = 2.0)]
     skew: f64,
     /// Width of the features of the two types that have some; 0 for none
     #[arg(long, default_value_t = 64)]
     features: usize,
-    /// Shares of the labelled nodes in the splits train, valid and test
+    /// Shares of the labeled nodes in the splits train, valid and test
     #[arg(long, num_args = 3, value_names = ["TRAIN", "VALID", "TEST"], default_values_t = [0.5, 0.2, 0.3])]
     split: Vec<f64>,
     #[command(flatten)]
@@ -227,11 +227,14 @@ fn attributes(common: &Common, features: usize, classes: u32, split: &[f64]) -> 
         "f16" => DType::F16,
         "bf16" => DType::BF16,
         other => {
-            return Err(Error::usage(format!("--dtype {other}: not a type of features"))
-                .hint("use f32, f16 or bf16"));
+            return Err(Error::usage(format!(
+                "invalid --dtype '{other}': expected f32, f16 or bf16"
+            )));
         }
     };
-    let (train, valid, test) = (split[0], split[1], split[2]);
+    let train = split[0];
+    let valid = split[1];
+    let test = split[2];
     Ok(Attributes { features, dtype, classes, noise: common.noise, train, valid, test })
 }
 

@@ -49,7 +49,7 @@ fn partition(args: &InspectArgs) -> Result<Value> {
         PartLayout::VertexCut => "each edge in one part".into(),
     };
     eprintln!(
-        "{}: {} cut into {} parts by {}, {kept}",
+        "{}: {} partitioned into {} parts by {}, {kept}",
         args.path.display(),
         manifest.source.name,
         manifest.parts,
@@ -103,7 +103,7 @@ fn describe(part: &VertexCutPart, verify: bool) -> Result<Value> {
     }))
 }
 
-/// The edges grouped by the parts of their ends.
+/// The edges grouped by the parts of their endpoints.
 fn buckets(buckets: &EdgeBuckets, verify: bool) -> Result<Value> {
     if verify {
         buckets.verify()?;

@@ -1,4 +1,4 @@
-//! One file for each command: from arguments to a JSON result.
+//! One file per command: from arguments to a JSON result.
 
 pub mod bench;
 mod child;

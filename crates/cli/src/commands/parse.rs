@@ -1,9 +1,11 @@
-//! Parsers of values that several commands take.
+//! Parsers shared by several commands.
 
-/// Reads `512MiB`, `4GiB`, `1000000`.
+/// Parses `512MiB`, `4GiB`, `1000000`.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim();
-    let number: f64 = digits.parse().map_err(|_| format!("'{text}' is not a size"))?;
+    let number: f64 = digits.parse().map_err(|_| {
+        format!("invalid size '{text}': expected a number with a unit such as 512MiB")
+    })?;
     let factor: f64 = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1.0,
         "kib" | "k" => 1024.0,
@@ -14,10 +16,10 @@ pub fn size(text: &str) -> Result<u64, String> {
         "mb" => 1e6,
         "gb" => 1e9,
         "tb" => 1e12,
-        unit => return Err(format!("'{unit}' is not a unit of size; use MiB or GiB")),
+        unit => return Err(format!("invalid unit '{unit}': expected MiB or GiB")),
     };
     if !(number.is_finite() && number >= 0.0) {
-        return Err(format!("'{text}' is not a size"));
+        return Err(format!("invalid size '{text}': expected a number with a unit such as 512MiB"));
     }
     Ok((number * factor) as u64)
 }

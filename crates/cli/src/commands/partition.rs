@@ -28,48 +28,48 @@ pub struct PartitionArgs {
     /// and --worker-memory
     #[arg(long)]
     pub parts: String,
-    /// Where the parts go
+    /// The directory of the parts
     #[arg(long, required_unless_present = "dry_run")]
     pub out: Option<PathBuf>,
-    /// Replace the partition that is there
+    /// Replace an existing partition
     #[arg(long, requires = "out")]
     pub force: bool,
     /// Partition and measure, but write nothing
     #[arg(long, conflicts_with = "out")]
     pub dry_run: bool,
-    /// Hops of neighbours kept around each part; 0 keeps cut edges on one side only
+    /// Hops of halo nodes around each part; 0 keeps cut edges on one side only
     #[arg(long, default_value_t = 1)]
     pub hops: u32,
-    /// How much larger than the mean a part may be
+    /// Maximum size of a part over the mean
     #[arg(long, default_value_t = 1.05)]
     pub balance: f64,
     /// SPRING: clusters above this volume stop growing
     #[arg(long)]
     pub tau_vol: Option<u64>,
-    /// GREM: edges looked at together, such as 10% or 5000000
+    /// GREM: edges per chunk, such as 10% or 5000000
     #[arg(long, default_value = "10%")]
     pub chunk: Chunk,
     /// GREM: passes over the edges at each level; 1 is Armada's algorithm, more cut less
     #[arg(long, default_value_t = 4)]
     pub passes: u32,
-    /// GREM: leave nodes where they were first put
+    /// GREM: keep nodes where they were first placed
     #[arg(long)]
     pub freeze: bool,
-    /// What to balance, of nodes, edges, train, valid, test, types, for knot, grem, metis, spring,
-    /// ldg and fennel; each has a default of its own
+    /// Balanced quantities, of nodes, edges, train, valid, test, types, for knot, grem, metis,
+    /// spring, ldg and fennel; each has a default of its own
     #[arg(long, value_delimiter = ',')]
     pub constraints: Option<Vec<Constraint>>,
-    /// What a part holds: edge-cut (the nodes it owns, their full neighbour lists, copies of other
-    /// parts' nodes) or vertex-cut (each edge in one part, for partitioners of edges)
+    /// Layout of the parts: edge-cut (own nodes, their full neighbor lists, halo copies of other
+    /// parts' nodes) or vertex-cut (each edge in one part, for edge partitioners)
     #[arg(long, default_value_t, value_name = "LAYOUT")]
     pub layout: PartLayout,
-    /// Also group the edges by the parts of their ends
+    /// Also group the edges by the parts of their endpoints
     #[arg(long, conflicts_with = "dry_run")]
     pub buckets: bool,
     /// Seed of the partitioner
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Memory that may be held, such as 512MiB
+    /// Memory limit, such as 512MiB
     #[arg(long, default_value = "4GiB", value_parser = size)]
     pub memory: u64,
     /// For --parts auto: number of workers
@@ -80,8 +80,8 @@ pub struct PartitionArgs {
     pub worker_memory: u64,
 }
 
-/// Nodes above which time spent on reading memory at random outweighs some MiB, if the budget is
-/// above the second.
+/// Number of nodes above which slow random access outweighs some MiB of memory, if the budget is
+/// above the second constant.
 const LARGE: u64 = 1 << 20;
 const AMPLE: u64 = 256 << 20;
 
@@ -155,8 +155,8 @@ fn parts(args: &PartitionArgs) -> Result<Parts> {
     }
     let number = |text: &str| {
         text.parse().map_err(|_| {
-            Error::usage(format!("--parts {}: not a number", args.parts))
-                .hint("write a number, --parts auto, or machines and workers as in --parts 2x4")
+            Error::usage(format!("invalid --parts '{}'", args.parts))
+                .hint("expected a number, 'auto', or machines and workers as in 2x4")
         })
     };
     match args.parts.split_once('x') {

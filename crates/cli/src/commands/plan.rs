@@ -86,7 +86,7 @@ fn table(plan: &Plan) -> String {
             100.0 * p.edge_cut,
             p.seconds,
             HumanBytes(p.epoch_bytes as u64).to_string(),
-            if p.fits { "" } else { "  over the memory allowed" }
+            if p.fits { "" } else { "  over the memory limit" }
         );
     }
     text

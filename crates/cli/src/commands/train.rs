@@ -25,13 +25,13 @@ pub struct TrainArgs {
     /// Override a key of the run file, such as train.lr=0.01
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// What carries the workers, instead of train.engine: local or mpi
+    /// Engine of the workers, instead of train.engine: local or mpi
     #[arg(long, value_parser = engine)]
     pub engine: Option<Engine>,
-    /// Go on from the checkpoint of an interrupted run
+    /// Continue from the checkpoint of an interrupted run
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
-    /// Start over, replacing the run that is there
+    /// Start over, replacing an existing run
     #[arg(long)]
     pub restart: bool,
 }
@@ -63,18 +63,18 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
     }
 }
 
-/// Refuses to run as one of several processes that know nothing of each other: all would write to
-/// the same folder.
+/// Returns an error if this is one of several processes without MPI: all would write to the same
+/// folder.
 fn alone() -> Result<()> {
     let processes = launched("SIZE").unwrap_or(1);
     if processes < 2 {
         return Ok(());
     }
-    Err(Error::usage(format!("{processes} processes were started, and train.engine is 'local'"))
+    Err(Error::usage(format!("train.engine = 'local' runs one process; found {processes}"))
         .hint("add --engine mpi, or start one process and set train.workers"))
 }
 
-/// Trains as one of the processes that `mpirun` started; the first has a result to show.
+/// Trains as one of the processes started by `mpirun`; only the first returns a result.
 #[cfg(feature = "mpi")]
 fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value> {
     use gnarl_engine::Communicator;
@@ -99,8 +99,8 @@ fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value>
 
 #[cfg(not(feature = "mpi"))]
 fn under_mpi(_: &RunConfig, _: Begin, _: &Path) -> Result<Value> {
-    Err(Error::usage("train.engine is 'mpi', and this gnarl was built without it")
-        .hint("build with --features mpi; that needs an MPI library, see docs/cluster.md"))
+    Err(Error::usage("train.engine = 'mpi' is not supported by this build")
+        .hint("build with --features mpi, which requires an MPI library; see docs/cluster.md"))
 }
 
 /// Trains and reports, with progress on stderr.
@@ -111,7 +111,7 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
     report(finished)
 }
 
-/// Writes the report of a finished run and says how it went.
+/// Writes the report of a finished run and logs its result.
 fn report(finished: Finished) -> Result<Summary> {
     gnarl_report::write_run_report(&finished.summary.run_dir, &finished)?;
     let verdict = finished.verdict();
@@ -137,7 +137,7 @@ fn report(finished: Finished) -> Result<Summary> {
     Ok(summary)
 }
 
-/// A bar on terminals; elsewhere the run logs how far it is.
+/// A progress bar on terminals; elsewhere the run logs its progress.
 struct Progress(Option<ProgressBar>);
 
 impl Progress {

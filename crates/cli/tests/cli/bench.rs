@@ -15,7 +15,8 @@ fn partitioners_are_compared_row_by_row() {
     assert!(rows[0]["report"]["replication_factor"].as_f64().unwrap() >= 1.0);
     assert!(rows[0]["report"]["peak_rss_bytes"].as_u64().unwrap() > 0);
     let text = std::fs::read_to_string(&table).unwrap();
-    for shown in ["## graph", "| spring --tau-vol 9 | 2 |", "cannot cut 2000 nodes", "| random | "]
+    for shown in
+        ["## graph", "| spring --tau-vol 9 | 2 |", "cannot partition 2000 nodes", "| random | "]
     {
         assert!(text.contains(shown), "no '{shown}' in:\n{text}");
     }
@@ -74,7 +75,7 @@ fn the_parts_of_a_vertex_cut_share_the_load() {
     assert!(ratio(0) >= 1.0 && ratio(0) < 1.5 && ratio(2) >= 1.0, "{rows}");
     assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 3 + 4 + 1);
     let text = fail(&["bench", "load", path(&shared), "--rule", "uniform"], 2);
-    assert!(text.contains("'uniform' needs whole lists"), "{text}");
+    assert!(text.contains("'uniform' requires whole lists"), "{text}");
     let text = fail(&["bench", "load", path(&shared), "--rule", "lucky"], 2);
     assert!(text.contains("there are: uniform, labor, exact, weighted"), "{text}");
 }

@@ -247,7 +247,7 @@ fn finished_runs_are_kept_and_numbered() {
     assert_eq!((&longer["run_dir"], longer["epochs"].as_u64()), (&beside.into(), Some(4)));
     let shorter = [&bench.args(&["train.lr=0.5", "train.epochs=3"])[..], &["--resume"]].concat();
     let err = fail(&shorter, 2);
-    assert!(err.contains("train.epochs is 3, and the run has trained 4"), "{err}");
+    assert!(err.contains("invalid train.epochs '3': the run has trained 4"), "{err}");
 }
 
 #[test]
@@ -278,10 +278,10 @@ fn data_made_anew_is_not_taken_for_what_a_run_began_with() {
     let rest = ["--seed", "6", "--force", "--out", path(&bench.graph)];
     succeed(&[&["generate", "community"], &anew[..], &rest].concat());
     let err = fail(&["eval", path(&bench.run)], 2);
-    assert!(err.contains("not what the run was started with"), "{err}");
+    assert!(err.contains("differs from that at the start of the run"), "{err}");
     succeed(&["eval", path(&bench.run), "--dataset", path(&bench.graph)]);
     let err = fail(&[&bench.args(&["train.epochs=3"])[..], &["--resume"]].concat(), 2);
-    assert!(err.contains("not what the run was started with"), "{err}");
+    assert!(err.contains("differs from that at the start of the run"), "{err}");
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn impossible_vertex_cuts_are_usage_errors() {
     };
     let layout = ["--layout", "vertex-cut", "--parts"];
     let text = refuse(&[&layout[..], &["2"]].concat());
-    assert!(text.contains("'knot' partitions nodes"), "{text}");
+    assert!(text.contains("'knot' is a vertex partitioner"), "{text}");
     assert!(
         text.contains("hash-1d") && text.contains("2ps-l") && text.contains("adadne"),
         "{text}"

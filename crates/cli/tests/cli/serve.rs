@@ -74,11 +74,11 @@ fn what_cannot_be_served_is_told() {
     let text = fail(&["serve", path(&parts), "--part", "2"], 2);
     assert!(text.contains("there is no part 2, only 2"), "{text}");
     let text = fail(&["serve", path(&parts), "--listen", "0.0.0.0:0"], 2);
-    assert!(text.contains("needs a token and a certificate"), "{text}");
+    assert!(text.contains("requires a token and a certificate"), "{text}");
     let token = dir.path().join("token");
     std::fs::write(&token, "two words\n").unwrap();
     let text = fail(&["serve", path(&parts), "--token-file", path(&token)], 2);
-    assert!(text.contains("not a token"), "{text}");
+    assert!(text.contains("invalid token"), "{text}");
     let text = fail(&["serve", path(&parts), "--token-file", "/no/such/file"], 1);
     assert!(text.contains("/no/such/file"), "{text}");
     let text = fail(&["serve", path(dir.path())], 1);

@@ -94,7 +94,7 @@ for part in range(2):
         assert len(all_of["neighbors"]) <= all_of["degree"] == two["degree"]
 
 refused(lambda: exchange({"op": "gather", "part": 0, "column": "features"}, own[1][:1]), "not one of part 0's own")
-refused(lambda: exchange({"op": "gather", "part": 5, "column": "features"}, []), "part 5 is not here")
-refused(lambda: exchange({"op": "dance"}, []), "no command")
+refused(lambda: exchange({"op": "gather", "part": 5, "column": "features"}, []), "does not have part 5")
+refused(lambda: exchange({"op": "dance"}, []), "not a valid command")
 options = flight.FlightCallOptions(headers=[(b"authorization", b"Bearer wrong")])
 refused(lambda: list(client.list_flights(options=options)), "token")

@@ -61,7 +61,7 @@ fn every_method_and_model_learns() {
         let summary = bench.train(&[&["train.epochs=30"], sets].concat());
         summary["test"]["accuracy"].as_f64().unwrap()
     };
-    // GIN adds up neighbours: hubs of 60 times the mean degree make it learn slowly.
+    // GIN adds up neighbors: hubs of 60 times the mean degree make it learn slowly.
     let least =
         [("gcn", 0.6), ("sage", 0.6), ("gat", 0.6), ("sgc", 0.6), ("ngnn", 0.6), ("gin", 0.4)];
     for (model, least) in least {

@@ -123,7 +123,7 @@ fn triples_are_edge_types_if_asked_for() {
     }
 }
 
-/// Twelve persons in a ring, who know their neighbours.
+/// Twelve persons in a ring, who know their neighbors.
 fn ring(files: &Files) -> PathBuf {
     let lines = |from: usize, to: usize| -> String {
         let knows = |i: usize| format!("p{i}\tknows\tp{}\n", (i + 1) % 12);

@@ -1,23 +1,23 @@
-//! Memory that a process may take: what limits of control groups leave, and what the machine has.
+//! Available memory of the process, from limits of control groups and the machine.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Where Linux shows control groups and processes.
+/// Root of `/proc` and `/sys`.
 const ROOT: &str = "/";
 
 /// Memory, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Available {
-    /// That may be taken besides what is taken.
+    /// Free for use.
     pub left: u64,
-    /// That may be taken in all.
+    /// Limit in total.
     pub limit: u64,
-    /// Whether a control group limits it, not the machine.
+    /// True if a control group sets the limit, not the machine.
     pub grouped: bool,
 }
 
-/// What this process may take; nothing where the system does not tell.
+/// The memory available to this process; `None` where the system does not report it.
 pub fn available() -> Option<Available> {
     under(Path::new(ROOT))
 }
@@ -28,7 +28,7 @@ fn under(root: &Path) -> Option<Available> {
     groups.min_by_key(|memory| memory.left)
 }
 
-/// What the machine has.
+/// The memory of the machine.
 fn machine(root: &Path) -> Option<Available> {
     let text = read_to_string(root.join("proc/meminfo")).ok()?;
     let kib = |name: &str| -> Option<u64> {
@@ -39,7 +39,7 @@ fn machine(root: &Path) -> Option<Available> {
     Some(Available { left, limit, grouped: false })
 }
 
-/// What each control group of this process, and each above it, leaves, in both versions of them.
+/// The memory left by each control group of this process, and each above it, in both versions.
 fn groups(root: &Path) -> Vec<Available> {
     let text = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let mut found = Vec::new();
@@ -53,7 +53,7 @@ fn groups(root: &Path) -> Vec<Available> {
             }
             _ => continue,
         };
-        // In a container the path may be that of the host: the top is looked at in any case.
+        // In a container the path may be that of the host: the top group is always checked.
         let top = root.join(top);
         let group: PathBuf = top.join(path.trim_start_matches('/'));
         let above = group.ancestors().take_while(|dir| dir.starts_with(&top));
@@ -62,7 +62,7 @@ fn groups(root: &Path) -> Vec<Available> {
     found
 }
 
-/// What the control group at `dir` leaves, if it has a limit. Pages of files can be taken back.
+/// The memory left by the control group at `dir`, if it has a limit. File pages are reclaimable.
 fn group_at(dir: &Path, [limit, used]: [&str; 2]) -> Option<Available> {
     let number =
         |file: &str| -> Option<u64> { read_to_string(dir.join(file)).ok()?.trim().parse().ok() };
@@ -77,7 +77,7 @@ fn group_at(dir: &Path, [limit, used]: [&str; 2]) -> Option<Available> {
     Some(Available { left: limit.saturating_sub(used), limit, grouped: true })
 }
 
-/// Bytes for people.
+/// Human-readable bytes.
 pub fn gib(bytes: f64) -> String {
     match bytes {
         b if b < 100.0 * 1024.0 * 1024.0 => format!("{:.1} MiB", b / 1024f64.powi(2)),

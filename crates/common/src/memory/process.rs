@@ -1,9 +1,9 @@
-//! What the process takes of the machine.
+//! Resource usage of the process.
 
 /// Largest resident memory of this process so far, in bytes.
 ///
-/// Linux tells it for the program itself; `getrusage`, the way elsewhere, may count what the parent
-/// held when it started the process.
+/// Linux reports it for the program itself; `getrusage`, the fallback elsewhere, may count the
+/// memory that the parent had when it started the process.
 pub fn peak_rss() -> u64 {
     status("VmHWM:").unwrap_or_else(|| {
         // SAFETY: `rusage` is plain integers, for which all zeros is a value, and `getrusage` writes

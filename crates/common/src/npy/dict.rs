@@ -1,8 +1,8 @@
 //! The dictionary in an npy header: a Python literal of three entries, read with one look ahead.
 //!
-//! Nothing nests but the shape in the dictionary, so that no header takes longer than its length.
+//! Nothing nests but the shape in the dictionary, so that parsing takes linear time.
 
-/// Entries of the dictionary; unknown ones are refused as numpy does.
+/// Entries of the dictionary; unknown ones are rejected as in numpy.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Dict {
     pub(super) descr: String,
@@ -52,7 +52,7 @@ struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// The text that is left, from its next token.
+    /// The remaining text, from its next token.
     fn rest(&mut self) -> &'a str {
         let rest = self.text[self.at..].trim_ascii_start();
         self.at = self.text.len() - rest.len();
@@ -63,7 +63,7 @@ impl<'a> Cursor<'a> {
         Err(format!("expected {expected} at byte {} of the header", self.at))
     }
 
-    /// Whether the next character is this one, which is then behind.
+    /// Consumes the next character if it is `wanted`; returns whether it was.
     fn take(&mut self, wanted: char) -> bool {
         let found = self.rest().starts_with(wanted);
         self.at += if found { wanted.len_utf8() } else { 0 };
@@ -177,7 +177,7 @@ mod tests {
         assert!(shape(&format!("({})", "1,".repeat(65))).unwrap_err().contains("64 dimensions"));
     }
 
-    /// The parser of old took twice as long for each further bracket.
+    /// Regression: an earlier parser took twice as long for each further bracket.
     #[test]
     fn nested_headers_end_at_once() {
         for deep in ["[".repeat(40), "(".repeat(60_000), "(1,".repeat(20_000)] {

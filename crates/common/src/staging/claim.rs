@@ -1,4 +1,4 @@
-//! The right to write to a place.
+//! Exclusive claims on output places.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,20 +12,20 @@ use super::lock::LockFile;
 use super::sweep::{lock_of, sweep, sweep_others};
 use crate::error::{Error, Result, ResultExt};
 
-/// A place that this process alone writes to, as long as the claim lives. Writers of this process join
-/// the claim that is there: a command claims its output before it reads any input, so that it is
-/// refused at once and not after an hour.
+/// A claim that makes this process the only writer of a place while the claim lives. Writers of
+/// this process join the existing claim: a command claims its output before it reads any input, so
+/// that a conflict is reported at once and not after an hour.
 #[derive(Debug, Clone)]
 pub struct Claim(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The folder it is in, and its name there.
+    /// The parent folder, and the name in it.
     parent: PathBuf,
     name: String,
-    /// What is recorded with the output, beside what its writer says.
+    /// Recorded with the output, beside the writer's own metadata.
     request: Value,
-    /// True while a writer works under it.
+    /// True while a writer works under the claim.
     joined: AtomicBool,
     /// None within a temporary folder of this process, which is locked as a whole.
     _lock: Option<LockFile>,
@@ -35,18 +35,19 @@ struct Inner {
 static CLAIMS: Mutex<BTreeMap<PathBuf, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
 impl Claim {
-    /// Claims `out`; `marker` is the file by which folders of the kind to be written are known, such as
-    /// `dataset.json`. One that is there is replaced in the end if `replace` says so. The folder `out`
-    /// is in is made if need be, and what earlier processes left unfinished in it is removed.
+    /// Claims `out`; `marker` is the file that identifies folders of the kind to be written, such
+    /// as `dataset.json`. An existing one is replaced in the end if `replace` is set. The parent
+    /// folder of `out` is created if necessary, and unfinished output of earlier processes in it is
+    /// removed.
     ///
     /// # Errors
-    /// [`crate::Kind::Usage`] if a folder of that kind is there and not to be replaced, if another kind
-    /// of folder with anything in it is there, or if another process is writing there.
+    /// [`crate::Kind::Usage`] if a folder of that kind exists and is not to be replaced, if another
+    /// kind of nonempty folder exists, or if another process is writing there.
     pub fn new(out: &Path, marker: &str, replace: bool) -> Result<Self> {
         Self::with_request(out, marker, replace, Value::Null)
     }
 
-    /// The same with a `request`, to be recorded with the output: how it was asked for.
+    /// As [`Self::new`], with a `request` to be recorded with the output.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -69,7 +70,7 @@ impl Claim {
         Ok(Self(inner))
     }
 
-    /// The claim a writer of this process works under: the one that is there, or a new one.
+    /// The claim for a writer of this process: the existing one, or a new one.
     pub(super) fn join(out: &Path, marker: &str) -> Result<Joined> {
         let (parent, name) = place(out)?;
         if interrupt::is_temporary(&parent) {
@@ -97,23 +98,23 @@ impl Claim {
         Self(Arc::new(Inner { parent, name, request: Value::Null, joined, _lock: None }))
     }
 
-    /// The folder the place is in.
+    /// The parent folder of the place.
     pub(super) fn parent(&self) -> &Path {
         &self.0.parent
     }
 
-    /// The place's name in it.
+    /// The name of the place in its parent.
     pub(super) fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// How the output was asked for; null if nobody said.
+    /// The recorded request; null if none was given.
     pub fn request(&self) -> &Value {
         &self.0.request
     }
 }
 
-/// A claim that a writer works under; the next one may join when it is dropped.
+/// A claim in use by a writer; the next one may join when it is dropped.
 #[derive(Debug)]
 pub(super) struct Joined(Claim);
 
@@ -137,22 +138,22 @@ impl Drop for Joined {
     }
 }
 
-/// The folder that `out` is in, and its name there.
+/// The parent folder of `out`, and its name there.
 fn place(out: &Path) -> Result<(PathBuf, String)> {
     let Some(name) = out.file_name().map(|name| name.to_string_lossy().into_owned()) else {
-        return Err(Error::usage(format!("{}: names no directory", out.display()))
+        return Err(Error::usage(format!("{}: not the name of a directory", out.display()))
             .hint("give it a name, such as data/graph"));
     };
     let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
     Ok((parent.unwrap_or(Path::new(".")).into(), name))
 }
 
-/// One name for a place, however it is written.
+/// A canonical name of a place.
 fn key(parent: &Path, name: &str) -> Result<PathBuf> {
     Ok(parent.canonicalize().at(parent)?.join(name))
 }
 
-/// Refuses to replace what is not to be replaced.
+/// Returns an error if `out` exists and is not to be replaced.
 fn check(out: &Path, marker: &str, replace: bool) -> Result<()> {
     let Ok(metadata) = std::fs::symlink_metadata(out) else { return Ok(()) };
     let followed = if metadata.is_symlink() { std::fs::metadata(out).ok() } else { Some(metadata) };

@@ -39,10 +39,10 @@ impl AtomicFile {
         Ok(Self { out: out.into(), file, name })
     }
 
-    /// Brings the content to disk and gives the file its name, replacing what is there.
+    /// Flushes the content to disk and gives the file its name, replacing an existing one.
     ///
     /// # Errors
-    /// If the disk is full; what was there before stays.
+    /// If the disk is full; an existing file stays.
     pub fn commit(self) -> Result<()> {
         let Self { out, file, name } = self;
         file.sync_all().at(&out)?;

@@ -18,9 +18,9 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Starts a folder that will appear at `out`; `marker` is the file by which folders of its kind are
-    /// known. A [`Claim`] on the place that this process has is used; otherwise there is one as long
-    /// as the folder is written.
+    /// Starts a folder that will appear at `out`; `marker` is the file that identifies folders of
+    /// its kind. Uses this process's [`Claim`] on the place, or makes one for as long as the folder
+    /// is written.
     ///
     /// # Errors
     /// As [`Claim::new`] for a place that is not to be replaced.
@@ -30,7 +30,7 @@ impl Staging {
         let mut builder = tempfile::Builder::new();
         let prefix = format!("{}.tmp-", claim.name());
         builder.prefix(&prefix);
-        // What is made is for whom the user's mask says, unlike a private temporary folder.
+        // The umask decides about access, unlike for private temporary folders.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o777));
         let made = || builder.tempdir_in(parent).map(tempfile::TempDir::keep);
@@ -38,20 +38,20 @@ impl Staging {
         Ok(Self { out: out.into(), folder, claim })
     }
 
-    /// Where it is written.
+    /// Path of the temporary folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// The claim it is written under.
+    /// The claim that the folder is written under.
     pub fn claim(&self) -> &Claim {
         self.claim.claim()
     }
 
-    /// Gives the folder its name, replacing what is there if the claim allows it.
+    /// Gives the folder its name, replacing an existing one if the claim allows it.
     ///
     /// # Errors
-    /// If the file system refuses; what was there before stays.
+    /// If the file system reports an error; an existing folder stays.
     pub fn commit(self) -> Result<()> {
         let Self { out, folder, claim } = self;
         let renamed = folder.commit(|tmp| replace_dir(tmp, &out));
@@ -60,8 +60,8 @@ impl Staging {
     }
 }
 
-/// Moves `tmp` to `out`, replacing what is there. Where the system can exchange two names in one
-/// step, `out` names a whole folder at every moment.
+/// Moves `tmp` to `out`, replacing an existing folder. Where the system can exchange two names in
+/// one step, `out` names a complete folder at every moment.
 fn replace_dir(tmp: &Path, out: &Path) -> Result<()> {
     let empty = std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
     if !out.exists() || empty {

@@ -1,9 +1,9 @@
-//! Ending early: requests to stop, and the removal of everything unfinished.
+//! Interruption: requests to stop, and the removal of all unfinished output.
 //!
 //! A program that handles signals calls [`request`] with the signal. Work that can stop at a good
-//! moment by itself (training, at the end of an epoch) has a [`Stoppable`] and looks at
-//! [`requested`]; for all other work, or when a grace period is over, the program calls [`abandon`] and
-//! exits. Libraries never install a handler.
+//! moment by itself (training, at the end of an epoch) has a [`Stoppable`] and polls [`requested`];
+//! for all other work, or when a grace period is over, the program calls [`abandon`] and exits.
+//! Libraries never install a handler.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A name that must not outlive the process.
+/// The kind of a temporary name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     File,
@@ -36,7 +36,7 @@ pub(super) struct Temporary {
 }
 
 impl Temporary {
-    /// Makes a temporary file with `make`, which returns its name, and something else to be kept.
+    /// Makes a temporary file with `make`, which returns its name, and a further value.
     ///
     /// # Errors
     /// Those of `make`.
@@ -44,7 +44,8 @@ impl Temporary {
         Self::new(Form::File, make)
     }
 
-    /// Makes a temporary folder with `make`, which returns its name. All in it is temporary too.
+    /// Makes a temporary folder with `make`, which returns its name. Its contents are temporary
+    /// too.
     ///
     /// # Errors
     /// Those of `make`.
@@ -57,7 +58,7 @@ impl Temporary {
         form: Form,
         make: impl FnOnce() -> Result<(PathBuf, T), E>,
     ) -> Result<(Self, T), E> {
-        // An `abandon` comes before there is anything, or knows of it.
+        // Holding the lock while making it: an `abandon` either comes before, or knows of it.
         let mut temporaries = locked(&TEMPORARIES);
         let (path, kept) = make()?;
         temporaries.insert(path.clone(), form);
@@ -68,7 +69,7 @@ impl Temporary {
         &self.path
     }
 
-    /// Has `rename` give the temporary its own name, after which it is no temporary any more. An
+    /// Gives the temporary its final name by `rename`, after which it is no temporary any more. An
     /// [`abandon`] comes before or after, never in between.
     ///
     /// # Errors
@@ -94,13 +95,13 @@ impl Drop for Temporary {
     }
 }
 
-/// Tells whether `path` is a temporary folder of this process.
+/// Returns whether `path` is a temporary folder of this process.
 pub(super) fn is_temporary(path: &Path) -> bool {
     locked(&TEMPORARIES).contains_key(path)
 }
 
-/// Removes a temporary. There is nothing to do about a failure: the next process to claim the place
-/// removes what is left.
+/// Removes a temporary. A failure is ignored: the next process to claim the place removes
+/// leftovers.
 fn remove(path: &Path, form: Form) {
     let _ = match form {
         Form::File => std::fs::remove_file(path),
@@ -108,7 +109,7 @@ fn remove(path: &Path, form: Form) {
     };
 }
 
-/// Removes every temporary of the process and lets nothing take its name any more: only to be called
+/// Removes every temporary of the process and blocks further renames: only to be called
 /// right before the process exits. Returns the folders removed.
 pub fn abandon() -> Vec<PathBuf> {
     ABANDONED.store(true, Ordering::SeqCst);
@@ -131,24 +132,24 @@ pub fn abandon() -> Vec<PathBuf> {
     folders
 }
 
-/// Tells whether [`abandon`] was called: the process is about to exit, and errors of other threads are its
-/// doing.
+/// Returns whether [`abandon`] was called: the process is about to exit, and causes errors in other
+/// threads.
 pub fn abandoned() -> bool {
     ABANDONED.load(Ordering::SeqCst)
 }
 
-/// Asks running work to stop; the first `signal` counts.
+/// Requests running work to stop; the first `signal` counts.
 pub fn request(signal: i32) {
     locked(&SIGNAL).get_or_insert(signal);
     SIGNALLED.notify_all();
 }
 
-/// The signal that asked for the end, if one did.
+/// The signal of the first request, if any.
 pub fn requested() -> Option<i32> {
     *locked(&SIGNAL)
 }
 
-/// Waits until somebody asks for the end; returns the signal.
+/// Waits for a request; returns its signal.
 pub fn wait() -> i32 {
     let mut signal = locked(&SIGNAL);
     loop {
@@ -159,12 +160,13 @@ pub fn wait() -> i32 {
     }
 }
 
-/// Marks work that looks at [`requested`] and stops by itself, as long as it lives.
+/// A guard of work that polls [`requested`] and stops by itself.
 #[derive(Debug)]
 pub struct Stoppable(&'static str);
 
 impl Stoppable {
-    /// Starts such work; `when` says at what moment it stops, such as "at the end of this epoch".
+    /// Starts such work; `when` names the moment at which it stops, such as "at the end of this
+    /// epoch".
     pub fn new(when: &'static str) -> Self {
         locked(&STOPPABLE).push(when);
         Self(when)
@@ -180,12 +182,12 @@ impl Drop for Stoppable {
     }
 }
 
-/// When running work stops by itself; `None` if none does.
+/// The moment at which running work stops by itself; `None` if there is none.
 pub fn stops() -> Option<&'static str> {
     locked(&STOPPABLE).first().copied()
 }
 
-/// Sets what a user can do after an interruption at this point, such as how to resume.
+/// Sets the advice to the user after an interruption at this point, such as how to resume.
 pub fn advise(advice: impl Into<String>) {
     *locked(&ADVICE) = Some(advice.into());
 }

@@ -1,4 +1,4 @@
-//! Advisory locks that name who holds them.
+//! Advisory locks that name their holders.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
@@ -7,8 +7,8 @@ use std::path::Path;
 use super::interrupt::Temporary;
 use crate::error::{Error, Result, ResultExt};
 
-/// An exclusive lock on a file (`flock`), held until dropped. The file says which process holds it
-/// and is removed at the end; after a crash it stays, unlocked, for the next process to take.
+/// An exclusive lock on a file (`flock`), held until dropped. The file names the process that holds
+/// it and is removed at the end; after a crash it stays, unlocked, for the next process to take.
 #[derive(Debug)]
 pub struct LockFile {
     // The name goes before the lock does: nobody can lock a name that is about to go.
@@ -17,7 +17,7 @@ pub struct LockFile {
 }
 
 impl LockFile {
-    /// Locks `path`; `busy` says what another process is doing there, such as "is being written".
+    /// Locks `path`; `busy` describes another holder's activity there, such as "is being written".
     ///
     /// # Errors
     /// [`crate::Kind::Usage`] naming the other process if it holds the lock.
@@ -33,7 +33,7 @@ impl LockFile {
         })
     }
 
-    /// Locks `path` if nobody else has.
+    /// Locks `path` unless it is locked.
     ///
     /// # Errors
     /// If the file cannot be opened or written.
@@ -64,8 +64,8 @@ fn lock(path: &Path) -> Result<Option<File>> {
                 tracing::debug!("{}: no locks here: {e}", path.display())
             }
         }
-        // The holder before may have removed the file between the two calls: a lock on a file without a
-        // name keeps nobody out.
+        // The previous holder may have removed the file between the two calls: a lock on an
+        // unlinked file excludes nobody.
         if is_at(&file, path) {
             file.set_len(0).at(path)?;
             writeln!(file, "{}", me()).at(path)?;
@@ -74,7 +74,7 @@ fn lock(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// The process and host, as other processes are told.
+/// Process and host, for messages of other processes.
 fn me() -> String {
     let host = gethostname::gethostname();
     format!("process {} on {}", std::process::id(), host.to_string_lossy())
@@ -92,7 +92,7 @@ fn open(path: &Path) -> Result<File> {
     options.open(path).at(path)
 }
 
-/// Tells whether `path` still names the open file.
+/// Returns whether `path` still names the open file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

@@ -1,14 +1,15 @@
-//! Outputs while they are made: claimed by one process, written under a temporary name, and given
-//! their own name in one step at the end.
+//! Staged outputs: claimed by one process, written under a temporary name, and renamed in one step
+//! at the end.
 //!
-//! **In:** the place where a folder or file is to appear. **Out:** the whole of it, or what was there
-//! before; nothing in between, whoever else writes there and whenever the process is stopped.
+//! **In:** the place where a folder or file is to appear. **Out:** the complete output, or what
+//! existed before; nothing in between, whoever else writes there and whenever the process is
+//! stopped.
 //!
-//! - [`Claim`] locks a place. Two processes never write to one, and what an earlier one left unfinished
-//!   is removed by the next to come.
-//! - [`Staging`] is the folder written meanwhile. Its name is random and it is always newly made, so
+//! - [`Claim`] locks a place. Two processes never write to one, and leftovers of an earlier one are
+//!   removed by the next.
+//! - [`Staging`] is the temporary folder. Its name is random and it is always newly made, so
 //!   that no process ever enters another's.
-//! - [`AtomicFile`] is the same for single files.
+//! - [`AtomicFile`] is its counterpart for single files.
 //! - [`interrupt`] removes all of them when the process has to end early.
 
 mod claim;

@@ -1,11 +1,11 @@
-//! Removal of what interrupted processes left.
+//! Removal of leftovers of interrupted processes.
 
 use std::path::{Path, PathBuf};
 
 use super::lock::LockFile;
 use crate::error::{Result, ResultExt};
 
-/// What a folder that is about to be replaced is called, after the name of the one that replaces it.
+/// Suffix of a folder that is about to be replaced, after the name of its replacement.
 pub(super) const OLD: &str = ".old";
 
 /// The lock of a place beside it: `.NAME.lock`.
@@ -13,8 +13,8 @@ pub(super) fn lock_of(parent: &Path, name: &str) -> PathBuf {
     parent.join(format!(".{name}.lock"))
 }
 
-/// Removes what other processes began in `parent` and did not end: temporaries of places whose lock
-/// file is there and not locked.
+/// Removes unfinished output of other processes in `parent`: temporaries of places whose lock
+/// file exists and is not locked.
 pub(super) fn sweep_others(parent: &Path, except: &str) -> Result<()> {
     for entry in std::fs::read_dir(parent).at(parent)? {
         let name = entry.at(parent)?.file_name();
@@ -34,7 +34,7 @@ pub(super) fn sweep_others(parent: &Path, except: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes the temporaries of the place `name` in `parent`, of which the caller has the lock.
+/// Removes the temporaries of the place `name` in `parent`, whose lock the caller holds.
 pub(super) fn sweep(parent: &Path, name: &str) -> Result<()> {
     for path in leftovers(parent, name)? {
         let old = path.to_string_lossy().ends_with(OLD);
@@ -51,7 +51,7 @@ pub(super) fn sweep(parent: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes temporary files in `dir`, of which the caller has the lock.
+/// Removes temporary files in `dir`, whose lock the caller holds.
 ///
 /// # Errors
 /// If one cannot be removed.
@@ -65,16 +65,17 @@ pub fn sweep_files(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tells whether a path is named as temporaries of this program are.
+/// Returns whether a path has the name of a temporary of this program.
 pub fn is_temporary(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.rsplit_once(".tmp-").is_some_and(|(_, random)| is_random(random))
 }
 
 fn remove(path: &Path) -> Result<()> {
-    match path.is_dir() && !path.is_symlink() {
-        true => std::fs::remove_dir_all(path).at(path),
-        false => std::fs::remove_file(path).at(path),
+    if path.is_dir() && !path.is_symlink() {
+        std::fs::remove_dir_all(path).at(path)
+    } else {
+        std::fs::remove_file(path).at(path)
     }
 }
 
@@ -94,7 +95,7 @@ fn leftovers(parent: &Path, name: &str) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Tells whether a name ends as ours do: six letters and digits.
+/// Returns whether a name ends with a random suffix: six letters and digits.
 fn is_random(text: &str) -> bool {
     text.len() == 6 && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

@@ -1,15 +1,15 @@
-//! What a run is, as far as keys depend on it.
+//! Properties of a run on which the use of keys depends.
 
 use crate::{Method, Parts, RowOptimizer, RunConfig, Strategy, TaskKind};
 
-/// A run, and what its dataset decides.
+/// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
 pub struct Applied<'a> {
-    /// With its strategy resolved.
+    /// The run file, with its strategy resolved.
     pub run: &'a RunConfig,
-    /// Whether the graph is heterogeneous.
+    /// True if the graph is heterogeneous.
     pub typed: bool,
-    /// Whether embeddings are learnt.
+    /// True if there are embeddings.
     pub tables: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Keys that a run has no use for: one table of what each key applies to.
+//! Unused keys of a run: one table of what each key applies to.
 
 mod applied;
 mod rules;
@@ -14,8 +14,8 @@ use rules::RULES;
 pub use applied::Applied;
 
 impl Applied<'_> {
-    /// A line for each rule that the run breaks: the keys it sets to other than their defaults in vain,
-    /// and what they apply to.
+    /// One line per rule that the run breaks: the keys with values other than their defaults that
+    /// have no effect, and what they apply to.
     pub fn unused(&self) -> Vec<String> {
         let (set, defaults) = (keys(self.run), keys(&RunConfig::default()));
         let mut found: BTreeMap<usize, Vec<&str>> = BTreeMap::new();

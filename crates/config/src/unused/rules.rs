@@ -1,4 +1,4 @@
-//! What each key of a run file applies to.
+//! The runs that each key of a run file applies to.
 
 use gnarl_nn::models::Decomposition;
 use gnarl_nn::optim::ScheduleKind;
@@ -7,7 +7,7 @@ use gnarl_store::cache::CachePolicy;
 use super::applied::Rule;
 use crate::{Method, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
 
-/// The first rule of a key that does not apply is the one that is told.
+/// The first rule of a key that does not apply is reported.
 pub(super) const RULES: &[Rule] = &[
     Rule {
         keys: &["dataset.split.*"],

@@ -1,4 +1,4 @@
-//! Bytes from every rank to every rank, with a deadline.
+//! All-to-all exchange of bytes, with a deadline.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,42 +10,42 @@ use super::process::Process;
 use super::transfer::{FEW, Transfer, take};
 use crate::failure::{apart, late};
 
-/// How long to look for messages without a pause, and how long a pause is: ranks may share cores with
-/// each other, with their servers, and with others.
+/// Time to poll for messages without a pause, and the length of a pause: ranks may share cores with
+/// each other, with their servers, and with other processes.
 const EAGER: Duration = Duration::from_micros(200);
 const PAUSE: Duration = Duration::from_micros(100);
 
-/// What came of a rank's bytes so far.
+/// The receiving state of a rank's bytes.
 enum Arrival {
     Awaited,
     Coming(Transfer<Vec<u8>>),
     Here(Vec<u8>),
 }
 
-/// The tags of a group's messages, which no other group uses.
+/// The message tags of a group, which no other group uses.
 #[derive(Clone, Copy)]
 pub(super) struct Tags {
-    /// Of heads: what the sender is at, how much it sends, and the bytes themselves if few.
+    /// Of heads: the sender's stage, the message length, and short messages themselves.
     head: i32,
     /// Of bytes that did not fit in a head.
     body: i32,
 }
 
-/// The last group that has tags: MPI promises tags up to 32 767.
+/// The last group with tags: MPI guarantees tags up to 32 767.
 pub(super) const LAST_GROUP: u64 = (1 << 14) - 2;
 
 impl Tags {
-    /// Those of the run's group `number`, at most [`LAST_GROUP`].
+    /// The tags of the run's group `number`, at most [`LAST_GROUP`].
     pub(super) fn of(number: u64) -> Self {
         let head = 2 * number as i32 + 2;
         Self { head, body: head + 1 }
     }
 }
 
-/// One exchange, of which every rank of a group has the same `number` at the same `stage`.
+/// One exchange, with equal `number` and `stage` on every rank of a group.
 pub(super) struct Exchange<'a> {
     pub(super) process: &'a Process,
-    /// The group's ranks by their numbers in the run.
+    /// Ranks of the members in the run.
     pub(super) members: &'a [usize],
     pub(super) tags: Tags,
     /// This rank in the group.
@@ -55,14 +55,15 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Sends `outgoing[r]` to each rank `r` of the group, and returns what each sent here.
+    /// Sends `outgoing[r]` to each rank `r` of the group, and returns the bytes received from each.
     pub(super) fn run(&self, outgoing: &[Arc<Vec<u8>>]) -> Result<Vec<Vec<u8>>> {
         let start = Instant::now();
         let process = self.process;
         let mut arrivals: Vec<Arrival> = outgoing.iter().map(|_| Arrival::Awaited).collect();
         arrivals[self.rank] = Arrival::Here(outgoing[self.rank].to_vec());
         let mut state = process.state();
-        // A rank that knows of a failure sends nothing more: others would find all that they wait for.
+        // A rank that knows of a failure sends nothing more, or others could complete their
+        // exchange.
         state.listen(process, self.stage)?;
         let mut sending = self.send(outgoing);
         let mut progress = start;
@@ -73,12 +74,12 @@ impl Exchange<'_> {
                 moved += self.advance(from, arrival)?;
             }
             let here = |a: &Arrival| matches!(a, Arrival::Here(_));
-            // Before looking at the exchange: one that was completed is lost with the run.
+            // Checked before the exchange: one that was completed is lost with the run.
             state.listen(process, self.stage)?;
             if sending.is_empty() && arrivals.iter().all(here) {
                 return Ok(arrivals.into_iter().filter_map(Arrival::bytes).collect());
             }
-            // Threads that wait in other groups have their turn.
+            // Releases the lock to threads that wait in other groups.
             drop(state);
             let now = Instant::now();
             if now - start >= process.deadline {
@@ -98,7 +99,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Starts to send to all other ranks, the next one first: no rank is everyone's first.
+    /// Starts to send to all other ranks, beginning with the next one, so that no rank is
+    /// everyone's first.
     fn send(&self, outgoing: &[Arc<Vec<u8>>]) -> Vec<Transfer<Arc<Vec<u8>>>> {
         let size = outgoing.len();
         let mut sending = Vec::new();
@@ -120,7 +122,7 @@ impl Exchange<'_> {
         sending
     }
 
-    /// Takes what came from rank `from`; how much that was.
+    /// Receives available bytes from rank `from`; returns their number.
     fn advance(&self, from: usize, arrival: &mut Arrival) -> Result<usize> {
         match arrival {
             Arrival::Here(_) => Ok(0),
@@ -144,7 +146,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What is to come after the `head` of rank `from` of the run.
+    /// The receiving state after the `head` of rank `from` of the run.
     fn open(&self, from: usize, head: &[u8]) -> Result<Arrival> {
         let damaged = || Error::invalid(format!("rank {from} sent a damaged message"));
         let (numbers, rest) = head.split_first_chunk::<24>().ok_or_else(damaged)?;

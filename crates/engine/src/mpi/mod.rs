@@ -1,7 +1,7 @@
-//! Engine `mpi`: ranks are processes that `mpirun` starts, on one machine or many.
+//! Engine `mpi`: ranks are processes started by `mpirun`, on one machine or many.
 //!
-//! Needs the cargo feature `mpi` and an MPI library; tested with Open MPI 4.1. Messages go from rank
-//! to rank without blocking, so that no wait outlasts the deadline, also if a rank is gone.
+//! Needs the cargo feature `mpi` and an MPI library; tested with Open MPI 4.1. Messages are
+//! nonblocking, so that no wait outlasts the deadline, even if a rank is gone.
 
 mod exchange;
 mod process;
@@ -20,18 +20,19 @@ use crate::group;
 use exchange::{Exchange, LAST_GROUP, Tags};
 use process::Process;
 
-/// Most bytes that are summed by everyone: more are shared out.
+/// Most bytes that every rank sums itself; the sum of longer values is split among ranks.
 const SMALL: usize = 1 << 15;
 
-/// Runs `body` as this process's rank of those that `mpirun` started, and returns its result.
+/// Runs `body` as this process's rank of those started by `mpirun`, and returns its result.
 ///
 /// # Errors
 /// `body`'s, a panic in it included, or [`gnarl_common::Kind::Rank`] if another rank failed. The
-/// process is then to exit with another code than 0: MPI is left as it is, as winding it up could
-/// wait for ranks that are gone.
+/// process must then exit with a nonzero code: MPI is not finalized, as that could wait for ranks
+/// that are gone.
 pub fn run<T>(deadline: Duration, body: impl FnOnce(&MpiRank) -> Result<T>) -> Result<T> {
     let begun = ::mpi::initialize_with_threading(Threading::Serialized);
-    let (universe, threading) = begun.ok_or_else(|| Error::invalid("MPI was started before"))?;
+    let (universe, threading) =
+        begun.ok_or_else(|| Error::invalid("MPI is already initialized"))?;
     let world = SimpleCommunicator::world();
     let (rank, size) = (world.rank() as usize, world.size() as usize);
     let process = Arc::new(Process::new(rank, size, deadline));
@@ -43,7 +44,7 @@ pub fn run<T>(deadline: Duration, body: impl FnOnce(&MpiRank) -> Result<T>) -> R
         exchanges: Mutex::new(0),
     };
     let body = || match threading < Threading::Serialized {
-        true => Err(Error::invalid("this MPI library does not allow threads")),
+        true => Err(Error::invalid("the MPI library does not support threads")),
         false => body(&all),
     };
     let result = caught(rank, body).and_then(|value| process.part().map(|()| value));
@@ -58,27 +59,29 @@ pub fn run<T>(deadline: Duration, body: impl FnOnce(&MpiRank) -> Result<T>) -> R
 /// A rank of the MPI engine, in one of its groups.
 pub struct MpiRank {
     process: Arc<Process>,
-    /// The group's ranks by their numbers in the run.
+    /// Ranks of the members in the run.
     members: Vec<usize>,
     rank: usize,
     tags: Tags,
-    /// Exchanges of the group so far.
+    /// Number of exchanges of the group so far.
     exchanges: Mutex<u64>,
 }
 
 impl MpiRank {
-    /// Sends `outgoing[r]` to each rank `r`, and returns what each sent here.
+    /// Sends `outgoing[r]` to each rank `r`, and returns the bytes received from each.
     fn exchange(&self, stage: &str, outgoing: &[Arc<Vec<u8>>]) -> Result<Vec<Vec<u8>>> {
         let mut exchanges = self.exchanges.lock().unwrap_or_else(PoisonError::into_inner);
         *exchanges += 1;
         let (process, members) = (&*self.process, &self.members[..]);
-        let (tags, rank, number) = (self.tags, self.rank, *exchanges);
+        let tags = self.tags;
+        let rank = self.rank;
+        let number = *exchanges;
         let exchange = Exchange { process, members, tags, rank, stage, number };
-        // An error ends the run, also if the caller goes on.
+        // An error ends the run, even if the caller ignores it.
         exchange.run(outgoing).inspect_err(|e| process.abort(&e.to_string()))
     }
 
-    /// Replaces `values` by the sum of what all ranks brought, in rank order.
+    /// Replaces `values` by the sum of the contributions of all ranks, in rank order.
     fn sum(&self, stage: &str, all: &[Vec<u8>], values: &mut [f32]) -> Result<()> {
         if let Some(other) = all.iter().position(|b| b.len() != size_of_val(values)) {
             return Err(another_length(self.members[other], stage));
@@ -110,7 +113,7 @@ impl Communicator for MpiRank {
         self.exchange(stage, &outgoing)
     }
 
-    /// Every rank adds up a share of the values, in rank order, and gives its sums to all.
+    /// Every rank sums a share of the values, in rank order, and sends its sums to all.
     fn all_reduce_sum(&self, stage: &str, values: &mut [f32]) -> Result<()> {
         if self.size() == 1 {
             return self.process.state().listen(&self.process, stage);
@@ -140,7 +143,7 @@ impl Communicator for MpiRank {
         let mine = [color as u64, key as u64, process.state().groups];
         let all = group::numbers(stage, &self.all_gather(stage, &group::message(mine))?)?;
         let members = group::members(all.iter().map(|&[color, key, _]| (color, key)), mine[0]);
-        // One that none of them has used before.
+        // A group number that none of the members has used before.
         let number = members.iter().map(|&member| all[member][2]).max().unwrap_or(0) + 1;
         if number > LAST_GROUP {
             let text = format!("{stage}: more than {LAST_GROUP} groups of ranks");

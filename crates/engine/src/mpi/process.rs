@@ -1,4 +1,4 @@
-//! This process among those of the run: what it says to all of them, and hears of any.
+//! Per-process MPI state: control messages broadcast to and received from all ranks.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,17 +10,17 @@ use mpi::topology::{Communicator, SimpleCommunicator};
 use super::transfer::{FEW, Transfer, take};
 use crate::failure::{late, stopped};
 
-/// Tag of a rank's reason to give up.
+/// Tag of a rank's reason to abort.
 const ABORT: i32 = 0;
 /// Tag of a rank's last message.
 const PART: i32 = 1;
-/// How long a rank that failed waits for others to learn of it, and one that is done for errors of
+/// Time that a failed rank waits for others to learn of it, and a finished one for errors of
 /// others.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A process, whatever groups its rank is in.
+/// The process of a rank, whatever groups it is in.
 pub(super) struct Process {
-    /// The rank's number in the run.
+    /// Rank in the run.
     pub(super) rank: usize,
     size: usize,
     pub(super) deadline: Duration,
@@ -29,15 +29,15 @@ pub(super) struct Process {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// The last group it has been in.
+    /// Number of the last group joined.
     pub(super) groups: u64,
-    /// The rank that gave up first, as far as this one knows, and why.
+    /// The first rank that failed, as far as known here, and its reason.
     failed: Option<(usize, String)>,
-    /// Ranks whose last message came; one that fails at the end sends two.
+    /// Ranks whose last message arrived; one that fails at the end sends two.
     parted: BTreeSet<usize>,
 }
 
-/// Messages on their way.
+/// Outgoing messages.
 type Sending = Vec<Transfer<Arc<Vec<u8>>>>;
 
 impl Process {
@@ -45,7 +45,7 @@ impl Process {
         Self { rank, size, deadline, state: Mutex::default() }
     }
 
-    /// Whoever holds this may talk to MPI.
+    /// Locks the state; only the holder may call MPI.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -55,28 +55,28 @@ impl Process {
         (0..self.size).filter(move |&other| other != rank)
     }
 
-    /// Sends the same few bytes to all others.
+    /// Sends the same few bytes to all other ranks.
     fn tell(&self, tag: i32, what: &[u8]) -> Sending {
-        // No message would be empty in frames.
+        // An empty message would have no frame.
         let bytes = Arc::new([&[0], what].concat());
         self.others().map(|other| Transfer::send(other as i32, tag, bytes.clone())).collect()
     }
 
-    /// Tells all others that this rank gives up.
+    /// Tells all other ranks that this one aborts.
     pub(super) fn abort(&self, reason: &str) {
         let mut state = self.state();
         if state.failed.is_none() {
             state.failed = Some((self.rank, reason.into()));
-            // Few bytes leave at once; waiting for more could last for ever.
+            // Short messages leave at once; waiting for long ones could block forever.
             drop(self.tell(ABORT, &state.known_failure()));
         }
     }
 
-    /// Says that this rank is done, and waits for all others to say so; a little longer than the
-    /// deadline, so that those who wait for this rank elsewhere can tell.
+    /// Announces that this rank is done, and waits for all others to do so; a little longer than
+    /// the deadline, so that ranks that wait for this one elsewhere report it first.
     ///
     /// # Errors
-    /// If any rank knew of a failure when it was done, or comes too late.
+    /// If any rank knew of a failure when it was done, or arrives too late.
     pub(super) fn part(&self) -> Result<()> {
         let start = Instant::now();
         let mut state = self.state();
@@ -84,7 +84,7 @@ impl Process {
         let mut sending = self.tell(PART, &[]);
         loop {
             let all_parted = state.all_parted(self, &mut sending);
-            // Also after the last message: it may bring a failure.
+            // Also after the last message, which may report a failure.
             state.listen(self, "the end")?;
             if all_parted {
                 return Ok(());
@@ -97,8 +97,8 @@ impl Process {
         }
     }
 
-    /// Says that this rank is done and why it failed, and waits a little for others to come to their
-    /// end too.
+    /// Announces that this rank is done and why it failed, and waits a little for others to end
+    /// too.
     pub(super) fn linger(&self) {
         let start = Instant::now();
         let mut state = self.state();
@@ -110,21 +110,21 @@ impl Process {
     }
 }
 
-/// The rank that failed and its reason, in a message of [`Process::tell`]; none in an empty one.
+/// Decodes the failed rank and its reason from a message of [`Process::tell`]; none if empty.
 fn failure(bytes: &[u8]) -> Option<(usize, String)> {
     let (rank, reason) = bytes.get(1..)?.split_first_chunk()?;
     Some((u32::from_le_bytes(*rank) as usize, String::from_utf8_lossy(reason).into_owned()))
 }
 
 impl State {
-    /// The failure this rank knows of as a message of few bytes, empty if there is none.
+    /// Encodes the known failure as a short message, empty if there is none.
     fn known_failure(&self) -> Vec<u8> {
         let Some((rank, reason)) = &self.failed else { return Vec::new() };
         let reason = &reason.as_bytes()[..reason.len().min(FEW)];
         [&(*rank as u32).to_le_bytes(), reason].concat()
     }
 
-    /// An error if a rank gave up.
+    /// Receives control messages; returns an error if a rank failed.
     pub(super) fn listen(&mut self, process: &Process, stage: &str) -> Result<()> {
         if self.failed.is_none() {
             let message = take(SimpleCommunicator::world().any_process(), ABORT);
@@ -136,12 +136,13 @@ impl State {
         }
     }
 
-    /// Whether all others' last message came and this one's got through.
+    /// Returns whether the last messages of all others arrived and this rank's were delivered.
     fn all_parted(&mut self, process: &Process, sending: &mut Sending) -> bool {
         let world = SimpleCommunicator::world();
         while let Some((other, bytes)) = take(world.any_process(), PART) {
             self.parted.insert(other);
-            // MPI orders messages of one tag alone: this one may overtake the reason to give up.
+            // MPI orders messages of one tag only: the last message may overtake the reason of an
+            // abort.
             self.failed = self.failed.take().or_else(|| failure(&bytes));
         }
         sending.iter_mut().for_each(|transfer| _ = transfer.look());

@@ -1,4 +1,4 @@
-//! Buffers that MPI reads and writes while the program goes on, and messages of few bytes.
+//! Nonblocking MPI buffers, and short messages.
 
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -8,18 +8,18 @@ use mpi::request::{Request, StaticScope};
 use mpi::topology::{Communicator, Rank, SimpleCommunicator};
 use mpi::traits::Equivalence;
 
-/// Most bytes of a message: MPI counts in 31 bits, and transports do not gain from larger ones.
+/// Largest frame in bytes: MPI counts in 31 bits, and transports do not gain from larger ones.
 const FRAME: usize = 1 << 26;
-/// Most bytes sent with the head: with the stage's name they stay below what transports send at once
-/// (4 KiB in shared memory), so that receiving them never waits.
+/// Most bytes sent with the head: with the stage's name they stay below the eager limit of
+/// transports (4 KiB in shared memory), so that receiving them never waits.
 pub(super) const FEW: usize = 2048;
 
-/// A buffer on its way, in frames. One that is dropped before it is through stays allocated: MPI
-/// may touch it at any time, and waiting for that could last for ever.
+/// A buffer in transfer, in frames. One dropped before completion stays allocated: MPI may access
+/// it at any time, and waiting could block forever.
 ///
-/// The safe interface of MPI can only wait for ever, hence the `unsafe` below. It is sound since
-/// the buffers lie on the heap, are reached through this type alone until no request is left, and
-/// are never freed before.
+/// The safe interface of MPI offers only unbounded waits, hence the `unsafe` below. It is sound
+/// since the buffers lie on the heap, are accessed through this type alone until no request is
+/// left, and are never freed before.
 pub(super) struct Transfer<B> {
     frames: Vec<Request<'static, [u8], StaticScope>>,
     buffer: ManuallyDrop<B>,
@@ -54,7 +54,7 @@ impl Transfer<Vec<u8>> {
 }
 
 impl<B: Default> Transfer<B> {
-    /// How many frames got through since the last look.
+    /// Number of frames completed since the last call.
     pub(super) fn look(&mut self) -> usize {
         let before = self.frames.len();
         let frames = std::mem::take(&mut self.frames);
@@ -62,7 +62,7 @@ impl<B: Default> Transfer<B> {
         before - self.frames.len()
     }
 
-    /// Whether all of it got through.
+    /// Returns whether all frames are completed.
     pub(super) fn is_done(&self) -> bool {
         self.frames.is_empty()
     }
@@ -70,7 +70,7 @@ impl<B: Default> Transfer<B> {
     /// The buffer.
     ///
     /// # Panics
-    /// If it is still on its way.
+    /// If the transfer is not complete.
     pub(super) fn into_buffer(mut self) -> B {
         assert!(self.is_done(), "the buffer is still on its way");
         std::mem::take(&mut self.buffer)
@@ -87,8 +87,8 @@ impl<B> Drop for Transfer<B> {
     }
 }
 
-/// The next message of a source under `tag` and its sender, if one came; only for few bytes, which
-/// come at once.
+/// The next message of a source under `tag` and its sender, if one arrived; only for short
+/// messages, which arrive at once.
 pub(super) fn take(source: impl Source, tag: i32) -> Option<(usize, Vec<u8>)> {
     let (message, status) = source.immediate_matched_probe_with_tag(tag)?;
     let mut bytes = vec![0; status.count(u8::equivalent_datatype()) as usize];

@@ -193,6 +193,6 @@ pub fn another_length_is_told() -> Case {
     let body = |c: &dyn Communicator| {
         c.all_reduce_sum("gradients", &mut vec![0.0; 2 + c.rank()]).map(|()| vec![])
     };
-    let check = |outcome: Outcome| told(outcome, &["another length", "'gradients'"]);
+    let check = |outcome: Outcome| told(outcome, &["another number of values", "'gradients'"]);
     Case { ranks: 2, deadline: LONG, body, check }
 }

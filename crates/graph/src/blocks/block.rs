@@ -1,4 +1,4 @@
-//! Blocks and mini-batches: what samplers make and models consume.
+//! Blocks and mini-batches: the output of samplers and the input of models.
 
 use std::sync::{Arc, OnceLock};
 
@@ -25,13 +25,13 @@ pub struct Block {
     indices: Buf<u32>,
     weights: Option<Vec<f32>>,
     nodes: Arc<NodeInfo>,
-    /// Whether the edges are known to be the same with their ends exchanged.
+    /// True if the set of edges is known to be symmetric.
     symmetric: bool,
     transpose: OnceLock<Transpose>,
     self_loops: OnceLock<Box<Block>>,
 }
 
-/// The same edges grouped by source node, for backward passes that gather instead of scatter.
+/// The edges grouped by source node, for backward passes that gather instead of scatter.
 #[derive(Debug)]
 pub struct Transpose {
     /// `num_src + 1` offsets into the two arrays below.
@@ -70,14 +70,14 @@ impl Block {
         Self { num_dst, num_src, indptr, indices, weights, nodes, symmetric, transpose, self_loops }
     }
 
-    /// Looks whether the edges are the same with their ends exchanged, so that lists by source need not be
-    /// made. Pays for blocks that are kept; reads all edges, whose lists must be ascending to be found so.
+    /// Detects symmetric edge sets, which need no separate lists by source. Pays for blocks that
+    /// are kept; reads all edges, and finds symmetry only in ascending lists.
     pub fn with_symmetry(mut self) -> Self {
         self.symmetric = self.num_dst == self.num_src && self.is_own_transpose();
         self
     }
 
-    /// Destinations ascend, so each edge must be the next one in the list of its source.
+    /// With ascending destinations, each edge must be the next one in the list of its source.
     fn is_own_transpose(&self) -> bool {
         let mut next = self.indptr.clone();
         (0..self.num_dst).all(|d| {
@@ -136,7 +136,7 @@ impl Block {
     }
 
     /// The block in which every destination is among its own sources: where it is not, an edge of
-    /// weight 1 from it to itself comes first. Built on first use and kept.
+    /// weight 1 from it to itself comes first. Built on first use and cached.
     pub fn with_self_loops(&self) -> &Block {
         self.self_loops.get_or_init(|| {
             let mut indptr = Vec::with_capacity(self.num_dst + 1);
@@ -158,8 +158,8 @@ impl Block {
         })
     }
 
-    /// The block without the edges that `leaves` names by dataset ids, source first. Sources stay, with
-    /// or without edges, and so do degrees.
+    /// The block without the edges for which `leaves` returns true, by dataset ids, source first.
+    /// Sources and degrees stay.
     pub fn without(&self, leaves: impl Fn(u64, u64) -> bool) -> Self {
         let ids = self.ids();
         let (mut indptr, mut indices) = (vec![0], Vec::with_capacity(self.num_edges()));
@@ -180,15 +180,15 @@ impl Block {
         Self::new(self.num_src, indptr, indices, weights, self.nodes.clone())
     }
 
-    /// Bytes of memory that it takes, with the lists that backward passes read.
+    /// Memory footprint in bytes, including the lists that backward passes read.
     pub fn bytes(&self) -> usize {
         let (edges, weights) = (self.num_edges(), self.weights.as_ref().map_or(0, Vec::len));
         let turned = if self.symmetric { 0 } else { 4 * self.num_src + 8 * edges };
         4 * (self.indptr.len() + edges + weights) + 12 * self.nodes.ids.len() + turned
     }
 
-    /// The destinations of each source: offsets, and nodes. The block's own lists where it is known to be
-    /// symmetric.
+    /// The destinations of each source: offsets, and nodes. The block's own lists if it is known to
+    /// be symmetric.
     pub fn out_lists(&self) -> (&[u32], &[u32]) {
         if self.symmetric {
             return (&self.indptr, &self.indices);
@@ -197,7 +197,7 @@ impl Block {
         (&transpose.indptr, &transpose.dst)
     }
 
-    /// The edges grouped by source. Built on first use and kept; the pipeline's sampling stage
+    /// The edges grouped by source. Built on first use and cached; the pipeline's sampling stage
     /// calls this so that the compute stage finds it ready.
     pub fn transpose(&self) -> &Transpose {
         self.transpose.get_or_init(|| Transpose::of(self.num_src, &self.indptr, &self.indices))
@@ -230,7 +230,7 @@ impl Transpose {
     }
 }
 
-/// All a training step needs to know of the graph.
+/// A mini-batch: the graph inputs of a training step.
 #[derive(Debug)]
 pub struct MiniBatch {
     /// Blocks from the input layer to the output layer; one per model layer. Subgraph samplers give
@@ -239,9 +239,9 @@ pub struct MiniBatch {
     /// Local ids (in the sampled graph) of the input nodes of `blocks[0]`; the nodes of every
     /// later block are a prefix, the seeds first of all.
     pub input_nodes: Vec<u32>,
-    /// Rows of the last block's output whose loss counts.
+    /// Rows of the last block's output that enter the loss.
     pub targets: Vec<u32>,
-    /// A weight for each target's loss (GraphSAINT's normalisation), or all 1.
+    /// A weight for each target's loss (GraphSAINT's normalization), or all 1.
     pub target_weights: Option<Vec<f32>>,
 }
 

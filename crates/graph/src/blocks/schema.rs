@@ -1,27 +1,27 @@
-//! The types of nodes and edges, by number.
+//! The node and edge types, by index.
 
 use gnarl_common::rng::{Key, mix};
 use gnarl_common::{Error, Result};
 
 use crate::manifest::Triple;
 
-/// The types of a graph's nodes and edges. Blocks and batches refer to them by number, in the order
+/// The types of a graph's nodes and edges. Blocks and batches refer to them by index, in the order
 /// given here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Schema {
     node_types: Vec<String>,
     edge_types: Vec<Triple>,
-    /// Numbers of each edge type's source and destination type.
+    /// Indices of each edge type's source and destination type.
     ends: Vec<(usize, usize)>,
 }
 
 impl Schema {
-    /// Adds a node type, whose number is the count of those before.
+    /// Adds a node type, whose index is the number of types before.
     pub fn add_node_type(&mut self, name: &str) {
         self.node_types.push(name.into());
     }
 
-    /// Adds an edge type between the node types number `src` and `dst`.
+    /// Adds an edge type between the node types of indices `src` and `dst`.
     pub fn add_edge_type(&mut self, triple: Triple, src: usize, dst: usize) {
         self.edge_types.push(triple);
         self.ends.push((src, dst));
@@ -37,12 +37,12 @@ impl Schema {
         &self.edge_types
     }
 
-    /// Numbers of the source and destination node types of edge type number `edge_type`.
+    /// Indices of the source and destination node types of edge type `edge_type`.
     pub fn ends(&self, edge_type: usize) -> (usize, usize) {
         self.ends[edge_type]
     }
 
-    /// Number of the node type `name`.
+    /// Index of the node type `name`.
     ///
     /// # Errors
     /// Lists the known ones if there is none.
@@ -53,7 +53,7 @@ impl Schema {
         })
     }
 
-    /// Number of the edge type `triple`.
+    /// Index of the edge type `triple`.
     ///
     /// # Errors
     /// Lists the known ones if there is none.
@@ -65,20 +65,21 @@ impl Schema {
         })
     }
 
-    /// Numbers of the edge types in the order of their names, which is that of no file.
+    /// Indices of the edge types in the order of their names, which does not depend on any file's
+    /// order.
     pub fn by_name(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.edge_types.len()).collect();
         order.sort_unstable_by_key(|&e| &self.edge_types[e]);
         order
     }
 
-    /// The key of draws for nodes of type number `node_type`: its name decides.
+    /// The key of draws for nodes of a type, a function of its name.
     pub fn node_key(&self, node_type: usize) -> Key {
         Key::new(hash(&self.node_types[node_type]))
     }
 
-    /// The key of draws over an edge type: its name decides. The only edge type of a graph has
-    /// `key` itself, so that a graph without types may be sampled as one with types.
+    /// The key of draws over an edge type, a function of its name. The only edge type of a graph
+    /// has `key` itself, so that a homogeneous graph may be sampled as a heterogeneous one.
     pub fn draw_key(&self, key: Key, edge_type: usize) -> Key {
         match self.edge_types.len() {
             1 => key,
@@ -87,7 +88,7 @@ impl Schema {
     }
 }
 
-/// A number for a name, the same on every machine.
+/// A hash of a name, equal on every machine.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(name.len() as u64, |sum, byte| mix(sum.rotate_left(8) ^ u64::from(byte)))
 }

@@ -1,4 +1,4 @@
-//! The job of the builder: edges, choices, and ids as stored.
+//! The job of the builder: edges, options, and ids as stored.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use gnarl_common::Element;
 
 use crate::column::ColumnSpec;
 
-/// What the builder needs to know.
+/// Inputs and options of the builder.
 pub(crate) struct CscJob<'a> {
     pub dir: &'a Path,
     /// Prefix of the column files.
@@ -14,7 +14,7 @@ pub(crate) struct CscJob<'a> {
     pub src: &'a ColumnSpec,
     pub dst: &'a ColumnSpec,
     pub num_dst: u64,
-    /// Whether source and destination types are the same.
+    /// True if source and destination types are the same.
     pub square: bool,
     /// Keep each edge's row beside its source.
     pub keep_rows: bool,
@@ -22,11 +22,11 @@ pub(crate) struct CscJob<'a> {
     pub weights: Option<&'a ColumnSpec>,
     /// Drop repeated edges.
     pub coalesce: bool,
-    /// Bytes the builder may hold.
+    /// Memory limit of the builder in bytes.
     pub memory: u64,
-    /// Bytes that one range of lists may take, where less than `memory` leaves.
+    /// Memory limit of one range of lists, if lower than the rest of `memory`.
     pub range_bytes: Option<u64>,
-    /// Key of each source by which lists ascend, distinct; the source itself if `None`.
+    /// Distinct sort key of each source, by which lists ascend; the source itself if `None`.
     pub order: Option<&'a [u64]>,
 }
 

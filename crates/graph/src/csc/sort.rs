@@ -1,14 +1,14 @@
-//! Sorting lists, with what lies beside the sources.
+//! Sorting of lists together with their edge columns.
 
 use super::job::Id;
 
 /// Lists sorted by one task before the work is split further.
 pub(super) const SORT_GRAIN: usize = 4096;
 
-/// Longest list whose keys are held beside it.
+/// Longest list whose keys are cached beside it.
 pub(super) const LONG: usize = 1 << 16;
 
-/// What edges carry: as long as the sources, or empty.
+/// Edge columns of a list: as long as the sources, or empty.
 pub(super) struct Beside {
     /// Row of each edge in the edge columns.
     pub rows: Vec<u64>,
@@ -22,7 +22,7 @@ impl Beside {
     }
 }
 
-/// The same for some of the lists.
+/// The edge columns of some of the lists.
 pub(super) struct BesideMut<'a> {
     rows: &'a mut [u64],
     weights: &'a mut [u32],
@@ -67,8 +67,8 @@ pub(super) fn sort_lists<T: Id>(
             continue;
         }
         if rows.is_empty() && list.len() > LONG {
-            // Ids ascend with their keys but for the step from a part's own nodes to its copies:
-            // two runs, which a stable sort merges.
+            // Ids ascend with their keys except at the step from a part's own nodes to its halo
+            // nodes: two runs, which a stable sort merges.
             sources[list.clone()].sort_unstable();
             sources[list].sort_by_key(|&source| key(source));
             continue;

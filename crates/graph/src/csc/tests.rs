@@ -11,7 +11,7 @@ use super::*;
 use crate::column::Column;
 use crate::writer::ColumnWriter;
 
-/// What the builder must give: sorted `(dst, src, row)`, with repeats dropped if asked.
+/// The expected result: sorted `(dst, src, row)`, deduplicated if required.
 struct Reference {
     sorted: Vec<(u32, u32, u64)>,
     facts: EdgeFacts,
@@ -177,7 +177,7 @@ fn lists_are_sorted_by_all_threads_alike() {
 
 #[test]
 fn lists_ascend_by_the_key_of_their_sources_however_long() {
-    // Own nodes before copies, as in a part: both ascend by key, together they do not.
+    // Own nodes before halo nodes, as in a part: both ascend by key, together they do not.
     let key = |s: u64| if s < 600 { 2 * s } else { 2 * (s - 600) + 1 };
     let keys: Vec<u64> = (0..1000).map(key).collect();
     let long = LONG as u64 + 17;

@@ -1,4 +1,4 @@
-//! Edge weights in the order of the lists, so that samplers read them as they read sources.
+//! Edge weights in the order of the lists, so that samplers read them in the order of sources.
 
 use gnarl_common::{DType, Error, Result};
 use half::{bf16, f16};
@@ -18,7 +18,9 @@ impl ListWeights {
     /// # Errors
     /// If the weights are of a type that no sampler reads.
     pub fn create(job: &CscJob<'_>, spec: &ColumnSpec) -> Result<Self> {
-        let (dir, stem, name) = (job.dir, job.stem, "csc.weight");
+        let dir = job.dir;
+        let stem = job.stem;
+        let name = "csc.weight";
         Ok(match spec.dtype {
             DType::F32 => Self::F32(ColumnWriter::create(dir, stem, name, &[])?),
             DType::F16 => Self::F16(ColumnWriter::create(dir, stem, name, &[])?),

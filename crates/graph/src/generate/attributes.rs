@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::permute::Permutation;
 use crate::writer::DatasetWriter;
 
-/// What nodes carry besides their edges.
+/// Options of node attributes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attributes {
     /// Width of the features; 0 for none.
@@ -22,7 +22,7 @@ pub struct Attributes {
     /// Number of label classes; 0 for no labels.
     pub classes: u32,
     /// Standard deviation of the features around their class's centroid, whose length is 1 on
-    /// average. At 1, single rows say little and the mean of a node's neighbours says much.
+    /// average. At 1, single rows say little and the mean of a node's neighbors says much.
     pub noise: f64,
     /// Share of the nodes in the training split.
     pub train: f64,
@@ -46,18 +46,18 @@ impl Default for Attributes {
     }
 }
 
-/// Rows written by one task; never depends on the number of threads.
+/// Chunk size of a task, independent of the number of threads.
 const CHUNK_BYTES: usize = 1 << 20;
 const CHUNK_NODES: u64 = 1 << 16;
 
 impl Attributes {
-    /// Checks that the options make sense.
+    /// Checks that the options are valid.
     pub(crate) fn check(&self) -> Result<()> {
         let shares = [self.train, self.valid, self.test];
         if !shares.iter().all(|s| (0.0..=1.0).contains(s)) || shares.iter().sum::<f64>() > 1.000_001
         {
             return Err(Error::usage(format!(
-                "splits of {} + {} + {} are no shares of the nodes",
+                "invalid split shares {} + {} + {}",
                 self.train, self.valid, self.test
             ))
             .hint("each must be in 0..1 and their sum at most 1"));
@@ -67,7 +67,10 @@ impl Attributes {
                 .hint("choose f32, f16 or bf16"));
         }
         if !self.noise.is_finite() || self.noise < 0.0 {
-            return Err(Error::usage(format!("noise {} is no standard deviation", self.noise)));
+            return Err(Error::usage(format!(
+                "invalid noise '{}': expected a standard deviation of at least 0",
+                self.noise
+            )));
         }
         Ok(())
     }
@@ -157,7 +160,7 @@ impl Attributes {
         }
     }
 
-    /// Deals the nodes to splits by their place in a random order: the shares are exact.
+    /// Assigns nodes to splits by their position in a random order: the shares are exact.
     fn write_splits(
         &self,
         writer: &mut DatasetWriter,
@@ -197,7 +200,7 @@ fn bell(row: u64, column: u64) -> f32 {
     (sum as f32 - 131_070.0) * SCALE
 }
 
-/// Fills chunks of `0..count` by all threads, a few at a time, and hands them on in order.
+/// Fills chunks of `0..count` by all threads, a few at a time, and passes them on in order.
 fn in_order<T: Send>(
     count: u64,
     chunk: u64,
@@ -239,7 +242,10 @@ mod tests {
     fn impossible_attributes_are_refused() {
         let message = |a: Attributes| a.check().unwrap_err().to_string();
         let base = Attributes::default;
-        assert!(message(Attributes { train: 0.8, test: 0.3, ..base() }).contains("no shares"));
+        assert!(
+            message(Attributes { train: 0.8, test: 0.3, ..base() })
+                .contains("invalid split shares")
+        );
         assert!(message(Attributes { dtype: DType::U8, ..base() }).contains("as u8"));
         assert!(message(Attributes { noise: f64::NAN, ..base() }).contains("deviation"));
     }

@@ -1,6 +1,6 @@
 //! Planted communities with power-law degrees (the degree-corrected stochastic block model of
-//! Karrer and Newman, Phys. Rev. E 83, 2011): graphs on which a GNN learns and partitioners have
-//! something to find.
+//! Karrer and Newman, Phys. Rev. E 83, 2011): graphs with structure for GNNs and partitioners to
+//! find.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::permute::Permutation;
 use super::stream::EdgeFunction;
 use crate::edges::EdgeChunk;
 
-/// What community graph to make.
+/// Options of [`community`](super::community).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CommunityOptions {
     /// Number of nodes.
@@ -28,13 +28,13 @@ pub struct CommunityOptions {
     pub exponent: f64,
     /// Expected degree of the largest hubs, in multiples of the mean degree.
     pub hub: f64,
-    /// Seed of everything random.
+    /// Random seed.
     pub seed: u64,
     /// Drop repeated edges: the mean degree then falls a little short.
     pub coalesce: bool,
     /// Features, labels and splits.
     pub attributes: Attributes,
-    /// Bytes that building the topology may hold.
+    /// Memory limit of building the topology, in bytes.
     pub memory: u64,
 }
 
@@ -80,13 +80,16 @@ impl CommunityOptions {
         }
         if !(self.average_degree > 0.0 && self.average_degree < nodes as f64) {
             return bad(
-                format!("{nodes} nodes cannot have {} neighbours each", self.average_degree),
+                format!("{nodes} nodes cannot have {} neighbors each", self.average_degree),
                 "choose an average degree above 0 and below the number of nodes",
             );
         }
         if !(self.exponent > 2.0 && self.exponent.is_finite() && self.hub > 1.0) {
             return bad(
-                format!("exponent {} and hub {} make no power law", self.exponent, self.hub),
+                format!(
+                    "invalid exponent '{}' or hub '{}' of a power law",
+                    self.exponent, self.hub
+                ),
                 "choose an exponent above 2 and a hub above 1",
             );
         }
@@ -116,7 +119,7 @@ impl CommunityEdges {
     /// Solves for the constants.
     ///
     /// # Errors
-    /// If the options make no graph.
+    /// If the options are invalid.
     pub fn new(options: &CommunityOptions) -> Result<Self> {
         options.check()?;
         let key = Key::new(options.seed).with(0x636f_6d6d);
@@ -139,7 +142,7 @@ impl CommunityEdges {
         self.community_at(self.order.apply(node))
     }
 
-    /// The two ends of the `i`-th edge.
+    /// The two endpoints of the `i`-th edge.
     #[inline]
     pub fn edge(&self, i: u64) -> (u64, u64) {
         let key = self.key.with(i);
@@ -272,7 +275,7 @@ mod tests {
         assert!(bad(|o| o.communities = 0).contains("0 communities"));
         assert!(bad(|o| o.communities = o.nodes).contains("two nodes"));
         assert!(bad(|o| o.communities = 1).contains("cannot leave"));
-        assert!(bad(|o| o.average_degree = 0.0).contains("neighbours"));
+        assert!(bad(|o| o.average_degree = 0.0).contains("neighbors"));
         assert!(bad(|o| o.exponent = 2.0).contains("power law"));
     }
 }

@@ -1,6 +1,6 @@
-//! Generators: graphs of any size in bounded memory, so that every claim about scale can be
-//! tried anywhere. Each edge and each row is a pure function of the seed and its index; the files
-//! are the same for any number of threads.
+//! Generators: graphs of any size in bounded memory, so that every claim about scale can be tested
+//! anywhere. Each edge and each row is a pure function of the seed and its index, so that files do
+//! not depend on the number of threads.
 
 mod attributes;
 mod community;
@@ -27,16 +27,16 @@ use crate::edges::{EdgeChunk, EdgeStream};
 use crate::manifest::{EdgeFacts, PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
-/// What a generator made.
+/// A generated dataset, and facts about it.
 #[derive(Debug, Clone)]
 pub struct Generated {
     /// The dataset, opened.
     pub dataset: Dataset,
     /// Edges written before repeated ones were dropped.
     pub drawn: u64,
-    /// What building the topology found.
+    /// Facts found while the topology was built.
     pub facts: EdgeFacts,
-    /// Where the time went.
+    /// Time per stage.
     pub seconds: Stages,
 }
 
@@ -54,7 +54,7 @@ pub struct Stages {
 /// Writes an R-MAT graph to `out`. Labels, if any, are random: nothing can be learned from them.
 ///
 /// # Errors
-/// If the options make no graph, `out` is no place for one, or memory does not suffice for the
+/// If the options are invalid, `out` cannot be written, or memory does not suffice for the
 /// degrees of the nodes.
 pub fn rmat(options: &RmatOptions, out: &Path) -> Result<Generated> {
     let classes = u64::from(options.attributes.classes.max(1));

@@ -1,4 +1,4 @@
-//! A keyed bijection on `0..n` in constant memory: scrambles ids, and deals nodes to splits in
+//! A keyed bijection on `0..n` in constant memory: scrambles ids, and assigns nodes to splits in
 //! exact shares, without a table.
 
 use gnarl_common::rng::Key;
@@ -41,7 +41,7 @@ impl Permutation {
         Self { n, mask, shift: bits.div_ceil(2), rounds: std::array::from_fn(round) }
     }
 
-    /// Where `x` goes.
+    /// The image of `x`.
     #[inline]
     pub(crate) fn apply(&self, mut x: u64) -> u64 {
         loop {
@@ -55,7 +55,7 @@ impl Permutation {
         }
     }
 
-    /// What goes to `y`.
+    /// The preimage of `y`.
     #[inline]
     pub(crate) fn invert(&self, mut y: u64) -> u64 {
         loop {

@@ -12,7 +12,7 @@ use super::permute::Permutation;
 use super::stream::EdgeFunction;
 use crate::edges::EdgeChunk;
 
-/// What R-MAT graph to make.
+/// Options of [`rmat`](super::rmat).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RmatOptions {
     /// Number of nodes, any number from 2.
@@ -25,7 +25,7 @@ pub struct RmatOptions {
     pub b: f64,
     /// Probability of the lower left quadrant; the rest goes to the lower right.
     pub c: f64,
-    /// Seed of everything random.
+    /// Random seed.
     pub seed: u64,
     /// Add the reverse of every edge: twice as many edges.
     pub symmetrize: bool,
@@ -33,7 +33,7 @@ pub struct RmatOptions {
     pub coalesce: bool,
     /// Features, labels and splits.
     pub attributes: Attributes,
-    /// Bytes that building the topology may hold.
+    /// Memory limit of building the topology, in bytes.
     pub memory: u64,
 }
 
@@ -84,16 +84,17 @@ impl RmatEdges {
     /// Prepares the tables.
     ///
     /// # Errors
-    /// If the sizes or probabilities make no graph.
+    /// If the sizes or probabilities are invalid.
     pub fn new(options: &RmatOptions) -> Result<Self> {
         let RmatOptions { nodes, edges, a, b, c, .. } = *options;
         if !(2..=1 << 48).contains(&nodes) {
-            return Err(Error::usage(format!("R-MAT cannot make {nodes} nodes"))
-                .hint("ask for at least 2 and at most 2^48"));
+            return Err(Error::usage(format!(
+                "invalid number of R-MAT nodes '{nodes}': expected 2 to 2^48"
+            )));
         }
         let quadrants = [a, b, c, 1.0 - a - b - c];
         if !quadrants.iter().all(|p| (0.0..1.0).contains(p)) {
-            return Err(Error::usage(format!("a = {a}, b = {b}, c = {c} are no probabilities"))
+            return Err(Error::usage(format!("invalid probabilities a = {a}, b = {b}, c = {c}"))
                 .hint("each must be in 0..1 and their sum at most 1"));
         }
         if a + quadrants[3] < 0.01 && nodes == 2 || b + c < 1e-6 {
@@ -120,7 +121,8 @@ impl RmatEdges {
         let mut words = 0;
         loop {
             let (src, dst) = self.cell(key, &mut words);
-            // Matrices are a power of two wide: draw again outside the graph and on its diagonal.
+            // Matrices are a power of two wide, so edges outside the graph or on its diagonal are
+            // redrawn.
             if src < self.nodes && dst < self.nodes && src != dst {
                 return (self.scramble.apply(src), self.scramble.apply(dst));
             }
@@ -213,7 +215,7 @@ impl AliasTable {
         Self { levels, entries }
     }
 
-    /// The rows and columns that 32 random bits choose.
+    /// The rows and columns selected by 32 random bits.
     #[inline(always)]
     fn pick(&self, bits: u32) -> (u64, u64) {
         let index = (bits >> FRACTION) as usize & (self.entries.len() - 1);
@@ -266,7 +268,7 @@ mod tests {
             RmatEdges::new(&options).unwrap_err().to_string()
         };
         assert!(bad(|o| o.nodes = 1).contains("1 nodes"));
-        assert!(bad(|o| o.a = 0.9).contains("no probabilities"));
+        assert!(bad(|o| o.a = 0.9).contains("invalid probabilities"));
         assert!(bad(|o| (o.a, o.b, o.c) = (0.9, 0.0, 0.0)).contains("self loops"));
     }
 }

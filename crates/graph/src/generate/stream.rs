@@ -19,14 +19,14 @@ pub trait EdgeFunction: Send + Sync {
     fn draw(&self, draws: Range<u64>, chunk: &mut EdgeChunk);
 }
 
-/// Draws made by one task; never depends on the number of threads.
+/// Draws per task, independent of the number of threads.
 const DRAWS: u64 = CHUNK_EDGES as u64;
 
 /// Streams the edges of an [`EdgeFunction`] in the order of the draws. Chunks are computed by all
-/// threads, a few at a time; the sequence is the same for any number of threads.
+/// threads, a few at a time; the sequence does not depend on the number of threads.
 pub struct DrawnEdges<F> {
     function: F,
-    /// Chunks computed together; those from `ready` on have not been handed out.
+    /// Chunks computed together; those from `ready` on have not been returned yet.
     chunks: Vec<EdgeChunk>,
     ready: usize,
     next: u64,
@@ -38,7 +38,7 @@ impl<F: EdgeFunction> DrawnEdges<F> {
         Self { function, chunks: Vec::new(), ready: 0, next: 0 }
     }
 
-    /// What was drawn from; frees the chunks.
+    /// The edge function; frees the chunks.
     pub fn into_function(self) -> F {
         self.function
     }

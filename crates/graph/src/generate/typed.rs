@@ -1,5 +1,5 @@
-//! Graphs with four node types and any number of edge types, whose labels a GNN can learn: nodes of
-//! all types belong to communities, and edges join those of the same community as a rule.
+//! Heterogeneous graphs of four node types and any number of edge types, with learnable labels:
+//! nodes of all types belong to communities, and edges mostly join nodes of one community.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,12 +18,12 @@ use crate::manifest::{EdgeFacts, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Names of the node types, and the share of the nodes that each has, in sixteenths. Those of the
-/// first are labelled and split; the first two have features.
+/// first are labeled and split; the first two have features.
 const TYPES: [(&str, u64); 4] = [("paper", 8), ("author", 5), ("venue", 1), ("topic", 2)];
-/// How many of [`TYPES`] have features.
+/// Number of [`TYPES`] with features.
 const WITH_FEATURES: usize = 2;
 
-/// What graph with types to make.
+/// Options of [`typed`](super::typed).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TypedOptions {
     /// Nodes of all types.
@@ -31,20 +31,20 @@ pub struct TypedOptions {
     /// Edges drawn over all types; each type has as many.
     pub edges: u64,
     /// Number of edge types. The first four join each node type to the next, so that every type
-    /// hears another; the further ones join others.
+    /// receives messages from another; the further ones join others.
     pub relations: usize,
-    /// Number of communities; they are the classes of the labelled type.
+    /// Number of communities; they are the classes of the labeled type.
     pub communities: u64,
     /// Share of the edges that leave their community.
     pub mixing: f64,
-    /// How much some sources are preferred: the source of rank share `u` in its community is drawn
+    /// Preference among sources: the source of rank share `u` in its community is drawn
     /// by `u^skew`, so that 1 draws evenly.
     pub skew: f64,
-    /// Seed of everything random.
+    /// Random seed.
     pub seed: u64,
     /// Features of the first two node types; labels and splits of the first. `classes` plays no part.
     pub attributes: Attributes,
-    /// Bytes that building the topology may hold.
+    /// Memory limit of building the topology, in bytes.
     pub memory: u64,
 }
 
@@ -83,20 +83,20 @@ impl TypedOptions {
                 .hint("choose 4 to 60000"));
         }
         if !((0.0..=1.0).contains(&mixing) && skew >= 1.0 && skew.is_finite()) {
-            return Err(Error::usage(format!("mixing {mixing} and skew {skew} make no graph"))
-                .hint("choose a mixing of 0 to 1 and a skew of at least 1"));
+            return Err(Error::usage(format!("invalid mixing '{mixing}' or skew '{skew}'"))
+                .hint("expected a mixing in [0, 1] and a skew of at least 1"));
         }
         Ok(())
     }
 
-    /// Names and numbers of nodes of the types.
+    /// Names and counts of the node types.
     pub fn node_types(&self) -> [(&'static str, u64); 4] {
         let mut types = TYPES.map(|(name, share)| (name, self.nodes / 16 * share));
         types[0].1 += self.nodes % 16;
         types
     }
 
-    /// The edge types, and the numbers of the node types at their ends.
+    /// The edge types, with the indices of their source and destination types.
     pub fn edge_types(&self) -> Vec<(Triple, usize, usize)> {
         let of = |i: usize| {
             // Distances 1, 2, 3 and 0 around the circle of node types.
@@ -167,24 +167,22 @@ impl EdgeFunction for RelationEdges {
         for i in draws {
             let key = self.key.with(i);
             let home = key.below(0, self.dst.communities);
-            let from = match key.unit(1) < self.mixing {
-                true => key.below(2, self.src.communities),
-                false => home,
-            };
+            let from =
+                if key.unit(1) < self.mixing { key.below(2, self.src.communities) } else { home };
             chunk.src.push(self.src.node(from, key.unit(3).powf(self.skew)));
             chunk.dst.push(self.dst.node(home, key.unit(4)));
         }
     }
 }
 
-/// Writes a graph with types to `out`: four node types, of which `paper` is labelled and split,
+/// Writes a heterogeneous graph to `out`: four node types, of which `paper` is labeled and split,
 /// `paper` and `author` have features, `venue` and `topic` have none.
 ///
 /// # Errors
-/// If the options make no graph, `out` is no place for one, or memory does not suffice for the
+/// If the options are invalid, `out` cannot be written, or memory does not suffice for the
 /// degrees of the nodes.
 pub fn typed(options: &TypedOptions, out: &Path) -> Result<Generated> {
-    write(options, out).while_doing(|| "generating a graph with types")
+    write(options, out).while_doing(|| "generating a heterogeneous graph")
 }
 
 fn write(options: &TypedOptions, out: &Path) -> Result<Generated> {
@@ -231,7 +229,7 @@ fn write(options: &TypedOptions, out: &Path) -> Result<Generated> {
     for (i, (name, count)) in types.iter().enumerate().take(WITH_FEATURES) {
         let attributes =
             Attributes { classes: options.communities as u32, ..options.attributes.clone() };
-        // Only the first type's classes are to be told; the others' shape their features alone.
+        // Only the first type has labels; the classes of the others shape their features alone.
         let class = |v| communities[i].of(v) as u32;
         let key = key.with(2).with(i as u64);
         match i {
@@ -248,7 +246,7 @@ fn write(options: &TypedOptions, out: &Path) -> Result<Generated> {
     Ok(Generated { dataset, drawn, facts, seconds })
 }
 
-/// What all edge types have together.
+/// Facts summed over all edge types.
 fn total<'a>(all: impl Iterator<Item = &'a EdgeFacts>) -> EdgeFacts {
     let mut total = EdgeFacts::default();
     for facts in all {

@@ -11,10 +11,10 @@ use half::f16;
 use super::input::FileKind;
 use super::source::Source;
 
-/// Values read together.
+/// Values per read.
 pub(super) const BLOCK: usize = 1 << 16;
 
-/// Number types that arrays come in.
+/// Number types of arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Num {
     Bool,
@@ -32,7 +32,7 @@ pub(super) enum Num {
 }
 
 impl Num {
-    /// The type that numpy calls `descr`.
+    /// The type with numpy's type string `descr`.
     pub fn parse(descr: &str) -> Option<Self> {
         Some(match descr {
             "|b1" => Self::Bool,
@@ -61,7 +61,7 @@ impl Num {
         }
     }
 
-    /// Whether the values have fractions.
+    /// Returns whether the values are floating-point numbers.
     pub fn is_float(self) -> bool {
         matches!(self, Self::F16 | Self::F32 | Self::F64)
     }
@@ -95,8 +95,8 @@ macro_rules! decode {
     };
 }
 
-/// Reads the table of ids in the npy file at `path`, row after row: the ids, and how many a row has. `what`
-/// names them in errors.
+/// Reads the table of ids in the npy file at `path`, row by row: the ids, and their number per row.
+/// `what` names them in errors.
 ///
 /// # Errors
 /// If it is no table of integers in C order, or an id is negative, naming its row.
@@ -123,7 +123,7 @@ pub fn id_table(path: &Path, what: &str) -> Result<(Vec<u64>, usize)> {
     }
 }
 
-/// Reads an array in storage order, a stretch at a time.
+/// Reads an array in storage order, a chunk at a time.
 pub(super) struct ArrayReader {
     source: Source,
     file: BufReader<File>,
@@ -135,7 +135,7 @@ pub(super) struct ArrayReader {
 }
 
 impl ArrayReader {
-    /// Opens the array and checks that it is complete and of a known number type.
+    /// Opens the array and checks that it is complete and of a supported number type.
     pub fn open(source: Source) -> Result<Self> {
         let mut file = File::open(&source.path).at(&source.path)?;
         file.seek(SeekFrom::Start(source.start)).at(&source.path)?;
@@ -191,7 +191,7 @@ impl ArrayReader {
         &self.header.shape
     }
 
-    /// Whether the first dimension is the contiguous one (and that matters).
+    /// Returns whether the first dimension is contiguous (and that matters).
     pub fn fortran(&self) -> bool {
         self.header.fortran_order && self.header.shape.len() > 1
     }
@@ -201,12 +201,12 @@ impl ArrayReader {
         self.header.shape.iter().product()
     }
 
-    /// Values not read yet.
+    /// Number of values not read yet.
     pub fn left(&self) -> u64 {
         self.len() - self.position
     }
 
-    /// Goes to the value `position` in storage order.
+    /// Moves to the value `position` in storage order.
     pub fn seek(&mut self, position: u64) -> Result<()> {
         self.position = position;
         let at = self.header.offset + position * self.num.size() as u64;
@@ -218,7 +218,7 @@ impl ArrayReader {
         Error::invalid(format!("{}: {message}", self.source.name))
     }
 
-    /// Refuses other shapes than vectors; `[N, 1]` counts as one.
+    /// Rejects other shapes than vectors; `[N, 1]` counts as one.
     pub fn expect_vector(&self) -> Result<()> {
         match self.shape() {
             [_] | [_, 1] => Ok(()),
@@ -226,7 +226,7 @@ impl ArrayReader {
         }
     }
 
-    /// Refuses arrays of floating-point numbers where integers are needed.
+    /// Rejects arrays of floating-point numbers where integers are required.
     pub fn expect_integers(&self) -> Result<()> {
         match self.num.is_float() || self.num == Num::Bool {
             false => Ok(()),
@@ -247,7 +247,7 @@ impl ArrayReader {
     /// Replaces `out` by up to `limit` ids; `false` at the end.
     ///
     /// # Errors
-    /// If one is negative, calling it a `what` and naming its row, which is its position less
+    /// If one is negative, with `what` as its name and its row, which is its position less
     /// `base`.
     pub fn read_ids(
         &mut self,

@@ -10,11 +10,11 @@ use crate::column::{Column, ColumnSpec};
 use crate::inspect::grouped;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
-/// Turns label values into class ids and remembers which there are.
+/// Converts label values to class ids and records the distinct ones.
 pub(super) struct ClassChecker {
     limit: Option<u64>,
     met: BTreeSet<i32>,
-    /// The id met last: labels often repeat.
+    /// The previous id: labels often repeat.
     last: i32,
 }
 
@@ -24,7 +24,7 @@ impl ClassChecker {
         Self { limit, met: BTreeSet::new(), last: -1 }
     }
 
-    /// The class id that `value` stands for; -1 and NaN mean none.
+    /// The class id of `value`; -1 and NaN mean none.
     pub fn class(&mut self, value: f64) -> std::result::Result<i32, String> {
         if value.is_nan() || value == -1.0 {
             return Ok(-1);
@@ -45,8 +45,8 @@ impl ClassChecker {
         Ok(class)
     }
 
-    /// How the class ids met are stored: as they are if a number of classes was stated or at least half
-    /// of those from 0 to the largest are met, else counted from 0 in ascending order.
+    /// The numbering of the class ids: unchanged if a number of classes was stated or at least half
+    /// of those from 0 to the largest occur, else from 0 in ascending order.
     pub fn numbering(self) -> Numbering {
         let met: Vec<i32> = self.met.into_iter().collect();
         let span = met.last().map_or(0, |&largest| largest as u64 + 1);
@@ -61,16 +61,16 @@ impl ClassChecker {
     }
 }
 
-/// How class ids are stored.
+/// The numbering of stored class ids.
 pub(super) enum Numbering {
-    /// As they are; `unused` are those that no node or edge has.
+    /// Unchanged; `unused` are those that no node or edge has.
     Kept { count: u64, unused: Vec<i32> },
-    /// As their places among these, which ascend.
+    /// As their positions among these, which ascend.
     Compact(Vec<i32>),
 }
 
 impl Numbering {
-    /// The stored class of an id that was met, or of -1.
+    /// The stored class of an id that occurred, or of -1.
     pub fn class(&self, id: i32) -> i32 {
         match self {
             Self::Kept { .. } => id,
@@ -86,7 +86,7 @@ impl Numbering {
         }
     }
 
-    /// Says what became of the ids, if they changed or some are unused. `members` are the `nodes` or
+    /// Logs renumbered or unused ids. `members` are the `nodes` or
     /// `edges` of `of_type`.
     pub fn report(&self, writer: &mut DatasetWriter, of_type: &str, members: &str) {
         match self {
@@ -134,7 +134,7 @@ impl Numbering {
     }
 }
 
-/// The first ids of a list, and how many there are if that is not all.
+/// The first ids of a list, with their total number if longer.
 fn listed(ids: &[i32]) -> String {
     const SHOWN: usize = 8;
     let shown: Vec<String> = ids.iter().take(SHOWN).map(i32::to_string).collect();
@@ -142,7 +142,7 @@ fn listed(ids: &[i32]) -> String {
     if ids.len() <= SHOWN { shown } else { format!("{shown}, … ({} ids)", ids.len()) }
 }
 
-/// The column `label` of a node type being written from numbers.
+/// The column `label` of a node type, written from numbers.
 pub(super) struct ClassColumn {
     column: ColumnWriter<i32>,
     checker: ClassChecker,
@@ -155,7 +155,7 @@ impl ClassColumn {
         Ok(Self { column, checker: ClassChecker::new(limit) })
     }
 
-    /// Appends the classes of `values`; `place` names the position of a bad one.
+    /// Appends the classes of `values`; `place` names the position of an invalid one.
     pub fn push(&mut self, values: &[f64], place: impl Fn(usize) -> String) -> Result<()> {
         let mut classes = Vec::with_capacity(values.len());
         for (i, &value) in values.iter().enumerate() {
@@ -165,7 +165,7 @@ impl ClassColumn {
         self.column.push(&classes)
     }
 
-    /// Completes the column, numbers classes without gaps if there are many, and says so.
+    /// Completes the column, renumbers classes without gaps if there are many, and logs it.
     pub fn finish(self, writer: &mut DatasetWriter, ntype: &str) -> Result<()> {
         let spec = self.column.finish()?;
         finish_labels(writer, ntype, spec, self.checker)
@@ -195,7 +195,7 @@ pub(super) fn finish_labels(
     Ok(())
 }
 
-/// A column of class ids, written anew as classes.
+/// A column of class ids, rewritten as classes.
 fn rewritten(
     writer: &DatasetWriter,
     ntype: &str,

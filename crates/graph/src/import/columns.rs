@@ -9,7 +9,7 @@ use super::source::Npz;
 use super::values::ValueColumn;
 use crate::writer::DatasetWriter;
 
-/// Rows of `array`, which must have `nodes` of them.
+/// Returns an error unless `array` has `nodes` rows.
 fn expect_rows(array: &ArrayReader, nodes: u64, ntype: &str) -> Result<()> {
     let rows = array.shape().first().copied().unwrap_or(0);
     match rows == nodes {
@@ -51,7 +51,9 @@ fn dense<T: Element>(
     convert: impl Fn(f32) -> T,
 ) -> Result<()> {
     let mut column = writer.node_column::<T>(ntype, "features", &[width])?;
-    let (mut values, mut converted, mut done) = (Vec::new(), Vec::new(), 0u64);
+    let mut values = Vec::new();
+    let mut converted = Vec::new();
+    let mut done = 0u64;
     while array.read_f32(BLOCK, &mut values)? {
         if let Some(i) = values.iter().position(|x| !x.is_finite()) {
             let at = done + i as u64;
@@ -112,7 +114,9 @@ pub(super) fn csr_features(
     let mut offset_column = writer.node_column::<u64>(ntype, "features.indptr", &[])?;
     let mut index_column = writer.node_column::<u32>(ntype, "features.indices", &[])?;
     let mut value_column = writer.node_column::<f32>(ntype, "features.values", &[])?;
-    let (mut offsets, mut ids, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut offsets = Vec::new();
+    let mut ids = Vec::new();
+    let mut values = Vec::new();
     let mut row = CsrRow::default();
     let (mut done, mut last) = (0u64, 0u64);
     while indptr.read_ids(BLOCK, "offset", 0, &mut offsets)? {
@@ -185,7 +189,7 @@ impl CsrRow {
 }
 
 /// Writes labels: `[N]` classes (-1 or NaN: none), or `[N, C]` of 0 and 1. `classes` bounds the
-/// classes; without it they reach to the largest label, or are numbered anew where most ids below it are
+/// classes; without it they reach to the largest label, or are renumbered if most ids below it are
 /// unused.
 pub(super) fn labels(
     writer: &mut DatasetWriter,
@@ -261,7 +265,9 @@ fn multi_labels(
     array: &mut ArrayReader,
 ) -> Result<()> {
     let mut column = writer.node_column::<u8>(ntype, "label", &[tasks])?;
-    let (mut values, mut stored, mut done) = (Vec::new(), Vec::new(), 0u64);
+    let mut values = Vec::new();
+    let mut stored = Vec::new();
+    let mut done = 0u64;
     while array.read_f32(BLOCK, &mut values)? {
         if let Some(i) = values.iter().position(|&x| x != 0.0 && x != 1.0) {
             let at = done + i as u64;
@@ -294,7 +300,9 @@ pub(super) fn split_ids(mut array: ArrayReader, nodes: u64) -> Result<Vec<u64>> 
     if !mask {
         array.expect_integers()?;
     }
-    let (mut ids, mut block, mut row) = (Vec::new(), Vec::new(), 0u64);
+    let mut ids = Vec::new();
+    let mut block = Vec::new();
+    let mut row = 0u64;
     while array.read_ids(BLOCK, "node", 0, &mut block)? {
         for &value in &block {
             match mask {

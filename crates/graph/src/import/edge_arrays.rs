@@ -1,4 +1,4 @@
-//! Arrays with a row for each edge of a type.
+//! Arrays with one row per edge of a type.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use super::source::Source;
 use super::splits::{EdgeSplits, split_number};
 use super::weights::WeightType;
 
-/// What goes along with the edges of a type, read beside them a stretch at a time.
+/// Edge columns of a type, read beside the edges in chunks.
 #[derive(Default)]
 pub(super) struct EdgeArrays {
     columns: Vec<(Extra, Values)>,
@@ -21,7 +21,7 @@ pub(super) struct EdgeArrays {
 enum Values {
     Numbers(ArrayReader),
     Classes(ArrayReader, Numbering),
-    /// Numbers of splits, and which edges are in them.
+    /// Split masks, by split number.
     Masks(Vec<(u8, ArrayReader)>),
 }
 
@@ -44,7 +44,7 @@ impl EdgeArrays {
         let open = |path: &Path| ArrayReader::open(Source::npy(path)?);
         match (labels, values) {
             (Some(_), Some(_)) => {
-                return Err(Error::usage("edges are given both labels and values")
+                return Err(Error::usage("edges cannot have both labels and values")
                     .hint("classes are --edge-labels, numbers for a regression --edge-values"));
             }
             (Some(path), None) => self.labels(open(path)?)?,
@@ -93,17 +93,17 @@ impl EdgeArrays {
         Ok(())
     }
 
-    /// Whether edges carry nothing but their ends.
+    /// Returns whether edges have no columns beside their endpoints.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// How the values are stored.
+    /// Storage of the values.
     pub fn extras(&self) -> Vec<Extra> {
         self.columns.iter().map(|(extra, _)| *extra).collect()
     }
 
-    /// Number of classes, or of labels that may hold, of what was read.
+    /// Number of classes, or of labels in multi-label data.
     pub fn classes(&self) -> Option<u64> {
         self.columns.iter().find_map(|(extra, values)| match (extra, values) {
             (Extra::Marks(tasks), _) => Some(*tasks as u64),
@@ -112,7 +112,7 @@ impl EdgeArrays {
         })
     }
 
-    /// How classes are numbered, if edges have some.
+    /// The numbering of classes, if edges have some.
     pub fn numbering(&self) -> Option<&Numbering> {
         self.columns.iter().find_map(|(_, values)| match values {
             Values::Classes(_, numbering) => Some(numbering),
@@ -120,12 +120,12 @@ impl EdgeArrays {
         })
     }
 
-    /// Which edges read so far are in splits.
+    /// Split membership of the edges read so far.
     pub fn splits(&self) -> &EdgeSplits {
         &self.splits
     }
 
-    /// Refuses arrays that have not a row for each of so many edges.
+    /// Rejects arrays whose rows are not one per edge.
     pub fn check_rows(&self, edges: u64) -> Result<()> {
         for (extra, values) in &self.columns {
             let what = match extra {
@@ -150,10 +150,11 @@ impl EdgeArrays {
         Ok(())
     }
 
-    /// Appends what the next `count` edges carry, column after column; `first` is their first row.
+    /// Appends the columns of the next `count` edges, column after column; `first` is their first
+    /// row.
     ///
     /// # Errors
-    /// For the first bad value, with file and row; for an edge in two splits.
+    /// For the first invalid value, with file and row; for an edge in two splits.
     pub fn read(&mut self, count: usize, first: u64, out: &mut Vec<f64>) -> Result<()> {
         let mut read = Vec::new();
         // Labels come before splits.
@@ -189,7 +190,7 @@ impl EdgeArrays {
     }
 }
 
-/// Reads a whole array of labels for how its classes are numbered.
+/// Reads a whole array of labels to determine the numbering of its classes.
 fn numbering(mut array: ArrayReader) -> Result<Numbering> {
     let mut checker = ClassChecker::new(None);
     let (mut values, mut row) = (Vec::new(), 0u64);

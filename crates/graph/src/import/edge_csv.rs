@@ -1,4 +1,4 @@
-//! Edges from delimited text, with numbers for each edge from files beside it.
+//! Edges from delimited text, with edge columns from separate files.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use crate::writer::DatasetWriter;
 /// Comma-separated, without a header.
 pub(super) const BARE: CsvFormat = CsvFormat { delimiter: Some(b','), header: Some(false) };
 
-/// A file with one number for each edge.
+/// A file with one number per edge.
 pub(super) struct Follower {
     extra: Extra,
     reader: CsvReader,
     batch: Batch,
-    /// Rows of the batch that were taken.
+    /// Rows of the batch already taken.
     at: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Errors that importers share.
+//! Errors of several importers.
 
 use std::path::Path;
 
@@ -7,18 +7,18 @@ use gnarl_common::{Error, Kind, Result};
 /// The error of input without a node or an edge.
 pub(super) fn empty_graph(path: &Path) -> Error {
     Error::invalid(format!("{}: the graph is empty: no edge", path.display()))
-        .hint("an import needs at least one edge")
+        .hint("an import requires at least one edge")
 }
 
-/// The error of two ways to store reverses.
+/// The error of two options for reverses.
 pub(super) fn both_reverses() -> Error {
-    Error::usage("reverses are asked for twice").hint(
+    Error::usage("conflicting options for reverse edges").hint(
         "--reverse stores them as edge types of their own, --symmetrize as edges of the same type",
     )
 }
 
-/// Refuses a number of nodes whose degrees the budget cannot hold, before anything of that size is
-/// allocated: one id in a file decides it. `place` says where the number is from.
+/// Rejects a number of nodes whose degrees the budget cannot hold, before anything of that size is
+/// allocated: a single id in a file decides it. `place` names the origin of the number.
 ///
 /// # Errors
 /// Of [`Kind::Limit`].

@@ -1,4 +1,4 @@
-//! What edges carry beside their ends, and the columns it is stored in.
+//! Edge columns and their storage.
 
 use gnarl_common::{Error, Result};
 
@@ -8,7 +8,7 @@ use crate::column::ColumnSpec;
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter, EdgeWriter};
 
-/// An extra column of an edge type: how its values are stored.
+/// An edge column and the storage of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extra {
     /// One column `weight` of that type.
@@ -23,9 +23,9 @@ pub(super) enum Extra {
     Class,
     /// One f32 column `label`.
     Value,
-    /// So many columns of 0 and 1 that form the rows of `label`, u8.
+    /// This many columns of 0 and 1 that form the rows of `label`, u8.
     Marks(usize),
-    /// So many columns that form the rows of `features`, f32.
+    /// This many columns that form the rows of `features`, f32.
     Features(usize),
 }
 
@@ -36,7 +36,7 @@ pub(super) const SPLITS: [&str; 3] = ["train", "valid", "test"];
 pub(super) const NO_SPLIT: u8 = 3;
 
 impl Extra {
-    /// Refuses a value, found at `place`, that cannot be stored so.
+    /// Rejects a value, found at `place`, that cannot be stored.
     pub fn check(self, value: f64, place: impl FnOnce() -> String) -> Result<()> {
         let fits = match self {
             Self::Weight(stored) => return stored.check(value, place),
@@ -75,7 +75,7 @@ impl Extra {
     }
 }
 
-/// Edge types being written: the edges themselves, what they carry, and their reverses.
+/// Edge types being written: the edges, their columns, and their reverses.
 pub(super) struct EdgeSink {
     triple: Triple,
     ids: EdgeWriter,
@@ -106,7 +106,7 @@ impl EdgeSink {
         Ok(Self { triple: triple.clone(), ids, columns, reverses, apart })
     }
 
-    /// Appends edges; `values` are what they carry, column after column.
+    /// Appends edges; `values` are their columns, one after the other.
     pub fn push(&mut self, src: &[u64], dst: &[u64], values: &[f64]) -> Result<()> {
         let count = src.len();
         self.ids.push(src, dst)?;
@@ -176,7 +176,7 @@ impl Columns {
         Ok(Self(columns))
     }
 
-    /// Appends the values of the `count` edges that are `kept`.
+    /// Appends the values of the `count` edges that `kept` accepts.
     fn push(&mut self, values: &[f64], count: usize, kept: impl Fn(usize) -> bool) -> Result<()> {
         let mut rest = values;
         for (extra, column) in &mut self.0 {

@@ -18,14 +18,14 @@ use super::splits::add_split;
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
-/// Where a GraphBolt dataset is, and choices.
+/// Path and options of [`graphbolt`].
 #[derive(Debug, Clone)]
 pub struct GraphboltOptions {
     /// `metadata.yaml`, or the directory that holds it.
     pub path: PathBuf,
     /// The task whose sets become splits and labels; the first otherwise.
     pub task: Option<String>,
-    /// Bytes the import may hold.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
@@ -108,9 +108,10 @@ pub fn graphbolt(options: &GraphboltOptions, out: &Path) -> Result<Imported> {
 }
 
 fn import(options: &GraphboltOptions, out: &Path) -> Result<Imported> {
-    let yaml = match options.path.is_dir() {
-        true => options.path.join("metadata.yaml"),
-        false => options.path.clone(),
+    let yaml = if options.path.is_dir() {
+        options.path.join("metadata.yaml")
+    } else {
+        options.path.clone()
     };
     let text = std::fs::read_to_string(&yaml).at(&yaml)?;
     let metadata: Metadata = serde_norway::from_str(&text)
@@ -145,7 +146,7 @@ fn import(options: &GraphboltOptions, out: &Path) -> Result<Imported> {
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
 }
 
-/// The array in a file, which must be numpy's.
+/// Opens the array in a file, which must be in numpy's format.
 fn array(dir: &Path, format: &str, path: &Path) -> Result<ArrayReader> {
     let path = dir.join(path);
     if format != "numpy" {

@@ -1,4 +1,4 @@
-//! From the ids of the input to nodes 0..N-1, and back.
+//! Maps from the ids of the input to nodes 0..N-1, and back.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use gnarl_common::{Error, Result};
 use super::errors::over_budget;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
-/// A set of non-negative integers, one bit each up to the largest, that knows the rank of each.
+/// A set of non-negative integers, one bit each up to the largest, with ranks.
 #[derive(Debug, Default)]
 pub(super) struct BitRanks {
     words: Vec<u64>,
@@ -57,7 +57,7 @@ impl BitRanks {
     }
 }
 
-/// Integer ids met so far: a bit each while they are non-negative and not too large, else a
+/// Integer ids collected so far: one bit each while they are non-negative and not too large, else a
 /// sorted list.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
@@ -133,7 +133,7 @@ impl StringIds {
         &self.bytes[start as usize..self.ends[node as usize] as usize]
     }
 
-    /// Writes all texts one after the other, and where each begins.
+    /// Writes all texts one after the other, and their offsets.
     pub fn write(
         &self,
         offsets: &mut ColumnWriter<u64>,
@@ -162,7 +162,8 @@ impl StringIds {
         let mut slot = hash as usize & mask;
         loop {
             let entry = self.table[slot];
-            // Texts lie anywhere in memory: hashes spare the look at those of other entries.
+            // Texts are scattered in memory: comparing hashes avoids reading those of other
+            // entries.
             if entry == 0 || entry & !NODE == tag && self.get((entry & NODE) - 1) == text {
                 return (slot, tag);
             }
@@ -178,7 +179,7 @@ impl StringIds {
         (self.table[slot] & NODE).checked_sub(1)
     }
 
-    /// The node of `text`, a new one if it is new (`true` beside it then).
+    /// The node of `text`; a new one, with `true`, if it is new.
     pub fn insert(&mut self, text: &[u8], memory: u64) -> Result<(u64, bool)> {
         if self.ends.len() * 2 >= self.table.len() {
             self.grow(memory)?;
@@ -208,7 +209,7 @@ impl StringIds {
     }
 }
 
-/// How the ids of a node type become nodes.
+/// The map from ids of a node type to nodes.
 #[derive(Debug)]
 pub(super) enum Ids {
     /// Ids are nodes already; so many.
@@ -217,7 +218,7 @@ pub(super) enum Ids {
     Open(Collector),
     /// Nodes are ranks.
     Ranked(BitRanks),
-    /// Nodes are places in the sorted keys, or what `nodes` says there.
+    /// Nodes are positions in the sorted keys, or the entries of `nodes` there.
     Sorted { keys: Vec<i64>, nodes: Option<Vec<u64>> },
     /// Strings; closed when a nodes table listed them all.
     Strings { ids: StringIds, closed: bool },
@@ -227,7 +228,7 @@ impl Ids {
     /// The map of a nodes table's integer ids in row order. Ids that count up from 0 are kept,
     /// else rows are nodes.
     ///
-    /// # Errors
+    /// With the row of a repeated id.
     /// Gives the row of an id that appeared before.
     pub fn from_rows(rows: Vec<i64>) -> std::result::Result<Self, usize> {
         if rows.iter().enumerate().all(|(row, &id)| row as i64 == id) {
@@ -267,7 +268,7 @@ impl Ids {
         }
     }
 
-    /// Writes the way back, unless ids were kept; whether there is one.
+    /// Writes the inverse map, unless ids were kept; returns whether there is one.
     pub fn write(&self, writer: &mut DatasetWriter, ntype: &str) -> Result<bool> {
         match self {
             Self::Kept(_) | Self::Open(_) => return Ok(false),

@@ -1,4 +1,4 @@
-//! Files as users bring them: their kind is told by their first bytes, never by their name.
+//! Input files: their kind is detected by their first bytes, never by their name.
 
 use std::fs::File;
 use std::io::{Cursor, ErrorKind, Read};
@@ -7,10 +7,10 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use gnarl_common::{Error, Result, ResultExt};
 
-/// What the first bytes of a file say it is.
+/// The kind of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileKind {
-    /// Nothing else: text, as far as can be told.
+    /// Anything else: presumably text.
     Text,
     Gzip,
     Parquet,
@@ -18,11 +18,11 @@ pub(super) enum FileKind {
     /// Also a workbook of Excel, and a file of torch.
     Zip,
     Utf16,
-    /// A kind that no importer reads, by its name.
+    /// A kind that no importer supports, by its name.
     Other(&'static str),
 }
 
-/// First bytes that tell a kind.
+/// First bytes of each kind.
 const MAGIC: [(&[u8], FileKind); 12] = [
     (b"\x1f\x8b", FileKind::Gzip),
     (b"PAR1", FileKind::Parquet),
@@ -38,7 +38,7 @@ const MAGIC: [(&[u8], FileKind); 12] = [
     (b"\x80\x04\x95", FileKind::Other("a Python pickle")),
 ];
 
-/// Bytes that suffice to tell the kind.
+/// Number of bytes that determine the kind.
 const HEAD: u64 = 8;
 /// The byte order mark of UTF-8.
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -59,12 +59,12 @@ impl FileKind {
         }
     }
 
-    /// The kind of the file at `path`; text if it cannot be read.
+    /// The kind of the file at `path`; text if it is unreadable.
     pub fn at(path: &Path) -> Self {
         Input::open(path).map_or(Self::Text, |input| input.kind)
     }
 
-    /// Noun and cure for an error about a file of this kind.
+    /// Noun and remedy for an error about a file of this kind.
     pub fn described(self) -> (&'static str, &'static str) {
         match self {
             Self::Text => ("text", "tables of text are read by 'gnarl import csv' and 'tsv'"),
@@ -81,7 +81,7 @@ impl FileKind {
     }
 }
 
-/// An opened file whose first bytes were looked at.
+/// An opened file of known kind.
 pub(super) struct Input {
     name: String,
     pub kind: FileKind,
@@ -92,7 +92,7 @@ impl Input {
     /// Opens the file at `path`.
     ///
     /// # Errors
-    /// If there is none, naming where it was looked for and what is there; if it is a folder.
+    /// If there is none, with the place and its contents; if it is a folder.
     pub fn open(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let file = File::open(path).map_err(|e| unopened(path, e))?;
@@ -114,7 +114,7 @@ impl Input {
     /// The text of the file, unpacked, without byte order mark.
     ///
     /// # Errors
-    /// If it is no text: names what it is, and the cure.
+    /// If it is no text, with its kind and the remedy.
     pub fn text(self) -> Result<Box<dyn Read>> {
         let mut input = self;
         if input.kind == FileKind::Gzip {
@@ -179,7 +179,7 @@ fn unopened(path: &Path, error: std::io::Error) -> Error {
     Error::io(path, error).hint(format!("looked for {}; {found}", full.display()))
 }
 
-/// Some names of what is in a folder, without hidden files such as locks.
+/// Some names in a folder, without hidden files such as locks.
 fn listing(folder: &Path) -> String {
     let Ok(entries) = std::fs::read_dir(folder) else { return "nothing that can be read".into() };
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -188,7 +188,7 @@ fn listing(folder: &Path) -> String {
     if names.is_empty() { "nothing".into() } else { shortened(&names, 8) }
 }
 
-/// A list of names for people, of which at most about `most` are spelt out.
+/// A human-readable list of names, of which at most about `most` are spelled out.
 pub(super) fn shortened<T: AsRef<str>>(names: &[T], most: usize) -> String {
     let all = |names: &[T]| names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     if names.len() <= most {

@@ -1,15 +1,15 @@
-//! Notes that importers take while they write, for their report.
+//! Notes of importers for their report.
 
 use serde::Serialize;
 
-/// What was found while columns were written, for the [`ImportReport`](super::ImportReport).
+/// Findings while columns were written, for the [`ImportReport`](super::ImportReport).
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     pub left_out: Vec<LeftOut>,
     pub renumbered_classes: Vec<String>,
 }
 
-/// Members of a split that have no label and are therefore not in it.
+/// Members of a split without a label, which are left out of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// Node type, or edge type as `source:relation:destination`.

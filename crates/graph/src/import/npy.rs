@@ -19,7 +19,7 @@ use crate::edges::CHUNK_EDGES;
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
-/// Files and choices of [`npy`].
+/// Files and options of [`npy`].
 #[derive(Debug, Clone)]
 pub struct NpyOptions {
     /// Edges `[2, E]` of integers: row 0 sources, row 1 destinations.
@@ -31,27 +31,27 @@ pub struct NpyOptions {
     pub labels: Option<PathBuf>,
     /// Numbers of nodes that a regression learns: `[N]`, NaN meaning none.
     pub values: Option<PathBuf>,
-    /// Number of classes; the largest label tells it otherwise.
+    /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// Named splits: vectors of ids, or of booleans.
     pub splits: Vec<(String, PathBuf)>,
-    /// A number for each edge, kept in the edge column `weight`.
+    /// One number per edge, stored in the edge column `weight`.
     pub weights: Option<PathBuf>,
     /// The type of that column.
     pub weight_type: WeightType,
     /// Labels of edges: `[E]` classes, -1 or NaN meaning none, or `[E, C]` of 0 and 1.
     pub edge_labels: Option<PathBuf>,
-    /// Instead a number for each edge, to be learnt by regression.
+    /// Alternatively one number per edge, to be learned by regression.
     pub edge_values: Option<PathBuf>,
     /// Splits `train`, `valid` and `test` of edges: `[E]` booleans.
     pub edge_splits: Vec<(String, PathBuf)>,
-    /// Number of nodes; features, labels or the largest id tell it otherwise.
+    /// Number of nodes; by default from features, labels or the largest id.
     pub num_nodes: Option<u64>,
     /// Store the reverse of every edge too (self loops once).
     pub symmetrize: bool,
-    /// Drop repeated edges; by default when symmetrizing edges that carry nothing.
+    /// Drop repeated edges; by default when symmetrizing edges without columns.
     pub coalesce: Option<bool>,
-    /// Bytes the import may hold.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
@@ -81,7 +81,7 @@ impl NpyOptions {
 /// Makes the dataset `out` from numpy arrays. Ids are kept as they are; the number of nodes comes
 /// from features, labels or `num_nodes`, which must agree, else it is the largest id plus one.
 ///
-/// # Errors
+/// For the first invalid value, with file and row; nothing is left at `out` then.
 /// For the first bad value, with file and row; nothing is left at `out` then.
 pub fn npy(options: &NpyOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing npy")
@@ -135,7 +135,7 @@ fn count_nodes(options: &NpyOptions) -> Result<Option<Count>> {
     Ok(stated)
 }
 
-/// A number of nodes, and what says so.
+/// A number of nodes and its origin.
 #[derive(Debug, Clone)]
 pub(super) struct Count {
     pub nodes: u64,
@@ -143,17 +143,17 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// As the user says.
+    /// Stated by the user.
     pub fn stated(nodes: u64) -> Self {
         Self { nodes, by: "--num-nodes".into() }
     }
 
-    /// As files of the dataset say that is imported.
+    /// Stated by files of the imported dataset.
     pub fn of_dataset(nodes: u64) -> Self {
         Self { nodes, by: "the number of nodes that the dataset states".into() }
     }
 
-    /// As a row of an array says, or the one `before` it.
+    /// Stated by the rows of an array, or by `before`.
     ///
     /// # Errors
     /// If they differ.
@@ -171,7 +171,7 @@ impl Count {
     }
 }
 
-/// The largest id of an array, and where it is.
+/// The largest id of an array, and its position.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Largest {
     pub id: u64,
@@ -179,7 +179,7 @@ pub(super) struct Largest {
 }
 
 impl Largest {
-    /// Of ids that a file calls `name`, of which the first is in `row`.
+    /// Updates from ids that a file calls `name`, of which the first is in `row`.
     pub fn see(&mut self, name: &str, row: u64, what: &str, ids: &[u64]) {
         if let Some((at, &id)) = ids.iter().enumerate().max_by_key(|(_, id)| **id)
             && (id > self.id || self.place.is_empty())
@@ -194,7 +194,7 @@ impl Largest {
         if other.id > self.id || self.place.is_empty() { other } else { self }
     }
 
-    /// The number of nodes that there must be.
+    /// The number of nodes implied.
     pub fn count(self) -> Count {
         Count { nodes: self.id + 1, by: self.place }
     }
@@ -265,7 +265,7 @@ impl EdgeArray {
         self.src.len() / 2
     }
 
-    /// What messages call it.
+    /// Name in messages.
     pub fn name(&self) -> &str {
         self.src.name()
     }
@@ -309,7 +309,7 @@ impl EdgeArray {
     }
 }
 
-/// Writes an edge type from its array and those beside it; `limits` are the numbers of source and
+/// Writes an edge type from its array and its edge columns; `limits` are the numbers of source and
 /// destination nodes.
 pub(super) fn write_edges(
     writer: &mut DatasetWriter,
@@ -322,7 +322,9 @@ pub(super) fn write_edges(
     beside.check_rows(edges.len())?;
     let counts = (limits.0.nodes, limits.1.nodes);
     let mut out = EdgeSink::create(writer, triple, counts, &beside.extras(), reverses)?;
-    let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    let mut src = Vec::new();
+    let mut dst = Vec::new();
+    let mut values = Vec::new();
     let mut row = 0u64;
     while edges.read(&mut src, &mut dst)? {
         values.clear();
@@ -345,7 +347,7 @@ pub(super) fn write_edges(
     Ok(())
 }
 
-/// Refuses ids that are not below the number of nodes, naming file and row, and what says so.
+/// Rejects ids that are not below the number of nodes, with file and row, and the number's origin.
 pub(super) fn check_ids(
     name: &str,
     first: u64,

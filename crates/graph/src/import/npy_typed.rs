@@ -1,4 +1,4 @@
-//! Graphs with types of nodes and edges as numpy arrays.
+//! Heterogeneous graphs as numpy arrays.
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,13 @@ use super::weights::WeightType;
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
-/// Files and choices of [`typed_npy`].
+/// Files and options of [`typed_npy`].
 #[derive(Debug, Clone, Default)]
 pub struct TypedNpyOptions {
     /// Edges `[2, E]` of each type.
     pub edges: Vec<(Triple, PathBuf)>,
-    /// A node type and triples `[T, 3]` of head, relation, tail between its nodes: an edge type for
-    /// each relation.
+    /// A node type and triples `[T, 3]` of head, relation, tail between its nodes: one edge type
+    /// per relation.
     pub triples: Option<(String, PathBuf)>,
     /// Names of the relations of `triples`, one a line; `rK` otherwise.
     pub relations: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub struct TypedNpyOptions {
     pub labels: Vec<(String, PathBuf)>,
     /// Numbers of nodes that a regression learns, as [`NpyOptions::values`](super::NpyOptions::values).
     pub values: Vec<(String, PathBuf)>,
-    /// Number of classes; the largest label tells it otherwise.
+    /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// Splits: node type, name, vector of ids or of booleans.
     pub splits: Vec<(String, String, PathBuf)>,
@@ -47,15 +47,15 @@ pub struct TypedNpyOptions {
     pub weight_type: WeightType,
     /// Labels of the edges of a type, as [`NpyOptions::edge_labels`](super::NpyOptions::edge_labels).
     pub edge_labels: Vec<(Triple, PathBuf)>,
-    /// Instead a number for each edge of a type, to be learnt by regression.
+    /// Alternatively one number per edge of a type, to be learned by regression.
     pub edge_values: Vec<(Triple, PathBuf)>,
     /// Splits of edges: edge type, name, `[E]` booleans.
     pub edge_splits: Vec<(Triple, String, PathBuf)>,
-    /// Number of nodes of a type; features, labels or the largest id tell it otherwise.
+    /// Number of nodes of a type; by default from features, labels or the largest id.
     pub num_nodes: Vec<(String, u64)>,
     /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
     pub reverse: bool,
-    /// Bytes the import may hold.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct TypedNpyOptions {
 /// agree, else it is the largest id in edges plus one.
 ///
 /// # Errors
-/// For the first bad value, with file and row; for arrays of types that no edges are given of;
+/// For the first invalid value, with file and row; for arrays of types without edges;
 /// nothing is left at `out` then.
 pub fn typed_npy(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing npy")
@@ -74,7 +74,7 @@ fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
     let mut edges = Vec::new();
     for (i, (triple, path)) in options.edges.iter().enumerate() {
         if options.edges[..i].iter().any(|(known, _)| known == triple) {
-            return Err(Error::usage(format!("edge type {triple} is given twice")));
+            return Err(Error::usage(format!("duplicate edge type {triple}")));
         }
         edges.push((triple, EdgeArray::open(Source::npy(path)?)?));
     }
@@ -83,7 +83,7 @@ fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
         None => None,
     };
     if edges.is_empty() && triples.is_none() {
-        return Err(Error::usage("no edges are given"));
+        return Err(Error::usage("missing edges"));
     }
     let types = node_types(options);
     let counts = types.iter().map(|name| count(name, options, &edges, triples.as_ref()));
@@ -114,7 +114,7 @@ fn import(options: &TypedNpyOptions, out: &Path) -> Result<Imported> {
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, Vec::new())
 }
 
-/// What is given beside the edges of a type.
+/// The edge columns of a type.
 fn edge_arrays(triple: &Triple, options: &TypedNpyOptions) -> Result<EdgeArrays> {
     let of = |given: &'_ [(Triple, PathBuf)]| -> Option<PathBuf> {
         given.iter().find(|(known, _)| known == triple).map(|(_, path)| path.clone())
@@ -130,7 +130,7 @@ fn edge_arrays(triple: &Triple, options: &TypedNpyOptions) -> Result<EdgeArrays>
     Ok(beside)
 }
 
-/// Node types in the order in which edges mention them.
+/// Node types in the order of their first occurrence in edge types.
 fn node_types(options: &TypedNpyOptions) -> Vec<String> {
     let ends = options.edges.iter().flat_map(|(triple, _)| [&triple.src, &triple.dst]);
     let mut types: Vec<String> = Vec::new();
@@ -142,7 +142,7 @@ fn node_types(options: &TypedNpyOptions) -> Vec<String> {
     types
 }
 
-/// Refuses arrays of types that no edges are given of, and of one type twice.
+/// Rejects arrays of types without edges, and duplicate ones.
 fn check_types(options: &TypedNpyOptions, types: &[String]) -> Result<()> {
     let lists: [(&str, Vec<&String>); 6] = [
         ("features", options.features.iter().map(|(name, _)| name).collect()),
@@ -159,7 +159,7 @@ fn check_types(options: &TypedNpyOptions, types: &[String]) -> Result<()> {
                     .hint(format!("edges are given between: {}", types.join(", "))));
             }
             if !what.starts_with("split") && names[..i].contains(name) {
-                return Err(Error::usage(format!("--{what}: node type '{name}' is given twice")));
+                return Err(Error::usage(format!("--{what}: duplicate node type '{name}'")));
             }
         }
     }
@@ -250,7 +250,9 @@ fn write_nodes(
     match labels {
         None => {}
         Some(_) if options.labels.iter().any(|(known, _)| known == name) => {
-            return Err(Error::usage(format!("labels of '{name}' are given by node and by split")));
+            return Err(Error::usage(format!(
+                "labels of '{name}' conflict: given both by node and by split"
+            )));
         }
         Some(labels) => columns::node_classes(writer, name, &labels, options.num_classes)?,
     }

@@ -1,4 +1,4 @@
-//! The result of an import: the dataset, and what was found while it was made.
+//! The result of an import: the dataset and a report.
 
 use gnarl_common::Result;
 use serde::Serialize;
@@ -10,18 +10,18 @@ use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};
 use crate::writer::{DatasetWriter, FinishOptions};
 
-/// A dataset and what was found while it was made.
+/// The imported dataset and a report.
 #[derive(Debug, Clone)]
 pub struct Imported {
     /// The dataset, opened.
     pub dataset: Dataset,
-    /// What was found.
+    /// The report.
     pub report: ImportReport,
-    /// What was taken of each table, in the order in which they were read.
+    /// Facts about each table, in reading order.
     pub tables: Vec<TableFacts>,
 }
 
-/// What an importer found.
+/// The report of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImportReport {
     /// Nodes of all types.
@@ -34,21 +34,21 @@ pub struct ImportReport {
     pub self_loops: u64,
     /// Edges that repeat an earlier one; they were dropped if `coalesced`.
     pub duplicates: u64,
-    /// Whether repeated edges were dropped.
+    /// True if repeated edges were dropped.
     pub coalesced: bool,
-    /// Whether every edge of every edge type has its reverse.
+    /// True if every edge of every edge type has its reverse.
     pub symmetric: bool,
     /// Node types whose nodes have other ids than in the input; the column `user_id` (or
     /// `user_id.offsets` and `user_id.bytes`) holds the input's.
     pub renumbered: Vec<String>,
-    /// Members of splits that have no label: they are not in them.
+    /// Members of splits without a label, which were left out.
     pub left_out: Vec<LeftOut>,
     /// Node and edge types whose classes have other numbers than in the input; the columns
     /// `class_name.offsets` and `class_name.bytes` hold the input's.
     pub renumbered_classes: Vec<String>,
 }
 
-/// Builds the topology, names the dataset, and looks at it once more for the report.
+/// Builds the topology, names the dataset, and scans it once more for the report.
 pub(super) fn finish(
     mut writer: DatasetWriter,
     options: FinishOptions,

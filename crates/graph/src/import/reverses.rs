@@ -1,18 +1,18 @@
 //! Reverses of edges.
 
-/// What becomes of the reverse of each edge.
+/// The storage of reverse edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reverses {
-    /// It is not stored.
+    /// Not stored.
     None,
-    /// It is an edge of the same type; self loops are not turned around.
+    /// Stored as edges of the same type; self-loops are not reversed.
     Same,
-    /// It is an edge of a type of its own, [`Triple::reversed`](crate::Triple::reversed).
+    /// Stored as edges of the type [`Triple::reversed`](crate::Triple::reversed).
     Apart,
 }
 
 impl Reverses {
-    /// Those that an option to symmetrize asks for.
+    /// The storage that an option to symmetrize selects.
     pub fn within(symmetrize: bool) -> Self {
         if symmetrize { Self::Same } else { Self::None }
     }

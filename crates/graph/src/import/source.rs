@@ -1,4 +1,4 @@
-//! Where an array lies: an npy file, or a member of an npz archive.
+//! The location of an array: an npy file, or a member of an npz archive.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 use super::input::Input;
 
-/// A stretch of a file that holds one npy array.
+/// A byte range of a file that holds one npy array.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     /// The file to open.
     pub path: PathBuf,
-    /// What messages call it: `x.npy`, or `x.npz[member]`.
+    /// Name in messages: `x.npy`, or `x.npz[member]`.
     pub name: String,
-    /// Where the npy header starts.
+    /// Start of the npy header.
     pub start: u64,
-    /// One past the last byte.
+    /// End of the array.
     pub end: u64,
     /// Keeps an unpacked member until the last reader is gone.
     _unpacked: Option<Arc<TempDir>>,
@@ -28,7 +28,7 @@ pub(super) struct Source {
 impl Source {
     /// A whole npy file.
     pub fn npy(path: &Path) -> Result<Self> {
-        // Names where it was looked for, if it is not there.
+        // Its error names the place if the file does not exist.
         Input::open(path)?;
         let end = std::fs::metadata(path).at(path)?.len();
         let name = path.display().to_string();
@@ -42,7 +42,7 @@ impl Source {
 }
 
 /// The members of an npz archive. Stored members are read in place; compressed ones are unpacked
-/// to a temporary directory when asked for.
+/// to a temporary directory on access.
 pub(super) struct Npz {
     path: PathBuf,
     archive: zip::ZipArchive<File>,

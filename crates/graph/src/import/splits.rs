@@ -18,7 +18,7 @@ const ALIASES: [(&str, &str); 5] = [
     ("testing", "test"),
 ];
 
-/// The split that a name given by a user or a file means: `train`, `valid` or `test` for their usual
+/// The split that a name from a user or a file means: `train`, `valid` or `test` for their usual
 /// names in any case, else the name itself.
 pub(super) fn split_name(given: &str) -> &str {
     let name = given.trim();
@@ -26,7 +26,7 @@ pub(super) fn split_name(given: &str) -> &str {
     known.into_iter().find(|(alias, _)| name.eq_ignore_ascii_case(alias)).map_or(name, |(_, s)| s)
 }
 
-/// The number of a split of edges that a user or a file names.
+/// The number of an edge split from its name in a run file or a file.
 ///
 /// # Errors
 /// Of `kind`, if there is none of that name.
@@ -38,8 +38,8 @@ pub(super) fn split_number(name: &str, kind: Kind) -> Result<u8> {
     })
 }
 
-/// Stores a split of nodes under the name that `given` means, without the nodes that have no class. The
-/// column `label` of `ntype`, if there is to be one, must be complete.
+/// Stores a split of nodes under the canonical name of `given`, without the nodes that have no
+/// class. The column `label` of `ntype`, if any, must be complete.
 ///
 /// # Errors
 /// If an id is out of range or listed twice, or the split was stored before.
@@ -61,7 +61,7 @@ pub(super) fn add_split(
     let label = columns.iter().find(|c| c.name == "label" && c.shape.len() == 1).cloned();
     if let Some(spec) = label {
         let classes = Column::open(writer.tmp_dir(), &spec)?.values::<i32>()?;
-        // An id out of range is for the writer to refuse.
+        // Ids out of range are reported by the writer.
         ids.retain(|&id| classes.get(id as usize).is_none_or(|&class| class >= 0));
     }
     let kept = ids.len() as u64;
@@ -70,7 +70,7 @@ pub(super) fn add_split(
     Ok(())
 }
 
-/// The `members`, nodes or edges, of a type; graphs without types need no mention of it.
+/// The `members`, nodes or edges, of a type, whose name is omitted for homogeneous graphs.
 pub(super) fn members_of(of_type: &str, members: &str) -> String {
     match of_type == PLAIN_NODE || of_type == Triple::plain().to_string() {
         true => members.to_string(),
@@ -78,7 +78,7 @@ pub(super) fn members_of(of_type: &str, members: &str) -> String {
     }
 }
 
-/// Says how many of the members of a split have no label, and notes it for the report.
+/// Logs the number of unlabeled members of a split, and notes it for the report.
 pub(super) fn report(
     writer: &mut DatasetWriter,
     of_type: &str,
@@ -97,7 +97,7 @@ pub(super) fn report(
     writer.notes.left_out.push(LeftOut { of_type, split, unlabeled, of });
 }
 
-/// Which edges of a type are in splits, counted as they are read.
+/// Split membership of a type's edges, counted as they are read.
 #[derive(Default)]
 pub(super) struct EdgeSplits {
     listed: [u64; 3],
@@ -116,7 +116,7 @@ impl EdgeSplits {
         if labeled { split } else { NO_SPLIT }
     }
 
-    /// Says how many edges were left out, and notes it for the report.
+    /// Logs the number of edges left out, and notes it for the report.
     pub fn report(&self, writer: &mut DatasetWriter, of_type: &str) {
         for (number, split) in SPLITS.iter().enumerate() {
             let (unlabeled, listed) = (self.unlabeled[number], self.listed[number]);

@@ -1,4 +1,4 @@
-//! Edges put aside on disk until every id is known.
+//! Edges buffered on disk until every id is known.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -14,15 +14,15 @@ use crate::column::ColumnSpec;
 use crate::manifest::Triple;
 use crate::writer::DatasetWriter;
 
-/// Edges in batches, in an unnamed temporary file: nothing remains of it.
+/// Batches of edges in an unnamed temporary file, which leaves no trace.
 pub(super) struct Spool {
     file: BufWriter<File>,
     dir: PathBuf,
     extras: Vec<Extra>,
-    /// Whether source and destination are ids still to be looked up.
+    /// True if source and destination are ids still to be looked up.
     pub raw: (bool, bool),
     pub edges: u64,
-    /// What class ids become, if they are numbered anew.
+    /// The new numbering of class ids, if they are renumbered.
     pub classes: Option<Numbering>,
 }
 
@@ -33,12 +33,12 @@ impl Spool {
         Ok(Self { file, dir: dir.into(), extras, raw, edges: 0, classes: None })
     }
 
-    /// Whether edges carry nothing but their ends.
+    /// Returns whether edges have no columns beside their endpoints.
     pub fn plain(&self) -> bool {
         self.extras.is_empty()
     }
 
-    /// Adds a batch; `values` are column after column.
+    /// Appends a batch; `values` are column after column.
     pub fn push(&mut self, src: &[i64], dst: &[i64], values: &[f64]) -> Result<()> {
         let mut write = |bytes: &[u8]| self.file.write_all(bytes).at(&self.dir);
         write(&(src.len() as u64).to_le_bytes())?;
@@ -49,7 +49,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Writes everything as an edge type, with `more` columns, and the reverses; `maps` resolve the
+    /// Writes all edges as an edge type, with `more` columns, and the reverses; `maps` resolve the
     /// raw ids of sources and destinations.
     pub fn store(
         self,
@@ -66,7 +66,9 @@ impl Spool {
         let limits = (maps.0.count(), maps.1.count());
         let mut sink = EdgeSink::create(writer, triple, limits, &self.extras, reverses)?;
         let width: usize = self.extras.iter().map(|e| e.width()).sum();
-        let (mut src, mut dst, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let mut src = Vec::new();
+        let mut dst = Vec::new();
+        let mut values = Vec::new();
         let mut left = self.edges;
         while left > 0 {
             let mut count = [0; 8];
@@ -98,7 +100,7 @@ fn renumber(values: &mut [f64], extras: &[Extra], count: usize, numbering: &Numb
     classes.for_each(|class| *class = f64::from(numbering.class(*class as i32)));
 }
 
-/// Replaces ids by their nodes. Every id was seen while the map was made, so none is missing.
+/// Replaces ids by their nodes. All ids are in the map, which was made from them.
 fn resolve(ids: &mut [i64], raw: bool, map: &Ids) {
     if raw && !matches!(map, Ids::Kept(_)) {
         ids.iter_mut().for_each(|id| *id = map.find(*id).map_or(-1, |node| node as i64));

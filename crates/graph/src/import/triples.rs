@@ -22,7 +22,7 @@ use crate::column::ColumnSpec;
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
-/// Files and choices of [`triples`].
+/// Files and options of [`triples`].
 #[derive(Debug, Clone)]
 pub struct TriplesOptions {
     /// Training triples: head, relation, tail in each line, or in each row of an npy array.
@@ -31,15 +31,15 @@ pub struct TriplesOptions {
     pub valid: Option<PathBuf>,
     /// Test triples.
     pub test: Option<PathBuf>,
-    /// Number of entities, for integer ids that are to be kept as they are.
+    /// Number of entities, for integer ids that are to be kept.
     pub num_entities: Option<u64>,
     /// Names of entities whose ids are integers, one in each line from number 0 on: ids are kept.
     pub entities: Option<PathBuf>,
     /// Names of relations that are integers, one in each line from number 0 on.
     pub relations: Option<PathBuf>,
-    /// Between fields; found out from the first line otherwise.
+    /// Field delimiter; detected from the first line by default.
     pub delimiter: Option<u8>,
-    /// Bytes the import may hold.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
@@ -60,14 +60,14 @@ impl TriplesOptions {
 }
 
 /// Makes the dataset `out` of one node type `entity` and one edge type `entity:to:entity`, whose
-/// columns `relation` (u32) and `split` (u8: 0 train, 1 valid, 2 test) tell the edges apart: one
+/// columns `relation` (u32) and `split` (u8: 0 train, 1 valid, 2 test) distinguish the edges: one
 /// edge type for each of hundreds of relations would be slow and unreadable. Relations that are
 /// strings, or have names in a file, are numbered in order of appearance;
-/// `relation_name.offsets` and `relation_name.bytes` lead back. Names of entities become their
+/// `relation_name.offsets` and `relation_name.bytes` map them back. Names of entities become their
 /// `user_id`.
 ///
 /// # Errors
-/// For the first bad line, by file and number; if the id map exceeds `memory`.
+/// For the first invalid line, by file and number; if the id map exceeds `memory`.
 pub fn triples(options: &TriplesOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing triples")
 }
@@ -155,7 +155,7 @@ fn open(path: &Path, format: &CsvFormat) -> Result<CsvReader> {
     CsvReader::expecting(Input::open(path)?, path, format, &expected)
 }
 
-/// Names that files give to integers.
+/// Names for integers, from files.
 struct Named {
     entities: Option<StringIds>,
     relations: Option<Vec<String>>,
@@ -163,7 +163,7 @@ struct Named {
 
 impl Named {
     /// Reads them, where entities and relations are integers; warns of files that look like such
-    /// names and are not asked for: they might belong to other triples.
+    /// names and are not requested: they might belong to other triples.
     fn read(options: &TriplesOptions, entities: bool, relations: bool) -> Result<Self> {
         let wanted = [
             ("entities", &options.entities, entities),
@@ -225,12 +225,13 @@ fn relation_names(
     Ok(vec![offsets.finish()?, bytes.finish()?])
 }
 
-/// How relations become numbers.
+/// The numbering of relations.
 enum Relations {
     Numbers,
     /// Strings in order of appearance.
     Texts(StringIds),
-    /// Integers that stand for lines of a file, in order of appearance too: numbers have no gaps.
+    /// Integers that index lines of a file, also in order of appearance, so that numbers have no
+    /// gaps.
     Named {
         names: Vec<String>,
         met: StringIds,
@@ -309,7 +310,7 @@ impl Job {
         self.spool.push(&heads, &tails, &values)
     }
 
-    /// Takes note of entities, or refuses those that do not exist.
+    /// Records entities, or rejects those that do not exist.
     fn check(&mut self, integers: &[i64], place: &dyn Fn(usize) -> String) -> Result<()> {
         match &mut self.entities {
             Ids::Open(collector) => collector.add(integers, self.memory),

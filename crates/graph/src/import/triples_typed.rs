@@ -1,4 +1,4 @@
-//! Triples as a graph with an edge type for each relation.
+//! Triples as a graph with one edge type per relation.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::edges::CHUNK_EDGES;
 use crate::manifest::Triple;
 use crate::writer::{DatasetWriter, EdgeWriter};
 
-/// Relations written in one pass over the array, each to files of its own.
+/// Relations written in one pass over the array, each to its own files.
 const AT_ONCE: usize = 64;
 
 /// Triples `[T, 3]` of head, relation, tail: integers.
@@ -29,7 +29,7 @@ pub(super) struct TripleArray {
 }
 
 impl TripleArray {
-    /// Opens the array and reads it once; `names` is a file with the name of a relation in each line.
+    /// Opens the array and reads it once; `names` is a file with one relation name per line.
     ///
     /// # Errors
     /// If it has another shape, an id is negative, a relation has no name, or, without names, one
@@ -151,7 +151,7 @@ pub(super) fn write_triples(
     Ok(())
 }
 
-/// Calls `f` with heads, relations and tails of one stretch after the other.
+/// Calls `f` with heads, relations and tails, one chunk after the other.
 fn each(
     array: &ArrayReader,
     mut f: impl FnMut(&[u64], &[u64], &[u64]) -> Result<()>,
@@ -169,8 +169,8 @@ fn each(
     Ok(())
 }
 
-/// The names in a file, of whose characters those that an edge type's name may have remain: of a
-/// URI what follows the last `#` or `/`. Names that become equal get their line's number.
+/// The relation names in a file, reduced to the characters of an edge type's name: of a
+/// URI the part after the last `#` or `/`. Names that become equal get their line's number.
 fn relation_names(path: &Path) -> Result<Vec<String>> {
     let text = read_text(path)?;
     let mut names: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Edge weights in the type asked for.
+//! Edge weights in the requested type.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::column::ColumnSpec;
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
-/// The type that edge weights are stored in. In 16 bits they take half the memory, and draws are by
+/// The storage type of edge weights. In 16 bits they take half the memory, and draws are by
 /// the rounded weight: to 11 bits of precision below 65,520 (`f16`), or to 8 bits with the range of
 /// single precision (`bf16`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl FromStr for WeightType {
 }
 
 impl WeightType {
-    /// What becomes of a weight.
+    /// The stored value of a weight.
     fn stored(self, weight: f64) -> f32 {
         match self {
             Self::F32 => weight as f32,
@@ -54,9 +54,9 @@ impl WeightType {
         }
     }
 
-    /// Refuses a weight, found at `place`, that is missing or negative, or that the type cannot hold:
-    /// one that is not finite, or another only once stored; or that is 0 only once stored, as its edge
-    /// would never be drawn.
+    /// Rejects a weight, found at `place`, that is missing or negative, or that the type cannot
+    /// hold: one that is not finite, before or after rounding; or that is 0 only after rounding,
+    /// since its edge would never be drawn.
     pub(super) fn check(self, weight: f64, place: impl FnOnce() -> String) -> Result<()> {
         if weight.is_nan() {
             return Err(Error::invalid(format!(
@@ -97,7 +97,7 @@ impl WeightColumn {
         })
     }
 
-    /// Appends weights that [`WeightType::check`] has let pass.
+    /// Appends weights that [`WeightType::check`] has accepted.
     pub fn push(&mut self, weights: &[f32]) -> Result<()> {
         let all = weights.iter().copied();
         match self {

@@ -7,17 +7,17 @@ use crate::narrow::NarrowSlice;
 /// Degrees of the nodes of one edge type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Degrees {
-    /// Edges by nodes.
+    /// Edges over nodes.
     pub mean: f64,
-    /// Half of the nodes have at most this degree.
+    /// Median.
     pub p50: u64,
-    /// Nine tenths have at most this degree.
+    /// 90th percentile.
     pub p90: u64,
-    /// 99 of 100 have at most this degree.
+    /// 99th percentile.
     pub p99: u64,
-    /// The largest.
+    /// Maximum.
     pub max: u64,
-    /// Nodes of degree 0, 1, 2–3, 4–7, 8–15 and so on to the largest.
+    /// Number of nodes of degree 0, 1, 2–3, 4–7, 8–15 and so on to the largest.
     pub histogram: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! How often edges join nodes of one class.
+//! Homophily: the share of edges between nodes of one class.
 
 use gnarl_common::Buf;
 use serde::Serialize;
@@ -8,21 +8,21 @@ use crate::edges::EdgeChunk;
 /// Label agreement along edges.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Homophily {
-    /// Share of the edges with two labelled ends whose labels are equal.
+    /// Share of the edges with two labeled endpoints whose labels are equal.
     pub edge: f64,
-    /// The same, corrected for what the classes' degrees alone would give: 0 for edges that
+    /// `edge`, corrected for the agreement expected from the classes' degrees: 0 for edges that
     /// ignore labels, 1 for edges that never join two classes (Platonov et al., NeurIPS 2023,
     /// eq. 2).
-    /// `None` when all ends are of one class.
+    /// `None` when all endpoints are of one class.
     pub adjusted: Option<f64>,
-    /// Edges with two labelled ends.
+    /// Edges with two labeled endpoints.
     pub labelled_edges: u64,
 }
 
 /// Counts label pairs along edges.
 pub(super) struct Mixing<'a> {
     classes: &'a Buf<i32>,
-    /// Ends of each class, of both directions.
+    /// Endpoints of each class, in both directions.
     ends: Vec<u64>,
     equal: u64,
     edges: u64,

@@ -1,5 +1,5 @@
-//! What is in a dataset: counts, degrees, labels, splits, homophily; and whether its files are
-//! intact. Parts of a partitioned graph are datasets too.
+//! Description of a dataset: counts, degrees, labels, splits, homophily; and integrity of its
+//! files. Parts of a partitioned graph are datasets too.
 
 mod degrees;
 mod homophily;
@@ -23,14 +23,14 @@ use crate::manifest::{EdgeFacts, EdgeType, NodeType, Triple};
 use crate::narrow::Narrow;
 use homophily::Mixing;
 
-/// What [`inspect`] found.
+/// The description of a dataset.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// The dataset's name.
     pub name: String,
     /// Width of stored ids in bits.
     pub id_width: u32,
-    /// Whether this is a part: its nodes carry the ids they have in the whole graph.
+    /// True if this is a part: its nodes keep the ids they have in the whole graph.
     pub part: bool,
     /// Node types in id order.
     pub nodes: Vec<NodeReport>,
@@ -62,9 +62,9 @@ pub struct NodeReport {
 pub struct FeatureReport {
     /// `dense` or `csr`.
     pub kind: &'static str,
-    /// Values in a row.
+    /// Feature width.
     pub width: usize,
-    /// Their type.
+    /// Stored type.
     pub dtype: DType,
 }
 
@@ -75,7 +75,7 @@ pub struct LabelReport {
     pub kind: &'static str,
     /// Number of classes or tasks.
     pub classes: usize,
-    /// Nodes with a label (with any, where several may hold).
+    /// Number of labeled nodes (with any label in multi-label data).
     pub labelled: u64,
     /// Nodes of each class.
     pub histogram: Vec<u64>,
@@ -100,14 +100,14 @@ pub struct EdgeReport {
     pub triple: Triple,
     /// Number of edges.
     pub count: u64,
-    /// Self loops, repeated edges, symmetry, as found when the topology was built.
+    /// Self-loops, repeated edges, symmetry, as found when the topology was built.
     pub facts: EdgeFacts,
     /// In-degrees of the destinations.
     pub in_degrees: Degrees,
-    /// How often edges join equal labels; `None` unless both ends are of one node type with one
-    /// label a node.
+    /// Label agreement along edges; `None` unless both endpoints are of one node type with one
+    /// label per node.
     pub homophily: Option<Homophily>,
-    /// Columns besides the ends and the topology.
+    /// Columns besides the endpoints and the topology.
     pub other_columns: Vec<String>,
 }
 
@@ -204,10 +204,7 @@ fn edge_report(
     t: &EdgeType,
     touched: &mut BTreeMap<&str, Bits>,
 ) -> Result<EdgeReport> {
-    let labels = match t.triple.src == t.triple.dst {
-        true => dataset.labels(&t.triple.src)?,
-        false => None,
-    };
+    let labels = if t.triple.src == t.triple.dst { dataset.labels(&t.triple.src)? } else { None };
     let mut mixing = match &labels {
         Some(Labels::Single { classes, count }) => Some(Mixing::new(classes, *count)),
         _ => None,

@@ -1,10 +1,10 @@
-//! Reports for people.
+//! Human-readable reports.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::{Degrees, EdgeReport, LabelReport, NodeReport, Report};
 
-/// Classes listed before the rest is summed up.
+/// Classes listed before the rest is summarized.
 const TOP_CLASSES: usize = 8;
 
 impl Display for Report {

@@ -1,4 +1,4 @@
-//! Whether the files of a dataset are those that were written.
+//! Integrity checks of a dataset's files.
 
 use gnarl_common::{Context, Result};
 use serde::Serialize;
@@ -6,10 +6,10 @@ use serde::Serialize;
 use crate::column::{Column, ColumnSpec};
 use crate::dataset::Dataset;
 
-/// What [`verify`] read.
+/// The result of [`verify`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// Columns whose checksum is right.
+    /// Columns with the right checksum.
     pub columns: usize,
     /// Their bytes.
     pub bytes: u64,

@@ -1,11 +1,11 @@
-//! Which edges are known to be there.
+//! The filtered set: all known edges.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::{Side, Triples};
 
-/// The ends of known edges, by the other end and the relation.
+/// Endpoints of known edges, by the opposite endpoint and the relation.
 #[derive(Debug, Default)]
 pub struct Known {
     /// Heads and tails.
@@ -14,7 +14,7 @@ pub struct Known {
 
 #[derive(Debug, Default)]
 struct Ends {
-    /// Where the ends of a known end and a relation are.
+    /// Range of endpoints per given endpoint and relation.
     ranges: HashMap<[u32; 2], Range<usize>>,
     nodes: Vec<u32>,
 }
@@ -25,8 +25,8 @@ impl Known {
         Self { sides: Side::BOTH.map(|side| Ends::new(sets, side)) }
     }
 
-    /// Nodes that are an end of `side` of a known edge of that relation whose other end is `given`;
-    /// ascending, each once.
+    /// Nodes that are the endpoint on `side` of a known edge of that relation with opposite
+    /// endpoint `given`; ascending, each once.
     pub fn ends(&self, side: Side, given: u32, relation: u32) -> &[u32] {
         let Ends { ranges, nodes } = &self.sides[side as usize];
         ranges.get(&[given, relation]).map_or(&[], |range| &nodes[range.clone()])

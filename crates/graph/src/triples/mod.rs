@@ -23,12 +23,12 @@ impl Triples {
         self.heads.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.heads.is_empty()
     }
 
-    /// The ends of a side.
+    /// The endpoints on a side.
     pub fn ends(&self, side: Side) -> &[u32] {
         match side {
             Side::Head => &self.heads,

@@ -1,11 +1,11 @@
-//! Ends of an edge.
+//! Endpoints of an edge.
 
-/// Which end of an edge is looked for.
+/// The side of an edge that is predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Heads, of a known tail.
+    /// Heads, given the tail.
     Head,
-    /// Tails, of a known head.
+    /// Tails, given the head.
     Tail,
 }
 
@@ -13,7 +13,7 @@ impl Side {
     /// Both, heads first.
     pub const BOTH: [Self; 2] = [Self::Head, Self::Tail];
 
-    /// The other end.
+    /// The opposite side.
     pub fn other(self) -> Self {
         match self {
             Self::Head => Self::Tail,

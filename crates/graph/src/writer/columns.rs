@@ -34,14 +34,14 @@ impl<T: Element> ColumnWriter<T> {
     }
 }
 
-/// Writes ids in the dataset's width, or offsets in what they need.
+/// Writes ids in the dataset's width, or offsets in the narrowest one.
 pub(crate) enum IdWriter {
     U32(ColumnWriter<u32>),
     U64(ColumnWriter<u64>),
 }
 
 impl IdWriter {
-    /// Starts `<stem>.<name>.npy` for values of which none is above `largest`.
+    /// Starts `<stem>.<name>.npy` for values up to `largest`.
     pub(crate) fn narrow(dir: &Path, stem: &str, name: &str, largest: u64) -> Result<Self> {
         Ok(match u32::try_from(largest) {
             Ok(_) => Self::U32(ColumnWriter::create(dir, stem, name, &[])?),
@@ -110,7 +110,7 @@ impl EdgeWriter {
             return Err(self.out_of_range(src, dst, src_limit, dst_limit));
         }
         self.rows += src.len() as u64;
-        // Checksums and narrowing take as long as the writing itself: one thread for each column.
+        // Checksums and narrowing take as long as the writing itself: one thread per column.
         let (to_src, to_dst) = (&mut self.src, &mut self.dst);
         let (a, b) = rayon::join(|| to_src.push(src), || to_dst.push(dst));
         a.and(b)

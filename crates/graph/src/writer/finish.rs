@@ -12,9 +12,9 @@ use crate::manifest::MANIFEST;
 use crate::narrow::Narrow;
 
 impl DatasetWriter {
-    /// Builds the topology of every edge type, checks the whole, and gives it its name.
+    /// Builds the topology of every edge type, checks the dataset, and gives it its name.
     ///
-    /// In-neighbour lists ascend by source id; where the source type has a column `orig_id` (parts
+    /// In-neighbor lists ascend by source id; where the source type has a column `orig_id` (parts
     /// of a partitioned dataset) they ascend by that, so that a position in a list means the same
     /// edge in a part as in the whole graph.
     pub fn finish(mut self, options: FinishOptions) -> Result<Dataset> {
@@ -59,7 +59,7 @@ impl DatasetWriter {
             num_dst,
             square: triple.src == triple.dst,
             keep_rows,
-            // Samplers say of other types which they know.
+            // Samplers report other types themselves.
             weights: find("weight")
                 .filter(|spec| matches!(spec.dtype, DType::F32 | DType::F16 | DType::BF16)),
             coalesce: options.coalesce,

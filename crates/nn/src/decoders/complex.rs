@@ -4,7 +4,8 @@ use super::turn::{multiply, multiply_backward, sign};
 use super::{Decoder, Side, Similarity};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
-/// `Re Σ h r t̄`. A row has the real parts of its `dim` numbers, then the imaginary ones.
+/// `Re Σ h r t̄`. An embedding has the real parts of its `dim` numbers first, then the imaginary
+/// ones.
 pub(super) struct ComplEx {
     dim: usize,
     relations: usize,

@@ -1,9 +1,9 @@
-//! The cosine of the angle between both ends.
+//! The cosine of the angle between head and tail.
 
 use super::{Decoder, Side, Similarity};
 use crate::{Params, Tensor};
 
-/// `⟨h, t⟩ / (‖h‖ ‖t‖)`, whatever the relation; a row of zeros scores 0.
+/// `⟨h, t⟩ / (‖h‖ ‖t‖)`, whatever the relation; an embedding of zeros scores 0.
 pub(super) struct Cosine {
     width: usize,
 }
@@ -14,7 +14,7 @@ impl Cosine {
     }
 }
 
-/// Each row over its length.
+/// Normalizes each row to length 1.
 fn unit(rows: &Tensor) -> Tensor {
     let mut out = rows.clone();
     for row in out.data_mut().chunks_exact_mut(rows.cols()) {

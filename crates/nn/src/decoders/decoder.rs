@@ -3,32 +3,34 @@
 use super::{Side, Similarity};
 use crate::{ParamId, Params, Tensor};
 
-/// Scores triples. Parameters, such as rows of relations, live in [`Params`].
+/// A decoder scores triples. Parameters, such as relation embeddings, live in [`Params`].
 ///
-/// A score is `similarity(query(known end, relation), candidate(other end))`, the same from either side.
+/// A score is `similarity(query(known entity, relation), candidate(other entity))`, equal whichever
+/// endpoint is the known one.
 pub trait Decoder: Send + Sync {
     /// The name the configuration uses.
     fn name(&self) -> &'static str;
 
-    /// Values in the row of an entity.
+    /// Width of an entity embedding.
     fn width(&self) -> usize;
 
-    /// Relations it has parameters for; none if it does not tell them apart.
+    /// Number of relations with parameters of their own; none if the decoder ignores relations.
     fn relations(&self) -> Option<usize>;
 
-    /// How queries are compared with candidates.
+    /// The similarity between queries and candidates.
     fn similarity<'a>(&self, params: &'a Params) -> Similarity<'a>;
 
-    /// The parameter that the similarity reads, if it has one.
+    /// The parameter of the similarity, if it has one.
     fn compared_by(&self) -> Option<ParamId> {
         None
     }
 
-    /// Queries for the ends of `side`: row `i` from the known end `given[i]` and `relations[i]`.
+    /// Queries for endpoints of `side`: row `i` from the known entity `given[i]` and
+    /// `relations[i]`.
     fn query(&self, params: &Params, side: Side, given: &Tensor, relations: &[u32]) -> Tensor;
 
-    /// Sends the gradient of [`Decoder::query`] on: adds that of parameters to `grads`, laid out like
-    /// [`Params::flat`], and returns that of `given`.
+    /// The backward pass of [`Decoder::query`]: adds the gradient of parameters to `grads`, laid
+    /// out like [`Params::flat`], and returns that of `given`.
     fn query_backward(
         &self,
         params: &Params,
@@ -39,12 +41,12 @@ pub trait Decoder: Send + Sync {
         grads: &mut [f32],
     ) -> Tensor;
 
-    /// Candidates for the ends of `side`, from their rows.
+    /// Candidates for endpoints of `side`, from their embeddings.
     fn candidate(&self, _params: &Params, _side: Side, rows: &Tensor) -> Tensor {
         rows.clone()
     }
 
-    /// Sends the gradient of [`Decoder::candidate`] on, as [`Decoder::query_backward`].
+    /// The backward pass of [`Decoder::candidate`], as [`Decoder::query_backward`].
     fn candidate_backward(
         &self,
         _params: &Params,
@@ -56,12 +58,13 @@ pub trait Decoder: Send + Sync {
         grad
     }
 
-    /// Whether the numbers of rows are complex: real parts first, then the imaginary ones.
+    /// Returns whether embeddings are complex: real parts first, then the imaginary ones.
     fn is_complex(&self) -> bool {
         false
     }
 
-    /// The parameter with a row of the width of entities for each relation, if there is one.
+    /// The parameter with one embedding per relation, as wide as those of entities, if there is
+    /// one.
     fn relation_rows(&self) -> Option<ParamId> {
         None
     }

@@ -3,7 +3,7 @@
 use super::{Decoder, Side, Similarity};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
-/// `Σ h r t`: the same in both directions.
+/// `Σ h r t`, which is symmetric in h and t.
 pub(super) struct DistMult {
     width: usize,
     relations: usize,
@@ -36,7 +36,9 @@ impl Decoder for DistMult {
     }
 
     fn query(&self, params: &Params, _: Side, given: &Tensor, relations: &[u32]) -> Tensor {
-        let (mut out, width, table) = (given.clone(), self.width, params.get(self.relation));
+        let mut out = given.clone();
+        let width = self.width;
+        let table = params.get(self.relation);
         for (row, &relation) in out.data_mut().chunks_exact_mut(width).zip(relations) {
             let relation = &table[relation as usize * width..][..width];
             row.iter_mut().zip(relation).for_each(|(v, r)| *v *= r);
@@ -53,7 +55,9 @@ impl Decoder for DistMult {
         query_grad: &Tensor,
         grads: &mut [f32],
     ) -> Tensor {
-        let (mut out, width, table) = (query_grad.clone(), self.width, params.get(self.relation));
+        let mut out = query_grad.clone();
+        let width = self.width;
+        let table = params.get(self.relation);
         let grads = &mut grads[params.spec(self.relation).range()];
         let rows = out.data_mut().chunks_exact_mut(width).zip(given.data().chunks_exact(width));
         for ((out, given), &relation) in rows.zip(relations) {

@@ -1,4 +1,4 @@
-//! The dot product of both ends.
+//! The dot product of head and tail.
 
 use super::{Decoder, Side, Similarity};
 use crate::{Params, Tensor};

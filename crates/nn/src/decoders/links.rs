@@ -8,7 +8,7 @@ use crate::kernel::elementwise::add_chunk;
 use crate::losses::{Loss, apply};
 use crate::{Params, Tensor};
 
-/// Triples and what they are told from. Entities are numbered by their rows in the batch.
+/// A batch of triples with their negatives. Entities are numbered by their row in the batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkBatch {
     /// Rows of the heads.
@@ -17,7 +17,7 @@ pub struct LinkBatch {
     pub relations: Vec<u32>,
     /// Rows of the tails.
     pub tails: Vec<u32>,
-    /// Sides that are corrupted, and the candidates for each.
+    /// The corrupted sides, and the candidates for each.
     pub negatives: Vec<(Side, Candidates)>,
 }
 
@@ -35,23 +35,24 @@ impl LinkBatch {
     }
 }
 
-/// Ends that are put in the place of the right ones.
+/// Negative endpoints, which replace the true ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidates {
     /// Rows of the candidates, group after group.
     pub rows: Vec<u32>,
-    /// Which group each triple meets.
+    /// The group of candidates that each triple is compared with.
     pub groups: Groups,
-    /// Triples and columns of their groups that do not count: right ends among the candidates.
+    /// Pairs of a triple and a column of its group that are left out of the loss: true endpoints
+    /// among the candidates.
     pub masked: Vec<[u32; 2]>,
 }
 
-/// What a batch costs.
+/// The loss of a batch and its gradient.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkLoss {
-    /// Losses of all triples, summed over the sides that are corrupted.
+    /// Losses of all triples, summed over the corrupted sides.
     pub sum: f64,
-    /// How many there are: triples times sides.
+    /// Number of losses in the sum: triples times corrupted sides.
     pub weight: f64,
     /// Gradient of the sum, for each row of the batch.
     pub rows: Tensor,
@@ -75,7 +76,7 @@ impl LinkBatch {
     ) -> Result<LinkLoss> {
         if rows.cols() != decoder.width() {
             let text = format!(
-                "rows of {} values for decoder {}, whose are {} wide",
+                "embeddings of width {} for decoder '{}' of width {}",
                 rows.cols(),
                 decoder.name(),
                 decoder.width()
@@ -95,7 +96,7 @@ impl LinkBatch {
         Ok(LinkLoss { sum, weight, rows: to.scattered(rows.rows(), rows.cols()) })
     }
 
-    /// The regularisation of Lacroix, Usunier & Obozinski (ICML 2018, section 4), once for each side.
+    /// The N3 regularization (Lacroix, Usunier & Obozinski, ICML 2018, section 4), once per side.
     fn cubes(
         &self,
         decoder: &dyn Decoder,
@@ -213,7 +214,7 @@ fn gather(rows: &Tensor, places: &[u32]) -> Tensor {
     out
 }
 
-/// Gradients of rows that are there several times, to be added up.
+/// Gradients of rows that may repeat, to be summed per row.
 #[derive(Default)]
 struct RowGrads {
     parts: Vec<(Vec<u32>, Tensor)>,
@@ -224,7 +225,7 @@ impl RowGrads {
         self.parts.push((places, grads));
     }
 
-    /// What each of `rows` rows gets, added in the order it came.
+    /// Sums the gradients of each of `rows` rows, in the order of arrival.
     fn scattered(&self, rows: usize, width: usize) -> Tensor {
         let mut starts = vec![0u32; rows + 1];
         let all = || self.parts.iter().flat_map(|(places, _)| places);

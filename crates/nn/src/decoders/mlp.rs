@@ -1,11 +1,11 @@
-//! A network with one hidden layer over both ends.
+//! A network with one hidden layer over head and tail.
 
 use super::{Decoder, Side, Similarity};
 use crate::kernel::gemm::{Heads, View, a_b, a_bt, add_at_b};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
-/// `w · relu(h A + t B + r + b) + c`: the first layer is a sum over ends and relation, so that each end
-/// is mapped once, whatever it is compared with.
+/// `w · relu(h A + t B + r + b) + c`: the first layer is a sum over endpoints and relation, so that
+/// each entity is mapped once, however many others it is compared with.
 pub(super) struct Mlp {
     width: usize,
     hidden: usize,
@@ -37,7 +37,7 @@ impl Mlp {
         }
     }
 
-    /// The map of the ends of a side.
+    /// The map of the endpoints of a side.
     fn map(&self, side: Side) -> ParamId {
         match side {
             Side::Head => self.head,

@@ -1,14 +1,15 @@
-//! Decoders: scores of edges from the rows of their ends.
+//! Decoders: scores of edges from the embeddings of their endpoints.
 //!
-//! In: rows of entities (learnt, or put out by a model) and numbers of relations. Out: one score for
-//! each triple of head, relation and tail, higher for those more likely; and gradients of all that went
-//! in, explicit, with nothing recorded for each triple.
+//! In: entity embeddings (learned, or computed by a model) and relation ids. Out: one score per
+//! triple of head, relation and tail, higher for likelier triples; and explicit gradients of all
+//! inputs, with nothing recorded per triple.
 //!
-//! Every decoder here falls into two halves. A *query* is made of the known end and the relation; then
-//! queries are compared with *candidates* for the other end by a [`Similarity`]. So a batch of triples
-//! meets a set of candidates that it shares in one product of matrices, in training as in ranking.
+//! Every decoder here falls into two halves. A *query* is made of the known entity and the
+//! relation; queries are then compared with *candidates* for the other endpoint by a
+//! [`Similarity`]. So a batch of triples is scored against a shared set of candidates in one matrix
+//! product, in training as in ranking.
 //!
-//! One file for each decoder:
+//! One file per decoder:
 //!
 //! | name | score of (h, r, t) | source |
 //! |---|---|---|
@@ -51,8 +52,8 @@ use gnarl_common::rng::Key;
 
 use crate::{Params, ParamsBuilder};
 
-/// Builds the decoder `config` describes for rows of `dim` numbers and that many relations, and its
-/// parameters filled from `key`.
+/// Builds the decoder of `config` for entity embeddings of width `dim` and that many relations, and
+/// its parameters initialized from `key`.
 ///
 /// # Errors
 /// A usage error if the name is unknown (the nearest known one is the hint) or a value is out of range.
@@ -89,7 +90,7 @@ pub fn add(
     })
 }
 
-/// The names [`build`] knows.
+/// The decoder names that [`build`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["dot", "cosine", "distmult", "complex", "rotate", "transe", "mlp"]
 }

@@ -1,4 +1,4 @@
-//! Ranks of right ends among all nodes.
+//! Ranks of true endpoints among all nodes.
 
 use std::ops::Range;
 
@@ -12,33 +12,33 @@ use crate::kernel::multiversion;
 use crate::metrics::Ranks;
 use crate::{Params, Tensor};
 
-/// Queries that are scored together at most: enough for products to run from cache.
+/// Most queries scored together: enough for products to run from cache.
 const QUERIES: usize = 64;
 
-/// Twice the rank of a right end, see [`Ranks::doubled`].
+/// Twice the rank of a true endpoint, see [`Ranks::doubled`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 pub struct Rank {
-    /// Among all nodes but those that make another known edge.
+    /// Filtered: among all nodes but those that complete another known edge.
     pub filtered: u64,
-    /// Among all nodes.
+    /// Raw: among all nodes.
     pub raw: u64,
 }
 
-/// Ranks ends against all nodes.
+/// Ranks endpoints against all nodes.
 pub struct Ranker<'a> {
     decoder: &'a dyn Decoder,
     params: &'a Params,
-    /// Rows of all nodes.
+    /// Node embeddings.
     rows: &'a Tensor,
     known: &'a Known,
-    /// Bytes that scores may take.
+    /// Memory limit of the scores, in bytes.
     memory: usize,
-    /// Nodes that ends of each side are among.
+    /// Node ranges that endpoints of each side are ranked among.
     among: [Range<u32>; 2],
 }
 
-/// Edges that ask the same question, and one of them.
+/// The edges of one query, and a representative of them.
 struct Query {
     edges: Vec<u32>,
     given: u32,
@@ -46,8 +46,8 @@ struct Query {
 }
 
 impl<'a> Ranker<'a> {
-    /// A ranker of nodes with these rows. Scores take `memory` bytes, or a row of them for each thread
-    /// if that is more.
+    /// A ranker over nodes with these embeddings. Scores take at most `memory` bytes, or one row of
+    /// them per thread if that is more.
     pub fn new(
         decoder: &'a dyn Decoder,
         params: &'a Params,
@@ -59,14 +59,14 @@ impl<'a> Ranker<'a> {
         Self { decoder, params, rows, known, memory, among: [all.clone(), all] }
     }
 
-    /// Ranks heads and tails among these nodes alone, of which all right ends are.
+    /// Restricts heads and tails to these node ranges, which contain all true endpoints.
     #[must_use]
     pub fn among(mut self, heads: Range<u32>, tails: Range<u32>) -> Self {
         self.among = [heads, tails];
         self
     }
 
-    /// The nodes that ends of `side` are ranked among.
+    /// The node range that endpoints of `side` are ranked among.
     fn range(&self, side: Side) -> Range<u32> {
         match side {
             Side::Head => self.among[0].clone(),
@@ -74,8 +74,8 @@ impl<'a> Ranker<'a> {
         }
     }
 
-    /// The rank of the end at `side` of each of `edges`, on the rayon pool this is called from. Edges
-    /// that ask for the same ends are scored once.
+    /// The rank of the endpoint at `side` of each of `edges`, on the rayon pool this is called
+    /// from. Edges with equal queries are scored once.
     pub fn rank(&self, side: Side, edges: &Triples) -> Vec<Rank> {
         let queries = queries(side, edges);
         let (range, width) = (self.range(side), self.rows.cols());
@@ -132,7 +132,7 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// The questions that `edges` ask for their ends of `side`.
+/// The distinct queries of `edges` for their endpoints of `side`.
 fn queries(side: Side, edges: &Triples) -> Vec<Query> {
     let given = edges.ends(side.other());
     let key = |&edge: &u32| (given[edge as usize], edges.relations[edge as usize]);
@@ -147,8 +147,8 @@ fn queries(side: Side, edges: &Triples) -> Vec<Query> {
         .collect()
 }
 
-/// The rank of node `right` among all nodes' scores, which `known` ones count from `first` on. A score
-/// that is no number is as good as any.
+/// The rank of node `right` among the scores of all nodes, where `known` is numbered from `first`
+/// on. A NaN score ranks above every other.
 fn rank((scores, first): (&[f32], u32), right: u32, known: &[u32]) -> Rank {
     let own = scores[right as usize];
     let mut counts = [0; 2];
@@ -162,19 +162,19 @@ fn rank((scores, first): (&[f32], u32), right: u32, known: &[u32]) -> Rank {
     Rank { filtered: Ranks::doubled(above.into(), equal.into()), raw }
 }
 
-/// The counts above and equal without one of that score.
+/// The counts above and equal with one entry of that score removed.
 fn less([above, equal]: [u32; 2], score: f32, own: f32) -> [u32; 2] {
     [above - u32::from(beats(score, own)), equal - u32::from(score == own)]
 }
 
-/// Whether a score stands above `own`; if either is no number, it does.
+/// Returns whether a score stands above `own`, as it does if either is NaN.
 #[inline(always)]
 fn beats(score: f32, own: f32) -> bool {
     score > own || score.is_nan() || own.is_nan()
 }
 
 multiversion! {
-    /// Adds how many scores stand above `own`, and how many are equal.
+    /// Adds the numbers of scores above `own` and equal to it to `counts`.
     fn count(scores: &[f32], own: f32, counts: &mut [u32; 2]) {
         let (mut beaten, mut equal) = (0u32, 0u32);
         for &score in scores {
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(last.raw, Ranks::doubled(5, 0), "what is no number does not stand above others");
     }
 
-    /// Ranks by the definition: one score after the other.
+    /// Ranks by the definition, one score after the other.
     #[test]
     fn ranks_are_those_of_the_definition() {
         let (nodes, dim) = (30u64, 6);

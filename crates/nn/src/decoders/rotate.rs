@@ -4,8 +4,8 @@ use super::turn::{multiply, multiply_backward, sign};
 use super::{Decoder, Side, Similarity};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
-/// `−Σ |h r − t|` with `r = e^{iθ}`. A row has the real parts of its `dim` numbers, then the imaginary
-/// ones; a relation has `dim` angles.
+/// `−Σ |h r − t|` with `r = e^{iθ}`. An embedding has the real parts of its `dim` numbers first,
+/// then the imaginary ones; a relation has `dim` angles.
 pub(super) struct RotatE {
     dim: usize,
     relations: usize,
@@ -18,7 +18,7 @@ impl RotatE {
         Self { dim, relations, angle: params.add("relation.angle", relations, dim, all) }
     }
 
-    /// Cosines, then sines, of the angles of those relations that are there; empty for the others.
+    /// Cosines, then sines, of the angles of the relations present; empty for the others.
     fn turns(&self, params: &Params, relations: &[u32]) -> Vec<Vec<f32>> {
         let mut turns = vec![Vec::new(); self.relations];
         for &relation in relations {
@@ -69,7 +69,9 @@ impl Decoder for RotatE {
         query_grad: &Tensor,
         grads: &mut [f32],
     ) -> Tensor {
-        let (dim, width, turns) = (self.dim, 2 * self.dim, self.turns(params, relations));
+        let dim = self.dim;
+        let width = 2 * self.dim;
+        let turns = self.turns(params, relations);
         let mut to_turns: Vec<Vec<f32>> = turns.iter().map(|turn| vec![0.0; turn.len()]).collect();
         let mut out = Tensor::scratch(given.rows(), width);
         let inputs = given.data().chunks_exact(width).zip(query_grad.data().chunks_exact(width));

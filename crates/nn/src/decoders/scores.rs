@@ -9,19 +9,19 @@ use super::similarity::{Pair, PairGrads};
 use crate::Tensor;
 use crate::kernel::elementwise::add_chunk;
 
-/// Queries that one task compares.
+/// Queries per task.
 const ROWS: usize = 128;
 
-/// Which candidates queries meet: those of one group each. Groups are as large as each other.
+/// The group of candidates of each query. All groups are equally large.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Groups {
-    /// The group of each query. Queries of a group that follow each other are compared together.
+    /// The group of each query. Successive queries of one group are compared together.
     of: Vec<u32>,
     /// Candidates of a group.
     count: usize,
 }
 
-/// Queries that meet the same candidates.
+/// Successive queries of one group.
 struct Run {
     queries: Range<usize>,
     group: usize,
@@ -33,17 +33,17 @@ impl Groups {
         Self { of, count }
     }
 
-    /// All queries meet the same candidates.
+    /// One group of candidates, shared by all queries.
     pub fn shared(queries: usize, count: usize) -> Self {
         Self { of: vec![0; queries], count }
     }
 
-    /// Every query has candidates of its own.
+    /// One group of candidates per query.
     pub fn each(queries: usize, count: usize) -> Self {
         Self { of: (0..queries as u32).collect(), count }
     }
 
-    /// Candidates that a query meets.
+    /// Number of candidates per query.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -58,7 +58,7 @@ impl Groups {
         &self.of
     }
 
-    /// Whether every query has the group of its own number.
+    /// Returns whether query `i` has group `i`.
     fn are_own(&self) -> bool {
         self.of.iter().enumerate().all(|(query, &group)| query == group as usize)
     }
@@ -155,7 +155,7 @@ pub fn score_backward(
     (to_queries, to_candidates, weights)
 }
 
-/// [`score_backward`] where no two queries meet the same candidates: nothing is added up but weights.
+/// [`score_backward`] where no two queries share candidates: only gradients of weights are summed.
 fn own_backward(
     similarity: Similarity<'_>,
     queries: &Tensor,
@@ -195,13 +195,13 @@ fn own_backward(
     (to_queries, to_candidates, weights)
 }
 
-/// Runs that a task takes at least.
+/// Fewest runs per task.
 fn least(runs: &[Run]) -> usize {
     let queries = runs.last().map_or(0, |run| run.queries.end);
     (ROWS * runs.len()).div_ceil(queries.max(1)).max(1)
 }
 
-/// Cuts rows of `width` values into those of each run.
+/// Splits rows of `width` values into those of each run.
 fn cut<'a>(mut rows: &'a mut [f32], runs: &[Run], width: usize) -> Vec<&'a mut [f32]> {
     let mut out = Vec::with_capacity(runs.len());
     for run in runs {

@@ -1,15 +1,15 @@
-//! How queries are compared with candidates.
+//! Similarities between queries and candidates.
 
 use crate::kernel::distance::{self, Rows};
 use crate::kernel::gemm::{View, gemm};
 
-/// A measure that is higher for rows that are more alike. All pairs of some queries and some candidates
-/// are compared at once.
+/// A measure that is higher for more similar vectors, computed for all pairs of some queries and
+/// some candidates at once.
 #[derive(Debug, Clone, Copy)]
 pub enum Similarity<'a> {
     /// `⟨q, c⟩`.
     Product,
-    /// `−‖q − c‖₂`, by way of products.
+    /// `−‖q − c‖₂`, computed from products.
     Euclidean,
     /// `−Σ |q − c|`.
     Manhattan,
@@ -19,7 +19,7 @@ pub enum Similarity<'a> {
     Rectified(&'a [f32]),
 }
 
-/// Queries and candidates that are compared: `m × width` and `n × width` values.
+/// Queries and candidates to compare: `m × width` and `n × width` values.
 #[derive(Clone, Copy)]
 pub(super) struct Pair<'a> {
     pub queries: &'a [f32],
@@ -34,13 +34,13 @@ impl Pair<'_> {
     }
 }
 
-/// Where the gradients of a comparison go.
+/// Output buffers of the gradients of a comparison.
 pub(super) struct PairGrads<'a> {
-    /// Overwritten.
+    /// Of the queries; overwritten.
     pub queries: &'a mut [f32],
-    /// Overwritten.
+    /// Of the candidates; overwritten.
     pub candidates: &'a mut [f32],
-    /// Of the weights, if there are any; added to.
+    /// Of the weights, if there are any; accumulated.
     pub weights: &'a mut [f32],
 }
 
@@ -87,7 +87,7 @@ impl Similarity<'_> {
         }
     }
 
-    /// Sends `grads` of the `scores` on, on the calling thread.
+    /// Propagates the gradients of the `scores` back, on the calling thread.
     pub(super) fn backward(
         &self,
         to: PairGrads<'_>,
@@ -110,8 +110,9 @@ impl Similarity<'_> {
                 to_candidates.fill(0.0);
                 return distance::product_grad(to_queries, to_candidates, grads, queries, rows);
             }
-            let (g, q, c) =
-                (View::rows(grads, n), View::rows(queries, width), View::rows(candidates, width));
+            let g = View::rows(grads, n);
+            let q = View::rows(queries, width);
+            let c = View::rows(candidates, width);
             gemm(to_queries, width, (m, k, n), g, c, false);
             gemm(to_candidates, width, (n, k, m), g.t(), q, false);
         };

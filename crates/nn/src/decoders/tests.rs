@@ -1,4 +1,4 @@
-//! One suite over every decoder: scores as their formulas give them, one side as the other, and
+//! One suite over every decoder: scores against their formulas, either endpoint as the query, and
 //! gradients against finite differences.
 
 use gnarl_common::rng::Key;
@@ -94,12 +94,10 @@ fn formula(
         }
         "mlp" => {
             let matrix = |name: &str| params.get(params.find(name).unwrap()).to_vec();
-            let (a, b, bias, w) = (
-                matrix("decoder.head"),
-                matrix("decoder.tail"),
-                matrix("decoder.bias"),
-                matrix("decoder.out"),
-            );
+            let a = matrix("decoder.head");
+            let b = matrix("decoder.tail");
+            let bias = matrix("decoder.bias");
+            let w = matrix("decoder.out");
             let r = relation("relation");
             let unit = |j: usize| {
                 let column = |m: &[f32], x: &[f64]| -> f64 {

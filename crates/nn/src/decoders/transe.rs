@@ -45,7 +45,9 @@ impl Decoder for TransE {
     }
 
     fn query(&self, params: &Params, side: Side, given: &Tensor, relations: &[u32]) -> Tensor {
-        let (mut out, width, table) = (given.clone(), self.width, params.get(self.relation));
+        let mut out = given.clone();
+        let width = self.width;
+        let table = params.get(self.relation);
         for (row, &relation) in out.data_mut().chunks_exact_mut(width).zip(relations) {
             let relation = &table[relation as usize * width..][..width];
             row.iter_mut().zip(relation).for_each(|(v, r)| *v += Self::sign(side) * r);

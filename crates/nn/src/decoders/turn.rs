@@ -3,7 +3,7 @@
 use super::Side;
 
 /// The sign of the relation's imaginary part. As `Re Σ h r t̄ = Re Σ h̄ (r̄ t)`, and `|h r − t| = |h − r̄ t|`
-/// where `|r| = 1`, heads are looked for with the conjugate of the relation.
+/// where `|r| = 1`, heads are ranked with the conjugate of the relation.
 pub(super) fn sign(side: Side) -> f32 {
     match side {
         Side::Tail => 1.0,
@@ -11,7 +11,7 @@ pub(super) fn sign(side: Side) -> f32 {
     }
 }
 
-/// `out = x r`, the imaginary part of `r` times `sign`; all are as long.
+/// `out = x r`, the imaginary part of `r` times `sign`; all of equal length.
 pub(super) fn multiply(out: &mut [f32], x: &[f32], r: &[f32], sign: f32) {
     let dim = out.len() / 2;
     let ((out, out_i), (x, x_i), (r, r_i)) =
@@ -22,7 +22,8 @@ pub(super) fn multiply(out: &mut [f32], x: &[f32], r: &[f32], sign: f32) {
     }
 }
 
-/// From the gradient `g` of [`multiply`]: sets that of `x`, and adds that of `r` to `to_r`.
+/// The backward pass of [`multiply`] from gradient `g`: sets that of `x`, and adds that of `r` to
+/// `to_r`.
 pub(super) fn multiply_backward(
     (to_x, to_r): (&mut [f32], &mut [f32]),
     (x, r, g): (&[f32], &[f32], &[f32]),

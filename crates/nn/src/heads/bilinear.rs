@@ -1,4 +1,4 @@
-//! A bilinear form of both ends for each class.
+//! A bilinear form of head and tail per class.
 
 use super::{EdgeRows, Head, HeadSizes};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};

@@ -1,9 +1,9 @@
-//! A diagonal bilinear form of both ends for each class.
+//! A diagonal bilinear form of head and tail per class.
 
 use super::{EdgeRows, Head, HeadSizes};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
-/// `Σₖ wₖ꜀ hₖ tₖ + b꜀` (Yang et al., ICLR 2015, with a class for a relation).
+/// `Σₖ wₖ꜀ hₖ tₖ + b꜀` (Yang et al., ICLR 2015, with classes as relations).
 pub(super) struct DistMult {
     out: ParamId,
     bias: ParamId,

@@ -2,36 +2,36 @@
 
 use crate::{Tape, Var};
 
-/// What is known of some edges, a row for each.
+/// Inputs of a head for a batch of edges, one row per edge.
 #[derive(Debug, Clone, Copy)]
 pub struct EdgeRows {
-    /// Rows of their heads.
+    /// Embeddings of the heads.
     pub heads: Var,
-    /// Rows of their tails.
+    /// Embeddings of the tails.
     pub tails: Var,
-    /// Features of their own.
+    /// Edge features.
     pub features: Option<Var>,
 }
 
-/// Widths of what a head takes and gives.
+/// Input and output widths of a head.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadSizes {
-    /// Of the row of an end.
+    /// Width of an endpoint's embedding.
     pub width: usize,
-    /// Of the features of an edge; 0 without.
+    /// Width of the edge features; 0 without.
     pub features: usize,
-    /// Classes, or 1 for a number.
+    /// Number of classes, or 1 for regression.
     pub outputs: usize,
 }
 
-/// Turns rows of ends into logits. Parameters live in [`Params`](crate::Params).
+/// Maps embeddings of endpoints to logits. Parameters live in [`Params`](crate::Params).
 pub trait Head: Send + Sync {
     /// The name the configuration uses.
     fn name(&self) -> &'static str;
 
-    /// A row of logits for each edge.
+    /// One row of logits per edge.
     ///
     /// # Panics
-    /// If rows are not as wide as the head was made for.
+    /// If embeddings are not as wide as the head expects.
     fn forward(&self, tape: &mut Tape<'_>, edges: EdgeRows) -> Var;
 }

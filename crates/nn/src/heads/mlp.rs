@@ -1,9 +1,10 @@
-//! A multilayer perceptron over both ends.
+//! A multilayer perceptron over head and tail.
 
 use super::{EdgeRows, Head, HeadSizes};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
-/// Layers over the rows of both ends and the edge's features, side by side; a ReLU between them.
+/// Layers over the embeddings of both endpoints and the edge features, concatenated; ReLU in
+/// between.
 pub(super) struct Mlp {
     /// Weight and bias of each layer.
     layers: Vec<(ParamId, ParamId)>,

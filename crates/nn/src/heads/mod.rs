@@ -1,13 +1,13 @@
-//! Heads: labels of edges from the rows of their ends.
+//! Heads: labels of edges from the embeddings of their endpoints.
 //!
-//! In: rows of heads and of tails, put out by a model, and features of the edges themselves. Out: a
-//! logit of each class, or a number, for each edge. One file for each head:
+//! In: embeddings of heads and of tails, computed by an encoder, and edge features. Out: per edge,
+//! a logit of each class, or one number. One file per head:
 //!
 //! | name | logit c of an edge from h to t |
 //! |---|---|
-//! | `mlp` | layers over h, t and the edge's features side by side |
+//! | `mlp` | layers over h, t and the edge features, concatenated |
 //! | `bilinear` | Σₖ wₖ꜀ (h A)ₖ (t B)ₖ + b꜀, a bilinear form of the rank of the hidden layer (Kim et al., ICLR 2017) |
-//! | `distmult` | Σₖ wₖ꜀ hₖ tₖ + b꜀, the same whichever end is the head |
+//! | `distmult` | Σₖ wₖ꜀ hₖ tₖ + b꜀, symmetric in h and t |
 
 mod bilinear;
 mod distmult;
@@ -21,11 +21,11 @@ use gnarl_common::{Error, Result};
 use crate::ParamsBuilder;
 use crate::decoders::DecoderConfig;
 
-/// Adds the parameters of the head `config` describes.
+/// Adds the parameters of the head that `config` describes.
 ///
 /// # Errors
-/// A usage error if the name is unknown (the nearest known one is the hint), a value is out of range, or
-/// the head has no use for features of edges.
+/// A usage error if the name is unknown (the nearest known one is the hint), a value is out of
+/// range, or the head does not take edge features.
 pub fn add(
     config: &DecoderConfig,
     sizes: HeadSizes,
@@ -34,7 +34,7 @@ pub fn add(
     config.check(names())?;
     let name = config.of_labels();
     if sizes.features > 0 && name != "mlp" {
-        return Err(Error::usage(format!("decoder '{name}' takes no features of edges"))
+        return Err(Error::usage(format!("decoder '{name}' does not support edge features"))
             .hint("set decoder.name to 'mlp', or leave out task.edge_features"));
     }
     Ok(match name {
@@ -44,7 +44,7 @@ pub fn add(
     })
 }
 
-/// The names [`add`] knows.
+/// The head names that [`add`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["mlp", "bilinear", "distmult"]
 }

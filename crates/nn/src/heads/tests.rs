@@ -1,4 +1,4 @@
-//! Gradients against finite differences, and what heads are for.
+//! Gradients against finite differences, and the symmetry of each head.
 
 use gnarl_common::rng::Key;
 
@@ -90,5 +90,5 @@ fn what_a_head_cannot_do_is_told() {
     let error = fails(&config("distmult"), 2).to_string();
     assert!(error.contains("takes no features of edges"), "{error}");
     let none = DecoderConfig { layers: 0, ..config("mlp") };
-    assert!(fails(&none, 0).to_string().contains("decoder.layers is 0"));
+    assert!(fails(&none, 0).to_string().contains("decoder.layers '0'"));
 }

@@ -1,4 +1,4 @@
-//! One row against many by distances, and their gradients.
+//! Distances of one vector from many, and their gradients.
 
 use super::multiversion;
 
@@ -9,12 +9,12 @@ pub(crate) struct Rows<'a> {
     pub(crate) width: usize,
 }
 
-/// Partial sums that loops run over side by side; they are added at the end, in order.
+/// Partial sums kept side by side in a loop; they are added at the end, in order.
 const LANES: usize = 16;
-/// Added under roots so that gradients of equal numbers are 0, not undefined.
+/// Added under roots so that the gradient at distance 0 is 0, not undefined.
 const TINY: f32 = 1e-30;
 
-/// Sum of `term` over the values that the slices have at the same place, which are all of the same length.
+/// Sum of `term` over corresponding values of the slices, which are of equal length.
 ///
 /// Whole chunks have as many values as there are lanes, which the compiler knows: with slices and an index
 /// the check of each access keeps it from computing lanes at once, and a sum takes 3 to 6 times as long.
@@ -33,8 +33,8 @@ fn sum<const N: usize>(slices: [&[f32]; N], term: impl Fn([f32; N]) -> f32) -> f
     lanes.iter().sum::<f32>() + rest
 }
 
-/// Adds the gradients of a score that is a sum over columns: `slope(q, c)` are those of a column's term by
-/// the query's value and by the row's.
+/// Adds the gradients of a score that is a sum over columns: `slope(q, c)` has the derivatives of a
+/// column's term by the query's value and by the row's.
 #[inline(always)]
 fn add_columns(
     to_query: &mut [f32],
@@ -78,7 +78,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// Turns products `out` into negated distances, from squared lengths of the row and of the others.
+    /// Converts products `out` into negated distances, given the squared norms of the row and of
+    /// the others.
     pub(crate) fn from_products(out: &mut [f32], own: f32, others: &[f32]) {
         for (out, other) in out.iter_mut().zip(others) {
             *out = -(own + other - 2.0 * *out).max(0.0).sqrt();
@@ -142,7 +143,10 @@ multiversion! {
         let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
         for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
             let ((c, c_i), (to_c, to_c_i)) = (row.split_at(dim), to_row.split_at_mut(dim));
-            let (q, q_i, c, c_i) = (&q[..dim], &q_i[..dim], &c[..dim], &c_i[..dim]);
+            let q = &q[..dim];
+            let q_i = &q_i[..dim];
+            let c = &c[..dim];
+            let c_i = &c_i[..dim];
             let (to_q, to_q_i) = (&mut to_q[..dim], &mut to_q_i[..dim]);
             let (to_c, to_c_i) = (&mut to_c[..dim], &mut to_c_i[..dim]);
             for k in 0..dim {
@@ -182,7 +186,9 @@ multiversion! {
         let width = rows.width;
         let pairs = rows.data.chunks_exact(width).zip(to_rows.chunks_exact_mut(width));
         for ((row, to_row), &grad) in pairs.zip(grads).filter(|(_, grad)| **grad != 0.0) {
-            let (q, c, w) = (&query[..width], &row[..width], &weights[..width]);
+            let q = &query[..width];
+            let c = &row[..width];
+            let w = &weights[..width];
             let (to_q, to_c) = (&mut to_query[..width], &mut to_row[..width]);
             let to_w = &mut to_weights[..width];
             for k in 0..width {

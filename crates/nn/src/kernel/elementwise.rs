@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::multiversion;
 
-/// Values a task works on: small enough for the first-level cache, large enough to be worth one.
+/// Values per task: few enough for the first-level cache, enough to outweigh scheduling.
 const CHUNK: usize = 1 << 14;
 
 /// Applies `f` to corresponding chunks of `out` and `a`.

@@ -29,7 +29,7 @@ impl Offset for u64 {
     }
 }
 
-/// Rows added to the first output rows: the rows, how many, and the weight of each.
+/// Additional rows for the first outputs: the rows, their number, and the weight of each.
 pub(crate) type Own<'a> = (Rows<'a>, usize, &'a (dyn Fn(usize) -> f32 + Sync));
 
 /// Rows of `cols` values, `stride` apart.

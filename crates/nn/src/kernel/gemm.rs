@@ -1,6 +1,6 @@
 //! Matrix products on `gemm-f32`, one fixed chunk per task.
 //!
-//! Its umbrella crate `gemm` compiles the kernels of five types, of which one is needed here.
+//! The umbrella crate `gemm` would compile the kernels of five types, of which one is needed here.
 
 use gemm_common::Parallelism;
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! Elementary functions written so that loops over them vectorise.
+//! Elementary functions written so that loops over them vectorize.
 
 /// eˣ within 2 units in the last place for results that are normal numbers; 0 below -87.3.
 /// Range reduction to ±ln 2 / 2 and a polynomial of degree 6 (as in Cephes' `expf`).

@@ -1,4 +1,4 @@
-//! Raw kernels over slices. All cut their work into chunks of fixed size, so that results do not
+//! Raw kernels over slices. All split their work into chunks of fixed size, so that results do not
 //! depend on the number of threads.
 
 pub(crate) mod distance;

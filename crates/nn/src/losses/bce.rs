@@ -1,4 +1,4 @@
-//! Binary cross-entropy: positives are to be told from negatives one by one.
+//! Binary cross-entropy: positives against negatives, one by one.
 
 use super::loss::{Loss, counted, softplus};
 use crate::kernel::math::sigmoid;

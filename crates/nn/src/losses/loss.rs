@@ -1,20 +1,21 @@
-//! The trait of losses, its use on rows of scores, and what losses share.
+//! The trait of losses, its application to rows of scores, and shared helpers.
 
 use rayon::prelude::*;
 
 use crate::Tensor;
 
-/// What one positive costs.
+/// A loss of one positive against its negatives.
 pub trait Loss: Send + Sync {
     /// The name the configuration uses.
     fn name(&self) -> &'static str;
 
-    /// The loss of a positive against its negatives, and the derivative by its score; those by the
-    /// negatives' scores go to `grads`. Negatives of score −∞ do not count: their derivative is 0.
+    /// The loss of a positive against its negatives, and its derivative by the positive score;
+    /// those by negative scores go to `grads`. Negatives of score −∞ are left out: their derivative
+    /// is 0.
     fn row(&self, positive: f32, negatives: &[f32], grads: &mut [f32]) -> (f32, f32);
 }
 
-/// Positives that one task works on.
+/// Positives per task.
 const ROWS: usize = 64;
 
 /// The summed loss of positives `n × 1` against their negatives `n × count`, and its gradients.
@@ -46,7 +47,7 @@ pub(super) fn softplus(x: f32) -> f32 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// Negatives that count.
+/// Number of negatives that are not left out.
 pub(super) fn counted(negatives: &[f32]) -> usize {
     negatives.iter().filter(|score| score.is_finite()).count()
 }

@@ -1,12 +1,12 @@
-//! Losses of link prediction: what a triple costs, from its score and those of what it is told from.
+//! Link-prediction losses.
 //!
-//! In: the score of a positive, and the scores of its negatives; −∞ for those that do not count. Out: a
-//! loss and its gradients, row by row. One file for each loss:
+//! In: the score of a positive, and the scores of its negatives; −∞ for those left out. Out: a loss
+//! and its gradients, row by row. One file per loss:
 //!
 //! | name | loss of a positive `p` against negatives `nᵢ` | source |
 //! |---|---|---|
 //! | `cross-entropy` | −log of the share of eᵖ in eᵖ + Σ eⁿⁱ | Kadlec et al., RepL4NLP 2017 |
-//! | `infonce` | the same of scores over a temperature | van den Oord et al., 2018 |
+//! | `infonce` | cross-entropy of scores over a temperature | van den Oord et al., 2018 |
 //! | `bce` | −log σ(p) − mean of log σ(−nᵢ) | Trouillon et al., ICML 2016 |
 //! | `margin` | mean of max(0, γ − p + nᵢ) | Bordes et al., NIPS 2013 |
 //! | `self-adversarial` | −log σ(γ + p) − Σ wᵢ log σ(−γ − nᵢ) | Sun et al., ICLR 2019, eq. 5 |
@@ -29,18 +29,18 @@ use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Which loss, with its constants. Fields a loss has no use for are ignored.
+/// The loss and its constants. Fields that a loss does not use are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
-    /// One of [`names`], or of [`values::names`] where numbers are learnt; empty for the task's own:
+    /// One of [`names`], or for regression of [`values::names`]; empty for the default of the task:
     /// `cross-entropy`, or `mse`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// `margin`, `self-adversarial`: γ.
     pub margin: f32,
-    /// `infonce`: what scores are divided by. `self-adversarial`: what the scores of negatives are
-    /// multiplied by to weigh them (α).
+    /// `infonce`: divisor of the scores. `self-adversarial`: factor of the negative scores in the
+    /// weights of negatives (α).
     pub temperature: f32,
     /// `huber`: δ, the deviation at which the loss turns from squared to absolute.
     pub delta: f32,
@@ -53,30 +53,35 @@ impl Default for LossConfig {
 }
 
 impl LossConfig {
-    /// Refuses a name where there is nothing to choose: labels cost cross-entropy.
+    /// Rejects a loss name for edge classification, which always uses cross-entropy.
     ///
     /// # Errors
     /// A usage error.
     pub fn none(&self) -> Result<()> {
         match self.name.as_str() {
             "" | "cross-entropy" => Ok(()),
-            name => Err(Error::usage(format!("loss.name is '{name}', classes cost cross-entropy"))
-                .hint("leave out loss.name")),
+            name => Err(Error::usage(format!(
+                "edge classification always uses cross-entropy; found loss.name = '{name}'"
+            ))
+            .hint("leave out loss.name")),
         }
     }
 
-    /// The loss of numbers this configuration describes.
+    /// The regression loss that this configuration describes.
     ///
     /// # Errors
     /// A usage error if the name is unknown or δ is not above 0.
     pub fn of_values(&self) -> Result<Box<dyn values::ValueLoss>> {
         if !(self.delta > 0.0 && self.delta.is_finite()) {
-            return Err(Error::usage(format!("loss.delta is {}, not above 0", self.delta)));
+            return Err(Error::usage(format!(
+                "invalid loss.delta '{}': expected a number above 0",
+                self.delta
+            )));
         }
         values::build(if self.name.is_empty() { "mse" } else { &self.name }, self.delta)
     }
 
-    /// The loss this configuration describes.
+    /// The link-prediction loss that this configuration describes.
     ///
     /// # Errors
     /// A usage error if the name is unknown (the nearest known one is the hint) or a value is out of
@@ -84,10 +89,15 @@ impl LossConfig {
     pub fn build(&self) -> Result<Box<dyn Loss>> {
         let temperature = self.temperature;
         if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(Error::usage(format!("loss.temperature is {temperature}, not above 0")));
+            return Err(Error::usage(format!(
+                "invalid loss.temperature '{temperature}': expected a number above 0"
+            )));
         }
         if !(self.margin >= 0.0 && self.margin.is_finite()) {
-            return Err(Error::usage(format!("loss.margin is {}, not at least 0", self.margin)));
+            return Err(Error::usage(format!(
+                "invalid loss.margin '{}': expected a number of at least 0",
+                self.margin
+            )));
         }
         Ok(match self.name.as_str() {
             "" | "cross-entropy" => Box::new(cross_entropy::CrossEntropy),
@@ -102,7 +112,7 @@ impl LossConfig {
     }
 }
 
-/// The names [`LossConfig::build`] knows.
+/// The loss names that [`LossConfig::build`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["cross-entropy", "infonce", "bce", "margin", "self-adversarial"]
 }

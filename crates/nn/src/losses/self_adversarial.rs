@@ -4,8 +4,8 @@ use super::loss::{Loss, softplus};
 use super::softmax::softmax;
 use crate::kernel::math::sigmoid;
 
-/// `−log σ(γ + p) − Σ wᵢ log σ(−γ − nᵢ)`, where the weights `wᵢ` are the softmax of `α nᵢ`, through
-/// which no gradient goes. Scores are negated distances in the paper.
+/// `−log σ(γ + p) − Σ wᵢ log σ(−γ − nᵢ)`, where the weights `wᵢ` are the softmax of `α nᵢ`, taken
+/// as constants in the gradient. Scores are negated distances in the paper.
 pub(super) struct SelfAdversarial {
     pub margin: f32,
     pub temperature: f32,

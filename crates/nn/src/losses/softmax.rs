@@ -1,10 +1,10 @@
-//! Shares of exponentials.
+//! The softmax of scores with an optional extra term.
 
 use crate::kernel::math::exp;
 use crate::kernel::multiversion;
 
-/// Fills `shares` with `e^{s·xᵢ}` over their sum, to which `e^{first}` is added too, and returns the
-/// logarithm of that sum. `first` is −∞ if there is no such term.
+/// Fills `shares` with `e^{s·xᵢ}` over their sum, to which `e^{first}` is added too, and returns
+/// the logarithm of that sum. `first` is −∞ for no extra term.
 pub(super) fn softmax(shares: &mut [f32], scores: &[f32], scale: f32, first: f32) -> f32 {
     let mut largest = first;
     for &score in scores {

@@ -1,4 +1,4 @@
-//! One suite over every loss: known values, finite differences, and negatives that do not count.
+//! One suite over every loss: known values, finite differences, and masked negatives.
 
 use super::*;
 use crate::Tensor;
@@ -52,7 +52,9 @@ fn adversarial(n: &[f64]) -> Vec<f64> {
 #[test]
 fn losses_and_gradients_are_those_of_the_formulas() {
     let n: Vec<f64> = NEGATIVES.iter().map(|&x| x.into()).collect();
-    let (p, weights, step) = (f64::from(POSITIVE), adversarial(&n), 1e-6);
+    let p = f64::from(POSITIVE);
+    let weights = adversarial(&n);
+    let step = 1e-6;
     for loss in all() {
         let name = loss.name();
         let (value, grad, grads) = row(loss.as_ref(), POSITIVE, &NEGATIVES);

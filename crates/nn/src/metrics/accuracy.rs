@@ -2,8 +2,8 @@
 
 use super::metric::{Metric, Targets, argmax, row_of};
 
-/// Share of right answers. One class a row: the largest logit is the answer. Several labels a
-/// row: every label is one answer, positive where its logit is above 0.
+/// Share of correct predictions. One class a row: the largest logit is the prediction. Several
+/// labels a row: every label is one prediction, positive where its logit is above 0.
 #[derive(Debug, Default, Clone)]
 pub struct Accuracy {
     right: u64,

@@ -7,7 +7,7 @@ use super::{Metric, RocAuc, Targets};
 /// classes that have positives, where there are several; of two classes the second is the positive one.
 #[derive(Debug, Default, Clone)]
 pub struct AveragePrecision {
-    /// The same entries as those of the area under the curve.
+    /// The entries, shared with ROC-AUC.
     scores: RocAuc,
 }
 
@@ -16,7 +16,9 @@ fn precision(entries: &[u64]) -> Option<f64> {
     let mut sorted = entries.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
     let all = sorted.iter().filter(|word| *word & 1 == 1).count();
-    let (mut seen, mut right, mut sum) = (0, 0, 0.0);
+    let mut seen = 0;
+    let mut right = 0;
+    let mut sum = 0.0;
     for tie in sorted.chunk_by(|a, b| a >> 1 == b >> 1) {
         let more = tie.iter().filter(|word| *word & 1 == 1).count();
         seen += tie.len();

@@ -1,9 +1,9 @@
-//! What metrics of numbers keep: each prediction beside its target.
+//! Prediction and target pairs, accumulated for regression metrics.
 
 use super::metric::{Targets, row_of};
 
-/// Pairs of prediction and target as words. Sums over them are taken in their order, so that they do not
-/// depend on which rank saw which.
+/// Pairs of prediction and target as words. Sums over them are taken in sorted order, so that they
+/// do not depend on which rank saw which.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Deviations(Vec<u64>);
 

@@ -2,7 +2,7 @@
 
 use super::metric::{Metric, Targets, argmax, row_of};
 
-/// How the classes are brought together.
+/// Averaging over classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum F1Average {
     /// One score from the counts of all classes together.

@@ -1,6 +1,6 @@
 //! The trait of metrics, and the targets they compare predictions with.
 
-/// What the logits of one row are judged by.
+/// The targets of predictions.
 #[derive(Debug, Clone, Copy)]
 pub enum Targets<'a> {
     /// One class a row.

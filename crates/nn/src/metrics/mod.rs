@@ -26,7 +26,7 @@ pub use roc_auc::RocAuc;
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::error::Result;
 
-/// A metric of classes by name; a usage error names the nearest known one.
+/// A classification metric by name; a usage error names the nearest known one.
 pub fn build(name: &str) -> Result<Box<dyn Metric>> {
     match name {
         "accuracy" => Ok(Box::new(Accuracy::default())),
@@ -38,12 +38,12 @@ pub fn build(name: &str) -> Result<Box<dyn Metric>> {
     }
 }
 
-/// The names [`build`] knows.
+/// The metric names that [`build`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["accuracy", "micro-f1", "macro-f1", "roc-auc", "average-precision"]
 }
 
-/// A metric of numbers by name; a usage error names the nearest known one.
+/// A regression metric by name; a usage error names the nearest known one.
 pub fn build_of_values(name: &str) -> Result<Box<dyn Metric>> {
     match name {
         "rmse" => Ok(Box::new(Rmse::default())),
@@ -52,12 +52,12 @@ pub fn build_of_values(name: &str) -> Result<Box<dyn Metric>> {
     }
 }
 
-/// The names [`build_of_values`] knows.
+/// The metric names that [`build_of_values`] accepts.
 pub fn names_of_values() -> &'static [&'static str] {
     &["rmse", "mae"]
 }
 
-/// Whether the smaller of two values of a metric is the better one.
+/// Returns whether the smaller of two values of a metric is the better one.
 pub fn smaller_is_better(name: &str) -> bool {
     names_of_values().contains(&name)
 }

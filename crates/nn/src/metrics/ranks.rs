@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Where right answers stand among all candidates, counted exactly: twice the rank, so that a half is a
-/// whole number, and how often it occurred.
+/// The distribution of ranks of true answers among all candidates, counted exactly: twice the rank,
+/// so that a half is a whole number, with the number of times it occurred.
 ///
 /// **Ties.** An answer that scores as `e` others do takes the mean of the places they share: with `g`
 /// candidates above, its rank is `1 + g + e / 2` (Sun et al., ACL 2020, show how other rules flatter
@@ -14,7 +14,7 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// Ranks that were doubled.
+    /// The distribution of these doubled ranks.
     pub fn of(doubled: impl IntoIterator<Item = u64>) -> Self {
         let mut ranks = Self::default();
         doubled.into_iter().for_each(|rank| ranks.add(rank));
@@ -36,7 +36,7 @@ impl Ranks {
         self.doubled.values().sum()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(&self) -> bool {
         self.doubled.is_empty()
     }

@@ -8,7 +8,7 @@ use super::metric::{Metric, Targets, row_of};
 /// negatives (one against the rest, scores being log-probabilities; as OGB does for labels).
 #[derive(Debug, Default, Clone)]
 pub struct RocAuc {
-    /// One word per judged pair of row and class: see [`pack`].
+    /// One word per evaluated pair of row and class: see [`pack`].
     entries: Vec<Vec<u64>>,
 }
 
@@ -45,7 +45,9 @@ impl RocAuc {
 fn area(entries: &[u64]) -> Option<f64> {
     let mut sorted = entries.to_vec();
     sorted.sort_unstable();
-    let (mut below, mut positives, mut doubled) = (0u64, 0u64, 0u128);
+    let mut below = 0u64;
+    let mut positives = 0u64;
+    let mut doubled = 0u128;
     for tie in sorted.chunk_by(|a, b| a >> 1 == b >> 1) {
         let up = tie.iter().map(|w| w & 1).sum::<u64>();
         let down = tie.len() as u64 - up;

@@ -1,4 +1,4 @@
-//! What every form of GAT makes of the scores of an edge's ends.
+//! Attention coefficients, shared by all forms of GAT.
 
 use gnarl_graph::blocks::Block;
 
@@ -26,12 +26,13 @@ impl Attention {
         self.dropout
     }
 
-    /// The edges attended to: with one from every destination to itself, unless told otherwise.
+    /// The edges attended to: with a self-loop per destination, unless disabled.
     pub(super) fn edges<'b>(&self, block: &'b Block) -> &'b Block {
         if self.self_loops { block.with_self_loops() } else { block }
     }
 
-    /// The coefficient of each of [`Attention::edges`] and each head, from the scores of its ends.
+    /// The coefficient of each of [`Attention::edges`] and each head, from the scores of its
+    /// endpoints.
     pub(super) fn coefficients<'b>(
         &self,
         tape: &mut Tape<'b>,

@@ -1,28 +1,28 @@
-//! The description of a model, as configuration files and checkpoints hold it.
+//! The configuration of a model, as stored in run files and checkpoints.
 
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{Activation, Reduce};
 
-/// How GraphSAGE combines neighbours (Hamilton et al., NeurIPS 2017, §3.3).
+/// The neighbor aggregator of GraphSAGE (Hamilton et al., NeurIPS 2017, §3.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aggregator {
-    /// The mean of the neighbours.
+    /// The mean of the neighbors.
     #[default]
     Mean,
     /// The largest value, column by column, after a linear map and ReLU.
     MaxPool,
-    /// The last state of an LSTM that reads the neighbours in stored order.
+    /// The last state of an LSTM that reads the neighbors in stored order.
     Lstm,
 }
 
-/// How R-GCN comes by a weight for each edge type (Schlichtkrull et al., ESWC 2018, §2.2).
+/// The weight decomposition of R-GCN (Schlichtkrull et al., ESWC 2018, §2.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decomposition {
-    /// A matrix for each.
+    /// One matrix per edge type.
     #[default]
     None,
     /// Sums of bases that all edge types share (eq. 3).
@@ -31,7 +31,7 @@ pub enum Decomposition {
     Block,
 }
 
-/// Which edges of a destination R-GAT's attention divides itself among.
+/// The edges of a destination that R-GAT's attention is normalized over.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Softmax {
@@ -42,20 +42,20 @@ pub enum Softmax {
     Across,
 }
 
-/// What to build. Fields a model has no use for are ignored by it.
+/// The model and its hyperparameters. Fields that a model does not use are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
     /// One of [`names`](super::names).
     pub name: String,
-    /// Number of message-passing layers; each consumes one block. Of a decoupled model the dense ones.
+    /// Number of message-passing layers, one block each; for a decoupled model of dense layers.
     pub layers: usize,
     /// GCN, GAT: all dense layers come first, then messages pass (NeutronTP, section 4.1).
     pub decoupled: bool,
-    /// Decoupled: how often messages pass; as often as there are layers if not given.
+    /// Decoupled: number of propagations; by default the number of layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub propagations: Option<usize>,
-    /// Decoupled: share of what the dense layers made in the result of each propagation (APPNP's α).
+    /// Decoupled: weight of the dense layers' output in the result of each propagation (APPNP's α).
     pub teleport: f32,
     /// Width of the hidden layers. For GAT the width of all heads together: 256 with 4 heads are
     /// 4 heads of 64.
@@ -64,37 +64,37 @@ pub struct ModelConfig {
     pub heads: usize,
     /// GAT: attention heads of the last layer, whose mean is the result.
     pub out_heads: usize,
-    /// Probability that a value a hidden layer puts out is dropped.
+    /// Dropout probability of the outputs of hidden layers.
     pub dropout: f32,
-    /// Probability that an input value is dropped; none given means what the model's paper does:
-    /// `dropout` for GCN and GAT, 0 for the others.
+    /// Dropout probability of the input; by default that of the model's paper: `dropout` for GCN
+    /// and GAT, 0 for the others.
     pub input_dropout: Option<f32>,
-    /// GAT: probability that an attention coefficient is dropped.
+    /// GAT: dropout probability of attention coefficients.
     pub attention_dropout: f32,
     /// Width of the input; set from the dataset.
     pub in_dim: usize,
     /// Width of the output: classes, or the size of an embedding; set from the dataset.
     pub out_dim: usize,
-    /// GraphSAGE and NGNN: how neighbours are combined.
+    /// GraphSAGE and NGNN: the neighbor aggregator.
     pub aggregator: Aggregator,
-    /// Activation between layers; none given means the one of the model's paper.
+    /// Activation between layers; by default that of the model's paper.
     pub activation: Option<Activation>,
     /// GAT: every destination also attends to itself, as in the paper.
     pub self_loops: bool,
     /// GAT: slope of the leaky ReLU for negative attention scores.
     pub negative_slope: f32,
-    /// R-GCN: how edge types come by their weights.
+    /// R-GCN: the weight decomposition.
     pub decomposition: Decomposition,
     /// R-GCN: number of bases, or of blocks on the diagonal.
     pub bases: usize,
     /// R-GCN with bases: the first layer reads ids as one-hot vectors, and features as they are. Its bases
     /// then have a row for each node, in the embedding table: see [`ModelConfig::input_width`].
     pub one_hot: bool,
-    /// R-GAT: which edges attention is divided among.
+    /// R-GAT: the edges that attention is normalized over.
     pub softmax: Softmax,
-    /// `hetero`: the layer that each edge type has of its own: a model's name.
+    /// `hetero`: name of the homogeneous model whose layer each edge type uses.
     pub relation_layer: String,
-    /// `hetero`: how a node combines what it hears over several edge types.
+    /// `hetero`: reduction over the edge types that a node receives messages over.
     pub across: Reduce,
 }
 
@@ -137,18 +137,18 @@ impl ModelConfig {
         (input, if last { self.out_dim } else { self.hidden })
     }
 
-    /// Width of the embeddings of node types without features, and of what features are mapped to before
-    /// the first layer of a heterogeneous model: `hidden`; with `one_hot` `hidden` values for each basis.
+    /// Width of the embeddings of node types without features, and of projected features at the
+    /// first layer of a heterogeneous model: `hidden`; with `one_hot` `hidden` values per basis.
     pub fn input_width(&self) -> usize {
         if self.one_hot { self.bases * self.hidden } else { self.hidden }
     }
 
-    /// Number of blocks that the model reads, one each time that messages pass.
+    /// Number of blocks that the model reads, one per propagation.
     pub fn blocks(&self) -> usize {
         if self.decoupled { self.propagations.unwrap_or(self.layers) } else { self.layers }
     }
 
-    /// A usage error if a value is outside its range.
+    /// Returns a usage error if a value is out of range.
     pub fn check(&self) -> Result<()> {
         let positive = [
             ("layers", self.layers),
@@ -162,19 +162,23 @@ impl ModelConfig {
         ];
         for (key, value) in positive {
             if value == 0 {
-                return Err(Error::usage(format!("model.{key} is 0")).hint("it must be positive"));
+                return Err(Error::usage(format!(
+                    "invalid model.{key} '0': expected a positive number"
+                )));
             }
         }
         let has_bases = self.decomposition == Decomposition::Basis && !self.decoupled;
         if self.one_hot && !(self.name == "rgcn" && has_bases) {
             return Err(Error::usage(
-                "model.one_hot makes bases of one-hot ids, which only rgcn has",
+                "model.one_hot requires model 'rgcn' with a basis decomposition",
             )
             .hint("set model.name = 'rgcn' and model.decomposition = 'basis', not decoupled"));
         }
         if self.one_hot && self.layers == 1 {
-            return Err(Error::usage("model.one_hot needs a hidden layer, model.layers is 1")
-                .hint("set model.layers = 2"));
+            return Err(Error::usage(
+                "model.one_hot requires a hidden layer; found model.layers = 1",
+            )
+            .hint("set model.layers = 2"));
         }
         let probabilities = [
             ("teleport", self.teleport),
@@ -184,7 +188,9 @@ impl ModelConfig {
         ];
         for (key, p) in probabilities {
             if !(0.0..1.0).contains(&p) {
-                return Err(Error::usage(format!("model.{key} is {p}, not in [0, 1)")));
+                return Err(Error::usage(format!(
+                    "invalid model.{key} '{p}': expected a number in [0, 1)"
+                )));
             }
         }
         Ok(())

@@ -12,9 +12,9 @@ use super::stack::{After, Layer, Stack};
 use super::transform::PRODUCT_SPEEDUP;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
-/// Multi-head attention over each destination's neighbourhood, itself included (eq. 1–6): heads
+/// Multi-head attention over each destination's neighborhood, itself included (eq. 1–6): heads
 /// side by side in hidden layers, their mean in the last; dropout on layer inputs and on attention
-/// coefficients, ELU between layers. Edge weights play no part: the softmax normalises.
+/// coefficients, ELU between layers. Edge weights play no part: the softmax normalizes.
 pub(super) struct Gat {
     weight: ParamId,
     source: ParamId,
@@ -24,7 +24,7 @@ pub(super) struct Gat {
     heads: usize,
     /// Width of one head.
     width: usize,
-    /// Whether the mean over heads is taken, before bias and activation.
+    /// True if the mean over heads is taken, before bias and activation.
     mean: bool,
     attention: Attention,
 }
@@ -32,10 +32,10 @@ pub(super) struct Gat {
 pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Stack<Gat>> {
     if config.layers > 1 && !config.hidden.is_multiple_of(config.heads) {
         return Err(Error::usage(format!(
-            "model.hidden is {}, which {} heads do not divide",
+            "invalid model.hidden '{}': expected a multiple of model.heads = {}",
             config.hidden, config.heads
         ))
-        .hint("model.hidden is the width of all heads together: a multiple of model.heads"));
+        .hint("model.hidden is the width of all heads together"));
     }
     let layers = (0..config.layers).map(|i| Gat::new(config, i, params)).collect();
     Ok(Stack::new(config, layers))
@@ -73,8 +73,8 @@ impl Gat {
         tape.spmm_weighted(block, z, attention)
     }
 
-    /// Weighted sums of some columns of all heads side by side: whole heads at once, and what is left
-    /// of the first and the last one.
+    /// Weighted sums of a feature slice of all heads side by side: whole heads at once, and the
+    /// remainders of the first and the last one.
     fn sum_columns<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -101,8 +101,8 @@ impl Gat {
         }
     }
 
-    /// Whether projecting all sources is less work than projecting a sum of input rows for every
-    /// destination and head; the counterpart of [`super::transform_first`].
+    /// Returns whether projecting all sources is less work than projecting a sum of inputs for
+    /// every destination and head; the counterpart of [`super::transform_first`].
     fn projects_first(&self, tape: &Tape<'_>, block: &Block, x: Var) -> bool {
         let extra_rows = block.num_src() - block.num_dst();
         let saved = self.heads * self.input.saturating_sub(self.width);
@@ -150,7 +150,7 @@ impl Layer for Gat {
         after.drop(tape, looped, y)
     }
 
-    /// The scores of all nodes go to all ranks, which have the weights of all edges then.
+    /// All ranks gather the scores of all nodes, and so have the weights of all edges.
     fn apply_sliced<'b>(
         &self,
         tape: &mut Tape<'b>,

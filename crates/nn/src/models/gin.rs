@@ -11,7 +11,7 @@ use crate::ops::pass::{Operator, Passing};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// `h' = MLP((1 + ε) h + Σ_u h_u)`, eq. 4.1, with learnable ε and a two-layer MLP as wide as the
-/// layer's output. In a sampled block the sum stands for the whole neighbourhood: it is scaled by
+/// layer's output. In a sampled block the sum stands for the whole neighborhood: it is scaled by
 /// whole-graph degree over sampled edges.
 pub(super) struct Gin {
     eps: ParamId,
@@ -39,7 +39,7 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<G
     Stack::new(config, mlps.into_iter().enumerate().map(layer).collect())
 }
 
-/// `(1 + ε) x` of the destinations plus the sum over neighbours.
+/// `(1 + ε) x` of the destinations plus the sum over neighbors.
 fn sum_with_self<'b>(tape: &mut Tape<'b>, block: &'b Block, x: Var, eps: ParamId) -> Var {
     let neighbours = tape.pass(&Arc::new(Passing::new(Operator::Sum, block)), x);
     let own = tape.head_rows(x, block.num_dst());

@@ -1,4 +1,4 @@
-//! A multilayer perceptron: what features alone are worth.
+//! A multilayer perceptron, a baseline on features alone.
 
 use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
@@ -8,7 +8,7 @@ use super::stack::{After, Layer, Stack};
 use super::stages::{Incoming, Outgoing, Pass, Stages};
 use crate::{Init, ParamId, ParamsBuilder, Tape, Var};
 
-/// A linear map of each node's own row; edges play no part.
+/// A linear map of each node's own features; edges play no part.
 pub(super) struct Mlp {
     weight: ParamId,
     bias: ParamId,
@@ -62,7 +62,7 @@ impl Layer for Mlp {
     }
 }
 
-/// One stage: nothing passes.
+/// One stage without message passing.
 struct Dense<'m>(&'m Stack<Mlp>);
 
 impl Stages for Dense<'_> {

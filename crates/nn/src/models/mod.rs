@@ -1,15 +1,15 @@
 //! Models: stacks of message-passing layers over blocks.
 //!
-//! In: one block a layer and the input rows of the first block's sources. Out: logits of the last
+//! In: one block per layer and the features of the first block's sources. Out: logits of the last
 //! block's destinations. The same layers serve full-graph training (square blocks), sampled
 //! mini-batches (bipartite blocks, fewer edges than the whole-graph degree says) and subgraphs
-//! with normalisation weights (GraphSAINT); inference calls them one at a time.
+//! with normalization weights (GraphSAINT); inference calls them one at a time.
 //!
-//! Every model is one file that builds its parameters and says how a layer passes messages; what
-//! stacks of layers share (checks, activation and dropout but after the last, dropout on the input
-//! where the configuration or the paper says so) is in one place. Rows are transformed
-//! before they are aggregated where that is less work: see [`transform_first`]. In the decoupled form of a
-//! model all of them are transformed first.
+//! Every model is one file that builds its parameters and defines its message passing; the code
+//! shared by stacks of layers (checks, activation, dropout after all layers but the last, dropout
+//! on the input where the configuration or the paper says so) is in one place. Features are
+//! transformed before they are aggregated where that is less work: see [`transform_first`]. In the
+//! decoupled form of a model all of them are transformed first.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -18,7 +18,7 @@
 //! use gnarl_nn::{Mode, Tape, Tensor};
 //! use gnarl_graph::blocks::{Block, NodeInfo};
 //!
-//! // Two nodes that hear each other, once per layer.
+//! // Two nodes with edges to each other, in both layers.
 //! let nodes = Arc::new(NodeInfo { ids: vec![0, 1], degrees: vec![1, 1] });
 //! let block = Arc::new(Block::new(2, vec![0, 1, 2], vec![1, 0], None, nodes));
 //! let blocks = [block.clone(), block];
@@ -62,7 +62,7 @@ use model::no_columns;
 
 use crate::{Params, ParamsBuilder};
 
-/// Builds the model `config` describes, and its parameters filled from `key`.
+/// Builds the model that `config` describes, and its parameters initialized from `key`.
 ///
 /// # Errors
 /// A usage error if the name is unknown (the nearest known one is the hint) or a value is outside
@@ -81,7 +81,7 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
     if !names().contains(&config.name.as_str()) {
         let error = unknown("model", &config.name, names());
         return Err(match typed::names().contains(&config.name.as_str()) {
-            true => Error::usage(format!("model '{}' needs a graph with types", config.name))
+            true => Error::usage(format!("model '{}' requires a heterogeneous graph", config.name))
                 .hint("set task.node_type, the type of the nodes to classify"),
             false => error,
         });
@@ -101,18 +101,18 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
     })
 }
 
-/// The names [`build`] knows.
+/// The model names that [`build`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["gat", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
 }
 
-/// Refuses models that ranks cannot share out by columns, see [`Model::forward_sliced`].
+/// Rejects models without a tensor-parallel form, see [`Model::forward_sliced`].
 ///
 /// # Errors
 /// A usage error that names the model.
 pub fn check_columns(config: &ModelConfig) -> Result<()> {
     match (config.name.as_str(), config.aggregator) {
-        // An LSTM mixes columns.
+        // An LSTM mixes the columns of its input, so that no slice of them can be computed alone.
         ("sage", Aggregator::Lstm) => Err(no_columns("sage")),
         ("gat" | "gcn" | "gin" | "mlp" | "sage" | "sgc", _) => Ok(()),
         (other, _) => Err(no_columns(other)),

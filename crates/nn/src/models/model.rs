@@ -26,13 +26,14 @@ pub trait Model: Send + Sync {
     fn layer<'b>(&self, tape: &mut Tape<'b>, index: usize, block: &'b Block, x: Var)
     -> Result<Var>;
 
-    /// The model as stages over rows, of sparse input or dense, and passes over columns, if it is that.
+    /// The model as row-wise stages, of sparse input or dense, alternating with column-wise passes,
+    /// if possible.
     fn stages(&self, _sparse: bool) -> Option<Box<dyn Stages + '_>> {
         None
     }
 
-    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has as
-    /// many rows. All ranks together compute what [`Model::forward`] does with `slices.block` in each layer.
+    /// Applies all layers to this rank's own nodes, in tensor parallelism; the result has as many
+    /// rows. All ranks together compute [`Model::forward`] with `slices.block` in each layer.
     ///
     /// # Errors
     /// As [`Model::layer`], if a rank fails, or if the model has no such form.

@@ -10,7 +10,7 @@ use super::{Aggregator, ModelConfig, transform_first};
 use crate::ops::pass::{Operator, Passing};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
 
-/// What a convolution does to neighbours before `neigh` maps them.
+/// The transformation of neighbors before `neigh` maps them.
 enum Gather {
     Mean,
     MaxPool { weight: ParamId, bias: ParamId },
@@ -18,12 +18,12 @@ enum Gather {
 }
 
 /// `h' = σ(h W_self + AGG(h_u) W_neigh + b)`, Alg. 1 line 5 with the concatenation written as two
-/// products, without the normalisation of line 7 (as DGL's `SAGEConv`). The LSTM's state and the
+/// products, without the normalization of line 7 (as DGL's `SAGEConv`). The LSTM's state and the
 /// pooled rows are as wide as the input.
 pub(super) struct Convolution {
     own: ParamId,
     neighbours: ParamId,
-    /// The two above as one, for the fused layer.
+    /// The two weights above joined, for the fused layer.
     both: ParamId,
     bias: ParamId,
     gather: Gather,
@@ -105,7 +105,7 @@ impl Layer for Convolution {
     }
 
     fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
-        // An LSTM mixes columns.
+        // An LSTM mixes the columns of its input, so that no slice of them can be computed alone.
         let mixes = |layer: &Self| matches!(layer.gather, Gather::Lstm { .. });
         let staged = !stack.layers.iter().any(mixes);
         staged.then(|| Box::new(StackStages { stack, sparse }) as _)
@@ -117,7 +117,8 @@ impl StagedLayer for Convolution {
         (self.input, self.output)
     }
 
-    /// Rows that are mapped first keep their own part mapped: neither is wider than the output then.
+    /// Features that are mapped first keep their mapped self part: neither is wider than the output
+    /// then.
     fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
         match self.gather {
             Gather::MaxPool { weight, bias } => {

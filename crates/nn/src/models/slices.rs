@@ -1,4 +1,4 @@
-//! Layers whose rows are dense on the rank that owns them, and whose messages pass over columns.
+//! Tensor-parallel layers: dense computation by node range, message passing by feature slice.
 
 use std::sync::OnceLock;
 
@@ -8,42 +8,42 @@ use gnarl_graph::blocks::Block;
 use crate::exchange::Exchange;
 use crate::{Tape, Tensor, Var};
 
-/// What a layer needs to pass messages over slices of columns (NeutronTP, section 3.1).
+/// The inputs of message passing over feature slices (NeutronTP, section 3.1).
 pub struct Slices<'a> {
     /// The whole graph: every node is a source and a destination.
     pub block: &'a Block,
     /// Dataset ids of this rank's own nodes.
     pub ids: &'a [u64],
-    /// How ranks exchange rows and columns.
+    /// The exchange between node ranges and feature slices.
     pub exchange: &'a dyn Exchange,
-    /// The model's input if it is the same in every step, and what is remembered of it.
+    /// The model's input if it is constant over steps, and the cache of its first pass.
     pub input: Option<(Var, &'a Remembered)>,
 }
 
-/// What a model remembers of an input that is the same in every step.
+/// The cache of a constant input.
 #[derive(Debug, Default)]
 pub struct Remembered {
-    /// What the first layer's messages make of it, once they have passed.
+    /// The first layer's aggregate of it.
     passed: OnceLock<Tensor>,
-    /// Whether nothing else is made of it.
+    /// True if the input is used for nothing else.
     only_passed: OnceLock<bool>,
 }
 
 impl Remembered {
-    /// Whether the input itself is not read any more.
+    /// Returns whether the cache replaces the input from now on.
     pub fn suffices(&self) -> bool {
         self.passed.get().is_some() && self.only_passed.get() == Some(&true)
     }
 
-    /// Takes note of whether the input is only sent.
+    /// Records whether the input is only aggregated.
     pub(super) fn note(&self, only_passed: bool) {
         self.only_passed.get_or_init(|| only_passed);
     }
 }
 
 impl<'b> Slices<'b> {
-    /// Own rows of `pass`, which sees all rows of some columns of `x` and treats columns alike. No layer
-    /// asks for two of one `x`.
+    /// Own rows of `pass`, a column-wise function of a feature slice of `x` over all nodes. No
+    /// layer calls it twice on one `x`.
     ///
     /// # Errors
     /// If a rank fails.
@@ -61,7 +61,7 @@ impl<'b> Slices<'b> {
         let slice = tape.split(self.exchange, x)?;
         let passed = pass(tape, self.block, slice);
         let passed = tape.gather(self.exchange, passed, cols)?;
-        // Outside training nothing is dropped, and inputs look constant that are not.
+        // Outside training nothing is dropped, so that inputs look constant which are not.
         if let Some(constant) = constant.filter(|_| tape.is_training()) {
             constant.get_or_init(|| tape.value(passed).clone());
         }

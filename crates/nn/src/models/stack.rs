@@ -1,4 +1,4 @@
-//! What the models that are stacks of one kind of layer share.
+//! Models that are stacks of layers of one kind.
 
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Block;
@@ -9,11 +9,11 @@ use super::slices::Slices;
 use super::stages::{self, Incoming, Outgoing, Pass, Stages};
 use crate::{Activation, Tape, Var};
 
-/// What follows the message passing of a layer: nothing after the last one.
+/// The steps after a layer's message passing: none after the last one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct After {
     pub(super) activation: Activation,
-    /// Probability that a value is dropped.
+    /// Dropout probability.
     pub(super) dropout: f32,
 }
 
@@ -24,23 +24,23 @@ impl After {
     }
 }
 
-/// One kind of layer: its parameters, and how it passes messages.
+/// One kind of layer: its parameters and its message passing.
 pub(super) trait Layer: Send + Sync {
-    /// The name of the model made of it.
+    /// Name of the model made of this layer.
     const NAME: &'static str;
-    /// The activation of its paper.
+    /// Activation of the model's paper.
     const ACTIVATION: Activation = Activation::Relu;
-    /// Whether its paper drops values of the model's input as well.
+    /// True if the paper drops values of the model's input as well.
     const DROPS_INPUT: bool = false;
 
     /// Width of the input.
     fn input(&self) -> usize;
 
     /// Maps the rows of the sources of `block`, of width [`Layer::input`], to its destinations and
-    /// does what comes `after`.
+    /// applies `after`.
     fn apply<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, x: Var, after: After) -> Var;
 
-    /// A stack of it as stages, see [`Model::stages`].
+    /// A stack of this layer as stages, see [`Model::stages`].
     fn stages(_stack: &Stack<Self>, _sparse: bool) -> Option<Box<dyn Stages + '_>>
     where
         Self: Sized,
@@ -48,8 +48,8 @@ pub(super) trait Layer: Send + Sync {
         None
     }
 
-    /// Where a stack is no stages: passes messages as one of several ranks, see [`Model::forward_sliced`];
-    /// `None` if it cannot.
+    /// Message passing in tensor parallelism for layers without stages, see
+    /// [`Model::forward_sliced`]; `None` if unsupported.
     fn apply_sliced<'b>(
         &self,
         _tape: &mut Tape<'b>,
@@ -72,7 +72,7 @@ impl<L: Layer> Stack<L> {
         Self { config: config.clone(), layers }
     }
 
-    /// What follows layer `index`.
+    /// The steps after layer `index`.
     pub(super) fn after(&self, index: usize) -> After {
         if index + 1 == self.layers.len() {
             return After { activation: Activation::None, dropout: 0.0 };
@@ -81,8 +81,8 @@ impl<L: Layer> Stack<L> {
         After { activation, dropout: self.config.dropout }
     }
 
-    /// Checks the input `x` of layer `index`, rows of the nodes with these dataset ids; values of the
-    /// first layer's are dropped.
+    /// Checks the input `x` of layer `index`, rows of the nodes with these dataset ids, and applies
+    /// input dropout before the first layer.
     pub(super) fn begin<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -135,31 +135,32 @@ impl<L: Layer> Model for Stack<L> {
     }
 }
 
-/// A layer that is done by what rows send, how messages pass over columns, and what comes of them.
+/// A layer split into sending, a column-wise pass, and receiving.
 pub(super) trait StagedLayer: Layer + Sized {
-    /// Width of what a layer that does not map first sends, and of what one sends that does.
+    /// Width of messages of a layer that does not map first, and of one that does.
     fn dims(&self) -> (usize, usize);
 
-    /// What rows send and keep. `narrow` if they are mapped before they are sent.
+    /// The messages of nodes and the values they keep. `narrow` if they are mapped before they are
+    /// sent.
     fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing;
 
-    /// How messages pass.
+    /// The message-passing operator.
     fn pass(&self) -> Pass;
 
-    /// What comes of it, through the activation.
+    /// The output from the aggregated messages, through the activation.
     fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, narrow: bool, act: Activation) -> Var;
 }
 
-/// A stack whose stages are what comes of one layer's messages and what the next one sends.
+/// A stack whose stages each receive one layer's messages and send the next one's.
 pub(super) struct StackStages<'m, L> {
     pub stack: &'m Stack<L>,
-    /// Whether the input is sparse.
+    /// True if the input is sparse.
     pub sparse: bool,
 }
 
 impl<L: StagedLayer> StackStages<'_, L> {
-    /// Whether rows are mapped before messages pass: the fewer columns, the less there is to exchange.
-    /// Sparse ones must be.
+    /// Returns whether rows are mapped before messages pass: the fewer columns, the less there is
+    /// to exchange. Sparse ones must be.
     fn narrow(&self, index: usize) -> bool {
         let (input, output) = self.stack.layers[index].dims();
         output < input || (index == 0 && self.sparse)
@@ -209,7 +210,7 @@ pub(super) fn check_input(
     check_rows(model, tape, index, block.num_src(), x, width)
 }
 
-/// Checks the rows of some nodes, as many as `wanted`.
+/// Checks the number of rows of some nodes against `wanted`.
 pub(super) fn check_rows(
     model: &str,
     tape: &Tape<'_>,
@@ -223,7 +224,7 @@ pub(super) fn check_rows(
         return Ok(());
     }
     Err(Error::usage(format!(
-        "layer {index} of {model} got {rows} rows of {cols} values for {wanted} nodes of width {width}"
+        "layer {index} of {model}: expected {wanted} rows of {width} values, found {rows} of {cols}"
     ))
-    .hint("model.in_dim is the width of the features; check that they belong to this dataset"))
+    .hint("check that the features belong to this dataset: model.in_dim is their width"))
 }

@@ -1,8 +1,8 @@
-//! Models as stages over rows, with messages between them that pass over columns.
+//! Models as row-wise stages, with column-wise message passing between them.
 //!
-//! A stage is all that a model does to the row of a node by itself: what comes of the messages it got, and
-//! what it sends next. So rows can be worked on in any pieces, by any ranks, and once more in the backward
-//! pass instead of being remembered.
+//! A stage is all computation on single nodes: receiving the aggregated messages, and making the
+//! next ones. So nodes can be processed in any row blocks, by any ranks, and recomputed in the
+//! backward pass instead of being saved.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use super::slices::Slices;
 use crate::ops::pass::{Operator, Passing};
 use crate::{Reduce, Tape, Var};
 
-/// What a stage has of some nodes, one row each.
+/// The inputs of a stage for some nodes, one row each.
 #[derive(Debug, Clone, Copy)]
 pub struct Incoming {
-    /// What messages made of what the stage before sent; the model's input in the first.
+    /// The aggregate of the previous stage's messages; the model's input in the first stage.
     pub passed: Var,
-    /// What the stage before kept.
+    /// Values that the previous stage kept.
     pub kept: Option<Var>,
 }
 
-/// What a stage makes of some nodes, one row each.
+/// The outputs of a stage for some nodes, one row each.
 #[derive(Debug, Clone, Copy)]
 pub struct Outgoing {
-    /// What messages pass over; the logits in the last.
+    /// Messages to pass; the logits in the last stage.
     pub sent: Var,
-    /// What the next stage wants besides of the same nodes.
+    /// Further values of the same nodes that the next stage reads.
     pub kept: Option<Var>,
 }
 
-/// How messages pass over all columns alike.
+/// A column-wise message-passing operator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pass {
-    /// The largest value among those of the neighbours.
+    /// Maximum over neighbors.
     Max,
-    /// Sums.
+    /// Weighted sum over neighbors.
     Linear(Linear),
 }
 
-/// Sums over neighbours, one or several times: `H ← (1 - α) P H + α H⁰`.
+/// Sums over neighbors, one or several times: `H ← (1 - α) P H + α H⁰`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Linear {
     /// P.
     pub operator: Operator,
-    /// How often.
+    /// Number of propagations.
     pub times: usize,
     /// APPNP's α.
     pub teleport: f32,
@@ -71,7 +71,7 @@ impl Pass {
     }
 }
 
-/// What came of a propagation, which is released, and `H⁰` of the same nodes, put together.
+/// Mixes the output of a propagation, which is released, with `H⁰` of the same nodes.
 pub(crate) fn mix(tape: &mut Tape<'_>, passed: Var, first: Var, teleport: f32) -> Var {
     if teleport == 0.0 {
         return passed;
@@ -82,7 +82,7 @@ pub(crate) fn mix(tape: &mut Tape<'_>, passed: Var, first: Var, teleport: f32) -
     tape.add(scaled, first)
 }
 
-/// A model that is stages over rows and passes over columns in turn.
+/// A model of row-wise stages and column-wise passes in turn.
 pub trait Stages: Send + Sync {
     /// Number of passes; there is one more stage.
     fn passes(&self) -> usize;
@@ -99,12 +99,12 @@ pub trait Stages: Send + Sync {
         rows: Incoming,
     ) -> Result<Outgoing>;
 
-    /// How messages pass after stage `index`.
+    /// The message-passing operator after stage `index`.
     fn pass(&self, index: usize) -> Pass;
 }
 
-/// All stages over the rows of this rank's own nodes, and all passes over its columns. Nothing is left of
-/// values that no later operation and no backward pass asks for: over a whole graph they are large.
+/// All stages over this rank's own nodes, and all passes over its feature slice. Values that no
+/// later operation and no backward pass reads are released: over a whole graph they are large.
 pub(super) fn forward<'b>(
     model: &dyn Stages,
     tape: &mut Tape<'b>,
@@ -130,7 +130,7 @@ pub(super) fn forward<'b>(
     Ok(made.sent)
 }
 
-/// Releases what a stage was given, but what it handed on.
+/// Releases a stage's inputs, except those it handed on.
 fn release(tape: &mut Tape<'_>, rows: Incoming, made: Outgoing) {
     for given in [Some(rows.passed), rows.kept].into_iter().flatten() {
         if given != made.sent && Some(given) != made.kept {

@@ -8,9 +8,10 @@ use crate::{Tape, Var};
 /// from cache, gathers from memory.
 pub(super) const PRODUCT_SPEEDUP: usize = 32;
 
-/// Whether a linear map from `in_dim` to `out_dim` columns should come before the aggregation over
-/// `block`: always for sparse input (the product makes it dense), else when rows get narrower by
-/// it and mapping all sources instead of the destinations does not cost more than that saves.
+/// Returns whether a linear map from `in_dim` to `out_dim` columns should come before the
+/// aggregation over `block`: always for sparse input (the product makes it dense), else when rows
+/// get narrower by it and mapping all sources instead of the destinations does not cost more than
+/// that saves.
 pub fn transform_first(
     tape: &Tape<'_>,
     block: &Block,

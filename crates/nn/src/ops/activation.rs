@@ -36,8 +36,8 @@ impl Tape<'_> {
         self.activated(x, y, activation)
     }
 
-    /// As [`Tape::activation`] of rows that nobody asks for again: in their buffer, unless others share
-    /// it. `x` is released.
+    /// As [`Tape::activation`] for the last use of `x`: reuses its buffer unless it is shared. `x`
+    /// is released.
     pub(crate) fn activation_last(&mut self, x: Var, activation: Activation) -> Var {
         if activation == Activation::None {
             return x;
@@ -57,7 +57,7 @@ impl Tape<'_> {
     }
 }
 
-/// What the backward pass of an activation function needs.
+/// The saved values for the backward pass of an activation function.
 pub(crate) enum Saved {
     /// Nothing: the derivative is 1, or there is no backward pass.
     Nothing,
@@ -68,7 +68,7 @@ pub(crate) enum Saved {
 }
 
 impl Saved {
-    /// Of the results `y` of `activation`, if `wanted`.
+    /// The saved values of the results `y` of `activation`, if `wanted`.
     pub(crate) fn new(y: &Tensor, activation: Activation, wanted: bool) -> Self {
         match activation {
             _ if !wanted => Self::Nothing,
@@ -83,7 +83,7 @@ impl Saved {
         }
     }
 
-    /// Turns the gradient of the result into that of the argument, in place.
+    /// Converts the gradient of the result into that of the argument, in place.
     pub(crate) fn backward(&self, grad: &mut Tensor) {
         match self {
             Self::Nothing => {}

@@ -27,8 +27,8 @@ impl Tape<'_> {
         self.row_added(a, sum, b)
     }
 
-    /// As [`Tape::add_row`] to rows that nobody asks for again: in their buffer, unless others share it.
-    /// `a` is released.
+    /// As [`Tape::add_row`] for the last use of `a`: reuses its buffer unless it is shared. `a` is
+    /// released.
     pub(crate) fn add_row_last(&mut self, a: Var, b: Var) -> Var {
         let sum = self.take(a);
         self.row_added(a, sum, b)

@@ -1,5 +1,5 @@
-//! Dropout with masks that belong to nodes, not to positions in a batch: the same node gets the
-//! same mask on whatever rank, worker or block it appears.
+//! Dropout with masks keyed by node, not by position in a batch: a node gets the same mask on
+//! whatever rank, worker or block it appears.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::{Tape, Tensor, Var};
 /// Rows per task.
 const ROWS: usize = 64;
 
-/// Which values of a row are dropped.
+/// A dropout mask.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mask {
     key: Key,
-    /// A draw below this drops.
+    /// Draws below this threshold are dropped.
     threshold: u32,
-    /// What the others are multiplied by.
+    /// Factor of the values that are not dropped.
     pub(crate) keep_scale: f32,
 }
 
@@ -73,7 +73,7 @@ impl Mask {
     }
 }
 
-/// Mixes 32 bits twice, keyed in between; two multiplications, so that loops vectorise.
+/// Mixes 32 bits twice, keyed in between; two multiplications, so that loops vectorize.
 #[inline(always)]
 fn hash(x: u32, key: u32) -> u32 {
     let x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
@@ -133,8 +133,8 @@ impl<'b> Tape<'b> {
         self.push_dropped(x, y, mask, ids)
     }
 
-    /// As [`Tape::dropout`] of dense rows that nobody asks for again: in their buffer, unless others
-    /// share it. `x` is released.
+    /// As [`Tape::dropout`] for the last use of dense `x`: reuses its buffer unless it is shared.
+    /// `x` is released.
     pub(crate) fn dropout_last(&mut self, x: Var, p: f32, ids: &'b [u64]) -> Var {
         let Some(key) = self.next_key().filter(|_| p != 0.0) else { return x };
         let mask = Mask::new(key, p);

@@ -1,5 +1,5 @@
-//! Values on edges: attention scores and their normalisation. A value has one row an edge and
-//! one column a head.
+//! Values on edges: attention scores and their normalization. A value has one row per edge and
+//! one column per head.
 
 use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
@@ -14,7 +14,7 @@ const ROWS: usize = 256;
 
 impl<'b> Tape<'b> {
     /// `out[e] = from_source[source of e] + from_destination[destination of e]`. `source` has one
-    /// row a source, `destination` one a destination.
+    /// row per source, `destination` one per destination.
     ///
     /// # Panics
     /// If the shapes disagree.
@@ -98,7 +98,7 @@ impl<'b> Tape<'b> {
         })
     }
 
-    /// Dropout on edge values; the mask belongs to the dataset ids of the edge's two ends.
+    /// Dropout on edge values; the mask belongs to the dataset ids of the edge's endpoints.
     ///
     /// # Panics
     /// If `x` has not one row an edge, or `p` is not in `[0, 1)`.
@@ -114,7 +114,7 @@ impl<'b> Tape<'b> {
     }
 }
 
-/// The sum over each list's edges of their values.
+/// The sum of the edge values of each list.
 fn list_sums(block: &impl Lists, edges: &Tensor) -> Tensor {
     let mut sums = Tensor::scratch(block.num_dst(), edges.cols());
     let all: Vec<u32> = (0..block.num_edges() as u32).collect();

@@ -1,4 +1,4 @@
-//! Exchanges between ranks as operations: the gradient goes the way back.
+//! Exchanges between ranks as operations: the gradient takes the inverse exchange.
 
 use gnarl_common::Result;
 

@@ -1,4 +1,4 @@
-//! The symmetric normalisation of graph convolutional networks (Kipf and Welling, ICLR 2017,
+//! The symmetric normalization of graph convolutional networks (Kipf and Welling, ICLR 2017,
 //! eq. 2), on blocks that may hold a sample of the edges.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ impl<'b> Tape<'b> {
     /// in-degrees d and the block's edge weights (1 without). Where the block holds only a sample
     /// of a destination's edges, their terms are multiplied by degree over sample size, which
     /// makes the sum an unbiased estimate. A destination whose edges are all in other parts (a HALO
-    /// node whose list was not kept) stands for its neighbours itself: its own factor is 1.
+    /// node whose list was not kept) stands for its neighbors itself: its own factor is 1.
     ///
     /// # Panics
     /// If `x` has not one row a source.

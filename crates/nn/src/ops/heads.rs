@@ -82,7 +82,7 @@ pub(super) fn to_sources(
     out
 }
 
-/// How rows divide into heads: `width` values a head; head `h` starts at `h * step` in `x`.
+/// Split of rows into heads: `width` values per head; head `h` starts at `h * step` in `x`.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
     pub(super) heads: usize,
@@ -121,7 +121,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// Products of the rows of `grad` and of `x` at both ends of the edges into a range of
+    /// Dot products of the rows of `grad` and of `x` at both endpoints of the edges into a range of
     /// destinations: gradients of the edges' weights.
     pub(super) fn weight_chunk(
         out: &mut [f32],
@@ -177,7 +177,7 @@ multiversion! {
     }
 }
 
-/// The dot product in sixteen interleaved sums, so that it vectorises.
+/// The dot product in sixteen interleaved sums, so that it vectorizes.
 #[inline(always)]
 pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
     const LANES: usize = 16;

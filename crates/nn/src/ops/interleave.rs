@@ -1,4 +1,4 @@
-//! Rows of several matrices in one.
+//! Interleaved rows of several matrices.
 
 use rayon::prelude::*;
 

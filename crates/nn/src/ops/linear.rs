@@ -120,8 +120,8 @@ impl Tape<'_> {
 /// Rows whose left side is replaced at once.
 const REPLACED: usize = 8 * DEPTH;
 
-/// Puts the gradient of the left side of a product in its place, which nobody else reads, and adds that of
-/// the right side `weight` to `to_weight`: the same values as in two matrices.
+/// Overwrites the left side of a product by its gradient, since nothing else reads it, and adds the
+/// gradient of the right side `weight` to `to_weight`: the same values as with a second matrix.
 fn replace_by_gradient(
     x: &mut [f32],
     shape: Heads,

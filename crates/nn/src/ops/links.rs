@@ -1,4 +1,4 @@
-//! The loss of link prediction over rows that a model puts out.
+//! The loss of link prediction over node embeddings.
 
 use gnarl_common::Result;
 
@@ -12,13 +12,13 @@ use crate::{Tape, Tensor, Var};
 pub struct LinkLoss {
     /// Sum of the losses.
     pub sum: f64,
-    /// How many losses it is the sum of.
+    /// Number of summed losses.
     pub weight: f64,
 }
 
 impl Tape<'_> {
-    /// The summed loss of a batch of triples whose entities have `rows`, a 1 × 1 value, and what it
-    /// is before it is rounded: see [`LinkBatch::loss`]. The gradient is computed at once.
+    /// The summed loss of a batch of triples over entity embeddings `rows`, as a 1 × 1 value and
+    /// before rounding: see [`LinkBatch::loss`]. The gradient is computed at once.
     ///
     /// # Errors
     /// As [`LinkBatch::loss`].
@@ -36,7 +36,7 @@ impl Tape<'_> {
         let value = Tensor::from_vec(1, 1, vec![sum as f32]);
         let var = self.push(value, true, move |grads, grad| {
             let scale = grad.data()[0];
-            // A loss that is the end of the tape has slope 1: its gradient is there already.
+            // A loss at the end of the tape has slope 1: its gradient is there already.
             let slope = if scale == 1.0 {
                 found.rows
             } else {

@@ -90,8 +90,8 @@ impl Tape<'_> {
         })
     }
 
-    /// The sum of losses of chosen rows, each a function of its own logits. `of` has the place of a row among `rows`
-    /// and its logits; it writes their derivatives and returns the loss.
+    /// The sum of losses of chosen rows, each a function of its own logits. `of` takes the position
+    /// of a row among `rows` and its logits; it writes their derivatives and returns the loss.
     pub fn rows_loss(
         &mut self,
         logits: Var,
@@ -132,7 +132,7 @@ fn slopes(
     (losses.collect::<Vec<f64>>().iter().sum(), slope)
 }
 
-/// Adds derivatives to where their rows are.
+/// Scatters derivatives to their rows, with addition.
 fn spread(slope: &Tensor, rows: &[u32], all: usize, classes: usize) -> Tensor {
     let mut out = Tensor::zeros(all, classes);
     for (i, &r) in rows.iter().enumerate() {
@@ -142,7 +142,7 @@ fn spread(slope: &Tensor, rows: &[u32], all: usize, classes: usize) -> Tensor {
     out
 }
 
-/// The loss and the derivatives of all rows, 0 where they are not among `rows`, which ascend.
+/// The loss and the derivatives of all rows, 0 outside of `rows`, which ascend.
 fn all_slopes(
     value: &Tensor,
     rows: &[u32],

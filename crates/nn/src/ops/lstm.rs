@@ -1,4 +1,4 @@
-//! An LSTM over each destination's neighbours (Hochreiter & Schmidhuber, 1997), as GraphSAGE's
+//! An LSTM over each destination's neighbors (Hochreiter & Schmidhuber, 1997), as GraphSAGE's
 //! LSTM aggregator.
 
 use gnarl_graph::blocks::Block;
@@ -11,7 +11,7 @@ use crate::{ParamId, Tape, Tensor, Var};
 /// Rows one task of the pointwise part works on.
 const ROWS: usize = 128;
 
-/// One position in the neighbour lists: the destinations that have that many neighbours.
+/// One position in the neighbor lists: the destinations that have that many neighbors.
 struct Step {
     /// Source read by each of them.
     sources: Vec<u32>,
@@ -23,7 +23,7 @@ struct Step {
     hidden: Tensor,
 }
 
-/// Destinations by falling number of neighbours (so that those still reading are a prefix), and
+/// Destinations by falling number of neighbors (so that those still reading are a prefix), and
 /// the sources read at each position.
 fn schedule(block: &Block) -> (Vec<u32>, Vec<Vec<u32>>) {
     let mut order: Vec<u32> = (0..block.num_dst() as u32).collect();
@@ -41,7 +41,7 @@ fn schedule(block: &Block) -> (Vec<u32>, Vec<Vec<u32>>) {
 
 impl<'b> Tape<'b> {
     /// The last hidden state of an LSTM that reads each destination's sources in stored order,
-    /// from zero states; zeros for destinations without neighbours. Edge weights play no part.
+    /// from zero states; zeros for destinations without neighbors. Edge weights play no part.
     ///
     /// `z` holds `x · W_input + bias` of every source, `[i | f | g | o]` of `4 × width` columns;
     /// `recurrent` is `width × 4 width`. The result is `num_dst × width`.
@@ -126,7 +126,7 @@ fn forward_step(
     Step { sources, gates, cells, hidden }
 }
 
-/// Back through the steps from the last to the first. `to_weight` receives, for every step but the
+/// Backpropagates from the last step to the first. `to_weight` receives, for every step but the
 /// first, its rows, the hidden states before it and the gradient of its gates.
 fn backward(
     block: &Block,
@@ -171,8 +171,8 @@ fn backward(
     to_z
 }
 
-/// The gradient of one step's gates before their nonlinearities; `dc` turns from the gradient of
-/// the step's cells that comes from later steps into that of the cells before.
+/// The gradient of one step's gates before their nonlinearities; updates `dc` from the gradient of
+/// the step's cells that comes from later steps to that of the cells before.
 fn gates_backward(step: &Step, before: Option<&Step>, dh: &Tensor, dc: &mut Tensor) -> Tensor {
     let width = dh.cols();
     let mut to_gates = Tensor::scratch(dh.rows(), 4 * width);
@@ -182,7 +182,9 @@ fn gates_backward(step: &Step, before: Option<&Step>, dh: &Tensor, dc: &mut Tens
         let rows = out.chunks_exact_mut(4 * width).zip(dc.chunks_exact_mut(width));
         for (k, (out, dc)) in rows.enumerate() {
             let row = i * ROWS + k;
-            let (gates, cells, dh) = (step.gates.row(row), step.cells.row(row), dh.row(row));
+            let gates = step.gates.row(row);
+            let cells = step.cells.row(row);
+            let dh = dh.row(row);
             let before = before.map(|b| b.cells.row(row));
             for c in 0..width {
                 let [input, forget, candidate, output] =

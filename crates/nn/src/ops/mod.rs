@@ -1,5 +1,5 @@
 //! Operations on a [`Tape`](crate::Tape), one file each: forward, and backward as a closure over
-//! what it needs of the forward values.
+//! the saved forward values.
 //!
 //! Shapes are checked by assertion: a model that mixes them up is a bug in the model, and data
 //! is checked against the model's shapes before training starts.

@@ -1,4 +1,4 @@
-//! Normalisation of rows.
+//! Normalization of rows.
 
 use rayon::prelude::*;
 
@@ -18,7 +18,9 @@ impl Tape<'_> {
         let ((rows, cols), params) = (self.shape(x), self.params());
         assert_eq!(params.shape(gain), (1, cols), "layer_norm: gain");
         assert_eq!(params.shape(shift), (1, cols), "layer_norm: shift");
-        let (scale, offset, value) = (params.get(gain), params.get(shift), self.value(x).clone());
+        let scale = params.get(gain);
+        let offset = params.get(shift);
+        let value = self.value(x).clone();
         let mut y = Tensor::scratch(rows, cols);
         each_row(&mut y, &value, |out, x| {
             let (mean, inverse) = moments(x, eps);

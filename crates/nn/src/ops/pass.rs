@@ -1,4 +1,4 @@
-//! Linear message passing over the edges of a block, the same for every column.
+//! Linear, column-wise message passing over the edges of a block.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use super::spmm::inverse_degrees;
 use crate::kernel::gather::{Own, Rows, gather_rows};
 use crate::{Tape, Tensor, Var};
 
-/// What is done to the rows of neighbours.
+/// The weighting of neighbors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operator {
-    /// Summed up with the symmetric normalisation of GCN, and the own row with them.
+    /// The symmetric normalization of GCN, with self-loops.
     Gcn,
-    /// Summed up, each times its edge's weight. Where the block holds only a sample of a destination's
-    /// edges, the sum is scaled to all of them.
+    /// The sum, each neighbor times its edge's weight. Where the block holds only a sample of a
+    /// destination's edges, the sum is scaled to all of them.
     Sum,
-    /// Their mean, by weight where edges have weights: with the weights of an importance sampler this is
-    /// the ratio estimate of the mean over all neighbours.
+    /// The mean, by weight where edges have weights: with the weights of an importance sampler this
+    /// is the ratio estimate of the mean over all neighbors.
     Mean,
 }
 
@@ -34,7 +34,7 @@ pub struct Passing<'b> {
 }
 
 impl<'b> Passing<'b> {
-    /// What `operator` does over `block`.
+    /// The factors of `operator` over `block`.
     pub fn new(operator: Operator, block: &'b Block) -> Self {
         let plain = Self { block, own: None, to: None, from: None, edge: None };
         match operator {
@@ -113,14 +113,14 @@ impl<'b> Passing<'b> {
     }
 }
 
-/// The factors of a block's edges, as one for each end: they are read more often than they would fit
-/// into a cache if there were one for each edge.
+/// The factors of a block's edges, stored per endpoint: they are read more often than they would
+/// fit into a cache if there were one per edge.
 struct GcnNorm {
     /// The factor of each destination's own row.
     own: Vec<f32>,
     /// `1 / √(d_j + 1)` of each source.
     from: Vec<f32>,
-    /// The same of each destination, times degree over sample size.
+    /// `1 / √(d_i + 1)` of each destination, times degree over sample size.
     to: Vec<f32>,
 }
 
@@ -169,7 +169,7 @@ fn shares(block: &Block, weights: &[f32]) -> Vec<f32> {
 }
 
 impl<'b> Tape<'b> {
-    /// What comes of the rows of `x`, one a source, by `passing`: one row a destination.
+    /// Applies `passing` to the rows of `x`, one per source: one row per destination.
     ///
     /// # Panics
     /// If `x` has not one row a source.

@@ -70,7 +70,7 @@ impl<'b> Tape<'b> {
         assert_eq!(spans.last().map_or(0, |span| span.rows.end), lists.num_dst(), "lists");
         assert!(spans.iter().all(|span| (span.weight + 1) * k <= weights), "relation_scores");
         let value = self.value(x).clone();
-        // A row for each relation and head, so that products run along rows.
+        // One row per relation and head, so that products run along rows.
         let vectors = by_head(self.value(u), k);
         let relation = relation_of_lists(spans, lists.num_dst());
         let mut y = Tensor::scratch(lists.num_edges(), heads);

@@ -1,4 +1,4 @@
-//! Choosing rows and columns.
+//! Selection of rows and columns.
 
 use rayon::prelude::*;
 
@@ -51,7 +51,7 @@ impl Tape<'_> {
         self.push(head, needed, move |grads, grad| grads.add_head(x, grad, all))
     }
 
-    /// The same values seen as another shape of as many values.
+    /// Reshapes `x` to another shape of as many values.
     ///
     /// # Panics
     /// If the number of values differs.

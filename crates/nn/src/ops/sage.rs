@@ -1,4 +1,4 @@
-//! A GraphSAGE layer in one pass: mean of the neighbours, one product for both halves, bias,
+//! A GraphSAGE layer in one pass: mean of the neighbors, one product for both halves, bias,
 //! activation and dropout (Hamilton et al., NeurIPS 2017, Algorithm 1 with the mean aggregator).
 
 use gnarl_graph::blocks::Block;
@@ -84,7 +84,9 @@ struct Sage<'b> {
 impl Sage<'_> {
     /// The layer's result. Fills `cat` with the product's left side if it has rows.
     fn forward(&self, x: &Tensor, cat: &mut Tensor) -> Tensor {
-        let (dst, k, n) = (self.block.num_dst(), self.k, self.n);
+        let dst = self.block.num_dst();
+        let k = self.k;
+        let n = self.n;
         let mut y = Tensor::scratch(dst, n);
         if n == 0 {
             return y;
@@ -125,7 +127,7 @@ impl Sage<'_> {
     }
 
     /// Partial gradients of weight and bias, in order; the gradient of the product's left side
-    /// goes to `to_cat`, its neighbour half already divided by the number of edges.
+    /// goes to `to_cat`, its neighbor half already divided by the number of edges.
     fn backward(
         &self,
         grad: &mut Tensor,

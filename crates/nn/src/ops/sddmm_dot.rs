@@ -1,4 +1,4 @@
-//! Attention scores as products of the two ends of an edge, one a head.
+//! Attention scores as dot products of the endpoints of an edge, one per head.
 
 use super::edge::by_destination;
 use super::heads::{self, Shape};

@@ -1,4 +1,4 @@
-//! Linear maps of rows that have a weight each, all in one operation.
+//! Linear maps of rows with one weight per span, all in one operation.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ const ROWS: usize = 512;
 /// Rows summed over by one task of a weight's gradient.
 const DEPTH: usize = 2048;
 
-/// Which rows a task has, and their weight.
+/// The rows of a task, and their weight.
 struct Piece {
     rows: Range<usize>,
     weight: usize,
@@ -38,8 +38,8 @@ impl<'b> Tape<'b> {
         self.span_linear_heads(x, w, spans, 1)
     }
 
-    /// The same with block-diagonal weights: a weight has `x columns / heads` rows, and part `h` of a
-    /// row is multiplied by part `h` of its weight's columns.
+    /// As [`Tape::span_linear`] with block-diagonal weights: a weight has `x columns / heads` rows,
+    /// and part `h` of a row is multiplied by part `h` of its weight's columns.
     ///
     /// # Panics
     /// As [`Tape::span_linear`].
@@ -165,7 +165,7 @@ fn weight_grad(x: &Tensor, grad: &Tensor, spans: &[Span], shape: Shape, rows: us
     to_w
 }
 
-/// The spans cut into pieces of at most `rows` rows.
+/// The spans, split into pieces of at most `rows` rows.
 fn pieces(spans: &[Span], rows: usize) -> Vec<Piece> {
     let cut = |span: &Span| {
         let (end, weight) = (span.rows.end, span.weight);

@@ -1,4 +1,4 @@
-//! Aggregation of neighbours: `out[i]` over the sources of destination `i`.
+//! Aggregation of neighbors: `out[i]` over the sources of destination `i`.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::gather::{Rows, gather_sum};
 use crate::{Lists, Tape, Tensor, Var};
 
-/// How neighbours are combined. A destination without neighbours gets zeros.
+/// A reduction over neighbors. A destination without neighbors gets zeros.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reduce {
-    /// The sum, each neighbour times its edge's weight.
+    /// The sum, each neighbor times its edge's weight.
     #[default]
     Sum,
     /// The sum divided by the number of edges.

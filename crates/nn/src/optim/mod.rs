@@ -22,7 +22,7 @@ use gnarl_common::did_you_mean::unknown;
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Which optimizer, with its constants. Fields an optimizer has no use for are ignored.
+/// The optimizer and its constants. Fields that an optimizer does not use are ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimizerConfig {
@@ -57,8 +57,8 @@ impl Default for OptimizerConfig {
 }
 
 impl OptimizerConfig {
-    /// The optimizer this configuration describes. A usage error if the name is unknown or a
-    /// constant is outside its range.
+    /// The optimizer that this configuration describes. A usage error if the name is unknown or a
+    /// constant is out of range.
     pub fn build(&self) -> Result<Box<dyn Optimizer>> {
         self.check()?;
         match self.name.as_str() {
@@ -77,23 +77,27 @@ impl OptimizerConfig {
             [("beta1", self.beta1), ("beta2", self.beta2), ("momentum", self.momentum)]
         {
             if !unit.contains(&value) {
-                return Err(Error::usage(format!("optimizer.{key} is {value}, not in [0, 1)")));
+                return Err(Error::usage(format!(
+                    "invalid optimizer.{key} '{value}': expected a number in [0, 1)"
+                )));
             }
         }
         for (key, value) in [("eps", self.eps), ("weight_decay", self.weight_decay)] {
             if !(value >= 0.0 && value.is_finite()) {
-                return Err(Error::usage(format!("optimizer.{key} is {value}, not at least 0")));
+                return Err(Error::usage(format!(
+                    "invalid optimizer.{key} '{value}': expected a number of at least 0"
+                )));
             }
         }
         if self.nesterov && self.momentum == 0.0 {
-            return Err(Error::usage("optimizer.nesterov needs a momentum above 0")
+            return Err(Error::usage("optimizer.nesterov requires optimizer.momentum above 0")
                 .hint("set optimizer.momentum, for instance to 0.9"));
         }
         Ok(())
     }
 }
 
-/// The names [`OptimizerConfig::build`] knows.
+/// The optimizer names that [`OptimizerConfig::build`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["adam", "adamw", "sgd"]
 }

@@ -1,4 +1,4 @@
-//! The running moments that Adam and AdamW share.
+//! The running moments of Adam and AdamW.
 
 use gnarl_common::error::{Error, Result};
 use rayon::prelude::*;
@@ -16,7 +16,7 @@ pub(super) struct Moments {
     second: Vec<f32>,
 }
 
-/// Steps are counted as far as an f32 is exact; the bias corrections are 1 long before.
+/// Step counter limit, up to which an f32 is exact; the bias corrections are 1 long before.
 const MAX_STEPS: u32 = 1 << 24;
 
 impl Moments {
@@ -37,7 +37,9 @@ impl Moments {
         self.first.resize(params.len(), 0.0);
         self.second.resize(params.len(), 0.0);
         self.steps = (self.steps + 1).min(MAX_STEPS);
-        let (b1, b2, eps) = (self.beta1, self.beta2, self.eps);
+        let b1 = self.beta1;
+        let b2 = self.beta2;
+        let eps = self.eps;
         let correction1 = 1.0 - f64::from(b1).powi(self.steps as i32);
         let correction2 = 1.0 - f64::from(b2).powi(self.steps as i32);
         let rate = (f64::from(lr) / correction1) as f32;

@@ -1,8 +1,8 @@
-//! The trait of optimizers, and what they share.
+//! The trait of optimizers, and shared helpers.
 
 use gnarl_common::error::{Error, Result};
 
-/// Elements one task updates; fixed, so that chunk borders never depend on the thread count.
+/// Elements per task; fixed, so that chunk borders never depend on the thread count.
 pub(super) const CHUNK: usize = 1 << 14;
 
 /// A rule that turns gradients into parameter updates.
@@ -13,11 +13,11 @@ pub trait Optimizer: Send {
     /// Updates `params` in place from `grads` of the same length, with learning rate `lr`.
     fn step(&mut self, params: &mut [f32], grads: &[f32], lr: f32);
 
-    /// Everything a resumed run needs, by name. Empty before the first step of optimizers that
+    /// The state that a resumed run needs, by name. Empty before the first step of optimizers that
     /// allocate lazily.
     fn state(&self) -> Vec<(String, Vec<f32>)>;
 
-    /// Restores what [`Optimizer::state`] returned. [`gnarl_common::error::Kind::InvalidInput`]
+    /// Restores the result of [`Optimizer::state`]. [`gnarl_common::error::Kind::InvalidInput`]
     /// if entries are missing or disagree in length.
     fn load_state(&mut self, state: &[(String, Vec<f32>)]) -> Result<()>;
 }

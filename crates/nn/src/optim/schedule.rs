@@ -30,7 +30,7 @@ pub struct Schedule {
     pub every: u64,
     /// Factor of one decay of `step`.
     pub gamma: f32,
-    /// Factor that `cosine` and `linear` end at.
+    /// Final factor of `cosine` and `linear`.
     pub floor: f32,
 }
 
@@ -41,20 +41,22 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// A usage error if a constant is outside its range.
+    /// Returns a usage error if a constant is out of range.
     pub fn check(&self) -> Result<()> {
         if self.every == 0 {
-            return Err(Error::usage("schedule.every is 0").hint("count in steps, 1 or more"));
+            return Err(Error::usage("invalid schedule.every '0': expected 1 or more steps"));
         }
         for (key, value) in [("gamma", self.gamma), ("floor", self.floor)] {
             if !(0.0..=1.0).contains(&value) {
-                return Err(Error::usage(format!("schedule.{key} is {value}, not in [0, 1]")));
+                return Err(Error::usage(format!(
+                    "invalid schedule.{key} '{value}': expected a number in [0, 1]"
+                )));
             }
         }
         Ok(())
     }
 
-    /// Whether the factor depends on the length of the whole run.
+    /// Returns whether the factor depends on the length of the whole run.
     pub fn spans_epochs(&self) -> bool {
         matches!(self.kind, ScheduleKind::Cosine | ScheduleKind::Linear)
     }

@@ -29,7 +29,9 @@ impl Optimizer for Sgd {
 
     fn step(&mut self, params: &mut [f32], grads: &[f32], lr: f32) {
         assert_eq!(params.len(), grads.len(), "one gradient a parameter");
-        let (momentum, l2, nesterov) = (self.momentum, self.weight_decay, self.nesterov);
+        let momentum = self.momentum;
+        let l2 = self.weight_decay;
+        let nesterov = self.nesterov;
         let pairs = params.par_chunks_mut(CHUNK).zip(grads.par_chunks(CHUNK));
         if momentum == 0.0 {
             pairs.for_each(|(params, grads)| {

@@ -1,4 +1,4 @@
-//! What is balanced between parts.
+//! Balance constraints.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// A quantity of which every part is to hold its share (DistDGLv2 §5.3.2).
+/// A quantity of which every part is to have its share (DistDGLv2 §5.3.2).
 ///
 /// ```
 /// use gnarl_partition::Constraint;
@@ -35,7 +35,7 @@ impl Constraint {
     const ALL: [Self; 6] =
         [Self::Nodes, Self::Edges, Self::Train, Self::Valid, Self::Test, Self::Types];
 
-    /// The name it is asked for by.
+    /// The name in configurations.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",

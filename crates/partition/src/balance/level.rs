@@ -1,11 +1,11 @@
-//! Evening out what parts hold by moving and swapping single nodes.
+//! Rebalancing of parts by moving and swapping single nodes.
 
 use std::collections::BTreeMap;
 
 use crate::balance::quota::Quota;
 
-/// Moves nodes out of parts that hold more than a quota allows, or swaps them for others, while
-/// that lowers the sum of all excesses. The first quota, that of nodes, is never broken by it.
+/// Moves nodes out of parts that exceed a quota, or swaps them for others, while that lowers the
+/// sum of all excesses. The first quota, that of nodes, is never violated by it.
 ///
 /// Nodes of few edges move first, except to even out degrees, where the heaviest do. Memory: 4
 /// bytes a node if anything is out of balance.
@@ -29,7 +29,7 @@ pub(crate) fn level(of: &mut [u16], parts: usize, quotas: &[Quota], degree: &dyn
     Level { of, quotas, degree, loads, pools }.run();
 }
 
-/// Nodes that are much alike: of one part, in the same splits and types, of similar degree.
+/// Interchangeable nodes: of one part, in the same splits and types, of similar degree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     part: u16,
@@ -49,7 +49,7 @@ struct Level<'a> {
     of: &'a mut [u16],
     quotas: &'a [Quota],
     degree: &'a dyn Fn(usize) -> u32,
-    /// What each part holds under each quota.
+    /// Load of each part under each quota.
     loads: Vec<Vec<u64>>,
     pools: BTreeMap<Class, Vec<u32>>,
 }
@@ -65,11 +65,11 @@ impl Level<'_> {
         }
     }
 
-    /// Moves nodes that count under `quota` out of `part` until it keeps the quota.
+    /// Moves nodes with load under `quota` out of `part` until it meets the quota.
     fn relieve(&mut self, part: u16, quota: usize) {
         let within = |c: &Class| c.part == part;
         let mut giving: Vec<Class> = self.pools.keys().copied().filter(within).collect();
-        // Degrees are the one quota that tells nodes of a split apart by weight.
+        // Degrees are the only quota under which nodes of a split differ in weight.
         if giving.iter().any(|c| self.weight(c, quota) > 1) {
             giving.reverse();
         }
@@ -93,14 +93,14 @@ impl Level<'_> {
         }
     }
 
-    /// What a node of the class takes of the quota; one of them stands for all.
+    /// The load of a node of the class under the quota; one of them stands for all.
     fn weight(&self, class: &Class, quota: usize) -> u64 {
         let first = self.pools.get(class).and_then(|pool| pool.last());
         first.map_or(0, |&v| self.quotas[quota].of(v as usize, (self.degree)(v as usize)))
     }
 
-    /// Gives a node of class `from` to part `to`, for one of class `back` in return if any, and
-    /// says whether it did: only if that lowers the sum of all excesses.
+    /// Moves a node of class `from` to part `to`, in exchange for one of class `back` if given,
+    /// only if that lowers the sum of all excesses; returns whether it did.
     fn trade(&mut self, from: Class, to: u16, back: Option<Class>) -> bool {
         let last = |class: &Class| self.pools.get(class).and_then(|pool| pool.last().copied());
         let Some(v) = last(&from) else { return false };

@@ -1,4 +1,4 @@
-//! What of which kind a part may hold, for partitioners that stream.
+//! Quotas of parts, for streaming partitioners.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::balance::constraint::Constraint;
 use crate::edge_cut::partitioner::PartitionOptions;
 use crate::read::bitmap::Bitmap;
 
-/// The most of something that a part should hold.
+/// An upper bound of a quantity in a part.
 pub(crate) struct Quota {
     measure: Measure,
     /// [`PartitionOptions::balance`] times a part's share, but no less than the share's ceiling.
@@ -21,8 +21,8 @@ enum Measure {
 }
 
 impl Quota {
-    /// Of the nodes first, then of what else `constraints` name, in their order; what is less than
-    /// the parts is left out. Memory: a bit a node for each of the splits named.
+    /// The quota of nodes first, then those of `constraints`, in their order; quantities with less
+    /// than one unit per part are left out. Memory: a bit a node for each split.
     pub(crate) fn all(
         options: &PartitionOptions,
         constraints: &[Constraint],
@@ -59,12 +59,12 @@ impl Quota {
         quotas
     }
 
-    /// Whether nodes count by their degree.
+    /// Returns whether nodes count by their degree.
     pub(crate) fn is_of_degrees(&self) -> bool {
         matches!(self.measure, Measure::Degrees)
     }
 
-    /// What node `v` of that degree takes of it.
+    /// The load of node `v` of that degree.
     pub(crate) fn of(&self, v: usize, degree: u32) -> u64 {
         match &self.measure {
             Measure::Nodes => 1,
@@ -74,13 +74,13 @@ impl Quota {
         }
     }
 
-    /// How full a part with this load is: its share of the quota, in units of 2⁻³².
+    /// Relative load of a part: its share of the quota, in units of 2⁻³².
     pub(crate) fn fill(&self, load: u64) -> u64 {
         (((load as u128) << 32) / self.cap.max(1) as u128) as u64
     }
 }
 
-/// The fullest quota of a part that holds `loads`.
+/// The highest relative load under all quotas of a part with `loads`.
 pub(crate) fn fullest(quotas: &[Quota], loads: impl Iterator<Item = u64>) -> u64 {
     quotas.iter().zip(loads).map(|(q, load)| q.fill(load)).max().unwrap_or(0)
 }

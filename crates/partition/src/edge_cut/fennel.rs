@@ -1,4 +1,4 @@
-//! `fennel`: greedy placement under a smooth price of size (Tsourakakis et al., WSDM 2014).
+//! `fennel`: greedy placement with a smooth penalty on size (Tsourakakis et al., WSDM 2014).
 
 use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
@@ -6,7 +6,7 @@ use gnarl_graph::EdgeStream;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::edge_cut::stream::place_greedily;
 
-/// γ, the paper's choice: between counting neighbours only (1) and modularity (2).
+/// γ, the paper's choice: between counting neighbors only (1) and modularity (2).
 const GAMMA: f64 = 1.5;
 
 /// Puts each node into the part of the greatest `|N(v) ∩ P_i| − α·γ·|P_i|^(γ−1)`, with γ = 1.5 and
@@ -14,7 +14,7 @@ const GAMMA: f64 = 1.5;
 /// the nodes (the paper's ν, there 1.1; exact).
 ///
 /// The stream and the memory are those of [`Ldg`](crate::Ldg). `|E|` counts the stream's edges: a
-/// neighbour counts once for each edge to it, so that graphs with both directions in the stream
+/// neighbor counts once per edge to it, so that graphs with both directions in the stream
 /// weigh twice on either side.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fennel;
@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn size_is_paid_for() {
-        // α·γ is 1.5 · √2 · 4 / 8: a part with one node costs 1.06, one neighbour is worth 1.
+        // α·γ is 1.5 · √2 · 4 / 8: a part with one node costs 1.06, one neighbor is worth 1.
         let mut edges = MemoryEdges::new(4, [(0, 1), (1, 2), (2, 3), (0, 1)]).unwrap();
         let options = PartitionOptions { balance: 2.0, ..Default::default() };
         // Node 1 has two edges to node 0 and joins it, node 2 one edge to a part of two nodes.

@@ -6,13 +6,13 @@ use gnarl_graph::EdgeStream;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::edge_cut::stream::place_greedily;
 
-/// Puts each node where most of its neighbours are, the fuller a part the less gladly: into the
+/// Puts each node where most of its neighbors are, discounted by the fullness of the part: into the
 /// part of the greatest `|N(v) ∩ P_i| · (1 − |P_i| / C)`, `C` being the most nodes a part may have
 /// ([`PartitionOptions::balance`] times the mean; exact).
 ///
-/// Nodes come in ascending order of their ids, with all neighbours over in- and out-edges. Memory:
-/// 16 bytes a node; what is left holds neighbour lists, and the stream is read once more for each
-/// time they fill it.
+/// Nodes are placed in ascending order of their ids, with all neighbors over in- and out-edges.
+/// Memory: 16 bytes a node; the rest buffers neighbor lists, and the stream is read once more for
+/// each time they fill it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ldg;
 
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn full_parts_lose_their_pull() {
-        // Nodes 0 and 1 open a part each; 2 and 3 follow 0. Node 4 has two neighbours in that part,
+        // Nodes 0 and 1 open a part each; 2 and 3 follow 0. Node 4 has two neighbors in that part,
         // at 2 · (1 − 3/4), and one in the other, at 1 · (1 − 1/4).
         let pairs = [(0, 2), (0, 3), (4, 2), (4, 3), (4, 1)];
         let mut edges = MemoryEdges::new(5, pairs).unwrap();

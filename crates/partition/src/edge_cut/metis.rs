@@ -14,7 +14,7 @@ use crate::balance::constraint::Constraint;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::edge_cut::range::Range;
 
-/// What is balanced unless the options say otherwise.
+/// Default constraints.
 const DEFAULT_CONSTRAINTS: [Constraint; 2] = [Constraint::Nodes, Constraint::Train];
 
 /// METIS draws from the C library's `rand`, which all threads share: two runs at once would mix
@@ -69,12 +69,12 @@ pub(crate) struct Adjacency {
     neighbours: Vec<Idx>,
 }
 
-/// What METIS is to weigh.
+/// Weights for METIS.
 #[derive(Clone, Copy)]
 pub(crate) struct Weights<'a> {
     /// Weights of the first node under each constraint, then those of the next.
     pub(crate) nodes: &'a [Idx],
-    /// Weight of each neighbour, 1 without.
+    /// Weight of each neighbor, 1 without.
     pub(crate) neighbours: Option<&'a [Idx]>,
 }
 
@@ -105,7 +105,7 @@ impl Adjacency {
         Self::simple(&start, neighbours)
     }
 
-    /// Of neighbour lists that may name a neighbour more than once: list `v` of `neighbours` begins
+    /// Builds the graph from neighbor lists with duplicates: list `v` of `neighbours` begins
     /// at `start[v]`. Drops duplicates, in place.
     pub(crate) fn simple(start: &[u64], mut neighbours: Vec<Idx>) -> Result<Self> {
         let mut offsets = Vec::with_capacity(start.len());
@@ -128,17 +128,18 @@ impl Adjacency {
         Ok(Self { offsets, neighbours })
     }
 
-    /// Of neighbour lists without duplicates or self loops that name both ends of every edge.
+    /// Builds the graph from neighbor lists without duplicates or self-loops that name both
+    /// endpoints of every edge.
     pub(crate) fn new(offsets: Vec<Idx>, neighbours: Vec<Idx>) -> Self {
         Self { offsets, neighbours }
     }
 
-    /// Neighbours of all nodes together.
+    /// Total length of the neighbor lists.
     pub(crate) fn ends(&self) -> usize {
         self.neighbours.len()
     }
 
-    /// The part of every node, as balanced as the options ask.
+    /// Partitions the graph, balanced as the options require.
     fn cut(&self, options: &PartitionOptions) -> Result<Vec<u16>> {
         let nodes = self.offsets.len() - 1;
         let weights = self.weights(options);
@@ -168,7 +169,7 @@ impl Adjacency {
     /// The weights of the nodes under each constraint.
     ///
     /// METIS divides by the total of each constraint: one whose total is below the number of parts
-    /// would have it chase a balance that does not exist, and is left out.
+    /// would have it pursue a balance that does not exist, and is left out.
     fn weights(&self, options: &PartitionOptions) -> Vec<Vec<Idx>> {
         let nodes = self.offsets.len() - 1;
         let chosen = options.constraints.as_deref().unwrap_or(&DEFAULT_CONSTRAINTS);
@@ -185,12 +186,11 @@ impl Adjacency {
 
     fn graph(&self, constraints: usize, parts: usize) -> Result<Graph<'_>> {
         Graph::new(constraints as Idx, parts as Idx, &self.offsets, &self.neighbours)
-            .map_err(|e| Error::invalid(format!("metis refused the graph: {e}")))
+            .map_err(|e| Error::invalid(format!("METIS failed: {e}")))
     }
 
-    /// The side of every node: each is to have its one of the `shares` of their weights under
-    /// every constraint, and at most that constraint's `balance` times that. The best of that many
-    /// `tries`.
+    /// The side of every node: each is to have its one of the `shares` of their weights under every
+    /// constraint, and at most that constraint's `balance` times that. The best of `tries` runs.
     pub(crate) fn divide(
         &self,
         shares: &[f64],
@@ -214,7 +214,7 @@ impl Adjacency {
             Result::Ok(graph.set_option(seed).set_option(NCuts(tries)))
         };
         let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        // Halving is refused on some graphs of clusters.
+        // Recursive bisection fails on some graphs of clusters.
         if graph()?.part_recursive(&mut side).is_err() {
             graph()?.part_kway(&mut side).map_err(failed)?;
         }
@@ -234,8 +234,11 @@ fn failed(error: metis::Error) -> Error {
 fn too_large(count: u64) -> Result<Idx> {
     Idx::try_from(count).map_err(|_| {
         let bits = Idx::BITS as usize;
-        Error::new(Kind::Limit, format!("metis counts nodes and edge ends in {bits} bits; {count}"))
-            .hint("use spring, which streams")
+        Error::new(
+            Kind::Limit,
+            format!("METIS counts nodes and endpoints in {bits} bits; found {count}"),
+        )
+        .hint("use spring, which streams")
     })
 }
 

@@ -1,4 +1,4 @@
-//! What a vertex partitioner is.
+//! The trait of vertex partitioners.
 
 use std::ops::Range;
 
@@ -9,15 +9,15 @@ use gnarl_graph::EdgeStream;
 use crate::balance::constraint::Constraint;
 use crate::read::chunk::Chunk;
 
-/// Most parts a graph can be cut into.
+/// Most parts of a graph.
 pub const MAX_PARTS: usize = 1 << 16;
 
-/// Gives each node a part.
+/// Assigns a part to each node.
 ///
 /// Implementations are deterministic: the result is a function of the edges in their order, the
 /// number of nodes and the options, never of the number of threads.
 pub trait VertexPartitioner: Send + Sync {
-    /// The name it is registered under.
+    /// The name in the registry.
     fn name(&self) -> &'static str;
 
     /// Assigns every node of `edges` to one of `options.parts` parts.
@@ -34,33 +34,33 @@ pub trait VertexPartitioner: Send + Sync {
         options: &PartitionOptions,
     ) -> Result<Assignment>;
 
-    /// Bytes it holds at most for a graph of so many nodes and edges, its result included; `None`
-    /// if it cannot say.
+    /// Upper bound of its memory in bytes for so many nodes and edges, its result included; `None`
+    /// if unknown.
     fn memory(&self, _nodes: u64, _edges: u64, _parts: usize) -> Option<u64> {
         None
     }
 }
 
-/// What all vertex partitioners are told.
+/// Options of all vertex partitioners.
 #[derive(Debug, Clone)]
 pub struct PartitionOptions {
     /// Number of parts.
     pub parts: usize,
     /// Seed of every random choice.
     pub seed: u64,
-    /// How much larger than the mean a part may be (β of CATGNN Equation 2).
+    /// Maximum size of a part over the mean (β of CATGNN Equation 2).
     pub balance: f64,
     /// SPRING's τ_vol: clusters above this volume take and give no more nodes. `None`: the default
     /// of [`Spring`](crate::Spring).
     pub tau_vol: Option<u64>,
-    /// Edges GREM looks at together.
+    /// GREM: edges per chunk.
     pub chunk: Chunk,
     /// GREM: passes over the edges at each level. 1 is the paper's algorithm; more start from a
     /// better seed and refine, see [`Grem`](crate::Grem).
     pub passes: u32,
-    /// GREM: leaves nodes where they were first put.
+    /// GREM: keeps nodes where they were first placed.
     pub freeze: bool,
-    /// What is balanced, for partitioners that can choose. `None`: their own default.
+    /// Balanced quantities, for partitioners that can choose. `None`: their own default.
     pub constraints: Option<Vec<Constraint>>,
     /// Training nodes, ascending graph-wide ids, for partitioners that balance them.
     pub train: Vec<u64>,
@@ -70,7 +70,7 @@ pub struct PartitionOptions {
     pub test: Vec<u64>,
     /// Graph-wide ids of each node type.
     pub types: Vec<Range<u64>>,
-    /// Bytes that may be held.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
@@ -95,31 +95,36 @@ impl Default for PartitionOptions {
 }
 
 impl PartitionOptions {
-    /// Refuses what no partitioner can do for a graph of `num_nodes`.
+    /// Rejects options that no partitioner can satisfy for a graph of `num_nodes`.
     pub fn check(&self, num_nodes: u64) -> Result<()> {
         if num_nodes == 0 {
             return Err(Error::invalid("the graph has no nodes to partition"));
         }
         if self.parts == 0 {
-            return Err(Error::usage("cannot cut a graph into 0 parts").hint("ask for at least 1"));
+            return Err(Error::usage("invalid number of parts '0': expected at least 1"));
         }
         if self.parts as u64 > num_nodes {
             return Err(Error::usage(format!(
-                "cannot cut {num_nodes} nodes into {} parts",
+                "cannot partition {num_nodes} nodes into {} parts",
                 self.parts
             ))
             .hint("ask for no more parts than there are nodes"));
         }
         if self.parts > MAX_PARTS {
             let asked = self.parts;
-            return Err(Error::usage(format!("{asked} parts are more than {MAX_PARTS}")));
+            return Err(Error::usage(format!(
+                "invalid number of parts '{asked}': expected at most {MAX_PARTS}"
+            )));
         }
         if self.balance.is_nan() || self.balance < 1.0 {
-            return Err(Error::usage(format!("balance {} is below 1", self.balance))
-                .hint("1.05 allows parts 5 % larger than the mean"));
+            return Err(Error::usage(format!(
+                "invalid balance '{}': expected at least 1",
+                self.balance
+            ))
+            .hint("1.05 allows parts 5 % larger than the mean"));
         }
         if self.passes == 0 {
-            return Err(Error::usage("no partitioner works in 0 passes").hint("ask for 1 or more"));
+            return Err(Error::usage("invalid number of passes '0': expected at least 1"));
         }
         self.chunk.check()
     }
@@ -156,7 +161,7 @@ impl PartitionOptions {
         }
     }
 
-    /// Refuses to need more than the memory allowed.
+    /// Returns an error if `needed` exceeds the memory limit.
     pub(crate) fn check_memory(&self, name: &str, needed: u64, hint: &str) -> Result<()> {
         if needed <= self.memory {
             return Ok(());
@@ -164,7 +169,7 @@ impl PartitionOptions {
         let (needed, allowed) = (needed >> 20, self.memory >> 20);
         Err(Error::new(
             Kind::Limit,
-            format!("{name} needs {needed} MiB for this graph, {allowed} MiB are allowed"),
+            format!("{name} requires {needed} MiB for this graph, but {allowed} MiB are allowed"),
         )
         .hint(hint))
     }

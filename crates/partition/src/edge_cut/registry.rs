@@ -14,7 +14,7 @@ use crate::edge_cut::range::Range;
 use crate::edge_cut::spring::Spring;
 use crate::vertex_cut::{self, Owner};
 
-/// All vertex partitioners, and all edge partitioners made into one by [`Owner`].
+/// All vertex partitioners, and all edge partitioners adapted by [`Owner`].
 pub fn registry() -> Vec<Box<dyn VertexPartitioner>> {
     let mut all: Vec<Box<dyn VertexPartitioner>> = vec![
         Box::new(Knot),

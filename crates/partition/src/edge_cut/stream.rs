@@ -1,4 +1,4 @@
-//! What one-pass greedy partitioners of a stream of nodes share.
+//! One-pass greedy partitioning of a stream of nodes.
 
 use gnarl_common::Kind;
 use gnarl_common::error::{Error, Result};
@@ -10,17 +10,17 @@ use crate::balance::quota::Quota;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions};
 use crate::read::adjacency::for_each_list;
 
-/// Bytes a node, neighbour lists aside: its part, its degree, where its list begins.
+/// Bytes per node, without neighbor lists: its part, its degree, the offset of its list.
 const NODE_BYTES: u64 = 16;
-/// Least room for neighbour lists: fewer would mean many readings of the stream.
+/// Least room for neighbor lists: less would need many readings of the stream.
 const LEAST_LISTS: u64 = 1 << 20;
 
-/// Bytes a stream over all nodes holds if it may hold all lists at once.
+/// Memory in bytes of a stream over all nodes, with all lists at once.
 pub(crate) fn memory(nodes: u64, edges: u64) -> u64 {
     NODE_BYTES * nodes + LEAST_LISTS.max(8 * edges)
 }
 
-/// What is balanced beside the nodes.
+/// The balanced quantities beside the nodes.
 fn constraints(options: &PartitionOptions) -> &[Constraint] {
     options.constraints.as_deref().unwrap_or_default()
 }
@@ -79,7 +79,7 @@ pub(crate) fn place_greedily(
         of[v] = part as u16;
     })?;
     if quotas.len() > 1 {
-        // Self loops, known by now, are no part of the degrees.
+        // Self-loops, counted by now, are no part of the degrees.
         let quotas = Quota::all(
             options,
             constraints(options),
@@ -91,6 +91,6 @@ pub(crate) fn place_greedily(
     Ok(Assignment { parts: options.parts, of })
 }
 
-/// No part yet. It is a part's number only when there are as many parts as there can be: then that
-/// one part attracts no neighbours.
+/// Not placed yet. It is a valid part only at the maximum number of parts: then that
+/// one part attracts no neighbors.
 const UNPLACED: u16 = u16::MAX;

@@ -6,8 +6,8 @@ use gnarl_graph::{EdgeChunk, EdgeStream};
 
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 
-/// Cuts the graph into machines by any partitioner, then what each machine has into workers by the
-/// same one (DistDGLv2 §5.3): edges within a machine are cheaper to cut than edges between two.
+/// Partitions the graph into machines by any partitioner, then each machine's nodes into workers by
+/// the same one (DistDGLv2 §5.3): edges within a machine are cheaper to cut than edges between two.
 /// Parts of a machine are contiguous: worker `w` of machine `m` has part `m · workers + w`.
 ///
 /// Each level gets the square root of the balance, so that their product keeps it. A machine with
@@ -16,7 +16,7 @@ use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartition
 /// one that counts.
 #[derive(Clone, Copy)]
 pub struct TwoLevel<'a> {
-    /// What cuts, at both levels.
+    /// The partitioner of both levels.
     pub algorithm: &'a dyn VertexPartitioner,
     /// Number of machines.
     pub machines: usize,
@@ -40,7 +40,9 @@ impl VertexPartitioner for TwoLevel<'_> {
         let Self { machines, workers, .. } = *self;
         if machines.checked_mul(workers) != Some(options.parts) {
             let parts = options.parts;
-            return Err(Error::usage(format!("{parts} parts are not {machines} × {workers}")));
+            return Err(Error::usage(format!(
+                "expected {machines} × {workers} parts, found {parts}"
+            )));
         }
         if nodes > u64::from(u32::MAX) {
             return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32 bits")));

@@ -1,17 +1,17 @@
-//! What batches of sampled neighbours hold.
+//! Expected sizes of sampled batches.
 
 use super::counts::Counts;
 
-/// How neighbours are sampled.
+/// Neighbor sampling parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Fanouts<'a> {
-    /// Neighbours of a node at each hop, from the seeds outwards; `u32::MAX` takes all.
+    /// Neighbors of a node at each hop, from the seeds outwards; `u32::MAX` takes all.
     pub each: &'a [u32],
     /// Seeds of a step over all ranks; 0 takes all training nodes at once.
     pub batch: u64,
 }
 
-/// Batches of an epoch as one rank draws them, in expectation. A model, not a bound: draws hit nodes
+/// Expected batches of one rank in an epoch. A model, not a bound: draws hit nodes
 /// in proportion to their degree.
 #[derive(Debug, Clone, Default)]
 pub struct Batches {
@@ -19,13 +19,13 @@ pub struct Batches {
     pub steps: u64,
     /// Edges of a batch at each hop, the seeds' first.
     pub edges: Vec<f64>,
-    /// Distinct nodes of a batch as far as each hop; the first are its seeds.
+    /// Distinct nodes of a batch up to each hop; the first are its seeds.
     pub nodes: Vec<f64>,
 }
 
 impl Batches {
-    /// Those of one of `ranks` over a graph of `counts`, or over a `share` of its nodes; the seeds are
-    /// those of `counts`.
+    /// The batches of one of `ranks` over a graph of `counts`, or over a `share` of its nodes; the
+    /// seeds are those of `counts`.
     pub fn expect(counts: &Counts, ranks: usize, share: f64, fanouts: Fanouts<'_>) -> Self {
         if counts.train == 0 {
             return Self::default();
@@ -34,10 +34,12 @@ impl Batches {
         let steps = counts.train.div_ceil(batch);
         let seeds = counts.train as f64 / steps as f64 / ranks as f64;
         let all = share * counts.nodes as f64;
-        let (mut draws, mut edges, mut nodes) = (0.0, Vec::new(), vec![seeds]);
+        let mut draws = 0.0;
+        let mut edges = Vec::new();
+        let mut nodes = vec![seeds];
         for &fanout in fanouts.each {
             let fanout = f64::from(fanout);
-            // Nodes that were reached, but are no seeds.
+            // Reached nodes other than seeds.
             let others = (1.0 - seeds / all).max(0.0);
             let more = seeds * drawn(fanout, counts) + others * again(draws, share, fanout, counts);
             draws += more;
@@ -58,13 +60,13 @@ pub(super) fn distinct(draws: f64, share: f64, counts: &Counts) -> f64 {
     share * counts.out_degrees.sum(|d| 1.0 - (-draws * d / ends).exp())
 }
 
-/// Neighbours drawn on average for a node of all nodes.
+/// Mean number of neighbors drawn per node, over all nodes.
 fn drawn(fanout: f64, counts: &Counts) -> f64 {
     counts.in_degrees.sum(|d| d.min(fanout)) / counts.nodes.max(1) as f64
 }
 
-/// Neighbours drawn for the distinct nodes that `draws` reached: more than for as many of all nodes,
-/// since nodes of high degree are reached first, which symmetric graphs tell.
+/// Neighbors drawn for the distinct nodes that `draws` reached: more than for as many of all nodes,
+/// since nodes of high degree are reached first, as symmetric graphs show.
 fn again(draws: f64, share: f64, fanout: f64, counts: &Counts) -> f64 {
     if !counts.symmetric {
         return distinct(draws, share, counts) * drawn(fanout, counts);

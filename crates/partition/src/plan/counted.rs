@@ -1,9 +1,9 @@
-//! How often a partitioner reads the edges.
+//! The number of passes of a partitioner over the edges.
 
 use gnarl_common::error::Result;
 use gnarl_graph::{EdgeChunk, EdgeStream, MemoryEdges};
 
-/// A stream that counts the edges it hands out.
+/// A stream that counts the edges read from it.
 pub(super) struct Counted {
     edges: MemoryEdges,
     read: u64,
@@ -14,7 +14,7 @@ impl Counted {
         Self { edges, read: 0 }
     }
 
-    /// Times that all edges were read.
+    /// Number of complete passes over the edges.
     pub fn passes(&self) -> f64 {
         self.read as f64 / self.edges.num_edges().max(1) as f64
     }

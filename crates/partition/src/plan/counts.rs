@@ -1,4 +1,4 @@
-//! What a prediction is made from.
+//! The counts that predictions are made from.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::read::degrees::for_each_degree;
 
-/// How many nodes have which degree.
+/// The degree distribution.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Degrees(BTreeMap<u64, u64>);
 
 impl Degrees {
-    /// Counts one node more of `degree`.
+    /// Adds a node of `degree`.
     pub fn add(&mut self, degree: u64) {
         *self.0.entry(degree).or_default() += 1;
     }
@@ -45,10 +45,10 @@ pub struct Counts {
     pub row_bytes: f64,
     /// Every edge has its reverse.
     pub symmetric: bool,
-    /// Degrees against the edges: how many neighbours there are to draw.
+    /// In-degrees: the number of neighbors to draw from.
     #[serde(skip)]
     pub in_degrees: Degrees,
-    /// Degrees along the edges: how many lists a node stands in.
+    /// Out-degrees: the number of in-neighbor lists that a node occurs in.
     #[serde(skip)]
     pub out_degrees: Degrees,
 }
@@ -66,10 +66,7 @@ impl Counts {
         for_each_degree(dataset, |_, degree| in_degrees.add(degree))?;
         let types = &manifest.edge_types;
         let symmetric = types.iter().all(|t| t.facts.symmetric);
-        let out_degrees = match symmetric {
-            true => in_degrees.clone(),
-            false => out_degrees(dataset)?,
-        };
+        let out_degrees = if symmetric { in_degrees.clone() } else { out_degrees(dataset)? };
         let columns = manifest.node_types.iter().flat_map(|t| &t.columns);
         let features = columns.filter(|c| c.name == "features" || c.name.starts_with("features."));
         let bytes: u64 =

@@ -1,8 +1,8 @@
-//! What partitioners will take and give, before any is run on the graph.
+//! Predicted cost and quality of partitioners, before any is run on the graph.
 //!
 //! Counts come from the dataset; the structure that clustering algorithms find is estimated from a
-//! sample: each partitioner cuts it into as many parts, and what it saves there, against a random
-//! partition, is taken to be what it saves in the whole.
+//! sample: each partitioner partitions it into as many parts, and its savings there, relative to a
+//! random partition, are extrapolated to the whole.
 
 mod batches;
 mod counted;
@@ -22,29 +22,29 @@ use sample::{Sample, Trial};
 use crate::edge_cut::partitioner::{PartitionOptions, VertexPartitioner};
 use crate::edge_cut::registry::by_name;
 
-/// Random accesses that a partitioner makes for an edge in a pass: both ends.
+/// Random accesses that a partitioner makes for an edge in a pass: both endpoints.
 const ACCESSES_PER_EDGE: f64 = 2.0;
 /// Bytes of the program itself and the buffers of files.
 const PROGRAM: u64 = 18 << 20;
 
-/// What is to be predicted.
+/// The predictions to make.
 #[derive(Debug, Clone)]
 pub struct PlanOptions {
     /// Names of partitioners.
     pub algorithms: Vec<String>,
     /// Numbers of parts.
     pub parts: Vec<usize>,
-    /// Neighbours drawn of a node at each hop in training.
+    /// Neighbors drawn of a node at each hop in training.
     pub fanouts: Vec<u32>,
     /// Seeds of a training step over all ranks; 0 takes all training nodes at once.
     pub batch: u64,
     /// Nodes of the sample.
     pub sample: u64,
-    /// Everything else the partitioners are told; `parts` and `train` are not used.
+    /// All other options of the partitioners; `parts` and `train` are not used.
     pub partition: PartitionOptions,
 }
 
-/// The predictions, and what they were made from.
+/// The predictions, and the counts they are based on.
 #[derive(Debug, Clone, Serialize)]
 pub struct Plan {
     /// Counts of the dataset.
@@ -55,24 +55,24 @@ pub struct Plan {
     pub predictions: Vec<Prediction>,
 }
 
-/// What one partitioner is expected to make of the graph.
+/// The prediction for one partitioner.
 #[derive(Debug, Clone, Serialize)]
 pub struct Prediction {
     /// The partitioner.
     pub algorithm: String,
     /// Number of parts.
     pub parts: usize,
-    /// Nodes stored over nodes, with full neighbour lists (1 hop).
+    /// Nodes stored over nodes, with full neighbor lists (1 hop).
     pub replication_factor: f64,
     /// Share of edges between parts.
     pub edge_cut: f64,
     /// Seconds of partitioning, without writing the parts.
     pub seconds: f64,
-    /// Bytes the process holds at most; `None` where the partitioner does not state its memory.
+    /// Peak memory of the process in bytes; `None` if the partitioner does not state its memory.
     pub memory_bytes: Option<u64>,
-    /// Whether that is within the memory allowed.
+    /// True if that is within the memory limit.
     pub fits: bool,
-    /// Bytes of feature rows fetched from other parts in a training epoch.
+    /// Bytes of features fetched from other parts in a training epoch.
     pub epoch_bytes: f64,
 }
 
@@ -110,7 +110,9 @@ fn predict(
     told: &PartitionOptions,
     options: &PlanOptions,
 ) -> Result<Prediction> {
-    let (nodes, edges, parts) = (counts.nodes, counts.edges, told.parts);
+    let nodes = counts.nodes;
+    let edges = counts.edges;
+    let parts = told.parts;
     let trial = sample.try_out(algorithm, told)?;
     let random = model::random_replication(&counts.out_degrees, nodes, parts);
     let edge_cut = (trial.cut * model::random_cut(parts)).min(1.0);

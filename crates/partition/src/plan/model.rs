@@ -3,10 +3,10 @@
 use super::batches::{Batches, Fanouts, distinct};
 use super::counts::{Counts, Degrees};
 
-/// Replication factor, with full neighbour lists, of a random partition: exact in expectation.
+/// Replication factor, with full neighbor lists, of a random partition: exact in expectation.
 ///
-/// A part other than v's own holds a copy of v if it owns one of the `d` nodes in whose lists v
-/// stands; each is in that part with probability 1/p. So the expected copies of v are
+/// A part other than v's own holds a halo copy of v if it owns one of the `d` nodes in whose lists
+/// v occurs; each is in that part with probability 1/p. So the expected number of copies of v is
 /// `(p − 1)(1 − (1 − 1/p)^d)`. Repeated edges count as separate draws.
 pub(super) fn random_replication(out_degrees: &Degrees, nodes: u64, parts: usize) -> f64 {
     let p = parts as f64;
@@ -19,7 +19,7 @@ pub(super) fn random_cut(parts: usize) -> f64 {
     1.0 - 1.0 / parts as f64
 }
 
-/// Feature rows fetched from other parts in an epoch of synchronous SGD with `fanouts` and
+/// Features fetched from other parts in an epoch of synchronous SGD with `fanouts` and
 /// `batch` seeds a step over all ranks, one rank a part. A model, not a bound:
 ///
 /// * seeds are in the rank's own part; a hop along a cut edge leads to another, so that after h
@@ -104,7 +104,7 @@ mod tests {
         // No step can fetch more than all nodes of other parts, on every rank.
         assert!(rows(4, 0.75) <= 10.0 * 4.0 * 7500.0);
         let one = Fanouts { each: &[1], batch: 0 };
-        // One neighbour of every node: about 3/4 of 2500 draws a rank, hardly any twice.
+        // One neighbor of every node: about 3/4 of 2500 draws a rank, hardly any twice.
         let few = epoch_rows(&counts, 4, 0.75, one);
         assert!((few / 7500.0 - 1.0).abs() < 0.15, "{few}");
     }

@@ -1,4 +1,4 @@
-//! What a random access costs on this machine.
+//! The measured cost of a random access.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use gnarl_common::rng::mix;
 
 const ACCESSES: u64 = 1 << 20;
-/// Larger tables cost hardly more an access.
+/// Table size beyond which accesses hardly slow down.
 const MOST: u64 = 256 << 20;
 
 /// Seconds of one read and write at a random place of a table of so many bytes.

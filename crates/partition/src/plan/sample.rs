@@ -1,4 +1,4 @@
-//! A piece of the graph on which partitioners show what they make of its structure.
+//! A sample of the graph on which partitioners are measured.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -13,7 +13,7 @@ use super::model::{random_cut, random_replication};
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 use crate::write::halo::Halo;
 
-/// Neighbours followed from a node at most: balls around hubs alone would look like stars.
+/// Maximum neighbors followed from a node: balls around hubs would look like stars otherwise.
 const FOLLOWED: usize = 10;
 /// Balls grown at once.
 const BALLS: u64 = 8;
@@ -25,7 +25,7 @@ pub(super) struct Sample {
     out_degrees: Degrees,
 }
 
-/// What a partitioner did to a sample.
+/// The measurements of a partitioner on a sample.
 pub(super) struct Trial {
     /// Copies of nodes over those of a random partition.
     pub copies: f64,
@@ -33,11 +33,11 @@ pub(super) struct Trial {
     pub cut: f64,
     /// Seconds of the run.
     pub seconds: f64,
-    /// Times that it read all edges.
+    /// Number of passes over the edges.
     pub passes: f64,
 }
 
-/// In-neighbour lists of one edge type, with the graph-wide ids its node types start at.
+/// In-neighbor lists of one edge type, with the graph-wide ids its node types start at.
 struct Lists {
     csc: Csc,
     src: u64,
@@ -104,7 +104,7 @@ impl Sample {
             Ok((assignment, start.elapsed().as_secs_f64(), edges.passes()))
         };
         let (assignment, mut seconds, passes) = run()?;
-        // The first run also warms up; where it is short that would show.
+        // The first run also warms up, which would distort short measurements.
         if seconds < 0.05 {
             seconds = seconds.min(run()?.1);
         }
@@ -134,7 +134,9 @@ fn grow(lists: &[Lists], nodes: u64, size: u64, seed: u64) -> Vec<u32> {
     if size == nodes {
         return vec![0; nodes as usize];
     }
-    let (mut queue, mut taken, mut draws) = (VecDeque::new(), 0, 0);
+    let mut queue = VecDeque::new();
+    let mut taken = 0;
+    let mut draws = 0;
     let mut take = |v: u64, queue: &mut VecDeque<u64>| {
         if taken < size && marks[v as usize] == OUTSIDE {
             marks[v as usize] = 0;

@@ -1,15 +1,15 @@
-//! Neighbour lists out of a stream of edges in any order, in bounded memory.
+//! Neighbor lists from a stream of edges in any order, in bounded memory.
 
 use std::ops::Range;
 
 use gnarl_common::error::Result;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
-/// Calls `visit` with every node, ascending, and its neighbours over in- and out-edges; repeated
-/// edges repeat a neighbour, self loops are left out.
+/// Calls `visit` with every node, ascending, and its neighbors over in- and out-edges; repeated
+/// edges repeat a neighbor, self loops are left out.
 ///
-/// Reads the stream once to count and once for each range of nodes whose lists fit into `budget`
-/// bytes, at 4 bytes a neighbour; a node whose list alone does not fit is a range of its own.
+/// Reads the stream once to count and once per range of nodes whose lists fit into `budget`
+/// bytes, at 4 bytes a neighbor; a node whose list alone does not fit is a range of its own.
 /// Memory beside the budget: 4 bytes a node. Node ids must fit into 32 bits.
 ///
 /// # Errors
@@ -32,8 +32,8 @@ pub(crate) fn for_each_list(
     })
 }
 
-/// [`for_each_list`] where `room` is known to bound the length of each list, and out-edges alone are
-/// enough unless `both` ends are to list an edge; without the counting pass. `visit` may fail, and
+/// [`for_each_list`] with `room` as a known bound on the length of each list, without the counting
+/// pass. Out-edges alone suffice unless `both` endpoints are to list an edge. `visit` may fail, and
 /// change the list.
 pub(crate) fn for_each_list_within(
     edges: &mut dyn EdgeStream,
@@ -86,7 +86,7 @@ pub(crate) fn ranges(room: &[u32], most: usize) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Where each list starts; makes `slots` long enough for all.
+/// Start of each list; makes `slots` long enough for all.
 pub(crate) fn starts<T: Copy + Default>(room: &[u32], slots: &mut Vec<T>) -> Vec<usize> {
     let mut end = 0usize;
     let start = |&room: &u32| {

@@ -1,4 +1,4 @@
-//! Reading a stream of edges on a thread of its own, ahead of who works on them.
+//! Read-ahead of a stream of edges on a thread of its own.
 
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use gnarl_common::error::Result;
 use gnarl_graph::{CHUNK_EDGES, EdgeChunk, EdgeStream};
 
-/// Chunks that may wait to be worked on: with the two in hand, 4 MiB.
+/// Chunks in the queue: with the two in use, 4 MiB.
 const WAITING: usize = 2;
 
 /// Calls `visit` with every chunk of the stream, in its order, while another thread reads the next
@@ -39,7 +39,7 @@ pub(crate) fn for_each_chunk(
         });
         for chunk in read {
             visit(&chunk);
-            // A reader that is through takes no more chunks back.
+            // A reader that has finished takes no more chunks back.
             let _ = done.try_send(chunk);
         }
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -63,7 +63,7 @@ mod tests {
         }
     }
 
-    /// Breaks off after some chunks.
+    /// A stream that fails after some chunks.
     struct Broken(u32);
 
     impl EdgeStream for Broken {

@@ -30,13 +30,13 @@ impl Bitmap {
         self.words.iter_mut().zip(&other.words).for_each(|(to, from)| *to |= from);
     }
 
-    /// Asks the cache for where `id` is noted.
+    /// Prefetches the bit of `id`.
     #[inline(always)]
     pub(crate) fn ask(&self, id: u64) {
         prefetch::item(&self.words, (id / 64) as usize);
     }
 
-    /// Makes [`Bitmap::rank`] answer; call again after inserting.
+    /// Updates the counts for [`Bitmap::rank`]; call again after inserting.
     pub(crate) fn count_ranks(&mut self) {
         let mut total = 0;
         self.ranks.clear();

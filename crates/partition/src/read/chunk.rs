@@ -1,4 +1,4 @@
-//! How much of a stream of edges is looked at together.
+//! Chunk sizes of a stream of edges.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// Edges of a chunk: a share of all edges or a number of edges.
+/// Size of a chunk: a fraction of all edges or a number of edges.
 ///
 /// ```
 /// use gnarl_partition::Chunk;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "String")]
 pub enum Chunk {
-    /// This share of the edges, above 0 and at most 1.
+    /// This fraction of the edges, above 0 and at most 1.
     Fraction(f64),
     /// This many edges, at least 1.
     Edges(u64),
@@ -40,7 +40,7 @@ impl Chunk {
         }
     }
 
-    /// Refuses empty chunks and shares above 1.
+    /// Rejects empty chunks and fractions above 1.
     pub(crate) fn check(self) -> Result<()> {
         let possible = match self {
             Self::Fraction(share) => share > 0.0 && share <= 1.0,
@@ -73,7 +73,7 @@ impl fmt::Display for Chunk {
     }
 }
 
-/// A chunk as a file may have it.
+/// A chunk size as written in a file.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -102,8 +102,10 @@ impl From<Chunk> for String {
 }
 
 fn refused(text: &str) -> Error {
-    Error::usage(format!("chunk '{text}' is no share of the edges and no number of them"))
-        .hint("write 10%, 0.1 or a number such as 5000000")
+    Error::usage(format!(
+        "invalid chunk '{text}': expected a percentage such as 10% or an edge count"
+    ))
+    .hint("for example 10%, 0.1 or 5000000")
 }
 
 #[cfg(test)]

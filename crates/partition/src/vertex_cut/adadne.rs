@@ -1,4 +1,4 @@
-//! `adadne`: neighbour expansion at an adaptive pace.
+//! `adadne`: neighbor expansion with adaptive speed.
 
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::EdgeStream;
@@ -20,11 +20,11 @@ use crate::edge_cut::partitioner::PartitionOptions;
 ///   edges by one-hop in a round;
 /// * a part with 1.08 times its share of the edges stops, as in [`Dne`](super::Dne); the paper drops
 ///   that bound;
-/// * at the end edges move until no part has more than 1.2 times the mean of the nodes (copies) or
-///   1.09 times that of the edges: first edges between parts that hold both their ends, which costs
-///   no copy, then nodes with few edges in a crowded part, to where they cost the fewest copies.
-///   Where the bounds hold already, nothing moves; after eight passes it ends, whether they hold or
-///   not. The numbers were chosen on the graphs below.
+/// * at the end edges move until no part has more than 1.2 times the mean of the nodes (replicas)
+/// or 1.09 times that of the edges: first edges between parts that hold both endpoints, which adds
+/// no replica, then nodes with few edges in a crowded part, to where they add the fewest replicas.
+/// Where the bounds hold already, nothing moves; after eight passes it ends, even if they do not.
+/// The numbers were chosen on the graphs below.
 ///
 /// Balances of nodes and edges and replication factor on power-law graphs:
 ///
@@ -79,7 +79,7 @@ const SLOWEST: f64 = 1e-9;
 /// Edges over their mean with which a part stops.
 const MOST_EDGES: f64 = 1.08;
 
-/// What the end aims at, a little within what GLISP's Table II shows: 1.25 and 1.10.
+/// Bounds of the final moves, a little within those of GLISP's Table II: 1.25 and 1.10.
 const BOUNDS: Bounds = Bounds { nodes: 1.2, edges: 1.09 };
 
 impl EdgePartitioner for AdaDne {
@@ -100,7 +100,7 @@ impl EdgePartitioner for AdaDne {
         if !(self.alpha >= 0.0 && self.beta >= 0.0) {
             let (a, b) = (self.alpha, self.beta);
             return Err(Error::usage(format!(
-                "adadne: weights {a} and {b} are not both 0 or more"
+                "invalid weights '{a}' and '{b}' of adadne: expected numbers of at least 0"
             )));
         }
         expansion::run(self.name(), edges, options, sink, self)

@@ -8,7 +8,7 @@ use super::degrees;
 use super::partitioner::{EdgePartitioner, EdgeSink, assign_each};
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// Hashes the end of lower degree, so that hubs are cut and others are whole (Xie et al.,
+/// Hashes the endpoint of lower degree, so that hubs are cut and others are whole (Xie et al.,
 /// "Distributed power-law graph computing", NeurIPS 2014 §4; also called Libra).
 ///
 /// Two passes, of which the first counts degrees: 4 bytes a node. Ties go to the lower id, so both

@@ -3,7 +3,7 @@
 use gnarl_common::error::Result;
 use gnarl_graph::{EdgeStream, for_each_edge};
 
-/// Edge ends at each node, both directions; saturates. 4 bytes a node.
+/// Counts edges at each node, in both directions; saturates. 4 bytes a node.
 pub(super) fn count(edges: &mut dyn EdgeStream) -> Result<Vec<u32>> {
     let mut degrees = vec![0u32; edges.num_nodes() as usize];
     for_each_edge(edges, &mut |u, v| {

@@ -1,4 +1,4 @@
-//! `dne`: distributed neighbour expansion.
+//! `dne`: distributed neighbor expansion.
 
 use gnarl_common::error::Result;
 use gnarl_graph::EdgeStream;
@@ -53,7 +53,7 @@ impl EdgePartitioner for Dne {
     }
 }
 
-/// λ stays, edges are bounded.
+/// A constant λ, with bounded edges.
 struct Constant {
     lambda: f64,
     balance: f64,

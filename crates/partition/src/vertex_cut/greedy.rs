@@ -9,10 +9,10 @@ use super::partitioner::{EdgePartitioner, EdgeSink, assign_in_order};
 use super::sets::{PartSets, bits};
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// Places each edge where its ends are already, by the four cases of PowerGraph (Gonzalez et al.,
-/// OSDI 2012 §4.2): a part that has both ends; else, if each has parts, one of those of the end with
-/// more edges left; else a part of the end that has any; else the least loaded. Ties go to the least
-/// loaded.
+/// Places each edge where its endpoints are already, by the four cases of PowerGraph (Gonzalez et
+/// al., OSDI 2012 §4.2): a part that has both endpoints; else, if each has parts, one of those of
+/// the endpoint with more edges left; else a part of the endpoint that has any; else the least
+/// loaded. Ties go to the least loaded.
 ///
 /// A stream that walks along the graph would fill one part only, so parts that hold
 /// `balance · |E| / p` edges are passed over. Two passes, of which the first counts degrees. Memory:

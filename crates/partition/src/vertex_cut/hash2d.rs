@@ -1,4 +1,4 @@
-//! `hash-2d`: by both ends, over a grid of parts.
+//! `hash-2d`: by both endpoints, over a grid of parts.
 
 use gnarl_common::error::Result;
 use gnarl_common::rng::Key;
@@ -7,13 +7,14 @@ use gnarl_graph::EdgeStream;
 use super::partitioner::{EdgePartitioner, EdgeSink, assign_each};
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// Lays the parts out as a grid of `⌈√p⌉` columns; one end's hash chooses the column, the other's
-/// the row (GraphX's `EdgePartition2D`, OSDI 2014). A node is in no more than about `2√p` parts.
+/// Arranges the parts as a grid of `⌈√p⌉` columns; one endpoint's hash chooses the column, the
+/// other's the row (GraphX's `EdgePartition2D`, OSDI 2014). A node is in no more than about `2√p`
+/// parts.
 ///
-/// A third hash says which end chooses the column, so both directions of an edge meet in one part
-/// and hubs, which tend to have low ids, spread over a column and a row. For numbers that are no
-/// product of the two sides the last column is shorter, and drawn in proportion to its length: all
-/// parts are equally likely. No state.
+/// A third hash decides which endpoint chooses the column, so both directions of an edge meet in
+/// one part and hubs, which tend to have low ids, spread over a column and a row. For numbers that
+/// are no product of the two sides the last column is shorter, and drawn in proportion to its
+/// length: all parts are equally likely. No state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Hash2d;
 

@@ -10,8 +10,8 @@ use crate::edge_cut::partitioner::PartitionOptions;
 
 /// Places each edge in the part of highest score `C_REP + λ·C_BAL` (Petroni et al., CIKM 2015 §3):
 ///
-/// * `C_REP(p)` adds `1 + (1 − θ)` for each end that `p` has, `θ` being the end's share of the two
-///   ends' degrees, so that rather the end of higher degree is replicated;
+/// * `C_REP(p)` adds `1 + (1 − θ)` for each endpoint that `p` has, `θ` being its share of the two
+///   endpoints' degrees, so that rather the endpoint of higher degree is replicated;
 /// * `C_BAL(p) = (max − |p|) / (1 + max − min)` of the parts' edges.
 ///
 /// Degrees are those seen so far: one pass. The score alone lets a stream that walks along the graph
@@ -67,8 +67,8 @@ impl EdgePartitioner for Hdrf {
 }
 
 impl Hdrf {
-    /// The part of highest score: one that has an end, or the least loaded of all, which is the best
-    /// of the others.
+    /// The part of highest score: one that has an endpoint, or the least loaded of all, which is
+    /// the best of the others.
     #[inline]
     fn best(&self, sets: &PartSets, loads: &mut Loads, ends: [u64; 2], gain: [f64; 2]) -> usize {
         let (max, min) = loads.extremes();

@@ -1,11 +1,11 @@
-//! How full the parts are.
+//! Loads of the parts.
 
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// Edges in each part, with the least loaded one at hand in amortised constant time.
+/// Edges in each part, with the least loaded one found in amortized constant time.
 pub(super) struct Loads {
     of: Vec<u64>,
-    /// Edges a part may take: `balance · |E| / parts`, rounded up.
+    /// Maximum edges of a part: `balance · |E| / parts`, rounded up.
     cap: u64,
     max: u64,
     min: u64,

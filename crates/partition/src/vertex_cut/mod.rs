@@ -3,8 +3,8 @@
 //! In: an [`EdgeStream`](gnarl_graph::EdgeStream). Out: the part of every edge, chunk by chunk in
 //! the order of the stream, into an [`EdgeSink`]; the assignment is never in memory as a whole. A
 //! node is replicated in every part that has one of its edges; [`Replicas`] collects these sets and
-//! tells how good the cut is. [`Owner`] picks one replica of each node, which makes any edge
-//! partitioner a [`VertexPartitioner`](crate::VertexPartitioner) and fit for training.
+//! measures the quality. [`Owner`] picks one replica of each node, which turns any edge
+//! partitioner into a [`VertexPartitioner`](crate::VertexPartitioner) that is fit for training.
 //!
 //! | name | paper | passes | memory |
 //! |---|---|---|---|
@@ -20,8 +20,8 @@
 //! p bits are rounded up to a power of two, beyond 64 to a multiple of 64.
 //!
 //! Graphs for GNNs hold an undirected edge as two directed ones. The hashes are symmetric in the
-//! ends, `hash-1d` excepted; the streaming ones meet the second direction with both ends replicated
-//! in the first one's part; the neighbour expansions merge the two.
+//! endpoints, `hash-1d` excepted; the streaming ones meet the second direction with both endpoints
+//! replicated in the first one's part; the neighbor expansions merge the two.
 //!
 //! ```
 //! use gnarl_graph::MemoryEdges;

@@ -1,4 +1,4 @@
-//! From a vertex cut to an owner for every node.
+//! From a vertex cut to an owner per node.
 
 use gnarl_common::error::{Context, Result};
 use gnarl_common::rng::Key;
@@ -9,12 +9,12 @@ use super::replicas::Replicas;
 use super::sets::PartSets;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 
-/// Makes an edge partitioner a vertex partitioner for training, as CATGNN §5.1 does with its
+/// Turns an edge partitioner into a vertex partitioner for training, as CATGNN §5.1 does with its
 /// baselines: of the parts that hold a node one, drawn at random by seed and node, becomes its
-/// owner; its full list of neighbours is added afterwards, as for any other partitioner.
+/// owner; its full list of neighbors is added afterwards, as for any other partitioner.
 ///
 /// A draw that would take a part beyond `balance · |V| / p` nodes goes to the emptiest of the node's
-/// other parts if that has room: hubs' parts would else collect their neighbours. Nodes without
+/// other parts if that has room: hubs' parts would else collect their neighbors. Nodes without
 /// edges come last and fill the smallest parts. Memory, beside the partitioner's: p bits and the
 /// result's 2 bytes a node.
 pub struct Owner(pub Box<dyn EdgePartitioner>);
@@ -40,7 +40,7 @@ impl VertexPartitioner for Owner {
         let mut replicas = Replicas::new(nodes, options.parts);
         let memory = options.memory - held;
         let inner = PartitionOptions { memory, train: Vec::new(), ..options.clone() };
-        let doing = || format!("cutting the edges beside {} MiB of replicas", held >> 20);
+        let doing = || format!("partitioning the edges beside {} MiB of replicas", held >> 20);
         self.0.partition(edges, &inner, &mut replicas).while_doing(doing)?;
         let of = owners(replicas.sets(), options);
         Ok(Assignment { parts: options.parts, of })

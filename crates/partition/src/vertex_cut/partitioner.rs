@@ -1,4 +1,4 @@
-//! What an edge partitioner is.
+//! The trait of edge partitioners.
 
 use gnarl_common::error::Result;
 use gnarl_graph::{EdgeChunk, EdgeStream};
@@ -6,22 +6,22 @@ use rayon::prelude::*;
 
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// Gives each edge a part.
+/// Assigns a part to each edge.
 ///
 /// Implementations are deterministic: the result is a function of the edges in their order, the
 /// number of nodes and the options, never of the number of threads.
 pub trait EdgePartitioner: Send + Sync {
-    /// The name it is registered under.
+    /// The name in the registry.
     fn name(&self) -> &'static str;
 
-    /// Bytes it holds at most for a graph of so many nodes and edges.
+    /// Upper bound of its memory in bytes for so many nodes and edges.
     fn memory(&self, nodes: u64, edges: u64, parts: usize) -> u64;
 
-    /// Refuses what no partitioner can do for these edges, and edges whose
-    /// [`memory`](EdgePartitioner::memory) the options do not grant; `hint` says what then to do.
+    /// Rejects invalid numbers of parts and empty graphs, and edges whose
+    /// [`memory`](EdgePartitioner::memory) exceeds that of the options; `hint` names the remedy.
     ///
     /// # Errors
-    /// Those of [`partition`](EdgePartitioner::partition) that come before its work.
+    /// The errors of [`partition`](EdgePartitioner::partition) that precede its work.
     fn check(&self, edges: &dyn EdgeStream, options: &PartitionOptions, hint: &str) -> Result<()> {
         let nodes = edges.num_nodes();
         options.check(nodes)?;
@@ -47,16 +47,16 @@ pub trait EdgePartitioner: Send + Sync {
     ) -> Result<()>;
 }
 
-/// Takes the parts of edges, for instance to write or to count them.
+/// Receives the parts of edges, for instance to write or to count them.
 pub trait EdgeSink {
-    /// Takes the next edges of the stream and the part of each.
+    /// Receives the next edges of the stream and the part of each.
     ///
     /// # Errors
     /// Ends the partitioning.
     fn assign(&mut self, edges: &EdgeChunk, parts: &[u16]) -> Result<()>;
 }
 
-/// Fills the parts of each chunk with `fill` and hands them on.
+/// Computes the parts of each chunk by `fill` and passes them to the sink.
 pub(super) fn assign_chunks(
     edges: &mut dyn EdgeStream,
     sink: &mut dyn EdgeSink,

@@ -1,4 +1,4 @@
-//! Which parts hold which nodes, and how good that is.
+//! Replicas of nodes, and the quality of a vertex cut.
 
 use gnarl_common::error::Result;
 use gnarl_graph::EdgeChunk;
@@ -6,7 +6,7 @@ use gnarl_graph::EdgeChunk;
 use super::partitioner::EdgeSink;
 use super::sets::PartSets;
 
-/// An [`EdgeSink`] that remembers the parts of every node and counts the edges of every part.
+/// An [`EdgeSink`] that records the parts of every node and counts the edges of every part.
 /// Memory: that of [`PartSets`].
 #[derive(Debug, Clone)]
 pub struct Replicas {
@@ -14,7 +14,7 @@ pub struct Replicas {
     edges: Vec<u64>,
 }
 
-/// How good a vertex cut is.
+/// The quality of a vertex cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CutQuality {
     /// Replicas over nodes that have an edge; 1 if none has.

@@ -1,6 +1,6 @@
 //! The parts of each node as bits.
 
-/// A set of parts for each node.
+/// A set of parts per node.
 ///
 /// Memory: the number of parts in bits a node, rounded up to a power of two, so that up to 64 parts
 /// a set never straddles two words; beyond that to a multiple of 64.
@@ -22,7 +22,7 @@ impl PartSets {
         Self { nodes, width, row, words }
     }
 
-    /// Bytes they take.
+    /// Memory in bytes.
     pub fn bytes(nodes: u64, parts: usize) -> u64 {
         let (width, row) = shape(parts);
         if row > 1 { 8 * nodes * row as u64 } else { 8 * nodes.div_ceil((64 / width) as u64) }
@@ -39,7 +39,7 @@ impl PartSets {
         self.row
     }
 
-    /// Where the bits of `v` begin: word and bit.
+    /// Position of the bits of `v`: word and bit.
     #[inline]
     fn place(&self, v: u64) -> (usize, u32) {
         if self.row > 1 {
@@ -57,7 +57,7 @@ impl PartSets {
         self.words[word + i] >> bit & (!0 >> (64 - self.width))
     }
 
-    /// Adds `part` to the set of `v`; whether it was missing.
+    /// Adds `part` to the set of `v`; returns whether it was missing.
     #[inline]
     pub fn insert(&mut self, v: u64, part: usize) -> bool {
         let (word, bit) = self.place(v);
@@ -68,7 +68,7 @@ impl PartSets {
         missing
     }
 
-    /// Whether `part` is in the set of `v`.
+    /// Returns whether `part` is in the set of `v`.
     #[inline]
     pub fn contains(&self, v: u64, part: usize) -> bool {
         self.word(v, part / 64) >> (part % 64) & 1 == 1

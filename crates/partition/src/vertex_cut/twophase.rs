@@ -14,9 +14,9 @@ use super::partitioner::{EdgePartitioner, EdgeSink, assign_in_order};
 use super::sets::PartSets;
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// Clusters the nodes in a stream, packs the clusters into parts and places each edge in the part of
-/// one of its ends' clusters (Mayer, Orujzade and Jacobsen, "Out-of-core edge partitioning at linear
-/// run-time", ICDE 2022, Algorithms 1 and 2):
+/// Clusters the nodes in a stream, packs the clusters into parts and places each edge in the part
+/// of one of its endpoints' clusters (Mayer, Orujzade and Jacobsen, "Out-of-core edge partitioning
+/// at linear run-time", ICDE 2022, Algorithms 1 and 2):
 ///
 /// * phase 1 clusters as Hollocou et al. do, but by true degrees and with volumes bounded by a
 ///   part's share, `2|E| / p`;
@@ -25,7 +25,7 @@ use crate::edge_cut::partitioner::PartitionOptions;
 /// * the others go to the better of two parts, by the replicas, degrees and cluster volumes.
 ///
 /// Parts never exceed `balance · |E| / p` edges (the paper's α = 1.05): beyond, an edge goes to the
-/// hash of its end of higher degree, and if that is full too, to the least loaded part.
+/// hash of its endpoint of higher degree, and if that is full too, to the least loaded part.
 ///
 /// Four passes: degrees, clusters, the edges inside parts, the assignment. The last repeats the
 /// decisions of the third, so that edges come out in their order and none is remembered. Memory, by
@@ -109,7 +109,7 @@ impl Clusters {
         self.of[end]
     }
 
-    /// The part of every node: clusters are dealt out largest first, each to the part of smallest
+    /// The part of every node: clusters are assigned largest first, each to the part of smallest
     /// volume.
     fn pack(&self, parts: usize) -> Vec<u16> {
         let count = self.volume.len() as u32;
@@ -166,7 +166,7 @@ impl Placement {
         })
     }
 
-    /// The part of both ends' clusters, if it is one and has room among the `inside` edges.
+    /// The part of both endpoints' clusters, if it is one and has room among the `inside` edges.
     #[inline]
     fn within(&self, inside: &mut [u64], cap: u64, u: u64, v: u64) -> Option<usize> {
         let [p, q] = [u, v].map(|end| self.part_of[end as usize]);

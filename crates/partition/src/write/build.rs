@@ -36,9 +36,8 @@ use crate::write::{distribute, nodes};
 /// vertex cut's parts then take 24 bytes for each node they hold, as many at a time as there are
 /// threads.
 ///
-/// # Errors
-/// For an unknown partitioner, or one of nodes where the layout asks for one of edges; impossible
-/// numbers of parts; an existing or unwritable `out`.
+/// For an unknown partitioner, or a vertex partitioner where the layout requires an edge
+/// partitioner; impossible numbers of parts; an existing or unwritable `out`.
 pub fn partition_dataset(
     dataset: &Dataset,
     config: &PartitionConfig,
@@ -54,7 +53,7 @@ pub fn partition_dataset(
     }
 }
 
-/// [`partition_dataset`] with a partitioner of one's own; `config.algorithm` is not used, and the
+/// [`partition_dataset`] with a custom partitioner; `config.algorithm` is not used, and the
 /// layout is [`PartLayout::EdgeCut`].
 ///
 /// # Errors
@@ -75,7 +74,7 @@ pub fn partition_dataset_with(
     })
 }
 
-/// [`partition_dataset`] with a partitioner of edges of one's own; `config.algorithm` is not used,
+/// [`partition_dataset`] with a custom edge partitioner; `config.algorithm` is not used,
 /// and the layout is [`PartLayout::VertexCut`].
 ///
 /// # Errors
@@ -109,16 +108,18 @@ pub fn partition_edges_with(
     })
 }
 
-/// The partitioner of edges `name`.
+/// The edge partitioner `name`.
 ///
 /// # Errors
-/// For a partitioner of nodes, with the names of those of edges.
+/// For a vertex partitioner, with the names of edge partitioners.
 pub fn edge_partitioner(name: &str) -> Result<Box<dyn EdgePartitioner>> {
     if vertex_cut::names().contains(&name) || by_name(name).is_err() {
         return vertex_cut::by_name(name);
     }
-    Err(Error::usage(format!("'{name}' partitions nodes; --layout vertex-cut partitions edges"))
-        .hint(format!("those for edges are: {}", vertex_cut::names().join(", "))))
+    Err(Error::usage(format!(
+        "'{name}' is a vertex partitioner; --layout vertex-cut requires an edge partitioner"
+    ))
+    .hint(format!("edge partitioners are: {}", vertex_cut::names().join(", "))))
 }
 
 /// Parts that have been written.
@@ -131,7 +132,7 @@ struct Written {
     edges: Vec<Vec<u64>>,
 }
 
-/// Has `work` write the parts to a temporary directory, adds what describes them, and renames it.
+/// Runs `work` to write the parts to a temporary directory, adds the metadata, and renames it.
 fn run(
     dataset: &Dataset,
     config: &PartitionConfig,
@@ -160,7 +161,7 @@ fn run(
     whole().while_doing(|| format!("partitioning {}", dataset.manifest().name))
 }
 
-/// Writes all parts; returns them as they are in the temporary directory.
+/// Writes all parts; returns them as opened in the temporary directory.
 fn write_parts(
     dataset: &Dataset,
     layout: &Layout,
@@ -176,9 +177,9 @@ fn write_parts(
             Ok(writer)
         })
         .collect::<Result<Vec<_>>>()?;
-    // At the least a fourth: less would mean many passes, and the tables are what they are.
+    // At least a fourth: less would need many passes, and the tables cannot shrink.
     let room = config.memory.saturating_sub(layout.bytes()).max(config.memory / 4);
-    // The offsets of the graph's lists are mapped: 8 bytes a node that count as held.
+    // The offsets of the graph's lists are mapped: 8 bytes a node that count as resident.
     let mapped = 8 * layout.of.len() as u64;
     let at_once = together(layout, room.saturating_sub(mapped), NODE_BYTES);
     for (group, writers) in writers.chunks_mut(at_once).enumerate() {
@@ -198,13 +199,13 @@ fn write_parts(
     Ok(parts)
 }
 
-/// Bytes held for a node of a part while its columns are written: its id, and two degrees.
+/// Bytes per node of a part while its columns are written: its id, and two degrees.
 const NODE_BYTES: u64 = 16;
-/// Bytes for a node of a part while its topology is built: room for offsets and for lists in few
+/// Bytes per node of a part while its topology is built: room for offsets and for lists in few
 /// ranges.
 const LIST_BYTES: u64 = 32;
 
-/// Parts that are worked on at the same time: one for each thread, as far as `memory` has room for
+/// Number of parts processed concurrently: one per thread, as far as `memory` has room for
 /// so many bytes a node.
 fn together(layout: &Layout, memory: u64, node_bytes: u64) -> usize {
     let nodes = (0..layout.parts).map(|part| layout.part_nodes(part)).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Columns of directories that are no datasets: id maps, topology of vertex-cut parts, buckets.
+//! Columns of directories other than datasets: id maps, topology of vertex-cut parts, buckets.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) struct NamedColumn<T> {
     name: String,
     file: String,
     writer: NpyWriter<T>,
-    /// Values on their way: single ones would each cost a checksum's start.
+    /// Buffered values: pushing single ones would each start a checksum.
     pending: Vec<T>,
 }
 
@@ -87,7 +87,7 @@ impl NarrowColumn {
     }
 }
 
-/// A column of consecutive ranges that fill side by side.
+/// A column of consecutive ranges that are filled concurrently.
 pub(crate) struct ScatterColumn {
     name: String,
     file: String,

@@ -1,4 +1,4 @@
-//! Dealing the edges of a type to consecutive ranges of one pair of columns, in one pass.
+//! Distribution of a type's edges to consecutive ranges of one pair of columns, in one pass.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use rayon::prelude::*;
 
 use crate::write::columns::ScatterColumn;
 
-/// Columns with a row for each edge beside its ends.
+/// Columns with one row per edge beside its endpoints.
 pub(crate) fn extra_columns(t: &EdgeType) -> impl Iterator<Item = &ColumnSpec> {
     let rows = t.columns.iter().filter(|c| !c.name.contains('.'));
     rows.filter(|c| !matches!(c.name.as_str(), "src" | "dst"))
 }
 
 /// Copies the tables of an edge type, such as the names of relations: columns of any length whose
-/// names have a dot, the built topology excepted.
+/// names have a dot, except the built topology.
 pub(crate) fn copy_tables(source: &Dataset, t: &EdgeType, dir: &Path) -> Result<Vec<ColumnSpec>> {
     let named = t.columns.iter().filter(|c| c.name.contains('.'));
     let tables = named.filter(|c| !c.name.starts_with("csc."));
@@ -29,10 +29,10 @@ pub(crate) fn copy_tables(source: &Dataset, t: &EdgeType, dir: &Path) -> Result<
         .collect()
 }
 
-/// Where an edge goes: its range, and what is stored as its source and destination.
+/// Destination of an edge: its range, and its stored source and destination.
 pub(crate) type Place = (u32, u32, u32);
 
-/// The columns of an edge type whose rows are spread over ranges.
+/// The columns of an edge type whose rows are distributed over ranges.
 pub(crate) struct Deal<'a> {
     /// Directory and stem of the files.
     pub(crate) dir: &'a Path,
@@ -44,12 +44,12 @@ pub(crate) struct Deal<'a> {
 }
 
 impl Deal<'_> {
-    /// Deals every edge of `t`. `place` is told the next edges, in ids of their node types, and
-    /// fills in a place for each. Returns the columns: `src` and `dst` (u32), then what else the
-    /// edges carry.
+    /// Distributes every edge of `t`. `place` receives the next edges, in ids of their node types,
+    /// and sets a place for each. Returns the columns: `src` and `dst` (u32), then the edge
+    /// columns.
     ///
     /// # Errors
-    /// [`Kind::Limit`] if the ranges' buffers need more than the memory.
+    /// [`Kind::Limit`] if the ranges' buffers exceed the memory.
     pub(crate) fn run(
         &self,
         source: &Dataset,
@@ -87,7 +87,7 @@ impl Deal<'_> {
         columns.map(ScatterColumn::finish).collect()
     }
 
-    /// Bytes of buffers for each of so many columns.
+    /// Buffer bytes per column.
     fn share(&self, columns: usize) -> Result<u64> {
         let least = columns as u64 * self.counts.len() as u64 * NpyScatter::LEAST;
         if least <= self.memory {
@@ -96,7 +96,7 @@ impl Deal<'_> {
         Err(Error::new(
             Kind::Limit,
             format!(
-                "{} ranges of {columns} columns need buffers of {} MiB, {} MiB are left",
+                "{} ranges of {columns} columns require buffers of {} MiB, but {} MiB are left",
                 self.counts.len(),
                 least >> 20,
                 self.memory >> 20
@@ -106,7 +106,7 @@ impl Deal<'_> {
     }
 }
 
-/// Fills in the places of a chunk's edges in parallel by a function of the edge and its position.
+/// Sets the places of a chunk's edges in parallel by a function of the edge and its position.
 pub(crate) fn place_each(
     chunk: &EdgeChunk,
     places: &mut Vec<Place>,

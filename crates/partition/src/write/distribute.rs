@@ -1,4 +1,4 @@
-//! One pass over the edges, each to the parts that store it.
+//! Distribution of the edges to the parts that store them, in one pass.
 
 use gnarl_common::Element;
 use gnarl_common::error::{Context, Result};
@@ -16,16 +16,16 @@ use crate::write::rows::{CreateColumn, Rows, rows};
 const OPEN_FILES: usize = 512;
 /// Bytes behind an open column: its write buffer.
 const COLUMN_BYTES: u64 = 1 << 18;
-/// Edges whose places are looked up together; several such go on at once, as the tables of all nodes
-/// are read at random.
+/// Edges whose places are looked up together; several groups are processed concurrently, as the
+/// tables of all nodes are read at random.
 const GRAIN: usize = 1 << 13;
-/// Edges ahead for whose ends the tables are asked.
+/// Prefetch distance in edges.
 const AHEAD: usize = 16;
-/// Edges gathered for a part before they are written.
+/// Edges buffered per part before they are written.
 const BATCH: usize = 1 << 12;
 
 /// Writes the edges of every type into the parts' datasets. Parts are taken together as far as
-/// `memory` and open files allow; the edges are read once for each such group.
+/// `memory` and open files allow; the edges are read once per such group.
 pub(crate) fn write(
     source: &Dataset,
     layout: &Layout,
@@ -51,7 +51,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// An edge type on its way into some consecutive parts.
+/// The distribution of an edge type to some consecutive parts.
 struct Group<'a> {
     layout: &'a Layout,
     triple: &'a Triple,
@@ -59,16 +59,16 @@ struct Group<'a> {
     outlets: Vec<Outlet>,
 }
 
-/// An edge on its way into a part, by its local ids there.
+/// An edge of a part, by its local ids there.
 #[derive(Clone)]
 struct Placed {
     src: u64,
     dst: u64,
-    /// Its row in the dataset.
+    /// Row in the dataset.
     row: u64,
 }
 
-/// An edge type of one part.
+/// The output of an edge type in one part.
 struct Outlet {
     edges: EdgeWriter,
     columns: Vec<Box<dyn Rows>>,

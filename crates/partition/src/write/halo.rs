@@ -1,4 +1,4 @@
-//! Who holds what: the HALO nodes of every part, and the parts each edge goes to.
+//! HALO nodes of every part, and the parts that store each edge.
 
 use gnarl_common::error::Result;
 use gnarl_common::prefetch;
@@ -9,14 +9,15 @@ use crate::edge_cut::partitioner::Assignment;
 use crate::read::ahead::for_each_chunk;
 use crate::read::bitmap::Bitmap;
 
-/// Edges ahead for which memory is asked.
+/// Prefetch distance in edges.
 const AHEAD: usize = 24;
 
 /// The HALO expansion of an assignment. Memory: `parts` bits a node, twice that beyond one hop.
 ///
-/// * 0 hops: a cut edge stays on one side, drawn at random for each pair of ends (CATGNN §5.5).
+/// * 0 hops: a cut edge stays on one side, drawn at random for each pair of endpoints (CATGNN
+/// §5.5).
 /// * k ≥ 1 hops: all nodes within distance k − 1 of the part's core, against the edges, have their
-///   full in-neighbour lists; sources outside the part are HALO nodes.
+///   full in-neighbor lists; sources outside the part are HALO nodes.
 pub(crate) struct Halo {
     hops: u32,
     key: Key,
@@ -60,7 +61,7 @@ impl Halo {
         Ok(halo)
     }
 
-    /// The copies a vertex cut makes: `nodes` are those each part holds without owning them. One
+    /// The replicas of a vertex cut: `nodes` are those each part holds without owning them. One
     /// pass over the edges counts those between owners.
     pub(crate) fn of_copies(
         edges: &mut dyn EdgeStream,
@@ -81,7 +82,7 @@ impl Halo {
         Ok(Self { hops: 0, key: Key::new(0), nodes, full: Vec::new(), cut, cut_nodes })
     }
 
-    /// Sets of nodes that are held.
+    /// Number of node sets in memory.
     pub(crate) fn sets(&self) -> u64 {
         (self.nodes.len() + self.full.len() + 1) as u64
     }
@@ -100,13 +101,13 @@ impl Halo {
                 }
             }
         })?;
-        // Guests have a cut edge as well: they need not be marked twice.
+        // Halo nodes have a cut edge as well, so they are added here and not marked edge by edge.
         self.nodes.iter().for_each(|guests| self.cut_nodes.insert_all(guests));
         Ok(())
     }
 
-    /// Asks for what edges after the `i`-th need: first the parts of their ends, then the sets they
-    /// are likely to be added to.
+    /// Prefetches for edges after the `i`-th: first the parts of their endpoints, then the sets
+    /// they are likely to be added to.
     #[inline(always)]
     fn ask(&self, of: &[u16], chunk: &EdgeChunk, i: usize) {
         if let (Some(&u), Some(&v)) = (chunk.src.get(i + 2 * AHEAD), chunk.dst.get(i + 2 * AHEAD)) {
@@ -119,7 +120,7 @@ impl Halo {
         }
     }
 
-    /// The part that keeps a cut edge; the same for both directions.
+    /// The part that keeps a cut edge, equal for both directions.
     fn side(&self, of: &[u16], u: u64, v: u64) -> usize {
         let (low, high) = (u.min(v), u.max(v));
         let end = if self.key.with(low).u64(high) & 1 == 0 { low } else { high };

@@ -31,7 +31,7 @@ impl TypeSpan {
     }
 }
 
-/// Where every node lives. Memory: 4 bytes a node beside the assignment and the HALO sets.
+/// The location of every node. Memory: 4 bytes a node beside the assignment and the HALO sets.
 pub(crate) struct Layout {
     pub(crate) parts: usize,
     pub(crate) of: Vec<u16>,
@@ -66,7 +66,7 @@ impl Layout {
         Self { parts, of, types, rank, halo }
     }
 
-    /// Bytes held by the tables of all nodes: assignment, ranks, and HALO sets with their ranks.
+    /// Bytes of the tables of all nodes: assignment, ranks, and HALO sets with their ranks.
     pub(crate) fn bytes(&self) -> u64 {
         let nodes = self.of.len() as u64;
         6 * nodes + self.halo.sets() * nodes / 7
@@ -82,7 +82,7 @@ impl Layout {
         t.starts[self.of[v as usize] as usize] + self.rank[v as usize] as u64
     }
 
-    /// Asks the cache for where `v` lives.
+    /// Prefetches the location of `v`.
     #[inline(always)]
     pub(crate) fn ask(&self, v: u64) {
         prefetch::item(&self.of, v as usize);

@@ -9,7 +9,7 @@ use gnarl_graph::{
 use crate::write::layout::{Layout, TypeSpan};
 use crate::write::rows::{CreateColumn, rows};
 
-/// Adds every node type with its columns to the dataset of `part`, HALO nodes included or not.
+/// Adds every node type with its columns to the dataset of `part`, optionally with HALO nodes.
 pub(crate) fn write(
     source: &Dataset,
     layout: &Layout,
@@ -56,7 +56,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// In-degrees in the whole graph: `degree` over all edge types, and one for each edge type
+    /// In-degrees in the whole graph: `degree` over all edge types, and one per edge type
     /// where there are several.
     fn degrees(&self, writer: &mut DatasetWriter) -> Result<()> {
         let manifest = self.source.manifest();
@@ -88,7 +88,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Everything the source has for these nodes: one row a node, or offsets into sibling columns.
+    /// Copies the node columns of the source: one row a node, or offsets into sibling columns.
     fn copied_columns(&self, writer: &mut DatasetWriter) -> Result<()> {
         let (tables, columns): (Vec<&ColumnSpec>, Vec<_>) =
             self.info.columns.iter().partition(|c| c.name.starts_with(CLASS_NAMES));
@@ -144,7 +144,7 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Splits keep the part's core nodes, in local ids.
+    /// Writes the splits of the part's core nodes, in local ids.
     fn splits(
         &self,
         layout: &Layout,
@@ -163,7 +163,7 @@ impl Job<'_> {
     }
 }
 
-/// Columns with a row for each class, not for each node: parts have them whole.
+/// Prefix of columns with one row per class, not per node, which parts copy whole.
 const CLASS_NAMES: &str = "class_name.";
 
 /// Name of the part column with the whole graph's in-degrees over `t`: `degree` in a graph with

@@ -1,11 +1,11 @@
-//! Gathering rows of columns of any type.
+//! Gathering of rows from columns of any type.
 
 use gnarl_common::error::{Error, Result};
 use gnarl_common::{DType, Element};
 use gnarl_graph::{Column, ColumnSpec, ColumnWriter};
 use half::{bf16, f16};
 
-/// Takes chosen rows of a column, in any order.
+/// Copies chosen rows of a column, in any order.
 pub(crate) trait Rows: Send {
     /// Appends row `row`.
     fn row(&mut self, row: u64) -> Result<()>;
@@ -29,7 +29,8 @@ impl<T: Element> Rows for Typed<T> {
 
     fn values(&mut self, first: u64, count: u64) -> Result<()> {
         let values = self.source.get(first as usize..(first + count) as usize);
-        self.writer.push(values.ok_or_else(|| Error::invalid("offsets leave their values"))?)
+        self.writer
+            .push(values.ok_or_else(|| Error::invalid("offsets are out of range of their values"))?)
     }
 
     fn finish(self: Box<Self>) -> Result<ColumnSpec> {
@@ -37,7 +38,7 @@ impl<T: Element> Rows for Typed<T> {
     }
 }
 
-/// Starts a copy of some rows of `column`. `create` makes the writer, told the row's shape.
+/// Starts a copy of some rows of `column`. `create` makes the writer for the row's shape.
 pub(crate) fn rows(column: &Column, create: &impl CreateColumn) -> Result<Box<dyn Rows>> {
     fn typed<T: Element>(column: &Column, create: &impl CreateColumn) -> Result<Box<dyn Rows>> {
         let spec = column.spec();
@@ -57,7 +58,7 @@ pub(crate) fn rows(column: &Column, create: &impl CreateColumn) -> Result<Box<dy
     }
 }
 
-/// Where copied columns go.
+/// Creates the writers of copied columns.
 pub(crate) trait CreateColumn {
     /// Starts the column `name`.
     fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>>;

@@ -1,4 +1,4 @@
-//! Charts as inline SVG. Colours are classes of the page's style sheet, so that pictures follow the
+//! Charts as inline SVG. Colors are classes of the page's style sheet, so that pictures follow the
 //! light or dark setting too.
 
 use std::fmt::Write;
@@ -33,7 +33,7 @@ impl Svg {
         self.body += "</rect>";
     }
 
-    /// A rectangle whose colour is as strong as `share` in 0..=1.
+    /// A rectangle whose color is as strong as `share` in 0..=1.
     pub fn shade(&mut self, class: &str, share: f64, at: (f64, f64), size: f64, hover: &str) {
         let (x, y) = at;
         let _ = write!(
@@ -60,14 +60,14 @@ impl Svg {
         );
     }
 
-    /// Text; `class` says how it is aligned.
+    /// Text; `class` sets its alignment.
     pub fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
         let text = escape(text);
         let _ =
             write!(self.body, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>");
     }
 
-    /// A line through the points; where one is not finite it breaks off. A point alone is a dot.
+    /// A line through the points, interrupted where one is not finite. A single point is a dot.
     pub fn curve(&mut self, class: &str, points: &[(f64, f64)]) {
         for run in points.split(|p| !p.1.is_finite()) {
             if let [(x, y)] = run {
@@ -112,9 +112,10 @@ impl Axis {
             end = start + if start == 0.0 { 1.0 } else { start.abs() };
         }
         let step = round_step((end - start) / ticks);
-        let values = match rounded {
-            true => (start / step + 1e-9).floor() * step..(end / step - 1e-9).ceil() * step,
-            false => start..end,
+        let values = if rounded {
+            (start / step + 1e-9).floor() * step..(end / step - 1e-9).ceil() * step
+        } else {
+            start..end
         };
         Self { values, pixels, step }
     }
@@ -125,7 +126,7 @@ impl Axis {
         Self { step: axis.step.max(1.0), ..axis }
     }
 
-    /// Where a value is in the picture.
+    /// The position of a value in the picture.
     pub fn at(&self, value: f64) -> f64 {
         let share = (value - self.values.start) / (self.values.end - self.values.start);
         self.pixels.start + share * (self.pixels.end - self.pixels.start)
@@ -170,7 +171,7 @@ pub fn x_axis(svg: &mut Svg, x: &Axis, bottom: f64, title: &str) {
     svg.text("label end", x.pixels.end, bottom + 34.0, title);
 }
 
-/// Names of the colours used, as a line of HTML.
+/// Names of the colors used, as a line of HTML.
 pub fn legend(entries: &[(&str, &str)]) -> String {
     let entry = |(class, name): &(&str, &str)| {
         format!("<span><i class=\"{class}\"></i>{}</span>", escape(name))

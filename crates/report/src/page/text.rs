@@ -1,6 +1,6 @@
 //! Numbers and user text as HTML.
 
-/// Text that may stand anywhere in the page, attribute values included. Control characters, which
+/// Escapes text for anywhere in the page, attribute values included. Control characters, which
 /// XML does not allow, become the replacement character.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -50,7 +50,7 @@ pub fn bytes(value: u64) -> String {
     }
 }
 
-/// Seconds in the unit that suits them.
+/// Seconds in a suitable unit.
 pub fn seconds(value: f64) -> String {
     match value {
         v if !v.is_finite() => "–".into(),

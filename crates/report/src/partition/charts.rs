@@ -1,4 +1,4 @@
-//! Charts of a partition: sizes of its parts, and the edges between them.
+//! Charts of a partition: part sizes and edges between parts.
 
 use gnarl_partition::PartitionManifest;
 
@@ -7,7 +7,7 @@ use crate::page::text::{count, digits, large, percent, rows, seconds};
 
 const HEIGHT: f64 = 300.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
-/// Most parts drawn one by one; more are taken together.
+/// Most parts drawn individually; more are grouped.
 const MOST: usize = 32;
 /// Most parts whose cells have room for a number.
 const NUMBERED: usize = 6;
@@ -35,7 +35,7 @@ pub(crate) fn charts(manifest: &PartitionManifest) -> String {
     )
 }
 
-/// Parts, or groups of neighbouring parts where there are too many to draw.
+/// Parts, or groups of neighboring parts where there are too many to draw.
 struct Groups {
     each: usize,
     core: Vec<u64>,
@@ -55,10 +55,7 @@ impl Groups {
         });
         let report = &manifest.report;
         let unknown = vec![0; manifest.parts];
-        let train = match report.train_sizes.is_empty() {
-            true => &unknown,
-            false => &report.train_sizes,
-        };
+        let train = if report.train_sizes.is_empty() { &unknown } else { &report.train_sizes };
         Self {
             each,
             train: total(train),
@@ -72,7 +69,7 @@ impl Groups {
         self.train.iter().any(|&n| n > 0)
     }
 
-    /// What core nodes that do not train are called.
+    /// The label of core nodes that are not training nodes.
     fn own(&self) -> &'static str {
         if self.trains() { "other own nodes" } else { "own nodes" }
     }
@@ -158,7 +155,7 @@ impl Groups {
     }
 }
 
-/// How many nodes of which in-degree have an edge into another part or from one.
+/// The number of nodes with an edge into another part or from one, by in-degree.
 fn degrees(histogram: &[u64]) -> String {
     if histogram.iter().all(|&nodes| nodes == 0) {
         return String::new();

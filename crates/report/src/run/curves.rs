@@ -9,7 +9,7 @@ use crate::page::text::escape;
 const HEIGHT: f64 = 280.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
-/// Most points of a curve; more cannot be told apart.
+/// Most points of a curve; more would be indistinguishable.
 const MOST: usize = 600;
 
 /// A curve: epoch and value.
@@ -45,7 +45,7 @@ pub(super) fn learning(finished: &Finished) -> String {
     out
 }
 
-/// The name of the metric that was used, if there were evaluations.
+/// The metric's name, if there were evaluations.
 pub(super) fn metric(finished: &Finished) -> Option<&str> {
     let summary = &finished.summary;
     let scores = [&summary.valid, &summary.test].into_iter();
@@ -105,7 +105,7 @@ fn chart(
     svg.finish()
 }
 
-/// At most about [`MOST`] points: of each stretch of epochs the lowest and the highest value, so
+/// Reduces points to about [`MOST`]: the lowest and the highest value of each range of epochs, so
 /// that no spike is lost, and a gap where a value is not finite.
 fn thin(points: &[(f64, f64)]) -> Series {
     if points.len() <= MOST {

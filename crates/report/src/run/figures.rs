@@ -1,4 +1,4 @@
-//! What was trained, how good it is, and the figures of the run.
+//! Title, headline and figures of a run.
 
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::metrics::smaller_is_better;
@@ -24,7 +24,7 @@ fn dataset(config: &RunConfig) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into())
 }
 
-/// The page's head: model, dataset, how it was trained.
+/// The page's head: model, dataset, training strategy.
 pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
     let summary = &finished.summary;
     let plural = |n: usize, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
@@ -32,11 +32,11 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
         Strategy::Gradient => "synchronous gradients".to_string(),
         Strategy::Average if config.train.sync_every == 1 => "weights averaged every epoch".into(),
         Strategy::Average => format!("weights averaged every {} epochs", config.train.sync_every),
-        Strategy::Tensor => "the whole graph, by columns".into(),
+        Strategy::Tensor => "tensor parallelism on the whole graph".into(),
         Strategy::Auto => "the fastest strategy".into(),
     };
     let size = match config.model.name.as_str() {
-        "none" => format!("rows of {} numbers", config.embedding.dim),
+        "none" => format!("embeddings of width {}", config.embedding.dim),
         _ if config.model.decoupled => {
             let (layers, hops) = (config.model.layers, config.model.blocks());
             format!("{}, {}", plural(layers, "dense layer"), plural(hops, "propagation"))
@@ -58,7 +58,7 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
     )
 }
 
-/// The few numbers one looks for first.
+/// The most important numbers.
 pub(super) fn tiles(finished: &Finished) -> String {
     let summary = &finished.summary;
     let name = metric(finished).unwrap_or("score").replace('_', " ");
@@ -75,7 +75,7 @@ pub(super) fn tiles(finished: &Finished) -> String {
     format!("<div class=\"tiles\">{}</div>\n", tiles.iter().map(tile).collect::<String>())
 }
 
-/// A score as it is quoted: `0.8642`.
+/// A score with four digits: `0.8642`.
 fn score(scores: &Scores, metric: &str) -> String {
     match scores.get(metric) {
         Some(v) if v.is_finite() => format!("{v:.4}"),

@@ -1,8 +1,8 @@
-//! The report of a run: one HTML file that needs nothing else, neither network nor scripts.
+//! The report of a run: one self-contained HTML file without network or scripts.
 //!
-//! In: the configuration and what the run found. Out: `report.html` in the run's folder: results,
-//! curves, where the time went, a picture of the partition, the configuration as resolved. It is
-//! well-formed XML too, and follows the reader's light or dark setting.
+//! In: the configuration and the results of the run. Out: `report.html` in the run's folder:
+//! results, curves, times, a chart of the partition, the resolved configuration. It is well-formed
+//! XML too, and follows the reader's light or dark setting.
 
 mod curves;
 mod figures;

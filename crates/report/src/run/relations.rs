@@ -9,7 +9,7 @@ use crate::page::text::{count, escape};
 /// Relations shown at most; the file beside the report has all of them.
 const MOST: usize = 300;
 
-/// A table with a row for each relation, the most frequent first.
+/// A table with one row per relation, the most frequent first.
 pub(super) fn table(relations: &[RelationScores]) -> String {
     let mut out = String::from(
         "<table><tr><th>relation</th><td>test edges</td><td>MRR</td><td>of heads</td><td>of tails</td>\

@@ -1,4 +1,4 @@
-//! Time by stage, and which of them decides.
+//! Time by stage, and the bottleneck.
 
 use gnarl_train::{EpochRecord, Finished, Stages, Verdict};
 
@@ -7,9 +7,9 @@ use crate::page::text::{percent, seconds};
 
 const HEIGHT: f64 = 250.0;
 const BOTTOM: f64 = HEIGHT - 42.0;
-/// Most bars; longer runs show means over neighbouring epochs.
+/// Most bars; longer runs show means over neighboring epochs.
 const MOST: usize = 100;
-/// Stages that follow one another in an epoch: class, name.
+/// Stages in sequence within an epoch: class, name.
 const LINE: [(&str, &str); 6] = [
     ("compute", "compute"),
     ("exchange", "exchange"),
@@ -18,7 +18,7 @@ const LINE: [(&str, &str); 6] = [
     ("other", "other"),
     ("evaluate", "evaluate"),
 ];
-/// Stages that run beside them.
+/// Stages that run concurrently.
 const AHEAD: [(&str, &str); 4] = [
     ("schedule", "schedule"),
     ("sample", "sample"),
@@ -89,7 +89,7 @@ fn verdict(verdict: &Verdict, mean: f64) -> String {
     )
 }
 
-/// Two bars on one scale: what follows one another, and what runs beside it.
+/// Two bars on one scale: stages in sequence, and concurrent ones.
 fn totals(mean: &EpochRecord) -> String {
     let line = line(mean);
     let s = &mean.stages;
@@ -119,7 +119,7 @@ fn totals(mean: &EpochRecord) -> String {
     svg.finish()
 }
 
-/// One stacked bar for each record.
+/// One stacked bar per record.
 fn bars_of(records: &[EpochRecord], title: &str) -> String {
     let longest = records.iter().map(|r| line(r).iter().sum()).fold(0.0, f64::max);
     let (unit, factor) = unit(longest);
@@ -148,7 +148,7 @@ fn bars_of(records: &[EpochRecord], title: &str) -> String {
     svg.finish()
 }
 
-/// The unit that suits `longest` seconds, and how many of it a second has.
+/// A suitable unit for `longest` seconds, and its number per second.
 fn unit(longest: f64) -> (&'static str, f64) {
     match longest {
         s if s >= 1.0 => ("seconds", 1.0),

@@ -104,7 +104,7 @@ fn config() -> RunConfig {
     config
 }
 
-/// Refuses a page whose elements do not nest, whose attributes are not quoted, or that has an
+/// Rejects a page whose elements do not nest, whose attributes are not quoted, or that has an
 /// ampersand or angle bracket outside its markup.
 fn check_xml(page: &str) {
     let mut rest = page.strip_prefix("<!DOCTYPE html>").expect("a doctype");
@@ -133,7 +133,7 @@ fn check_text(text: &str) {
     }
 }
 
-/// The page, checked for what holds of every page.
+/// The page, checked for the properties of every page.
 fn checked(config: &RunConfig, finished: &Finished) -> String {
     let page = page(config, finished);
     check_xml(&page);

@@ -1,4 +1,4 @@
-//! Every node: for graphs of few.
+//! `all`: every node, for small graphs.
 
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;

@@ -1,4 +1,4 @@
-//! Nodes by their degree: frequent ones are harder to tell from the right ones (Mikolov et al., NIPS
+//! `degree`: nodes by their degree, since frequent ones are harder negatives (Mikolov et al., NIPS
 //! 2013, for words).
 
 use gnarl_common::rng::Key;
@@ -8,7 +8,7 @@ use super::{Drawn, NegativeSampler, Positives};
 
 /// Nodes drawn in proportion to a power of their degree, with repetition, `count` for a batch.
 pub struct ByDegree {
-    /// Up to each node, the sum of all weights so far.
+    /// Cumulative sums of the weights.
     sums: Vec<f64>,
     count: usize,
 }

@@ -1,4 +1,4 @@
-//! Candidates that were chosen before.
+//! `file`: negatives from a file.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -6,9 +6,9 @@ use gnarl_graph::triples::Side;
 
 use super::{Drawn, NegativeSampler, Positives};
 
-/// The same candidates for an edge in every epoch, from a table with a row for each edge.
+/// Fixed negatives per edge in every epoch, from a table with one row per edge.
 pub struct FromFile {
-    /// For heads and for tails.
+    /// Negatives for heads and for tails.
     tables: [Vec<u32>; 2],
     count: usize,
 }
@@ -22,7 +22,7 @@ impl FromFile {
         for (table, what) in tables.iter().zip(["heads", "tails"]) {
             if table.len() != edges * count {
                 return Err(Error::invalid(format!(
-                    "{} candidates for {what} are not {count} for each of {edges} edges",
+                    "candidates for {what}: expected {count} for each of {edges} edges, found {}",
                     table.len()
                 )));
             }

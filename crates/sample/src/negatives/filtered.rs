@@ -1,4 +1,4 @@
-//! Negatives that are no known edges.
+//! Filtered negatives, without known edges.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use gnarl_graph::triples::{Known, Side};
 
 use super::{Drawn, NegativeSampler, Positives, mask};
 
-/// Masks every candidate that would make a known edge.
+/// Masks every candidate that completes a known edge.
 pub struct Filtered {
     inner: Box<dyn NegativeSampler>,
     known: Arc<Known>,
 }
 
 impl Filtered {
-    /// The candidates of `inner`, but for `known` edges.
+    /// The candidates of `inner`, without those that complete an edge of the filtered set `known`.
     pub fn new(inner: Box<dyn NegativeSampler>, known: Arc<Known>) -> Self {
         Self { inner, known }
     }
@@ -35,7 +35,7 @@ impl NegativeSampler for Filtered {
         let relations = &batch.triples.relations[batch.share.clone()];
         let own = std::mem::take(&mut drawn.masked);
         mask(&mut drawn, |edge| self.known.ends(side, given[edge], relations[edge]));
-        // An edge that is trained on may be none that is known.
+        // A training edge need not be in the filtered set.
         drawn.masked.extend(own);
         drawn.masked.sort_unstable();
         drawn.masked.dedup();

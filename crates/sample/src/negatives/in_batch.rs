@@ -1,11 +1,11 @@
-//! The ends of the batch's other edges: no row is read that is not needed anyway.
+//! `in-batch`: endpoints of the batch's other edges, which need no further embeddings.
 
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;
 
 use super::{Drawn, NegativeSampler, Positives};
 
-/// All ends at that side of the batch, of all ranks together.
+/// All endpoints on that side of the batch, over all ranks.
 pub struct InBatch;
 
 impl NegativeSampler for InBatch {

@@ -1,5 +1,5 @@
-//! Any node, the same for all edges of a batch (DistDGLv2, section 5.6; as in DGL-KE, Zheng et al.,
-//! SIGIR 2020): rows of few nodes are read, and scores are products of matrices.
+//! `joint`: uniform nodes shared by all edges of a batch (DistDGLv2, section 5.6; as in DGL-KE,
+//! Zheng et al., SIGIR 2020): few embeddings are read, and scores are products of matrices.
 
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;

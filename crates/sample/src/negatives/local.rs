@@ -1,13 +1,13 @@
-//! Nodes of the part that the known end is in, so that none has to be fetched from another (DistDGLv2,
-//! section 5.6).
+//! `local`: nodes of the part that owns the given endpoint, so that none has to be fetched from
+//! another part (DistDGLv2, section 5.6).
 
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;
 
 use super::{Drawn, NegativeSampler, Positives};
 
-/// Nodes drawn uniformly from a part, with repetition, `count` for all edges of the batch whose known
-/// end is there.
+/// Nodes drawn uniformly from a part, with repetition, `count` for all edges of the batch whose
+/// given endpoint is there.
 pub struct Local {
     /// Part of each node.
     owner: Vec<u32>,

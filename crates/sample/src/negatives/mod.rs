@@ -1,22 +1,22 @@
-//! Negatives: ends that are put in the place of the right ones, to tell edges from what is none.
+//! Negative samplers: corrupted endpoints for link prediction.
 //!
-//! In: the edges of a batch, over all ranks. Out: candidates for one side of those edges that a rank has.
-//! What is drawn is a function of the key, the side and the place in the whole batch, never of how many
-//! ranks share it. One file for each way:
+//! In: the edges of a batch, over all ranks. Out: candidates for one side of a rank's share of
+//! them. Draws are a function of the key, the side and the position in the whole batch, never of
+//! the number of ranks. One file per sampler:
 //!
-//! | name | candidates | who shares them |
+//! | name | candidates | shared by |
 //! |---|---|---|
-//! | `uniform` | any node | nobody: each edge has its own |
+//! | `uniform` | any node | none: each edge has its own |
 //! | `joint` | any node | the batch |
-//! | `in-batch` | the ends of the batch's other edges | the batch |
-//! | `local` | nodes of the part that the known end is in | edges of the part |
+//! | `in-batch` | the endpoints of the batch's other edges | the batch |
+//! | `local` | nodes of the part of the given endpoint | edges of the part |
 //! | `degree` | any node, by its degree to a power | the batch |
-//! | `typed` | nodes that the relation has at that side | edges of the relation |
+//! | `typed` | nodes that the relation has on that side | edges of the relation |
 //! | `all` | every node | the batch |
-//! | `file` | those a file lists | nobody |
+//! | `file` | those listed in a file | none |
 //!
-//! A candidate that happens to be the right end is masked. [`Filtered`] masks every known edge, [`Sided`]
-//! has a sampler for each side where heads are of another type than tails.
+//! A candidate that equals the true endpoint is masked. [`Filtered`] masks every known edge,
+//! [`Sided`] has one sampler per side where heads are of another type than tails.
 
 mod all;
 mod degree;
@@ -48,11 +48,11 @@ use gnarl_graph::triples::{Side, Triples};
 /// The edges of a batch.
 #[derive(Debug, Clone)]
 pub struct Positives<'a> {
-    /// Those of all ranks.
+    /// Edges of all ranks.
     pub triples: &'a Triples,
-    /// Their places among all edges that are trained on.
+    /// Their positions among all training edges.
     pub places: &'a [u32],
-    /// Which of them this rank has.
+    /// Range of this rank's edges.
     pub share: Range<usize>,
 }
 
@@ -61,16 +61,16 @@ pub struct Positives<'a> {
 pub struct Drawn {
     /// Nodes, group after group.
     pub ids: Vec<u32>,
-    /// How many a group has.
+    /// Number of nodes per group.
     pub count: usize,
     /// The group of each edge of the share.
     pub groups: Vec<u32>,
-    /// Edges of the share, and columns of their groups that do not count; ascending.
+    /// Pairs of an edge of the share and a column of its group that are left out; ascending.
     pub masked: Vec<[u32; 2]>,
 }
 
 impl Drawn {
-    /// Candidates that all edges meet.
+    /// One group of candidates for all edges.
     fn shared(ids: Vec<u32>, edges: usize) -> Self {
         Self { count: ids.len(), ids, groups: vec![0; edges], masked: Vec::new() }
     }
@@ -82,16 +82,16 @@ impl Drawn {
     }
 }
 
-/// A way to choose candidates.
+/// A negative sampler.
 pub trait NegativeSampler: Send + Sync {
     /// The name the configuration uses.
     fn name(&self) -> &'static str;
 
-    /// Candidates for the ends of `side`; right ones may be among them. `key` stands for the run's seed,
-    /// the epoch and the batch.
+    /// Candidates for the endpoints of `side`; true ones may be among them. `key` stands for the
+    /// run's seed, the epoch and the batch.
     fn choose(&self, batch: &Positives<'_>, side: Side, key: Key) -> Drawn;
 
-    /// Candidates for the ends of `side`, of which right ones are masked.
+    /// Candidates for the endpoints of `side`, with true ones masked.
     fn draw(&self, batch: &Positives<'_>, side: Side, key: Key) -> Drawn {
         let mut drawn = self.choose(batch, side, key.with(side as u64));
         let own = &batch.triples.ends(side)[batch.share.clone()];
@@ -100,10 +100,10 @@ pub trait NegativeSampler: Send + Sync {
     }
 }
 
-/// Masks, for each edge, those candidates that are among its `right` ends, which ascend.
+/// Masks, per edge, the candidates that are among its `right` endpoints, which ascend.
 fn mask<'a>(drawn: &mut Drawn, right: impl Fn(usize) -> &'a [u32]) {
     let groups = drawn.groups.iter().max().map_or(0, |&last| last as usize + 1);
-    // Columns of each group by the node there, made when the group is first met.
+    // Columns of each group by node, sorted when the group first appears.
     let mut columns: Vec<Option<Vec<[u32; 2]>>> = vec![None; groups];
     let mut masked = Vec::new();
     for (edge, &group) in drawn.groups.iter().enumerate() {

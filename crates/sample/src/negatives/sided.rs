@@ -1,12 +1,11 @@
-//! Candidates for heads of one kind, and for tails of another.
+//! Separate samplers for heads and tails of different types.
 
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;
 
 use super::{Drawn, NegativeSampler, Positives};
 
-/// Nodes of two types, of which edges lead from one to the other: a sampler for each, which counts its
-/// nodes from 0.
+/// One sampler per side, for edges between two node types; each counts its nodes from 0.
 pub struct Sided {
     heads: Box<dyn NegativeSampler>,
     tails: Box<dyn NegativeSampler>,

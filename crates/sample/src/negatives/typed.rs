@@ -1,4 +1,4 @@
-//! Nodes that a relation has at the side looked for: a film is told from films, not from towns
+//! `typed`: nodes that a relation has on the predicted side, for example films only for films
 //! (Krompaß, Baier & Tresp, ISWC 2015).
 
 use gnarl_common::rng::Key;
@@ -6,8 +6,8 @@ use gnarl_graph::triples::{Side, Triples};
 
 use super::{Drawn, NegativeSampler, Positives};
 
-/// Nodes drawn uniformly, with repetition, from those that the relation is known to have at that side,
-/// `count` for all edges of the batch that have the relation.
+/// Nodes drawn uniformly, with repetition, from the relation's known endpoints on that side,
+/// `count` for all edges of the batch with that relation.
 pub struct Typed {
     /// Nodes of each relation, for heads and for tails.
     ends: [Vec<Vec<u32>>; 2],
@@ -15,7 +15,7 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Draws `count` of the ends that relations have in `edges`.
+    /// Draws `count` of the endpoints that relations have in `edges`.
     pub fn new(edges: &Triples, count: usize) -> Self {
         let relations = edges.relations.iter().max().map_or(0, |&last| last as usize + 1);
         let of = |side: Side| {

@@ -1,11 +1,11 @@
-//! Any node, for each edge anew.
+//! `uniform`: any node, drawn anew for each edge.
 
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;
 
 use super::{Drawn, NegativeSampler, Positives};
 
-/// Nodes drawn uniformly, with repetition, `count` for each edge.
+/// Nodes drawn uniformly, with repetition, `count` per edge.
 pub struct Uniform {
     nodes: u32,
     count: usize,

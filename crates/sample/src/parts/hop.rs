@@ -1,11 +1,11 @@
-//! What is asked of a part, and what it answers.
+//! Hop requests to a part, and the replies.
 
 use std::str::FromStr;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 
-/// How neighbours are chosen where a node has more than the fan-out.
+/// The sampling rule of nodes with more neighbors than the fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// As [`UniformSampler`](crate::UniformSampler); needs whole lists.
@@ -26,12 +26,12 @@ const RULES: [(Rule, &str); 4] = [
 ];
 
 impl Rule {
-    /// Its name.
+    /// The name used in configurations.
     pub fn name(self) -> &'static str {
         RULES.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether parts that each have a share of a list can draw from it together.
+    /// Returns whether parts that each hold a share of a list can draw from it together.
     pub fn merges(self) -> bool {
         self != Self::Uniform
     }
@@ -50,27 +50,27 @@ impl FromStr for Rule {
     }
 }
 
-/// One hop from some nodes.
+/// A request for one hop from some nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HopRequest {
     /// Distinct dataset ids.
     pub nodes: Vec<u64>,
-    /// Most neighbours of a node; `u32::MAX` for all.
+    /// Most neighbors of a node; `u32::MAX` for all.
     pub fanout: u32,
-    /// How they are chosen.
+    /// Sampling rule.
     pub rule: Rule,
-    /// What makes the choice random: the same key, the same choice.
+    /// Random key; equal keys give equal draws.
     pub key: Key,
 }
 
-/// The neighbours chosen.
+/// The sampled neighbors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HopReply {
-    /// In-degree of each node asked for in the whole graph; 0 for nodes the part does not hold.
+    /// Whole-graph in-degree of each requested node; 0 for nodes outside the part.
     pub asked_degrees: Vec<u32>,
-    /// Offsets of each node's neighbours in `indices`, one more than nodes were asked for.
+    /// Offsets of each node's neighbors in `indices`, one more than requested nodes.
     pub indptr: Vec<u32>,
-    /// Neighbours, as positions in `nodes`; those of a node ascend by dataset id.
+    /// Neighbors, as positions in `nodes`; those of a node ascend by dataset id.
     pub indices: Vec<u32>,
     /// Dataset ids.
     pub nodes: Vec<u64>,
@@ -78,20 +78,20 @@ pub struct HopReply {
     pub degrees: Vec<u32>,
     /// Weight of each edge, if edges have weights.
     pub weights: Option<Vec<f32>>,
-    /// The random number of each edge, from parts that may hold a share of a list only.
+    /// The random number of each edge, from parts that may hold only a share of a list.
     pub numbers: Option<Vec<u32>>,
 }
 
 impl HopReply {
-    /// Refuses a reply that does not answer `asked` nodes of a graph of `nodes` nodes.
+    /// Rejects a reply that does not match a request for `asked` nodes of a graph of `nodes` nodes.
     ///
     /// # Errors
-    /// That says what is wrong with it.
+    /// If a length, an offset or an id is wrong.
     pub fn check(&self, asked: usize, nodes: usize) -> Result<()> {
         let edges = self.indices.len();
-        let wrong = |what: &str| Err(Error::invalid(format!("a reply with {what}")));
+        let wrong = |what: &str| Err(Error::invalid(format!("invalid reply: {what}")));
         if self.indptr.len() != asked + 1 || self.asked_degrees.len() != asked {
-            return wrong("another number of lists than asked for");
+            return wrong("another number of lists than requested");
         }
         if self.indptr[0] != 0 || !self.indptr.is_sorted() || self.indptr[asked] as usize != edges {
             return wrong("lists that do not cover its edges");

@@ -1,4 +1,4 @@
-//! A part whose files are on this machine, mapped.
+//! A local part with memory-mapped files.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,35 +20,35 @@ use crate::weighted::Weighted;
 use crate::weights::Weights;
 use crate::{SampleGraph, Scratch};
 
-/// Draws from a part's mapped files.
+/// Samples from a part's mapped files.
 #[derive(Clone)]
 pub struct LocalPart(Arc<Inner>);
 
 struct Inner {
-    /// What it is called in errors.
+    /// Name in error messages.
     name: String,
     lists: Lists,
-    /// Memory of earlier requests: as many as were answered at the same time.
+    /// Scratch memory of earlier requests, one per concurrent request.
     spare: Mutex<Vec<Scratch>>,
     load: LoadCounters,
 }
 
-/// The lists of a part.
+/// The adjacency lists of a part.
 enum Lists {
-    /// Whole lists of its own nodes, whose new ids begin at `first`.
+    /// Complete lists of its own nodes, whose new ids begin at `first`.
     Owned { graph: Box<SampleGraph>, new_ids: Buf<u64>, first: u64 },
-    /// Its share of the lists of the nodes it holds.
+    /// Its share of the lists of its nodes.
     Shared { part: Box<VertexCutPart>, weights: Option<Weights> },
-    /// Copies of the whole lists of some nodes, which come first in the graph.
+    /// Replicas of the complete lists of some nodes, which come first in the graph.
     Copied { graph: Box<SampleGraph>, local: HashMap<u32, u32> },
 }
 
-/// What a part had to do so far.
+/// Load counters of a part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Requests answered.
+    /// Requests served.
     pub requests: u64,
-    /// Nodes asked for.
+    /// Nodes requested.
     pub nodes: u64,
     /// Edges of their lists in the part.
     pub edges_listed: u64,
@@ -68,7 +68,7 @@ impl LoadCounters {
 }
 
 impl LocalPart {
-    /// Opens part `part` of a partitioned plain graph.
+    /// Opens part `part` of a partitioned homogeneous graph.
     ///
     /// # Errors
     /// If it is damaged, or has several types of nodes or edges.
@@ -81,7 +81,7 @@ impl LocalPart {
         Ok(Self::of(format!("part {part}"), lists))
     }
 
-    /// Copies of lists, of the nodes in `local`, by their local ids in `graph`.
+    /// Replicas of the lists of the nodes in `local`, by their local ids in `graph`.
     pub(super) fn copied(graph: SampleGraph, local: HashMap<u32, u32>) -> Self {
         Self::of("the lists copied".into(), Lists::Copied { graph: Box::new(graph), local })
     }
@@ -91,12 +91,12 @@ impl LocalPart {
         Self(Arc::new(Inner { name, lists, spare, load }))
     }
 
-    /// Whether it has copies of the list of `node`.
+    /// Returns whether the list of `node` is replicated.
     pub(super) fn has_copied(&self, node: u32) -> bool {
         matches!(&self.0.lists, Lists::Copied { local, .. } if local.contains_key(&node))
     }
 
-    /// What it had to do so far.
+    /// The load so far.
     pub fn load(&self) -> Load {
         let [requests, nodes, edges_listed, edges_sent] =
             [0, 1, 2, 3].map(|i| self.0.load.0[i].load(Ordering::Relaxed));
@@ -134,7 +134,7 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
     let part = parts.topology(part)?;
     if part.manifest().edge_types.len() != 1 || part.manifest().node_types.len() != 1 {
-        return Err(Error::invalid("sampling from parts knows graphs of one edge type only"));
+        return Err(Error::invalid("sampling from parts supports one edge type only"));
     }
     let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
     Ok(Lists::Shared { part: Box::new(part), weights })
@@ -169,7 +169,7 @@ impl Lists {
             Self::Shared { part, .. } => Ok(part.local(id)),
             Self::Copied { local, .. } => {
                 let found = u32::try_from(id).ok().and_then(|id| local.get(&id));
-                let missing = || Error::invalid(format!("the list of node {id} was not copied"));
+                let missing = || Error::invalid(format!("the list of node {id} is not replicated"));
                 found.copied().map(Some).ok_or_else(missing)
             }
             Self::Owned { graph, new_ids, first } => {
@@ -194,12 +194,12 @@ impl Inner {
         let count = held.len();
         scratch.insert_all(&mut held);
         if scratch.nodes().len() != count {
-            return Err(Error::invalid("a request that names a node twice"));
+            return Err(Error::invalid("invalid request: duplicate node"));
         }
         let (hop, numbers) = match (&self.lists, request.rule) {
             (Lists::Shared { .. }, Rule::Uniform) => {
                 return Err(Error::usage(
-                    "rule 'uniform' needs whole lists, a vertex cut shares them",
+                    "rule 'uniform' requires whole lists, but a vertex cut shares them among parts",
                 )
                 .hint("sample by rule 'exact', which is as uniform"));
             }
@@ -238,7 +238,7 @@ where
     Ok((hop, Some(chooser.numbers)))
 }
 
-/// The reply about nodes of which some have `locals`: these have the hop's lists.
+/// The reply for nodes of which some have `locals`: these have the hop's lists.
 fn reply(
     view: View<'_>,
     locals: &[Option<u32>],

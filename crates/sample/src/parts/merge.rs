@@ -2,7 +2,7 @@
 
 use super::hop::HopReply;
 
-/// A reply and which destinations it is about, ascending.
+/// A reply and the destinations it covers, ascending.
 pub(super) struct Source {
     pub asked: Vec<u32>,
     pub reply: HopReply,
@@ -20,7 +20,7 @@ pub(super) struct Merged {
     pub weights: Option<Vec<f32>>,
 }
 
-/// Puts the lists of `num_dst` destinations together, `fanout` edges of each at the most.
+/// Merges the lists of `num_dst` destinations, with at most `fanout` edges each.
 pub(super) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
     let weighted = sources.iter().any(|s| s.reply.weights.is_some());
     let mut merged = Merged { weights: weighted.then(Vec::new), ..Merged::default() };
@@ -51,8 +51,8 @@ pub(super) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
     merged
 }
 
-/// Keeps the `fanout` edges with the smallest numbers, by the source if these are equal, in the order
-/// of their sources.
+/// Keeps the `fanout` edges with the smallest numbers, ties broken by the source, in the order of
+/// their sources.
 fn choose(fanout: usize, edges: &mut Vec<(&HopReply, usize)>) {
     let source = |&(reply, edge): &(&HopReply, usize)| reply.nodes[reply.indices[edge] as usize];
     if edges.len() > fanout {

@@ -1,12 +1,12 @@
-//! Sampling a graph that lies in parts, here or on other machines.
+//! Sampling from a partitioned graph, on this machine or others.
 //!
-//! A [`PartsSampler`] goes hop by hop: it asks the parts that have edges of the nodes reached so far
-//! ([`Routes`]), each through a [`NeighborService`], and puts their replies together. Of an edge-cut
-//! partition that is the part that owns a node, which has its whole list (DistDGLv2, section 5.4); of
-//! a vertex cut all parts that hold the node, each of which draws from its share, and the smallest
-//! random numbers of all win (GLISP, section IV-D: Gather-Apply). Lists of hot nodes may have a copy here
-//! ([`Replica`]), from which is drawn instead. Either way the batch is the one that the whole graph would
-//! have given.
+//! A [`PartsSampler`] goes hop by hop: it queries the parts that have edges of the nodes reached so
+//! far ([`Routes`]), each through a [`NeighborService`], and merges their replies. In an edge-cut
+//! partition that is the part that owns a node, which has its complete list (DistDGLv2, section
+//! 5.4); in a vertex cut all parts that hold the node, each of which draws from its share, and the
+//! smallest random numbers of all win (GLISP, section IV-D: Gather-Apply). Lists of hot nodes may
+//! have a local [`Replica`], from which they are drawn instead. Either way the batch equals that of
+//! the whole graph.
 
 mod hop;
 mod local;

@@ -1,4 +1,4 @@
-//! Copies of lists of other parts, from which this machine draws itself.
+//! Replicas of other parts' lists, sampled locally.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Context, Error, Kind, Result};
@@ -11,9 +11,9 @@ use super::local::{Load, LocalPart};
 use super::service::{Answer, NeighborService};
 use crate::{SampleGraph, Sampler, Scratch};
 
-/// In-neighbour lists of hot nodes, copied from the parts that have them, so that drawing from them
-/// asks nobody: most requests of a power-law graph are about few nodes (GLISP, section I; DistDGLv2,
-/// section 5.2, for rows). What is drawn is what the parts would have drawn.
+/// In-neighbor lists of hot nodes, replicated from their parts, so that sampling them needs no
+/// request: most requests of a power-law graph are about few nodes (GLISP, section I; DistDGLv2,
+/// section 5.2, for features). Draws equal those of the parts.
 pub struct Replica {
     lists: LocalPart,
     nodes: usize,
@@ -21,21 +21,21 @@ pub struct Replica {
     bytes: u64,
 }
 
-/// Bytes of a node of which there is a copy or which copies name: its ids, its degree, where its list
-/// begins, its place in the map of copied nodes, and in a batch.
+/// Bytes per node that is replicated or occurs in a replicated list: its ids, its degree, its list
+/// offset, its entry in the map of replicated nodes, and in a batch.
 const NODE: u64 = 48;
-/// Most lists that are read at a time, and how many are first, when their lengths are not known.
+/// Most lists read at a time, and the size of the first read, when list lengths are not known.
 const CHUNK: usize = 4096;
 const FIRST: usize = 64;
 
-/// Copies so far.
+/// Replicas so far.
 #[derive(Default)]
 struct Copies {
-    /// Dataset ids of copied nodes, in the order of their lists.
+    /// Dataset ids of replicated nodes, in the order of their lists.
     nodes: Vec<u32>,
     /// End of each list.
     ends: Vec<u64>,
-    /// Dataset ids of in-neighbours.
+    /// Dataset ids of in-neighbors.
     sources: Vec<u32>,
     weights: Option<Vec<f32>>,
     /// Degrees in the whole graph of all nodes met.
@@ -43,20 +43,22 @@ struct Copies {
 }
 
 impl Replica {
-    /// More lists never fit in `bytes` of memory.
+    /// Upper bound of the number of lists that fit in `bytes` of memory.
     pub fn most(bytes: u64) -> usize {
         usize::try_from(bytes / NODE).unwrap_or(usize::MAX)
     }
 
-    /// Copies the lists of distinct `nodes`, the most wanted first, as far as `bytes` of memory reach.
-    /// `whole` takes whole lists, one hop of them. What is read at a time is about what there is room
-    /// for; where lists do not fit, shorter ones of the same time still may.
+    /// Replicates the lists of distinct `nodes`, the hottest first, up to `bytes` of memory.
+    /// `whole` samples complete lists, one hop of them. Each read is about as large as the room
+    /// left; where lists do not fit, shorter ones of the same read still may.
     ///
     /// # Errors
     /// Those of `whole`.
     pub fn read(whole: &dyn Sampler, nodes: &[u32], bytes: u64) -> Result<Self> {
         let mut copies = Copies::default();
-        let (mut scratch, mut used, mut rest) = (Scratch::new(), 0, nodes);
+        let mut scratch = Scratch::new();
+        let mut used = 0;
+        let mut rest = nodes;
         let mut full = false;
         while !full && !rest.is_empty() {
             let size = match copies.nodes.len() as u64 {
@@ -66,9 +68,9 @@ impl Replica {
             let chunk = &rest[..size.min(rest.len())];
             rest = &rest[chunk.len()..];
             let batch = whole.sample(chunk, Key::new(0), &mut scratch);
-            let batch = batch.while_doing(|| "copying lists of other parts")?;
+            let batch = batch.while_doing(|| "replicating lists of other parts")?;
             let [block] = &batch.blocks[..] else {
-                return Err(Error::usage("lists are copied one hop at a time"));
+                return Err(Error::usage("lists are replicated one hop at a time"));
             };
             for dst in 0..chunk.len() {
                 let cost = copies.cost(&batch.input_nodes, block, dst);
@@ -83,13 +85,13 @@ impl Replica {
         copies.finish(used)
     }
 
-    /// Whether it has the list of `node`.
+    /// Returns whether the list of `node` is replicated.
     #[inline]
     pub fn has(&self, node: u32) -> bool {
         self.lists.has_copied(node)
     }
 
-    /// Number of lists copied.
+    /// Number of replicated lists.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
@@ -99,12 +101,12 @@ impl Replica {
         self.edges
     }
 
-    /// Memory they take, at the most.
+    /// Upper bound of their memory, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What was drawn from it so far.
+    /// Load counters of the replicas.
     pub fn load(&self) -> Load {
         self.lists.load()
     }
@@ -117,12 +119,12 @@ impl NeighborService for Replica {
 }
 
 impl Copies {
-    /// Bytes that the list of destination `dst` would take more.
+    /// Additional bytes for the list of destination `dst`.
     fn cost(&self, nodes: &[u32], block: &Block, dst: usize) -> u64 {
         let list = block.sources(dst);
         let edge = size_of::<u32>() + block.weights().map_or(0, |_| size_of::<f32>());
         let own = std::iter::once(&nodes[dst]);
-        // A list that names a node twice is reckoned a little too long.
+        // A node that occurs twice in a list is counted twice: the estimate is an upper bound.
         let all = own.chain(list.iter().map(|&at| &nodes[at as usize]));
         let new = all.filter(|node| !self.degrees.contains_key(*node)).count();
         (list.len() * edge) as u64 + new as u64 * NODE
@@ -144,12 +146,15 @@ impl Copies {
         self.ends.push(self.sources.len() as u64);
     }
 
-    /// Numbers the copied nodes first, then the others, and makes a graph of them.
+    /// Numbers the replicated nodes first, then the others, and builds a graph of them.
     fn finish(self, bytes: u64) -> Result<Replica> {
         let Self { nodes: mut ids, ends, sources: mut indices, weights, degrees } = self;
         let (copied, edges) = (ids.len(), indices.len());
         if u32::try_from(degrees.len()).is_err() {
-            return Err(Error::new(Kind::Limit, "lists of more than 4 294 967 295 nodes copied"));
+            return Err(Error::new(
+                Kind::Limit,
+                "replicated lists of more than 4 294 967 295 nodes",
+            ));
         }
         let mut local = HashMap::with_capacity(degrees.len());
         local.extend(ids.iter().zip(0..).map(|(&id, at)| (id, at)));

@@ -1,34 +1,35 @@
-//! Which parts have edges of a node.
+//! Routes: the parts that have edges of a node.
 
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::{Buf, Error, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
-/// Where to ask for a node's in-neighbours.
+/// The parts to query for a node's in-neighbors.
 #[derive(Debug, Clone)]
 pub struct Routes {
     owner: Buf<u32>,
-    /// For vertex cuts: bit `p % 8` of byte `p / 8` of a node's row is set if part `p` holds a copy.
+    /// For vertex cuts: bit `p % 8` of byte `p / 8` of a node's row is set if part `p` holds the
+    /// node.
     holders: Option<Buf<u8>>,
     parts: usize,
 }
 
 impl Routes {
-    /// The routes of a partitioned plain graph.
+    /// The routes of a partitioned homogeneous graph.
     ///
     /// # Errors
     /// If it has several node types, or its parts lack the lists of their own nodes.
     pub fn of(parts: &PartitionedDataset) -> Result<Self> {
         let manifest = parts.manifest();
         let [only] = &manifest.node_types[..] else {
-            return Err(Error::invalid("sampling from parts knows graphs of one node type only"));
+            return Err(Error::invalid("sampling from parts supports one node type only"));
         };
         let holders = match manifest.layout {
             PartLayout::VertexCut => Some(parts.column(&only.name, "holders")?.values()?),
             PartLayout::EdgeCut if manifest.hops == 0 => {
                 let dir = parts.dir().display();
-                return Err(Error::usage(format!("{dir}: parts without cut edges"))
-                    .hint("cut the graph again with --hops 1"));
+                return Err(Error::usage(format!("{dir}: the parts lack cut edges"))
+                    .hint("partition the graph again with --hops 1"));
             }
             PartLayout::EdgeCut => None,
         };
@@ -45,7 +46,7 @@ impl Routes {
         self.parts
     }
 
-    /// Whether a node's list may lie in several parts.
+    /// Returns whether a node's list may be shared by several parts.
     pub fn shares_lists(&self) -> bool {
         self.holders.is_some()
     }
@@ -55,13 +56,13 @@ impl Routes {
         self.owner[node as usize] as usize
     }
 
-    /// Asks for the memory of what [`Routes::owner`] will be asked soon.
+    /// Prefetches the entry that a later [`Routes::owner`] reads.
     #[inline]
     pub fn prefetch(&self, node: u32) {
         prefetch(&self.owner, node as usize);
     }
 
-    /// Calls `each` with every part that may have in-neighbours of `node`, ascending.
+    /// Calls `each` with every part that may have in-neighbors of `node`, ascending.
     #[inline]
     pub fn for_each(&self, node: u32, mut each: impl FnMut(usize)) {
         let owner = self.owner(node);

@@ -1,4 +1,4 @@
-//! Batches of a graph that lies in parts.
+//! Mini-batches of a partitioned graph.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::Sampler;
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, Scratch};
 
-/// Takes neighbourhoods of seeds from the parts that have them: the batches are those that a
-/// [`NeighborSampler`](crate::NeighborSampler) of the same rule takes from the whole graph. Seeds and
-/// input nodes are dataset ids.
+/// Samples neighborhoods of seeds from their parts: the batches equal those that a
+/// [`NeighborSampler`](crate::NeighborSampler) of the same rule takes from the whole graph. Seeds
+/// and input nodes are dataset ids.
 pub struct PartsSampler {
     rule: Rule,
     fanouts: Fanouts,
@@ -27,7 +27,7 @@ pub struct PartsSampler {
 }
 
 impl PartsSampler {
-    /// A sampler of parts, `services[p]` answering for part `p`; `fanouts` as for
+    /// A sampler of parts, `services[p]` serving part `p`; `fanouts` as for
     /// [`NeighborSampler::new`](crate::NeighborSampler::new).
     ///
     /// # Errors
@@ -41,11 +41,15 @@ impl PartsSampler {
     ) -> Result<Self> {
         if services.len() != routes.num_parts() {
             let (found, parts) = (services.len(), routes.num_parts());
-            return Err(Error::usage(format!("{found} services for {parts} parts")));
+            return Err(Error::usage(format!(
+                "expected {parts} services, one per part; found {found}"
+            )));
         }
         if routes.shares_lists() && !rule.merges() {
             let rule = rule.name();
-            let what = format!("rule '{rule}' needs whole lists, a vertex cut shares them");
+            let what = format!(
+                "rule '{rule}' requires whole lists, but a vertex cut shares them among parts"
+            );
             return Err(Error::usage(what).hint("sample by rule 'exact', which is as uniform"));
         }
         if routes.num_nodes() >= u32::MAX as usize {
@@ -55,12 +59,12 @@ impl PartsSampler {
         Ok(Self { rule, fanouts: Fanouts::new(fanouts)?, routes, services, replica: None })
     }
 
-    /// Draws from `replica` where it has a node's list, and asks no part about it.
+    /// Samples the lists in `replica` locally, without requests to their parts.
     pub fn with_replica(self, replica: Arc<Replica>) -> Self {
         Self { replica: Some(replica), ..self }
     }
 
-    /// One hop from all nodes of the batch, whose new nodes join it.
+    /// One hop from all nodes of the batch, which adds its new nodes.
     fn hop(
         &self,
         fanout: u32,
@@ -87,7 +91,8 @@ impl PartsSampler {
         Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights })
     }
 
-    /// Asks all parts that have edges of `nodes`, all at once, and waits for their replies.
+    /// Sends requests to all parts that have edges of `nodes`, concurrently, and waits for their
+    /// replies.
     fn ask(&self, nodes: &[u32], fanout: u32, key: Key) -> Result<Vec<Source>> {
         let copied = self.services.len();
         let replica = self.replica.as_deref().map(|replica| replica as &dyn NeighborService);

@@ -1,17 +1,17 @@
-//! What answers for a part.
+//! The sampling service of a part.
 
 use gnarl_common::Result;
 
 use super::hop::{HopReply, HopRequest};
 
-/// An answer that may still be on its way; calling it waits for it.
+/// A pending reply; calling it waits for it.
 pub type Answer = Box<dyn FnOnce() -> Result<HopReply> + Send>;
 
-/// Draws neighbours from one part, wherever it is.
+/// Samples neighbors in one part, local or remote.
 ///
-/// The same request gets the same answer, from whichever service of the part.
+/// Equal requests get equal replies from every service of the part.
 pub trait NeighborService: Send + Sync {
-    /// Begins to draw a hop. Services elsewhere send the request at once, so that several draw at the
-    /// same time; one in this process works when the answer is called for.
+    /// Begins to sample a hop. Remote services send the request at once, so that several work at
+    /// the same time; a local one works when the reply is called for.
     fn ask(&self, request: HopRequest) -> Answer;
 }

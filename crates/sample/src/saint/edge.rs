@@ -5,10 +5,10 @@ use gnarl_common::rng::Key;
 use super::SaintDraw;
 use crate::SampleGraph;
 
-/// Both ends of edges drawn with replacement with probability proportional to
+/// Both endpoints of edges drawn with replacement with probability proportional to
 /// `1 / deg(u) + 1 / deg(v)` (section 3.4, random edge sampler).
 ///
-/// On a symmetric graph that is a uniform node and a uniform neighbour of it, so nothing has to be
+/// On a symmetric graph that is a uniform node and a uniform neighbor of it, so nothing has to be
 /// stored per edge; on a directed graph edges weigh `1 / deg(v)` by the destination's in-degree.
 #[derive(Debug)]
 pub struct EdgeDraw {
@@ -32,7 +32,7 @@ impl SaintDraw for EdgeDraw {
         if view.indices.is_empty() {
             return;
         }
-        // A node without in-neighbours is drawn again, a bounded number of times.
+        // A node without in-neighbors is drawn again, a bounded number of times.
         let (wanted, mut found) = (self.draws as u64, 0);
         for c in 0..wanted.saturating_mul(64) {
             let node = key.below(2 * c, view.num_nodes() as u64) as u32;

@@ -7,7 +7,7 @@ use super::SaintDraw;
 use crate::SampleGraph;
 
 /// Nodes drawn with replacement with probability proportional to the squared norm of their column
-/// of the normalised adjacency matrix (section 3.4, random node sampler).
+/// of the normalized adjacency matrix (section 3.4, random node sampler).
 #[derive(Debug)]
 pub struct NodeDraw {
     /// Running sums of the probabilities' numerators.

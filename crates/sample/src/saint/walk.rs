@@ -6,7 +6,7 @@ use gnarl_common::{Error, Result};
 use super::SaintDraw;
 use crate::SampleGraph;
 
-/// Nodes of random walks along in-neighbours (section 3.4, random walk sampler). Roots are training
+/// Nodes of random walks along in-neighbors (section 3.4, random walk sampler). Roots are training
 /// nodes, so that every subgraph has targets; pre-sampling corrects for it.
 #[derive(Debug)]
 pub struct WalkDraw {
@@ -22,7 +22,7 @@ impl WalkDraw {
     /// If there are no roots.
     pub fn new(roots: &[u32], walks: usize, length: usize) -> Result<Self> {
         if roots.is_empty() {
-            return Err(Error::usage("random walks need at least one root"));
+            return Err(Error::usage("random walks require at least one root"));
         }
         Ok(Self { roots: roots.to_vec(), walks, length })
     }

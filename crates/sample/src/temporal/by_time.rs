@@ -1,4 +1,4 @@
-//! In-neighbour lists in the order of time.
+//! In-neighbor lists in the order of time.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use gnarl_common::Result;
 
 use crate::view::View;
 
-/// For every list its positions in the order of time, four bytes an edge: which edges are permitted
-/// at a time is then a search, where lists themselves ascend by dataset id. Edges of the same time
-/// keep the order of the list. Cloning is cheap.
+/// Positions of every list in the order of time, four bytes an edge: the edges permitted at a time
+/// are then found by binary search, where lists themselves ascend by dataset id. Edges of equal
+/// time keep the order of the list. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub struct ByTime(Arc<Vec<u32>>);
 

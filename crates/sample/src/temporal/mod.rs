@@ -1,4 +1,4 @@
-//! Temporal neighbour sampling: only edges no later than the seed, as in TGAT (Xu et al., ICLR
+//! Temporal neighbor sampling: only edges no later than the seed, as in TGAT (Xu et al., ICLR
 //! 2020, section 3.2) and TGN (Rossi et al., 2020, section 3.1).
 
 mod by_time;

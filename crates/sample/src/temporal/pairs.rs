@@ -1,4 +1,4 @@
-//! The nodes of a batch in which a node may be there at several times.
+//! The pairs of node and time in a temporal batch.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -20,7 +20,7 @@ impl Pairs {
         self.times.clear();
     }
 
-    /// Position of a pair, which joins the batch if it is not there.
+    /// Position of a pair, which is appended if it is new.
     pub fn insert(&mut self, node: u32, time: i64) -> u32 {
         let next = self.nodes.len() as u32;
         let position = *self.table.entry((node, time)).or_insert(next);

@@ -13,7 +13,7 @@ use crate::scratch::{Hop, add_edges, assemble};
 use crate::view::View;
 use crate::{SampleGraph, Sampler, Scratch};
 
-/// Which of the permitted in-neighbours are taken where there are more than the fan-out.
+/// The sampling rule of nodes with more permitted in-neighbors than the fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemporalRule {
     /// The most recent ones; uniformly among those that tie for the last places.
@@ -22,10 +22,10 @@ pub enum TemporalRule {
     Uniform,
 }
 
-/// For every node at every hop, in-neighbours by edges **no later than the node's time**: a seed's
+/// For every node at every hop, in-neighbors by edges **no later than the node's time**: a seed's
 /// own, or that of the seed through which the node was reached.
 ///
-/// So one node of the graph is in a batch once for each time at which it is reached. Its sample is
+/// So one node of the graph is in a batch once per time at which it is reached. Its sample is
 /// a pure function of the key, its dataset id, its time and the fan-out. A destination's edges
 /// ascend by time. [`NodeInfo::degrees`] count the permitted edges, so that dividing by degrees
 /// tells nothing of the future; in a part those of halo nodes count what the part has.
@@ -44,7 +44,7 @@ pub struct TemporalSampler {
     seed_times: Option<Buf<i64>>,
 }
 
-/// A batch, and its times.
+/// A temporal batch.
 #[derive(Debug)]
 pub struct TemporalBatch {
     /// The blocks. Input nodes may repeat, with different times.
@@ -57,7 +57,7 @@ pub struct TemporalBatch {
 }
 
 impl TemporalSampler {
-    /// A sampler of `graph`: at most `fanouts[0]` permitted in-neighbours of each seed,
+    /// A sampler of `graph`: at most `fanouts[0]` permitted in-neighbors of each seed,
     /// `fanouts[1]` of each node reached so far (seeds included), and so on; -1 takes all. Sorts
     /// all lists by time.
     ///
@@ -69,7 +69,7 @@ impl TemporalSampler {
         Ok(Self { graph, fanouts, rule, by_time, seed_times: None })
     }
 
-    /// Gives each local node the time it has as a seed of [`Sampler::sample`].
+    /// Sets the time of each local node as a seed of [`Sampler::sample`].
     ///
     /// # Errors
     /// If there are more or fewer times than nodes.
@@ -93,7 +93,9 @@ impl TemporalSampler {
     ) -> Result<TemporalBatch> {
         if seeds.len() != times.len() {
             let (seeds, times) = (seeds.len(), times.len());
-            return Err(Error::usage(format!("{times} times for {seeds} seeds")));
+            return Err(Error::usage(format!(
+                "expected {seeds} times, one per seed; found {times}"
+            )));
         }
         self.graph.check_seeds(seeds)?;
         let view = self.graph.view();
@@ -111,7 +113,7 @@ impl TemporalSampler {
         Ok(TemporalBatch { batch, times: pairs.times.clone(), edge_times })
     }
 
-    /// Samples in-neighbours of all nodes in `pairs` and adds them to it.
+    /// Samples in-neighbors of all nodes in `pairs` and adds them to it.
     fn hop(
         &self,
         view: View<'_>,
@@ -121,7 +123,9 @@ impl TemporalSampler {
         seen: &mut Vec<u32>,
     ) -> Result<(Hop, Vec<i64>)> {
         let times = view.needed_times()?;
-        let (mut indptr, mut indices, mut edge_times) = (vec![0], Vec::new(), Vec::new());
+        let mut indptr = vec![0];
+        let mut indices = Vec::new();
+        let mut edge_times = Vec::new();
         let mut weights = view.weights.map(|_| Vec::new());
         let (mut total, mut chosen) = (0, Vec::new());
         for dst in 0..pairs.nodes.len() {
@@ -171,7 +175,7 @@ impl TemporalRule {
         let Some(&last) = permitted.get(later).filter(|_| later > 0) else {
             return out.copy_from_slice(permitted);
         };
-        // The edges before `from` are left out, those from `to` on are taken, of the rest some.
+        // The edges before `from` are never taken, those from `to` on always, the rest by chance.
         let (from, to) = match self {
             Self::Uniform => (0, permitted.len()),
             Self::Recent => {
@@ -199,9 +203,8 @@ impl Sampler for TemporalSampler {
 
     fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
         let Some(of_nodes) = &self.seed_times else {
-            return Err(Error::usage("a temporal sampler that was given no times of seeds").hint(
-                "give each node its time by with_seed_times, or sample at times of your own",
-            ));
+            return Err(Error::usage("the temporal sampler lacks the times of seeds")
+                .hint("set them by with_seed_times, or pass times to sample_at"));
         };
         self.graph.check_seeds(seeds)?;
         let times: Vec<i64> = seeds.iter().map(|&seed| of_nodes[seed as usize]).collect();

@@ -1,4 +1,4 @@
-//! Blocks and batches with types of nodes and edges.
+//! Heterogeneous blocks and batches.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,8 +19,8 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// What a hop found over one edge type; `degrees` are the destinations', `num_src` is known
-    /// when all types are done.
+    /// The edges found by a hop over one edge type; `degrees` are the destinations', `num_src` is
+    /// known when all types are done.
     pub(super) fn new(hop: Hop, num_src: usize, degrees: Vec<u32>) -> Self {
         let Hop { indptr, indices, weights, .. } = hop;
         debug_assert_eq!(indptr.len(), degrees.len() + 1);
@@ -68,7 +68,7 @@ impl Relation {
         &self.degrees
     }
 
-    /// Leaves out the edges, by source and destination, that are not to be kept.
+    /// Keeps the edges for which `keep` returns true, by source and destination.
     fn retain(&mut self, keep: impl Fn(usize, usize) -> bool) {
         let kept = |dst: usize, edge: u32| keep(self.indices[edge as usize] as usize, dst);
         let edges = |dst: usize| self.indptr[dst]..self.indptr[dst + 1];
@@ -87,7 +87,7 @@ impl Relation {
         (self.indptr, self.transpose) = (indptr, OnceLock::new());
     }
 
-    /// The edges grouped by source, built on first use and kept, as
+    /// The edges grouped by source, built on first use and cached, as
     /// [`Block::transpose`](gnarl_graph::blocks::Block::transpose).
     pub fn transpose(&self) -> &Transpose {
         self.transpose.get_or_init(|| Transpose::of(self.num_src, &self.indptr, &self.indices))
@@ -119,8 +119,8 @@ impl TypedBlock {
         &self.num_src
     }
 
-    /// The edges of each type, in the order of [`Schema::edge_types`]; also of those that nothing
-    /// was taken of.
+    /// The edges of each type, in the order of [`Schema::edge_types`]; types without sampled edges
+    /// are included.
     pub fn relations(&self) -> &[Relation] {
         &self.relations
     }
@@ -131,20 +131,20 @@ impl TypedBlock {
     }
 }
 
-/// All a training step needs to know of a graph with types.
+/// A heterogeneous mini-batch: the graph inputs of a training step.
 #[derive(Debug)]
 pub struct TypedBatch {
-    /// The types, which all numbers of types refer to.
+    /// The node and edge types, which all type indices refer to.
     pub schema: Arc<Schema>,
     /// Blocks from the input layer to the output layer, one per model layer.
     pub blocks: Vec<TypedBlock>,
-    /// For each node type the local ids (in the sampled graph) of the input nodes of `blocks[0]`;
+    /// Per node type the local ids (in the sampled graph) of the input nodes of `blocks[0]`;
     /// those of every later block are a prefix.
     pub input_nodes: Vec<Vec<u32>>,
-    /// For each node type the dataset ids of the input nodes.
+    /// Per node type the dataset ids of the input nodes.
     pub ids: Vec<Vec<u64>>,
-    /// For each node type that has seeds its number, and the row of each seed among the nodes of that
-    /// type, of which they are the first.
+    /// Per node type with seeds its index, and the row of each seed among the nodes of that type,
+    /// of which they are the first.
     pub targets: Vec<(usize, Vec<u32>)>,
 }
 
@@ -154,8 +154,8 @@ impl TypedBatch {
         self.blocks.iter().map(TypedBlock::num_edges).sum()
     }
 
-    /// Leaves out the edges that `drop` names, by the number of their type and the dataset ids of
-    /// source and destination. Nodes stay, and so do in-degrees.
+    /// Removes the edges for which `drop` returns true, by the index of their type and the dataset
+    /// ids of source and destination. Nodes and in-degrees stay.
     pub fn remove(&mut self, drop: impl Fn(usize, u64, u64) -> bool) {
         for block in &mut self.blocks {
             for (edge_type, relation) in block.relations.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! How many neighbours to take over each edge type at each hop.
+//! Fan-outs by edge type and hop.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
 use gnarl_graph::blocks::Schema;
 
-/// Fan-outs for each edge type: at most how many in-neighbours of a node are taken over it, the
-/// seeds' hop first. -1 takes all, 0 none.
+/// Fan-outs by edge type: the maximum numbers of in-neighbors of a node over it, the seeds' hop
+/// first. -1 takes all, 0 none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypedFanouts {
     default: Vec<i64>,
@@ -15,24 +15,25 @@ pub struct TypedFanouts {
 }
 
 impl TypedFanouts {
-    /// The fan-outs of all edge types that have none of their own; as many hops as there are here.
+    /// Default fan-outs of all edge types; their number is the number of hops.
     pub fn new(default: &[i64]) -> Self {
         Self { default: default.to_vec(), of: BTreeMap::new() }
     }
 
-    /// Fan-outs along a meta-path, which ends at the seeds: at each hop over the edge type that stands
-    /// there, the seeds' hop first, and over no other.
+    /// Fan-outs along a meta-path, which ends at the seeds: each hop goes over the edge type at
+    /// that position, the seeds' hop first, and over no other.
     ///
     /// # Errors
     /// If there are not as many fan-outs as edge types, or one does not end where the next begins.
     pub fn along(path: &[Triple], fanouts: &[i64]) -> Result<Self> {
         if path.len() != fanouts.len() {
             let (hops, found) = (path.len(), fanouts.len());
-            let message = format!("a meta-path of {hops} edge types with {found} fan-outs");
-            return Err(Error::usage(message).hint("give a fan-out for each of its hops"));
+            let message =
+                format!("invalid fan-outs of a meta-path: expected {hops}, found {found}");
+            return Err(Error::usage(message).hint("give one fan-out per hop"));
         }
         if let Some(pair) = path.windows(2).find(|pair| pair[0].src != pair[1].dst) {
-            let message = format!("a meta-path goes from '{}' to '{}'", pair[0], pair[1]);
+            let message = format!("invalid meta-path: '{}' is followed by '{}'", pair[0], pair[1]);
             return Err(Error::usage(message).hint(
                 "messages of a hop come from the nodes that the next edge type ends in: give the \
                  seeds' hop first",
@@ -45,7 +46,7 @@ impl TypedFanouts {
         Ok(all)
     }
 
-    /// One hop over the same edge types as hop number `hop`, taking all neighbours.
+    /// One hop over the edge types of hop `hop`, taking all neighbors.
     ///
     /// # Panics
     /// If an edge type has no fan-out for that hop.
@@ -55,7 +56,7 @@ impl TypedFanouts {
         Self { default: full(&self.default), of: of.collect() }
     }
 
-    /// Gives an edge type fan-outs of its own.
+    /// Sets the fan-outs of one edge type.
     #[must_use]
     pub fn with(mut self, edge_type: Triple, fanouts: &[i64]) -> Self {
         self.of.insert(edge_type, fanouts.to_vec());
@@ -67,10 +68,10 @@ impl TypedFanouts {
         self.default.len()
     }
 
-    /// For each edge type of `schema` the fan-out of each hop; `u32::MAX` takes all.
+    /// Per edge type of `schema` the fan-out of each hop; `u32::MAX` takes all.
     pub(super) fn resolve(&self, schema: &Schema) -> Result<Vec<Vec<u32>>> {
         if self.default.is_empty() {
-            return Err(Error::usage("a neighbour sampler needs at least one fan-out"));
+            return Err(Error::usage("a neighbor sampler requires at least one fan-out"));
         }
         self.of.keys().try_for_each(|triple| schema.edge_type(triple).map(drop))?;
         schema.edge_types().iter().map(|triple| self.of_type(triple)).collect()
@@ -80,14 +81,15 @@ impl TypedFanouts {
         let fanouts = self.of.get(triple).unwrap_or(&self.default);
         if fanouts.len() != self.hops() {
             let (found, hops) = (fanouts.len(), self.hops());
-            let message = format!("edge type {triple}: fan-outs for {found} hops of {hops}");
-            return Err(Error::usage(message).hint("give one for each hop; 0 takes none"));
+            let message =
+                format!("invalid fan-outs of edge type {triple}: expected {hops}, found {found}");
+            return Err(Error::usage(message).hint("give one fan-out per hop; 0 takes none"));
         }
         let parse = |&fanout: &i64| match fanout {
             -1 => Ok(u32::MAX),
             0.. => Ok(u32::try_from(fanout).unwrap_or(u32::MAX)),
-            _ => Err(Error::usage(format!("edge type {triple}: fan-out {fanout}"))
-                .hint("fan-outs are positive, 0 for none, or -1 for all")),
+            _ => Err(Error::usage(format!("invalid fan-out '{fanout}' of edge type {triple}"))
+                .hint("expected a positive number, 0 for none or -1 for all")),
         };
         fanouts.iter().map(parse).collect()
     }

@@ -1,5 +1,5 @@
-//! Typed batches as blocks without types: one order of all nodes, one block for all edges of a
-//! layer.
+//! Heterogeneous batches as homogeneous blocks: one order of all nodes, one block per layer for all
+//! edges.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::graph::TypedGraph;
 use crate::scratch::add_edges;
 
 impl TypedBatch {
-    /// The same batch with all nodes in one order and all edges of a layer in one block, for layers
+    /// Fuses the batch: all nodes in one order and all edges of a layer in one block, for layers
     /// that handle relations together. Where some edge types have weights, edges of the others
     /// weigh 1. Takes time in proportion to the edges, and to the input nodes of each type times
     /// the edge types that end there.
@@ -25,7 +25,7 @@ impl TypedBatch {
 
 fn fuse_batch(batch: &TypedBatch, graph: &TypedGraph) -> Result<FusedBatch> {
     if graph.schema() != &batch.schema {
-        return Err(Error::usage("a batch of a graph with other types"));
+        return Err(Error::usage("the batch belongs to a graph with other node or edge types"));
     }
     let segments = segments(&batch.blocks);
     let rows = rows(&segments, &batch.input_nodes);
@@ -39,7 +39,7 @@ fn fuse_batch(batch: &TypedBatch, graph: &TypedGraph) -> Result<FusedBatch> {
     Ok(FusedBatch { blocks, segments, targets })
 }
 
-/// The seeds of each type, then what each hop added of each.
+/// The seeds of each type, then the nodes that each hop added of each.
 fn segments(blocks: &[TypedBlock]) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut before = vec![0; blocks.last().map_or(0, |block| block.num_dst().len())];
@@ -98,7 +98,9 @@ fn fuse(
     let weighted = relations().any(|(_, relation)| relation.weights().is_some());
     let mut weights = weighted.then(Vec::new);
     let (mut indptr, mut indices) = (vec![0], Vec::new());
-    let (mut edge_types, mut edges, mut group_degrees) = (Vec::new(), Vec::new(), Vec::new());
+    let mut edge_types = Vec::new();
+    let mut edges = Vec::new();
+    let mut group_degrees = Vec::new();
     let of = segments.iter().flat_map(|s| s.nodes.clone().map(|node| (s.node_type, node)));
     for (node_type, dst) in of.take(num_dst) {
         let mut total = indptr[indptr.len() - 1];

@@ -1,4 +1,4 @@
-//! What typed samplers read: in-neighbour lists for each edge type.
+//! The heterogeneous graph that samplers read: in-neighbor lists per edge type.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::graph::same_length;
 use crate::view::View;
 use crate::weights::Weights;
 
-/// A graph with types of nodes and edges, or one part of it, ready for sampling.
+/// A heterogeneous graph, or one part of it, ready for sampling.
 ///
 /// The nodes of each type have local ids and dataset ids of their own, both from 0; in a part its
-/// own nodes come first. Each edge type has in-neighbour lists of the nodes of its destination
+/// own nodes come first. Each edge type has in-neighbor lists of the nodes of its destination
 /// type, ascending by the dataset ids of the sources, as those of a [`SampleGraph`] do.
 #[derive(Debug, Clone, Default)]
 pub struct TypedGraph {
@@ -33,12 +33,12 @@ struct Nodes {
 }
 
 impl TypedGraph {
-    /// A graph without types: add first those of nodes, then those of edges.
+    /// An empty graph: add node types first, then edge types.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All types of a dataset or of a part of one, with edge weights where there are some.
+    /// All types of a dataset or of a part of one, with edge weights if it has some.
     ///
     /// # Errors
     /// That name the edge type whose lists or columns do not fit.
@@ -75,7 +75,7 @@ impl TypedGraph {
         self.add_nodes(name, Nodes { count, core: count, ids: None })
     }
 
-    /// Adds a type of nodes of which a part of the graph has those with the dataset ids `ids`; the
+    /// Adds a node type of which a part of the graph has the nodes with the dataset ids `ids`; the
     /// first `core` are its own.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl TypedGraph {
     fn add_nodes(mut self, name: &str, nodes: Nodes) -> Result<Self> {
         let Nodes { count, core, .. } = nodes;
         if self.schema.node_type(name).is_ok() {
-            return Err(Error::usage(format!("node type '{name}' is there twice")));
+            return Err(Error::usage(format!("duplicate node type '{name}'")));
         }
         if count >= u32::MAX as usize {
             let message = format!("{count} nodes of type '{name}' exceed 32-bit local ids");
@@ -102,11 +102,11 @@ impl TypedGraph {
         Ok(self)
     }
 
-    /// Adds a type of edges, whose ends' types are there already.
+    /// Adds an edge type; its node types must have been added.
     ///
     /// # Errors
-    /// If there is one of that name, an end's type is unknown, or the lists do not fit the number
-    /// of destinations.
+    /// If there is one of that name, an endpoint's type is unknown, or the lists do not fit the
+    /// number of destinations.
     pub fn with_edges(self, triple: &Triple, lists: Csc) -> Result<Self> {
         self.with_part_edges(triple, lists, None)
     }
@@ -124,7 +124,7 @@ impl TypedGraph {
     ) -> Result<Self> {
         let what = || format!("edge type {triple}");
         if self.schema.edge_type(triple).is_ok() {
-            return Err(Error::usage(format!("edge type '{triple}' is there twice")));
+            return Err(Error::usage(format!("duplicate edge type '{triple}'")));
         }
         if self.edges.len() >= usize::from(u16::MAX) {
             return Err(Error::new(Kind::Limit, "more than 65 535 edge types"));
@@ -153,15 +153,18 @@ impl TypedGraph {
         Ok(self)
     }
 
-    /// The whole graph without the edges of type number `edge_type` that `drop` names, by source and
-    /// destination. The others of that type lose their weights; in-degrees are of what is left.
+    /// The whole graph without the edges of type `edge_type` for which `drop` returns true, by
+    /// source and destination. The others of that type lose their weights; in-degrees are those of
+    /// the remaining graph.
     ///
     /// # Errors
     /// If this is a part of a graph.
     pub fn without(mut self, edge_type: usize, drop: impl Fn(u32, u32) -> bool) -> Result<Self> {
         let dst = self.schema.ends(edge_type).1;
         if self.nodes[dst].ids.is_some() {
-            return Err(Error::usage("edges are left out of whole graphs only"));
+            return Err(Error::usage(
+                "edges can only be excluded from whole graphs, not from parts",
+            ));
         }
         let (lists, count) = (self.csc(edge_type), self.num_nodes(dst));
         let kept = (0..count as u32).flat_map(|dst| {
@@ -173,7 +176,7 @@ impl TypedGraph {
         Ok(self)
     }
 
-    /// The types.
+    /// The node and edge types.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
@@ -193,12 +196,12 @@ impl TypedGraph {
         self.nodes[node_type].ids.as_ref().map_or(u64::from(node), |ids| ids[node as usize])
     }
 
-    /// The in-neighbour lists of edge type number `edge_type`.
+    /// The in-neighbor lists of edge type number `edge_type`.
     pub fn csc(&self, edge_type: usize) -> &Csc {
         self.edges[edge_type].csc()
     }
 
-    /// Whether edges of type number `edge_type` have weights.
+    /// Returns whether edges of type number `edge_type` have weights.
     pub fn is_weighted(&self, edge_type: usize) -> bool {
         self.edges[edge_type].is_weighted()
     }
@@ -214,14 +217,14 @@ impl TypedGraph {
         Ok(())
     }
 
-    /// Refuses seeds whose lists are not complete.
+    /// Rejects seeds with incomplete lists.
     pub(crate) fn check_seeds(&self, node_type: usize, seeds: &[u32]) -> Result<()> {
         let core = self.core(node_type);
         match seeds.iter().find(|&&seed| seed as usize >= core) {
             None => Ok(()),
             Some(seed) => Err(Error::invalid(format!(
                 "seed {seed} is not one of the {core} nodes of type '{}' with complete \
-                 in-neighbour lists",
+                 in-neighbor lists",
                 self.schema.node_types()[node_type]
             ))),
         }

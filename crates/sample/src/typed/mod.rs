@@ -1,4 +1,4 @@
-//! Graphs with several types of nodes and edges: neighbourhoods with fan-outs for each edge type.
+//! Heterogeneous graphs: neighborhoods with fan-outs per edge type.
 
 mod block;
 mod fanouts;

@@ -1,4 +1,4 @@
-//! The sampler of typed graphs.
+//! The sampler of heterogeneous graphs.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Result};
@@ -15,14 +15,14 @@ use crate::scratch::{Hop, Scratch};
 use crate::uniform::Uniform;
 use crate::weighted::Weighted;
 
-/// Takes neighbourhoods of seeds of one type in a graph with several, with fan-outs for each edge
+/// Samples neighborhoods of seeds of one type in a heterogeneous graph, with fan-outs per edge
 /// type.
 ///
-/// At each hop every node reached so far, of whatever type, gets in-neighbours over each edge type
+/// At each hop every node reached so far, of whatever type, gets in-neighbors over each edge type
 /// that ends in its type. Those over one edge type are a pure function of the key, the edge type's
 /// name, the fan-out and the node's dataset id, chosen by the rules of the samplers without types;
 /// a batch does not depend on the order in which types are listed. A graph with one edge type gives
-/// the neighbours of [`UniformSampler`](crate::UniformSampler) and its like.
+/// the neighbors of [`UniformSampler`](crate::UniformSampler) and its like.
 ///
 /// ```
 /// use gnarl_common::rng::Key;
@@ -55,13 +55,13 @@ use crate::weighted::Weighted;
 #[derive(Debug, Clone)]
 pub struct TypedSampler {
     graph: TypedGraph,
-    /// For each edge type the fan-out of each hop.
+    /// Per edge type the fan-out of each hop.
     fanouts: Vec<Vec<u32>>,
     hops: usize,
     rule: Rule,
 }
 
-/// Reusable memory of one thread that samples typed graphs, as [`Scratch`].
+/// Reusable memory of one thread that samples heterogeneous graphs, as [`Scratch`].
 #[derive(Debug, Default)]
 pub struct TypedScratch(Vec<Scratch>);
 
@@ -71,7 +71,7 @@ impl TypedScratch {
         Self::default()
     }
 
-    /// Forgets the last batch; returns the memory for each node type.
+    /// Clears the batch; returns the memory of each node type.
     fn start(&mut self, graph: &TypedGraph) -> &mut [Scratch] {
         let types = graph.schema().node_types().len();
         if self.0.len() < types {
@@ -85,7 +85,7 @@ impl TypedScratch {
 }
 
 impl TypedSampler {
-    /// A sampler of `graph` that takes `fanouts` by `rule`.
+    /// A sampler of `graph` with `fanouts` and `rule`.
     ///
     /// # Errors
     /// If there are no fan-outs, those of an edge type are wrong, there is no such edge type, or
@@ -106,13 +106,13 @@ impl TypedSampler {
         Ok(Self { graph: graph.clone(), fanouts, hops, rule })
     }
 
-    /// The graph it samples.
+    /// The sampled graph.
     pub fn graph(&self) -> &TypedGraph {
         &self.graph
     }
 
     /// The seeds of every batch of an epoch: the training nodes of a type, shuffled, in
-    /// `batch_size` pieces, the last one smaller.
+    /// batches of `batch_size`, the last one smaller.
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
         batches(train, batch_size, key)
     }
@@ -148,7 +148,7 @@ impl TypedSampler {
         for &(seed_type, seeds) in seeds {
             if targets.iter().any(|(known, _)| *known == seed_type) {
                 let name = &self.graph.schema().node_types()[seed_type];
-                return Err(Error::usage(format!("seeds of type '{name}' are given twice")));
+                return Err(Error::usage(format!("duplicate seeds of type '{name}'")));
             }
             self.graph.check_seeds(seed_type, seeds)?;
             let count = self.graph.num_nodes(seed_type);
@@ -204,7 +204,8 @@ impl TypedSampler {
         Ok(TypedBlock::new(num_dst, num_src, relations))
     }
 
-    /// In-neighbours of `destinations` over one edge type, which join `sources`, and in-degrees.
+    /// Samples in-neighbors of `destinations` over one edge type, adds them to `sources`, and
+    /// returns in-degrees.
     fn hop<D: Draw>(
         &self,
         edge_type: usize,
@@ -222,7 +223,7 @@ impl TypedSampler {
                 let (num_src, indptr) = (sources.nodes().len(), vec![0; destinations.len() + 1]);
                 Hop { num_src, indptr, indices: Vec::new(), weights: weights.map(|_| Vec::new()) }
             }
-            // All are taken, whatever the rule, which may lack the weights it needs.
+            // Taking all neighbors needs no rule, whose weights the edge type may lack.
             (u32::MAX, None) => {
                 let mut chooser = Uniform::chooser(view, key)?;
                 sample_from(view, destinations, fanout, &mut chooser, sources)?

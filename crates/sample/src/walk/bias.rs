@@ -5,12 +5,12 @@ use gnarl_common::{Error, Result};
 
 use crate::view::View;
 
-/// How much likelier some next nodes are than others, given the one before.
+/// Transition weights of the next nodes, given the previous one.
 #[derive(Debug, Clone, Copy)]
 pub struct Bias {
-    /// Of the node before: `1 / p`.
+    /// Of the previous node: `1 / p`.
     back: f64,
-    /// Of nodes that are no neighbours of it: `1 / q`. Its neighbours have 1.
+    /// Of nodes that are no neighbors of it: `1 / q`. Its neighbors have 1.
     away: f64,
 }
 
@@ -20,16 +20,18 @@ impl Bias {
     pub fn new(p: f64, q: f64) -> Result<Self> {
         for (name, value) in [("p", p), ("q", q)] {
             if !(0.01..=100.0).contains(&value) {
-                return Err(Error::usage(format!("node2vec's {name} is {value}"))
-                    .hint("it must be between 0.01 and 100; 1 is without bias"));
+                return Err(Error::usage(format!(
+                    "invalid node2vec {name} '{value}': expected a number between 0.01 and 100"
+                ))
+                .hint("1 is without bias"));
             }
         }
         Ok(Self { back: 1.0 / p, away: 1.0 / q })
     }
 
-    /// A node of `list`, which is not empty, where the node `before` came before: edges are drawn
-    /// uniformly, and one is kept with a probability in proportion to its weight (rejection, as in
-    /// KnightKing: Yang et al., SOSP 2019). So no table for pairs of edges is needed.
+    /// A node of `list`, which is not empty, where `before` is the previous node: edges are drawn
+    /// uniformly and accepted with a probability in proportion to their weight (rejection sampling,
+    /// as in KnightKing: Yang et al., SOSP 2019). So no table for pairs of edges is needed.
     pub fn step(
         self,
         view: View<'_>,

@@ -1,4 +1,4 @@
-//! Walks in a graph with types.
+//! Walks in a heterogeneous graph.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -8,11 +8,11 @@ use crate::TypedGraph;
 
 /// Random walks whose steps follow given edge types (metapath2vec: Dong et al., KDD 2017, section
 /// 3.2), each against its direction: from a node of the destination type to one of its
-/// in-neighbours of the source type.
+/// in-neighbors of the source type.
 ///
 /// So `item:rated_by:user` leads from a user to an item, and `user:rates:item` from there to
 /// another user. A walk is a pure function of the key, its number, its start and the path; it ends
-/// early at a node without in-neighbours over the step's edge type.
+/// early at a node without in-neighbors over the step's edge type.
 ///
 /// ```
 /// use gnarl_common::rng::Key;
@@ -48,7 +48,9 @@ impl MetaPathWalk {
     /// node type that the one before leads to.
     pub fn new(graph: &TypedGraph, path: &[Triple], length: usize) -> Result<Self> {
         if path.is_empty() || length == 0 {
-            return Err(Error::usage("a meta-path walk needs at least one edge type and one step"));
+            return Err(Error::usage(
+                "a meta-path walk requires at least one edge type and one step",
+            ));
         }
         let find = |triple| graph.schema().edge_type(triple);
         let numbers = path.iter().map(find).collect::<Result<Vec<_>>>()?;
@@ -56,7 +58,7 @@ impl MetaPathWalk {
             let (last, next) = (&path[step - 1], &path[step % path.len()]);
             if last.src != next.dst {
                 return Err(Error::usage(format!(
-                    "meta-path: {last} leads to '{}' nodes, {next} goes on from '{}' nodes",
+                    "meta-path: {last} leads to '{}' nodes, but {next} starts from '{}' nodes",
                     last.src, next.dst
                 ))
                 .hint("steps lead from an edge type's destinations to its sources"));

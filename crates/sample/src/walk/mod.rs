@@ -1,6 +1,6 @@
-//! Random walks, and neighbourhoods made of them.
+//! Random walks, and neighborhoods from walks.
 //!
-//! Walks go from a node to one of its in-neighbours, so against the direction in which messages
+//! Walks go from a node to one of its in-neighbors, so against the direction in which messages
 //! pass. Each step chooses uniformly among the edges of the list, repeated ones included.
 
 mod bias;

@@ -1,5 +1,5 @@
-//! Neighbourhoods made of walks (PinSage: Ying et al., KDD 2018, section 3.2, importance-based
-//! neighbourhoods).
+//! Neighborhoods from random walks (PinSage: Ying et al., KDD 2018, section 3.2, importance-based
+//! neighborhoods).
 
 use std::cmp::Reverse;
 
@@ -14,10 +14,10 @@ use crate::view::View;
 use crate::{Sampler, Scratch};
 
 /// For every node at every hop, the nodes that several short walks from it visit most, with the
-/// numbers of visits as edge weights. They need not be neighbours in the graph.
+/// numbers of visits as edge weights. They need not be neighbors in the graph.
 ///
 /// A node with the dataset id `v` has the walks 0, 1 and so on of the key `key.with(v)`, so its
-/// neighbours are a pure function of the key, the id and the fan-out; smaller fan-outs take the
+/// neighbors are a pure function of the key, the id and the fan-out; smaller fan-outs take the
 /// first of the same order. Equally many visits are put in an order by chance. Visits of the node
 /// itself do not count. A destination's edges descend by weight. Weights of the graph's edges play
 /// no part, and [`NodeInfo::degrees`](gnarl_graph::blocks::NodeInfo::degrees) are those of the graph.
@@ -29,23 +29,26 @@ pub struct WalkNeighbors {
 }
 
 impl WalkNeighbors {
-    /// Neighbours by `walks` walks as `walk` makes them, from every node: `fanouts[0]` of each
-    /// seed, `fanouts[1]` of each node reached so far (seeds included), and so on; -1 takes all
-    /// visited.
+    /// Neighbors by `walks` walks of `walk` from every node: `fanouts[0]` of each seed,
+    /// `fanouts[1]` of each node reached so far (seeds included), and so on; -1 takes all visited.
     ///
     /// # Errors
     /// If `walks` is 0 or fan-outs are wrong.
     pub fn new(walk: RandomWalk, walks: usize, fanouts: &[i64]) -> Result<Self> {
         if walks == 0 {
-            return Err(Error::usage("neighbours by walks need at least one walk"));
+            return Err(Error::usage("neighbors by walks require at least one walk"));
         }
         Ok(Self { walk, walks: walks as u64, fanouts: Fanouts::new(fanouts)? })
     }
 
     fn hop(&self, view: View<'_>, fanout: u32, key: Key, scratch: &mut Scratch) -> Result<Hop> {
         let destinations = scratch.nodes().to_vec();
-        let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
-        let (mut total, mut path, mut ranking) = (0, Vec::new(), Vec::new());
+        let mut indptr = vec![0];
+        let mut indices = Vec::new();
+        let mut weights = Vec::new();
+        let mut total = 0;
+        let mut path = Vec::new();
+        let mut ranking = Vec::new();
         for node in destinations {
             self.rank(view, node, key.with(view.id(node)), &mut path, &mut ranking)?;
             ranking.truncate(fanout as usize);
@@ -60,8 +63,8 @@ impl WalkNeighbors {
         Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights: Some(weights) })
     }
 
-    /// Sorts the nodes visited from `node` by visits: the number of these, a number that decides
-    /// among equals, the node.
+    /// Sorts the nodes visited from `node` by visits: the number of visits, a random tie-breaker,
+    /// the node.
     fn rank(
         &self,
         view: View<'_>,
@@ -77,7 +80,7 @@ impl WalkNeighbors {
         path.retain(|&visited| visited != node);
         path.sort_unstable();
         ranking.clear();
-        // Walks have the keys of their numbers; this is that of none.
+        // Walks use the keys of their indices; this index is used by none.
         let chance = key.with(u64::MAX);
         let visits = path.chunk_by(|a, b| a == b);
         ranking.extend(visits.map(|visits| {

@@ -1,4 +1,4 @@
-//! Walks in a graph without types.
+//! Walks in a homogeneous graph.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -6,10 +6,10 @@ use gnarl_common::{Error, Result};
 use super::bias::Bias;
 use crate::SampleGraph;
 
-/// Random walks along in-neighbours: uniform, with restarts, or biased as in node2vec.
+/// Random walks along in-neighbors: uniform, with restarts, or biased as in node2vec.
 ///
 /// A step is a pure function of the key, the walk's number, the step's number, and the lists in the
-/// order of dataset ids. A walk ends early at a node without in-neighbours; with restarts it goes
+/// order of dataset ids. A walk ends early at a node without in-neighbors; with restarts it goes
 /// back to its start from there, unless the start is such a node. In a part, walks that leave its
 /// own nodes see the lists that its halo has.
 ///
@@ -39,7 +39,7 @@ impl RandomWalk {
     /// If `length` is 0.
     pub fn new(graph: &SampleGraph, length: usize) -> Result<Self> {
         if length == 0 {
-            return Err(Error::usage("a random walk needs at least one step"));
+            return Err(Error::usage("a random walk requires at least one step"));
         }
         Ok(Self { graph: graph.clone(), length, restart: 0.0, bias: None })
     }
@@ -50,15 +50,17 @@ impl RandomWalk {
     /// If it is not in `[0, 1)`.
     pub fn with_restart(mut self, restart: f64) -> Result<Self> {
         if !(0.0..1.0).contains(&restart) {
-            return Err(Error::usage(format!("a restart probability of {restart}"))
-                .hint("it must be at least 0 and below 1"));
+            return Err(Error::usage(format!(
+                "invalid restart probability '{restart}': expected a number in [0, 1)"
+            ))
+            .hint("it must be at least 0 and below 1"));
         }
         self.restart = restart;
         Ok(self)
     }
 
     /// Biases each step by the node before the last (node2vec: Grover and Leskovec, KDD 2016,
-    /// section 3.2.2): returning to it weighs `1 / p`, going to one of its in-neighbours 1, going
+    /// section 3.2.2): returning to it weighs `1 / p`, going to one of its in-neighbors 1, going
     /// elsewhere `1 / q`. A step then takes several tries, each of which searches a list.
     ///
     /// # Errors
@@ -86,7 +88,9 @@ impl RandomWalk {
         }
         out.push(start);
         let key = key.with(number);
-        let (mut before, mut node, mut list) = (None, start, view.list(start)?);
+        let mut before = None;
+        let mut node = start;
+        let mut list = view.list(start)?;
         for step in 0..self.length as u64 {
             let key = key.with(step);
             let back = self.restart > 0.0 && key.unit(0) < self.restart;

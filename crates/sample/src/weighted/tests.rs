@@ -1,4 +1,4 @@
-//! The scan that leaves times out, against one that computes all of them.
+//! The scan with early rejection against one that computes all waiting times.
 
 use gnarl_graph::Csc;
 use half::f16;
@@ -25,12 +25,12 @@ fn useless_weights_wait_for_ever() {
     }
 }
 
-/// Kinds of lists: what their weights are.
+/// Distributions of weights.
 const KINDS: [fn(Key) -> f32; 8] = [
     |key| key.unit(0) as f32,
     // Few edges have all the weight.
     |key| key.unit(0).powi(-3) as f32,
-    // Most wait for ever, in all ways there are.
+    // Most waiting times are infinite, in all possible ways.
     |key| match key.below(0, 12) {
         0 => key.unit(1) as f32,
         1 => f32::NAN,
@@ -39,7 +39,7 @@ const KINDS: [fn(Key) -> f32; 8] = [
         4 => -0.0,
         _ => 0.0,
     },
-    // Some never wait, and tie.
+    // Some waiting times are 0, and tie.
     |key| if key.below(0, 9) == 0 { f32::INFINITY } else { 1.0 },
     // Times too small for a normal number, many of them 0 or equal.
     |key| if key.below(0, 2) == 0 { f32::MAX } else { 1e36 },
@@ -58,7 +58,7 @@ fn list(degree: u64, kind: fn(Key) -> f32, key: Key) -> SampleGraph {
     graph.with_weights(weights.into()).unwrap()
 }
 
-/// The same with weights in rows of another order.
+/// The list with weights in rows of another order.
 fn shuffled(graph: &SampleGraph, key: Key) -> SampleGraph {
     let mut rows: Vec<u64> = (0..graph.num_edges() as u64).collect();
     key.shuffle(&mut rows);
@@ -70,7 +70,7 @@ fn shuffled(graph: &SampleGraph, key: Key) -> SampleGraph {
     SampleGraph::new(csc).unwrap().with_weights(weights.into()).unwrap()
 }
 
-/// The same with weights of half the width.
+/// The list with weights in half precision.
 fn halved(graph: &SampleGraph) -> SampleGraph {
     let weights = graph.view().weights.unwrap();
     let half = (0..graph.num_edges()).map(|edge| f16::from_f32(weights.get(edge)));

@@ -1,4 +1,4 @@
-//! Neighbours: a row for each node asked for.
+//! Neighbors: one row per requested node.
 //!
 //! | column | type |
 //! |---|---|
@@ -20,12 +20,12 @@ use gnarl_sample::parts::HopReply;
 
 use super::{arrow, column, wrong};
 
-/// A reply as a batch.
+/// Encodes a reply as a batch.
 pub(crate) fn hop_batch(reply: &HopReply) -> Result<RecordBatch> {
-    let ends: Vec<i32> =
-        (reply.indptr.iter()).map(|&end| i32::try_from(end)).collect::<Result<_, _>>().map_err(
-            |_| Error::invalid("a reply of more than 2^31 edges").hint("ask for fewer nodes"),
-        )?;
+    let ends: Vec<i32> = (reply.indptr.iter())
+        .map(|&end| i32::try_from(end))
+        .collect::<Result<_, _>>()
+        .map_err(|_| Error::invalid("the reply exceeds 2^31 edges").hint("ask for fewer nodes"))?;
     let offsets = OffsetBuffer::new(ends.into());
     let at = |i: &u32| *i as usize;
     let ids: Vec<u64> = reply.indices.iter().map(|i| reply.nodes[at(i)]).collect();
@@ -45,7 +45,7 @@ pub(crate) fn hop_batch(reply: &HopReply) -> Result<RecordBatch> {
     RecordBatch::try_from_iter(columns).map_err(arrow)
 }
 
-/// The reply in batches that follow each other.
+/// Decodes a reply from successive batches.
 pub(crate) fn hop_reply(batches: &[RecordBatch]) -> Result<HopReply> {
     let mut reply = HopReply { indptr: vec![0], ..HopReply::default() };
     for batch in batches {
@@ -127,6 +127,6 @@ mod tests {
     fn other_columns_are_refused() {
         let batch = super::super::nodes_batch(&[1]).unwrap();
         let error = hop_reply(&[batch]).unwrap_err().to_string();
-        assert!(error.contains("without the column 'degree'"), "{error}");
+        assert!(error.contains("lacks the column 'degree'"), "{error}");
     }
 }

@@ -39,14 +39,14 @@ fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch> 
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
-    let missing = || Error::invalid(format!("a message without the column '{name}'"));
+    let missing = || Error::invalid(format!("the message lacks the column '{name}'"));
     batch.column_by_name(name).ok_or_else(missing)
 }
 
 fn wrong(name: &str, expected: &str) -> Error {
-    Error::invalid(format!("a message whose column '{name}' is not of {expected}"))
+    Error::invalid(format!("invalid column '{name}' of the message: expected {expected}"))
 }
 
 fn arrow(e: ArrowError) -> Error {
-    Error::invalid(format!("a message that Arrow refuses: {e}"))
+    Error::invalid(format!("the message is not valid Arrow data: {e}"))
 }

@@ -1,4 +1,4 @@
-//! Rows of nodes: a row for each node asked for.
+//! Node columns: one row per requested node.
 //!
 //! Dense features are a column `features` of fixed-size lists of f32; sparse ones the columns `indices`
 //! (lists of u32) and `values` (lists of f32); labels a column `label` of i32, or of fixed-size lists
@@ -20,7 +20,7 @@ use gnarl_store::Rows;
 
 use super::{arrow, batch, column, wrong};
 
-/// Feature rows of `width` values as a batch.
+/// Encodes features of `width` values as a batch.
 pub(crate) fn rows_batch(rows: Rows, width: usize) -> Result<RecordBatch> {
     match rows {
         Rows::Dense(values) => {
@@ -29,7 +29,7 @@ pub(crate) fn rows_batch(rows: Rows, width: usize) -> Result<RecordBatch> {
         }
         Rows::Sparse { indptr, indices, values } => {
             let ends = indptr.iter().map(|&end| i32::try_from(end)).collect::<Result<Vec<_>, _>>();
-            let ends = ends.map_err(|_| Error::invalid("rows of more than 2^31 values"))?;
+            let ends = ends.map_err(|_| Error::invalid("the features exceed 2^31 values"))?;
             let offsets = OffsetBuffer::new(ends.into());
             let indices: ArrayRef = Arc::new(UInt32Array::from(indices));
             let values: ArrayRef = Arc::new(Float32Array::from(values));
@@ -38,24 +38,24 @@ pub(crate) fn rows_batch(rows: Rows, width: usize) -> Result<RecordBatch> {
     }
 }
 
-/// Learnt rows of `width` values as a batch.
+/// Encodes embeddings of `width` values as a batch.
 pub(crate) fn embedding_batch(rows: Vec<f32>, width: usize) -> Result<RecordBatch> {
     batch([("embedding", fixed(Arc::new(Float32Array::from(rows)), width)?)])
 }
 
-/// The learnt rows in batches that follow each other.
+/// Decodes embeddings from successive batches.
 pub(crate) fn embedding_of(batches: &[RecordBatch]) -> Result<Vec<f32>> {
     dense(batches, "embedding")
 }
 
-/// Nodes and their gradients of `width` values as a batch.
+/// Encodes nodes and their gradients of `width` values as a batch.
 pub(crate) fn push_batch(nodes: &[u64], grads: &[f32], width: usize) -> Result<RecordBatch> {
     let ids: ArrayRef = Arc::new(UInt64Array::from(nodes.to_vec()));
     let grads = fixed(Arc::new(Float32Array::from(grads.to_vec())), width)?;
     batch([("node", ids), ("gradient", grads)])
 }
 
-/// The gradients in batches that follow each other.
+/// Decodes gradients from successive batches.
 pub(crate) fn gradients_of(batches: &[RecordBatch]) -> Result<Vec<f32>> {
     dense(batches, "gradient")
 }
@@ -72,7 +72,7 @@ fn dense(batches: &[RecordBatch], name: &str) -> Result<Vec<f32>> {
     Ok(all)
 }
 
-/// The feature rows in batches that follow each other.
+/// Decodes features from successive batches.
 pub(crate) fn rows_of(batches: &[RecordBatch]) -> Result<Rows> {
     let sparse = batches.iter().any(|batch| batch.column_by_name("values").is_some());
     if !sparse {
@@ -93,12 +93,12 @@ pub(crate) fn rows_of(batches: &[RecordBatch]) -> Result<Rows> {
         }
     }
     if rows.1.len() != rows.2.len() {
-        return Err(Error::invalid("sparse rows with another number of columns than of values"));
+        return Err(Error::invalid("invalid sparse features: expected as many indices as values"));
     }
     Ok(Rows::Sparse { indptr: rows.0, indices: rows.1, values: rows.2 })
 }
 
-/// The labels of nodes, by their local ids, as a batch.
+/// Encodes the labels of nodes, by their local ids, as a batch.
 pub(crate) fn labels_batch(labels: &Labels, nodes: &[u32]) -> Result<RecordBatch> {
     let column: ArrayRef = match labels {
         Labels::Single { classes, .. } => {
@@ -116,7 +116,7 @@ pub(crate) fn labels_batch(labels: &Labels, nodes: &[u32]) -> Result<RecordBatch
     batch([("label", column)])
 }
 
-/// The labels in batches that follow each other, of `outputs` classes or labels.
+/// Decodes labels of `outputs` classes or labels from successive batches.
 pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Labels> {
     let (mut classes, mut values, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
     let mut multi = false;
@@ -143,13 +143,13 @@ pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Label
     })
 }
 
-/// The splits of nodes, by their local ids, as a batch.
+/// Encodes the splits of nodes, by their local ids, as a batch.
 pub(crate) fn splits_batch(splits: &[u8], nodes: &[u32]) -> Result<RecordBatch> {
     let splits = nodes.iter().map(|&v| splits[v as usize]);
     batch([("split", Arc::new(UInt8Array::from_iter_values(splits)) as ArrayRef)])
 }
 
-/// The splits in batches that follow each other.
+/// Decodes splits from successive batches.
 pub(crate) fn splits_of(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     let mut all = Vec::new();
     for batch in batches {
@@ -161,7 +161,8 @@ pub(crate) fn splits_of(batches: &[RecordBatch]) -> Result<Vec<u8>> {
 
 fn fixed(values: ArrayRef, width: usize) -> Result<ArrayRef> {
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), false));
-    let width = i32::try_from(width).map_err(|_| Error::invalid("rows wider than 2^31"))?;
+    let width =
+        i32::try_from(width).map_err(|_| Error::invalid("the features exceed a width of 2^31"))?;
     let lists = FixedSizeListArray::try_new(field, width, values, None).map_err(arrow)?;
     Ok(Arc::new(lists))
 }

@@ -1,4 +1,4 @@
-//! What the nodes of one type have that a part owns.
+//! Node columns of one type in a part.
 
 use std::ops::Range;
 
@@ -18,10 +18,10 @@ pub(super) struct Columns {
     pub ntype: String,
     pub features: Option<MappedFeatures>,
     pub labels: Option<Labels>,
-    /// Numbers of [`Column::Split`].
+    /// Codes of [`Column::Split`].
     pub splits: Vec<u8>,
     pub new_ids: Buf<u64>,
-    /// New ids of its own nodes.
+    /// New ids of own nodes.
     own: Range<u64>,
 }
 
@@ -78,7 +78,7 @@ impl Columns {
         Error::usage(format!("part {} has no column {}", self.part, column.name()))
     }
 
-    /// Values of own nodes, by their places among them.
+    /// Values of own nodes, by their local indices.
     pub fn rows(&self, column: Column, nodes: &[u32]) -> Result<RecordBatch> {
         match column {
             Column::Features => {
@@ -90,12 +90,12 @@ impl Columns {
             }
             Column::Split => splits_batch(&self.splits, nodes),
             Column::Embedding => {
-                Err(Error::usage("learnt rows change: gather those of the nodes wanted"))
+                Err(Error::usage("embeddings change in training: gather those of given nodes"))
             }
         }
     }
 
-    /// The place of a node among its own.
+    /// The local index of a node.
     pub fn local(&self, id: u64) -> Result<u32> {
         let new = usize::try_from(id).ok().and_then(|id| self.new_ids.get(id)).copied();
         let own = new.filter(|new| self.own.contains(new));
@@ -104,13 +104,13 @@ impl Columns {
         })
     }
 
-    /// The places of nodes among its own.
+    /// The local indices of nodes.
     pub fn locals(&self, nodes: &[u64]) -> Result<Vec<u32>> {
         nodes.iter().map(|&id| self.local(id)).collect()
     }
 }
 
-/// The splits that `nodes` own nodes are in.
+/// The splits of the `nodes` own nodes.
 fn splits(dataset: &Dataset, ntype: &str, nodes: usize) -> Result<Vec<u8>> {
     let mut splits = vec![0; nodes];
     for (number, name) in (1..).zip(SPLITS) {

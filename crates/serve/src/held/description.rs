@@ -1,23 +1,23 @@
-//! The description of a part that a server gives.
+//! A server's description of its parts.
 
 use serde::{Deserialize, Serialize};
 
-/// What a server says of a part.
+/// The description of one node type of a part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// Which part.
+    /// Part number.
     pub part: usize,
-    /// The type of the nodes that this is about.
+    /// Node type.
     #[serde(default)]
     pub ntype: String,
-    /// Nodes it owns.
+    /// Number of own nodes.
     pub nodes: u64,
-    /// Columns they have.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// Width of a feature row; 0 without features.
+    /// Feature width; 0 without features.
     pub feature_width: usize,
-    /// Whether feature rows are sparse.
+    /// True if features are sparse.
     pub sparse: bool,
-    /// Number of classes, or of labels that may hold for a node; 0 without labels.
+    /// Number of classes, or of labels in multi-label data; 0 without labels.
     pub outputs: usize,
 }

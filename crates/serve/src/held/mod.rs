@@ -1,4 +1,4 @@
-//! A part as a server holds it.
+//! A served part.
 
 mod columns;
 mod description;
@@ -20,25 +20,25 @@ use crate::codec::{embedding_batch, hop_batch};
 use crate::command::Column;
 use columns::Columns;
 
-/// The lists and columns of one part, mapped.
+/// The adjacency lists and columns of one part, mapped.
 pub struct HeldPart {
     part: usize,
-    /// Of graphs without types.
+    /// Neighbors, for homogeneous graphs only.
     neighbors: Option<LocalPart>,
-    /// By node type.
+    /// Columns by node type.
     types: Vec<Columns>,
     embedding: Option<Mutex<Learnt>>,
 }
 
-/// Learnt rows, and the last push of each client that was taken.
+/// Embeddings, and the last applied push of each client.
 struct Learnt {
     table: Embedding,
     taken: HashMap<u64, u64>,
 }
 
 impl HeldPart {
-    /// Opens part `part` of a partitioned graph. Of graphs with types it has the nodes' columns, and no
-    /// neighbours.
+    /// Opens part `part` of a partitioned graph. Of heterogeneous graphs only the node columns are
+    /// served, no neighbors.
     ///
     /// # Errors
     /// If it is damaged.
@@ -55,7 +55,7 @@ impl HeldPart {
         read().while_doing(|| format!("opening part {part} to serve it"))
     }
 
-    /// Has it hold `table`, learnt rows of its own nodes, which clients gather and push to.
+    /// Adds `table`, embeddings of own nodes, which clients gather and push to.
     ///
     /// # Errors
     /// If a row is not of one of its own nodes.
@@ -66,20 +66,20 @@ impl HeldPart {
         Ok(self)
     }
 
-    /// Which part it is.
+    /// Part number.
     pub fn part(&self) -> usize {
         self.part
     }
 
-    /// The node types, and the columns of each that can be read as a whole; of a graph without types
-    /// there is no need to name its type.
+    /// The node types, and the columns of each that can be read as a whole; the type is `None` for
+    /// a homogeneous graph.
     pub fn columns(&self) -> impl Iterator<Item = (Option<&str>, Column)> {
         let typed = self.types.len() > 1;
         let each = self.types.iter();
         each.flat_map(move |t| t.names().map(move |name| (typed.then_some(&*t.ntype), name)))
     }
 
-    /// What it has of each node type.
+    /// Describes the columns of each node type.
     pub fn describe(&self) -> Vec<Description> {
         let mut all: Vec<_> = self.types.iter().map(Columns::describe).collect();
         if let (Some(_), Some(only)) = (&self.embedding, all.first_mut()) {
@@ -88,13 +88,16 @@ impl HeldPart {
         all
     }
 
-    /// Counts what is drawn from it, also once a server has it.
+    /// The part's load counters, which remain readable while a server has the part.
     ///
     /// # Errors
-    /// If the graph has types: neighbours of these are not drawn from parts.
+    /// If the graph is heterogeneous: its neighbors are not sampled from parts.
     pub fn counters(&self) -> Result<LocalPart> {
         self.neighbors.clone().ok_or_else(|| {
-            Error::usage(format!("part {}: neighbours of typed graphs are not served", self.part))
+            Error::usage(format!(
+                "part {}: neighbors of heterogeneous graphs are not served",
+                self.part
+            ))
         })
     }
 
@@ -115,10 +118,10 @@ impl HeldPart {
         })
     }
 
-    /// Values of own nodes of a type, by dataset ids.
+    /// Gathers values of own nodes of a type, by dataset ids.
     ///
     /// # Errors
-    /// If there is no such type, a node is not its own, or nodes have no such column.
+    /// If there is no such type or column, or a node is not the part's own.
     pub fn gather(
         &self,
         ntype: Option<&str>,
@@ -132,7 +135,7 @@ impl HeldPart {
         own.rows(column, &own.locals(nodes)?)
     }
 
-    /// Learnt rows of own nodes.
+    /// Embeddings of own nodes.
     fn learnt(&self, nodes: &[u64]) -> Result<RecordBatch> {
         let table = &self.lock_learnt()?.table;
         let mut rows = vec![0.0; nodes.len() * table.width()];
@@ -140,11 +143,11 @@ impl HeldPart {
         embedding_batch(rows, table.width())
     }
 
-    /// Steps the learnt rows of `nodes` by `grads`, `nodes × width` values, unless `from` pushed this
-    /// `step` or a later one before. Returns the rows after it.
+    /// Updates the embeddings of `nodes` by `grads`, `nodes × width` values, unless `from` pushed
+    /// this `step` or a later one before. Returns the embeddings after the step.
     ///
     /// # Errors
-    /// If nodes have no learnt rows here, or lengths disagree; no row has changed then.
+    /// If nodes have no embeddings here, or lengths disagree; no row has changed then.
     pub fn push(
         &self,
         nodes: &[u64],
@@ -170,57 +173,57 @@ impl HeldPart {
         Ok(learnt.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Labels of its own nodes, in the order of their new ids, if nodes have labels.
+    /// Labels of own nodes, in the order of their new ids, if nodes have labels.
     ///
     /// # Errors
-    /// If they are of several types. So do all calls below that name none.
+    /// If nodes are of several types, as for all calls below without a type.
     pub fn labels(&self) -> Result<Option<&Labels>> {
         Ok(self.of(None)?.labels.as_ref())
     }
 
-    /// The splits its own nodes are in, by the numbers of [`Column::Split`].
+    /// The splits of own nodes, by the codes of [`Column::Split`].
     ///
     /// # Errors
-    /// If they are of several types.
+    /// If nodes are of several types.
     pub fn splits(&self) -> Result<&[u8]> {
         Ok(&self.of(None)?.splits)
     }
 
-    /// Feature rows of own nodes, by dataset ids.
+    /// Features of own nodes, by dataset ids.
     ///
     /// # Errors
-    /// If a node is not its own, or nodes have no features.
+    /// If a node is not the part's own, or nodes have no features.
     pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
         let own = self.of(None)?;
         own.stored()?.gather(&own.locals(nodes)?)
     }
 
-    /// Dense feature rows of own nodes of a type into `out`, `nodes × width` values.
+    /// Gathers dense features of own nodes of a type into `out`, `nodes × width` values.
     ///
     /// # Errors
-    /// If a node is not its own, or nodes have no dense features.
+    /// If a node is not the part's own, or nodes have no dense features.
     pub fn features_into(&self, ntype: Option<&str>, nodes: &[u64], out: &mut [f32]) -> Result<()> {
         let own = self.of(ntype)?;
         own.stored()?.gather_into(&own.locals(nodes)?, out)
     }
 
-    /// The dense feature row of one of its own nodes into `out`, of the row's width.
+    /// Copies the dense features of an own node into `out`, of the row's width.
     ///
     /// # Errors
-    /// If the node is not its own, or nodes have no dense features.
+    /// If the node is not the part's own, or nodes have no dense features.
     pub fn feature_row(&self, node: u64, out: &mut [f32]) -> Result<()> {
         let own = self.of(None)?;
         own.stored()?.row_into(own.local(node)?, out)
     }
 
-    /// Asks for the memory by which a node's row will be found soon.
+    /// Prefetches the location of a node's features.
     pub fn prefetch_place(&self, node: u64) {
         if let [only] = &self.types[..] {
             gnarl_common::prefetch::item(&only.new_ids, node as usize);
         }
     }
 
-    /// Asks for the memory of a row that will be wanted soon.
+    /// Prefetches the features of a node.
     pub fn prefetch_row(&self, node: u64) {
         if let [only] = &self.types[..]
             && let (Some(features), Ok(local)) = (&only.features, only.local(node))
@@ -237,7 +240,7 @@ impl HeldPart {
         Ok(self.of(ntype)?.count())
     }
 
-    /// Values of own nodes of a type from the `from`-th on, `most` at the most; none after the last.
+    /// Values of own nodes of a type from the `from`-th on, at most `most`; none after the last.
     ///
     /// # Errors
     /// If there is no such type, or nodes have no such column.
@@ -256,10 +259,10 @@ impl HeldPart {
         own.rows(column, &nodes).map(Some)
     }
 
-    /// Neighbours of nodes.
+    /// Samples neighbors of nodes.
     ///
     /// # Errors
-    /// As [`LocalPart::draw`], or if the graph has types.
+    /// As [`LocalPart::draw`], or if the graph is heterogeneous.
     pub fn sample(&self, request: &HopRequest) -> Result<RecordBatch> {
         hop_batch(&self.counters()?.draw(request)?)
     }

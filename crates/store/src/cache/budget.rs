@@ -1,10 +1,10 @@
-//! How many rows a budget of bytes holds.
+//! Cache capacity: the number of rows that fit in a byte budget.
 
-/// Slots are 32 bits wide, and policies note more keys than they keep.
+/// Slots are 32 bits wide, and policies track more keys than they keep.
 const MAX_ROWS: u64 = 1 << 31;
 
 /// The largest number of rows of `width` values that fits in `bytes` together with `notes`, the
-/// bytes a policy needs for a number of rows.
+/// bookkeeping bytes of a policy for a number of rows.
 pub(super) fn capacity(bytes: u64, width: usize, notes: fn(u64) -> u64) -> usize {
     let row = (width * size_of::<f32>()) as u64;
     let (mut low, mut high) = (0, MAX_ROWS.min(bytes / row.max(1)));
@@ -20,15 +20,15 @@ pub(super) fn capacity(bytes: u64, width: usize, notes: fn(u64) -> u64) -> usize
 }
 
 /// Bytes of a hash table with room for `entries` of `entry` bytes: a power of two of buckets, at
-/// most seven in eight taken, and a control byte for each.
+/// most seven in eight taken, and a control byte per bucket.
 pub(super) fn table_bytes(entries: u64, entry: usize) -> u64 {
     let buckets = (entries * 8).div_ceil(7).next_power_of_two().max(16);
     buckets * (entry as u64 + 1) + 16
 }
 
-/// Entries for which a table needs room that holds `rows` at a time, but others all the time.
+/// Number of entries to reserve in a table that keeps `rows` entries under steady replacement.
 ///
-/// Removed entries leave marks behind. A table that is at most half full clears them in place; a
+/// Removed entries leave tombstones. A table that is at most half full clears them in place; a
 /// fuller one grows instead.
 pub(super) const fn churning(rows: u64) -> u64 {
     2 * rows

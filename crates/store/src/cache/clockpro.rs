@@ -1,6 +1,6 @@
-//! CLOCK-Pro as `quick_cache` has it, near S3-FIFO. Of the well-kept crates with a modern policy it
-//! has the fewest dependencies (4; `moka` 15, `foyer-memory` 53), and it alone has a variant
-//! without locks of its own, which a policy under the lock of its cache has no use for.
+//! CLOCK-Pro from `quick_cache`, near S3-FIFO. Of the well-maintained crates with a modern policy
+//! it has the fewest dependencies (4; `moka` 15, `foyer-memory` 53), and it alone has a variant
+//! without locks of its own, which a policy under the lock of its cache does not need.
 
 use std::num::NonZeroUsize;
 
@@ -11,7 +11,7 @@ use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter};
 use super::Policy;
 use super::budget::{churning, table_bytes};
 
-/// New keys are on trial; those used meanwhile move to the protected ones. Keys that failed are
+/// New keys start in a probationary state; those used meanwhile become protected. Evicted keys are
 /// remembered for a while, and protected at once if they come back.
 pub(super) struct ClockPro {
     slots: Cache<u64, u32, UnitWeighter, DefaultHashBuilder, Freed>,
@@ -19,10 +19,10 @@ pub(super) struct ClockPro {
     rows: usize,
 }
 
-/// The slot of a key that has none yet.
+/// The slot of a key without one yet.
 const UNPLACED: u32 = u32::MAX;
 
-/// Gathers the slots of evicted keys.
+/// Collects the slots of evicted keys.
 struct Freed;
 
 impl Lifecycle<u64, u32> for Freed {
@@ -36,13 +36,13 @@ impl Lifecycle<u64, u32> for Freed {
     }
 }
 
-/// Keys remembered after their eviction, of those held.
+/// Ratio of remembered evicted keys to cached ones.
 const GHOSTS: f64 = 0.5;
 
-/// Bytes of a key, held or remembered.
+/// Bytes per key, cached or remembered.
 const ENTRY: u64 = 48;
 
-/// Keys noted for `rows` held.
+/// Number of keys tracked for `rows` cached ones.
 fn noted(rows: u64) -> u64 {
     rows + (rows as f64 * GHOSTS) as u64
 }
@@ -79,7 +79,7 @@ impl Policy for ClockPro {
     }
 
     fn insert(&mut self, key: u64) -> Option<u32> {
-        // Which slot is free is known once the cache has made room for the key.
+        // The slot is known only once the cache has evicted a key to make room.
         self.slots.insert_with_lifecycle(key, UNPLACED, &mut self.free);
         let mut entry = self.slots.peek_mut(&key)?;
         *entry = self.free.pop()?;

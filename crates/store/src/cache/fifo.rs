@@ -1,4 +1,4 @@
-//! First in, first out.
+//! First in, first out (FIFO).
 
 use std::num::NonZeroUsize;
 
@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use super::Policy;
 use super::budget::{churning, table_bytes};
 
-/// A ring: the slot filled longest ago is the next to be taken.
+/// A ring: the slot filled longest ago is replaced next.
 pub(super) struct Fifo {
     slots: HashMap<u64, u32>,
     /// The key of each slot filled so far.

@@ -1,15 +1,15 @@
-//! A set of keys chosen beforehand, as PaGraph (Lin et al., SoCC 2020) and SALIENT++ (Kaler et
-//! al., MLSys 2023) do.
+//! A fixed set of keys, chosen beforehand as in PaGraph (Lin et al., SoCC 2020) and SALIENT++
+//! (Kaler et al., MLSys 2023).
 
 use hashbrown::HashMap;
 
 use super::Policy;
 use super::budget::table_bytes;
 
-/// Keeps the rows of its keys, from when they are first met, and no others.
+/// Caches the rows of its keys from their first use, and no others.
 pub(super) struct Fixed {
     slots: HashMap<u64, u32>,
-    /// Whether the row of a slot is there yet.
+    /// True if the row of a slot is cached.
     filled: Vec<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! The least recently used goes first.
+//! Least recently used (LRU).
 
 use std::num::NonZeroUsize;
 
@@ -13,7 +13,7 @@ pub(super) struct Lru {
     slots: LruCache<u64, u32>,
 }
 
-/// A key of the list on the heap: key, slot, two links, and what the allocator adds.
+/// Bytes of a list node on the heap: key, slot, two links, and the allocator's overhead.
 const NODE: u64 = 48;
 
 impl Lru {
@@ -37,9 +37,10 @@ impl Policy for Lru {
     }
 
     fn insert(&mut self, key: u64) -> Option<u32> {
-        let slot = match self.slots.len() < self.slots() {
-            true => self.slots.len() as u32,
-            false => self.slots.pop_lru()?.1,
+        let slot = if self.slots.len() < self.slots() {
+            self.slots.len() as u32
+        } else {
+            self.slots.pop_lru()?.1
         };
         self.slots.put(key, slot);
         Some(slot)

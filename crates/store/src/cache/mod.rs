@@ -1,8 +1,8 @@
-//! Caches of rows that live on other machines.
+//! Caches of remote rows.
 //!
-//! A [`Policy`] decides which ids have a slot, one file for each; [`CachedRows`] keeps the rows of
-//! the slots and asks the source for the others. [`CachePolicy`] names the policies and makes a
-//! cache within a budget of bytes, and [`scores`] says which rows a fixed cache should hold.
+//! A [`Policy`] decides which ids have a slot, one file per policy; [`CachedRows`] keeps the rows
+//! of the slots and fetches the others from the source. [`CachePolicy`] names the policies and
+//! builds a cache within a byte budget, and [`scores`] ranks the rows for a fixed cache.
 //!
 //! ```
 //! use gnarl_common::Result;

@@ -15,7 +15,7 @@ use super::lru::Lru;
 use super::{CachedRows, Policy, budget};
 use crate::RowSource;
 
-/// The policies there are, as configuration names them.
+/// The cache policies, by their names in configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CachePolicy {
@@ -23,7 +23,7 @@ pub enum CachePolicy {
     Fixed,
     /// First in, first out.
     Fifo,
-    /// The least recently used row goes first.
+    /// Least recently used.
     Lru,
     /// CLOCK-Pro (Jiang, Chen & Zhang, USENIX ATC 2005) close to S3-FIFO (Yang et al., SOSP 2023):
     /// rows used once do not displace those used again.
@@ -44,7 +44,7 @@ impl CachePolicy {
         }
     }
 
-    /// How many rows of `width` values fit in `bytes`, with what the policy notes about them.
+    /// Number of rows of `width` values that fit in `bytes`, with the policy's bookkeeping.
     pub fn capacity(self, bytes: u64, width: usize) -> usize {
         let notes = match self {
             Self::Fixed => Fixed::bytes,
@@ -58,8 +58,7 @@ impl CachePolicy {
     /// A cache of rows of `source` that takes at most `bytes`.
     ///
     /// `choose` is called for [`CachePolicy::Fixed`] alone, with the number of rows that fit; it
-    /// returns the dataset ids to keep, the most wanted first. Ids beyond that number are left
-    /// out.
+    /// returns the dataset ids to cache, the hottest first. Ids beyond that number are left out.
     ///
     /// # Errors
     /// Those of `choose`.

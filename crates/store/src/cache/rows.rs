@@ -1,4 +1,4 @@
-//! The cache itself: rows in slots, and a source for the rest.
+//! The cache: rows in slots, backed by a source.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,14 +10,14 @@ use super::Policy;
 use crate::RowSource;
 use crate::source::{check_len, span};
 
-/// How many rows ahead memory is asked for.
+/// Prefetch distance in rows.
 const AHEAD: usize = 8;
 
-/// Rows of a source, some of them kept at hand.
+/// A cache of the rows of a source.
 ///
-/// Rows are those of the source whatever the policy, the capacity and the number of callers, so
-/// the source's rows must not change while they are cached. Only the counts depend on the order
-/// in which callers come. The lock is not held while the source works.
+/// Rows equal those of the source whatever the policy, the capacity and the number of callers, so
+/// the source's rows must not change while they are cached. Only the counts depend on the order of
+/// callers. The lock is not held while the source works.
 pub struct CachedRows<S> {
     source: S,
     held: Mutex<Held>,
@@ -26,34 +26,35 @@ pub struct CachedRows<S> {
     fetched: AtomicU64,
 }
 
-/// The kept rows, `slots × width`, and whose they are.
+/// The cached rows, `slots × width`, and their keys.
 struct Held {
     policy: Box<dyn Policy>,
     rows: Vec<f32>,
 }
 
-/// What a cache has answered so far. Calls that failed do not count.
+/// Cache statistics. Calls that failed do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Ids asked for whose row was kept.
+    /// Requested ids with a cached row.
     pub hits: u64,
-    /// Ids asked for whose row was not. With the hits, all ids asked for, repeated ones too.
+    /// Requested ids without one. Hits and misses together count all requested ids, repeated ones
+    /// too.
     pub misses: u64,
     /// Rows fetched from the source. An id that a call misses several times is fetched once.
     pub fetched: u64,
 }
 
-/// What one call did not find.
+/// The misses of one call.
 #[derive(Default)]
 struct Missing {
-    /// Distinct ids in the order they were met.
+    /// Distinct ids in the order of first occurrence.
     ids: Vec<u64>,
-    /// Row of the output, and whose it is among `ids`.
+    /// Output row, and the position of its id in `ids`.
     places: Vec<(usize, usize)>,
 }
 
 impl<S: RowSource> CachedRows<S> {
-    /// An empty cache in front of `source`, with a row for each slot of `policy`.
+    /// An empty cache in front of `source`, with one row per slot of `policy`.
     pub fn new(source: S, policy: Box<dyn Policy>) -> Self {
         let rows = vec![0.0; policy.slots() * source.width()];
         Self {
@@ -65,7 +66,7 @@ impl<S: RowSource> CachedRows<S> {
         }
     }
 
-    /// Counts so far. Each is exact once no call is under way.
+    /// The statistics so far. Each count is exact once no call is under way.
     pub fn stats(&self) -> CacheStats {
         CacheStats {
             hits: self.hits.load(Ordering::Relaxed),
@@ -74,17 +75,17 @@ impl<S: RowSource> CachedRows<S> {
         }
     }
 
-    /// Share of ids whose row was kept when asked for, 0 before any was.
+    /// Share of requested ids with a cached row, 0 before any request.
     pub fn hit_rate(&self) -> f64 {
         let CacheStats { hits, misses, .. } = self.stats();
         hits as f64 / (hits + misses).max(1) as f64
     }
 
-    /// Fetches the rows of distinct `ids`, `batch` of them at a time, before anyone asks for them, and
-    /// offers them to the policy. They count as fetched only.
+    /// Prefetches the rows of distinct `ids`, `batch` of them at a time, and offers them to the
+    /// policy. They count as fetched only.
     ///
     /// # Errors
-    /// Those of the source; rows of batches before are kept.
+    /// Those of the source; rows of earlier batches stay cached.
     pub fn prefetch(&self, ids: &[u64], batch: usize) -> Result<()> {
         let width = self.width();
         for ids in ids.chunks(batch.max(1)) {
@@ -100,7 +101,7 @@ impl<S: RowSource> CachedRows<S> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Copies the rows that are kept; returns which are not.
+    /// Copies the cached rows; returns the misses.
     fn copy_held(&self, ids: &[u64], out: &mut [f32]) -> Missing {
         let width = self.width();
         let Held { policy, rows } = &mut *self.held();
@@ -131,7 +132,7 @@ impl<S: RowSource> CachedRows<S> {
     }
 }
 
-/// Rows of the output with the slots that have them, and what has no slot.
+/// Output rows with their slots, and the misses.
 fn look_up(policy: &mut dyn Policy, ids: &[u64]) -> (Vec<(usize, u32)>, Missing) {
     let (mut found, mut missing) = (Vec::with_capacity(ids.len()), Missing::default());
     let mut seen = HashMap::<u64, usize>::new();
@@ -154,8 +155,8 @@ impl<S: RowSource> RowSource for CachedRows<S> {
         self.source.width()
     }
 
-    /// Asks the source at most once, for all distinct ids that are not kept. Its errors are passed
-    /// on, and the cache is as before.
+    /// Calls the source at most once, for all distinct misses. Its errors are passed on, and leave
+    /// the cache as it was.
     fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
         let width = self.width();
         check_len(out, ids.len(), width)?;

@@ -1,4 +1,4 @@
-//! What every policy must do, and their names.
+//! Requirements on every policy, and policy names.
 
 use std::num::NonZeroUsize;
 
@@ -17,7 +17,7 @@ fn policies(rows: usize) -> Vec<(&'static str, Box<dyn Policy>)> {
     ]
 }
 
-/// Keeps the key in each slot as a cache keeps its row.
+/// Tracks the key in each slot as a cache tracks its row.
 #[test]
 fn a_slot_has_one_key_at_a_time() {
     for rows in [1, 2, 7, 64] {
@@ -40,7 +40,7 @@ fn a_slot_has_one_key_at_a_time() {
     }
 }
 
-/// Whatever is held is in use, so that a policy may find the newcomer the least worth keeping.
+/// All cached keys are in use, so that a policy may reject the new one.
 #[test]
 fn a_key_that_does_not_stay_takes_no_slot_with_it() {
     let rows = 20;

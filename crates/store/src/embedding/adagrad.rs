@@ -4,8 +4,8 @@ use gnarl_common::Result;
 
 use super::{SparseOptimizer, at_least_0};
 
-/// Adagrad by element, as PyTorch's without decay of the learning rate. Rows that are left alone
-/// would not change, so updating few of them is exact.
+/// Elementwise Adagrad, as PyTorch's without learning-rate decay. Rows without a gradient would not
+/// change, so that updating few of them is exact.
 #[derive(Debug, Clone)]
 pub struct SparseAdagrad {
     eps: f32,
@@ -17,7 +17,7 @@ impl SparseAdagrad {
     /// # Errors
     /// If `eps` is negative.
     pub fn new(eps: f32) -> Result<Self> {
-        at_least_0("sparse adagrad: eps", eps)?;
+        at_least_0("eps of sparse adagrad", eps)?;
         Ok(Self { eps })
     }
 }
@@ -34,7 +34,7 @@ impl SparseOptimizer for SparseAdagrad {
     fn step(&self, _: u32, row: &mut [f32], state: &mut [f32], grad: &[f32], lr: f32) {
         for ((p, sum), &g) in row.iter_mut().zip(state).zip(grad) {
             *sum += g * g;
-            // A value that never had a gradient stays where it is, with an eps of 0 too.
+            // A value that never had a gradient stays, even if eps is 0.
             if *sum > 0.0 {
                 *p -= lr * g / (sum.sqrt() + self.eps);
             }

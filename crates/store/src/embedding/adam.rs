@@ -1,15 +1,15 @@
-//! Adam (Kingma & Ba, ICLR 2015) for rows that are touched now and then.
+//! Lazy Adam (Kingma & Ba, ICLR 2015) for sparsely updated embeddings.
 
 use gnarl_common::{Error, Result};
 
 use super::{SparseOptimizer, at_least_0};
 
-/// Lazy Adam: the moments of a row decay when it is updated, not while it is left alone.
+/// Lazy Adam: the moments of a row decay only when it is updated.
 ///
 /// The step is the arithmetic of PyTorch's `SparseAdam`, with `eps` beside the uncorrected root.
-/// But the steps in the bias correction are counted for each row, where PyTorch counts those of
-/// the table: a row's moments average the gradients of its own updates, and a part that was not
-/// pushed to need not know that a step went by. So a row is the same however the table is split.
+/// But the steps in the bias correction are counted per row, where PyTorch counts those of the
+/// table: a row's moments average the gradients of its own updates, and a part without pushed
+/// gradients need not learn of a step. So a row does not depend on how the table is split.
 #[derive(Debug, Clone)]
 pub struct SparseAdam {
     beta1: f32,
@@ -25,7 +25,9 @@ impl SparseAdam {
     pub fn new(beta1: f32, beta2: f32, eps: f32) -> Result<Self> {
         for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
             if !(0.0..1.0).contains(&beta) {
-                return Err(Error::usage(format!("sparse adam: {name} is {beta}, not in [0, 1)")));
+                return Err(Error::usage(format!(
+                    "invalid {name} '{beta}' of sparse adam: expected a number in [0, 1)"
+                )));
             }
         }
         at_least_0("sparse adam: eps", eps)?;

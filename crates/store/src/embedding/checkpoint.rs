@@ -25,8 +25,8 @@ impl Embedding {
         self.write(path).while_doing(|| format!("writing embeddings to {}", path.display()))
     }
 
-    /// Restores what [`Embedding::save`] wrote, into a table of the same ids, width and optimizer:
-    /// training goes on as if it had not stopped. The file is held in memory meanwhile.
+    /// Restores the file of [`Embedding::save`] into a table with equal ids, width and optimizer,
+    /// so that training continues without a difference. The file is read into memory meanwhile.
     ///
     /// # Errors
     /// If the file is damaged or belongs to another table; this one has not changed then.
@@ -69,10 +69,10 @@ impl Embedding {
     fn read(&mut self, bytes: &[u8]) -> Result<()> {
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(damaged)?;
         let saved = metadata.metadata().as_ref().and_then(|m| m.get(OPTIMIZER));
-        let saved = saved.ok_or_else(|| Error::invalid("it names no optimizer"))?;
+        let saved = saved.ok_or_else(|| Error::invalid("the file names no optimizer"))?;
         if saved != self.optimizer.name() {
             return Err(Error::invalid(format!(
-                "its optimizer is {saved}, not {}",
+                "invalid optimizer '{saved}': expected '{}'",
                 self.optimizer.name()
             )));
         }
@@ -94,7 +94,7 @@ impl Embedding {
         match ids.iter().zip(&self.ids).position(|(saved, id)| saved != id) {
             None => Ok(()),
             Some(row) => Err(Error::invalid(format!(
-                "row {row} belongs to node {}, not {}",
+                "row {row} belongs to node {}, expected {}",
                 ids[row], self.ids[row]
             ))
             .hint("the file belongs to another part or dataset")),
@@ -112,7 +112,7 @@ fn tensor<'a>(
     let view = tensors.tensor(name).map_err(damaged)?;
     if view.dtype() != dtype || view.shape() != shape {
         return Err(Error::invalid(format!(
-            "'{name}' is {:?} of shape {:?}, the table has {dtype:?} of shape {shape:?}",
+            "tensor '{name}': expected {dtype:?} of shape {shape:?}, found {:?} of shape {:?}",
             view.dtype(),
             view.shape()
         ))

@@ -1,4 +1,4 @@
-//! The L2 penalty as a part of any rule.
+//! The L2 penalty, combined with any rule.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use super::{SparseOptimizer, at_least_0};
 
 /// A rule whose gradients include that of `decay / 2 · ‖row‖²`.
 ///
-/// A row is decayed when it is updated, not while it is left alone: a step costs what its batch touches.
+/// A row is decayed only when it is updated, so that a step costs no more than the rows of its
+/// batch.
 #[derive(Clone)]
 pub struct WeightDecay {
     rule: Arc<dyn SparseOptimizer>,
@@ -21,13 +22,13 @@ impl WeightDecay {
     /// # Errors
     /// If `decay` is negative.
     pub fn new(rule: Arc<dyn SparseOptimizer>, decay: f32) -> Result<Self> {
-        at_least_0("the weight decay of embeddings", decay)?;
+        at_least_0("weight decay of embeddings", decay)?;
         Ok(Self { rule, decay })
     }
 }
 
 impl SparseOptimizer for WeightDecay {
-    /// That of the rule: both keep the same state.
+    /// The name of the wrapped rule: both have the same state.
     fn name(&self) -> &'static str {
         self.rule.name()
     }

@@ -1,8 +1,8 @@
-//! Learnable embeddings: rows that training changes, for nodes that have no features.
+//! Embeddings: learned vectors of nodes without features.
 //!
 //! Each row has one owner, to which gradients are pushed (DistDGLv2, Zheng et al., KDD 2022,
-//! section 5.4). The owner's [`Embedding`] updates the rows they touch with a [`SparseOptimizer`],
-//! one file for each, and no others.
+//! section 5.4). The owner's [`Embedding`] updates only the rows with gradients by a
+//! [`SparseOptimizer`], one file per rule.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,12 +35,12 @@ pub use table::{Embedding, Summed};
 
 use gnarl_common::{Error, Result};
 
-/// A rule that updates one row from its gradient and what was kept about it.
+/// A rule that updates one row from its gradient and its optimizer state.
 pub trait SparseOptimizer: Send + Sync {
     /// The name in checkpoints.
     fn name(&self) -> &'static str;
 
-    /// Values kept for each value of a row.
+    /// Number of state values per value of a row.
     fn state_size(&self) -> usize;
 
     /// Updates `row` in place from `grad` of the same length, with learning rate `lr`. `state` is
@@ -53,7 +53,9 @@ pub trait SparseOptimizer: Send + Sync {
 fn at_least_0(what: &str, value: f32) -> Result<()> {
     match value >= 0.0 && value.is_finite() {
         true => Ok(()),
-        false => Err(Error::usage(format!("{what} is {value}, not at least 0"))),
+        false => {
+            Err(Error::usage(format!("invalid {what} '{value}': expected a number of at least 0")))
+        }
     }
 }
 

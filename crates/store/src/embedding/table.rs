@@ -1,4 +1,4 @@
-//! The rows, and how gradients reach them.
+//! The embedding table and its updates.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::SparseOptimizer;
 use crate::RowSource;
 use crate::source::{check_len, span};
 
-/// A table of learnable rows, or the rows of it that one part owns.
+/// An embedding table, or the rows of it that one part owns.
 #[derive(Clone)]
 pub struct Embedding {
     pub(super) ids: Vec<u64>,
@@ -21,12 +21,12 @@ pub struct Embedding {
     pub(super) values: Vec<f32>,
     /// `rows × state size × width`.
     pub(super) state: Vec<f32>,
-    /// How often each row was updated.
+    /// Number of updates of each row.
     pub(super) steps: Vec<u32>,
     pub(super) optimizer: Arc<dyn SparseOptimizer>,
 }
 
-/// The summed gradients of the rows that one update touches, in the order they were first named.
+/// Gradients summed by row, for the rows of one update, in the order of first occurrence.
 #[derive(Debug, Default)]
 pub struct Summed {
     rows: Vec<u32>,
@@ -34,7 +34,7 @@ pub struct Summed {
 }
 
 impl Summed {
-    /// One row of gradients for each row touched.
+    /// One row of gradients per updated row.
     pub fn grads(&self) -> &[f32] {
         &self.grads
     }
@@ -46,10 +46,10 @@ impl Summed {
 }
 
 impl Embedding {
-    /// Rows of `width` values for the dataset ids `ids`, uniform in `[-bound, bound)`.
+    /// Embeddings of `width` values for the dataset ids `ids`, uniform in `[-bound, bound)`.
     ///
-    /// A value is a function of `key`, its row's id and its column: a part starts with the rows
-    /// that the whole table would have.
+    /// A value is a function of `key`, its row's id and its column, so that a part starts with the
+    /// rows of the whole table.
     ///
     /// # Errors
     /// If an id repeats, `width` is 0, `bound` is negative, or there are more rows than 32 bits
@@ -62,9 +62,9 @@ impl Embedding {
         optimizer: Arc<dyn SparseOptimizer>,
     ) -> Result<Self> {
         if width == 0 {
-            return Err(Error::usage("embedding rows need at least one value"));
+            return Err(Error::usage("invalid embedding width '0': expected at least one value"));
         }
-        super::at_least_0("the bound of initial embeddings", bound)?;
+        super::at_least_0("bound of initial embeddings", bound)?;
         let rows = index(&ids)?;
         let mut values = vec![0.0; ids.len() * width];
         values.par_chunks_exact_mut(width).zip(&ids).for_each(|(row, &id)| {
@@ -93,17 +93,17 @@ impl Embedding {
         &mut self.values
     }
 
-    /// What the optimizer keeps, and how often each row was updated.
+    /// The optimizer state, and the number of updates of each row.
     pub fn state(&self) -> (&[f32], &[u32]) {
         (&self.state, &self.steps)
     }
 
-    /// How many values the optimizer keeps of a row.
+    /// Number of optimizer state values per row.
     pub fn state_width(&self) -> usize {
         self.width * self.optimizer.state_size()
     }
 
-    /// Restores rows, and what [`Embedding::state`] gave.
+    /// Restores rows, and the state from [`Embedding::state`].
     ///
     /// # Errors
     /// If lengths are not those of this table; nothing has changed then.
@@ -112,9 +112,9 @@ impl Embedding {
         let own = (self.values.len(), self.state.len(), self.steps.len());
         if found != own {
             return Err(Error::invalid(format!(
-                "{found:?} values, optimizer values and steps do not fill a table of {own:?}"
+                "expected {own:?} values, optimizer values and steps; found {found:?}"
             ))
-            .hint("they belong to a table of another size or optimizer"));
+            .hint("the state belongs to a table of another size or optimizer"));
         }
         self.values.copy_from_slice(values);
         self.state.copy_from_slice(state);
@@ -126,8 +126,8 @@ impl Embedding {
     /// rate `lr`. The gradients of an id that repeats are summed in their order, then its row is
     /// updated once.
     ///
-    /// One call is one step: what all ranks push in it is joined first, in the order of ranks.
-    /// Then the rows are those of one rank that has the whole batch.
+    /// One call is one step: the gradients of all ranks are joined first, in the order of ranks.
+    /// Then the rows equal those of one rank with the whole batch.
     ///
     /// # Errors
     /// If an id has no row here or lengths disagree; no row has changed then.
@@ -155,7 +155,7 @@ impl Embedding {
         });
     }
 
-    /// The first half of [`Embedding::update`]: what each row's gradients add up to.
+    /// The first half of [`Embedding::update`]: sums the gradients of each row.
     ///
     /// # Errors
     /// If an id has no row here or lengths disagree.
@@ -199,7 +199,7 @@ impl RowSource for Embedding {
     }
 }
 
-/// Rows of a table from number `first` on.
+/// The rows of a table from index `first` on.
 struct Touched<'a> {
     first: usize,
     values: &'a mut [f32],
@@ -207,10 +207,11 @@ struct Touched<'a> {
     steps: &'a mut [u32],
 }
 
-/// Rows that one task updates.
+/// Rows per task.
 const ROWS: usize = 64;
 
-/// Updates the rows of `summed` at the places of `order`, which ascend by row; all are in `rows`.
+/// Updates the rows of `summed` at the positions in `order`, which ascend by row; all are in
+/// `rows`.
 fn update_rows(
     rows: Touched<'_>,
     order: &[u32],
@@ -256,7 +257,7 @@ fn index(ids: &[u64]) -> Result<HashMap<u64, u32>> {
                 .hint("partition the graph first")
         })?;
         if rows.insert(id, row).is_some() {
-            return Err(Error::invalid(format!("node {id} is named twice among embeddings")));
+            return Err(Error::invalid(format!("duplicate node {id} among embeddings")));
         }
     }
     Ok(rows)

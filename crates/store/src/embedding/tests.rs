@@ -1,4 +1,4 @@
-//! Steps against closed forms, and what holds for every optimizer.
+//! Steps against closed forms, and properties of every optimizer.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn row(table: &Embedding, id: u64) -> [f32; 3] {
     out
 }
 
-/// What a batch pushes at a step: ids, some twice, and gradients.
+/// The gradients pushed at a step: ids, some twice, and values.
 fn push(step: u64) -> (Vec<u64>, Vec<f32>) {
     let key = Key::new(4).with(step);
     let ids: Vec<u64> = (0..8).map(|i| key.below(i, 6)).collect();
@@ -127,7 +127,7 @@ fn repeated_ids_are_summed_before_one_update() {
     }
 }
 
-/// One owner of all rows and two owners of some each, which hear only of their own.
+/// One owner of all rows against two owners of some each, which receive only their own gradients.
 #[test]
 fn updates_do_not_depend_on_the_split() {
     for ((a, b), c) in optimizers().into_iter().zip(optimizers()).zip(optimizers()) {
@@ -188,8 +188,8 @@ fn checkpoints_of_other_tables_are_refused() {
         assert_eq!(row(&other, 1), before);
     };
     refuse(table(&[1, 2, 3], adam()), "shape [2]");
-    refuse(table(&[1, 7], adam()), "row 1 belongs to node 2, not 7");
-    refuse(table(&[1, 2], optimizers().remove(1)), "its optimizer is adam, not adagrad");
+    refuse(table(&[1, 7], adam()), "row 1 belongs to node 2, expected 7");
+    refuse(table(&[1, 2], optimizers().remove(1)), "invalid optimizer 'adam': expected 'adagrad'");
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
     refuse(table(&[1, 2], adam()), "damaged");
@@ -203,7 +203,7 @@ fn bad_input_is_told_and_changes_nothing() {
         Embedding::new(ids.to_vec(), width, bound, Key::new(1), optimizers().remove(0))
     };
     let message = |made: Result<Embedding>| made.err().expect("refused").to_string();
-    assert!(message(make(&[4, 4], 3, 0.1)).contains("node 4 is named twice"));
+    assert!(message(make(&[4, 4], 3, 0.1)).contains("duplicate node 4"));
     assert!(message(make(&[4], 0, 0.1)).contains("at least one value"));
     assert!(message(make(&[4], 3, -1.0)).contains("bound"));
     assert!(SparseAdam::new(1.0, 0.9, 1e-8).is_err() && SparseAdagrad::new(-1.0).is_err());
@@ -216,7 +216,7 @@ fn bad_input_is_told_and_changes_nothing() {
     assert_eq!(row(&table, 1), before);
 }
 
-/// A penalty is a part of the gradient, whatever the rule makes of that.
+/// The penalty is a part of the gradient, whatever the rule.
 #[test]
 fn weight_decay_adds_to_the_gradients_of_rows_that_are_updated() {
     for rule in optimizers() {

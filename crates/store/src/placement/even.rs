@@ -1,9 +1,9 @@
-//! Rows shared out evenly, in the order of their ids.
+//! Even placement: equal ranges in the order of ids.
 
 use super::{Place, Placement};
 
-/// Every part has a range of ids, of as many rows as the others up to one. For rows of a graph that
-/// was not partitioned.
+/// Every part has a range of ids; range sizes differ by at most one. For datasets that are not
+/// partitioned.
 #[derive(Debug, Clone, Copy)]
 pub struct Even {
     rows: u64,
@@ -11,7 +11,7 @@ pub struct Even {
 }
 
 impl Even {
-    /// Shares of `rows` rows among `parts` parts.
+    /// Splits `rows` rows among `parts` parts.
     ///
     /// # Panics
     /// If there is no part.
@@ -35,8 +35,11 @@ impl Placement for Even {
     }
 
     fn place(&self, id: u64) -> Place {
-        // Part p has the ids from rows · p / parts on, so the last p whose first id is not above `id`.
-        let (id, rows, parts) = (u128::from(id), u128::from(self.rows), self.parts as u128);
+        // Part p owns the ids from rows · p / parts on, so the last p whose first id is not above
+        // `id`.
+        let id = u128::from(id);
+        let rows = u128::from(self.rows);
+        let parts = self.parts as u128;
         Place::Part((((id + 1) * parts - 1) / rows.max(1)) as usize)
     }
 }

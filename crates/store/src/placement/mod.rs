@@ -1,9 +1,8 @@
-//! Which part has a row: partition policies, one for each type of nodes or edges (DistDGLv2, section
-//! 5.4).
+//! Placement of rows on parts: one policy per node or edge type (DistDGLv2, section 5.4).
 //!
-//! In: an id of the type. Out: the part that has its row, or that all have it. Types differ: large ones
-//! follow the partition of the graph ([`ByRange`]), or are shared out evenly where there is none
-//! ([`Even`]); small ones are held whole by everyone ([`Replicated`]).
+//! In: an id of the type. Out: the part that has its row, or all parts. Policies differ by type:
+//! large types follow the partition of the graph ([`ByRange`]), or are split evenly where there is
+//! none ([`Even`]); small ones are replicated on every part ([`Replicated`]).
 //!
 //! ```
 //! use gnarl_store::placement::{ByRange, Place, Placement};
@@ -23,7 +22,7 @@ pub use even::Even;
 pub use range::ByRange;
 pub use replicated::Replicated;
 
-/// Who has a row.
+/// The location of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// One part.
@@ -32,18 +31,18 @@ pub enum Place {
     Everywhere,
 }
 
-/// A partition policy: where the rows of one type are. The same on all machines.
+/// A placement policy for the rows of one type. All machines must agree on it.
 pub trait Placement: Send + Sync {
     /// The name in configurations.
     fn name(&self) -> &'static str;
 
-    /// Number of rows: ids are below it.
+    /// Number of rows, above all ids.
     fn rows(&self) -> u64;
 
     /// Number of parts.
     fn parts(&self) -> usize;
 
-    /// Who has the row of `id`.
+    /// The location of the row of `id`.
     ///
     /// # Panics
     /// May panic if there is no such row.

@@ -1,11 +1,11 @@
-//! Rows follow the partition of the graph.
+//! Placement by the partition of the graph.
 
 use gnarl_common::{Buf, Error, Result};
 
 use super::{Place, Placement};
 
-/// The new ids of each part's own nodes are one range: the part of a row is a search among as many
-/// bounds as there are parts.
+/// The new ids of each part's own nodes are one range, so that the part of a row is found by binary
+/// search among as many bounds as parts.
 #[derive(Debug, Clone)]
 pub struct ByRange {
     new_ids: Buf<u64>,

@@ -1,8 +1,9 @@
-//! Rows that everyone holds.
+//! Replicated placement: every row on every part.
 
 use super::{Place, Placement};
 
-/// For small types that batches name all the time: asking for them would cost more than their memory.
+/// For small types that occur in most batches: requests would cost more than the memory of
+/// replicas.
 #[derive(Debug, Clone, Copy)]
 pub struct Replicated {
     rows: u64,

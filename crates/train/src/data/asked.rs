@@ -1,4 +1,4 @@
-//! The edge type that a task asks about.
+//! The edge type of a task.
 
 use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
@@ -6,7 +6,7 @@ use gnarl_graph::{Dataset, EdgeType, Triple};
 
 use super::edge_set::Ways;
 
-/// The edge type that a run asks about.
+/// The edge type that a run predicts.
 ///
 /// # Errors
 /// If there is no such type, or there are several and none is named.
@@ -20,15 +20,15 @@ pub(crate) fn asked<'a>(dataset: &'a Dataset, config: &RunConfig) -> Result<&'a 
         (None, [only]) => Ok(only),
         (None, all) => {
             let known: Vec<String> = all.iter().map(|t| t.triple.to_string()).collect();
-            Err(Error::usage("the graph has edge types, and task.edge_type is not set").hint(
-                format!("the type of the edges that are asked about, of: {}", known.join(", ")),
-            ))
+            Err(Error::usage("task.edge_type is required for a graph with several edge types")
+                .hint(format!("the type of the target edges, one of: {}", known.join(", "))))
         }
     }
 }
 
-/// How edges of type `asked`, one of `types`, pass messages. Their reverses have the type that an import with `--reverse` gives
-/// them or, without such a type, the same one where both ends are of one node type.
+/// Edge types over which edges of type `asked`, one of `types`, pass messages. Their reverses have the
+/// type that an import with `--reverse` gives them or, without such a type, the same one where both
+/// endpoints are of one node type.
 pub(crate) fn ways_of_type(types: &[Triple], asked: &Triple) -> Ways {
     let forth = types.iter().position(|other| other == asked).unwrap_or(0);
     let turned = |other: &Triple| *other == asked.reversed() || other.reversed() == *asked;

@@ -1,4 +1,4 @@
-//! Batches: which examples one is about, and the features of its input nodes.
+//! Batches: the batch schedule, and the features of input nodes.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use gnarl_store::{FeatureStore, Rows};
 /// One entry of the batch schedule.
 #[derive(Debug, Clone)]
 pub struct BatchSpec {
-    /// Which of the worker's graphs.
+    /// Index of the worker's graph.
     pub graph: usize,
     /// Examples of the batch on all ranks together, or the unit of a subgraph sampler.
     pub batch: Arc<[u32]>,
-    /// Which of them are this rank's; an empty range makes no batch.
+    /// Range of this rank's examples; an empty range makes no batch.
     pub share: Range<usize>,
-    /// Stands for the run's seed and the epoch.
+    /// Key of the run's seed and the epoch.
     pub key: Key,
-    /// Whether every epoch has this very batch, so that it is made once.
+    /// True if every epoch has this same batch, so that it is prepared once.
     pub fixed: bool,
-    /// Whether the optimizer steps after this batch.
+    /// True if the optimizer steps after this batch.
     pub last_of_step: bool,
-    /// Whether the epoch (over this graph) ends with this batch.
+    /// True if the epoch (over this graph) ends with this batch.
     pub last_of_epoch: bool,
 }
 
@@ -41,7 +41,7 @@ impl BatchSpec {
         }
     }
 
-    /// The examples that are this rank's.
+    /// This rank's examples.
     pub fn own(&self) -> &[u32] {
         &self.batch[self.share.clone()]
     }
@@ -52,7 +52,7 @@ impl BatchSpec {
 pub enum Input {
     /// One row of values per node.
     Dense(Tensor),
-    /// Bags of words.
+    /// Sparse features, such as bags of words.
     Sparse(Arc<SparseRows>),
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Edges, by edge type of the message graph and dataset ids of source and destination.
 pub(crate) type EdgeSet = HashSet<(usize, u64, u64)>;
 
-/// Numbers of the edge types that edges have in the message graph, and that their reverses have.
+/// Indices of an edge's type in the message graph, and of its reverse's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ways {
     pub forth: usize,
@@ -17,7 +17,8 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    /// Those of a relation, one of so many, each with an edge type of its own and one for its reverse.
+    /// The types of a relation, one of so many, each with an edge type of its own and one for its
+    /// reverse.
     pub fn of_relation(relation: u32, relations: usize) -> Self {
         Self { forth: relation as usize, back: Some(relation as usize + relations) }
     }
@@ -36,17 +37,18 @@ pub(crate) fn both_ways(edges: &Triples, ways: impl Fn(u32) -> Ways) -> EdgeSet 
     all
 }
 
-/// Edges asked about, and how many of them, or of their reverses, were in the message graph.
+/// Number of target edges, and of those that are in the message graph themselves or by their
+/// reverse.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeakageCount {
-    /// Edges looked for.
+    /// Edges checked.
     pub edges: usize,
-    /// Those that were there, in either direction.
+    /// Edges found, in either direction.
     pub seen: usize,
 }
 
 impl LeakageCount {
-    /// Looks for `edges` among those that pass messages.
+    /// Counts `edges` in the message graph `there`.
     pub(crate) fn of(edges: &Triples, there: &EdgeSet, ways: impl Fn(u32) -> Ways) -> Self {
         let visible = |&i: &usize| {
             let head = edges.heads[i].into();

@@ -10,30 +10,30 @@ use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_sample::{SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
-/// Where the in-neighbor lists of a graph are.
+/// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
-    /// In files of this machine, in local ids.
+    /// In files of this machine, by local ids.
     Local(SampleGraph),
-    /// In parts, here and on other machines. Local ids are dataset ids.
+    /// In parts, local and remote. Local ids are dataset ids.
     Partitioned(Partitioned),
 }
 
 /// A partitioned graph.
 pub struct Partitioned {
-    /// Which parts have edges of a node.
+    /// The parts of each node's edges.
     pub routes: Routes,
-    /// What answers for each part.
+    /// The sampling service of each part.
     pub services: Vec<Arc<dyn NeighborService>>,
-    /// New id of each node, those of a part following each other.
+    /// New id of each node; those of a part are consecutive.
     pub new_ids: Buf<u64>,
     /// First new id of each part, and the number of nodes.
     pub ranges: Vec<u64>,
-    /// Copies of lists of other machines.
+    /// Replicas of other machines' lists.
     pub replica: Option<Arc<Replica>>,
 }
 
 impl Partitioned {
-    /// A sampler of its parts.
+    /// A sampler of the parts.
     ///
     /// # Errors
     /// As [`PartsSampler::new`].
@@ -47,22 +47,22 @@ impl Partitioned {
     }
 }
 
-/// A graph to train on, to infer on or to pass messages over: the whole dataset or one part.
+/// A graph for training, inference or message passing: the whole dataset or one part.
 pub struct Graph {
     /// In-neighbor lists.
     pub topology: Topology,
     /// Features by local id.
     pub features: Box<dyn FeatureStore>,
-    /// All of it as one block, once somebody asked for it.
+    /// The whole graph as one block, built on first use.
     pub whole: Whole,
 }
 
-/// The whole graph as one block, made once for all workers of this process.
+/// The whole graph as one block, shared by all workers of this process.
 #[derive(Default)]
 pub struct Whole(Mutex<Option<Arc<Block>>>);
 
 impl Graph {
-    /// A graph of this machine.
+    /// A local graph.
     pub fn local(graph: SampleGraph, features: Box<dyn FeatureStore>) -> Self {
         Self { topology: Topology::Local(graph), features, whole: Whole::default() }
     }
@@ -70,14 +70,14 @@ impl Graph {
     /// Opens a dataset, or a part of one.
     ///
     /// # Errors
-    /// If the graph has types, or lacks features.
+    /// If the graph is heterogeneous, or lacks features.
     pub fn open(dataset: &Dataset, normalize: Normalize) -> Result<Self> {
         let graph = SampleGraph::open(dataset)?;
         let features = MappedFeatures::new(features_of(dataset)?, normalize)?;
         Ok(Self::local(graph, Box::new(features)))
     }
 
-    /// The whole graph as one block, which knows whether it is symmetric.
+    /// The whole graph as one block, with detected symmetry.
     ///
     /// # Errors
     /// If the graph is partitioned, or too large for a block.
@@ -90,7 +90,7 @@ impl Graph {
         Ok(whole.insert(block).clone())
     }
 
-    /// The lists, if they are on this machine as a whole.
+    /// The lists of a local graph.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if the graph is partitioned.
@@ -98,13 +98,13 @@ impl Graph {
         match &self.topology {
             Topology::Local(graph) => Ok(graph),
             Topology::Partitioned(_) => {
-                Err(Error::usage("this needs the whole graph in one place")
-                    .hint("leave out partition.servers, or sample neighbours"))
+                Err(Error::usage("the operation requires the whole graph on one machine")
+                    .hint("leave out partition.servers, or sample neighbors"))
             }
         }
     }
 
-    /// Number of nodes whose lists are complete; they come first.
+    /// Number of nodes with complete lists; they come first.
     pub fn core(&self) -> usize {
         match &self.topology {
             Topology::Local(graph) => graph.core(),
@@ -112,7 +112,7 @@ impl Graph {
         }
     }
 
-    /// Width of a feature row.
+    /// Feature width.
     pub fn width(&self) -> usize {
         self.features.width()
     }

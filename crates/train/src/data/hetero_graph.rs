@@ -13,7 +13,7 @@ use super::batch::{Input, gather};
 pub(crate) struct HeteroGraph {
     /// In-neighbor lists of each edge type.
     pub graph: TypedGraph,
-    /// Features of each node type that has some.
+    /// Features of each node type that has any.
     features: Vec<Option<MappedFeatures>>,
 }
 
@@ -32,7 +32,7 @@ impl HeteroGraph {
         Ok(Self::new(graph, features_of_types(dataset, normalize)?))
     }
 
-    /// Where the rows of each node type come from.
+    /// The input of each node type: features or embeddings.
     pub fn sources(&self) -> Vec<Source> {
         let source = |features: &Option<MappedFeatures>| {
             features.as_ref().map_or(Source::Learnt, |found| Source::Features(found.width()))
@@ -40,13 +40,13 @@ impl HeteroGraph {
         self.features.iter().map(source).collect()
     }
 
-    /// Numbers and names of the types whose rows are learnt, in the order of the state's tables.
+    /// Indices and names of the node types with embeddings, in the order of the state's tables.
     pub fn learnt(&self) -> impl Iterator<Item = (usize, &str)> {
         let types = self.graph.schema().node_types().iter().enumerate();
         types.filter(|(number, _)| self.features[*number].is_none()).map(|(n, name)| (n, &**name))
     }
 
-    /// Feature rows of some nodes of each type; none of types without.
+    /// Features of some nodes of each type; none for types without.
     ///
     /// # Errors
     /// If an id has no features.
@@ -58,8 +58,8 @@ impl HeteroGraph {
         self.features.iter().zip(nodes).map(of).collect()
     }
 
-    /// Puts feature rows and `learnt` rows of each node type on a tape. The second result are the
-    /// leaves of the learnt ones.
+    /// Puts the features and `learnt` embeddings of each node type on a tape. The second result are
+    /// the leaves of the embeddings.
     pub fn leaves(
         &self,
         tape: &mut Tape<'_>,
@@ -80,7 +80,7 @@ impl HeteroGraph {
     }
 }
 
-/// The features of each node type of a dataset that has some.
+/// The features of each node type of a dataset that has any.
 ///
 /// # Errors
 /// If a file is damaged.

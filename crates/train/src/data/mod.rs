@@ -1,4 +1,4 @@
-//! Graphs, features, labels and splits as training reads them, and the batches drawn from them.
+//! Graphs, features, labels and splits for training, and the batches drawn from them.
 
 pub(crate) mod asked;
 pub mod batch;

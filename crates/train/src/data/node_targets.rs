@@ -3,7 +3,7 @@
 use gnarl_graph::Labels;
 use gnarl_graph::splits::{Role, Roles};
 
-/// What is learnt of the nodes of a graph, or of a part of one, by local id.
+/// Targets of the nodes of a graph, or of a part of one, by local id.
 #[derive(Debug, Clone)]
 pub struct NodeTargets {
     /// Their labels.
@@ -19,7 +19,7 @@ pub struct NodeTargets {
 }
 
 impl NodeTargets {
-    /// Those of core nodes, of which `ids` are the dataset ids in local order.
+    /// The targets of core nodes, of which `ids` are the dataset ids in local order.
     pub fn new(
         labels: Labels,
         outputs: usize,

@@ -1,10 +1,10 @@
-//! What each rank takes care of: even shares, and nodes of a graph that lies in parts.
+//! Assignment of work to ranks: even shares, and nodes of a partitioned graph.
 
 use super::graph::Partitioned;
 
 /// Every rank's share: its parts where there are as many as ranks, else a piece of a part it shares
-/// with its neighbours. Ranks of a machine follow each other, and so do its parts, so that a rank's
-/// nodes are on its own machine.
+/// with other local ranks. Ranks of a machine are consecutive, and so are its parts, so that a
+/// rank's nodes are on its own machine.
 pub struct Shares<'a> {
     divided: &'a Partitioned,
     /// First new id of each rank, and the number of nodes.
@@ -32,7 +32,7 @@ impl<'a> Shares<'a> {
         Self { divided, bounds }
     }
 
-    /// The rank of a node, and its row among the rank's.
+    /// The rank of a node, and its row among that rank's nodes.
     pub fn place(&self, node: u32) -> (usize, u64) {
         let new = self.divided.new_ids[node as usize];
         let rank = self.bounds.partition_point(|&first| first <= new) - 1;
@@ -51,7 +51,7 @@ impl<'a> Shares<'a> {
         nodes
     }
 
-    /// Nodes of the rank that has most.
+    /// Size of the largest share in nodes.
     pub fn longest(&self) -> usize {
         self.bounds.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
     }
@@ -64,9 +64,10 @@ pub fn parts_of(
     size: usize,
     parts: usize,
 ) -> std::ops::Range<usize> {
-    match parts >= size {
-        true => first_part(ranks.start, size, parts)..first_part(ranks.end, size, parts),
-        false => ranks.start * parts / size..((ranks.end - 1) * parts / size + 1),
+    if parts >= size {
+        first_part(ranks.start, size, parts)..first_part(ranks.end, size, parts)
+    } else {
+        ranks.start * parts / size..((ranks.end - 1) * parts / size + 1)
     }
 }
 

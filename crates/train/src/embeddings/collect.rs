@@ -1,4 +1,4 @@
-//! The rows of all ranks in one place.
+//! Gathering of the embeddings of all ranks.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use gnarl_store::RowSource;
 
 use super::Table;
 
-/// Bytes of rows that are on their way at a time.
+/// Bytes of embeddings per round of gathering.
 const ROUND_BYTES: usize = 64 << 20;
 
-/// All rows of a table, by id.
+/// All embeddings of a table, by id.
 #[derive(Debug, Clone)]
 pub struct Rows<'a> {
-    /// Values of a row.
+    /// Embedding width.
     pub width: usize,
     /// `rows × width`.
     pub values: Cow<'a, [f32]>,
 }
 
 impl Rows<'_> {
-    /// The rows of `ids`, in that order.
+    /// The embeddings of `ids`, in that order.
     ///
     /// # Errors
     /// If an id has none.
@@ -33,39 +33,39 @@ impl Rows<'_> {
         for (&id, out) in ids.iter().zip(out.data_mut().chunks_exact_mut(self.width)) {
             let from = id as usize * self.width;
             let row = self.values.get(from..from + self.width);
-            out.copy_from_slice(row.ok_or_else(|| Error::invalid(format!("no learnt row {id}")))?);
+            out.copy_from_slice(row.ok_or_else(|| Error::invalid(format!("no embedding {id}")))?);
         }
         Ok(out)
     }
 
-    /// The same, held by nobody else.
+    /// The embeddings, owned.
     pub fn into_owned(self) -> Rows<'static> {
         Rows { width: self.width, values: self.values.into_owned().into() }
     }
 
-    /// All of them.
+    /// All embeddings as a tensor.
     pub fn into_tensor(self) -> Tensor {
         Tensor::from_vec(self.values.len() / self.width, self.width, self.values.into_owned())
     }
 }
 
-/// Everything that is kept of a table, by id.
+/// The complete state of a table, by id.
 #[derive(Debug)]
 pub struct Whole<'a> {
-    /// Its name.
+    /// Name of the table.
     pub name: &'a str,
-    /// The rows.
+    /// Embeddings.
     pub rows: Cow<'a, [f32]>,
-    /// Rows of the best evaluation so far.
+    /// Embeddings of the best evaluation so far.
     pub best: Cow<'a, [f32]>,
-    /// What the optimizer keeps of each row.
+    /// Optimizer state of each row.
     pub state: Cow<'a, [f32]>,
-    /// Updates of each row.
+    /// Number of updates of each row.
     pub steps: Cow<'a, [u32]>,
 }
 
 impl Table {
-    /// All rows on the first rank; none on the others. All ranks call it together.
+    /// Gathers all embeddings on the first rank; none on the others. A collective of all ranks.
     ///
     /// # Errors
     /// If a rank fails.
@@ -74,7 +74,7 @@ impl Table {
         Ok(Rows { width: self.rows.width(), values })
     }
 
-    /// All rows of the best evaluation on the first rank; none on the others.
+    /// Gathers the embeddings of the best evaluation on the first rank; none on the others.
     ///
     /// # Errors
     /// If a rank fails.
@@ -83,7 +83,7 @@ impl Table {
         Ok(Rows { width: self.rows.width(), values })
     }
 
-    /// All rows on every rank. All ranks call it together.
+    /// Gathers all embeddings on every rank. A collective of all ranks.
     ///
     /// # Errors
     /// If a rank fails.
@@ -95,12 +95,13 @@ impl Table {
         let mut all = Vec::with_capacity(self.owners.rows() as usize * width);
         for ids in self.rounds(width) {
             let own = bytemuck::cast_slice(self.share(&ids, values, width));
-            self.merge(&rank.all_gather("all learnt rows", own)?, ids, width, &mut all)?;
+            self.merge(&rank.all_gather("all embeddings", own)?, ids, width, &mut all)?;
         }
         Ok(Rows { width, values: all.into() })
     }
 
-    /// Everything of the table on the first rank; nothing on the others. All ranks call it together.
+    /// Gathers the complete state of the table on the first rank; none on the others. A collective
+    /// of all ranks.
     ///
     /// # Errors
     /// If a rank fails.
@@ -116,7 +117,7 @@ impl Table {
         })
     }
 
-    /// All ranks' values on the first, by id, of which `own` has `each` for each own row.
+    /// Gathers all ranks' values on the first, by id, of which `own` has `each` per own row.
     fn array_on_first<'a, T: Pod>(
         &self,
         rank: &dyn Communicator,
@@ -130,7 +131,7 @@ impl Table {
         for ids in self.rounds(each) {
             let mut outgoing = vec![Vec::new(); rank.size()];
             outgoing[0] = bytemuck::cast_slice(self.share(&ids, own, each)).to_vec();
-            let came = rank.all_to_all("learnt rows to the first", outgoing)?;
+            let came = rank.all_to_all("embeddings to the first", outgoing)?;
             if rank.rank() == 0 {
                 self.merge(&came, ids, each, &mut all)?;
             }
@@ -138,7 +139,7 @@ impl Table {
         Ok(all.into())
     }
 
-    /// Ids that are collected together; the same on all ranks.
+    /// Id ranges gathered together, equal on all ranks.
     fn rounds(&self, each: usize) -> impl Iterator<Item = Range<u64>> + use<> {
         let (rows, row) = (self.owners.rows(), each.max(1) * size_of::<f32>());
         let step = (ROUND_BYTES / row).max(1);
@@ -151,7 +152,7 @@ impl Table {
         &values[place(ids.start)..place(ids.end)]
     }
 
-    /// Appends what came of all ranks, each by ascending id, to what is there of ids before.
+    /// Merges the values of all ranks, each by ascending id, and appends them.
     fn merge<T: Pod>(
         &self,
         came: &[Vec<u8>],

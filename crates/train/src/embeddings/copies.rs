@@ -1,6 +1,7 @@
-//! Rows of parts that train alone (CATGNN, section 3.3): each part has copies of the rows of its own nodes
-//! and of its HALO. When weights are averaged, so are the copies of a row, in proportion to the training
-//! nodes of the parts that have one, and the mean becomes every copy.
+//! Embedding replicas of parts that train alone (CATGNN, section 3.3): each part has replicas of
+//! the embeddings of its own nodes and of its HALO. When weights are averaged, so are the replicas
+//! of an embedding, in proportion to the training nodes of the parts that have one, and every
+//! replica is set to the mean.
 
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
@@ -11,17 +12,17 @@ use gnarl_store::embedding::{Embedding, Summed};
 use super::{Fetch, RowGradients, Table, TableSpec};
 use crate::state::OptimizerState;
 
-/// A part's copies of the rows of each table, with optimizers of their own.
+/// A part's replicas of each table, with optimizers of their own.
 pub(crate) struct Copies {
-    /// Number of the part.
+    /// Part number.
     part: usize,
-    /// Its share in a mean, not divided by those of the others.
+    /// Weight in a mean, not normalized.
     weight: f32,
     rows: Vec<Embedding>,
 }
 
 impl Copies {
-    /// Copies of the rows with these ids, for each table, in a part of so many training nodes.
+    /// Replicas of the rows with these ids, per table, in a part of so many training nodes.
     ///
     /// # Errors
     /// If an id repeats.
@@ -37,10 +38,10 @@ impl Copies {
         Ok(Self { part, weight: training as f32, rows: rows.collect::<Result<_>>()? })
     }
 
-    /// What gradients add up to, for each table.
+    /// Sums gradients per table.
     ///
     /// # Errors
-    /// If an id has no copy here.
+    /// If an id has no replica here.
     pub fn sum(&self, gradients: &[RowGradients]) -> Result<Vec<Summed>> {
         self.rows.iter().zip(gradients).map(|(rows, own)| own.sum(rows)).collect()
     }
@@ -50,7 +51,7 @@ impl Copies {
         self.rows.iter_mut().zip(summed).for_each(|(rows, summed)| rows.apply(summed, lr));
     }
 
-    /// What optimizers keep, by table; counts of updates as numbers, exact up to 2²⁴, where Adam's
+    /// Optimizer state, by table; counts of updates as numbers, exact up to 2²⁴, where Adam's
     /// corrections have long been 1.
     pub fn state(&self) -> OptimizerState {
         let entries = self.rows.iter().enumerate().flat_map(|(table, rows)| {
@@ -61,7 +62,7 @@ impl Copies {
         entries.collect()
     }
 
-    /// Restores what [`Copies::state`] gave.
+    /// Restores the state from [`Copies::state`].
     ///
     /// # Errors
     /// If it is of another part or model.
@@ -80,7 +81,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Whether an entry of an optimizer's state is of copies.
+    /// Returns whether an entry of an optimizer's state belongs to replicas.
     pub fn owns(entry: &str) -> bool {
         entry.starts_with("rows.")
     }
@@ -102,8 +103,8 @@ impl Fetch for Copies {
 }
 
 impl Table {
-    /// Makes the copies of this table, number `table`, in the rank's parts what their owners have. All
-    /// ranks call it together.
+    /// Sets the replicas of table number `table` in the rank's parts to their owners' embeddings. A
+    /// collective of all ranks.
     ///
     /// # Errors
     /// If a rank fails.
@@ -126,8 +127,8 @@ impl Table {
         Ok(())
     }
 
-    /// Makes each row the mean of its copies in all parts, added in the order of parts, so that it does
-    /// not depend on how parts are dealt to ranks. All ranks call it together.
+    /// Sets each embedding to the mean of its replicas in all parts, added in the order of parts,
+    /// so that it does not depend on the assignment of parts to ranks. A collective of all ranks.
     ///
     /// # Errors
     /// If a rank fails.
@@ -149,10 +150,10 @@ impl Table {
                 to.extend_from_slice(bytemuck::cast_slice(row));
             }
         }
-        let came = rank.all_to_all("copies of learnt rows", outgoing)?;
+        let came = rank.all_to_all("replicas of embeddings", outgoing)?;
         let length = 2 * size_of::<u64>() + (1 + width) * size_of::<f32>();
         if let Some(from) = came.iter().position(|bytes| !bytes.len().is_multiple_of(length)) {
-            let message = format!("rank {from} sent no copies of learnt rows");
+            let message = format!("rank {from} sent no replicas of embeddings");
             return Err(Error::new(Kind::Rank, message));
         }
         let mut copies: Vec<Sent<'_>> =
@@ -164,11 +165,11 @@ impl Table {
         Ok(())
     }
 
-    /// Makes a row the mean of copies of it.
+    /// Sets an embedding to the mean of its replicas.
     fn set_mean(&mut self, copies: &[Sent<'_>]) -> Result<()> {
         let id = copies[0].id();
         let place = self.rows.ids().binary_search(&id).map_err(|_| {
-            Error::new(Kind::Rank, format!("{}: row {id} is not of this rank", self.name))
+            Error::new(Kind::Rank, format!("{}: row {id} belongs to another rank", self.name))
         })?;
         let total: f32 = copies.iter().map(Sent::weight).sum();
         let width = self.rows.width();
@@ -182,7 +183,7 @@ impl Table {
     }
 }
 
-/// A copy of a row on its way: part, id, weight and values.
+/// A replica as a message: part, id, weight and values.
 struct Sent<'a>(&'a [u8]);
 
 impl Sent<'_> {
@@ -251,7 +252,7 @@ mod tests {
     fn rows_become_the_means_of_their_copies() {
         let (before, after) = (spec().share(None, 0, 1).unwrap(), averaged(1));
         let moved: Vec<f32> = after.iter().zip(before.rows.values()).map(|(a, b)| a - b).collect();
-        // Row 0 is in part 0 and in part 2, which has no say; row 4 in part 2 alone.
+        // Row 0 is in part 0 and in part 2, which has weight 0; row 4 in part 2 alone.
         for (row, by) in [1.0, 1.25, 2.0, 1.25, 0.0].into_iter().enumerate() {
             assert!((moved[2 * row] - by).abs() < 1e-6, "row {row}: {moved:?}");
         }

@@ -1,4 +1,4 @@
-//! Rows of a batch from their owners, and gradients back.
+//! Exchange of embeddings and gradients with their owners.
 
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
@@ -9,7 +9,7 @@ use gnarl_store::embedding::{Embedding, Summed};
 
 use super::Table;
 
-/// Gradients of the rows of a table: an id may be there several times.
+/// Gradients of a table's embeddings: an id may repeat.
 #[derive(Debug, Clone, Default)]
 pub struct RowGradients {
     ids: Vec<u64>,
@@ -17,7 +17,7 @@ pub struct RowGradients {
 }
 
 impl RowGradients {
-    /// Adds a row of gradients for each of `ids`.
+    /// Appends a row of gradients for each of `ids`.
     ///
     /// # Panics
     /// If there are not as many rows.
@@ -27,7 +27,7 @@ impl RowGradients {
         self.values.extend_from_slice(rows.data());
     }
 
-    /// What they add up to for each row of `rows`.
+    /// Sums the gradients of each row of `rows`.
     ///
     /// # Errors
     /// If an id has no row there.
@@ -35,7 +35,7 @@ impl RowGradients {
         rows.sum(&self.ids, &self.values)
     }
 
-    /// Adds what another rank sent; `None` if the bytes are of no rows of `width`.
+    /// Appends another rank's message; `None` if the bytes are no rows of `width`.
     fn append(&mut self, bytes: &[u8], width: usize) -> Option<()> {
         let row = size_of::<u64>() + width * size_of::<f32>();
         let (ids, values) = bytes.split_at(bytes.len() / row * size_of::<u64>());
@@ -46,8 +46,8 @@ impl RowGradients {
 }
 
 impl Table {
-    /// The rows of `ids`, in that order, from the ranks that have them. All ranks call it together, some
-    /// perhaps for no ids.
+    /// Fetches the embeddings of `ids`, in that order, from their owners. A collective of all
+    /// ranks, some perhaps without ids.
     ///
     /// # Errors
     /// If an id has no row or a rank fails.
@@ -63,10 +63,10 @@ impl Table {
         for (id, &owner) in ids.iter().zip(&owners) {
             wanted[owner].extend_from_slice(&id.to_le_bytes());
         }
-        let asked = rank.all_to_all("ids of learnt rows", wanted)?;
+        let asked = rank.all_to_all("ids of embeddings", wanted)?;
         let answers = asked.iter().map(|bytes| self.answer(bytes)).collect::<Result<_>>()?;
-        let came = rank.all_to_all("learnt rows", answers)?;
-        // Each rank answers in the order it was asked.
+        let came = rank.all_to_all("embeddings", answers)?;
+        // Each rank replies in the order of the request.
         let mut left: Vec<_> = came.iter().map(|bytes| bytes.as_chunks().0.iter()).collect();
         for (row, &owner) in out.data_mut().chunks_exact_mut(width).zip(&owners) {
             for value in row {
@@ -77,8 +77,8 @@ impl Table {
         Ok(out)
     }
 
-    /// What all ranks have of gradients of this rank's rows, joined in the order of ranks and summed by
-    /// row. All ranks call it together.
+    /// Pushes gradients to their owners; returns all ranks' gradients of this rank's rows, joined
+    /// in the order of ranks and summed by row. A collective of all ranks.
     ///
     /// # Errors
     /// If an id has no row or a rank fails.
@@ -98,7 +98,7 @@ impl Table {
         let mut joined = RowGradients::default();
         for (from, bytes) in rank.all_to_all("gradients of rows", outgoing)?.iter().enumerate() {
             joined.append(bytes, width).ok_or_else(|| {
-                Error::new(Kind::Rank, format!("rank {from} sent no gradients of rows"))
+                Error::new(Kind::Rank, format!("rank {from} sent invalid gradients of embeddings"))
             })?;
         }
         joined.sum(&self.rows)
@@ -114,7 +114,7 @@ impl Table {
         ids.iter().map(of).collect()
     }
 
-    /// The rows that another rank asked for.
+    /// The embeddings that another rank requested.
     fn answer(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let ids: Vec<u64> = bytes.as_chunks().0.iter().map(|id| u64::from_le_bytes(*id)).collect();
         let mut rows = vec![0.0; ids.len() * self.rows.width()];
@@ -124,16 +124,16 @@ impl Table {
 }
 
 fn too_few(rank: usize) -> Error {
-    Error::new(Kind::Rank, format!("rank {rank} sent too few learnt rows"))
+    Error::new(Kind::Rank, format!("rank {rank} sent too few embeddings"))
 }
 
-/// What the gradients of some rows add to the square of the global norm.
+/// The contribution of some rows' gradients to the square of the global norm.
 pub(crate) fn squares(rows: &[Summed]) -> f64 {
     rows.iter().map(|summed| f64::from(global_norm(summed.grads())).powi(2)).sum()
 }
 
-/// Scales `dense` and `rows` down to the global norm `limit` if they exceed it together. `squares` is
-/// that of all rows: of those of other ranks too.
+/// Scales `dense` and `rows` down to the global norm `limit` if they exceed it together. `squares`
+/// is that of the rows of all ranks.
 pub(crate) fn clip(dense: &mut [f32], rows: &mut [Summed], squares: f64, limit: f32) {
     let norm = (f64::from(global_norm(dense)).powi(2) + squares).sqrt() as f32;
     if norm > limit {
@@ -194,7 +194,7 @@ mod tests {
         let all = squares(&rows);
         clip(&mut dense, &mut rows, all, 2.0);
         assert!((dense[0] - 0.6).abs() < 1e-6, "a small gradient stays");
-        // Rows of another rank count too.
+        // Rows of other ranks count too.
         clip(&mut dense, &mut [], 0.64, 0.5);
         assert!((dense[0] - 0.3).abs() < 1e-6);
     }

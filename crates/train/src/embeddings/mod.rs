@@ -1,8 +1,9 @@
-//! Rows that are learnt, as a run has them: each row is with one rank, the one that has its part of the
-//! graph (DistDGLv2, section 5.4). A step fetches the rows of its batch from their owners and pushes
-//! gradients there; an owner adds up what all ranks pushed, in their order, and updates the row once.
+//! Embedding tables, distributed over the ranks: each row is owned by one rank, the one that has
+//! its part of the graph (DistDGLv2, section 5.4). A step fetches the embeddings of its batch from
+//! their owners and pushes gradients there; an owner sums the gradients of all ranks, in their
+//! order, and updates the row once.
 //!
-//! Rows come together where they are judged or written: [`Table::on_first`], [`Table::on_all`].
+//! Tables are gathered for evaluation and for writing: [`Table::on_first`], [`Table::on_all`].
 
 mod collect;
 mod copies;
@@ -25,16 +26,16 @@ use gnarl_common::Result;
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 
-/// Where the learnt rows of a batch come from.
+/// The source of a batch's embeddings.
 pub(crate) trait Fetch {
-    /// For each table the rows that are wanted of it, in that order.
+    /// Fetches the embeddings of the `wanted` ids of each table, in that order.
     ///
     /// # Errors
     /// If an id has no row or a rank fails.
     fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>>;
 }
 
-/// The learnt rows of all ranks, as one of them reaches them.
+/// The embedding tables of all ranks, as seen by one of them.
 #[derive(Clone, Copy)]
 pub(crate) struct Learnt<'a> {
     pub tables: &'a [Table],
@@ -42,7 +43,7 @@ pub(crate) struct Learnt<'a> {
 }
 
 impl Fetch for Learnt<'_> {
-    /// All ranks call it together, also one that wants none: it may have what others ask for.
+    /// A collective of all ranks, even one without ids: others may request its rows.
     fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>> {
         let of = |number: usize| wanted.get(number).copied().unwrap_or(&[]);
         let tables = self.tables.iter().enumerate();
@@ -50,7 +51,7 @@ impl Fetch for Learnt<'_> {
     }
 }
 
-/// All rows of all tables on the first rank; no rows on the others. All ranks call it together.
+/// Gathers all rows of all tables on the first rank; none on the others. A collective of all ranks.
 ///
 /// # Errors
 /// If a rank fails.

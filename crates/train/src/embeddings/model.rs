@@ -1,4 +1,4 @@
-//! Weights and learnt rows as one file.
+//! Weights and embeddings as one file.
 
 use gnarl_common::{Error, Result};
 use gnarl_nn::Params;
@@ -9,29 +9,29 @@ use super::{Rows, TableSpec};
 use crate::evaluation::Scores;
 use crate::json;
 
-/// What a file of weights says of itself, as JSON under `gnarl` in its metadata.
+/// The metadata of a weights file, as JSON under `gnarl`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// Of the build that wrote it.
+    /// Version of the build that wrote it.
     pub version: String,
     /// `task.kind`.
     pub task: String,
     /// `model.name`.
     pub model: String,
-    /// Classes, tasks or numbers that it predicts; 0 of none.
+    /// Number of classes, tasks or values predicted; 0 if none.
     pub classes: usize,
-    /// Tells the dataset from others.
+    /// Fingerprint of the dataset.
     pub dataset: String,
     /// `dataset.normalize`.
     pub normalize: String,
-    /// The epoch that the weights are of; 0 of none.
+    /// Epoch of the weights; 0 if none.
     pub epoch: usize,
-    /// Their validation scores.
+    /// Validation scores of the weights.
     #[serde(deserialize_with = "json::floats")]
     pub valid: Scores,
 }
 
-/// Weights and the rows of each table as a safetensors file.
+/// Weights and embedding tables as a safetensors file.
 ///
 /// # Errors
 /// If the format cannot hold them.
@@ -51,7 +51,7 @@ pub(crate) fn model_to_bytes(
     to_bytes(params, &tables.iter().zip(rows).map(matrix).collect::<Vec<_>>(), Some(about))
 }
 
-/// What [`model_to_bytes`] was told; nothing of a file of an older build.
+/// The metadata from [`model_to_bytes`]; none in a file of an older build.
 ///
 /// # Errors
 /// If the bytes are no safetensors file.
@@ -59,7 +59,7 @@ pub(crate) fn about_model(bytes: &[u8]) -> Result<Option<About>> {
     Ok(about(bytes)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Fills weights from what [`model_to_bytes`] wrote; returns the rows of each table.
+/// Fills weights from the output of [`model_to_bytes`]; returns the embeddings of each table.
 ///
 /// # Errors
 /// If the bytes are of another model.

@@ -1,4 +1,4 @@
-//! Which rank has which row.
+//! Owners of embeddings.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use gnarl_common::Result;
 use gnarl_partition::PartitionedDataset;
 use gnarl_store::placement::{ByRange, Even, Place, Placement};
 
-/// The owners of the rows of a table, as one of the ranks sees them.
+/// The owners of a table's rows, as seen by one of the ranks.
 #[derive(Clone)]
 pub struct Owners {
     placement: Arc<dyn Placement>,
@@ -15,18 +15,18 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// The rows that `placement` puts into parts, as rank `rank` of `ranks` sees them. Each rank has as
-    /// many parts as the others up to one, in their order.
+    /// The owners of rows that `placement` puts into parts, as seen by rank `rank` of `ranks`.
+    /// Numbers of parts per rank differ by at most one, in their order.
     pub fn new(placement: Arc<dyn Placement>, rank: usize, ranks: usize) -> Self {
         Self { placement, rank, ranks }
     }
 
-    /// `rows` rows that are in no parts, shared out evenly in the order of ids.
+    /// The owners of `rows` rows without parts, split evenly in the order of ids.
     pub fn even(rows: u64, rank: usize, ranks: usize) -> Self {
         Self::new(Arc::new(Even::new(rows, ranks)), rank, ranks)
     }
 
-    /// The rank that has the row of `id`.
+    /// The rank that owns the row of `id`.
     pub fn of(&self, id: u64) -> usize {
         match self.placement.place(id) {
             Place::Part(part) => part * self.ranks / self.placement.parts(),
@@ -39,7 +39,7 @@ impl Owners {
         self.ranks
     }
 
-    /// Rows of all ranks.
+    /// Number of rows of all ranks.
     pub fn rows(&self) -> u64 {
         self.placement.rows()
     }
@@ -50,7 +50,7 @@ impl Owners {
     }
 }
 
-/// Rows of the nodes of a type, with the parts that own the nodes.
+/// The placement of a node type's rows, with the parts that own the nodes.
 ///
 /// # Errors
 /// If the partition has no such type or is damaged.

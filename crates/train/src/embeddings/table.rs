@@ -1,4 +1,4 @@
-//! A named table of learnt rows, before ranks share it out and after.
+//! A named embedding table, before and after it is distributed over ranks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,34 +11,34 @@ use gnarl_store::placement::Placement;
 
 use super::Owners;
 
-/// What all rows of a table start as.
+/// The specification of a table, from which it is initialized.
 #[derive(Clone)]
 pub struct TableSpec {
-    /// Names it in checkpoints.
+    /// Name in checkpoints.
     pub name: String,
-    /// The node type that has the rows.
+    /// Node type of the embeddings.
     pub node_type: String,
-    /// Number of rows; their ids are below it.
+    /// Number of rows, above all ids.
     pub count: u64,
-    /// Values of a row.
+    /// Embedding width.
     pub width: usize,
-    /// Values start uniform in `[-bound, bound)`.
+    /// Initial values are uniform in `[-bound, bound)`.
     pub bound: f32,
-    /// What they are drawn by.
+    /// Key of the initialization.
     pub key: Key,
-    /// The rule of their updates.
+    /// Optimizer.
     pub optimizer: Arc<dyn SparseOptimizer>,
 }
 
 impl TableSpec {
-    /// The embeddings of the `count` nodes of a type, which start as a function of the type's name.
+    /// The table of the `count` nodes of a type, whose initialization is keyed by the type's name.
     ///
     /// # Errors
-    /// If the run file's optimizer of embeddings is impossible.
+    /// If the run file's optimizer of embeddings is invalid.
     pub(crate) fn of_type(config: &RunConfig, node_type: &str, count: u64) -> Result<Self> {
         let width = config.model.input_width();
         let bound = config.embedding.bound.unwrap_or_else(|| match config.model.one_hot {
-            // Glorot's bound of a basis, which has a row for each node.
+            // Glorot's bound of a basis, which has one row per node.
             true => (6.0 / (count as f32 + config.model.hidden as f32)).sqrt(),
             false => 1.0 / (width as f32).sqrt(),
         });
@@ -50,7 +50,7 @@ impl TableSpec {
         Ok(Self { name, node_type: node_type.into(), count, width, bound, key, optimizer })
     }
 
-    /// The rows that one of `ranks` ranks has: those of its parts if there is a placement with parts for
+    /// The rows of one of `ranks` ranks: those of its parts if there is a placement with parts for
     /// all ranks, else an even share.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl TableSpec {
         }
     }
 
-    /// Values of all rows.
+    /// Number of values of all rows.
     pub fn values(&self) -> usize {
         self.count as usize * self.width
     }
@@ -96,13 +96,13 @@ impl TableSpec {
 /// One rank's rows of a table.
 #[derive(Clone)]
 pub struct Table {
-    /// Names it in checkpoints.
+    /// Name in checkpoints.
     pub name: String,
     /// The rows, by ascending id, with the state of their optimizer.
     pub rows: Embedding,
-    /// Rows of the best evaluation so far.
+    /// Embeddings of the best evaluation so far.
     pub best: Vec<f32>,
-    /// Who has which row.
+    /// Owners of the rows.
     pub owners: Owners,
 }
 
@@ -116,7 +116,7 @@ impl Table {
         let (found, each) = (all.len(), all.len().checked_div(rows).unwrap_or(0));
         if found != each * rows {
             return Err(Error::invalid(format!(
-                "{found} values of '{name}' do not fill {rows} rows"
+                "invalid '{name}': expected {rows} rows, found {found} values"
             ))
             .hint("the checkpoint belongs to another graph or model configuration"));
         }

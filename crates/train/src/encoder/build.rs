@@ -1,4 +1,4 @@
-//! Encoders of tasks about edges, by what their messages pass over.
+//! Construction of encoders for edge tasks, by their message graphs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::data::graph::Graph;
 use crate::data::hetero_graph::{HeteroGraph, features_of_types};
 use crate::registry::Registry;
 
-/// The models of heterogeneous graphs that take every relation of one edge type for an edge type.
+/// Heterogeneous models that can treat every relation of one edge type as an edge type.
 pub(crate) const RELATIONAL: [&str; 4] = ["rgcn", "rgat", "hgt", "hetero"];
 
 /// The homogeneous model of `config` over `edges` in both directions, whatever their relation.
@@ -57,8 +57,8 @@ pub(crate) fn over_relations(
     Heterogeneous::new(config, graph, (vec![0], ways), width, params)
 }
 
-/// The heterogeneous model of `config` over all edge types of a dataset but the edges `held`. The task asks about
-/// edges of type `asked`.
+/// The heterogeneous model of `config` over all edge types of a dataset without the edges `held`.
+/// The task's edges are of type `asked`.
 ///
 /// # Errors
 /// If the model is unknown, sizes are impossible, or features damaged.

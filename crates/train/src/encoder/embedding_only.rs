@@ -1,4 +1,4 @@
-//! Embeddings without a model: a node's is its row of the table.
+//! Embeddings without a model: the table itself.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -33,7 +33,7 @@ impl Encoder for EmbeddingOnly {
         (0..self.nodes as u64).collect()
     }
 
-    /// No edge passes messages; whoever asks gets ways that no other edge has.
+    /// No edge passes messages, so that ways are those of no other edge.
     fn ways(&self, relation: u32) -> Ways {
         Ways { forth: relation as usize, back: None }
     }

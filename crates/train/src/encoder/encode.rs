@@ -14,15 +14,15 @@ use crate::data::graph::Graph;
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::WholeModel;
 
-/// A model over a message graph, and how its batches are made.
+/// A model over a message graph, with its batch construction.
 pub(crate) trait Encoder: Send + Sync + Sized {
-    /// Draws neighborhoods.
+    /// The sampler of neighborhoods.
     type Sampler: Send + Sync;
-    /// A batch as it was drawn.
+    /// A sampled batch.
     type Sampled: Send;
-    /// A batch ready for compute. It borrows nothing of the graph.
+    /// A batch ready for compute, independent of the graph.
     type Batch: Send + Sync;
-    /// The model over the whole graph, as one of several ranks.
+    /// The model over the whole graph in tensor parallelism.
     type Columns<'a>: WholeModel
     where
         Self: 'a;
@@ -33,14 +33,14 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// If the part is damaged, or parts cannot be trained alone.
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self>;
 
-    /// Dataset ids of the nodes that seeds may be, those of the first type with endpoints; nodes whose lists are
-    /// complete only.
+    /// Dataset ids of possible seeds, those of the first type with endpoints; only nodes with
+    /// complete lists.
     fn seed_ids(&self) -> Vec<u64>;
 
     /// Edge types over which edges of this relation pass messages.
     fn ways(&self, relation: u32) -> Ways;
 
-    /// The sampler that `config` asks for, which draws batches about some of `seeds`.
+    /// The sampler of `config`, for batches around some of `seeds`.
     ///
     /// # Errors
     /// If it does not fit the message graph.
@@ -55,10 +55,10 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         order: Key,
     ) -> Vec<Vec<u32>>;
 
-    /// The neighborhoods of some nodes of each type that has endpoints.
+    /// Samples the neighborhoods of some nodes of each type with endpoints.
     ///
     /// # Errors
-    /// If a part of the graph does not answer.
+    /// If a part of the graph does not reply.
     fn sample(
         &self,
         sampler: &Self::Sampler,
@@ -67,19 +67,19 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         scratch: &mut Scratch,
     ) -> Result<Self::Sampled>;
 
-    /// Takes edges out of a batch.
+    /// Removes edges from a batch.
     fn remove(&self, sampled: &mut Self::Sampled, edges: &EdgeSet);
 
     /// The edges of all blocks of a batch.
     fn edges(&self, sampled: &Self::Sampled) -> EdgeSet;
 
-    /// Gathers what a batch needs.
+    /// Gathers the features of a batch.
     ///
     /// # Errors
-    /// If features cannot be had.
+    /// If features cannot be read.
     fn fetch(&self, sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)>;
 
-    /// Prepares what the backward pass needs too.
+    /// Builds the transposes for the backward pass.
     fn prepare(&self, batch: &Self::Batch);
 
     /// Edges of all blocks.
@@ -95,7 +95,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         Vec::new()
     }
 
-    /// The node embeddings of a batch, and the leaves of the `embeddings` that they are of.
+    /// The node embeddings of a batch, and the leaves of its `embeddings`.
     ///
     /// # Errors
     /// If shapes disagree.
@@ -106,7 +106,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         embeddings: Vec<Tensor>,
     ) -> Result<(Var, Vec<Var>)>;
 
-    /// Embeddings of all nodes by full neighbors, one tensor per type that has endpoints.
+    /// Embeddings of all nodes by full neighborhoods, one tensor per type with endpoints.
     ///
     /// # Errors
     /// If shapes disagree.
@@ -123,11 +123,11 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         nodes: &[u32],
     ) -> Result<(Tensor, Vec<u32>)>;
 
-    /// Embeddings of each list of nodes, `width` wide, computed by all ranks together; none where one rank can do it
-    /// alone.
+    /// Embeddings of each list of nodes, `width` wide, computed by all ranks together; none where
+    /// one rank can do it alone.
     ///
     /// # Errors
-    /// If a part does not answer or a rank fails.
+    /// If a part does not reply or a rank fails.
     fn by_all_ranks(
         &self,
         _params: &Params,
@@ -139,7 +139,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         Ok(None)
     }
 
-    /// Embeddings of all nodes on every rank, where they are nothing but a table's rows.
+    /// Gathers the embeddings of all nodes on every rank, where they are a table only.
     ///
     /// # Errors
     /// If a rank fails.
@@ -151,18 +151,18 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         Ok(None)
     }
 
-    /// The model as one of the ranks that share out feature slices has it.
+    /// The model in tensor parallelism, on one of the ranks.
     ///
     /// # Errors
-    /// If the graph is too large for a block, or the model is not one of such ranks.
+    /// If the graph is too large for a block, or the model has no such form.
     fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<Self::Columns<'a>>;
 
-    /// The model and its graph, where its stages can run one by one.
+    /// The model and its graph, if it has stages.
     fn staged(&self) -> Option<Source<'_>> {
         None
     }
 
-    /// Features of other machines that a cache had, and had not, so far.
+    /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2] {
         [0; 2]
     }
@@ -175,12 +175,12 @@ pub(crate) struct Source<'a> {
     pub graph: &'a Graph,
 }
 
-/// The rows that a model puts out for a batch.
+/// The output rows of a batch.
 pub(crate) struct Outputs {
-    /// Of each node that was sampled for, of one type after the other, its row.
+    /// Output row of each sampled seed, of one type after the other.
     pub rows: Vec<u32>,
-    /// Those nodes, by local id: the seeds, or those that a subgraph sampler took.
+    /// The seeds by local id, or the nodes of the sampled subgraph.
     pub nodes: Vec<u32>,
-    /// Weights of their losses, where a subgraph sampler took some nodes more often than others.
+    /// Loss weights, where a subgraph sampler draws some nodes more often than others.
     pub weights: Option<Vec<f32>>,
 }

@@ -1,4 +1,4 @@
-//! Models of heterogeneous graphs. Nodes without features have embeddings.
+//! Encoders of heterogeneous graphs. Nodes without features have embeddings.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,20 +21,20 @@ use crate::data::hetero_graph::HeteroGraph;
 use crate::embeddings::{Rows, TableSpec};
 use crate::step::tensor_parallel::TypedColumns;
 
-/// A model and the graph it receives messages over.
+/// A heterogeneous model and its message graph.
 pub(crate) struct Heterogeneous {
     model: Arc<dyn TypedModel>,
     graph: HeteroGraph,
     fanouts: TypedFanouts,
-    /// Numbers of the node types that have endpoints, or are predicted, each once.
+    /// Indices of the node types with endpoints or targets, each once.
     endpoints: Vec<usize>,
-    /// How edges of each relation pass messages.
+    /// Edge types of each relation in the message graph.
     ways: Vec<Ways>,
 }
 
 impl Heterogeneous {
-    /// The model of `config` over `graph`, whose embeddings of nodes of the types `endpoints` are `width` wide,
-    /// and its parameters added to `params`.
+    /// The model of `config` over `graph`, with embeddings of width `width` for nodes of the types
+    /// `endpoints`, and its parameters added to `params`.
     ///
     /// # Errors
     /// If the model is unknown, or sizes are impossible.
@@ -69,23 +69,23 @@ impl Heterogeneous {
     }
 }
 
-/// Draws neighbors over each edge type.
+/// The sampler of neighbors over each edge type.
 pub(crate) struct Draw {
     sampler: TypedSampler,
     scratch: Mutex<TypedScratch>,
 }
 
-/// A batch as it was drawn, and its blocks over all edge types.
+/// A sampled batch, and its blocks over all edge types.
 pub(crate) struct Sampled {
     batch: TypedBatch,
     seeds: Vec<u32>,
 }
 
-/// Blocks, and what their input nodes have.
+/// Blocks, and the features and embeddings of their input nodes.
 pub(crate) struct Prepared {
     blocks: Vec<RelBlock>,
     features: Vec<Option<Input>>,
-    /// Ids of the input nodes of each type that has embeddings.
+    /// Ids of the input nodes of each type with embeddings.
     embedding_ids: Vec<Vec<u64>>,
     edges: usize,
 }

@@ -1,4 +1,4 @@
-//! Models of homogeneous graphs.
+//! Encoders of homogeneous graphs.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::embeddings::Rows;
 use crate::registry::Registry;
 use crate::step::tensor_parallel::PlainColumns;
 
-/// A model and the graph it receives messages over, in both directions whatever their relation.
+/// A homogeneous model and its message graph, with edges in both directions whatever their
+/// relation.
 pub(crate) struct Homogeneous {
     model: Arc<dyn Model>,
     graph: Arc<Graph>,
@@ -128,7 +129,7 @@ impl Encoder for Homogeneous {
         Ok((Prepared { blocks, input }, Outputs { rows, nodes, weights }))
     }
 
-    /// The input layer's transpose is needed by few models; they make it when they do.
+    /// Few models need the input layer's transpose; they build it on first use.
     fn prepare(&self, batch: &Prepared) {
         batch.blocks.blocks.iter().skip(1).for_each(|block| {
             block.transpose();
@@ -153,7 +154,7 @@ impl Encoder for Homogeneous {
         Ok(vec![local::embeddings(self.model.as_ref(), params, &self.graph)?])
     }
 
-    /// Embeddings of all nodes, since most of them are inputs of others.
+    /// Computes embeddings of all nodes, since most of them are inputs of others.
     fn some(&self, params: &Params, _: &[Rows<'_>], nodes: &[u32]) -> Result<(Tensor, Vec<u32>)> {
         let all = local::embeddings(self.model.as_ref(), params, &self.graph)?;
         Ok((all, nodes.to_vec()))

@@ -1,4 +1,4 @@
-//! Message graphs of tasks about edges: over edges whatever their relation, by relation, or by edge type.
+//! Message graphs of edge tasks: over edges whatever their relation, by relation, or by edge type.
 
 use std::collections::BTreeSet;
 

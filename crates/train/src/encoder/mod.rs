@@ -1,8 +1,8 @@
-//! Encoders: how seeds become node embeddings.
+//! Encoders compute node embeddings from seeds.
 //!
-//! An encoder has a model and the *message graph* that the model receives messages over. Where a task asks
-//! about edges, the edges a batch is about leave the message graph for that batch, with their reverses: else a
-//! node would be told its neighbor by the very message that passes over the edge (DistDGLv2, section 5.6).
+//! An encoder has a model and the *message graph* that the model receives messages over. In edge
+//! tasks, the target edges of a batch are removed from the message graph for that batch, with their
+//! reverses: else the very message that passes over an edge would leak it (DistDGLv2, section 5.6).
 
 pub(crate) mod build;
 pub(crate) mod embedding_only;

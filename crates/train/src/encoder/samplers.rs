@@ -1,4 +1,4 @@
-//! The samplers that a run file asks for.
+//! The samplers of a run file.
 
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{Method, RunConfig};
@@ -11,7 +11,7 @@ use gnarl_sample::{
 use super::subgraphs;
 use crate::data::graph::{Graph, Partitioned, Topology};
 
-/// The sampler of batches about some of `seeds`, over `graph`.
+/// The sampler of batches around some of `seeds`, over `graph`.
 ///
 /// # Errors
 /// If it does not fit the graph.
@@ -68,8 +68,8 @@ pub(super) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
     };
     if !sample.meta_path.is_empty() {
         if !sample.edge_fanouts.is_empty() {
-            return Err(Error::usage("sample.meta_path says which edge types count at each hop")
-                .hint("leave out sample.edge_fanouts; its fan-outs are sample.fanouts"));
+            return Err(Error::usage("sample.meta_path conflicts with sample.edge_fanouts")
+                .hint("leave out sample.edge_fanouts; a meta-path uses sample.fanouts"));
         }
         let path = sample.meta_path.iter().map(|name| edge_type("sample.meta_path", name));
         let path = path.collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Samplers whose batches are subgraphs: Cluster-GCN and GraphSAINT, set up from a run file.
+//! Subgraph samplers: Cluster-GCN and GraphSAINT, set up from a run file.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -9,7 +9,7 @@ use gnarl_sample::{
     ClusterSampler, EdgeDraw, NodeDraw, SaintDraw, SaintSampler, SampleGraph, Sampler, WalkDraw,
 };
 
-/// The subgraph sampler that `config` asks for, over `graph`, of batches about nodes of `train`.
+/// The subgraph sampler of `config`, over `graph`, for batches with nodes of `train`.
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] for sizes of 0 or more clusters than nodes.
@@ -21,7 +21,7 @@ pub(super) fn sampler(
     let sample = &config.sample;
     let layers = config.model.blocks();
     if sample.budget == 0 && sample.method != Method::ClusterGcn {
-        return Err(Error::usage("sample.budget is 0").hint("it must be positive"));
+        return Err(Error::usage("invalid sample.budget '0': expected a positive number"));
     }
     let draw: Box<dyn SaintDraw> = match sample.method {
         Method::SaintNode => Box::new(NodeDraw::new(graph, sample.budget)?),
@@ -48,7 +48,7 @@ fn clusters(config: &RunConfig, graph: &SampleGraph, train: &[u32]) -> Result<Bo
     Ok(Box::new(ClusterSampler::new(graph, &of, train, count, layers)?))
 }
 
-/// The edges of an opened graph as a stream, destination by destination.
+/// The edges of an open graph as a stream, destination by destination.
 struct GraphEdges<'a> {
     graph: &'a SampleGraph,
     node: u32,

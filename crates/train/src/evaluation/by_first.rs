@@ -1,4 +1,4 @@
-//! Evaluation by the first rank.
+//! Evaluation on the first rank.
 
 use gnarl_common::threads::pool;
 use gnarl_common::{Error, Kind, Result};
@@ -7,7 +7,8 @@ use gnarl_engine::Communicator;
 use super::found::Evaluation;
 use crate::session::Threads;
 
-/// The evaluation that `evaluate` makes on the first rank, with the threads of its host; all return the same.
+/// Runs `evaluate` on the first rank, with the threads of its host; returns its result on all
+/// ranks.
 ///
 /// # Errors
 /// Those of `evaluate`, or if a rank fails.

@@ -1,4 +1,4 @@
-//! What an evaluation finds.
+//! The result of an evaluation.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ pub struct Evaluation {
     /// Scores over the validation nodes; empty if there are none.
     #[serde(deserialize_with = "json::floats")]
     pub valid: Scores,
-    /// Mean loss over the validation nodes, which decides between equal scores.
+    /// Mean loss over the validation nodes, which breaks ties of scores.
     #[serde(deserialize_with = "json::float")]
     pub valid_loss: f64,
     /// Scores over the test nodes; empty if there are none.
@@ -20,7 +20,7 @@ pub struct Evaluation {
     pub test: Scores,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
-    /// What could be seen of what was to be found, if it was looked for.
+    /// Leakage of validation and test edges, if it was checked.
     pub leakage: Option<LeakageReport>,
 }
 

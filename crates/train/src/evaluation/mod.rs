@@ -1,4 +1,4 @@
-//! Scores of a model: what is measured, on which splits.
+//! Evaluation of a model: metrics and splits.
 
 mod by_first;
 mod found;

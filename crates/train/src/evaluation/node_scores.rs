@@ -10,7 +10,7 @@ use super::found::Evaluation;
 use crate::data::node_targets::NodeTargets;
 use crate::task::objective::{Objective, Targets};
 
-/// How the validation and test nodes of a graph are scored.
+/// Scoring of the validation and test nodes of a graph.
 #[derive(Clone, Copy)]
 pub(crate) struct NodeScores<'a> {
     pub targets: &'a NodeTargets,
@@ -29,7 +29,8 @@ impl NodeScores<'_> {
         Evaluation::of(&*splits[0], &*splits[1])
     }
 
-    /// Scores of logits `cols` wide, of which each rank has those of its own validation and test nodes, in order.
+    /// Scores of logits of `cols` columns, of which each rank has those of its own validation and
+    /// test nodes, in order.
     ///
     /// # Errors
     /// If a rank fails.
@@ -44,7 +45,8 @@ impl NodeScores<'_> {
             let values: Vec<f32> = bytemuck::pod_collect_to_vec(&all);
             if values.len() != nodes.len() * cols {
                 let found = values.len();
-                let message = format!("evaluation: {found} values of {} nodes", nodes.len());
+                let message =
+                    format!("evaluation: unexpected {found} values for {} nodes", nodes.len());
                 return Err(Error::new(Kind::Rank, message));
             }
             Ok(Tensor::from_vec(nodes.len(), cols, values))
@@ -55,7 +57,7 @@ impl NodeScores<'_> {
     }
 }
 
-/// Those of `nodes`, which ascend, that are within `range`.
+/// The `nodes`, which ascend, within `range`.
 pub(crate) fn within<'n>(nodes: &'n [u32], range: &Range<usize>) -> &'n [u32] {
     let before = |end: usize| nodes.partition_point(|&node| (node as usize) < end);
     &nodes[before(range.start)..before(range.end)]

@@ -12,7 +12,7 @@ pub type Scores = BTreeMap<String, f64>;
 /// Filtered scores of the test edges of one relation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RelationScores {
-    /// Its name, or its number.
+    /// Name of the relation, or its number.
     pub relation: String,
     /// Test edges.
     pub edges: usize,
@@ -26,30 +26,30 @@ pub struct RelationScores {
     pub sides: [f64; 2],
 }
 
-/// Edges that pass messages while they are asked about, as the self-check of a run counted them.
+/// Leakage: target edges in the message graph, as counted by the self-check of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeakageReport {
-    /// Target edges of training batches, in the blocks their rows are computed from.
+    /// Target edges of training batches, in the blocks of their embeddings.
     pub train: LeakageCount,
-    /// Validation edges, among those that are trained on.
+    /// Validation edges, among the training edges.
     pub valid: LeakageCount,
     /// Test edges, likewise.
     pub test: LeakageCount,
-    /// What the figures mean, in words.
+    /// Interpretation of the figures, in words.
     pub verdict: String,
 }
 
-/// The score that decides which weights are best.
+/// The metric that selects the best weights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Goal {
-    /// Its key among the scores.
+    /// Key among the scores.
     pub metric: String,
-    /// True if the smaller of two values is the better one.
+    /// True if smaller values are better.
     pub smaller_is_better: bool,
 }
 
 impl Goal {
-    /// True if the new of two values is the better one. A value that is no number is worse than any.
+    /// Returns whether the new of two values is better. NaN is worse than any number.
     pub fn improves(&self, new: f64, old: f64) -> bool {
         match (new.is_nan(), old.is_nan()) {
             (true, _) => false,

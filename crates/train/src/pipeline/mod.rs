@@ -1,8 +1,8 @@
 //! The mini-batch pipeline: schedule → sample → fetch → prepare → compute (DistDGLv2 §5.5).
 //!
 //! The first four run on threads of their own, ahead of the compute stage by a bounded number of
-//! batches, and go on from one epoch into the next without draining. Batches arrive in the order of
-//! the specs, whatever the timing.
+//! batches, and continue from one epoch into the next without draining. Batches arrive in the order
+//! of the specs, whatever the timing.
 
 mod delivery;
 mod stages;
@@ -18,10 +18,10 @@ use crate::step::TrainStep;
 pub use delivery::Delivery;
 use stages::{Fetch, Sample, Schedule, prepare};
 
-/// Gives the next batch, or nothing if there is none.
+/// Returns the next batch, if there is one.
 type Next<'a, B> = Box<dyn FnMut() -> Option<Result<Delivery<B>>> + 'a>;
 
-/// The compute stage's end of the pipeline.
+/// The receiving side of the pipeline.
 pub struct Deliveries<'a, B> {
     next: RefCell<Next<'a, B>>,
 }
@@ -34,7 +34,7 @@ impl<'a, B> Deliveries<'a, B> {
     /// The next batch, in spec order.
     ///
     /// # Errors
-    /// What the earlier stages met, or that the specs are used up.
+    /// Errors of the earlier stages, or that the schedule is exhausted.
     pub fn next(&self) -> Result<Delivery<B>> {
         (self.next.borrow_mut())().unwrap_or_else(|| {
             Err(Error::new(Kind::Rank, "the sampling pipeline ended before the training did"))
@@ -43,7 +43,7 @@ impl<'a, B> Deliveries<'a, B> {
 }
 
 /// Runs `compute` over the batches that `step` makes of `specs`, with at most `train.prefetch` of
-/// them ahead at each stage.
+/// them buffered at each stage.
 ///
 /// # Errors
 /// Those of `compute`, which sees the errors of the stages before it.
@@ -59,7 +59,9 @@ pub fn run<L: TrainStep, T>(
         let depth = config.prefetch;
         return on_threads(Schedule::new(specs), sample, fetch, drains, depth, compute);
     }
-    let (mut schedule, mut sample, mut fetch) = (Schedule::new(specs), sample, fetch);
+    let mut schedule = Schedule::new(specs);
+    let mut sample = sample;
+    let mut fetch = fetch;
     compute(&Deliveries::new(|| {
         let spec = schedule.next()?;
         let fetched = sample.make(spec).and_then(|sampled| fetch.make(sampled));
@@ -68,7 +70,7 @@ pub fn run<L: TrainStep, T>(
 }
 
 /// Runs each stage before `compute` on a thread. If the pipeline `drains`, no spec of an epoch is
-/// begun before the last one of the epoch before is computed.
+/// begun before the last one of the previous epoch is computed.
 fn on_threads<L: TrainStep, T>(
     mut schedule: Schedule<impl Iterator<Item = BatchSpec> + Send>,
     mut sample: Sample<'_, L>,
@@ -108,10 +110,10 @@ fn on_threads<L: TrainStep, T>(
             return Err(Error::new(Kind::Limit, "cannot start the pipeline's threads"));
         }
         let mut ended = false;
-        // Dropping both ends lets all stages finish.
+        // Dropping the channels lets all stages finish.
         compute(&Deliveries::new(move || {
             if std::mem::take(&mut ended) && drains {
-                // The schedule may have come to its end.
+                // The schedule may have ended already.
                 _ = drained.send(());
             }
             let delivery = prepareed.recv().ok();
@@ -121,7 +123,7 @@ fn on_threads<L: TrainStep, T>(
     })
 }
 
-/// Works on what comes until it ends, fails, or nobody wants more.
+/// Processes items until the input closes, an item fails, or the receiver is dropped.
 fn stage<I, O>(
     input: &Receiver<Result<I>>,
     out: &Sender<Result<O>>,

@@ -1,4 +1,4 @@
-//! What each stage before compute does with a batch, and how long it takes.
+//! The pipeline stages before compute, with their times.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::faults;
 use crate::step::TrainStep;
 use crate::telemetry::Stages;
 
-/// Says which batch comes next.
+/// The stage that schedules batches.
 pub(super) struct Schedule<J> {
     specs: J,
 }
 
-/// A spec on its way.
+/// A scheduled batch.
 pub(super) struct Scheduled {
     pub spec: BatchSpec,
     stages: Stages,
 }
 
-/// A spec and what was drawn for it.
+/// A scheduled and sampled batch.
 pub(super) struct Sampled<S> {
     spec: BatchSpec,
     batch: Option<S>,
@@ -45,11 +45,11 @@ impl<J: Iterator<Item = BatchSpec>> Schedule<J> {
     }
 }
 
-/// Draws batches.
+/// The stage that samples batches.
 pub(super) struct Sample<'a, L> {
     pub step: &'a L,
     scratch: Scratch,
-    /// Graphs whose one batch is made.
+    /// Graphs whose only batch has been sampled.
     made: HashSet<usize>,
 }
 
@@ -65,16 +65,17 @@ impl<'a, L: TrainStep> Sample<'a, L> {
         let start = Instant::now();
         faults::reached("sample");
         let again = spec.fixed && !self.made.insert(spec.graph);
-        let batch = match spec.share.is_empty() || again {
-            true => None,
-            false => Some(self.step.sample(&spec, &mut self.scratch)?),
+        let batch = if spec.share.is_empty() || again {
+            None
+        } else {
+            Some(self.step.sample(&spec, &mut self.scratch)?)
         };
         stages.sample = start.elapsed().as_secs_f64();
         Ok(Sampled { spec, batch, stages })
     }
 }
 
-/// Gathers the rows of batches, wherever they are.
+/// The stage that gathers features, local and remote.
 pub(super) struct Fetch<'a, L: TrainStep> {
     step: &'a L,
     fixed: HashMap<usize, Arc<L::Batch>>,
@@ -102,7 +103,7 @@ impl<'a, L: TrainStep> Fetch<'a, L> {
     }
 }
 
-/// Prepares batches for backward.
+/// Prepares batches for the backward pass.
 pub(super) fn prepare<L: TrainStep>(
     step: &L,
     mut delivery: Delivery<L::Batch>,

@@ -1,8 +1,8 @@
-//! Checkpoints: everything a killed run needs to go on to the same numbers.
+//! Checkpoints: the complete state from which a killed run continues to the same results.
 //!
-//! One safetensors file holds weights, best weights and optimizer state, those of learnt rows too; its
-//! metadata holds the position. The epochs so far are in `metrics.jsonl`, so that a checkpoint is no larger
-//! late in a run. It is written beside the old one and renamed over it, so a crash leaves
+//! One safetensors file holds weights, best weights and optimizer state, including embeddings; its
+//! metadata holds the position. The epochs so far are in `metrics.jsonl`, so that a checkpoint is
+//! no larger late in a run. It is written beside the old one and renamed over it, so a crash leaves
 //! the old or the new.
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,8 @@ use crate::state::{Progress, TrainState};
 /// File name within the run's folder.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
 
-/// Writes the state to `dir`, with all rows of each table: a run goes on with any number of ranks.
+/// Writes the state to `dir`, with all rows of each table, so that a run can continue with any
+/// number of ranks.
 ///
 /// # Errors
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
@@ -48,7 +49,8 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
     let metadata = HashMap::from([("progress".to_string(), progress)]);
     let written = write(&dir.join(CHECKPOINT), &tensors, metadata);
-    let advised = written.map_err(|e| e.hint("the run can go on from the one before: --resume"));
+    let advised =
+        written.map_err(|e| e.hint("the previous checkpoint can be resumed with --resume"));
     advised.while_doing(|| "writing the checkpoint")
 }
 
@@ -92,14 +94,14 @@ pub fn read(dir: &Path) -> Result<Vec<u8>> {
     std::fs::read(&path).at(&path)
 }
 
-/// The state that the bytes of a checkpoint hold for a rank; `start` is its own where a run begins.
+/// Decodes the bytes of a checkpoint to the state of a rank; `start` is its initial state.
 ///
 /// # Errors
 /// If they are damaged, or of another model.
 pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
     let progress = metadata.metadata().as_ref().and_then(|m| m.get("progress"));
-    let progress = progress.ok_or_else(|| Error::invalid("it holds no training progress"))?;
+    let progress = progress.ok_or_else(|| Error::invalid("the file has no training progress"))?;
     let progress: Progress = serde_json::from_str(progress).map_err(corrupt)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
     let mut state = start;
@@ -111,7 +113,9 @@ pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
             let name = entry(&table.name, part);
             table.own(&floats(&tensors, &name)?, &name)
         };
-        let (rows, best, kept) = (part("rows")?, part("best")?, part("state")?);
+        let rows = part("rows")?;
+        let best = part("best")?;
+        let kept = part("state")?;
         let name = entry(&table.name, "steps");
         let steps = table.own(&words(&tensors, &name)?.collect::<Vec<_>>(), &name)?;
         fill(&mut table.best, &best)?;
@@ -144,7 +148,7 @@ fn words<'a>(tensors: &SafeTensors<'a>, name: &str) -> Result<impl Iterator<Item
 fn fill(target: &mut [f32], values: &[f32]) -> Result<()> {
     if target.len() != values.len() {
         return Err(Error::invalid(format!(
-            "it has {} weights, the model {}",
+            "expected {1} weights, found {0}",
             values.len(),
             target.len()
         ))
@@ -227,7 +231,10 @@ mod tests {
         assert_eq!((table.rows.values(), &table.best), (kept.rows.values(), &kept.best));
         assert_eq!(table.rows.state(), kept.rows.state());
         let error = decode(4).unwrap_err().to_string();
-        assert!(error.contains("6 values of 'table.entity.rows' do not fill 4 rows"), "{error}");
+        assert!(
+            error.contains("invalid 'table.entity.rows': expected 4 rows, found 6 values"),
+            "{error}"
+        );
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file stays");
     }
 

@@ -1,4 +1,4 @@
-//! Evaluation of the weights a run has kept.
+//! Evaluation of the saved weights of a run.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
 use crate::run::setup::{Loaded, Source};
 use crate::state::Start;
 
-/// Evaluates the best weights of a run, whose model is one of the library. See [`Registry::eval_run`].
+/// Evaluates the best weights of a run with a model of the library. See [`Registry::eval_run`].
 ///
 /// # Errors
 /// As [`Registry::eval_run`].
@@ -41,7 +41,7 @@ impl Registry {
         config.partition.servers = None;
         let source = Source::open(&config)?;
         if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
-            let hint = "judge the data as it is now by naming it with --dataset";
+            let hint = "evaluate on the current data with --dataset";
             made.check(&config, &source.fingerprint(), hint)?;
         }
         let Loaded { task, start, .. } = Loaded::new((&config, self), source, None)?;
@@ -49,7 +49,7 @@ impl Registry {
         let path = dir.join(MODEL);
         if !path.exists() {
             return Err(Error::invalid(format!("{}: no weights yet", path.display()))
-                .hint("a run writes the best so far after evaluations, see train.eval_every"));
+                .hint("a run writes its best weights after evaluations, see train.eval_every"));
         }
         let bytes = std::fs::read(&path).at(&path)?;
         if !dir.join(SUMMARY).exists() {
@@ -57,7 +57,7 @@ impl Registry {
                 about_model(&bytes).while_doing(|| format!("reading {}", path.display()))?;
             let (place, epoch) = (dir.display(), about.unwrap_or_default().epoch);
             tracing::warn!(
-                "{place}: the run is not finished; judging its best so far, epoch {epoch}"
+                "{place}: the run is not finished; evaluating its best so far, epoch {epoch}"
             );
         }
         let rows = model_from_bytes(&mut params, &tables, &bytes)

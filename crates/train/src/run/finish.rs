@@ -55,7 +55,7 @@ fn per_second(history: &[EpochRecord]) -> f64 {
     if seconds > 0.0 { edges as f64 / seconds } else { 0.0 }
 }
 
-/// The middle value, the lower of two; 0 of none.
+/// The median, the lower of two; 0 if empty.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)

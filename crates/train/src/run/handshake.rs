@@ -1,26 +1,26 @@
-//! Whether all ranks are about to do the same.
+//! Agreement of all ranks on configuration and data.
 
 use gnarl_common::{Error, Kind, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use serde::{Deserialize, Serialize};
 
-/// What a rank has.
+/// The state of a rank to compare.
 #[derive(Serialize, Deserialize)]
 struct Stand {
-    /// The machine it is on.
+    /// Host name.
     host: String,
     version: String,
-    /// Of the dataset's manifest, checksums of all files included.
+    /// Fingerprint of the dataset's manifest, checksums of all files included.
     dataset: String,
     config: String,
 }
 
-/// Compares what all ranks have, and returns the machine each is on. `fingerprint` tells the dataset
-/// from others.
+/// Compares the state of all ranks, and returns the host of each. `fingerprint` identifies the
+/// dataset.
 ///
 /// # Errors
-/// [`Kind::Rank`] naming the first rank that differs from rank 0, and in what.
+/// [`Kind::Rank`] naming the first rank that differs from rank 0, and the difference.
 pub(crate) fn reach(
     rank: &dyn Communicator,
     config: &RunConfig,
@@ -38,24 +38,24 @@ pub(crate) fn reach(
         .iter()
         .map(|bytes| serde_json::from_slice(bytes))
         .collect::<Result<_, _>>()
-        .map_err(|e| Error::new(Kind::Rank, format!("a rank does not say what it has: {e}")))?;
+        .map_err(|e| Error::new(Kind::Rank, format!("invalid handshake of a rank: {e}")))?;
     for (number, other) in all.iter().enumerate() {
         differing(&all[0], other).map_or(Ok(()), |what| {
             let text = format!("rank {number} on {} has another {what} than rank 0", other.host);
-            Err(Error::new(Kind::Rank, text).hint("all ranks need the same files and settings"))
+            Err(Error::new(Kind::Rank, text).hint("all ranks require the same files and settings"))
         })?;
     }
     Ok(all.into_iter().map(|other| other.host).collect())
 }
 
-/// The name of this machine: what the environment variable `GNARL_HOST` says, where several are called
-/// alike or one stands for several, else its own.
+/// The name of this host: the environment variable `GNARL_HOST`, for hosts of equal names
+/// or several names on one, else its own.
 pub(crate) fn host() -> String {
     let name = std::env::var("GNARL_HOST").ok().filter(|name| !name.is_empty());
     name.unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned())
 }
 
-/// What two ranks differ in.
+/// The difference between two ranks.
 fn differing(a: &Stand, b: &Stand) -> Option<String> {
     if a.version != b.version {
         return Some(format!("version of gnarl ({}, not {})", b.version, a.version));
@@ -68,7 +68,7 @@ fn differing(a: &Stand, b: &Stand) -> Option<String> {
     (a.dataset != b.dataset).then(|| "dataset".into())
 }
 
-/// What must not differ: all but where things are and how fast they go.
+/// Settings that must not differ: all but locations and speed.
 fn settings(config: &RunConfig) -> String {
     let mut config = config.clone();
     config.dataset.path = Default::default();

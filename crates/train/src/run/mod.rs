@@ -1,4 +1,4 @@
-//! One run from configuration to results.
+//! A run, from configuration to results.
 
 mod announce;
 mod auto;

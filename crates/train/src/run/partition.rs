@@ -1,4 +1,4 @@
-//! The partition of a run: made before, or by the run.
+//! The partition of a run: an existing one, or made by the run.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::run::folder::{PARTITION, RunFolder};
 use crate::telemetry::pulse::every_minute;
 use gnarl_common::memory::available;
 
-/// Cuts the graph, or takes the partition that is there already. The ranks of this host, so many, share
+/// Partitions the graph, or opens an existing partition. The ranks of this host, so many, share
 /// its memory.
 pub(crate) fn cut(
     config: &RunConfig,
@@ -73,7 +73,8 @@ pub(crate) fn cut(
     Ok(Some(cut))
 }
 
-/// Whether a partition is the one that is wanted. Automatic parts are always found anew.
+/// Returns whether a partition matches `wanted`. Automatic numbers of parts are always determined
+/// anew.
 fn same_cut(made: &PartitionManifest, dataset: &Dataset, wanted: &PartitionConfig) -> bool {
     made.source.fingerprint == fingerprint(dataset.manifest())
         && made.algorithm == wanted.algorithm

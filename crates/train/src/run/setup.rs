@@ -1,4 +1,4 @@
-//! What every rank of a run has before it trains.
+//! Setup of a run: graph, task and initial state.
 
 use std::sync::Arc;
 
@@ -24,35 +24,35 @@ use crate::state::Start;
 use crate::task::node::NodePrediction;
 use crate::task::{edge, link};
 
-/// Where the graph comes from.
+/// The source of the graph.
 pub(crate) enum Source {
-    /// A dataset, of which every rank has all files.
+    /// A dataset with all files on every rank.
     Whole(Box<Dataset>),
-    /// Parts, of which machines have some each.
+    /// Parts, distributed over machines.
     Parts(Box<PartitionedDataset>),
 }
 
-/// Serves this machine's parts as long as it lives.
+/// The server of this machine's parts, for as long as it lives.
 #[cfg(feature = "serve")]
 pub(crate) type KeptServer = Option<gnarl_serve::Server>;
-/// Nothing is served.
+/// No server in this build.
 #[cfg(not(feature = "serve"))]
 pub(crate) type KeptServer = ();
 
-/// This rank of a run, and the machine each is on; none for all threads of one process.
+/// This rank of a run, and the host of each; none for all threads of one process.
 pub(crate) type Ranks<'a> = Option<(&'a dyn Communicator, &'a [String])>;
 
-/// The graph, what is to be learnt of it, and what training starts from.
+/// The setup of a run: graph, targets, and the initial state.
 pub(crate) struct Loaded {
     pub source: Source,
     pub task: Box<dyn Training>,
     pub start: Start,
-    /// Answers other machines' questions as long as it lives.
+    /// Serves other machines' requests as long as it lives.
     pub _server: KeptServer,
 }
 
 impl Source {
-    /// Opens what the run file names.
+    /// Opens the dataset or partition of the run file.
     pub fn open(config: &RunConfig) -> Result<Self> {
         let section = &config.partition;
         if let (Some(_), Some(path)) = (&section.servers, &section.path) {
@@ -61,7 +61,7 @@ impl Source {
         Ok(Self::Whole(Box::new(Dataset::open(&config.dataset.path)?)))
     }
 
-    /// Tells the graph from others.
+    /// The fingerprint of the graph.
     pub fn fingerprint(&self) -> String {
         match self {
             Self::Whole(dataset) => fingerprint(dataset.manifest()),
@@ -126,7 +126,7 @@ impl Loaded {
     }
 }
 
-/// The run file as encoders read it: full-graph steps take all neighbors, whatever `[sample]` says.
+/// The run file for encoders: full-graph steps take all neighbors, whatever `[sample]` says.
 fn sampled(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     if config.train.strategy == Strategy::Tensor {
@@ -140,7 +140,7 @@ fn whole(source: &Source) -> Result<&Dataset> {
     source.dataset().ok_or_else(|| Error::invalid("the whole dataset is not on this machine"))
 }
 
-/// Whether the graph has several types, or the run file names one.
+/// Returns whether the graph has several types, or the run file names one.
 fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
     let several = |manifest: &gnarl_graph::Manifest| {
         manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
@@ -148,7 +148,7 @@ fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
     config.task.node_type.is_some() || source.dataset().is_some_and(|d| several(d.manifest()))
 }
 
-/// Prediction of nodes of one of several types.
+/// Node prediction for one of several node types.
 fn heterogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
     source: &Source,
@@ -162,8 +162,8 @@ fn heterogeneous_nodes(
     }
     let node_type = config.task.node_type.clone().unwrap_or_default();
     if config.train.evaluate_on == EvaluateOn::Parts {
-        return Err(Error::usage("train.evaluate_on = 'parts' is for graphs without types")
-            .hint("graphs with types are judged as a whole"));
+        return Err(Error::usage("train.evaluate_on = 'parts' requires a homogeneous graph")
+            .hint("heterogeneous graphs are evaluated as a whole"));
     }
     if let Err(e) = dataset.manifest().node_type(&node_type) {
         return Err(Error::usage(format!("task.node_type: {e}")));
@@ -202,11 +202,11 @@ fn only_labeled_type(kind: TaskKind, dataset: &Dataset) -> Result<String> {
     }
     let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
     let what = if labeled.is_empty() { "no node type has labels" } else { "several have labels" };
-    Err(Error::usage(format!("the graph has types, and task.node_type is not set: {what}"))
-        .hint(format!("the type of the nodes to classify, of: {}", names.join(", "))))
+    Err(Error::usage(format!("task.node_type is required for a heterogeneous graph: {what}"))
+        .hint(format!("the type of the nodes to classify, one of: {}", names.join(", "))))
 }
 
-/// Prediction of nodes of a homogeneous graph.
+/// Node prediction on a homogeneous graph.
 fn homogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
     source: Source,
@@ -231,7 +231,7 @@ fn homogeneous_nodes(
         Source::Whole(dataset) => dataset.plain()?.0.name.clone(),
         Source::Parts(cut) => match &cut.manifest().node_types[..] {
             [node] => node.name.clone(),
-            _ => return Err(Error::invalid("training knows graphs of one node type only")),
+            _ => return Err(Error::invalid("training supports one node type only")),
         },
     };
     let objective = registry.objective(config, &targets.labels)?;
@@ -263,6 +263,6 @@ fn partitioned(
     _: &PartitionedDataset,
     _: Ranks<'_>,
 ) -> Result<(Graph, NodeTargets, KeptServer)> {
-    Err(Error::usage("partition.servers is set, and this gnarl was built without it")
+    Err(Error::usage("partition.servers is not supported by this build")
         .hint("build with --features serve"))
 }

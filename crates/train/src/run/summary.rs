@@ -10,18 +10,18 @@ use crate::evaluation::{RelationScores, Scores};
 use crate::json;
 use crate::telemetry::{EpochRecord, Verdict};
 
-/// What a run found; the last line of `gnarl train`.
+/// The summary of a run, printed as the last line of `gnarl train`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The score that decided which weights are best.
+    /// The metric that selected the best weights.
     pub metric: String,
-    /// Test scores of the weights that were best in validation.
+    /// Test scores of the best weights in validation.
     #[serde(deserialize_with = "json::floats")]
     pub test: Scores,
-    /// Their validation scores.
+    /// Validation scores of these weights.
     #[serde(deserialize_with = "json::floats")]
     pub valid: Scores,
-    /// The epoch they are from.
+    /// Epoch of these weights.
     pub best_epoch: usize,
     /// Epochs trained.
     pub epochs: usize,
@@ -34,17 +34,17 @@ pub struct Summary {
     pub losses: Vec<f64>,
     /// Largest resident memory of the process, in bytes.
     pub peak_rss_bytes: u64,
-    /// Number of weights, learnt rows included.
+    /// Number of weights, embeddings included.
     pub parameters: usize,
-    /// Ranks.
+    /// Number of ranks.
     pub workers: usize,
-    /// Parts; 1 if the graph was not cut.
+    /// Number of parts; 1 if the graph was not partitioned.
     pub parts: usize,
     /// The run's folder.
     pub run_dir: PathBuf,
 }
 
-/// A finished run: its summary, and what its report is drawn from.
+/// A finished run: its summary, and the data of its report.
 pub struct Finished {
     /// The configuration as resolved.
     pub config: RunConfig,
@@ -52,14 +52,14 @@ pub struct Finished {
     pub summary: Summary,
     /// Every epoch.
     pub history: Vec<EpochRecord>,
-    /// The partition, if the graph was cut.
+    /// The partition, if the graph was partitioned.
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
 }
 
 impl Finished {
-    /// What the run was bound by, and what would make it faster.
+    /// The bottleneck of the run, and advice.
     pub fn verdict(&self) -> Verdict {
         Verdict::of_run(&self.history, &self.config.train)
     }

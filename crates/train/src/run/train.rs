@@ -31,7 +31,8 @@ use crate::telemetry::EpochRecord;
 use crate::telemetry::prometheus::Metrics;
 use crate::telemetry::pulse::Pulse;
 
-/// Trains as `config` says, on threads of this process, with the models of the library. See [`Registry::run`].
+/// Trains by `config`, on threads of this process, with the models of the library. See
+/// [`Registry::run`].
 ///
 /// # Errors
 /// As [`Registry::run`].
@@ -43,7 +44,8 @@ pub fn run(
     Registry::default().run(config, begin, watch)
 }
 
-/// Trains as `config` says, as one rank of a group, with the models of the library. See [`Registry::run_on`].
+/// Trains by `config`, as one rank of a group, with the models of the library. See
+/// [`Registry::run_on`].
 ///
 /// # Errors
 /// As [`Registry::run_on`].
@@ -57,7 +59,7 @@ pub fn run_on(
 }
 
 impl Registry {
-    /// Trains as `config` says, on threads of this process. `watch` is called after every epoch.
+    /// Trains by `config`, on threads of this process. `watch` is called after every epoch.
     ///
     /// # Errors
     /// Those of the dataset, the configuration, the folder and the ranks.
@@ -83,17 +85,17 @@ impl Registry {
         let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
         let mut trained = local::run(workers, deadline, |rank| {
             let state = states[rank.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
-            let state = state.ok_or_else(|| Error::invalid("a rank started twice"))?;
+            let state = state.ok_or_else(|| Error::invalid("duplicate rank"))?;
             run.train(rank, workers, state, &metrics, watch)
         })?;
         run.finish(trained.swap_remove(0))
     }
 
-    /// Trains as `config` says, as one rank of a group: `train.workers` is its size, whatever the
-    /// configuration says. The first rank makes the run's folder, and the partition if there is none;
-    /// the others read both, from a file system they share with it, unless `partition.servers` says that
-    /// machines have parts of their own. `watch` is called on the first rank after every epoch; that rank
-    /// alone returns what came of the run.
+    /// Trains by `config`, as one rank of a group: `train.workers` is its size, whatever the
+    /// configuration says. The first rank makes the run's folder, and the partition if there is
+    /// none; the others read both, from a file system they share with it, unless
+    /// `partition.servers` says that machines have parts of their own. `watch` is called on the
+    /// first rank after every epoch; that rank alone returns the results.
     ///
     /// # Errors
     /// Those of the dataset, the configuration, the folder and the ranks;
@@ -123,13 +125,13 @@ impl Registry {
             None => (RunFolder::join(PathBuf::from(&*String::from_utf8_lossy(&dirs[0]))), false),
         };
         let mut parts = if lead { loaded.source.cut(&config, &folder, local_ranks)? } else { None };
-        // A state to go on from is never empty.
+        // A state to continue from is never empty.
         let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
-        let state = rank.all_gather("checkpoint to go on from", &state)?.swap_remove(0);
+        let state = rank.all_gather("checkpoint to resume", &state)?.swap_remove(0);
         let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
         let place = rank.all_gather("partition of the run", place)?.swap_remove(0);
         if !lead && !place.is_empty() {
-            // Hosts may have a partition made before at places of their own.
+            // Hosts may have existing partitions at different paths.
             let given = config.partition.path.clone();
             let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
             parts = Some(PartitionedDataset::open(&path)?);
@@ -146,13 +148,13 @@ impl Registry {
             run.recall(&mut states)?;
         }
         let trained = run.train(rank, local_ranks, states.swap_remove(0), &metrics, watch)?;
-        // Others may still ask this rank's server for rows.
+        // Others may still request features from this rank's server.
         rank.barrier("the end of training")?;
         lead.then(|| run.finish(trained)).transpose()
     }
 }
 
-/// A run about to start, or to go on.
+/// A run about to start, or to continue.
 struct Run<'a> {
     config: &'a RunConfig,
     folder: RunFolder,
@@ -161,18 +163,18 @@ struct Run<'a> {
     goal: Goal,
     partition: Option<PartitionManifest>,
     start: Start,
-    /// Which part has which learnt row, for each table; empty if the graph was not cut.
+    /// The placement of each table's embeddings; empty if the graph was not partitioned.
     placements: Vec<Arc<dyn Placement>>,
-    /// Answers other machines' questions as long as it lives.
+    /// Serves other machines' requests as long as it lives.
     _server: KeptServer,
 }
 
-/// What training ends with.
+/// The result of training.
 struct Trained {
     progress: Progress,
     /// Weights of the best evaluation.
     weights: Vec<f32>,
-    /// All learnt rows of the best evaluation, for each table; on the first rank.
+    /// All embeddings of the best evaluation, per table; on the first rank.
     rows: Vec<Rows<'static>>,
 }
 
@@ -196,7 +198,7 @@ impl<'a> Run<'a> {
         Ok(Self { config, folder, source, goal, task, partition, start, placements, _server })
     }
 
-    /// The states that `ranks` of `size` go on from: those of a checkpoint if there is one.
+    /// The states from which `ranks` of `size` continue: those of a checkpoint if there is one.
     fn states(
         &self,
         ranks: Range<usize>,
@@ -218,7 +220,7 @@ impl<'a> Run<'a> {
         Ok(states)
     }
 
-    /// Says what the run is, and what its dataset has that it makes no use of. For the first rank.
+    /// Logs the opening lines. For the first rank.
     fn announce(&self, hosts: usize) -> Result<()> {
         let opening = Opening {
             config: self.config,
@@ -233,14 +235,14 @@ impl<'a> Run<'a> {
         opening.announce()
     }
 
-    /// Reads what the folder knows of the epochs so far, and makes ready for those to come.
+    /// Reads the folder's records of earlier epochs, and prepares it for further ones.
     fn recall(&self, states: &mut [TrainState]) -> Result<()> {
         let epoch = states.first().map_or(0, |state| state.progress.epoch);
         let history = self.folder.history(epoch)?;
         self.folder.start_metrics(&history)?;
         states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
         if epoch > 0 {
-            tracing::info!("going on after epoch {epoch} of {}", self.config.train.epochs);
+            tracing::info!("resuming after epoch {epoch} of {}", self.config.train.epochs);
         }
         Ok(())
     }
@@ -263,14 +265,14 @@ impl<'a> Run<'a> {
             watch(record);
         };
         let save = |state: &TrainState, tables: &[Whole<'_>]| {
-            // A checkpoint relies on the lines of its epochs.
+            // A checkpoint refers to the metrics lines of its epochs, which must be written first.
             first().take().map_or(Ok(()), Err)?;
             self.folder.sync_metrics()?;
             checkpoint::save(self.folder.dir(), state, tables)?;
             interrupt::advise(go_on(state.progress.epoch));
             Ok(())
         };
-        // Between epochs the strategies look whether somebody asked for the end.
+        // Between epochs the strategies poll for requests to stop.
         let _stoppable = Stoppable::new("at the end of this epoch");
         interrupt::advise(go_on(state.progress.epoch));
         let keep = |state: &TrainState, rows: Vec<Rows<'_>>| {
@@ -279,7 +281,7 @@ impl<'a> Run<'a> {
         let meter = metrics.meter(rank.rank());
         let lead = rank.rank() == 0;
         let pulse = if lead { Pulse::new(self.config.train.epochs) } else { Pulse::silent() };
-        // Ranks that train no part leave their threads to the others.
+        // Ranks without a part leave their threads to the others.
         let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
         let busy = match self.config.train.strategy {
             Strategy::Average => local_ranks.min(parts),
@@ -307,7 +309,7 @@ impl<'a> Run<'a> {
         Ok(Trained { progress: state.progress, weights: state.best, rows })
     }
 
-    /// Writes weights and rows that are the best so far, as `progress` says.
+    /// Writes the best weights and embeddings so far, with `progress` as metadata.
     fn write_model(&self, weights: &[f32], rows: Vec<Rows<'_>>, progress: &Progress) -> Result<()> {
         let Start { params, tables } = &self.start;
         let mut params = params.clone();
@@ -341,11 +343,11 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What an interrupted run leaves to go on from.
+/// Advice on how to continue an interrupted run.
 fn go_on(epoch: usize) -> String {
     match epoch {
         0 => "no epoch was saved yet; start again".into(),
-        _ => format!("the run goes on after epoch {epoch} with --resume"),
+        _ => format!("resume after epoch {epoch} with --resume"),
     }
 }
 
@@ -356,7 +358,7 @@ fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     (threads / ranks).max(1)
 }
 
-/// A value of the run file that is one word.
+/// A one-word value of the run file.
 fn word(value: impl Serialize) -> String {
     let value = toml::Value::try_from(value).ok();
     value.as_ref().and_then(toml::Value::as_str).unwrap_or_default().into()

@@ -1,7 +1,8 @@
-//! Steps over the whole graph, whose feature slices ranks share out, whatever the task and the model.
+//! Full-graph steps in tensor parallelism, whatever the task and the model.
 //!
-//! A model puts out the embeddings of each rank's own nodes. A rank scores its share of a batch of edges: it
-//! fetches the embeddings of their endpoints and candidates from the ranks that have them, and gives gradients back.
+//! A model computes the embeddings of each rank's own nodes. A rank scores its share of a batch of
+//! edges: it fetches the embeddings of their endpoints and candidates from their owners, and sends
+//! gradients back.
 
 use std::sync::Arc;
 
@@ -27,14 +28,14 @@ use crate::task::Task;
 /// This rank's share of a batch.
 pub(crate) struct Share<X, G> {
     examples: X,
-    /// Rows that its examples are numbered by, ascending, by their numbers among those of all ranks; none where all are
-    /// own ones.
+    /// Rows that its examples are numbered by, ascending, by their numbers among those of all
+    /// ranks; none where all are own ones.
     wanted: Vec<u32>,
     /// The message graph.
     graph: Arc<G>,
     /// Ids of the embeddings of the own nodes, one list per table.
     embedding_ids: Arc<[Vec<u64>]>,
-    /// Places of those that the batch of all ranks reaches: others are not updated.
+    /// Positions of the embeddings that the batch of all ranks reaches: others are not updated.
     reached: Vec<Vec<u32>>,
 }
 
@@ -45,15 +46,15 @@ pub(crate) struct FullGraph<'a, T, W> {
     ways: &'a (dyn Fn(u32) -> Ways + Sync),
     /// Number of this rank, and of all.
     rank: (usize, usize),
-    /// Every step asks for the same buffers, however large.
+    /// Every step uses the same buffers, however large.
     _buffers: Kept,
 }
 
 impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
-    /// Steps of `model` as `comm` has it, whose relations pass messages by `ways`.
+    /// Steps of `model` with `comm`, whose relations pass messages by `ways`.
     ///
     /// # Errors
-    /// If the run file asks for parts that are not there.
+    /// If the run file requires parts and there are none.
     pub fn new(
         task: &'a T,
         model: W,
@@ -69,7 +70,7 @@ impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
         self.task.own(spec, self.model.own_nodes(), self.rank)
     }
 
-    /// Places of the own embeddings that the examples of all ranks reach.
+    /// Positions of the own embeddings that the examples of all ranks reach.
     fn reached(&self, spec: &BatchSpec) -> Vec<Vec<u32>> {
         if T::LOCAL || self.model.embedding_ids().is_empty() {
             return Vec::new();
@@ -84,7 +85,8 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
     type Sampled = Share<T::Examples, W::Graph>;
     type Batch = Share<T::Examples, W::Graph>;
 
-    /// All ranks have all batches: one without examples of its own has feature slices of the others.
+    /// All ranks have all batches: one without examples still computes its feature slice for the
+    /// others.
     fn epoch(&self, epoch: usize, _: usize, _: usize) -> Vec<BatchSpec> {
         self.task.whole_schedule(epoch)
     }
@@ -138,10 +140,7 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         let exchange = self.model.exchange();
         let counted = self.model.counted();
         let before = counted.sent();
-        let routes = match T::LOCAL {
-            true => None,
-            false => Some(exchange.route(wanted)?),
-        };
+        let routes = if T::LOCAL { None } else { Some(exchange.route(wanted)?) };
         let mut tape = Tape::new(params, Mode::Train { key });
         let (own, leaves) = self.model.forward(&mut tape, graph, inputs.embeddings)?;
         let rows = match &routes {
@@ -154,15 +153,16 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
         }
         let between = counted.sent();
         tape.backward(loss, gradients.dense)?;
-        match T::LOCAL {
-            true => gradients.add_rows(&tape, &leaves, embedding_ids),
-            false => gradients.add_some_rows(&tape, &leaves, embedding_ids, reached),
+        if T::LOCAL {
+            gradients.add_rows(&tape, &leaves, embedding_ids)
+        } else {
+            gradients.add_some_rows(&tape, &leaves, embedding_ids, reached)
         }
         counted.passes([between - before, counted.sent() - between]);
         Ok(found)
     }
 
-    /// All ranks compute embeddings; who scores them is the task's affair.
+    /// All ranks compute embeddings; the task decides which of them score.
     fn evaluate(
         &self,
         state: &TrainState,

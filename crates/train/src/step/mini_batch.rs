@@ -16,24 +16,24 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::task::{Encoders, Sharing, Task};
 
-/// Batches whose target edges are looked for in their message graphs.
+/// Number of batches whose target edges are checked for leakage.
 const LOOKED_AT: usize = 20;
 
 /// The steps of one rank.
 pub(crate) struct MiniBatch<'a, T: Task, E: Encoder> {
     task: &'a T,
     encoders: Encoders<'a, E>,
-    /// The graphs that train alone; the whole graph as the only one.
+    /// Graphs that train alone; or the whole graph as the only one.
     graphs: Vec<&'a E>,
-    /// One per graph that this rank makes batches of.
+    /// One sampler per graph that this rank makes batches of.
     samplers: Vec<Option<E::Sampler>>,
 }
 
 impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
-    /// Steps over `graphs`, of which this rank makes batches of those that are `mine`.
+    /// Steps over `graphs`, of which this rank makes batches of those in `mine`.
     ///
     /// # Errors
-    /// If a sampler does not fit its graph, or the run file asks for parts that are not there.
+    /// If a sampler does not fit its graph, or the run file requires parts and there are none.
     pub fn new(
         config: &RunConfig,
         task: &'a T,
@@ -51,7 +51,7 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
     }
 
     fn sampler(&self, graph: usize) -> Result<&E::Sampler> {
-        let not_here = || Error::invalid(format!("graph {graph} is not trained on here"));
+        let not_here = || Error::invalid(format!("graph {graph} does not belong to this rank"));
         self.samplers[graph].as_ref().ok_or_else(not_here)
     }
 
@@ -63,7 +63,8 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
         self.task.schedule(graph, epoch, sharing, &batches)
     }
 
-    /// Counts the edges that the first batches of the first epoch are about in the message graphs of these batches.
+    /// Counts the target edges of the first batches of the first epoch in the message graphs of
+    /// these batches.
     ///
     /// # Errors
     /// If a batch cannot be sampled.
@@ -95,7 +96,7 @@ impl<T: Task, E: Encoder> TrainStep for MiniBatch<'_, T, E> {
         let sampler = self.sampler(spec.graph)?;
         let mut sampled = encoder.sample(sampler, &seeds, spec.key, scratch)?;
         if self.task.removes_asked() {
-            // Those of all ranks: a rank must not see what another is to find.
+            // The targets of all ranks: a rank must not see another's target edges.
             if let Some(asked) = self.task.asked(spec) {
                 let asked = both_ways(&asked, |relation| encoder.ways(relation));
                 encoder.remove(&mut sampled, &asked);

@@ -1,4 +1,4 @@
-//! How a step is executed: over mini-batches, over the whole graph, or over the whole graph in chunks.
+//! Execution of steps: over mini-batches, over the whole graph, or over the whole graph in chunks.
 
 pub(crate) mod chunked;
 pub(crate) mod full_graph;

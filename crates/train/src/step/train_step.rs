@@ -1,4 +1,4 @@
-//! The traits of steps, and what goes in and out of one.
+//! The traits of steps, with their inputs and outputs.
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -15,28 +15,28 @@ use crate::state::TrainState;
 /// The steps of one rank. A batch goes through the stages sample, fetch and prepare ahead of compute, each a pure
 /// function of its [`BatchSpec`].
 pub trait TrainStep: Sync {
-    /// A batch as it comes out of the stage `sample`.
+    /// The output of the stage `sample`.
     type Sampled: Send;
     /// A batch ready for compute.
     type Batch: Send + Sync;
 
-    /// The batch schedule of `epoch` (from 1) for rank `rank` of `size`. There are as many steps on every
-    /// rank, and what all of them do in a step together does not depend on `size`.
+    /// The batch schedule of `epoch` (from 1) for rank `rank` of `size`. The number of steps is
+    /// equal on every rank, and the joint result of a step does not depend on `size`.
     fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec>;
 
-    /// Draws a batch.
+    /// Samples a batch.
     ///
     /// # Errors
-    /// If a part of the graph does not answer.
+    /// If a part of the graph does not reply.
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled>;
 
-    /// Gathers features, wherever they are.
+    /// Gathers features, local and remote.
     ///
     /// # Errors
-    /// If they cannot be had.
+    /// If features cannot be read.
     fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch>;
 
-    /// Prepares what the backward pass needs too.
+    /// Builds the transposes for the backward pass.
     fn prepare(&self, _batch: &Self::Batch) {}
 
     /// Sizes of a batch.
@@ -63,7 +63,7 @@ pub trait TrainStep: Sync {
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss>;
 
-    /// Scores of the state. All ranks call it together and return the same.
+    /// Scores of the state. A collective of all ranks, which return the same.
     ///
     /// # Errors
     /// If shapes disagree or a rank fails.
@@ -74,12 +74,12 @@ pub trait TrainStep: Sync {
         threads: Threads,
     ) -> Result<Evaluation>;
 
-    /// Features of other machines that a cache had, and had not, so far.
+    /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2] {
         [0; 2]
     }
 
-    /// What exchanges of rows and columns took of this rank so far; `None` if there are none.
+    /// Counters of this rank's exchanges so far; `None` if there are none.
     fn exchanges(&self) -> Option<Exchanges> {
         None
     }
@@ -97,28 +97,28 @@ pub trait PartStep: TrainStep {
     fn embedding_ids_of(&self, part: usize) -> Vec<Vec<u64>>;
 }
 
-/// Exchanges of rows and columns, as one rank counts them.
+/// Counters of one rank's exchanges.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Exchanges {
     /// Bytes sent to others in forward and in backward passes of training.
     pub bytes: [u64; 2],
     /// Time of sending and receiving, waiting for others included, in nanoseconds.
     pub nanos: u64,
-    /// Own columns that messages passed over, added up over the passes.
+    /// Own columns that messages passed over, summed over the passes.
     pub columns: u64,
 }
 
-/// A batch, and the embeddings it asked for.
+/// A batch with its embeddings.
 pub struct Inputs<'a, B> {
     /// The batch, as the pipeline made it.
     pub batch: &'a B,
-    /// Which of the worker's graphs it is of.
+    /// Index of the worker's graph.
     pub graph: usize,
-    /// For each table the rows of [`TrainStep::embedding_ids`], in that order.
+    /// Per table the embeddings of [`TrainStep::embedding_ids`], in that order.
     pub embeddings: Vec<Tensor>,
 }
 
-/// Where the gradients of a step go.
+/// Accumulators of a step's gradients.
 pub struct Gradients<'a> {
     /// Of the weights, laid out like [`Params::flat`].
     pub dense: &'a mut [f32],
@@ -127,7 +127,7 @@ pub struct Gradients<'a> {
 }
 
 impl Gradients<'_> {
-    /// Adds those that `tape` has of learnt rows: a leaf, and the ids of its rows, for each table.
+    /// Adds the gradients of leaves on `tape`, one leaf per table with the ids of its rows.
     pub fn add_rows(&mut self, tape: &Tape<'_>, leaves: &[Var], ids: &[Vec<u64>]) {
         for ((leaf, ids), out) in leaves.iter().zip(ids).zip(&mut *self.rows) {
             if let Some(grad) = tape.grad(*leaf) {
@@ -136,7 +136,7 @@ impl Gradients<'_> {
         }
     }
 
-    /// The same of rows at some places of each leaf.
+    /// Adds the gradients of rows at some positions of each leaf.
     pub fn add_some_rows(
         &mut self,
         tape: &Tape<'_>,
@@ -160,15 +160,15 @@ impl Gradients<'_> {
 pub struct Counts {
     /// Sampled edges.
     pub edges: u64,
-    /// Seeds: nodes, or edges, that the loss is of.
+    /// Number of seeds: the nodes or edges of the loss.
     pub seeds: u64,
 }
 
-/// What a batch adds to its step.
+/// The contribution of a batch to its step.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BatchLoss {
     /// Sum of the (weighted) losses of the targets.
     pub sum: f64,
-    /// What the sum is to be divided by: the number of targets; target weights average 1.
+    /// Divisor of the sum: the number of targets, as target weights average 1.
     pub weight: f64,
 }

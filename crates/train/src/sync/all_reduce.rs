@@ -1,8 +1,8 @@
-//! `gradient`: synchronous SGD (DistDGLv2 §5). A step's batch is the same whatever the number of
+//! `gradient`: synchronous SGD (DistDGLv2 §5). A step's batch does not depend on the number of
 //! ranks: its seeds are split evenly, gradients of the summed loss are added over the ranks and
-//! divided by the weight of the whole batch. Every rank makes the same number of steps. Learnt rows
-//! follow the same rule: each is with one rank, to which all ranks push the gradients of the rows they
-//! touched.
+//! divided by the weight of the whole batch. Every rank makes the same number of steps. Embeddings
+//! follow the same rule: each is owned by one rank, to which all ranks push the gradients of the
+//! rows in their batches.
 
 use std::time::Instant;
 
@@ -130,7 +130,7 @@ impl<L: TrainStep> Run<'_, L> {
         let (dense, sums) = dense.split_at_mut(state.params.len());
         let weight = totals::weight(sums) as f32;
         if weight > 0.0 {
-            // All ranks have the same sums, and so find the same.
+            // All ranks have equal sums, and so reach the same decision.
             self.keeper.finite(state, "loss", sums[0].into(), epoch)?;
             self.keeper.finite(state, "the gradient", not_finite(dense), epoch)?;
             let sparse = joined.iter_mut().flat_map(|summed| summed.grads_mut());
@@ -159,7 +159,7 @@ impl<L: TrainStep> Run<'_, L> {
         Ok(spec.last_of_epoch)
     }
 
-    /// Adds the gradients of this rank's batches of a step, of which it returns the last.
+    /// Adds the gradients of this rank's batches of a step, and returns the last batch.
     fn add_batches(
         &self,
         key: gnarl_common::rng::Key,

@@ -1,4 +1,4 @@
-//! What all ways to synchronize do in an epoch: consume batches, gather figures, evaluate.
+//! Epochs, shared by all synchronization strategies: batches, figures, evaluation.
 
 use std::time::Instant;
 
@@ -19,12 +19,13 @@ use crate::state::TrainState;
 use crate::step::{BatchLoss, Gradients, Inputs, TrainStep};
 use crate::telemetry::{EpochRecord, Figures, Stages, Tally};
 
-/// The rate of `epoch` (from 1): schedules count epochs, so that they do not depend on batches.
+/// The learning rate of `epoch` (from 1): schedules count epochs, so that they do not depend on
+/// batches.
 pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
     config.train.lr * config.schedule.factor(epoch as u64 - 1, config.train.epochs as u64)
 }
 
-/// Takes the next batch and adds its gradient; keeps the tally.
+/// Takes the next batch, adds its gradient, and updates the tally.
 pub(super) fn consume<L: TrainStep>(
     step: &L,
     deliveries: &Deliveries<'_, L::Batch>,
@@ -68,7 +69,7 @@ pub(super) fn consume<L: TrainStep>(
     Ok((delivery.spec, loss))
 }
 
-/// What every rank counted, in their order.
+/// Gathers the counters of all ranks, in their order.
 pub(super) fn gathered(rank: &dyn Communicator, tally: &Tally) -> Result<Vec<Figures>> {
     let all = rank.all_gather("epoch figures", bytemuck::cast_slice(&tally.to_array()))?;
     let figures = all.iter().map(|bytes| {
@@ -81,17 +82,17 @@ pub(super) fn gathered(rank: &dyn Communicator, tally: &Tally) -> Result<Vec<Fig
     Ok(figures.collect())
 }
 
-/// Whether `epoch` (counted from 1) ends with an evaluation.
+/// Returns whether `epoch` (counted from 1) ends with an evaluation.
 pub(super) fn evaluates(session: &Session<'_>, epoch: usize) -> bool {
     let train = &session.config.train;
     epoch == train.epochs || (train.eval_every > 0 && epoch.is_multiple_of(train.eval_every))
 }
 
-/// Evaluates the current weights and moves the state on: best weights, patience, the callbacks.
+/// Evaluates the current weights and advances the state: best weights, patience, the callbacks.
 /// Records end with the epoch just finished.
 ///
 /// # Errors
-/// If a loss or a weight is no finite number; those of evaluation and of the other ranks.
+/// If a loss or a weight is not finite; those of evaluation and of the other ranks.
 pub(super) fn close_epochs<L: TrainStep>(
     session: &Session<'_>,
     step: &L,
@@ -113,7 +114,7 @@ pub(super) fn close_epochs<L: TrainStep>(
         let start = Instant::now();
         if !state.tables.is_empty() {
             let found = not_finite_of_all(rank, state)?;
-            keeper.finite(state, "a learnt embedding", found, epoch)?;
+            keeper.finite(state, "an embedding", found, epoch)?;
         }
         session.pulse.doing("evaluating");
         faults::reached("evaluate");
@@ -135,7 +136,7 @@ pub(super) fn close_epochs<L: TrainStep>(
     Ok(())
 }
 
-/// The first value that is no finite number; 0 if there is none.
+/// The first non-finite value; 0 if there is none.
 pub(super) fn not_finite(values: &[f32]) -> f64 {
     // Without an early end the loop runs on vectors, and values are finite but once in a run.
     let finite = values.iter().fold(true, |finite, value| finite & value.is_finite());
@@ -143,7 +144,7 @@ pub(super) fn not_finite(values: &[f32]) -> f64 {
     found.copied().unwrap_or(0.0).into()
 }
 
-/// The first value of all ranks' embeddings that is no finite number; 0 if there is none.
+/// The first non-finite value of all ranks' embeddings; 0 if there is none.
 fn not_finite_of_all(rank: &dyn Communicator, state: &TrainState) -> Result<f64> {
     let own = state.tables.iter().map(|table| not_finite(table.rows.values()));
     let own = own.reduce(|a, b| if a.is_finite() { b } else { a }).unwrap_or(0.0);

@@ -1,4 +1,4 @@
-//! What is written of a run while it lasts: checkpoints, and the best weights so far.
+//! Writing during a run: checkpoints, and the best weights so far.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +11,25 @@ use crate::session::Session;
 use crate::state::TrainState;
 use crate::telemetry::short;
 
-/// Writing the best weights at once may take this share of the time since they were last written.
+/// Share of the time since the last write that writing the best weights at once may take.
 const SHARE: f64 = 0.01;
 
-/// Decides on rank 0 when to write, so that all ranks agree, and writes with the embeddings of all.
+/// Decides on rank 0 when to write, so that all ranks agree, and writes with the embeddings of all
+/// ranks.
 pub(super) struct Keeper<'a> {
     session: &'a Session<'a>,
     rank: &'a dyn Communicator,
     /// The last checkpoint, and seconds between two.
     saved: Instant,
     interval: Duration,
-    /// The epoch whose weights were last written, when, and how long that took.
+    /// The epoch of the weights last written, with the time and duration of the write.
     kept: usize,
     wrote: Instant,
     took: Duration,
 }
 
 impl<'a> Keeper<'a> {
-    /// One of a run that begins, or goes on.
+    /// The keeper of a run that begins or continues.
     pub fn new(session: &'a Session<'a>, rank: &'a dyn Communicator) -> Self {
         let seconds = session.config.train.checkpoint_seconds.clamp(0.0, 1e9);
         let now = Instant::now();
@@ -43,17 +44,18 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// The rank it writes with.
+    /// Communicator of this rank.
     pub fn rank(&self) -> &'a dyn Communicator {
         self.rank
     }
 
-    /// Writes what is due after an epoch: a new best at the latest with the next checkpoint, and at once
-    /// where that takes less than [`SHARE`] of the time. `optimizers` brings their state up to date.
+    /// Writes what is due after an epoch: new best weights at the latest with the next checkpoint,
+    /// and at once where that takes less than [`SHARE`] of the time. `optimizers` updates their
+    /// state.
     ///
     /// # Errors
-    /// If the disk is full or a rank fails; [`Kind::Interrupted`] after a checkpoint, if somebody asked for
-    /// the end.
+    /// If the disk is full or a rank fails; [`Kind::Interrupted`] after a checkpoint, if a stop was
+    /// requested.
     pub fn after_epoch(
         &mut self,
         state: &mut TrainState,
@@ -86,15 +88,15 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// How a run ends that was asked to stop; its checkpoint is written.
+    /// The error of a run that was asked to stop; its checkpoint is written.
     fn stopped(&self, state: &TrainState) -> Error {
         let epoch = state.progress.epoch;
         let epochs = self.session.config.train.epochs;
         let message = format!("stopped after epoch {epoch} of {epochs}, as asked");
-        Error::new(Kind::Interrupted, message).hint("go on with --resume")
+        Error::new(Kind::Interrupted, message).hint("continue with --resume")
     }
 
-    /// Whether there are best weights that are not written.
+    /// Returns whether there are unwritten best weights.
     fn is_new(&self, state: &TrainState) -> bool {
         state.progress.best_epoch > self.kept
     }
@@ -112,7 +114,7 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Has the first rank save the state, with the embeddings of all ranks.
+    /// Saves the state on the first rank, with the embeddings of all ranks.
     fn save(&self, state: &TrainState) -> Result<()> {
         let tables = state.tables.iter().map(|table| table.whole(self.rank));
         let tables = tables.collect::<Result<Vec<_>>>()?;
@@ -122,11 +124,12 @@ impl<'a> Keeper<'a> {
         (self.session.on_checkpoint)(state, &tables)
     }
 
-    /// Refuses `state` if `found` is no finite number, such as the loss of `epoch`. All ranks call it
+    /// Rejects `state` if `found` is not finite, such as the loss of `epoch`. All ranks call it
     /// with the same number.
     ///
     /// # Errors
-    /// What diverged, what to do about it, and where the best weights are; they are written first.
+    /// With the diverged quantity, a remedy, and the place of the best weights, which are written
+    /// first.
     pub fn finite(
         &mut self,
         state: &TrainState,

@@ -1,4 +1,4 @@
-//! Synchronization: who shares what, and when. One file per way.
+//! Synchronization strategies, one file per strategy.
 
 pub(crate) mod all_reduce;
 mod epoch;

@@ -1,7 +1,7 @@
 //! `average`: model averaging (CATGNN §3.3). Every part trains a model of its own; every
-//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes, and so are
-//! learnt rows, over the parts that have a copy. Parts are dealt to the ranks in turn; a rank with several
-//! trains them one after the other.
+//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes, and so
+//! are embeddings, over the parts with a replica. Parts are assigned to the ranks in turn; a rank
+//! with several trains them one after the other.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -24,12 +24,12 @@ use crate::state::{OptimizerState, TrainState};
 use crate::step::{Gradients, PartStep};
 use crate::telemetry::{Stages, Tally, processor};
 
-/// Which of `parts` parts a rank trains.
+/// The parts, of `parts`, that a rank trains.
 pub fn mine(rank: &dyn Communicator, parts: usize) -> Vec<usize> {
     (rank.rank()..parts).step_by(rank.size()).collect()
 }
 
-/// Trains the parts that are [`mine`], of which `steps` has samplers.
+/// Trains the parts of [`mine`], for which `steps` has samplers.
 ///
 /// # Errors
 /// Those of sampling and of the other ranks.
@@ -100,7 +100,7 @@ struct Trainer<'a, L> {
     session: &'a Session<'a>,
     rank: &'a dyn Communicator,
     steps: &'a L,
-    /// Training nodes of each part, and of all.
+    /// Number of training nodes of each part.
     training: Vec<usize>,
     total: usize,
     keys: Keys,
@@ -150,7 +150,7 @@ impl<L: PartStep> Trainer<'_, L> {
                 records.push(Tally::record(&ranks, epoch, lr, seconds));
             }
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
-            // A part whose loss is no number says so here, where all ranks hear of it.
+            // A part whose loss is not finite is detected here, where all ranks learn of it.
             close_epochs(session, self.steps, &mut keeper, &mut state, records, judge)?;
             keeper.after_epoch(&mut state, |state| self.collect(state, &optimizers, &copies))?;
             if state.progress.stopped {
@@ -215,7 +215,7 @@ impl<L: PartStep> Trainer<'_, L> {
     }
 
     /// `Σ αᵢ Wᵢ` with αᵢ the share of part i in the training nodes, added in part order so that
-    /// the sum does not depend on how parts are dealt to ranks.
+    /// the sum does not depend on the assignment of parts to ranks.
     fn average(&self, params: &mut Params, models: &BTreeMap<usize, Params>) -> Result<()> {
         let mut sum = vec![0f32; params.len()];
         let mut weights = vec![0f32; params.len()];
@@ -235,7 +235,7 @@ impl<L: PartStep> Trainer<'_, L> {
         Ok(())
     }
 
-    /// Brings the optimizer states of all parts together for the checkpoint.
+    /// Gathers the optimizer states of all parts for the checkpoint.
     fn collect(
         &self,
         state: &mut TrainState,
@@ -263,7 +263,7 @@ impl<L: PartStep> Trainer<'_, L> {
     }
 }
 
-/// What a part trains.
+/// The model of a part.
 struct PartModel<'a> {
     params: Params,
     copies: &'a mut Copies,

@@ -2,14 +2,14 @@
 
 use crate::step::BatchLoss;
 
-/// Places behind the gradients.
+/// Number of values behind the gradients.
 pub(super) const PLACES: usize = 3;
 
-/// A weight is carried in multiples of this and in what is left: sums of either are whole numbers that 32 bits hold
-/// exactly up to 2²⁴, so that weights are exact up to 2³⁶.
+/// A weight is split into multiples of this unit and a remainder: sums of either are whole numbers
+/// that 32 bits represent exactly up to 2²⁴, so that weights are exact up to 2³⁶.
 const UNIT: f64 = 4096.0;
 
-/// Adds what a batch adds to its step.
+/// Adds the totals of a batch to those of its step.
 pub(super) fn add(totals: &mut [f32], loss: BatchLoss) {
     let units = (loss.weight / UNIT).floor();
     totals[0] += loss.sum as f32;

@@ -1,4 +1,4 @@
-//! Tasks: what is learned, from which examples, and how it is scored. One folder or file per task.
+//! Tasks: targets, training examples and evaluation. One folder or file per task.
 
 pub(crate) mod edge;
 pub(crate) mod link;

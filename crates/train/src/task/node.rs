@@ -22,7 +22,7 @@ use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::WholeModel;
 
-/// The task of a run.
+/// The node prediction task of a run.
 pub(crate) struct NodePrediction {
     config: RunConfig,
     node_type: String,
@@ -30,14 +30,14 @@ pub(crate) struct NodePrediction {
     /// Roles of all nodes, if the whole graph is here.
     roles: Option<Roles>,
     whole: NodeTargets,
-    /// Of the parts that train alone.
+    /// Targets of the parts that train alone.
     parts: Vec<NodeTargets>,
     /// Part of each node; empty if the graph was not partitioned.
     owner: Vec<u32>,
 }
 
 impl NodePrediction {
-    /// The task of learning `targets` of nodes of type `node_type`.
+    /// The task of predicting `targets` of nodes of type `node_type`.
     pub fn new(
         config: &RunConfig,
         node_type: &str,
@@ -56,7 +56,7 @@ impl NodePrediction {
         }
     }
 
-    /// Targets of a graph that trains alone; of the whole where there is no such.
+    /// Targets of a graph that trains alone; of the whole graph where there is none.
     fn targets(&self, graph: usize) -> &NodeTargets {
         self.parts.get(graph).unwrap_or(&self.whole)
     }
@@ -182,7 +182,7 @@ impl Task for NodePrediction {
         Ok((loss, BatchLoss { sum, weight: rows.len() as f64 }))
     }
 
-    /// A graph of this machine is evaluated by rank 0 with all threads, a partitioned one by all ranks.
+    /// A local graph is evaluated by rank 0 with all threads, a partitioned one by all ranks.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,

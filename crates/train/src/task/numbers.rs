@@ -1,8 +1,8 @@
-//! Numbers of the distinct nodes of a batch.
+//! Indices of the distinct nodes of a batch.
 
 use std::collections::HashMap;
 
-/// Numbers nodes in the order they come.
+/// Numbers nodes in the order of first occurrence.
 #[derive(Default)]
 pub(super) struct Numbers {
     known: HashMap<u32, u32>,
@@ -11,7 +11,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// The numbers of some nodes.
+    /// The indices of some nodes.
     pub fn of(&mut self, nodes: &[u32]) -> Vec<u32> {
         let mut numbers = Vec::with_capacity(nodes.len());
         for &node in nodes {

@@ -21,19 +21,21 @@ use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::WholeModel;
 
-/// Something to be learned of node embeddings, whoever computes them.
+/// A prediction task on node embeddings, independent of the encoder.
 pub(crate) trait Task: Send + Sync {
-    /// Examples whose endpoints are numbered as seeds.
+    /// Examples whose endpoints index seeds.
     type Drawn: Send;
-    /// Examples whose endpoints are numbered by rows of the embeddings, with all that the loss needs.
+    /// Examples whose endpoints index rows of the embeddings, with all inputs of the loss.
     type Examples: Send + Sync;
 
-    /// True if the examples of a rank need embeddings of its own nodes only, where ranks share out the nodes.
+    /// True if the examples of a rank need embeddings of its own nodes only, where nodes are split
+    /// among ranks.
     const LOCAL: bool;
-    /// True if a part's own graph is trained on where parts train alone; else all parts see the whole graph.
+    /// True if a part trains on its own graph where parts train alone; else all parts see the whole
+    /// graph.
     const GRAPH_PER_PART: bool;
 
-    /// The score that decides which weights are best, as a key of scores.
+    /// The metric that selects the best weights, as a key of scores.
     fn metric(&self) -> String;
 
     /// True if the smaller of two values of that score is the better one.
@@ -41,16 +43,16 @@ pub(crate) trait Task: Send + Sync {
         smaller_is_better(&self.metric())
     }
 
-    /// Counts of the examples and of what is predicted.
+    /// Counts of the examples and outputs.
     fn sizes(&self) -> Sizes;
 
-    /// The type of the nodes whose parts say which rank takes which examples.
+    /// The type of the nodes whose parts assign examples to ranks.
     fn node_type(&self) -> &str;
 
-    /// Takes note of the part of each node of that type.
+    /// Sets the part of each node of that type.
     fn set_parts(&mut self, parts: usize, owner: Vec<u32>);
 
-    /// Takes note of a part to train alone, whose seeds have the dataset ids `ids`.
+    /// Adds a part to train alone, whose seeds have the dataset ids `ids`.
     ///
     /// # Errors
     /// If the part has no labels.
@@ -58,10 +60,10 @@ pub(crate) trait Task: Send + Sync {
         Ok(())
     }
 
-    /// Makes ready what follows from the parts.
+    /// Completes the setup after the parts are set.
     ///
     /// # Errors
-    /// If the run file asks for parts, and there are none.
+    /// If the run file requires parts, and there are none.
     fn ready(&self) -> Result<()> {
         Ok(())
     }
@@ -77,8 +79,9 @@ pub(crate) trait Task: Send + Sync {
         &[]
     }
 
-    /// The batch schedule of an epoch (from 1) over a graph. There are as many steps on every rank, and what all of
-    /// them do in a step together does not depend on their number. `batches` draws nodes into batches.
+    /// The batch schedule of an epoch (from 1) over a graph. The number of steps is equal on every
+    /// rank, and the joint result of a step does not depend on the number of ranks. `batches` draws
+    /// nodes into batches.
     fn schedule(
         &self,
         graph: usize,
@@ -87,23 +90,24 @@ pub(crate) trait Task: Send + Sync {
         batches: DrawBatches<'_>,
     ) -> Vec<BatchSpec>;
 
-    /// This rank's examples of a batch, and their seeds, distinct, one list per type that has endpoints.
+    /// This rank's examples of a batch, and their seeds, distinct, one list per type with
+    /// endpoints.
     fn draw(&self, spec: &BatchSpec) -> (Self::Drawn, Vec<Vec<u32>>);
 
-    /// The edges that a batch of all ranks is about, in dataset ids.
+    /// The target edges of a batch of all ranks, in dataset ids.
     fn asked(&self, _spec: &BatchSpec) -> Option<Triples> {
         None
     }
 
-    /// Tells if those edges leave the message graph for their batch.
+    /// Returns whether target edges are removed from the message graph for their batch.
     fn removes_asked(&self) -> bool {
         false
     }
 
-    /// Joins examples with the embeddings' rows, their labels and their features.
+    /// Joins examples with the rows of their embeddings, their labels and their features.
     ///
     /// # Errors
-    /// If features cannot be had.
+    /// If features cannot be read.
     fn examples(
         &self,
         spec: &BatchSpec,
@@ -126,7 +130,7 @@ pub(crate) trait Task: Send + Sync {
         examples: &'b Self::Examples,
     ) -> Result<(Var, BatchLoss)>;
 
-    /// Scores of the state's weights. All ranks call it together and return the same.
+    /// Scores of the state's weights. A collective of all ranks, which return the same.
     ///
     /// # Errors
     /// If shapes disagree or a rank fails.
@@ -149,8 +153,8 @@ pub(crate) trait Task: Send + Sync {
         tables: &[Rows<'_>],
     ) -> Result<Evaluation>;
 
-    /// Edges asked about that pass messages, of which `train` counts those of the first batches; none where no edge is
-    /// asked about.
+    /// Leakage of target edges, of which `train` counts those of the first batches; none for tasks
+    /// without target edges.
     ///
     /// # Errors
     /// If the message graph cannot be sampled.
@@ -162,12 +166,12 @@ pub(crate) trait Task: Send + Sync {
         Ok(None)
     }
 
-    /// The batch schedule of an epoch whose steps are over the whole graph: every rank has all batches.
+    /// The batch schedule of an epoch of full-graph steps: every rank has all batches.
     fn whole_schedule(&self, epoch: usize) -> Vec<BatchSpec> {
         self.schedule(0, epoch, Sharing::Ranks { rank: 0, size: 1 }, &|_, _, _| Vec::new())
     }
 
-    /// Those of a batch's examples that one of some ranks takes, of which it has the nodes `own`: an even share of edges.
+    /// A batch's examples on one of some ranks, which has the nodes `own`: an even share of edges.
     fn own(
         &self,
         spec: &BatchSpec,
@@ -177,7 +181,7 @@ pub(crate) trait Task: Send + Sync {
         BatchSpec { share: even_share(spec.batch.len(), rank, ranks), ..spec.clone() }
     }
 
-    /// Scores of embeddings, of which each rank has those of its own nodes.
+    /// Scores of embeddings that each rank has for its own nodes.
     ///
     /// # Errors
     /// If a rank fails.
@@ -190,17 +194,17 @@ pub(crate) trait Task: Send + Sync {
         threads: Threads,
     ) -> Result<Evaluation>;
 
-    /// The scoring of nodes, where nodes are predicted.
+    /// The scoring of nodes, for node tasks.
     fn node_scores(&self) -> Option<NodeScores<'_>> {
         None
     }
 }
 
-/// The encoders of a run, which have one model.
+/// The encoders of a run, with one model.
 pub(crate) struct Encoders<'a, E> {
-    /// Over the whole graph.
+    /// Encoder of the whole graph.
     pub whole: &'a E,
-    /// Over the parts that train alone.
+    /// Encoders of the parts that train alone.
     pub parts: &'a [E],
 }
 
@@ -217,8 +221,8 @@ impl<E> Copy for Encoders<'_, E> {}
 pub(crate) struct Sizes {
     /// Members of the splits: `"nodes"` or `"edges"`.
     pub of: &'static str,
-    /// Classes, tasks or numbers that are predicted; 0 of none.
+    /// Number of classes, tasks or values predicted; 0 if none.
     pub outputs: usize,
-    /// To train, validate and test on.
+    /// Sizes of the splits train, valid and test.
     pub splits: [usize; 3],
 }

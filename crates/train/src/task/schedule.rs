@@ -9,15 +9,15 @@ use gnarl_config::{Method, RunConfig};
 use crate::data::batch::BatchSpec;
 use crate::session::Keys;
 
-/// Draws nodes into batches of some size, in the order of a key.
+/// Draws nodes into batches of some size, in an order by key.
 pub(crate) type DrawBatches<'a> = &'a dyn Fn(&[u32], usize, Key) -> Vec<Vec<u32>>;
 
-/// Who takes which examples of a batch.
+/// Assignment of a batch's examples.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sharing {
-    /// Each of so many ranks an even share; this one is `rank`.
+    /// An even share for each of so many ranks; this one is `rank`.
     Ranks { rank: usize, size: usize },
-    /// A part trains alone and takes all.
+    /// All examples, for a part that trains alone.
     Alone,
 }
 
@@ -42,15 +42,15 @@ pub(super) struct NodeSchedule<'a> {
 }
 
 impl NodeSchedule<'_> {
-    /// The batches of an epoch that are this rank's, drawn by `batches`. Every rank has at least one (perhaps empty)
-    /// batch in every step, so that none waits for another at the end.
+    /// This rank's batches of an epoch, drawn by `batches`. Every rank has at least one (perhaps
+    /// empty) batch in every step, so that none waits for another at the end.
     pub fn epoch(&self, epoch: usize, batches: DrawBatches<'_>) -> Vec<BatchSpec> {
         let keys = Keys::new(self.config.train.seed);
         let size = self.config.sample.batch_size;
         let units = if self.train.is_empty() {
             Vec::new()
         } else if size == 0 && !self.draws_subgraphs() {
-            // Unshuffled, so that a resumed run meets its nodes in the same order.
+            // Unshuffled, so that a resumed run sees its nodes in the same order.
             vec![self.train.to_vec()]
         } else {
             batches(self.train, size, keys.order(epoch, self.graph))
@@ -68,7 +68,7 @@ impl NodeSchedule<'_> {
         specs
     }
 
-    /// The seeds of each batch in even shares, a rank taking mostly those of its own parts.
+    /// Splits the seeds of each batch evenly, a rank taking mostly those of its own parts.
     fn split(&self, batches: Vec<Vec<u32>>, key: Key) -> Vec<BatchSpec> {
         let mut specs = Vec::with_capacity(batches.len());
         for (index, mut seeds) in batches.into_iter().enumerate() {
@@ -81,7 +81,7 @@ impl NodeSchedule<'_> {
         specs
     }
 
-    /// Whole subgraphs in turn, `sample.accumulate` of them a step.
+    /// Assigns whole subgraphs in turn, `sample.accumulate` of them a step.
     fn dealt(&self, units: Vec<Vec<u32>>, key: Key, rank: usize, ranks: usize) -> Vec<BatchSpec> {
         let mut specs = Vec::new();
         let units: Vec<(usize, Vec<u32>)> = units.into_iter().enumerate().collect();
@@ -122,7 +122,7 @@ impl NodeSchedule<'_> {
         !method.has_fanouts() && method != Method::Full
     }
 
-    /// Tells if every epoch has the same single batch.
+    /// Returns whether every epoch has the same single batch.
     fn is_fixed(&self) -> bool {
         let sample = &self.config.sample;
         let mut fanouts = sample.edge_fanouts.values().chain([&sample.fanouts]).flatten();
@@ -139,7 +139,7 @@ pub(super) struct EdgeSchedule<'a> {
     pub config: &'a RunConfig,
     /// Heads of all training edges.
     pub heads: &'a [u32],
-    /// Those that are trained on, where parts train alone.
+    /// The edges to train on, where parts train alone.
     pub edges: Option<&'a [u32]>,
     pub graph: usize,
     /// Part of each head; empty if the graph was not partitioned.

@@ -1,24 +1,24 @@
-//! What decides how long an epoch takes, and what to do about it.
+//! The bottleneck of an epoch, and advice against it.
 
 use std::fmt;
 
 use super::stage_times::Stages;
 
-/// Stages ahead of compute that work for less than this share of an epoch keep up with it. If it
-/// waits for them all the same, they come unevenly and too few batches are kept ready.
+/// Share of an epoch below which stages ahead of compute keep up with it. If compute
+/// waits for them all the same, they are uneven and too few batches are buffered.
 const BUSY: f64 = 0.6;
 
-/// The stage that decides, and advice; prints as one short sentence.
+/// The bottleneck and advice; prints as one short sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
     /// Name of the stage.
     pub stage: &'static str,
-    /// Time it cost the epoch, as a share of the epoch. Evaluation comes after the epoch and can
+    /// Its time as a share of the epoch. Evaluation comes after the epoch and can
     /// take more than one; the others are at most 1.
     pub share: f64,
-    /// What that is a share of, and what was done in it.
+    /// The denominator of the share, and the activity.
     pub doing: &'static str,
-    /// What would make it shorter; empty where nothing would.
+    /// Advice to shorten it; empty where there is none.
     pub advice: &'static str,
 }
 
@@ -35,13 +35,11 @@ impl Verdict {
         }
         let stage = stages.bottleneck();
         let (spent, doing, advice) = match stage {
-            "sample" => {
-                (stages.wait, "the epoch waiting for batches to be drawn", ahead(stages, seconds))
-            }
-            "fetch" => (stages.wait, "the epoch waiting for feature rows", ahead(stages, seconds)),
+            "sample" => (stages.wait, "the epoch waiting for sampling", ahead(stages, seconds)),
+            "fetch" => (stages.wait, "the epoch waiting for features", ahead(stages, seconds)),
             "exchange" => (
                 stages.exchange,
-                "the epoch exchanging columns with other workers or waiting for them",
+                "the epoch redistributing features among workers or waiting for them",
                 "fewer train.workers, narrower layers or model.decoupled would help",
             ),
             "reduce" => (
@@ -59,10 +57,10 @@ impl Verdict {
     }
 }
 
-/// What to do about waiting for batches.
+/// Advice on waiting for batches.
 fn ahead(stages: &Stages, seconds: f64) -> &'static str {
     match stages.sample.max(stages.fetch) < BUSY * seconds {
-        true => "batches come unevenly; a larger train.prefetch would help",
+        true => "batches are uneven; a larger train.prefetch would help",
         false if stages.busiest_ahead() == "sample" => {
             "smaller sample.fanouts or more train.workers would help"
         }
@@ -88,7 +86,7 @@ mod tests {
     use crate::telemetry::EpochRecord;
     use gnarl_config::TrainSection;
 
-    /// What is said of an epoch of one second.
+    /// The verdict on an epoch of one second, as text.
     fn said(stages: Stages) -> String {
         Verdict::of(&stages, 1.0).to_string()
     }
@@ -97,7 +95,7 @@ mod tests {
     fn slow_sampling_asks_for_less_of_it() {
         let text = said(Stages { sample: 0.9, fetch: 0.3, wait: 0.5, compute: 0.4, ..none() });
         assert!(
-            text.starts_with("bound by sample: 50 % of the epoch waiting for batches"),
+            text.starts_with("bound by sample: 50 % of the epoch waiting for sampling"),
             "{text}"
         );
         assert!(text.contains("sample.fanouts"), "{text}");

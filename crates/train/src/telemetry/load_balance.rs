@@ -1,30 +1,30 @@
-//! How evenly ranks work.
+//! Load balance of ranks.
 
 use serde::{Deserialize, Serialize};
 
 use super::stage_times::Stages;
 use super::tally::Figures;
 
-/// The rank that has most over the mean of all, in an epoch; 1 is even (NeutronTP, figure 10).
+/// The most loaded rank over the mean of all, in an epoch; 1 is even (NeutronTP, figure 10).
 ///
-/// Edges and bytes are work, the same on every machine; seconds depend on what else it does.
+/// Edges and bytes are work, independent of the machine; seconds depend on its other load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Balance {
-    /// Edges that messages passed over; of shares of columns edges times columns.
+    /// Edges that messages passed over; in tensor parallelism edges times columns.
     pub edges: f64,
-    /// Bytes of rows and columns sent to other ranks, if any were.
+    /// Bytes exchanged with other ranks, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<f64>,
-    /// Seconds of processor time of the compute threads, which has no waiting in it and nothing that
-    /// others did on the same cores; of wall time where the system does not tell.
+    /// Seconds of processor time of the compute threads, which excludes waiting and other processes
+    /// on the same cores; of wall time where the system does not report it.
     pub compute: f64,
-    /// Wall seconds of exchanges and of sums over all ranks. Waiting is part of them: the rank that
-    /// computes least has most.
+    /// Wall seconds of exchanges and reductions over all ranks. Waiting is part of them: the rank
+    /// that computes least has most.
     pub communication: f64,
 }
 
 impl Balance {
-    /// The balance of what all ranks counted; `None` of one.
+    /// The balance of all ranks' counters; `None` for one.
     pub(crate) fn of(ranks: &[Figures]) -> Option<Self> {
         if ranks.len() < 2 {
             return None;

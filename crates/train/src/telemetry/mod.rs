@@ -1,4 +1,4 @@
-//! What is counted of a run and told while it lasts: records, times of stages, balance, bottlenecks, signs of life,
+//! Telemetry of a run: epoch records, stage times, load balance, bottlenecks, heartbeat messages,
 //! Prometheus.
 
 pub(crate) mod bottleneck;

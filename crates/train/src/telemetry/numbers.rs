@@ -1,4 +1,4 @@
-//! Numbers in messages.
+//! Formatting of numbers in messages.
 
 /// A number in a few characters.
 pub(crate) fn short(value: f64) -> String {

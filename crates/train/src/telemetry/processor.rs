@@ -2,8 +2,8 @@
 
 use rayon::ThreadPool;
 
-/// Seconds that the threads of `pool` have run so far: without what they waited, and without what
-/// others ran on their cores. 0 where the system does not tell.
+/// Seconds that the threads of `pool` have run so far, without waiting and other
+/// processes on their cores. 0 where the system does not report it.
 pub(crate) fn seconds(pool: &ThreadPool) -> f64 {
     pool.broadcast(|_| own_seconds()).iter().sum()
 }
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
     use gnarl_common::threads::pool;
 
-    /// Threads that sleep take no time of processors.
+    /// Sleeping threads take no processor time.
     #[test]
     fn work_counts_and_waiting_does_not() {
         let pool = pool(2).unwrap();

@@ -1,4 +1,4 @@
-//! Signs of life: a line of the log at least every minute, however long an epoch takes.
+//! Heartbeat: a log line at least every minute, however long an epoch takes.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -14,8 +14,8 @@ use crate::telemetry::{EpochRecord, Tally};
 /// The longest time without a line.
 const SILENCE: Duration = Duration::from_secs(60);
 
-/// Works while a thread calls `say`, with the time since the start, whenever the time that `due` gives has
-/// gone by. The thread ends with the work.
+/// Runs `work` while a thread calls `say`, with the time since the start, after each interval given
+/// by `due`. The thread ends with the work.
 fn beside<T>(
     due: impl Fn() -> Duration + Send,
     say: impl Fn(Duration) + Send,
@@ -29,25 +29,25 @@ fn beside<T>(
                 say(start.elapsed());
             }
         };
-        // A run without signs of life is better than none.
+        // A run without a heartbeat is better than none.
         _ = std::thread::Builder::new().name("pulse".into()).spawn_scoped(scope, beats);
-        // Dropped when the work ends, also by a panic.
+        // Dropped when the work ends, even by a panic.
         let _working = working;
         work()
     })
 }
 
-/// Works while a thread logs `what` is done, every minute.
+/// Runs `work` while a thread logs `what` every minute.
 pub fn every_minute<T>(what: impl Fn() -> String + Send, work: impl FnOnce() -> T) -> T {
     let say = move |since: Duration| tracing::info!("{}: {} so far", what(), human(since));
     beside(|| SILENCE, say, work)
 }
 
-/// The state of a run as its log tells it.
+/// The state of a run for its log lines.
 pub struct Pulse {
     /// Epochs of the run.
     epochs: usize,
-    /// Another rank tells.
+    /// True on ranks that do not log.
     silent: bool,
     now: Mutex<Now>,
 }
@@ -55,22 +55,22 @@ pub struct Pulse {
 struct Now {
     /// The last line.
     line: Instant,
-    /// The epochs at work, and the steps taken of them.
+    /// The current epochs, and the steps done in them.
     current: RangeInclusive<usize>,
     began: Instant,
     step: usize,
     loss: f64,
     weight: f64,
     doing: &'static str,
-    /// Steps of epochs that were scheduled.
+    /// Scheduled steps by epoch.
     planned: BTreeMap<usize, usize>,
-    /// Epochs ended since the run began or went on, and when that was.
+    /// Epochs finished since the run began or continued, and the time of the last.
     ended: usize,
     start: Instant,
 }
 
 impl Pulse {
-    /// The pulse of a run of that many epochs.
+    /// The heartbeat of a run of that many epochs.
     pub(crate) fn new(epochs: usize) -> Self {
         let now = Instant::now();
         let now = Now {
@@ -88,17 +88,17 @@ impl Pulse {
         Self { epochs, silent: false, now: Mutex::new(now) }
     }
 
-    /// The pulse of a rank that tells nothing.
+    /// The heartbeat of a rank that does not log.
     pub(crate) fn silent() -> Self {
         Self { silent: true, ..Self::new(0) }
     }
 
-    /// Works, and logs how far it is whenever there was no line for a minute.
+    /// Runs `work`, and logs progress whenever there was no line for a minute.
     pub(crate) fn while_working<T>(&self, work: impl FnOnce() -> T) -> T {
         let due = || SILENCE.saturating_sub(self.now().line.elapsed());
         let say = |_| {
             let mut now = self.now();
-            // A line of an epoch may have come just before.
+            // The line of an epoch may have come just before.
             if now.line.elapsed() >= SILENCE {
                 tracing::info!("{}", now.describe(self.epochs));
                 now.line = Instant::now();
@@ -107,13 +107,13 @@ impl Pulse {
         beside(due, say, work)
     }
 
-    /// Takes note of the specs of an epoch, or of a part's.
+    /// Records the schedule of an epoch, or of a part's.
     pub(crate) fn planned(&self, epoch: usize, specs: &[BatchSpec]) {
         let steps = specs.iter().filter(|spec| spec.last_of_step).count();
         *self.now().planned.entry(epoch).or_default() += steps;
     }
 
-    /// Work on some epochs begins.
+    /// Begins some epochs.
     pub(crate) fn epochs_begin(&self, epochs: RangeInclusive<usize>) {
         let mut now = self.now();
         now.planned.retain(|epoch, _| epoch >= epochs.start());
@@ -123,7 +123,7 @@ impl Pulse {
         now.doing = "training";
     }
 
-    /// A step was taken, in which `counted` was counted.
+    /// Records a step with its counts.
     pub(crate) fn step(&self, counted: &Tally) {
         let mut now = self.now();
         now.step += 1;
@@ -131,12 +131,13 @@ impl Pulse {
         now.weight += counted.weight;
     }
 
-    /// Other work than steps begins.
+    /// Begins other work than steps.
     pub(crate) fn doing(&self, what: &'static str) {
         self.now().doing = what;
     }
 
-    /// An epoch is over: a line for the first, each tenth of the run, and after a minute without.
+    /// Ends an epoch, with a log line for the first, each tenth of the run, and after a minute
+    /// without.
     pub(crate) fn epoch_ends(&self, record: &EpochRecord) {
         if self.silent {
             return;
@@ -156,7 +157,7 @@ impl Pulse {
     }
 }
 
-/// An epoch in a line.
+/// The log line of an epoch.
 fn line(record: &EpochRecord, epochs: usize) -> String {
     let valid = record.valid.iter().map(|(name, score)| format!(", valid {name} {score:.4}"));
     let valid: String = valid.collect();
@@ -166,7 +167,7 @@ fn line(record: &EpochRecord, epochs: usize) -> String {
 }
 
 impl Now {
-    /// How far the epochs at work are.
+    /// Progress of the current epochs.
     fn describe(&self, epochs: usize) -> String {
         let (first, last) = (self.current.start(), self.current.end());
         let which = match first == last {
@@ -186,7 +187,7 @@ impl Now {
         format!("{which}: {}, {step}{loss}, {}{left}", self.doing, human(self.began.elapsed()))
     }
 
-    /// How long `epochs` more will take, if that can be told.
+    /// Estimated time of `epochs` more, if known.
     fn left(&self, epochs: usize) -> String {
         if self.ended == 0 || epochs == 0 {
             return String::new();
@@ -197,7 +198,7 @@ impl Now {
     }
 }
 
-/// A duration for people.
+/// A human-readable duration.
 pub(crate) fn human(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {

@@ -1,4 +1,4 @@
-//! What is recorded of each epoch.
+//! The record of each epoch.
 
 use gnarl_config::TrainSection;
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use super::tally::{Figures, Tally};
 use crate::evaluation::Scores;
 use crate::json;
 
-/// One line of `metrics.jsonl`, which says the verdict too.
+/// One line of `metrics.jsonl`, including the verdict.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct EpochRecord {
     /// Counted from 1.
@@ -27,41 +27,41 @@ pub struct EpochRecord {
     pub test: Scores,
     /// Wall seconds, evaluation not included.
     pub seconds: f64,
-    /// Where the time went, averaged over the workers.
+    /// Stage times, averaged over the workers.
     pub stages: Stages,
     /// Edges of all blocks, over all workers.
     pub sampled_edges: u64,
     /// Seeds, over all workers.
     pub seeds: u64,
-    /// Share of the rows of other machines that a cache had, if rows come from other machines.
+    /// Cache hit rate of remote features, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_hit_rate: Option<f64>,
-    /// Bytes of rows and columns that workers sent to each other, over all of them, if they did.
+    /// Bytes exchanged between workers, summed over all of them, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged_bytes: Option<ExchangedBytes>,
-    /// How evenly the workers worked, if there are several.
+    /// Load balance, if there are several workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
 }
 
-/// What exchanges of rows and columns took, evaluation not included.
+/// Bytes of exchanges, evaluation not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangedBytes {
-    /// Of values.
+    /// Of activations.
     pub forward: u64,
-    /// Of their gradients.
+    /// Of gradients.
     pub backward: u64,
 }
 
 impl EpochRecord {
-    /// What decided how long it took.
+    /// The bottleneck of the epoch.
     pub fn verdict(&self) -> Verdict {
         Verdict::of(&self.stages, self.seconds)
     }
 }
 
 impl Tally {
-    /// A record of what all ranks counted, in their order.
+    /// The record from all ranks' counters, in their order.
     pub(crate) fn record(ranks: &[Figures], epoch: usize, lr: f32, seconds: f64) -> EpochRecord {
         let mut sums = [0.0; Self::FIGURES];
         for figures in ranks {
@@ -89,7 +89,7 @@ impl Tally {
 }
 
 impl Verdict {
-    /// The verdict on a run that trained as `train` says.
+    /// The verdict on a run with the settings `train`.
     pub fn of_run(history: &[EpochRecord], train: &TrainSection) -> Self {
         let (mut stages, mut seconds) = (Stages::default(), 0.0);
         for record in history {

@@ -1,24 +1,24 @@
-//! Seconds of the pipeline's stages.
+//! Times of the pipeline's stages.
 
 use serde::{Deserialize, Serialize};
 
-/// Seconds spent in each stage. The first four run beside the others.
+/// Seconds spent in each stage. The first four run concurrently with the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stages {
-    /// Choosing the seeds of batches.
+    /// Scheduling batches.
     pub schedule: f64,
-    /// Making blocks.
+    /// Sampling blocks.
     pub sample: f64,
-    /// Gathering feature rows.
+    /// Gathering features.
     pub fetch: f64,
-    /// Turning blocks for backward.
+    /// Preparing blocks for the backward pass.
     pub compact: f64,
     /// Waiting for a prepared batch.
     pub wait: f64,
     /// Forward, backward and update.
     pub compute: f64,
-    /// Exchanging rows and columns in forward and backward passes, waiting for other workers included.
+    /// Redistribution in forward and backward passes, waiting for other workers included.
     pub exchange: f64,
     /// Exchanging gradients or weights, waiting for other workers included.
     pub reduce: f64,
@@ -27,15 +27,15 @@ pub struct Stages {
 }
 
 impl Stages {
-    /// How many there are.
+    /// Number of stages.
     pub const COUNT: usize = 9;
-    /// Their names, in the order of [`Stages::to_array`].
+    /// Names of the stages, in the order of [`Stages::to_array`].
     pub const NAMES: [&str; Self::COUNT] = [
         "schedule", "sample", "fetch", "compact", "wait", "compute", "exchange", "reduce",
         "evaluate",
     ];
 
-    /// The stage that decides how long an epoch takes, evaluation not included.
+    /// The stage with the largest share of an epoch, evaluation not included.
     pub fn bottleneck(&self) -> &'static str {
         let stages = [
             (self.wait, self.busiest_ahead()),
@@ -46,15 +46,12 @@ impl Stages {
         stages.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("compute", |s| s.1)
     }
 
-    /// The stage ahead of compute that works most.
+    /// The busiest stage ahead of compute.
     pub fn busiest_ahead(&self) -> &'static str {
-        match self.sample + self.schedule + self.compact >= self.fetch {
-            true => "sample",
-            false => "fetch",
-        }
+        if self.sample + self.schedule + self.compact >= self.fetch { "sample" } else { "fetch" }
     }
 
-    /// The numbers, for adding up over ranks.
+    /// The times as an array, for sums over ranks.
     pub fn to_array(self) -> [f64; Self::COUNT] {
         let Self { schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate } =
             self;

@@ -1,8 +1,8 @@
-//! What one worker counts.
+//! The counters of one worker.
 
 use super::stage_times::Stages;
 
-/// What a worker counted in an epoch.
+/// The counters of a worker in an epoch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     pub loss: f64,
@@ -10,24 +10,24 @@ pub(crate) struct Tally {
     pub edges: u64,
     pub seeds: u64,
     pub stages: Stages,
-    /// Rows of other machines that a cache had, and had not; none if there are no other machines.
+    /// Remote features that were cached, and that were not; 0 without remote features.
     pub cached: [u64; 2],
-    /// Bytes of rows and columns sent to other ranks, forward and backward.
+    /// Bytes exchanged with other ranks, forward and backward.
     pub exchanged: [u64; 2],
-    /// What messages passed over: edges of batches, or columns of all edges.
+    /// Volume of message passing: edges of batches, or columns of all edges.
     pub passed: u64,
-    /// Seconds of processor time of the compute threads; 0 where the system does not tell.
+    /// Seconds of processor time of the compute threads; 0 where the system does not report it.
     pub processor: f64,
 }
 
-/// A tally as the numbers that ranks tell each other.
+/// A tally as numbers, for exchange between ranks.
 pub(crate) type Figures = [f64; Tally::FIGURES];
 
 impl Tally {
-    /// How many there are.
+    /// Number of figures.
     pub(crate) const FIGURES: usize = 10 + Stages::COUNT;
 
-    /// What was counted since the tally was as `before`.
+    /// The difference to the earlier tally `before`.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let (mut spent, before_spent) = (self.stages.to_array(), before.stages.to_array());
         spent.iter_mut().zip(before_spent).for_each(|(spent, before)| *spent -= before);

@@ -74,7 +74,8 @@ pub const MODELS: &[Model] = &[
 ];
 
 impl Model {
-    /// Whether the model is for graphs of the task; embeddings without a model are for edges.
+    /// Returns whether the model is for graphs of the task; embeddings without a model are for
+    /// edges.
     pub fn is_for(&self, task: &Task) -> bool {
         let of_nodes = task.kind == TaskKind::NodeClassification;
         let fits = if task.heterogeneous { self.heterogeneous } else { self.homogeneous };

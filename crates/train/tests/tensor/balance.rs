@@ -1,4 +1,4 @@
-//! How evenly ranks work.
+//! Load balance of ranks.
 
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::Balance;

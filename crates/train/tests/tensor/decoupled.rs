@@ -75,7 +75,7 @@ fn four_exchanges_are_enough() {
         let each_way = 2 * exchange(nodes, u64::from(classes), ranks);
         let all = ExchangedBytes { forward: each_way, backward: each_way };
         assert_eq!(exchanged(&config), [Some(all); 5], "{ranks} ranks");
-        // Scores of both ends, for each head.
+        // Scores of both endpoints, for each head.
         config.model.name = "gat".into();
         config.model.out_heads = 2;
         config.output.dir = dir.path().join(format!("gat-{ranks}"));

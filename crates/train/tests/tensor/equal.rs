@@ -28,7 +28,7 @@ pub fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// Losses, scores and weights of `model` are those of one process that samples all neighbours, and so
+/// Losses, scores and weights of `model` are those of one process that samples all neighbors, and so
 /// are the gradients of a step.
 pub fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)) {
     let dir = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ pub fn same_for_any_number_of_ranks(model: &str, change: impl Fn(&mut RunConfig)
 }
 
 /// Losses, scores and weights of runs that `make` names are those of one process that samples all
-/// neighbours.
+/// neighbors.
 pub fn runs_end_alike(make: &dyn Fn(&str) -> RunConfig, score: &str, tolerance: f64) {
     let whole = make("whole");
     let expected = train(&whole).summary;
@@ -135,7 +135,7 @@ fn what_cannot_train_by_columns_is_refused() {
     let lstm = refused("lstm", &|c| c.model.aggregator = Aggregator::Lstm);
     assert!(lstm.contains("sage does not train by columns"), "{lstm}");
     let decoupled = refused("decoupled", &|c| c.model.decoupled = true);
-    assert!(decoupled.contains("sage has no decoupled form"), "{decoupled}");
+    assert!(decoupled.contains("'sage' has no decoupled form"), "{decoupled}");
     let ngnn = refused("ngnn", &|c| c.model.name = "ngnn".into());
     assert!(ngnn.contains("ngnn does not train by columns"), "{ngnn}");
     let parts = refused("parts", &|c| c.partition.parts = Parts::Count(2));

@@ -155,7 +155,7 @@ fn rgcn_is_the_same_for_any_number_of_ranks(make: &dyn Fn(&str) -> RunConfig) {
         let mut config = make(name);
         config.task.leakage = Leakage::Keep;
         config.sample.batch_size = 0;
-        // Learnt rows have an optimizer of their own, which divides gradients by their size.
+        // Embeddings have an optimizer of their own, which divides gradients by their size.
         config.embedding.lr = Some(1e-3);
         config
     });

@@ -43,7 +43,7 @@ fn a_run_that_predicts_links() {
     ends_with_the_same_numbers(links::links(dir.path(), "run", "sage"));
 }
 
-/// Two of its node types have rows that are learnt.
+/// Two of its node types have rows that are learned.
 #[test]
 fn a_run_on_a_graph_with_types() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `gnarl repeat`, once `gnarl bench accuracy`: mean test scores over seeds.
+//! `gnarl repeat`, formerly `gnarl bench accuracy`: mean test scores over seeds.
 
 use std::path::PathBuf;
 

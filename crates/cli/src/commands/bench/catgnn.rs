@@ -1,4 +1,4 @@
-//! CATGNN's experiments on model averaging (its Figures 7, 11 and 12) on the graphs at hand.
+//! CATGNN's experiments on model averaging (its Figures 7, 11 and 12) on local graphs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::kept::Kept;
 
-/// A graph, and what its runs need to converge with one step an epoch and part.
+/// A graph, and the settings with which its runs converge with one step per epoch and part.
 struct Graph {
     name: &'static str,
     epochs: usize,
@@ -20,8 +20,8 @@ struct Graph {
     rates: [f32; 3],
 }
 
-/// Amazon Photo's features are dense: at the rate of the others GraphSAGE is still moving after 300
-/// epochs, and the models of different parts with it.
+/// Amazon Photo's features are dense: at the rate of the others GraphSAGE has not converged after
+/// 300 epochs, and neither have the models of different parts.
 const GRAPHS: [Graph; 3] = [
     Graph { name: "pubmed", epochs: 100, schedule: ScheduleKind::Constant, rates: [0.01; 3] },
     Graph {
@@ -41,7 +41,7 @@ const MODELS: [&str; 3] = ["gcn", "gat", "sage"];
 const PARTS: [usize; 3] = [1, 4, 8];
 const INTERVALS: [usize; 4] = [1, 5, 10, 20];
 
-/// What is the same in all runs of a table.
+/// Settings shared by all runs of a table.
 struct Bench<'a> {
     work: PathBuf,
     data: &'a Path,
@@ -51,7 +51,8 @@ struct Bench<'a> {
 }
 
 /// Measures `graphs`, or all if there are none, and writes the page `out`. Each graph's section and
-/// each run's score are kept in the work folder beside it: the page can be made in several goes.
+/// each run's score are kept in the work folder beside it, so that the page can be made in several
+/// goes.
 pub fn run(
     data: &Path,
     out: &Path,
@@ -94,7 +95,7 @@ impl Bench<'_> {
         self.work.join(format!("{graph}.md"))
     }
 
-    /// Writes the page from the sections there are.
+    /// Writes the page from the existing sections.
     fn assemble(&self, out: &Path) -> Result<()> {
         let mut text = String::from(INTRODUCTION);
         for section in

@@ -1,4 +1,4 @@
-//! Scores of finished runs, kept on disk: a comparison that was stopped goes on where it was.
+//! Scores of finished runs, saved on disk, so that an interrupted comparison can continue.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::scores::{mean, test_scores};
 
-/// A file with a line for every run: what was run, and the test score.
+/// A file with one line per run: its settings, and the test score.
 pub struct Kept {
     path: PathBuf,
 }
@@ -20,8 +20,8 @@ impl Kept {
         Self { path }
     }
 
-    /// The mean test score of `seeds` runs of `config`, of which those are not repeated that this
-    /// version has finished before.
+    /// The mean test score of `seeds` runs of `config`; runs that this version has finished before
+    /// are not repeated.
     pub fn mean_score(&self, config: &RunConfig, seeds: u64) -> Result<f64> {
         let mut scores = Vec::new();
         for seed in 0..seeds {
@@ -43,8 +43,8 @@ impl Kept {
         Ok(score)
     }
 
-    /// The score in the line that begins with `opening`. Lines that are cut off, as a crash may
-    /// leave one, are passed over.
+    /// The score in the line that begins with `opening`. Incomplete lines, as after a crash, are
+    /// skipped.
     fn find(&self, opening: &str) -> Result<Option<f64>> {
         let text = match std::fs::read_to_string(&self.path) {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
@@ -55,8 +55,8 @@ impl Kept {
     }
 }
 
-/// A run's line up to its score: all settings that decide it, so not where files lie. Lines are
-/// compared as text, since reading a number back may change its last digit.
+/// A run's line up to its score: all settings that decide it, so without file locations. Lines are
+/// compared as text, since parsing a number may change its last digit.
 fn opening(config: &RunConfig) -> Result<String> {
     let mut config = config.clone();
     config.output = Default::default();
@@ -80,7 +80,7 @@ mod tests {
         config.dataset.path = "/here/cora".into();
         let find = |config: &RunConfig| kept.find(&opening(config).unwrap()).unwrap();
         assert_eq!(find(&config), None);
-        // The second line is what a crash leaves.
+        // The second line is incomplete, as after a crash.
         let line = format!("{}0.5}}", opening(&config).unwrap());
         std::fs::write(&kept.path, format!("{line}\n{}", &line[..line.len() - 1])).unwrap();
         config.dataset.path = "/there/cora".into();

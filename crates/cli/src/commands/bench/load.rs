@@ -1,4 +1,4 @@
-//! How evenly sampling falls on the parts (GLISP, section IV-D and its Figure 10).
+//! Balance of sampling load over parts (GLISP, section IV-D and its Figure 10).
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ pub struct LoadBench {
     /// Partition directories to compare
     #[arg(required = true)]
     pub parts: Vec<PathBuf>,
-    /// Neighbours of each hop
+    /// Neighbors of each hop
     #[arg(long, value_delimiter = ',', default_value = "15,10,5", allow_negative_numbers = true)]
     pub fanouts: Vec<i64>,
-    /// How neighbours are chosen: exact, weighted, labor, or uniform of edge-cut parts
+    /// Sampling rule: exact, weighted, labor, or uniform of edge-cut parts
     #[arg(long, default_value = "exact")]
     pub rule: Rule,
     /// Seeds of a batch
@@ -33,7 +33,7 @@ pub struct LoadBench {
     /// Batches
     #[arg(long, default_value_t = 50)]
     pub batches: usize,
-    /// Seed of everything drawn
+    /// Random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
     /// The table, in Markdown
@@ -41,20 +41,20 @@ pub struct LoadBench {
     pub out: Option<PathBuf>,
 }
 
-/// What fell on the parts of one partition.
+/// Sampling load of the parts of one partition.
 #[derive(Debug, Serialize)]
 struct Row {
     /// Name of its directory.
     partition: String,
     algorithm: String,
     layout: String,
-    /// Where seeds are from.
+    /// Origin of the seeds.
     seeds: &'static str,
-    /// Edges sent by the busiest part over those by the idlest.
+    /// Edges sent by the most loaded part over those by the least loaded.
     edges: f64,
-    /// The same of nodes asked for.
+    /// Nodes requested, most over least.
     nodes: f64,
-    /// The same of edges that the lists asked for have in the part.
+    /// Edges of the requested lists in the part, most over least.
     listed: f64,
     /// Edges sent by each part.
     sent: Vec<u64>,
@@ -77,7 +77,7 @@ pub fn run(args: &LoadBench) -> Result<Value> {
     Ok(json(&rows))
 }
 
-/// Samples batches with seeds from all parts alike, or from one.
+/// Samples batches with seeds from all parts evenly, or from one.
 fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> Result<Vec<Load>> {
     let routes = Routes::of(parts)?;
     let mut own = vec![Vec::new(); parts.num_parts()];
@@ -89,7 +89,7 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
         None => own.iter().map(Vec::as_slice).collect(),
     };
     if sources.iter().any(|own| own.is_empty()) {
-        return Err(Error::invalid("a part that owns no node has no seeds"));
+        return Err(Error::invalid("the part owns no nodes, so that it has no seeds"));
     }
     let local: Vec<LocalPart> =
         (0..parts.num_parts()).map(|p| LocalPart::open(parts, p)).collect::<Result<_>>()?;

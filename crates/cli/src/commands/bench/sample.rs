@@ -1,4 +1,4 @@
-//! How fast one thread samples, and what the graph takes in memory.
+//! Sampling speed of one thread, and memory of the graph.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,14 +20,14 @@ use serde_json::{Value, json};
 pub struct SampleBench {
     /// The dataset
     pub dataset: PathBuf,
-    /// Neighbours of each hop
+    /// Neighbors of each hop
     #[arg(long, value_delimiter = ',', default_value = "15,10,5", allow_negative_numbers = true)]
     pub fanouts: Vec<i64>,
-    /// How neighbours are chosen: uniform, exact, labor or weighted; weights are drawn if there are
+    /// Sampling rule: uniform, exact, labor or weighted; weights are drawn if there are
     /// none
     #[arg(long, default_value = "uniform")]
     pub rule: Rule,
-    /// How weights are stored if they are drawn: f32, f16 or bf16
+    /// Storage type of drawn weights: f32, f16 or bf16
     #[arg(long, default_value_t)]
     pub weight_type: WeightType,
     /// Seeds of a batch
@@ -36,7 +36,7 @@ pub struct SampleBench {
     /// Batches
     #[arg(long, default_value_t = 50)]
     pub batches: usize,
-    /// Seed of everything drawn
+    /// Random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
 }
@@ -53,7 +53,7 @@ pub fn run(args: &SampleBench) -> Result<Value> {
     let key = Key::new(args.seed).with(1);
     let batches = sampler.epoch(&nodes, args.batch_size, key);
     if args.batches == 0 || batches.is_empty() {
-        return Err(Error::usage("there is no batch to sample").hint("give --batches above 0"));
+        return Err(Error::usage("invalid --batches '0': expected at least 1"));
     }
     let mut scratch = Scratch::new();
     // Two batches to warm up.
@@ -88,7 +88,7 @@ fn sampler(args: &SampleBench, graph: &SampleGraph) -> Result<Box<dyn Sampler>> 
     })
 }
 
-/// A weight between 0 and 1 for each edge.
+/// Adds a random weight between 0 and 1 to each edge.
 fn with_weights(graph: SampleGraph, key: Key, stored: WeightType) -> Result<SampleGraph> {
     let drawn = (0..graph.num_edges() as u64).map(|e| key.unit(e) as f32);
     graph.with_list_weights(match stored {

@@ -1,4 +1,4 @@
-//! Formats that come as a few named files.
+//! Formats of a few named files.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use gnarl_graph::import::{
 
 use super::options::{Common, named};
 
-/// Arrays of a plain graph (`--edges edges.npy --features features.npy`) or of a typed one
-/// (`--edges actor:acted_in:movie=edges.npy --features movie=features.npz`).
+/// Arrays of a homogeneous graph (`--edges edges.npy --features features.npy`) or of a
+/// heterogeneous one (`--edges actor:acted_in:movie=edges.npy --features movie=features.npz`).
 #[derive(Debug, Args)]
 pub struct Npy {
     /// Edges [2, E]: row 0 sources, row 1 destinations
     #[arg(long, value_name = "[TYPE=]FILE", required_unless_present = "triples")]
     edges: Vec<String>,
-    /// Triples [T, 3] of head, relation, tail: an edge type for each relation
+    /// Triples [T, 3] of head, relation, tail: one edge type per relation
     #[arg(long, value_name = "NODE_TYPE=FILE", value_parser = named)]
     triples: Option<(String, PathBuf)>,
     /// Names of the relations of triples, one a line
@@ -42,16 +42,16 @@ pub struct Npy {
     /// Labels of a split's nodes, in their order
     #[arg(long, value_name = "TYPE:NAME=FILE", value_parser = named)]
     split_labels: Vec<(String, PathBuf)>,
-    /// A weight for each edge
+    /// One weight per edge
     #[arg(long, value_name = "[TYPE=]FILE")]
     weights: Vec<String>,
-    /// How weights are stored: f32, f16 or bf16
+    /// Storage type of weights: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
     /// Labels of edges: [E] classes or [E, C] of 0 and 1
     #[arg(long, value_name = "[TYPE=]FILE")]
     edge_labels: Vec<String>,
-    /// Numbers of edges, to be learnt by regression: [E]
+    /// Numbers of edges, to be learned by regression: [E]
     #[arg(long, value_name = "[TYPE=]FILE")]
     edge_values: Vec<String>,
     /// A split of edges: [E] booleans, such as train=train_mask.npy
@@ -66,7 +66,7 @@ pub struct Npy {
     /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
     #[arg(long, conflicts_with = "symmetrize")]
     reverse: bool,
-    /// Whether repeated edges are dropped
+    /// Drop repeated edges
     #[arg(long)]
     coalesce: Option<bool>,
     #[command(flatten)]
@@ -75,15 +75,16 @@ pub struct Npy {
 
 impl Npy {
     pub fn import(&self) -> Result<Imported> {
-        match self.triples.is_some() || self.edges.iter().any(|given| given.contains('=')) {
-            true => import::typed_npy(&self.typed()?, &self.common.out),
-            false => import::npy(&self.plain()?, &self.common.out),
+        if self.triples.is_some() || self.edges.iter().any(|given| given.contains('=')) {
+            import::typed_npy(&self.typed()?, &self.common.out)
+        } else {
+            import::npy(&self.plain()?, &self.common.out)
         }
     }
 
     fn plain(&self) -> Result<NpyOptions> {
         if self.reverse || !self.split_labels.is_empty() {
-            return Err(Error::usage("--reverse and --split-labels are for graphs with types")
+            return Err(Error::usage("--reverse and --split-labels require a heterogeneous graph")
                 .hint("name the type: --edges source:relation:destination=FILE"));
         }
         let file = |option, given: &[String]| one(option, given).map(|f| f.map(PathBuf::from));
@@ -109,7 +110,7 @@ impl Npy {
 
     fn typed(&self) -> Result<TypedNpyOptions> {
         if self.symmetrize || self.coalesce == Some(true) {
-            return Err(Error::usage("--symmetrize and --coalesce are for graphs without types")
+            return Err(Error::usage("--symmetrize and --coalesce require a homogeneous graph")
                 .hint("--reverse stores the reverse of each edge type as one of its own"));
         }
         let edge_split = |(name, file): &(String, PathBuf)| match name.rsplit_once(':') {
@@ -149,36 +150,38 @@ impl Npy {
     }
 }
 
-/// The only value of an option of a graph without types.
+/// The only value of an option, for a homogeneous graph.
 fn one<'a>(option: &str, given: &'a [String]) -> Result<Option<&'a str>> {
     match given {
         [] => Ok(None),
         [one] => Ok(Some(one)),
-        _ => Err(Error::usage(format!("--{option} is given {} times", given.len())).hint(
+        _ => Err(Error::usage(format!("duplicate --{option}: given {} times", given.len())).hint(
             "name the types: --edges source:relation:destination=FILE, --features type=FILE",
         )),
     }
 }
 
-/// Values of an option for types, `TYPE=FILE` each.
+/// Values of an option by node type, `TYPE=FILE` each.
 fn of_types(option: &str, given: &[String]) -> Result<Vec<(String, PathBuf)>> {
     let of = |given: &String| named(given).map_err(|_| untyped(option, given));
     given.iter().map(of).collect()
 }
 
-/// Values of an option for edge types.
+/// Values of an option by edge type.
 fn of_edges(option: &str, given: &[String]) -> Result<Vec<(Triple, PathBuf)>> {
     let parsed = |(name, file): (String, PathBuf)| Ok((name.parse()?, file));
     of_types(option, given)?.into_iter().map(parsed).collect()
 }
 
 fn untyped(option: &str, given: &str) -> Error {
-    Error::usage(format!("--{option} {given}: of which type?"))
+    Error::usage(format!("invalid --{option} '{given}': missing type"))
         .hint("edges have types, so other options name theirs: --features movie=FILE, --split movie:train=FILE")
 }
 
 fn count(name: &str, text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Error::usage(format!("--num-nodes {name}={text}: not a number")))
+    text.parse().map_err(|_| {
+        Error::usage(format!("invalid --num-nodes '{name}={text}': expected a number"))
+    })
 }
 
 /// `gnarl import triples`
@@ -193,7 +196,7 @@ pub struct Triples {
     /// Test triples
     #[arg(long)]
     test: Option<PathBuf>,
-    /// Number of entities, if integer ids are to be kept as they are
+    /// Number of entities, to keep integer ids
     #[arg(long)]
     num_entities: Option<u64>,
     /// Names of entities whose ids are integers, one a line from number 0 on

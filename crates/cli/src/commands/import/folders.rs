@@ -1,4 +1,4 @@
-//! Formats that come as a folder.
+//! Formats of one folder.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct Ogb {
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
-    /// How edge weights are stored: f32, f16 or bf16
+    /// Storage type of edge weights: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
     #[command(flatten)]

@@ -49,7 +49,7 @@ pub fn run(args: &ImportArgs) -> Result<Value> {
     run_as(args, Value::Null)
 }
 
-/// Imports, and records how it was asked for.
+/// Imports, and records the request.
 fn run_as(args: &ImportArgs, request: Value) -> Result<Value> {
     let start = Instant::now();
     let common = args.format.common();
@@ -70,7 +70,7 @@ impl Format {
         }
     }
 
-    /// Imports, and tells where to.
+    /// Imports; returns the result and the output directory.
     fn import(&self) -> Result<(Imported, &Path)> {
         let busy = |out, work: &dyn Fn() -> Result<Imported>| {
             while_busy("importing", out, work).map(|imported| (imported, out))
@@ -88,7 +88,7 @@ impl Format {
     }
 }
 
-/// Says on stderr what was found, and returns it as JSON.
+/// Logs the report, and returns it as JSON.
 fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
     let report = &imported.report;
     tracing::info!(
@@ -113,7 +113,7 @@ fn describe(imported: &Imported, out: &Path, seconds: f64) -> Value {
     value
 }
 
-/// Runs an import given as the words of its command line, and records `request` with the dataset.
+/// Runs an import from the words of its command line, and records `request` with the dataset.
 pub fn run_words(words: &[String], request: Value) -> Result<Value> {
     #[derive(Parser)]
     #[command(name = "import", no_binary_name = true)]

@@ -1,4 +1,4 @@
-//! Options that all formats share, and their parsers.
+//! Options of all formats, and their parsers.
 
 use std::path::PathBuf;
 
@@ -11,10 +11,10 @@ pub struct Common {
     /// The dataset directory to make
     #[arg(long)]
     pub out: PathBuf,
-    /// Replace the dataset that is there
+    /// Replace an existing dataset
     #[arg(long)]
     pub force: bool,
-    /// Memory that the import may hold, such as 512MiB
+    /// Memory limit of the import, such as 512MiB
     #[arg(long, default_value = "1GiB", value_parser = size)]
     pub memory: u64,
 }
@@ -24,6 +24,6 @@ pub fn named(text: &str) -> Result<(String, PathBuf), String> {
         Some((name, file)) if !name.is_empty() && !file.is_empty() => {
             Ok((name.into(), file.into()))
         }
-        _ => Err(format!("'{text}' is not NAME=FILE")),
+        _ => Err(format!("invalid value '{text}': expected NAME=FILE")),
     }
 }

@@ -12,7 +12,7 @@ use gnarl_graph::{PLAIN_NODE, Triple};
 
 use super::options::Common;
 
-/// What the ids of tables are.
+/// The kind of ids in tables.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Ids {
     Auto,
@@ -20,7 +20,7 @@ enum Ids {
     String,
 }
 
-/// Tables of a plain graph (`--edges edges.csv --nodes nodes.csv`) or of a typed one
+/// Tables of a homogeneous graph (`--edges edges.csv --nodes nodes.csv`) or of a heterogeneous one
 /// (`--edges author:writes:paper=writes.csv --nodes paper=papers.csv`).
 #[derive(Debug, Args)]
 pub struct Table {
@@ -63,13 +63,13 @@ pub struct Table {
     /// Fill in missing numbers of features, before they are scaled: mean, median, or a number
     #[arg(long, value_name = "HOW", allow_hyphen_values = true)]
     impute: Option<Impute>,
-    /// Add a feature of 0 and 1 that says where a number was missing, to each column it was in
+    /// Add a feature of 0 and 1 that marks missing numbers, to each column with missing numbers
     #[arg(long, requires = "impute")]
     impute_indicator: bool,
     /// Column of edge weights ('weight', if there)
     #[arg(long)]
     weight: Option<String>,
-    /// How weights are stored: f32, f16 or bf16
+    /// Storage type of weights: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
     /// Column of edge times, integers or dates ('time', if there)
@@ -81,25 +81,25 @@ pub struct Table {
     /// Column of classes of edges
     #[arg(long, value_name = "[TYPE=]COLUMN")]
     edge_label: Vec<String>,
-    /// Column of numbers of edges, to be learnt by regression
+    /// Column of numbers of edges, to be learned by regression
     #[arg(long, value_name = "[TYPE=]COLUMN")]
     edge_value: Vec<String>,
     /// Column that names each edge's split: train, valid, test, or empty
     #[arg(long, value_name = "[TYPE=]COLUMN")]
     edge_split: Vec<String>,
-    /// Number of nodes, [type=]N: integer ids are kept as they are
+    /// Number of nodes, [type=]N: keeps integer ids
     #[arg(long, value_name = "[TYPE=]N")]
     num_nodes: Vec<String>,
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
-    /// What ids are
+    /// Kind of ids
     #[arg(long, value_enum, default_value = "auto")]
     ids: Ids,
-    /// Between fields of text: an ASCII character, 'tab' or 'space'
+    /// Field delimiter of text: an ASCII character, 'tab' or 'space'
     #[arg(long, value_parser = delimiter)]
     delimiter: Option<u8>,
-    /// Whether text tables have a header (found out from names and the first lines)
+    /// Header of text tables: true or false (detected from names and the first lines by default)
     #[arg(long)]
     header: Option<bool>,
     /// Store the reverse of every edge too, dropping repeated ones
@@ -108,19 +108,20 @@ pub struct Table {
     /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
     #[arg(long)]
     reverse: bool,
-    /// Whether repeated edges are dropped
+    /// Drop repeated edges
     #[arg(long)]
     coalesce: Option<bool>,
     #[command(flatten)]
     pub common: Common,
 }
 
-/// `gnarl import schema`: the tables that a JSON file lists, in the manner of GraphStorm's gconstruct.
+/// `gnarl import schema`: the tables listed by a JSON file, in the manner of GraphStorm's
+/// gconstruct.
 #[derive(Debug, Args)]
 pub struct Schema {
     /// The schema file
     path: PathBuf,
-    /// Store the reverse of every edge too, dropping repeated ones, where both ends are of one type
+    /// Store the reverse of every edge too, dropping repeated ones, where both endpoints are of one type
     #[arg(long)]
     symmetrize: bool,
     /// Store the reverse of every edge too, as an edge of type destination:rev_relation:source
@@ -170,15 +171,15 @@ impl Table {
         }
         for given in &self.num_nodes {
             let (ntype, count) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
-            let count = count
-                .parse()
-                .map_err(|_| Error::usage(format!("--num-nodes {given}: not a number")))?;
+            let count = count.parse().map_err(|_| {
+                Error::usage(format!("invalid --num-nodes '{given}': expected a number"))
+            })?;
             options.num_nodes.push((ntype.into(), count));
         }
         import::tables(&options, &self.common.out)
     }
 
-    /// Refuses options about nodes where no table has any.
+    /// Rejects node options without a node table.
     fn check_nodes(&self) -> Result<()> {
         let given = [
             ("id", self.id.is_some()),
@@ -192,22 +193,20 @@ impl Table {
             ("num-classes", self.num_classes.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given && self.nodes.is_empty()) {
-            Some((option, _)) => Err(Error::usage(format!(
-                "--{option} is about nodes, of which no table is given"
-            ))
-            .hint("--nodes FILE gives one; columns of edges are --edge-features, --edge-label")),
+            Some((option, _)) => Err(Error::usage(format!("--{option} requires a node table"))
+                .hint(
+                    "--nodes FILE gives one; columns of edges are --edge-features, --edge-label",
+                )),
             None => Ok(()),
         }
     }
 
-    /// Refuses to fill in missing numbers where no column of features is named.
+    /// Rejects imputation without feature columns.
     fn check_impute(&self) -> Result<()> {
         let columns = [&self.features, &self.standardize, &self.min_max, &self.edge_features];
         match self.impute.is_some() && columns.into_iter().all(Vec::is_empty) {
-            true => {
-                Err(Error::usage("--impute fills in numbers of features, of which none is named")
-                    .hint("name them with --features, --standardize, --min-max or --edge-features"))
-            }
+            true => Err(Error::usage("--impute requires feature columns")
+                .hint("name them with --features, --standardize, --min-max or --edge-features")),
             false => Ok(()),
         }
     }
@@ -266,7 +265,7 @@ impl Table {
     }
 }
 
-/// The column given for edges of a type, `TYPE=COLUMN`, or for all types alike.
+/// The column of a type from `TYPE=COLUMN`, or from `COLUMN` for all types.
 fn column_of(triple: &Triple, given: &[String]) -> Option<String> {
     let own = given.iter().find_map(|given| match given.split_once('=') {
         Some((name, column)) => (name == triple.to_string()).then_some(column),

@@ -12,14 +12,14 @@ pub struct PlanArgs {
     /// The dataset directory; or a run file, to compare strategies instead of partitioners
     #[arg(value_name = "DATASET|RUN.toml")]
     pub path: PathBuf,
-    /// Of a run file: override a key, such as train.lr=0.01
+    /// For a run file: override a key, such as train.lr=0.01
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub settings: Vec<String>,
-    /// Of a run file: numbers of workers, by default train.workers
+    /// For a run file: numbers of workers, by default train.workers
     #[arg(long, value_delimiter = ',')]
     pub workers: Vec<usize>,
-    /// Of a run file: measure products and memory of this machine first, instead of the rates of
-    /// [plan], by which train.strategy = 'auto' chooses
+    /// For a run file: measure this machine's matrix products and memory first, instead of using
+    /// the rates of [plan], by which train.strategy = 'auto' chooses
     #[arg(long)]
     pub measure: bool,
     /// Numbers of parts
@@ -28,22 +28,22 @@ pub struct PlanArgs {
     /// Only these partitioners
     #[arg(long, value_delimiter = ',')]
     pub algorithms: Vec<String>,
-    /// Neighbours that training draws of a node at each hop
+    /// Neighbors drawn per node at each hop in training
     #[arg(long, value_delimiter = ',', default_value = "25,10")]
     pub fanouts: Vec<u32>,
     /// Seeds of a training step over all workers; 0 takes all training nodes at once
     #[arg(long, default_value_t = 1024)]
     pub batch_size: u64,
-    /// Memory a partitioner may hold
+    /// Memory limit of a partitioner
     #[arg(long, default_value = "4GiB", value_parser = size)]
     pub memory: u64,
-    /// How much larger than the mean a part may be
+    /// Maximum size of a part over the mean
     #[arg(long, default_value_t = 1.05)]
     pub balance: f64,
-    /// Seed of everything drawn
+    /// Random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Nodes of the sample that partitioners are tried on
+    /// Nodes of the sample on which partitioners are measured
     #[arg(long, default_value_t = 50_000)]
     pub sample: u64,
     /// Run the partitioners too, each in a process of its own, and compare

@@ -13,13 +13,13 @@ use crate::output::json;
 
 pub fn run(args: &PlanArgs) -> Result<Value> {
     if args.check {
-        return Err(Error::usage("--check compares partitioners")
-            .hint("give a dataset directory, or leave it out"));
+        return Err(Error::usage("--check requires a dataset directory")
+            .hint("it compares partitioners, not strategies"));
     }
     let mut config = load(&args.path, &args.settings)?;
     dataset::prepare(&mut config, &args.path)?;
     if config.dataset.path.as_os_str().is_empty() {
-        return Err(Error::usage("predictions need the whole dataset").hint("set dataset.path"));
+        return Err(Error::usage("predictions require the whole dataset").hint("set dataset.path"));
     }
     if args.measure {
         config.plan = measure(&config.plan)?;

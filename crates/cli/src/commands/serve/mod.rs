@@ -10,6 +10,6 @@ pub use server::run;
 
 #[cfg(not(feature = "serve"))]
 pub fn run(_: &ServeArgs) -> gnarl_common::Result<serde_json::Value> {
-    Err(gnarl_common::Error::usage("this gnarl was built without its server")
+    Err(gnarl_common::Error::usage("this build lacks the server")
         .hint("build with --features serve, see docs/serving.md"))
 }

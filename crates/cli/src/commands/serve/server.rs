@@ -1,4 +1,4 @@
-//! The server: parts, served until the process is told to end.
+//! The server: serves parts until the process is signaled to end.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::ServeArgs;
 
-/// Serves until the process is told to end.
+/// Serves until the process is signaled to end.
 pub fn run(args: &ServeArgs) -> Result<Value> {
     let parts = PartitionedDataset::open(&args.parts)?;
     let which = match &args.part[..] {
@@ -23,7 +23,7 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .iter()
         .map(|&part| HeldPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
-    // Neighbours of typed parts are not drawn, so that there is nothing to count.
+    // Neighbors of heterogeneous parts are not sampled here, so that there is nothing to count.
     let loads: Vec<_> = held.iter().map(|part| part.counters().ok()).collect();
     let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();

@@ -58,7 +58,7 @@ fn a_server_that_stays_away_is_named_by_the_deadline_and_the_run_goes_on_later()
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     let err = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains(&format!("no answer from http://{address} within 2 s")), "{err}");
+    assert!(err.contains(&format!("no reply from http://{address} within 2 s")), "{err}");
 
     let _server = serve(&divided, address, &[]);
     assert_eq!(numbers(&Run::start(&divided, &with("--resume")).result()), undisturbed);
@@ -81,8 +81,7 @@ fn a_wrong_token_is_told_before_anything_is_written() {
         let sets: Vec<&str> = set.iter().map(String::as_str).collect();
         divided.args(&mine, &servers, &sets)
     };
-    for (file, said) in [(Some(&*wrong), "the token is a wrong one"), (None, "no token was given")]
-    {
+    for (file, said) in [(Some(&*wrong), "the token is wrong"), (None, "no token was given")] {
         let args = args(file);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let err = fail(&args, 2);

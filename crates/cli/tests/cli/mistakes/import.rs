@@ -362,7 +362,7 @@ fn which_files_are_given() {
             &[EDGES],
             "import csv --edges e.csv --impute mean --out OUT",
             2,
-            &["--impute fills in numbers of features", "--edge-features"],
+            &["--impute requires feature columns", "--edge-features"],
         ),
     ]);
 }

@@ -60,7 +60,7 @@ fn values_of_another_kind_are_told_in_words_of_people() {
         }
     }
     let text = fail(&bench.args(&["model.layers=3"]), 2);
-    assert!(text.contains("sample.fanouts has 2 entries for model.layers = 3"), "{text}");
+    assert!(text.contains("sample.fanouts: expected 3 entries (model.layers), found 2"), "{text}");
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_run_that_goes_on_says_from_where() {
     bench.train(&[]);
     std::fs::remove_file(bench.run.join("summary.json")).unwrap();
     let text = log(&[&bench.args(&[])[..], &["--resume"]].concat());
-    assert!(text.contains("going on after epoch 3 of 3"), "{text}");
+    assert!(text.contains("resuming after epoch 3 of 3"), "{text}");
     let text = fail(&[&bench.args(&["train.lr=0.5"])[..], &["--resume"]].concat(), 2);
     assert!(text.contains("train.lr differs") && text.contains("config.toml"), "{text}");
 }

@@ -167,7 +167,7 @@ fn count(source: Source, path: &Path) -> Result<u64> {
     }
 }
 
-/// Writes an array of one integer for each of the nodes `of`, as the column `name`; others are
+/// Writes an array of one integer per node of type `of`, as the column `name`; others are
 /// left out.
 pub(super) fn integers(
     writer: &mut DatasetWriter,

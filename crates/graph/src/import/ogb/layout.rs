@@ -14,7 +14,7 @@ pub(super) enum Values {
     Array(Source),
 }
 
-/// A node type and where its columns are.
+/// A node type and the files of its columns.
 pub(super) struct NodePart {
     pub name: String,
     pub count: u64,
@@ -30,16 +30,16 @@ impl NodePart {
     }
 }
 
-/// An edge type and where its columns are.
+/// An edge type and the files of its columns.
 pub(super) struct EdgePart {
     pub triple: Triple,
-    /// Number of edges stated beside them.
+    /// Stated number of edges.
     pub count: Option<u64>,
     pub edges: Values,
     pub more: Vec<(Extra, Values)>,
 }
 
-/// What a `raw/` folder holds.
+/// Contents of a `raw/` folder.
 pub(super) struct Layout {
     pub nodes: Vec<NodePart>,
     pub edges: Vec<EdgePart>,

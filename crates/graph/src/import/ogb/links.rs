@@ -1,4 +1,4 @@
-//! Folders for link prediction, whose splits are edges.
+//! Folders for link prediction, with splits of edges.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,13 +21,13 @@ use crate::import::torch::Item;
 use crate::manifest::{PLAIN_NODE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
-/// What the edges of the training split have, and so must the others.
+/// The form of the training split's edges, which the other splits must share.
 struct Form {
-    /// Keys of the ends: of one table of pairs, or of heads and of tails.
+    /// Keys of the endpoints: of one table of pairs, or of heads and of tails.
     ends: Vec<&'static str>,
-    /// Whether `head_type` and `tail_type` say which nodes ids count.
+    /// True if `head_type` and `tail_type` give the node types of ids.
     typed: bool,
-    /// What else the edges carry.
+    /// Edge columns.
     extras: Vec<(&'static str, Extra)>,
 }
 
@@ -53,14 +53,14 @@ impl Form {
         self.extras.iter().any(|(_, extra)| *extra == Extra::Relation)
     }
 
-    /// Whether `key` is read, or looked at.
+    /// Returns whether `key` is used.
     fn knows(&self, key: &str) -> bool {
         let types = self.typed && ["head_type", "tail_type"].contains(&key);
         types || self.ends.contains(&key) || self.extras.iter().any(|(extra, _)| *extra == key)
     }
 }
 
-/// Node types by name, with the number of nodes before theirs and of theirs.
+/// Node types by name, with the number of preceding nodes and of their own.
 struct Numbering(Vec<(String, u64, u64)>);
 
 impl Numbering {
@@ -77,7 +77,7 @@ impl Numbering {
         self.0.iter().map(|(_, _, count)| count).sum()
     }
 
-    /// Turns the ids in `item` into nodes; `types` has the type of each, or there is only one.
+    /// Converts the ids in `item` to nodes; `types` has the type of each, unless there is only one.
     fn nodes(&self, item: &Item<'_>, ids: &mut [i64], types: Option<&[&str]>) -> Result<()> {
         for (row, id) in ids.iter_mut().enumerate() {
             let found = match types {
@@ -101,8 +101,9 @@ impl Numbering {
     }
 }
 
-/// Makes a dataset of the edges of all splits, told apart by the column `split`, as the importer of
-/// triples does. A graph of several node types becomes one of entities, numbered type after type.
+/// Makes a dataset of the edges of all splits, distinguished by the column `split`, as the importer
+/// of triples does. A graph of several node types becomes one of entities, numbered type after
+/// type.
 pub(super) fn import(
     options: &OgbOptions,
     layout: Layout,
@@ -146,7 +147,7 @@ pub(super) fn import(
     write(options, layout, &form, &nodes, spool, out)
 }
 
-/// Puts the edges of a split into `spool`, and their relations into `relations`.
+/// Appends the edges of a split to `spool`, and their relations to `relations`.
 fn read(
     item: &Item<'_>,
     form: &Form,
@@ -186,7 +187,7 @@ fn read(
     Ok(())
 }
 
-/// Both ends of each edge, as nodes.
+/// Both endpoints of each edge, as nodes.
 fn ends(item: &Item<'_>, form: &Form, nodes: &Numbering) -> Result<(Vec<i64>, Vec<i64>)> {
     if let [key] = form.ends[..] {
         let pairs = required(item, key)?;
@@ -219,7 +220,7 @@ fn ends(item: &Item<'_>, form: &Form, nodes: &Numbering) -> Result<(Vec<i64>, Ve
     Ok((end(form.ends[0], "head_type")?, end(form.ends[1], "tail_type")?))
 }
 
-/// Refuses anything else than a value for each edge.
+/// Rejects anything but one value per edge.
 fn check_rows(item: &Item<'_>, edges: usize) -> Result<()> {
     match item.shape() {
         Some(&[rows] | &[rows, 1]) if rows == edges => Ok(()),
@@ -227,7 +228,7 @@ fn check_rows(item: &Item<'_>, edges: usize) -> Result<()> {
     }
 }
 
-/// Refuses negatives that are no pairs, or no row of candidates for each edge.
+/// Rejects negatives that are no pairs, and no row of candidates per edge.
 fn check_negatives(item: &Item<'_>, key: &str, edges: usize) -> Result<()> {
     match (key, item.shape()) {
         ("edge_neg", Some([_, 2])) => Ok(()),
@@ -240,7 +241,8 @@ fn check_negatives(item: &Item<'_>, key: &str, edges: usize) -> Result<()> {
     }
 }
 
-/// Refuses training edges that are not the edges of the graph: then one of them would be lost.
+/// Rejects training edges that differ from the edges of the graph, since one of the two would be
+/// lost.
 fn check_graph(train: &Item<'_>, layout: &Layout, edges: u64) -> Result<()> {
     if edges == 0 {
         return Err(empty_graph(Path::new(train.name())));
@@ -293,7 +295,7 @@ fn write(
     finish(writer, FinishOptions { memory: options.memory, coalesce: false }, renumbered)
 }
 
-/// Writes the way back from entities: `type:id`.
+/// Writes the original ids of entities: `type:id`.
 fn write_ids(writer: &mut DatasetWriter, nodes: &Numbering) -> Result<()> {
     let mut offsets = writer.node_column::<u64>(ENTITY, "user_id.offsets", &[])?;
     let mut bytes = writer.node_column::<u8>(ENTITY, "user_id.bytes", &[])?;

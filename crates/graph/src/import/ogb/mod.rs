@@ -1,4 +1,4 @@
-//! The Open Graph Benchmark's folders, as they come from its download: `raw/` and `split/`.
+//! The Open Graph Benchmark's folders, as downloaded: `raw/` and `split/`.
 
 mod binary;
 mod layout;
@@ -25,18 +25,18 @@ use write::{describe, write_edge_type, write_nodes};
 /// columns of that name; `edge_weight`, `edge_year` and `edge_reltype` the edge columns `weight`,
 /// `time` and `relation`; further columns are left out with a warning.
 ///
-/// Where the splits are edges the dataset has those of all splits, told apart by the edge column
-/// `split` as the importer of triples has it, and so has `relation`; given negatives are left out. With
+/// Where the splits are edges the dataset has those of all splits, distinguished by the edge column
+/// `split` as in the importer of triples, and by `relation`; given negatives are left out. With
 /// relations, nodes of all types are entities.
 ///
 /// # Errors
-/// For the first bad value, by file and row; for files of torch that hold more than tensors and arrays;
-/// for folders of many graphs.
+/// For the first invalid value, by file and row; for files of torch with other objects than tensors
+/// and arrays; for folders of many graphs.
 pub fn ogb(options: &OgbOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing ogb")
 }
 
-/// Finds out which layout `raw` has, of which edge weights are to be stored as `weights`; compressed
+/// Detects the layout of `raw`, whose edge weights are to be stored as `weights`; compressed
 /// arrays are unpacked below `scratch`.
 fn read_layout(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
     let has = |name: &str| raw.join(name).exists();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::import::WeightType;
 
-/// Where an OGB graph is, and choices.
+/// Path and options of [`ogb`](super::ogb).
 #[derive(Debug, Clone)]
 pub struct OgbOptions {
     /// The folder of the graph, such as `ogbn_arxiv`, that holds `raw/` and `split/`.
@@ -14,16 +14,16 @@ pub struct OgbOptions {
     /// Store the reverse of every edge too (self loops once), as `ogbn-products` and
     /// `ogbn-proteins` need it.
     pub add_inverse: bool,
-    /// Number of classes; the largest label tells it otherwise.
+    /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// The type of the edge column `weight`.
     pub weight_type: WeightType,
-    /// Bytes the import may hold.
+    /// Memory limit in bytes.
     pub memory: u64,
 }
 
 impl OgbOptions {
-    /// The graph in `root` as it lies there, 1 GiB of memory.
+    /// The graph in `root`, with default options and 1 GiB of memory.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),

@@ -1,4 +1,4 @@
-//! Splits that torch saved: `split_dict.pt`, or `train.pt`, `valid.pt` and `test.pt`.
+//! Splits saved by torch: `split_dict.pt`, or `train.pt`, `valid.pt` and `test.pt`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,18 +11,18 @@ use crate::writer::DatasetWriter;
 
 pub(super) const NAMES: [&str; 3] = ["train", "valid", "test"];
 
-/// Keys of which the training edges have one.
+/// Keys of edges, of which the training split has one.
 const EDGES: [&str; 3] = ["edge", "head", "source_node"];
 
-/// Where the splits are.
+/// Files of the splits.
 pub(super) struct Saved {
-    /// One file with all of them, or one for each.
+    /// One file with all splits, or one per split.
     files: Vec<PathBuf>,
     memory: u64,
 }
 
 impl Saved {
-    /// Looks for such files in `dir`; reading one may take `memory` bytes.
+    /// Looks for such files in `dir`; reading one takes at most `memory` bytes.
     pub fn find(dir: &Path, memory: u64) -> Option<Self> {
         let files = match dir.join("split_dict.pt") {
             one if one.exists() => vec![one],
@@ -31,7 +31,7 @@ impl Saved {
         files[0].exists().then_some(Self { files, memory })
     }
 
-    /// Hands the split of that number to `f`.
+    /// Passes split number `split` to `f`.
     pub fn with<T>(&self, split: usize, f: impl FnOnce(&Item<'_>) -> Result<T>) -> Result<T> {
         if let Some(path) = self.files.get(split).filter(|_| self.files.len() > 1) {
             return f(&TorchFile::open(path, self.memory)?.root());
@@ -40,7 +40,7 @@ impl Saved {
         f(&required(&file.root(), NAMES[split])?)
     }
 
-    /// Whether it is edges that are split.
+    /// Returns whether the splits are of edges.
     pub fn of_edges(&self) -> Result<bool> {
         self.with(0, |train| Ok(EDGES.iter().any(|key| train.get(key).is_some())))
     }
@@ -62,7 +62,7 @@ impl Saved {
     }
 }
 
-/// What a dict has under `key`.
+/// The value of `key` in a dict.
 pub(super) fn required<'a>(item: &Item<'a>, key: &str) -> Result<Item<'a>> {
     item.get(key).ok_or_else(|| {
         let known = item.keys().join(", ");

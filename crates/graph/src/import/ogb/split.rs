@@ -1,4 +1,4 @@
-//! Splits: `split/<type>/{train,valid,test}.csv.gz`, below a folder for each node type if there
+//! Splits: `split/<type>/{train,valid,test}.csv.gz`, below one folder per node type if there
 //! are several, or files of torch.
 
 use std::path::{Path, PathBuf};
@@ -21,8 +21,8 @@ pub(super) enum Splits {
 }
 
 impl Splits {
-    /// Finds the splits of the kind `kind`, or of the only kind there is. Like OGB it prefers files of
-    /// torch to tables; reading one may take `memory` bytes.
+    /// Finds the splits of the kind `kind`, or of the only kind there is. Like OGB it prefers files
+    /// of torch to tables; reading one takes at most `memory` bytes.
     pub fn find(root: &Path, kind: Option<&str>, memory: u64) -> Result<Self> {
         let all = root.join("split");
         let dir = match kind {

@@ -83,7 +83,7 @@ fn triples(path: &Path, known: &[String]) -> Result<Vec<Triple>> {
     Ok(all)
 }
 
-/// The edges in `dir` and what stands beside them.
+/// The edges in `dir` and their columns.
 fn edge_part(triple: Triple, dir: &Path, weights: WeightType) -> Result<EdgePart> {
     let mut more = Vec::new();
     for (stem, path) in tables_in(dir)?.into_iter().filter(|(stem, _)| stem.starts_with("edge")) {
@@ -250,7 +250,7 @@ pub(super) fn labels(
     Ok(())
 }
 
-/// Writes a table of one integer for each of the nodes `of`, as the column `name`; others are
+/// Writes a table of one integer per node of type `of`, as the column `name`; others are
 /// left out.
 pub(super) fn integers(
     writer: &mut DatasetWriter,

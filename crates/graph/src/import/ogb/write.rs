@@ -15,7 +15,7 @@ use crate::import::npy::{Count, EdgeArray, write_edges};
 use crate::import::reverses::Reverses;
 use crate::writer::DatasetWriter;
 
-/// Says where the dataset comes from.
+/// Records the origin of the dataset.
 pub(super) fn describe(writer: &mut DatasetWriter, options: &OgbOptions) {
     writer.origin(json!({ "importer": "ogb", "root": options.root.display().to_string() }));
     if let Some(name) = options.root.file_name() {

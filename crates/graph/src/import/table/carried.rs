@@ -1,4 +1,4 @@
-//! What the edges of a table carry: numbers, features, classes and splits.
+//! Edge columns of a table: numbers, features, classes and splits.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
@@ -13,30 +13,30 @@ use super::{Batch, Cell, TableReader};
 use crate::import::extra::{Extra, NO_SPLIT};
 use crate::import::splits::{EdgeSplits, split_number};
 
-/// The columns of a table that edges carry: first those stored as they are.
+/// The edge columns of a table: first those stored unchanged.
 pub(super) struct Carried {
-    /// Numbers and how each is stored.
+    /// Numbers with their storage.
     numbers: Vec<(Extra, Numbers)>,
     features: Vec<Fitted>,
     classes: Option<Classes>,
-    /// Whether a column names the split of each edge.
+    /// True if a column names the split of each edge.
     named: bool,
-    /// Shares of the labelled edges that make the splits.
+    /// Shares of the labeled edges for random splits.
     shares: Option<[f64; 3]>,
     splits: EdgeSplits,
 }
 
-/// What is known of edges once all are put aside.
+/// Results of reading all edges.
 pub(super) struct Known {
     pub classes: Option<Sealed>,
     pub splits: EdgeSplits,
 }
 
-/// What edges carry, and how it is stored; adds the columns to `cells`. `again` opens their table once
-/// more.
+/// Determines the edge columns and their storage; adds the columns to `cells`. `again` reopens the
+/// table.
 ///
 /// # Errors
-/// If a column holds values of another kind, or cannot be what it is taken for.
+/// If a column has values of another kind, or cannot be used in its role.
 pub(super) fn columns(
     (table, options): (&EdgeTable, &TableOptions),
     (reader, found): (&dyn TableReader, &EdgeColumns),
@@ -90,7 +90,7 @@ pub(super) fn columns(
 }
 
 impl Carried {
-    /// Appends what the edges of a batch carry, column after column; `first` is their first row.
+    /// Appends the edge columns of a batch, one after the other; `first` is their first row.
     pub fn values(
         &mut self,
         reader: &dyn TableReader,
@@ -98,7 +98,7 @@ impl Carried {
         first: u64,
         out: &mut Vec<f64>,
     ) -> Result<()> {
-        // The ends are the first two columns.
+        // The endpoints are the first two columns.
         let mut at = 2;
         for (extra, numbers) in &self.numbers {
             let read = numbers.read(reader, batch, at)?;
@@ -149,19 +149,19 @@ impl Carried {
         Ok(())
     }
 
-    /// What is known once all edges were read.
+    /// The results once all edges were read.
     pub fn seal(self) -> Known {
         Known { classes: self.classes.map(Classes::seal), splits: self.splits }
     }
 }
 
-/// The split of the edge in a row, with the given chances.
+/// The random split of the edge in a row, with the given probabilities.
 fn drawn(row: u64, shares: [f64; 3]) -> u8 {
     let unit = Key::new(0).with(0x6564_6765).unit(row);
     let mut end = 0.0;
     for (number, share) in (0..).zip(shares) {
         end += share;
-        // Shares that make a whole leave none out, whatever their sum is rounded to.
+        // Shares that sum up to a whole leave no edge out, whatever the rounding of their sum.
         if unit < end || (number == 2 && end > 0.999_999) {
             return number;
         }
@@ -169,7 +169,7 @@ fn drawn(row: u64, shares: [f64; 3]) -> u8 {
     NO_SPLIT
 }
 
-/// Why edges cannot have a number, found at `place`, if they cannot.
+/// The error of a number, found at `place`, that edges cannot have.
 fn fault(extra: Extra, value: f64, place: impl FnOnce() -> String) -> Option<Error> {
     if value.is_nan() {
         return Some(
@@ -180,7 +180,7 @@ fn fault(extra: Extra, value: f64, place: impl FnOnce() -> String) -> Option<Err
     extra.check(value, place).err()
 }
 
-/// The first fault of another kind than that of the first number, and how far behind it is: a column
+/// The first error of another kind than that of the first number, and its distance: a column
 /// with missing weights often has negative ones too.
 fn another_fault(extra: Extra, numbers: &[f64]) -> Option<(usize, String)> {
     let missing = numbers[0].is_nan();

@@ -14,7 +14,7 @@ use crate::import::input::Input;
 const BUFFER: usize = 1 << 20;
 /// The longest line accepted.
 const LONGEST_LINE: usize = 1 << 26;
-/// Lines and bytes at the start of a table by which its layout is recognized, at most.
+/// Limits of the sample by which the layout of a table is detected, in lines and bytes.
 const SAMPLE: (usize, usize) = (100, 1 << 16);
 
 /// A text file, plain or gzipped. Empty lines are skipped, and in front of the table lines that start
@@ -35,21 +35,21 @@ pub(in crate::import) struct CsvReader {
     first: Vec<Vec<u8>>,
     /// Columns in which integers have zeros in front, in the first rows.
     padded: Vec<bool>,
-    /// Whether rows were met: a line that starts with `#` is no comment then.
+    /// True if rows have been read: a line that starts with `#` is no comment then.
     begun: bool,
     strict: bool,
     cells: Vec<(usize, Cell)>,
-    /// For each field of a line, which selected column takes it.
+    /// Per field of a line, the selected column that takes it.
     takers: Vec<Option<usize>>,
 }
 
 impl CsvReader {
-    /// Opens `path`, of which no column is expected.
+    /// Opens `path` without expected columns.
     pub fn open(path: &Path, format: &CsvFormat) -> Result<Self> {
         Self::expecting(Input::open(path)?, path, format, &Expected::default())
     }
 
-    /// The table in `input`, the file at `path`; its layout is recognized by the `expected` columns.
+    /// The table in `input`, the file at `path`; its layout is detected by the `expected` columns.
     ///
     /// # Errors
     /// If it is empty or no text, or fields are separated by another delimiter.
@@ -105,7 +105,7 @@ impl CsvReader {
                     Error::invalid(format!("{}: line {}: not UTF-8", self.name, self.line))
                 })?;
             }
-            // The line is still in front: taking the sample did not move on.
+            // The line is still in the buffer: sampling did not consume it.
             if let Some(range) = self.data_line()? {
                 self.pass(range.end);
             }
@@ -119,7 +119,7 @@ impl CsvReader {
         Ok(())
     }
 
-    /// The first lines of the table, which stay to be read. The first of them is in front.
+    /// The first lines of the table, without consuming them. The first of them is at the front.
     fn sample(&mut self) -> Result<Vec<Vec<u8>>> {
         // Several whole lines, however wide they are.
         let few = |bytes: &[u8]| bytes.iter().filter(|&&b| b == b'\n').count() < 4;
@@ -130,7 +130,7 @@ impl CsvReader {
         }
         let bytes = &self.buffer[self.start..self.end];
         let mut lines: Vec<&[u8]> = bytes.split(|&b| b == b'\n').take(SAMPLE.0 + 1).collect();
-        // The last piece may be part of a line only.
+        // The last piece may be an incomplete line.
         if lines.len() > 1 && (!self.eof || lines.len() > SAMPLE.0) {
             lines.pop();
         }
@@ -164,7 +164,7 @@ impl CsvReader {
             if !comment && !is_blank(trimmed) {
                 return Ok(Some(self.start..self.start + length));
             }
-            // A row that starts so, of a hashtag for example, must not vanish.
+            // A row that starts with a hashtag, for example, must not be dropped as a comment.
             if comment && self.begun && trimmed.len() > 1 && trimmed[1] != b' ' {
                 return Err(self.bad("starts with '#': a comment, or data?").hint(
                     "comments amid rows start with '# '; data that starts so is quoted: \"#tag\"",
@@ -174,7 +174,7 @@ impl CsvReader {
         }
     }
 
-    /// Goes on behind the line that ends at `end`.
+    /// Continues after the line that ends at `end`.
     fn pass(&mut self, end: usize) {
         let rest = &self.buffer[end..self.end];
         let skip = rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |i| i + 1);
@@ -182,7 +182,7 @@ impl CsvReader {
         self.line += 1;
     }
 
-    /// Reads more behind what is there.
+    /// Reads more data to the end of the buffer.
     fn fill(&mut self) -> Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -206,7 +206,7 @@ impl CsvReader {
         Error::invalid(format!("{}: line {}: {message}", self.name, self.line))
     }
 
-    /// Parses lines of two integers as far as the buffer holds them whole and plain.
+    /// Parses lines of two integers while the buffer has whole, simple ones.
     fn plain_pairs(&mut self, src: &mut Vec<i64>, dst: &mut Vec<i64>, places: &mut Vec<u64>) {
         let bytes = &self.buffer[..self.end];
         let mut at = self.start;

@@ -13,7 +13,7 @@ use crate::import::ids::{Collector, IdMaps, Ids, StringIds, unknown};
 use crate::import::spool::Spool;
 use crate::manifest::Triple;
 
-/// Puts the edges of a table aside.
+/// Reads the edges of a table into the spool.
 ///
 /// # Errors
 /// For the first bad value, by file and place.
@@ -77,7 +77,7 @@ pub(super) fn read(
     Ok((spool, carried.seal()))
 }
 
-/// The error of ids that are text where those of the nodes are not.
+/// The error of text ids where those of the nodes are integers.
 fn no_integers(
     reader: &dyn TableReader,
     column: usize,
@@ -103,7 +103,7 @@ fn no_integers(
     }
 }
 
-/// One end of a batch of edges as nodes, or as ids while the map is open.
+/// One endpoint of a batch of edges as nodes, or as ids while the map is open.
 fn nodes_of<'a>(
     reader: &dyn TableReader,
     batch: &'a Batch,

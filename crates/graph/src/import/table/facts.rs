@@ -1,4 +1,4 @@
-//! What was understood of a table: for people in a line, for programs in the result.
+//! The detected layout of a table: one line in the log, and a part of the result.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{Batch, TableReader, Values};
 use crate::import::entities::entity_edges;
 use crate::import::input::shortened;
 
-/// What an importer took of a table.
+/// The detected layout of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableFacts {
     /// The file.
@@ -17,38 +17,38 @@ pub struct TableFacts {
     /// The node or edge type in it.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Columns that were taken, in the order of their roles.
+    /// Used columns, in the order of their roles.
     pub columns: Vec<TableColumn>,
-    /// Columns that were not.
+    /// Unused columns.
     pub unused: Vec<String>,
-    /// Between fields; none in Parquet.
+    /// Field delimiter; none in Parquet.
     pub delimiter: Option<char>,
-    /// Whether columns have names; without a header they are called 0, 1, and so on.
+    /// True if columns have names; without a header they are called 0, 1, and so on.
     pub header: bool,
-    /// What ids are: `integers`, `strings`, or `rows` where nodes are numbered by row.
+    /// Kind of ids: `integers`, `strings`, or `rows` where nodes are numbered by row.
     pub ids: &'static str,
-    /// The ids in the first row: one of a node, two of an edge, three of a triple.
+    /// The ids in the first row: one for nodes, two for edges, three for triples.
     pub first: Vec<String>,
 }
 
 /// Columns of one role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableColumn {
-    /// The name of the column; of several the first and the last, `x0 … x9`.
+    /// Name of the column; of several the first and the last, `x0 … x9`.
     pub name: String,
-    /// What it was taken for: `source`, `destination`, `id`, `label`, `features` and so on.
+    /// Its role: `source`, `destination`, `id`, `label`, `features` and so on.
     pub role: &'static str,
-    /// Values that each row has of it.
+    /// Number of values per row.
     pub count: usize,
 }
 
 impl TableFacts {
-    /// Says on the log what was understood.
+    /// Logs the facts.
     pub(in crate::import) fn tell(&self) {
         tracing::info!("{self}");
     }
 
-    /// What was understood of a text file of triples, of which `batch` has the first; says so.
+    /// The facts of a text file of triples, of which `batch` has the first; logs them.
     pub(in crate::import) fn of_triples(reader: &dyn TableReader, batch: &Batch) -> Self {
         let roles = ["head", "relation", "tail"];
         let columns = reader.columns().iter().zip(roles);
@@ -71,7 +71,7 @@ impl TableFacts {
         facts
     }
 
-    /// Completes the facts by the ids in the first row of a batch.
+    /// Adds the ids in the first row of a batch.
     pub(in crate::import) fn with_ids(mut self, batch: &Batch, columns: &[usize]) -> Self {
         let id = |&column: &usize| match &batch.columns[column] {
             Values::Integer(ids) => ids.first().map(i64::to_string).unwrap_or_default(),

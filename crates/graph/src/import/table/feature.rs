@@ -1,25 +1,25 @@
-//! Columns asked for as features.
+//! Feature columns.
 
 use std::fmt;
 use std::str::FromStr;
 
 use gnarl_common::{Error, Result};
 
-/// What becomes of a column of features.
+/// The transformation of a feature column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Transform {
-    /// Numbers stay as they are.
+    /// No change.
     #[default]
     None,
     /// Numbers less their mean, over their standard deviation.
     Standard,
     /// Numbers from 0, the smallest, to 1, the largest.
     MaxMin,
-    /// A column of 0 and 1 for each value, in order of appearance; all 0 where the value is missing.
+    /// One column of 0 and 1 per value, in order of appearance; all 0 where the value is missing.
     Categorical,
 }
 
-/// What stands in for a missing number.
+/// The replacement of missing numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Impute {
     /// The mean of the column's other numbers.
@@ -61,11 +61,11 @@ impl fmt::Display for Impute {
 pub struct Feature {
     /// Its name; `x*` stands for all columns that start with `x`.
     pub column: String,
-    /// What becomes of it.
+    /// Transformation.
     pub transform: Transform,
-    /// What stands in for missing numbers, before the transform; they are an error otherwise.
+    /// Replacement of missing numbers, before the transform; an error by default.
     pub impute: Option<Impute>,
-    /// Add a column of 0 and 1 behind it that says where a number is missing, if one is.
+    /// Add a column of 0 and 1 behind it that marks missing numbers, if there are any.
     pub indicator: bool,
 }
 

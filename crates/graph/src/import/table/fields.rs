@@ -1,7 +1,7 @@
 //! Fields of lines of text.
 
-/// A run of digits up to the byte `stop`, and where the next begins. Up to 18 digits, which never
-/// overflow, and no zeros in front, of which others decide.
+/// A run of digits up to the byte `stop`, and the start of the next one. Up to 18 digits, which
+/// never overflow, without leading zeros, which are handled elsewhere.
 #[inline]
 pub(super) fn digits(bytes: &[u8], start: usize, stop: u8) -> Option<(i64, usize)> {
     let (mut value, mut at) = (0i64, start);
@@ -17,28 +17,30 @@ pub(super) fn digits(bytes: &[u8], start: usize, stop: u8) -> Option<(i64, usize
     }
 }
 
-/// Whether a line has nothing but blanks.
+/// Returns whether a line is blank.
 pub(super) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|&b| b == b' ')
 }
 
-/// Whether a field is an integer with zeros in front, which integers do not keep.
+/// Returns whether a field is an integer with leading zeros, which integers do not keep.
 pub(super) fn is_padded(field: &[u8]) -> bool {
     let digits = field.strip_prefix(b"-").unwrap_or(field);
     digits.len() > 1 && digits[0] == b'0' && digits.iter().all(u8::is_ascii_digit)
 }
 
-/// The fields of a line, without their quotes or the blanks around them.
+/// The fields of a line, without their quotes or surrounding blanks.
 pub(super) struct Fields {
     pub fields: Vec<Vec<u8>>,
-    /// Whether a quote is not closed.
+    /// True if a quote is not closed.
     pub open: bool,
 }
 
 /// Splits a line into its fields.
 pub(super) fn split(line: &[u8], delimiter: u8) -> Fields {
     let mut fields = Vec::new();
-    let (mut field, mut open, mut quoted) = (Vec::new(), false, false);
+    let mut field = Vec::new();
+    let mut open = false;
+    let mut quoted = false;
     let end = |field: &mut Vec<u8>, quoted: &mut bool| {
         let whole = std::mem::take(field);
         if std::mem::take(quoted) { whole } else { whole.trim_ascii().to_vec() }
@@ -65,7 +67,7 @@ pub(super) fn split(line: &[u8], delimiter: u8) -> Fields {
     Fields { fields, open }
 }
 
-/// How numbers are written, where a field has commas within digits.
+/// A hint on the number format, if a field has commas within digits.
 pub(super) fn comma_hint(field: &[u8]) -> Option<&'static str> {
     let separated = field.contains(&b',') && field.iter().any(u8::is_ascii_digit);
     let known = |b: &u8| b.is_ascii_digit() || b"+-,. ".contains(b);

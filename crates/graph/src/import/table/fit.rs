@@ -1,4 +1,4 @@
-//! Passes over a table for what the transforms of its columns need to know.
+//! Passes over a table that collect statistics for the transforms of its columns.
 
 use gnarl_common::{Error, Kind, Result};
 
@@ -8,10 +8,10 @@ use super::{Batch, Cell, Feature, Impute, TableReader, Transform};
 use crate::import::ids::StringIds;
 use crate::inspect::grouped;
 
-/// Categories of a column, at most: a column of identifiers makes no categories.
+/// Most categories of a column: a column of identifiers is not categorical.
 const MOST_CATEGORIES: u64 = 1 << 16;
 
-/// What a pass over a column finds.
+/// Statistics of a column.
 #[derive(Default)]
 struct Found {
     count: f64,
@@ -20,15 +20,15 @@ struct Found {
     squares: f64,
     low: f64,
     high: f64,
-    /// All numbers, if their median is asked for.
+    /// All numbers, if their median is required.
     all: Option<Vec<f64>>,
     categories: StringIds,
 }
 
-/// Reads what the transforms of `columns` need to know; `open` opens the table, up to twice.
+/// Collects the statistics for the transforms of `columns`; `open` opens the table, up to twice.
 ///
 /// # Errors
-/// If a value is no number where one is needed, there are too many categories, or medians exceed
+/// If a value is no number where one is required, there are too many categories, or medians exceed
 /// `memory`.
 pub(super) fn fit(
     open: &dyn Fn() -> Result<Box<dyn TableReader>>,
@@ -148,7 +148,7 @@ impl Found {
         Ok(())
     }
 
-    /// Completes `fitted` and says what is done about missing values; `place` names the column, which
+    /// Completes `fitted` and logs the treatment of missing values; `place` names the column, which
     /// has `rows` rows. Columns of one value become zeros.
     fn settle(self, feature: &Feature, fitted: &mut Fitted, place: &str, rows: u64) -> Result<()> {
         let missing = format!("{} of {}", grouped(self.missing), grouped(rows));
@@ -210,7 +210,7 @@ impl Found {
     }
 }
 
-/// The middle of some numbers, none of them NaN.
+/// The median of numbers other than NaN.
 fn median(mut all: Vec<f64>) -> f64 {
     let middle = all.len() / 2;
     let even = all.len().is_multiple_of(2);

@@ -1,50 +1,50 @@
-//! Which line of a text table names its columns, and what stands between fields.
+//! Detection of the header and the delimiter of a text table.
 //!
-//! Nothing is guessed that could be wrong without a word: a first line that may be a header makes a
+//! No silent guess can be wrong: a first line that may be a header makes a
 //! table with one, whose columns must then be found by their names.
 
 use gnarl_common::{Error, Result};
 
 use super::fields::split;
 
-/// How a text table is laid out.
+/// The format of a text table.
 #[derive(Debug, Clone, Default)]
 pub(in crate::import) struct CsvFormat {
-    /// Between fields; found out from the first line otherwise.
+    /// Field delimiter; detected from the first line by default.
     pub delimiter: Option<u8>,
-    /// Whether the first line names the columns; found out from the first lines otherwise.
+    /// True if the first line names the columns; detected from the first lines by default.
     pub header: Option<bool>,
 }
 
-/// The columns that a table should have, by which its delimiter and header are recognized.
+/// The expected columns of a table, by which its delimiter and header are detected.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Expected<'a> {
-    /// Names asked for; a number is a position in a table without header.
+    /// Requested names; a number is a position in a table without header.
     pub asked: Vec<&'a str>,
-    /// Names of columns that are taken if they are there.
+    /// Default names of columns that are used if they exist.
     pub usual: &'a [&'a str],
-    /// The columns in front that hold ids: 2 of edges, 1 of nodes; 0 if nothing is to be found out.
+    /// Number of leading id columns: 2 for edges, 1 for nodes; 0 disables detection.
     pub ids: usize,
-    /// Refuse integers with zeros in front, which are other ids than those without.
+    /// Reject integers with leading zeros, which are other ids than those without.
     pub strict: bool,
 }
 
-/// How a table came to have a header, or not.
+/// The reason why a table has a header, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::import) enum Header {
     /// The first row is data.
     Absent,
-    /// The user, or the format, says that columns have names.
+    /// Stated by the user, or by the format.
     Stated,
-    /// The first line has a name that is looked for.
+    /// The first line has an expected name.
     Named,
-    /// Columns are asked for by name, so there must be names.
+    /// Columns are requested by name, so there must be names.
     Asked,
     /// The first line is unlike the others, or has usual names of columns.
     Likely,
 }
 
-/// Delimiters that are looked for, the likeliest first.
+/// Candidate delimiters, the likeliest first.
 const DELIMITERS: [u8; 5] = *b"\t,;| ";
 
 /// The delimiter and the header of a table whose first lines are `lines`, at least one.
@@ -62,7 +62,7 @@ pub(super) fn recognize(
         fields.iter().filter(|field| expected.names().any(|n| n.as_bytes() == *field)).count()
     };
     let present = DELIMITERS.into_iter().filter(|d| lines[0].contains(d));
-    // The delimiter that brings most of the names to light; of equals the likeliest.
+    // The delimiter that yields most of the names; ties go to the likeliest.
     let best = present.rev().max_by_key(|&d| hits(d));
     let delimiter = match format.delimiter {
         None => best.unwrap_or(b','),
@@ -86,13 +86,14 @@ pub(super) fn recognize(
 }
 
 impl Expected<'_> {
-    /// The names that a header may have. A number is a position rather, which is in rows too.
+    /// The names that a header may have. Numbers are positions instead, since rows have numbers
+    /// too.
     fn names(&self) -> impl Iterator<Item = &str> {
         let names = self.asked.iter().chain(self.usual).copied();
         names.filter(|name| !name.trim_end_matches('*').bytes().all(|b| b.is_ascii_digit()))
     }
 
-    /// Whether a column is asked for by name.
+    /// Returns whether a column is requested by name.
     fn by_name(&self) -> bool {
         self.names().any(|name| self.asked.contains(&name))
     }
@@ -104,7 +105,7 @@ fn separated_by_another(lines: &[Vec<u8>], stated: u8, ids: usize) -> Option<u8>
     if ids == 0 || width(&lines[0], stated) > 1 {
         return None;
     }
-    // Blanks within ids are usual, so they separate only where one field cannot suffice.
+    // Blanks within ids are usual, so they are delimiters only where one field cannot suffice.
     let candidates = DELIMITERS.into_iter().filter(|&d| d != b' ' || ids > 1);
     candidates.into_iter().find(|&d| {
         let count = width(&lines[0], d);
@@ -132,7 +133,7 @@ pub(in crate::import) fn called(delimiter: u8) -> String {
     }
 }
 
-/// Whether the first line looks like a header over the others.
+/// Returns whether the first line looks like a header over the others.
 fn likely(lines: &[Vec<u8>], delimiter: u8, ids: usize) -> bool {
     let rows: Vec<Vec<Vec<u8>>> = lines.iter().map(|line| split(line, delimiter).fields).collect();
     let (first, rest) = (&rows[0], &rows[1..]);
@@ -147,7 +148,7 @@ fn likely(lines: &[Vec<u8>], delimiter: u8, ids: usize) -> bool {
     let again =
         |name: &Vec<u8>| rest.iter().flat_map(|row| row.iter().take(ids)).any(|f| f == name);
     let weight: u8 = ends.iter().map(|name| usual_name(name)).sum();
-    // Of edges one name that is nothing else suffices, or two words that are names among others.
+    // For edges one unambiguous name suffices, or two ambiguous ones.
     weight >= ids.min(2) as u8 && !ends.iter().any(again)
 }
 
@@ -155,15 +156,15 @@ fn is_number(field: &[u8]) -> bool {
     std::str::from_utf8(field).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
-/// Whether a field is neither a number nor a missing value.
+/// Returns whether a field is neither a number nor a missing value.
 fn is_text(field: &[u8]) -> bool {
     const MISSING: [&str; 8] = ["", "na", "n/a", "null", "none", "nil", "?", "-"];
     let text = String::from_utf8_lossy(field).to_lowercase();
     !MISSING.contains(&&*text) && !is_number(field)
 }
 
-/// How surely a field is the name of a column of ids: 2 surely, 1 if it is a word of other texts
-/// too, 0 not.
+/// The certainty that a field is the name of an id column: 2 for certain, 1 for an ambiguous word,
+/// 0 for none.
 fn usual_name(field: &[u8]) -> u8 {
     const SURE: [&str; 12] = [
         "src",
@@ -196,7 +197,7 @@ fn usual_name(field: &[u8]) -> u8 {
     }
 }
 
-/// Whether the column of nodes in a position that is called `name` holds ids, of nodes called `ntype`.
+/// Returns whether the node column `name` at a position holds ids, of nodes of type `ntype`.
 pub(super) fn names_ids(name: &str, position: usize, ntype: &str) -> bool {
     let plain = |text: &str| text.to_lowercase().replace(['-', '.', ' ', '_'], "");
     if name.is_empty() {

@@ -10,7 +10,7 @@ use crate::import::ids::StringIds;
 use crate::manifest::Triple;
 use crate::writer::{ColumnWriter, DatasetWriter};
 
-/// Turns labels into classes. Names are numbered in order of appearance.
+/// Converts labels to classes. Names are numbered in order of appearance.
 pub(super) struct Classes {
     known: Known,
     limit: Option<u64>,
@@ -23,8 +23,8 @@ enum Known {
 }
 
 impl Classes {
-    /// How a column of labels is read: as names if its first label is one. `open` opens the table once
-    /// more, to look for a label where the first cell is empty.
+    /// The cell type of a label column: names if its first label is one. `open` reopens the table,
+    /// to look for a label where the first cell is empty.
     ///
     /// # Errors
     /// If the table cannot be read.
@@ -89,14 +89,14 @@ impl Classes {
     }
 }
 
-/// Classes of which all are known.
+/// The complete set of classes.
 pub(super) enum Sealed {
     Numbers(Numbering),
     Names { names: StringIds, count: u64 },
 }
 
 impl Sealed {
-    /// Their number.
+    /// Number of classes.
     pub fn count(&self) -> u64 {
         match self {
             Self::Numbers(numbering) => numbering.count(),
@@ -104,20 +104,20 @@ impl Sealed {
         }
     }
 
-    /// How class ids are stored, if labels were numbers.
+    /// The numbering of class ids, if labels were numbers.
     pub fn numbering(self) -> Option<Numbering> {
         if let Self::Numbers(numbering) = self { Some(numbering) } else { None }
     }
 
-    /// Says what became of the class ids of edges.
+    /// Logs renumbered class ids of edges.
     pub fn report(&self, writer: &mut DatasetWriter, triple: &Triple) {
         if let Self::Numbers(numbering) = self {
             numbering.report(writer, &triple.to_string(), "edges");
         }
     }
 
-    /// The columns `class_name.offsets` and `class_name.bytes`, which lead back to names; the closures
-    /// start them.
+    /// The columns `class_name.offsets` and `class_name.bytes`, which map classes to names; the
+    /// closures start them.
     pub fn names(
         &self,
         offsets: impl FnOnce(&str) -> Result<ColumnWriter<u64>>,
@@ -180,7 +180,7 @@ impl LabelColumn {
     }
 }
 
-/// The class of a name; inside, what is wrong with it.
+/// The class of a name, or the reason why it is invalid.
 fn class_of(
     known: &mut StringIds,
     name: &[u8],

@@ -36,7 +36,7 @@ pub use typed::tables;
 
 use super::input::{FileKind, Input};
 
-/// Opens the table at `path`, which should have the `expected` columns: Parquet if it begins so, else
+/// Opens the table at `path` with the `expected` columns: Parquet by its first bytes, else
 /// delimited text.
 pub(super) fn open(
     path: &Path,

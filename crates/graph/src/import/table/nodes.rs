@@ -48,7 +48,9 @@ pub(super) fn read_ids(
     let cell = id_cell(options.ids, &*reader, column)?;
     let mut found = Some(found);
     reader.select(vec![(column, cell)])?;
-    let (mut batch, mut rows, mut places) = (Batch::default(), Vec::new(), Vec::new());
+    let mut batch = Batch::default();
+    let mut rows = Vec::new();
+    let mut places = Vec::new();
     let mut strings = StringIds::default();
     let twice = |place: &str, id: &str| Error::invalid(format!("{place}: id '{id}' appears twice"));
     while reader.next(&mut batch)? {
@@ -115,7 +117,9 @@ pub(super) fn write(
     let mut numbers = value.map(|_| ValueColumn::create(writer, ntype)).transpose()?;
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
     let mut labelled = Vec::new();
-    let (mut batch, mut values, mut first) = (Batch::default(), Vec::new(), 0u64);
+    let mut batch = Batch::default();
+    let mut values = Vec::new();
+    let mut first = 0u64;
     while reader.next(&mut batch)? {
         if let Some(column) = &mut feature_column {
             rows_of(&*reader, &batch, (&features, 0), &mut values)?;
@@ -169,11 +173,13 @@ fn add_to_split(splits: &mut Vec<(String, Vec<u64>)>, names: &Values, row: usize
     }
 }
 
-/// Labelled nodes dealt to splits in the given shares.
+/// Random splits of labeled nodes in the given shares.
 fn drawn(mut nodes: Vec<u64>, shares: [f64; 3]) -> Result<Vec<(String, Vec<u64>)>> {
     check_shares(shares)?;
     Key::new(0).with(0x7370_6c69).shuffle(&mut nodes);
-    let (total, mut end, mut taken) = (nodes.len() as f64, 0.0, 0);
+    let total = nodes.len() as f64;
+    let mut end = 0.0;
+    let mut taken = 0;
     let mut splits = Vec::new();
     for (name, share) in ["train", "valid", "test"].into_iter().zip(shares) {
         end += share * total;

@@ -1,4 +1,4 @@
-//! Columns that are read as numbers: numbers themselves, booleans, dates.
+//! Numeric columns: numbers, booleans, dates.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ use super::{Batch, Cell, TableReader, Values};
 /// Seconds of a day.
 const DAY: f64 = 86_400.0;
 
-/// A column of numbers, and how its cells become some. An empty cell is NaN.
+/// A numeric column, and the conversion of its cells. An empty cell is NaN.
 pub(super) struct Numbers {
     pub column: usize,
     /// The unit of dates: [`Cell::Number`] for days since 1970-01-01, [`Cell::Seconds`] for seconds.
     unit: Cell,
-    /// Where cells are read as text: what they are, and the first of them, which told it.
+    /// For columns read as text, the kind of values and the first of them, which determined it.
     text: Option<(Kind, String)>,
 }
 
@@ -28,9 +28,9 @@ enum Kind {
 }
 
 impl Numbers {
-    /// Finds out how to read `columns` as numbers, with dates in the unit given. In text tables the
-    /// first value of a column tells, so all of a column must be of one kind. The reader is at its end
-    /// afterwards.
+    /// Determines how to read `columns` as numbers, with dates in the given unit. In text tables
+    /// the first value of a column decides, so all of a column must be of one kind. The reader is
+    /// at its end afterwards.
     ///
     /// # Errors
     /// If a column holds other text, naming it.
@@ -40,9 +40,10 @@ impl Numbers {
         let mut firsts = open.iter().zip(first_texts(reader, &open)?);
         let mut found = Vec::with_capacity(columns.len());
         for &(column, unit) in columns {
-            let first = match reader.is_numeric(column) {
-                true => None,
-                false => firsts.next().and_then(|(_, first)| first),
+            let first = if reader.is_numeric(column) {
+                None
+            } else {
+                firsts.next().and_then(|(_, first)| first)
             };
             let text = match first {
                 None => None,
@@ -58,7 +59,7 @@ impl Numbers {
         Ok(found)
     }
 
-    /// How the reader delivers the column.
+    /// The cell type to request from the reader.
     pub fn cell(&self) -> Cell {
         if self.text.is_some() { Cell::Text } else { self.unit }
     }
@@ -78,10 +79,8 @@ impl Numbers {
         let mut numbers = Vec::with_capacity(batch.rows());
         for (row, &place) in batch.places.iter().enumerate() {
             let text = String::from_utf8_lossy(values.text(row));
-            let number = match is_missing(&text) {
-                true => Some(f64::NAN),
-                false => kind.parse(&text, self.unit),
-            };
+            let number =
+                if is_missing(&text) { Some(f64::NAN) } else { kind.parse(&text, self.unit) };
             numbers.push(number.ok_or_else(|| {
                 let (place, name) = (reader.place(place), &reader.columns()[self.column]);
                 let what = kind.name();
@@ -123,7 +122,7 @@ impl Kind {
     }
 }
 
-/// A moment, so many seconds and nanoseconds after 1970-01-01, as whole seconds or as days.
+/// A moment, in seconds and nanoseconds after 1970-01-01, as whole seconds or as days.
 pub(super) fn in_unit(seconds: i64, nanoseconds: u32, unit: Cell) -> f64 {
     match unit {
         Cell::Seconds => seconds as f64,
@@ -154,13 +153,13 @@ fn date(text: &str) -> Option<(i64, u32)> {
     Some((moment.timestamp(), moment.timestamp_subsec_nanos()))
 }
 
-/// Whether a cell of a column that is read as text has no value.
+/// Returns whether a text cell is a missing value.
 pub(super) fn is_missing(text: &str) -> bool {
     let text = text.trim();
     text.is_empty() || ["nan", "nat"].iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether a text is a number.
+/// Returns whether a text is a number.
 pub(super) fn is_number(text: &str) -> bool {
     Kind::Number.parse(text, Cell::Number).is_some()
 }

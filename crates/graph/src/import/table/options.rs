@@ -1,4 +1,4 @@
-//! Which tables make a dataset, and how they are read.
+//! Options of imports from tables.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use super::{CsvFormat, Feature};
 use crate::import::WeightType;
 use crate::manifest::{PLAIN_NODE, Triple};
 
-/// What the ids of tables are.
+/// The kind of ids in tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum IdKind {
-    /// Integers if the first row's is one, else strings. Integers with zeros in front are refused.
+    /// Integers if the first row's is one, else strings. Integers with leading zeros are rejected.
     #[default]
     Auto,
     /// Integers.
@@ -25,22 +25,22 @@ pub enum IdKind {
 pub struct NodeTable {
     /// Node type.
     pub ntype: String,
-    /// CSV or TSV, plain or compressed with gzip, or Parquet: its first bytes tell.
+    /// CSV or TSV, plain or compressed with gzip, or Parquet, detected by its first bytes.
     pub path: PathBuf,
     /// Column of ids; by default `id`, or the first without a header. A table with a header but
-    /// without an `id`, or another column that must be it, numbers its nodes by row.
+    /// without an `id`, or another unambiguous id column, numbers its nodes by row.
     pub id: Option<String>,
     /// Column of classes; by default `label`, if there.
     pub label: Option<String>,
     /// Instead a column of numbers to be learned by regression; an empty cell is a node without one.
     pub value: Option<String>,
-    /// Number of classes; the largest label tells it otherwise.
+    /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// Column that names the split of each node, or is empty; by default `split`, if there.
     pub split: Option<String>,
     /// Columns that form the features.
     pub features: Vec<Feature>,
-    /// Shares of the labelled nodes that make splits `train`, `valid` and `test`, drawn at random.
+    /// Shares of the labeled nodes in random splits `train`, `valid` and `test`.
     pub shares: Option<[f64; 3]>,
 }
 
@@ -66,7 +66,7 @@ impl NodeTable {
 pub struct EdgeTable {
     /// Edge type.
     pub triple: Triple,
-    /// CSV or TSV, plain or compressed with gzip, or Parquet: its first bytes tell.
+    /// CSV or TSV, plain or compressed with gzip, or Parquet, detected by its first bytes.
     pub path: PathBuf,
     /// Column of sources; by default `src`, or the first without a header.
     pub src: Option<String>,
@@ -81,11 +81,11 @@ pub struct EdgeTable {
     pub features: Vec<Feature>,
     /// Column of classes, as numbers or names; an empty cell is an edge without one.
     pub label: Option<String>,
-    /// Instead a column of numbers to be learnt by regression.
+    /// Alternatively a column of numbers to be learned by regression.
     pub value: Option<String>,
     /// Column that names the split of each edge, `train`, `valid` or `test`, or is empty.
     pub split: Option<String>,
-    /// Shares of the labelled edges that make these splits, drawn at random, if no column does.
+    /// Shares of the labeled edges in random splits, if no column names the splits.
     pub shares: Option<[f64; 3]>,
 }
 
@@ -108,31 +108,31 @@ impl EdgeTable {
     }
 }
 
-/// Tables and choices of [`tables`](super::tables).
+/// Tables and options of [`tables`](super::tables).
 #[derive(Debug, Clone)]
 pub struct TableOptions {
-    /// Node tables, at most one for each type.
+    /// Node tables, at most one per type.
     pub nodes: Vec<NodeTable>,
-    /// Edge tables, one for each edge type.
+    /// Edge tables, one per edge type.
     pub edges: Vec<EdgeTable>,
     /// Stated numbers of nodes: these types keep their integer ids 0..N-1.
     pub num_nodes: Vec<(String, u64)>,
-    /// What ids are.
+    /// Kind of ids.
     pub ids: IdKind,
-    /// Between fields of text tables; found out from the first line otherwise.
+    /// Field delimiter of text tables; detected from the first line by default.
     pub delimiter: Option<u8>,
-    /// Whether text tables have a header. If unset, they do when columns are asked for by name, a
+    /// True if text tables have a header. By default they do when columns are requested by name, a
     /// usual name is in the first line, or that line looks like names.
     pub header: Option<bool>,
     /// The type of the edge column `weight`.
     pub weight_type: WeightType,
-    /// Store the reverse of every edge too (self loops once), where both ends are of one type.
+    /// Store the reverse of every edge too (self loops once), where both endpoints are of one type.
     pub symmetrize: bool,
     /// Store the reverse of every edge too, as an edge of the type [`Triple::reversed`].
     pub reverse: bool,
     /// Drop repeated edges; by default when symmetrizing edges without columns.
     pub coalesce: Option<bool>,
-    /// Bytes the import may hold: id maps, then the topology.
+    /// Memory limit in bytes, for id maps, then for the topology.
     pub memory: u64,
 }
 
@@ -155,12 +155,12 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// A plain graph from one table of edges.
+    /// A homogeneous graph from one table of edges.
     pub fn plain(edges: impl Into<PathBuf>) -> Self {
         Self { edges: vec![EdgeTable::new(Triple::plain(), edges)], ..Self::default() }
     }
 
-    /// Adds a table of the plain graph's nodes.
+    /// Adds a table of the homogeneous graph's nodes.
     #[must_use]
     pub fn with_nodes(mut self, path: impl Into<PathBuf>) -> Self {
         self.nodes.push(NodeTable::new(PLAIN_NODE, path));
@@ -172,11 +172,13 @@ impl TableOptions {
     }
 }
 
-/// Refuses shares that are none.
+/// Rejects invalid shares.
 pub(super) fn check_shares(shares: [f64; 3]) -> Result<()> {
     let sum: f64 = shares.iter().sum();
     match shares.iter().any(|share| !(0.0..=1.0).contains(share)) || sum > 1.000_001 {
-        true => Err(Error::invalid(format!("{shares:?} are no shares of a whole"))),
+        true => {
+            Err(Error::invalid(format!("invalid shares {shares:?}: their sum must be at most 1")))
+        }
         false => Ok(()),
     }
 }

@@ -4,13 +4,13 @@ use gnarl_common::Result;
 
 use super::header::Header;
 
-/// What a column is read as.
+/// The requested type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::import) enum Cell {
     Integer,
-    /// An empty cell is NaN. Where a file knows dates, they are days since 1970-01-01.
+    /// Numbers; an empty cell is NaN. Typed dates are days since 1970-01-01.
     Number,
-    /// Numbers too, but dates are whole seconds since 1970-01-01.
+    /// Numbers, with dates as whole seconds since 1970-01-01.
     Seconds,
     Text,
 }
@@ -20,7 +20,7 @@ pub(in crate::import) enum Cell {
 pub(in crate::import) enum Values {
     Integer(Vec<i64>),
     Number(Vec<f64>),
-    /// All cells' bytes, and where each ends.
+    /// All cells' bytes, and the end of each.
     Text(Vec<u8>, Vec<usize>),
 }
 
@@ -68,7 +68,7 @@ impl Values {
     }
 }
 
-/// Rows read together, as the columns that were selected.
+/// A batch of rows, as the selected columns.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Batch {
     pub columns: Vec<Values>,
@@ -99,40 +99,40 @@ impl Batch {
 /// Rows in a batch, at most.
 pub(super) const BATCH_ROWS: usize = 1 << 15;
 
-/// A table, read from the first row to the last.
+/// A table that is read from the first row to the last.
 pub(in crate::import) trait TableReader {
-    /// What messages call it.
+    /// Name in messages.
     fn name(&self) -> &str;
     /// Names of the columns; positions where there is no header.
     fn columns(&self) -> &[String];
-    /// How it is known whether the columns have names of their own.
+    /// The reason for or against a header.
     fn header(&self) -> Header;
-    /// Between fields of text.
+    /// Field delimiter of text.
     fn delimiter(&self) -> Option<u8> {
         None
     }
-    /// Whether the first value of the column is a number with a fraction or an exponent.
+    /// Returns whether the first value of the column is a number with a fraction or an exponent.
     fn looks_fraction(&self, column: usize) -> bool;
-    /// Whether every first value of the column is an integer, as far as can be told at once.
+    /// Returns whether every sampled value of the column is an integer.
     fn looks_integer(&self, column: usize) -> bool;
-    /// Whether the first value of the column is text, as far as can be told at once.
+    /// Returns whether the first value of the column is text, as far as known from the sample.
     fn looks_text(&self, column: usize) -> bool;
-    /// Whether the file itself says that the column holds numbers, booleans or dates.
+    /// Returns whether the file declares the column as numbers, booleans or dates.
     fn is_numeric(&self, _column: usize) -> bool {
         false
     }
-    /// How many numbers each cell of the column holds: more than one where cells are lists.
+    /// Number of values per cell of the column: more than one where cells are lists.
     fn width(&self, _column: usize) -> usize {
         1
     }
-    /// Chooses what [`TableReader::next`] delivers.
+    /// Selects the columns of [`TableReader::next`].
     fn select(&mut self, cells: Vec<(usize, Cell)>) -> Result<()>;
     /// Replaces the batch by the next rows; `false` at the end.
     fn next(&mut self, batch: &mut Batch) -> Result<bool>;
     /// `file: line 7`, from a batch's places.
     fn place(&self, place: u64) -> String;
 
-    /// Whether the columns have names of their own.
+    /// Returns whether the columns have names of their own.
     fn has_header(&self) -> bool {
         self.header() != Header::Absent
     }

@@ -1,4 +1,4 @@
-//! Which columns of a table are taken, and for what. A column has one role.
+//! Assignment of table columns to roles. A column has one role.
 
 use gnarl_common::{Error, Result};
 
@@ -10,19 +10,19 @@ use crate::import::input::shortened;
 
 /// The columns of a table of nodes.
 pub(super) struct NodeColumns {
-    /// None where nodes are numbered by row.
+    /// Column of ids; none where nodes are numbered by row.
     pub id: Option<usize>,
     pub label: Option<usize>,
     pub value: Option<usize>,
     pub split: Option<usize>,
-    /// The columns of features, and what becomes of each.
+    /// Feature columns, with their transforms.
     pub features: Vec<(usize, Feature)>,
-    /// What is said of them, but for the ids.
+    /// Facts about the columns, without the ids.
     pub facts: TableFacts,
 }
 
 impl NodeColumns {
-    /// The columns that a table should have.
+    /// The expected columns of a table.
     pub fn expected(table: &NodeTable, ids: IdKind) -> Expected<'_> {
         let named = [&table.id, &table.label, &table.value, &table.split];
         let asked = named.into_iter().flatten().map(String::as_str);
@@ -34,7 +34,7 @@ impl NodeColumns {
         }
     }
 
-    /// Finds them.
+    /// Finds the columns.
     ///
     /// # Errors
     /// If one is missing, or has two roles; if there is a header without a column of ids, though
@@ -91,14 +91,14 @@ pub(super) struct EdgeColumns {
     pub label: Option<usize>,
     pub value: Option<usize>,
     pub split: Option<usize>,
-    /// The columns of features, and what becomes of each.
+    /// Feature columns, with their transforms.
     pub features: Vec<(usize, Feature)>,
-    /// What is said of them, but for the ids.
+    /// Facts about the columns, without the ids.
     pub facts: TableFacts,
 }
 
 impl EdgeColumns {
-    /// The columns that a table should have.
+    /// The expected columns of a table.
     pub fn expected(table: &EdgeTable, ids: IdKind) -> Expected<'_> {
         let named = [&table.src, &table.dst, &table.weight, &table.time];
         let named = named.into_iter().chain([&table.label, &table.value, &table.split]).flatten();
@@ -111,7 +111,7 @@ impl EdgeColumns {
         }
     }
 
-    /// Finds them.
+    /// Finds the columns.
     ///
     /// # Errors
     /// If one is missing, or has two roles.
@@ -168,7 +168,7 @@ fn without_ends(reader: &dyn TableReader, absent: &[&str]) -> Error {
     Error::invalid(format!("{}: no {noun} {names}", reader.name())).hint(hint)
 }
 
-/// How a column of ids is read.
+/// The cell type of an id column.
 ///
 /// # Errors
 /// If its ids are numbers with fractions, unless their kind is stated.

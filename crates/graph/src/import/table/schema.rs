@@ -1,4 +1,4 @@
-//! Schema files: which tables make a graph, in the manner of GraphStorm's `gconstruct`.
+//! Schema files: the tables of a graph, in the manner of GraphStorm's `gconstruct`.
 
 use std::path::{Path, PathBuf};
 
@@ -95,7 +95,7 @@ impl TableOptions {
     /// folder.
     ///
     /// # Errors
-    /// For a key that is not known, a transform that is not, or several files of one type.
+    /// For an unknown key or transform, or several files of one type.
     pub fn from_schema(path: &Path) -> Result<Self> {
         let text = read_text(path)?;
         let place = path.display().to_string();

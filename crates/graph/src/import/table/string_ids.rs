@@ -5,7 +5,7 @@ use gnarl_common::{Error, Result};
 use super::reader::{Batch, TableReader};
 use crate::import::ids::StringIds;
 
-/// The two ends of a batch of edges within one node type of string ids, numbered row by row.
+/// The two endpoints of a batch of edges within one node type of string ids, numbered row by row.
 pub(in crate::import) fn string_pairs(
     reader: &dyn TableReader,
     batch: &Batch,

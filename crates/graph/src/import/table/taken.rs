@@ -1,4 +1,4 @@
-//! The columns of a table that are taken, each for one role.
+//! The used columns of a table, with one role each.
 
 use gnarl_common::{Error, Result};
 
@@ -7,7 +7,7 @@ use super::header::Header;
 use super::{Feature, TableReader, Transform};
 use crate::import::input::shortened;
 
-/// What a column is taken for.
+/// The role of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Id,
@@ -37,7 +37,7 @@ impl Role {
     }
 }
 
-/// The columns taken so far.
+/// The columns used so far.
 pub(super) struct Taken<'a> {
     pub reader: &'a dyn TableReader,
     roles: Vec<(usize, Role)>,
@@ -48,10 +48,10 @@ impl<'a> Taken<'a> {
         Self { reader, roles: Vec::new() }
     }
 
-    /// Takes a column.
+    /// Assigns a role to a column.
     ///
     /// # Errors
-    /// If it is taken already, naming both roles.
+    /// If it has one already, naming both roles.
     pub fn take(&mut self, column: usize, role: Role) -> Result<usize> {
         if let Some((_, before)) = self.roles.iter().find(|(taken, _)| *taken == column) {
             let (file, name) = (self.reader.name(), &self.reader.columns()[column]);
@@ -75,7 +75,7 @@ impl<'a> Taken<'a> {
         self.take(column, role)
     }
 
-    /// A column that was asked for, or one of the usual name if it is there.
+    /// A requested column, or the one of the default name if it exists.
     pub fn usual(&mut self, asked: Option<&str>, usual: &str, role: Role) -> Result<Option<usize>> {
         match asked {
             Some(name) => self.named(name, role).map(Some),
@@ -87,9 +87,9 @@ impl<'a> Taken<'a> {
         name.map(|name| self.named(name, role)).transpose()
     }
 
-    /// The columns that become features, in the order in which they are first mentioned. `x*` stands
-    /// for all that start with `x` and have no other role. Of several mentions of a column the one with
-    /// a transform counts, then the one by its own name.
+    /// The feature columns, in the order in which they are first mentioned. `x*` stands for all
+    /// that start with `x` and have no other role. Of several mentions of a column the one with a
+    /// transform counts, then the one by its own name.
     ///
     /// # Errors
     /// If one is missing, has another role, is mentioned twice alike or with two transforms, or if a
@@ -145,7 +145,7 @@ impl<'a> Taken<'a> {
         all.map(|(column, _)| column).collect()
     }
 
-    /// Decides between two mentions of a column.
+    /// Chooses between two mentions of a column.
     fn settle(&self, column: usize, known: &mut Feature, feature: &Feature) -> Result<()> {
         let transforms = [known.transform, feature.transform];
         if transforms[0] != transforms[1] && !transforms.contains(&Transform::None) {

@@ -1,4 +1,4 @@
-//! How columns of a table become features.
+//! Transforms from table columns to features.
 
 use gnarl_common::{Error, Result};
 
@@ -6,16 +6,16 @@ use super::numbers::Numbers;
 use super::{Batch, Cell, TableReader};
 use crate::import::ids::StringIds;
 
-/// A column and what is known of its values.
+/// A column with its fitted statistics.
 pub(super) struct Fitted {
     pub source: Source,
     /// Numbers in a cell.
     pub width: usize,
-    /// Whether a column of 0 and 1 behind it says where a number was missing.
+    /// True if a column of 0 and 1 behind it marks missing numbers.
     pub indicator: bool,
 }
 
-/// The values of a column, and what makes features of them.
+/// The values of a column, and the transform to features.
 pub(super) enum Source {
     /// `(x - shift) * scale`, where a missing `x` is `fill`.
     Numbers {
@@ -31,7 +31,7 @@ pub(super) enum Source {
 }
 
 impl Fitted {
-    /// The column of the table.
+    /// Column of the table.
     pub fn column(&self) -> usize {
         match &self.source {
             Source::Numbers { numbers, .. } => numbers.column,
@@ -39,7 +39,7 @@ impl Fitted {
         }
     }
 
-    /// How its cells are read.
+    /// Cell type.
     pub fn cell(&self) -> Cell {
         match &self.source {
             Source::Numbers { numbers, .. } => numbers.cell(),
@@ -47,7 +47,7 @@ impl Fitted {
         }
     }
 
-    /// Features that the column makes.
+    /// Number of features.
     pub fn width(&self) -> usize {
         match &self.source {
             Source::Numbers { .. } => self.width + usize::from(self.indicator),
@@ -56,7 +56,7 @@ impl Fitted {
     }
 
     /// Writes the features of a batch, of which the column is number `values`, to rows of `stride`
-    /// features from their number `start` on.
+    /// features from position `start` on.
     ///
     /// # Errors
     /// If one is missing or not finite, naming the place.
@@ -114,8 +114,8 @@ impl Fitted {
     }
 }
 
-/// Columns to rows of features: replaces `out` by those of a batch whose first columns are `features`,
-/// from its column number `first` on.
+/// Converts columns to rows of features: replaces `out` by those of a batch whose first columns are
+/// `features`, from its column number `first` on.
 ///
 /// # Errors
 /// If one is missing or not finite, naming the place.

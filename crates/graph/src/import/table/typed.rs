@@ -20,8 +20,8 @@ use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 /// `user_id` leads back. Ids that are 0..N-1 anyway are kept.
 ///
 /// # Errors
-/// For the first bad value, with file and line; if the id map exceeds `memory`. Nothing is left at
-/// `out` then.
+/// For the first invalid value, with file and line; if the id map exceeds `memory`. Nothing is left
+/// at `out` then.
 pub fn tables(options: &TableOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing tables")
 }
@@ -108,7 +108,7 @@ fn import(options: &TableOptions, out: &Path) -> Result<Imported> {
     Ok(Imported { tables: facts, ..made })
 }
 
-/// Says which edges stay as they are where reverses are to be stored as edges of the same type.
+/// Logs the edges that stay unchanged where reverses are to be stored as edges of the same type.
 ///
 /// # Errors
 /// If all do.

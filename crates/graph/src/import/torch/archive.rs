@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::{Error, Result, ResultExt};
 
-/// How the pickle of torch's own number starts, with which files began before 1.6.
+/// First bytes of torch's magic number, with which files began before 1.6.
 const LEGACY: [u8; 14] =
     [0x80, 2, 0x8a, 10, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19];
 
-/// Where the bytes of a record are.
+/// Position of a record's bytes.
 #[derive(Debug)]
 struct Record {
     start: u64,
@@ -27,7 +27,7 @@ pub(super) struct Archive {
 }
 
 impl Archive {
-    /// Finds the records.
+    /// Opens the archive and finds its records.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path).at(path)?;
         refuse_others(path, &mut file)?;
@@ -89,7 +89,7 @@ impl Archive {
     }
 }
 
-/// Refuses pickles that lie in no archive.
+/// Rejects pickles without an archive.
 fn refuse_others(path: &Path, file: &mut File) -> Result<()> {
     let mut start = Vec::new();
     file.by_ref().take(LEGACY.len() as u64).read_to_end(&mut start).at(path)?;

@@ -1,9 +1,10 @@
-//! Files that `torch.save` wrote: tensors and arrays of numbers in dicts, lists and tuples.
+//! Files of `torch.save`: tensors and arrays of numbers in dicts, lists and tuples.
 //!
-//! Such a file is a zip archive of a pickle and of the numbers of its tensors. A pickle is a program for
-//! a small stack machine that may name any function of Python to be called. What reads it here knows the
-//! few instructions and the few names that tensors and arrays need, calls nothing, and refuses everything
-//! else by name. Libraries that read pickles know nothing of torch's persistent ids.
+//! Such a file is a zip archive of a pickle and of the numbers of its tensors. A pickle is a
+//! program for a small stack machine that may call any function of Python. This reader implements
+//! only the few instructions and the few names that tensors and arrays need, calls nothing, and
+//! rejects everything else by name. Libraries that read pickles do not support torch's persistent
+//! ids.
 
 mod archive;
 mod numbers;
@@ -19,7 +20,7 @@ use numbers::{Array, Values};
 use objects::{Objects, Value};
 use pickle::Machine;
 
-/// A file of `torch.save`, opened. Numbers are read when they are asked for.
+/// A file of `torch.save`. Numbers are read on access.
 #[derive(Debug)]
 pub struct TorchFile {
     path: PathBuf,
@@ -30,8 +31,8 @@ pub struct TorchFile {
 }
 
 impl TorchFile {
-    /// Opens a file in the zip format, which torch writes since 1.6; its pickle, and each array that is
-    /// asked for, may have up to `memory` bytes.
+    /// Opens a file in the zip format, which torch writes since 1.6; its pickle, and each accessed
+    /// array, may have up to `memory` bytes.
     ///
     /// # Errors
     /// If the file is damaged, of another format, or has anything that is not made of tensors, arrays of
@@ -62,7 +63,7 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// What messages call it: `file.pt[key]`.
+    /// Name in messages: `file.pt[key]`.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,24 +1,24 @@
-//! Tensors and arrays: shapes, strides, and where their numbers are.
+//! Tensors and arrays: shapes, strides, and the location of their numbers.
 
 use half::f16;
 
 use super::super::array::Num;
 
-/// A stretch of the pickle.
+/// A byte range of the pickle.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub start: usize,
     pub end: usize,
 }
 
-/// Where numbers are.
+/// The location of numbers.
 #[derive(Debug, Clone)]
 pub(super) enum Values {
     /// In a record of the archive.
     Record(String),
     /// In the pickle.
     Bytes(Span),
-    /// In the pickle, as a string with a character for each byte: so protocol 2 writes bytes.
+    /// In the pickle, as a string with one character per byte, as protocol 2 writes bytes.
     Characters(Span),
 }
 
@@ -45,8 +45,8 @@ impl Array {
     /// A view of `stored` numbers.
     ///
     /// # Errors
-    /// Says so if it would leave them, or take one of them twice: then a short file could stand for any
-    /// amount of numbers.
+    /// If the view would exceed them, or read one of them twice: then a short file could stand for
+    /// any amount of numbers.
     pub fn view(
         num: Num,
         (shape, strides, offset): (Vec<usize>, Vec<usize>, usize),
@@ -70,7 +70,7 @@ impl Array {
         Ok(Self { num, shape, strides, offset, stored, values })
     }
 
-    /// An array without gaps; `fortran` if its first dimension is the one that lies together.
+    /// An array without gaps; `fortran` if its first dimension is contiguous.
     pub fn dense(
         num: Num,
         shape: Vec<usize>,
@@ -84,7 +84,7 @@ impl Array {
         for i in 0..shape.len() {
             let axis = if fortran { i } else { shape.len() - 1 - i };
             strides[axis] = next;
-            // A dimension of no length leaves no number to reach, whatever the strides.
+            // An empty dimension leaves no number to reach, whatever the strides.
             next = next.saturating_mul(shape[axis]);
         }
         Self::view(num, (shape, strides, 0), stored, values)
@@ -120,7 +120,7 @@ impl Array {
     }
 }
 
-/// The bytes of a string with a character for each.
+/// The bytes of a string with one character per byte.
 pub(super) fn from_latin1(text: &str, size: usize) -> Result<Vec<u8>, String> {
     let bytes: Option<Vec<u8>> = text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect();
     match bytes {
@@ -136,7 +136,7 @@ macro_rules! read {
     };
 }
 
-/// One integer; those beyond 63 bits become negative, and no id or count is.
+/// One integer; those beyond 63 bits become negative, which no id or count is.
 pub(super) fn integer(num: Num, bytes: &[u8]) -> i64 {
     match num {
         Num::Bool | Num::U8 => i64::from(bytes[0]),

@@ -1,4 +1,4 @@
-//! What a pickle may name, and what calls of those names stand for.
+//! The names that a pickle may use, and the results of calling them.
 
 use gnarl_common::Error;
 
@@ -15,7 +15,7 @@ const KEY: usize = 20;
 /// No bytes.
 const NOTHING: Span = Span { start: 0, end: 0 };
 
-/// An object; those with contents are places in [`Objects`].
+/// An object; those with contents are indices into [`Objects`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value {
     None,
@@ -23,7 +23,7 @@ pub(super) enum Value {
     Int(i64),
     Text(Span),
     Bytes(Span),
-    /// Bytes as a string with a character for each.
+    /// Bytes as a string with one character per byte.
     Characters(Span),
     Name(Name),
     Kind(usize),
@@ -34,7 +34,7 @@ pub(super) enum Value {
     Dict(usize),
 }
 
-/// The names of Python that a pickle may have.
+/// The supported names of Python.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Name {
     Tensor,
@@ -43,7 +43,7 @@ pub(super) enum Name {
     Reconstruct,
     DType,
     Encode,
-    /// Called without arguments only: so protocol 2 writes no bytes.
+    /// Called without arguments only: protocol 2 writes empty bytes so.
     NoBytes,
     OrderedDict,
 }
@@ -77,16 +77,16 @@ impl Name {
     }
 }
 
-/// Why a pickle is refused.
+/// The reason why a pickle is rejected.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// It names something else.
+    /// An unsupported name.
     Name(String),
-    /// It is not what torch writes.
+    /// Content that torch does not write.
     Form(String),
-    /// It is too large.
+    /// Too large.
     Memory(u64),
-    /// What is around it is damaged.
+    /// A damaged archive.
     File(Error),
 }
 
@@ -106,12 +106,12 @@ impl Wrong {
     }
 }
 
-/// A refusal of the form.
+/// An error of the form.
 pub(super) fn form<T>(what: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong::Form(what.into()))
 }
 
-/// A numpy dtype: its letters, and its byte order once it is told.
+/// A numpy dtype: its letters, and its byte order once known.
 #[derive(Debug)]
 struct Kind {
     letters: Span,
@@ -126,7 +126,7 @@ struct Storage {
     numbers: usize,
 }
 
-/// The pickle and the objects it made.
+/// The pickle and its objects.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
     pub pickle: Vec<u8>,
@@ -147,7 +147,7 @@ impl Objects {
         &self.pickle[span.start..span.end]
     }
 
-    /// A stretch that was found to be UTF-8.
+    /// A byte range that was found to be UTF-8.
     pub fn text(&self, span: Span) -> &str {
         std::str::from_utf8(self.bytes(span)).unwrap_or_default()
     }
@@ -167,7 +167,7 @@ impl Objects {
         Value::Array(self.arrays.len() - 1)
     }
 
-    /// What a call of `name` would return.
+    /// The result of calling `name`.
     pub fn call(&mut self, name: Name, arguments: &[Value]) -> Result<Value, Wrong> {
         match (name, arguments) {
             (Name::OrderedDict, []) => Ok(self.dict()),
@@ -206,7 +206,7 @@ impl Objects {
         }
     }
 
-    /// Sets the state of what numpy makes in two steps.
+    /// Sets the state of objects that numpy makes in two steps.
     pub fn set_state(&mut self, target: Value, state: Value) -> Result<(), Wrong> {
         let Value::List(state) = state else { return form("sets a state of another kind") };
         match (target, &self.lists[state][..]) {
@@ -238,7 +238,7 @@ impl Objects {
         }
     }
 
-    /// The storage that a persistent id stands for.
+    /// The storage of a persistent id.
     pub fn storage(&mut self, id: Value, archive: &Archive) -> Result<Value, Wrong> {
         let Value::List(id) = id else { return form("has a persistent id of another kind") };
         let &[_, Value::Name(Name::Storage(num)), Value::Text(key), _, ref numbers] =

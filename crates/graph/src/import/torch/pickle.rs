@@ -6,9 +6,9 @@ use super::archive::Archive;
 use super::numbers::Span;
 use super::objects::{Name, Objects, Value, Wrong, form};
 
-/// What an object is charged to the memory: its places on the stack, in a container and in the memo.
+/// Memory charged per object: its places on the stack, in a container and in the memo.
 const OBJECT: u64 = 64;
-/// What a call is charged: a tensor has a shape, strides and a name.
+/// Memory charged per call: a tensor has a shape, strides and a name.
 const CALL: u64 = 512;
 /// The most arguments of a call that torch and numpy write.
 const ARGUMENTS: usize = 8;
@@ -31,7 +31,9 @@ impl<'a> Machine<'a> {
     pub fn new(pickle: Vec<u8>, archive: &'a Archive, memory: u64) -> Self {
         let charged = pickle.len() as u64;
         let made = Objects::new(pickle);
-        let (stack, marks, memo) = (Vec::new(), Vec::new(), HashMap::new());
+        let stack = Vec::new();
+        let marks = Vec::new();
+        let memo = HashMap::new();
         Self { at: 0, stack, marks, memo, made, archive, memory, charged }
     }
 
@@ -108,7 +110,7 @@ impl<'a> Machine<'a> {
         Ok(self.made.bytes(span).iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    /// A stretch after its length, which has so many bytes.
+    /// A byte range after its length, which has this many bytes.
     fn stretch(&mut self, bytes: usize) -> Result<Span, Wrong> {
         let length = self.little(bytes)?;
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
@@ -131,12 +133,13 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Takes the top, which must be above the last mark.
+    /// Pops the top, which must be above the last mark.
     fn pop(&mut self) -> Result<Value, Wrong> {
         let floor = self.marks.last().copied().unwrap_or(0);
-        match self.stack.len() > floor {
-            true => Ok(self.stack.pop().unwrap_or(Value::None)),
-            false => form("takes more than there is"),
+        if self.stack.len() > floor {
+            Ok(self.stack.pop().unwrap_or(Value::None))
+        } else {
+            form("takes more than there is")
         }
     }
 
@@ -146,7 +149,7 @@ impl<'a> Machine<'a> {
         Ok(top)
     }
 
-    /// Takes all above the last mark, and the mark.
+    /// Pops all above the last mark, and the mark.
     fn marked(&mut self) -> Result<Vec<Value>, Wrong> {
         match self.marks.pop() {
             Some(mark) => Ok(self.stack.split_off(mark)),
@@ -204,7 +207,7 @@ impl<'a> Machine<'a> {
         self.push(list)
     }
 
-    /// Takes the topmost, in the order they were pushed.
+    /// Pops the topmost `count` values, in the order they were pushed.
     fn popped(&mut self, count: usize) -> Result<Vec<Value>, Wrong> {
         let mut items = (0..count).map(|_| self.pop()).collect::<Result<Vec<_>, _>>()?;
         items.reverse();
@@ -216,7 +219,7 @@ impl<'a> Machine<'a> {
         self.push_list(items)
     }
 
-    /// What an instruction adds to the container below: all above the mark, or `one`.
+    /// The values that an instruction adds to the container below: all above the mark, or `one`.
     fn added(&mut self, many: bool, one: usize) -> Result<(Value, Vec<Value>), Wrong> {
         let items = if many { self.marked()? } else { self.popped(one)? };
         Ok((self.top()?, items))
@@ -241,7 +244,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// Remembers the top under a number of so many bytes, or the next one.
+    /// Memoizes the top under a number of this many bytes, or the next one.
     fn put(&mut self, bytes: usize) -> Result<(), Wrong> {
         self.charge(OBJECT)?;
         let number = if bytes == 0 { self.memo.len() as u32 } else { self.little(bytes)? as u32 };

@@ -1,6 +1,6 @@
-//! The trait of losses of numbers.
+//! The trait of regression losses.
 
-/// What a deviation from a target costs.
+/// A regression loss: a function of the deviation from the target.
 pub trait ValueLoss: Send + Sync {
     /// The name the configuration uses.
     fn name(&self) -> &'static str;

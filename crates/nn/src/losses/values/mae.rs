@@ -2,7 +2,7 @@
 
 use super::ValueLoss;
 
-/// Its derivative at 0 is taken to be 0.
+/// |d|, with derivative 0 at 0.
 pub(super) struct Mae;
 
 impl ValueLoss for Mae {

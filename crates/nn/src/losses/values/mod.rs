@@ -1,4 +1,4 @@
-//! Losses of numbers: what a prediction costs, from how far it is from its target.
+//! Regression losses, functions of the deviation of a prediction from its target.
 //!
 //! | name | loss of a deviation `d` |
 //! |---|---|
@@ -16,7 +16,7 @@ pub use loss::ValueLoss;
 use gnarl_common::Result;
 use gnarl_common::did_you_mean::unknown;
 
-/// A loss of numbers by name, with the δ of `huber`; a usage error names the nearest known one.
+/// A regression loss by name, with the δ of `huber`; a usage error names the nearest known one.
 pub fn build(name: &str, delta: f32) -> Result<Box<dyn ValueLoss>> {
     match name {
         "mse" => Ok(Box::new(mse::Mse)),
@@ -26,7 +26,7 @@ pub fn build(name: &str, delta: f32) -> Result<Box<dyn ValueLoss>> {
     }
 }
 
-/// The names [`build`] knows.
+/// The loss names that [`build`] accepts.
 pub fn names() -> &'static [&'static str] {
     &["mse", "mae", "huber"]
 }

@@ -12,7 +12,7 @@ use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 /// Each edge weighs the mean of its heads' coefficients (NeutronTP, section 4.1.1). The mean over
 /// heads of weighted sums of the same rows is the sum weighted by that mean.
 pub(super) struct Gat {
-    /// What makes scores of rows: a column for each head as a source, then one for each as a destination.
+    /// Score vectors: a column per head for sources, then one per head for destinations.
     scores: ParamId,
     heads: usize,
     attention: Attention,
@@ -47,7 +47,7 @@ impl Propagation for Gat {
         self.weights(tape, block, scores)
     }
 
-    /// Ranks give each other scores of nodes, which are fewer than coefficients of edges.
+    /// Ranks exchange scores of nodes, which are fewer than coefficients of edges.
     fn weigh_sliced<'b>(
         &self,
         tape: &mut Tape<'b>,

@@ -8,7 +8,7 @@ use super::propagation::Propagation;
 use crate::ops::pass::{Operator, Passing};
 use crate::{Tape, Var};
 
-/// The symmetric normalisation, which knows the degrees of nodes and nothing of rows.
+/// The symmetric normalization, which depends on degrees only and not on features.
 pub(super) struct Gcn;
 
 impl Propagation for Gcn {

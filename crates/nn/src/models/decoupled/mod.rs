@@ -1,9 +1,9 @@
 //! Models whose dense layers all come before messages pass (NeutronTP, Ai et al., PVLDB 2024, section
 //! 4.1; APPNP, Gasteiger et al., ICLR 2019).
 //!
-//! A perceptron maps each node's own row to the width of the output. Then `model.propagations` times
-//! `H' = (1 - α) P H + α H⁰`, where `H⁰` is what the perceptron made, α is `model.teleport`, and P is a
-//! file each: how GCN or GAT weigh edges.
+//! A perceptron maps each node's own features to the width of the output. Then `model.propagations`
+//! times `H' = (1 - α) P H + α H⁰`, where `H⁰` is the perceptron's output, α is `model.teleport`,
+//! and P has one file per weighting: GCN or GAT.
 
 mod gat;
 mod gcn;
@@ -31,7 +31,7 @@ struct Decoupled<P> {
     width: usize,
 }
 
-/// Builds the decoupled form of the model `config` names.
+/// Builds the decoupled form of the model that `config` names.
 ///
 /// # Errors
 /// A usage error if it has none.
@@ -39,8 +39,8 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<
     match config.name.as_str() {
         "gcn" => Ok(Box::new(Decoupled::new(config, params, |_| gcn::Gcn))),
         "gat" => Ok(Box::new(Decoupled::new(config, params, |p| gat::Gat::new(config, p)))),
-        other => Err(Error::usage(format!("{other} has no decoupled form"))
-            .hint("model.decoupled knows gcn and gat, and with types rgcn")),
+        other => Err(Error::usage(format!("model '{other}' has no decoupled form"))
+            .hint("model.decoupled supports gcn and gat, and on heterogeneous graphs rgcn")),
     }
 }
 
@@ -50,7 +50,7 @@ impl<P: Propagation> Decoupled<P> {
         params: &mut ParamsBuilder,
         propagation: impl FnOnce(&mut ParamsBuilder) -> P,
     ) -> Self {
-        // What the coupled forms do: both drop values of the input.
+        // As in the coupled forms, both drop values of the input.
         let dense = ModelConfig {
             activation: config.activation.or(Some(P::ACTIVATION)),
             input_dropout: config.input_dropout.or(Some(config.dropout)),
@@ -65,7 +65,7 @@ impl<P: Propagation> Decoupled<P> {
         }
     }
 
-    /// Whether rows of `H⁰` go along with those of the hop before.
+    /// Returns whether `H⁰` is carried along with the previous hop's output.
     fn carries_first(&self) -> bool {
         P::READS_ROWS || self.teleport > 0.0
     }
@@ -80,8 +80,8 @@ impl<P: Propagation> Model for Decoupled<P> {
         self.propagations
     }
 
-    /// The first layer includes the dense ones. All but the last put out `H` and, where a later one needs
-    /// them, the rows of `H⁰` beside it.
+    /// The first layer includes the dense ones. All but the last output `H` and, where a later one
+    /// needs it, `H⁰` beside it.
     fn layer<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -113,7 +113,8 @@ impl<P: Propagation> Model for Decoupled<P> {
         P::LINEAR.map(|operator| Box::new(DecoupledStages { model: self, operator }) as _)
     }
 
-    /// Two exchanges however many propagations there are, and what [`Propagation::weigh_sliced`] takes.
+    /// Two exchanges whatever the number of propagations, and those of
+    /// [`Propagation::weigh_sliced`].
     fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
         if let Some(model) = self.stages(tape.is_sparse(x)) {
             return stages::forward(model.as_ref(), tape, slices, x);
@@ -133,7 +134,7 @@ impl<P: Propagation> Model for Decoupled<P> {
     }
 }
 
-/// All dense layers, all propagations as one pass, and nothing after it.
+/// Two stages: all dense layers, then all propagations as one pass.
 struct DecoupledStages<'m, P> {
     model: &'m Decoupled<P>,
     operator: Operator,

@@ -7,23 +7,24 @@ use crate::models::Slices;
 use crate::ops::pass::Operator;
 use crate::{Activation, Tape, Var};
 
-/// How messages pass over edges.
+/// The message-passing operator of a decoupled model.
 pub(super) trait Propagation: Send + Sync {
     /// The name of the model.
     const NAME: &'static str;
     /// The activation of the dense layers.
     const ACTIVATION: Activation = Activation::Relu;
-    /// Whether weights depend on rows, and so each hop needs `H⁰` of its sources.
+    /// True if weights depend on features, so that each hop needs `H⁰` of its sources.
     const READS_ROWS: bool = false;
-    /// What it is if weights know nothing of rows.
+    /// The operator if weights do not depend on features.
     const LINEAR: Option<Operator> = None;
-    /// The weights of edges, as all propagations share them.
+    /// Edge weights, shared by all propagations.
     type Weights<'b>;
 
-    /// The weights of a block's edges, from the rows of `H⁰` of its sources.
+    /// The weights of a block's edges, from `H⁰` of its sources.
     fn weigh<'b>(&self, tape: &mut Tape<'b>, block: &'b Block, rows: Var) -> Self::Weights<'b>;
 
-    /// Those of all edges, as one of several ranks, from own rows, where they depend on rows.
+    /// The weights of all edges on one of several ranks, from own rows, where they depend on
+    /// features.
     ///
     /// # Errors
     /// If a rank fails.
@@ -36,7 +37,7 @@ pub(super) trait Propagation: Send + Sync {
         None
     }
 
-    /// One propagation over some columns of all sources.
+    /// One propagation over a feature slice of all sources.
     fn pass<'b>(
         &self,
         tape: &mut Tape<'b>,

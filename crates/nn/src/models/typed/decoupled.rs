@@ -1,10 +1,11 @@
 //! R-GCN whose dense layers all come before messages pass (NeutronTP, Ai et al., PVLDB 2024, section 4.1).
 //!
-//! Each node type has dense layers of its own, which make `H⁰`, as wide as the output. Then
-//! `model.propagations` times `H' = (1 - α) P H + α H⁰`, α being `model.teleport` and
-//! `(P H)_i = a_i,0 h_i + Σ_r a_i,r · mean of h_j over the neighbours j of i by r`. The parts `a_i` are a softmax
-//! of a learnt number for each edge type that node i hears somebody over, and one for itself: rows of P add up
-//! to 1, however many edge types a node has. They are computed once for all propagations.
+//! Each node type has dense layers of its own, whose output `H⁰` is as wide as the model's. Then
+//! `model.propagations` times `H' = (1 - α) P H + α H⁰`, α being `model.teleport` and `(P H)_i =
+//! a_i,0 h_i + Σ_r a_i,r · mean of h_j over the neighbors j of i by r`. The parts `a_i` are a
+//! softmax of one learned number per edge type that node i receives messages over, and one for
+//! itself: rows of P add up to 1, whatever the number of edge types of a node. They are computed
+//! once for all propagations.
 
 use gnarl_common::error::Result;
 use gnarl_graph::blocks::Schema;
@@ -22,9 +23,9 @@ const NAME: &str = "decoupled rgcn";
 pub(super) struct DecoupledRgcn {
     config: ModelConfig,
     input: Input,
-    /// Matrices and rows to add of each dense layer, those of node types one below the other.
+    /// Weights and biases of each dense layer, those of node types one below the other.
     dense: Vec<(ParamId, ParamId)>,
-    /// A number for each edge type, then one for nodes themselves.
+    /// One number per edge type, then one for self-loops.
     scores: ParamId,
 }
 
@@ -48,7 +49,7 @@ impl DecoupledRgcn {
         Self { config: config.clone(), input, dense, scores }
     }
 
-    /// `H⁰` of the nodes with these ids, whose types `spans` say.
+    /// `H⁰` of the nodes with these ids and the types of `spans`.
     fn rows<'b>(&self, tape: &mut Tape<'b>, (ids, spans): (&'b [u64], &'b [Span]), x: Var) -> Var {
         let mut x = tape.dropout(x, self.config.input_dropout.unwrap_or(0.0), ids);
         for (index, &(weight, bias)) in self.dense.iter().enumerate() {
@@ -63,7 +64,7 @@ impl DecoupledRgcn {
         x
     }
 
-    /// Whether rows of `H⁰` go along with those of the hop before.
+    /// Returns whether `H⁰` is carried along with the previous hop's output.
     fn carries_first(&self) -> bool {
         self.config.teleport > 0.0
     }
@@ -87,8 +88,8 @@ impl TypedModel for DecoupledRgcn {
         self.input.apply(tape, spans, rows)
     }
 
-    /// The first layer includes the dense ones. All but the last put out `H` and, where a later one needs
-    /// them, the rows of `H⁰` beside it.
+    /// The first layer includes the dense ones. All but the last output `H` and, where a later one
+    /// needs it, `H⁰` beside it.
     fn layer<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -119,8 +120,8 @@ impl TypedModel for DecoupledRgcn {
         Ok(if carries && !last { tape.concat_cols(&[y, first]) } else { y })
     }
 
-    /// Two exchanges however many propagations there are. The weights of edges depend on no rows, and
-    /// every rank makes all of them.
+    /// Two exchanges whatever the number of propagations. Edge weights depend on no features, and
+    /// every rank computes all of them.
     fn forward_sliced<'b>(
         &self,
         tape: &mut Tape<'b>,

@@ -1,4 +1,4 @@
-//! A layer without types for each edge type.
+//! A homogeneous layer per edge type.
 
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Schema;
@@ -9,9 +9,9 @@ use crate::models::stack::After;
 use crate::models::{Model, ModelConfig, add};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
-/// Every edge type passes messages by a layer of its own (`model.relation_layer`); what a node hears
-/// over several is combined by `model.across`. A node type that no edge type ends in keeps a linear
-/// map of its own rows.
+/// Every edge type passes messages by a layer of its own (`model.relation_layer`); a node's
+/// messages over several edge types are combined by `model.across`. A node type that no edge type
+/// ends in keeps a linear map of its own features.
 pub(super) struct Hetero {
     relations: Vec<Box<dyn Model>>,
     /// For node types that no edge type ends in.
@@ -29,7 +29,7 @@ pub(super) fn build(
     let known = ["gat", "gin", "sage"];
     if !known.contains(&config.relation_layer.as_str()) {
         return Err(Error::usage(format!(
-            "model.relation_layer is '{}', which cannot pass messages between two types of nodes",
+            "invalid model.relation_layer '{}': expected a layer that supports bipartite edge types",
             config.relation_layer
         ))
         .hint(format!("known: {}", known.join(", "))));
@@ -53,7 +53,8 @@ impl Hetero {
             in_dim: input,
             out_dim: output,
             input_dropout: Some(0.0),
-            // A node is of another type than its neighbours, as a rule.
+            // The edge type of a layer mostly joins two node types, where a self-loop has no
+            // meaning.
             self_loops: false,
             ..config.clone()
         };

@@ -18,7 +18,7 @@ pub(super) struct Hgt {
     key: ByType,
     value: ByType,
     output: ByType,
-    /// `relations·width × hidden`, a block a head.
+    /// `relations·width × hidden`, one block per head.
     attention: ParamId,
     message: ParamId,
     /// `relations × heads`.
@@ -90,7 +90,7 @@ impl Hgt {
     fn attention<'b>(&self, tape: &mut Tape<'b>, block: &'b RelBlock, x: Var) -> Var {
         let own = tape.head_rows(x, block.num_dst());
         let query = self.query.apply(tape, own, block.own());
-        // A query for each edge type by which a destination hears someone, not for each edge.
+        // One query per edge type of a destination, not per edge.
         let query = tape.gather_rows(query, block.ends().indices());
         let by_type = tape.param(self.attention);
         let query = tape.span_linear_heads(query, by_type, block.spans(), self.heads);

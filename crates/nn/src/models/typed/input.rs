@@ -1,4 +1,4 @@
-//! From rows of each node type to one matrix.
+//! The input matrix from the features or embeddings of each node type.
 
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Schema;
@@ -37,7 +37,7 @@ impl Input {
         Self { types, maps, width, activation }
     }
 
-    /// The rows of all types in the order of `spans`.
+    /// The input rows of all types in the order of `spans`.
     pub fn apply<'b>(
         &self,
         tape: &mut Tape<'b>,

@@ -1,4 +1,4 @@
-//! A multilayer perceptron: what the rows of nodes alone are worth.
+//! A multilayer perceptron, a baseline on features and embeddings alone.
 
 use gnarl_common::error::Result;
 use gnarl_graph::blocks::Schema;
@@ -10,7 +10,7 @@ use crate::models::ModelConfig;
 use crate::models::stack::After;
 use crate::{Activation, Init, ParamId, ParamsBuilder, RelBlock, Tape, Var};
 
-/// A linear map of each node's own row, after the input's.
+/// A linear map of each node's own input, after the projection of features.
 pub(super) struct Mlp {
     weight: ParamId,
     bias: ParamId,
@@ -46,7 +46,7 @@ impl TypedLayer for Mlp {
         Ok(after.drop(tape, block.block(), y))
     }
 
-    /// Nothing passes.
+    /// No message passing, and so no exchange.
     fn apply_sliced<'b>(
         &self,
         tape: &mut Tape<'b>,

@@ -1,12 +1,12 @@
-//! Models of graphs with types of nodes and edges.
+//! Heterogeneous models.
 //!
-//! In: one [`RelBlock`] a layer, and for each node type its features, or embeddings of
-//! [`ModelConfig::input_width`] values where it has none. Features are mapped to as many values by a
-//! matrix of their type, so that rows of all types are one matrix from then on. Out: logits of the
-//! last block's destinations.
+//! In: one [`RelBlock`] per layer, and for each node type its features, or embeddings of
+//! [`ModelConfig::input_width`] values where it has none. Features are projected to the same width
+//! by a matrix per type, so that all types form one matrix from then on. Out: logits of the last
+//! block's destinations.
 //!
-//! A layer handles all edge types together: see [`RelBlock`]. `hetero` alone goes from type to type,
-//! as its layers may be any.
+//! A layer handles all edge types together: see [`RelBlock`]. `hetero` alone goes from type to
+//! type, since its layers may be those of any homogeneous model.
 //!
 //! [`RelBlock`]: crate::RelBlock
 
@@ -35,8 +35,8 @@ use gnarl_graph::blocks::Schema;
 use super::ModelConfig;
 use crate::{Params, ParamsBuilder};
 
-/// Builds the model `config` describes for graphs with the types of `schema`, whose rows come from
-/// `sources`, and its parameters filled from `key`. `config.in_dim` plays no part.
+/// Builds the model that `config` describes for heterogeneous graphs of `schema`, with inputs from
+/// `sources`, and its parameters initialized from `key`. `config.in_dim` plays no part.
 ///
 /// # Errors
 /// A usage error if the name is unknown (the nearest known one is the hint) or a value is outside its
@@ -63,19 +63,22 @@ pub fn add(
     params: &mut ParamsBuilder,
 ) -> Result<Box<dyn TypedModel>> {
     if !names().contains(&config.name.as_str()) {
-        return Err(unknown("typed model", &config.name, names()).hint(
-            "a model without types serves as the layer of each edge type: model.name = 'hetero' \
+        return Err(unknown("heterogeneous model", &config.name, names()).hint(
+            "a homogeneous model can serve as the layer of each edge type: set model.name = 'hetero' \
              and model.relation_layer",
         ));
     }
     let config = &ModelConfig { in_dim: config.input_width(), ..config.clone() };
     config.check()?;
     if config.decoupled && config.name != "rgcn" {
-        return Err(Error::usage(format!("{} has no decoupled form", config.name))
-            .hint("model.decoupled knows rgcn, and without types gcn and gat"));
+        return Err(Error::usage(format!("model '{}' has no decoupled form", config.name))
+            .hint("model.decoupled supports rgcn, and on homogeneous graphs gcn and gat"));
     }
     if sources.len() != schema.node_types().len() {
-        return Err(Error::usage(format!("rows of {} node types", sources.len())));
+        return Err(Error::usage(format!(
+            "found inputs of {} node types, but the schema has another number",
+            sources.len()
+        )));
     }
     Ok(match config.name.as_str() {
         "hetero" => Box::new(hetero::build(config, schema, sources, params)?),

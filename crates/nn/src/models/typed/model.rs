@@ -1,11 +1,11 @@
-//! The trait of models of graphs with types, and their names.
+//! The trait of heterogeneous models, and their names.
 
 use gnarl_common::error::{Error, Result};
 
 use super::slices::{TypedSlices, WholeRelations};
 use crate::{RelBlock, Span, Tape, Var};
 
-/// Where the rows of a node type come from.
+/// The input of a node type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Features of this many values.
@@ -14,7 +14,7 @@ pub enum Source {
     Learnt,
 }
 
-/// A stack of message-passing layers over graphs with types. Parameters live in
+/// A stack of message-passing layers over heterogeneous graphs. Parameters live in
 /// [`Params`](crate::Params), not in the model.
 pub trait TypedModel: Send + Sync {
     /// The name the configuration uses.
@@ -23,8 +23,8 @@ pub trait TypedModel: Send + Sync {
     /// Number of layers, one block each.
     fn num_layers(&self) -> usize;
 
-    /// Makes one matrix of [`ModelConfig::input_width`] columns from the rows of each node type, in the order
-    /// of `spans` ([`RelBlock::sources`] of the first block).
+    /// Builds one matrix of [`ModelConfig::input_width`] columns from the inputs of each node type,
+    /// in the order of `spans` ([`RelBlock::sources`] of the first block).
     ///
     /// [`ModelConfig::input_width`]: crate::models::ModelConfig::input_width
     ///
@@ -50,7 +50,7 @@ pub trait TypedModel: Send + Sync {
         x: Var,
     ) -> Result<Var>;
 
-    /// Applies all layers, one block each, to the rows of each node type.
+    /// Applies all layers, one block each, to the inputs of each node type.
     ///
     /// # Errors
     /// A usage error if there is not one block a layer, or shapes disagree.
@@ -61,9 +61,13 @@ pub trait TypedModel: Send + Sync {
         rows: &[Option<Var>],
     ) -> Result<Var> {
         if blocks.len() != self.num_layers() {
-            let (found, layers, name) = (blocks.len(), self.num_layers(), self.name());
-            return Err(Error::usage(format!("{found} blocks for the {layers} layers of {name}"))
-                .hint("sample one hop a layer: as many fan-outs as model.layers"));
+            let found = blocks.len();
+            let layers = self.num_layers();
+            let name = self.name();
+            return Err(Error::usage(format!(
+                "model '{name}' has {layers} layers, but the batch has {found} blocks"
+            ))
+            .hint("sample one hop a layer: as many fan-outs as model.layers"));
         }
         let mut x = self.input(tape, blocks[0].sources(), rows)?;
         for (index, block) in blocks.iter().enumerate() {
@@ -72,9 +76,9 @@ pub trait TypedModel: Send + Sync {
         Ok(x)
     }
 
-    /// Applies all layers to the rows of this rank's own nodes, as one of several ranks; the result has a
-    /// row for each. All ranks together compute what [`TypedModel::forward`] does with the whole graph in
-    /// every layer.
+    /// Applies all layers to this rank's own nodes, in tensor parallelism; the result has a row for
+    /// each. All ranks together compute [`TypedModel::forward`] with the whole graph in every
+    /// layer.
     ///
     /// # Errors
     /// As [`TypedModel::forward`], if a rank fails, or if the model has no such form.
@@ -87,8 +91,8 @@ pub trait TypedModel: Send + Sync {
         Err(no_columns(self.name()))
     }
 
-    /// Builds what [`TypedModel::forward_sliced`] and its backward pass need of `graph`, so that the compute
-    /// stage finds it ready.
+    /// Builds the transposes that [`TypedModel::forward_sliced`] and its backward pass need of
+    /// `graph`, so that the compute stage finds them ready.
     fn prepare_sliced(&self, _graph: &WholeRelations) {}
 }
 
@@ -97,7 +101,7 @@ pub(super) fn no_columns(model: &str) -> Error {
         .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
 }
 
-/// The names [`build`](super::build) knows.
+/// The model names that [`build`](super::build) accepts.
 pub fn names() -> &'static [&'static str] {
     &["hetero", "hgt", "mlp", "rgat", "rgcn"]
 }

@@ -10,8 +10,7 @@ use crate::models::{ModelConfig, Softmax};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
 /// Attention with a projection `W_r` and score vectors of each edge type (§2.2–2.4): heads side by
-/// side in hidden layers, their mean in the last. A node's own row joins by a map of its own, as in
-/// R-GCN.
+/// side in hidden layers, their mean in the last. A self-loop has a weight of its own, as in R-GCN.
 pub(super) struct Rgat {
     weight: ParamId,
     source: ParamId,
@@ -19,7 +18,7 @@ pub(super) struct Rgat {
     own: ParamId,
     bias: ParamId,
     heads: usize,
-    /// Whether the mean over heads is taken.
+    /// True if the mean over heads is taken.
     mean: bool,
     softmax: Softmax,
     negative_slope: f32,
@@ -42,8 +41,10 @@ pub(super) fn build(
 
 pub(super) fn heads_do_not_divide(config: &ModelConfig) -> Error {
     let (hidden, heads) = (config.hidden, config.heads);
-    Error::usage(format!("model.hidden is {hidden}, which {heads} heads do not divide"))
-        .hint("model.hidden is the width of all heads together: a multiple of model.heads")
+    Error::usage(format!(
+        "invalid model.hidden '{hidden}': expected a multiple of model.heads = {heads}"
+    ))
+    .hint("model.hidden is the width of all heads together")
 }
 
 impl Rgat {
@@ -105,7 +106,7 @@ impl TypedLayer for Rgat {
     ) -> Result<Var> {
         let weight = tape.param(self.weight);
         let attention = self.attention(tape, block, x, weight);
-        // Rows are summed before they are projected: W_r · Σ α x = Σ α · W_r x.
+        // Sums before projections: W_r · Σ α x = Σ α · W_r x, with fewer groups than edges.
         let heard = tape.spmm_heads(block.groups(), x, attention);
         let messages = tape.span_linear_heads(heard, weight, block.spans(), self.heads);
         let sum = tape.spmm(block.destinations(), messages, Reduce::Sum, None);

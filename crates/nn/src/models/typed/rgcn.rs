@@ -10,26 +10,26 @@ use crate::models::stack::After;
 use crate::models::{Decomposition, ModelConfig};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Tensor, Var};
 
-/// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbours j of i by r` (eq. 2, with c_{i,r} the
-/// number of neighbours, or the weighted mean). In a sample the mean is over the sampled.
+/// `h_i = W_0 x_i + Σ_r W_r · mean of x_j over the neighbors j of i by r` (eq. 2, with c_{i,r} the
+/// number of neighbors, or the weighted mean). In a sample the mean is over the sampled.
 pub(super) struct Rgcn {
     pub(super) weights: Weights,
     /// A matrix, or with [`Weights::OneHot`] the coefficients of the bases.
     own: ParamId,
     bias: ParamId,
-    /// Width of what a layer reads, and of what it makes.
+    /// Input and output width of the layer.
     pub(super) dims: (usize, usize),
     /// Number of bases, if there are any.
     pub(super) bases: usize,
 }
 
-/// Where the matrix of each edge type comes from.
+/// The parameters of the edge types' matrices.
 pub(super) enum Weights {
     /// `relations·in × out`, one below the other.
     Each(ParamId),
     /// Coefficients `relations × bases` of bases `bases × in·out`.
     Bases(ParamId, ParamId),
-    /// Coefficients `relations × bases` of bases whose rows are embeddings, side by side in each node's.
+    /// Coefficients `relations × bases` of bases that are slices of each node's embedding.
     OneHot(ParamId),
     /// `relations·in/blocks × out`: in block `b` of the diagonal, columns `b·out/blocks..`.
     Blocks(ParamId, usize),
@@ -86,7 +86,7 @@ impl Rgcn {
         Ok(Self { weights, own, bias, dims: (input, output), bases })
     }
 
-    /// What rows of nodes make of themselves.
+    /// The self-loop term of each node.
     pub(super) fn own(&self, tape: &mut Tape<'_>, x: Var) -> Var {
         if let Weights::OneHot(_) = self.weights {
             let coefficients = tape.param(self.own);
@@ -98,8 +98,8 @@ impl Rgcn {
         tape.linear(x, self.own, Some(self.bias), Activation::None)
     }
 
-    /// Matrices `in × out`, one below the other, that add up the parts of an embedding, one for each
-    /// basis, as each row of `coefficients` says.
+    /// Matrices `in × out`, one below the other, that sum the slices of an embedding, one per
+    /// basis, with the weights of each row of `coefficients`.
     fn select_bases(&self, tape: &mut Tape<'_>, coefficients: Var) -> Var {
         let (input, output) = self.dims;
         let values = input * output;
@@ -135,17 +135,17 @@ impl Rgcn {
     }
 }
 
-/// Blocks of layer `i`: the last one, whose width is that of the classes, has one if they do not
-/// divide.
+/// Number of blocks of layer `i`: 1 in the last layer if its width, the number of classes, is not a
+/// multiple.
 fn blocks_of(config: &ModelConfig, i: usize) -> Result<usize> {
     let (input, output) = config.dims(i);
     let blocks = config.bases;
     if !input.is_multiple_of(blocks) {
         return Err(Error::usage(format!(
-            "model.hidden is {}, which {blocks} blocks do not divide",
+            "invalid model.hidden '{}': expected a multiple of model.bases = {blocks}",
             config.hidden
         ))
-        .hint("model.hidden is a multiple of model.bases, the number of blocks"));
+        .hint("model.bases is the number of diagonal blocks"));
     }
     Ok(if output.is_multiple_of(blocks) { blocks } else { 1 })
 }

@@ -1,8 +1,8 @@
-//! Layers of R-GCN whose messages pass over slices of columns.
+//! R-GCN layers with message passing over feature slices.
 //!
-//! A layer is linear until its activation, so that matrices come before or after messages, and those of a
-//! basis decomposition are applied by edge type or by basis. All ways give the same; a layer takes the one
-//! that exchanges the fewest values.
+//! A layer is linear up to its activation, so that matrices can be applied before or after
+//! messages, and those of a basis decomposition by edge type or by basis. All orders give the same
+//! result; a layer takes the one that exchanges the fewest values.
 
 use gnarl_common::Result;
 
@@ -10,22 +10,21 @@ use super::rgcn::{Rgcn, Weights};
 use super::slices::{TypedSlices, WholeRelations};
 use crate::{Lists, ParamId, Reduce, Tape, Var};
 
-/// Where matrices are applied.
+/// The order of matrices and messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Messages pass, then each group's mean is mapped: rows of nodes one way, of groups back.
+    /// Aggregates, then maps each group's mean: nodes one way, groups back.
     HearThenMap,
-    /// What each sender sends is mapped, then messages pass: rows of senders one way, of nodes back.
+    /// Maps the messages of each sender, then aggregates: senders one way, nodes back.
     MapThenHear,
-    /// Messages pass once for each basis, which then map them: a row of nodes one way, one for each basis
-    /// back.
+    /// Aggregates once per basis, which is then applied: nodes one way, nodes times bases back.
     HearThenBases,
-    /// Bases map rows, then messages pass: a row of nodes for each basis one way, one back.
+    /// Applies the bases, then aggregates: nodes times bases one way, nodes back.
     BasesThenHear,
 }
 
 impl Rgcn {
-    /// The sum over edge types of what own nodes hear, by the way that exchanges least.
+    /// The sum over edge types of the messages of own nodes, in the order that exchanges least.
     pub(super) fn heard_sliced<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -35,7 +34,7 @@ impl Rgcn {
         self.heard_by(self.way(slices.graph), tape, slices, x)
     }
 
-    /// Builds what layers and their backward passes need of `graph`.
+    /// Builds the transposes that layers and their backward passes need of `graph`.
     pub(super) fn prepare(&self, graph: &WholeRelations) {
         match self.way(graph) {
             Way::HearThenMap => {
@@ -56,7 +55,7 @@ impl Rgcn {
         }
     }
 
-    /// The same by a given way.
+    /// As [`Rgcn::heard_sliced`], in a given order.
     pub(super) fn heard_by<'b>(
         &self,
         way: Way,
@@ -76,7 +75,7 @@ impl Rgcn {
         }
     }
 
-    /// The way with the fewest values to exchange; the first of equal ones.
+    /// The order that exchanges the fewest values; the first of equal ones.
     fn way(&self, graph: &WholeRelations) -> Way {
         let last = |offsets: &[u32]| offsets.last().map_or(0, |&end| end as usize);
         let nodes = graph.block().num_dst();
@@ -175,7 +174,7 @@ impl Rgcn {
         tape.gather(slices.nodes, sums, output)
     }
 
-    /// Own columns of the mean over each group.
+    /// This rank's feature slice of the mean over each group.
     fn means<'b>(&self, tape: &mut Tape<'b>, slices: &TypedSlices<'b>, x: Var) -> Result<Var> {
         let heard = slices.graph.heard();
         let columns = tape.split(slices.nodes, x)?;

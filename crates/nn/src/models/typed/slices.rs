@@ -1,4 +1,4 @@
-//! How messages of a whole graph with types pass over slices of columns.
+//! Message passing over feature slices of a whole heterogeneous graph.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -7,25 +7,26 @@ use crate::exchange::Exchange;
 use crate::lists::EdgeLists;
 use crate::{Lists, RelBlock, Span};
 
-/// What a model with types needs to pass messages over slices of columns.
+/// The inputs of heterogeneous message passing over feature slices.
 ///
-/// A matrix of an edge type maps what nodes hear over it or what they send over it. So there are rows for
-/// the *groups* of a [`RelBlock`], a destination and an edge type each, and for *senders*, a source and an
-/// edge type each; both are with the rank that has the node.
+/// The matrix of an edge type is applied either to the aggregate of a destination or to the
+/// messages of a source. So there are rows for the *groups* of a [`RelBlock`], pairs of a
+/// destination and an edge type, and for *senders*, pairs of a source and an edge type; both belong
+/// to the rank that owns the node.
 pub struct TypedSlices<'a> {
     /// The whole graph.
     pub graph: &'a WholeRelations,
-    /// Numbers that decide what dropout drops, of this rank's own nodes.
+    /// Dropout ids of this rank's own nodes.
     pub ids: &'a [u64],
-    /// How ranks exchange rows of nodes.
+    /// The exchange of rows of nodes.
     pub nodes: &'a dyn Exchange,
-    /// How they exchange rows of groups.
+    /// The exchange of rows of groups.
     pub groups: &'a dyn Exchange,
-    /// How they exchange rows of senders.
+    /// The exchange of rows of senders.
     pub senders: &'a dyn Exchange,
 }
 
-/// A whole graph with types, and which of its nodes are this rank's.
+/// A whole heterogeneous graph, and the node range of this rank.
 #[derive(Debug)]
 pub struct WholeRelations {
     block: RelBlock,
@@ -41,43 +42,44 @@ pub struct WholeRelations {
 /// Groups in the order of nodes.
 #[derive(Debug)]
 pub(super) struct Heard {
-    /// For each group its edges' sources.
+    /// The sources of each group's edges.
     pub(super) groups: EdgeLists,
     /// Edge type of each group.
     pub(super) relation: Vec<u32>,
-    /// Weights of edges, those of a group adding up to 1; none if edges have no weights.
+    /// Edge weights, normalized over each group; none if edges have no weights.
     pub(super) weights: Option<Arc<[f32]>>,
-    /// For each node its groups.
+    /// The groups of each node.
     pub(super) destinations: EdgeLists,
     /// The own groups by edge type, counted from the first own one.
     pub(super) order: Vec<u32>,
     /// Places in that order, by edge type.
     pub(super) spans: Vec<Span>,
-    /// For each own node the places of its groups.
+    /// Per own node the places of its groups.
     pub(super) own: EdgeLists,
 }
 
 /// Senders in the order of nodes.
 #[derive(Debug)]
 pub(super) struct Sent {
-    /// For each sender its node alone.
+    /// The node of each sender, as lists of one.
     pub(super) nodes: EdgeLists,
     /// Edge type of each sender.
     pub(super) relation: Vec<u32>,
-    /// For each node the senders it hears.
+    /// The senders that each node receives messages from.
     pub(super) destinations: EdgeLists,
-    /// What each of those counts: those of a group add up to 1.
+    /// Weights of those, normalized over each group.
     pub(super) weights: Arc<[f32]>,
     /// Own nodes, counted from the first, of the own senders by edge type.
     pub(super) order: Vec<u32>,
     /// Places in that order, by edge type.
     pub(super) spans: Vec<Span>,
-    /// For each own sender its place in that order.
+    /// The place of each own sender in that order.
     pub(super) places: Vec<u32>,
 }
 
 impl WholeRelations {
-    /// The graph `block`, whose sources are its destinations, as the rank that has the nodes `rows`.
+    /// The graph `block`, whose sources are its destinations, on the rank that owns the nodes
+    /// `rows`.
     ///
     /// # Panics
     /// If there are other sources.
@@ -99,8 +101,8 @@ impl WholeRelations {
         &self.block
     }
 
-    /// The own rows of each node type, counted from the first own one; the weight of a span is the type's
-    /// number.
+    /// The own rows of each node type, counted from the first own one; the weight of a span is the
+    /// index of the type.
     pub fn own(&self) -> &[Span] {
         &self.own
     }

@@ -1,4 +1,4 @@
-//! What all models with types share.
+//! Stacks of heterogeneous layers of one kind.
 
 use gnarl_common::error::Result;
 use gnarl_graph::blocks::Schema;
@@ -10,14 +10,14 @@ use crate::models::ModelConfig;
 use crate::models::stack::{After, check_input};
 use crate::{Activation, ParamsBuilder, RelBlock, Span, Tape, Var};
 
-/// One kind of layer: its parameters, and how it passes messages.
+/// One kind of layer: its parameters and its message passing.
 pub(super) trait TypedLayer: Send + Sync {
-    /// The name of the model made of it.
+    /// Name of the model made of this layer.
     const NAME: &'static str;
-    /// What follows the map of features to the width of hidden layers.
+    /// Activation after the projection of features to the width of hidden layers.
     const PROJECTED: Activation = Activation::None;
 
-    /// Maps the rows of the sources of `block` to its destinations and does what comes `after`.
+    /// Maps the rows of the sources of `block` to its destinations and applies `after`.
     fn apply<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -26,7 +26,8 @@ pub(super) trait TypedLayer: Send + Sync {
         after: After,
     ) -> Result<Var>;
 
-    /// Passes messages as one of several ranks, see [`TypedModel::forward_sliced`]; `None` if it cannot.
+    /// Message passing in tensor parallelism, see [`TypedModel::forward_sliced`]; `None` if
+    /// unsupported.
     ///
     /// # Errors
     /// If a rank fails.
@@ -63,7 +64,7 @@ impl<L: TypedLayer> TypedStack<L> {
         Ok(Self { config: config.clone(), input, layers })
     }
 
-    /// Drops values of the input `x` of layer `index` if that is the model's; every layer draws.
+    /// Drops values of `x` if it is the model's input; a key is drawn in every layer.
     fn drop_input<'b>(&self, tape: &mut Tape<'b>, index: usize, ids: &'b [u64], x: Var) -> Var {
         let dropped = if index == 0 { self.config.input_dropout.unwrap_or(0.0) } else { 0.0 };
         tape.dropout(x, dropped, ids)

@@ -1,4 +1,4 @@
-//! Ways of passing messages over columns against layers as blocks.
+//! All orders of tensor-parallel R-GCN against layers on blocks.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::models::stack::After;
 use crate::models::{Decomposition, ModelConfig};
 use crate::{Activation, Exchange, Mode, Params, ParamsBuilder, RelBlock, Routes, Tape, Tensor};
 
-/// One rank, which has all rows and columns.
+/// A single rank with all rows and columns.
 struct Alone(usize);
 
 impl Exchange for Alone {
@@ -58,7 +58,7 @@ impl Exchange for Alone {
     }
 }
 
-/// 30 nodes of each of two types, of which some hear nobody over some of three edge types.
+/// 30 nodes of each of two types; some have no in-edges over some of the three edge types.
 fn block(weighted: bool) -> RelBlock {
     let of = |name: &str| name.parse::<Triple>().unwrap();
     let mut graph = TypedGraph::new().with_nodes("a", 30).unwrap().with_nodes("b", 30).unwrap();
@@ -83,7 +83,8 @@ fn block(weighted: bool) -> RelBlock {
     RelBlock::all(&batch.fuse(&graph).unwrap(), graph.schema()).unwrap().swap_remove(0)
 }
 
-/// A layer's output, and the gradients of its parameters and its input, by a way or as one block.
+/// A layer's output, and the gradients of its parameters and its input, in a given order or on one
+/// block.
 fn passed(
     (layer, params): (&Rgcn, &Params),
     graph: &WholeRelations,

@@ -1,7 +1,7 @@
-//! Where a chunk alone shows too little of the graph: sides from clusters of the whole stream.
+//! Initial sides for small chunks: METIS on clusters of the whole stream.
 //!
-//! A tenth of a sparse graph falls into small pieces, and METIS on them knows nothing of what the
-//! graph looks like. So the nodes are first clustered in a stream, as SPRING clusters them (CATGNN
+//! A tenth of a sparse graph falls into small fragments, and METIS on them sees nothing of the
+//! global structure. So the nodes are first clustered in a stream, as SPRING clusters them (CATGNN
 //! Algorithm 1, lines 2 to 21), until their clusters are few enough for a chunk to hold the edges
 //! between them; METIS divides those.
 
@@ -14,13 +14,12 @@ use super::shuffle::Chunks;
 use super::sides::Sides;
 use crate::edge_cut::metis::{Adjacency, Idx};
 
-/// Edges between clusters that are planned for: no more than the edges of a chunk and this share of
-/// all, and neither more nor fewer than these.
+/// Planned edges between clusters: no more than the edges of a chunk and this share of
+/// all, and neither more nor fewer than these bounds.
 const SHARE: u64 = 32;
 const LEAST_LINKS: u64 = 1 << 19;
 const MOST_LINKS: u64 = 1 << 22;
-/// Edges looked at before those between the same clusters are added up, as a share of the links
-/// planned for.
+/// Edges read before parallel links are summed, as a share of the planned links.
 const SLICES: usize = 4;
 /// Nodes without edges that stand for all nodes METIS does not see: they leave it free to cut the
 /// others unevenly, as greedy decisions about the unseen ones can even that out.
@@ -37,8 +36,8 @@ pub(super) fn links(edges: u64, chunk: u64) -> u64 {
     chunk.min(edges / SHARE).clamp(LEAST_LINKS, MOST_LINKS)
 }
 
-/// Gives each node a side by METIS on the graph of clusters with at most about `limit` edges;
-/// nodes of clusters it does not see get none.
+/// Assigns a side to each node by METIS on the graph of clusters with at most about `limit` edges;
+/// nodes of clusters outside of it get none.
 ///
 /// Passes over the chunks: three, and as many chunks of a fourth as are needed. Memory: 28 bytes a
 /// node and METIS's for `limit` edges and three times as many nodes.
@@ -82,8 +81,8 @@ impl Clusters {
         Ok(links)
     }
 
-    /// METIS on the clusters of each group that has links; `limit` clusters without links have
-    /// their place in it as well.
+    /// Runs METIS on the clusters of each group that has links; `limit` clusters without links are
+    /// included as well.
     fn divide(
         self,
         level: &Sides,
@@ -120,7 +119,7 @@ impl Clusters {
         Ok(self.of.iter().map(|&c| side[c as usize]).collect())
     }
 
-    /// What the `count` clusters that have a place take of each quota, in the order of their
+    /// The loads of the `count` clusters that have a place under each quota, in the order of their
     /// places.
     fn weights(&self, level: &Sides, place: &[u32], count: usize) -> Vec<u64> {
         let quotas = level.loads.len();
@@ -146,8 +145,8 @@ impl Clusters {
     }
 }
 
-/// Adds the clusters that `links` name to `clusters`, as they are first named; their places there
-/// go to `place`.
+/// Appends the clusters of `links` to `clusters`, in the order of first occurrence; their places
+/// there go to `place`.
 fn linked(links: &[Link], place: &mut [u32], clusters: &mut Vec<u32>) {
     for c in links.iter().flat_map(|link| link.0) {
         if place[c as usize] == NONE {
@@ -157,7 +156,7 @@ fn linked(links: &[Link], place: &mut [u32], clusters: &mut Vec<u32>) {
     }
 }
 
-/// `weights` and those of the fillers: they take what is missing to the `totals`, each of one quota.
+/// `weights` and those of the fillers, which fill up to the `totals`, each of one quota.
 fn with_fillers(weights: &[u64], totals: &[u64]) -> Vec<u64> {
     let mut all = weights.to_vec();
     for (quota, total) in totals.iter().enumerate() {

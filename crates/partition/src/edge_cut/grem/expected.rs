@@ -1,11 +1,11 @@
-//! How many edges greedy decisions from a sample of the edges cut (Armada §4.2, Equation 1).
+//! Expected edge cut of greedy decisions from a sample of the edges (Armada §4.2, Equation 1).
 
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::{EdgeStream, for_each_edge};
 
 use crate::edge_cut::partitioner::Assignment;
 
-/// The neighbours of a node.
+/// Neighbor counts of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Neighbours {
     /// `k`: all of them.
@@ -15,19 +15,21 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// Of `counts` neighbours in either half.
+    /// Neighbor counts from `counts` in either half.
     pub fn new(counts: [u64; 2]) -> Self {
         Self { all: counts[0] + counts[1], majority: counts[0].max(counts[1]) }
     }
 
-    /// Those of every node under a cut in two.
+    /// The counts of every node under a bipartition.
     ///
     /// # Errors
     /// Those of the stream, and [`Kind::Usage`](gnarl_common::Kind::Usage) if `halves` has other
     /// than two parts or is of another graph.
     pub fn of(edges: &mut dyn EdgeStream, halves: &Assignment) -> Result<Vec<Self>> {
         if halves.parts != 2 || halves.of.len() as u64 != edges.num_nodes() {
-            return Err(Error::usage("the expected cut needs this graph's nodes in two parts"));
+            return Err(Error::usage(
+                "the expected cut requires an assignment of this graph's nodes to two parts",
+            ));
         }
         let mut counts = vec![[0u64; 2]; halves.of.len()];
         for_each_edge(edges, &mut |u, v| {
@@ -40,17 +42,18 @@ impl Neighbours {
     }
 }
 
-/// `E[C]`, Equation 1: the edges cut, counted at both ends, when each node goes where most of its
-/// neighbours in a share `x` of the edges are and all others are where they should be.
+/// `E[C]`, Equation 1: the expected number of cut edges, counted at both endpoints, when each node
+/// goes where most of its neighbors in a share `x` of the edges are and all others are placed
+/// correctly.
 ///
 /// Two readings of the paper's text: `k·x` draws are rounded to a whole number, and are at least
 /// one, as no chunk decides about a node it does not contain. Draws that tie decide rightly.
 ///
 /// ```
-/// use gnarl_partition::{Neighbours, expected_cut};
+/// use gnarl_partition::{Neighbors, expected_cut};
 ///
-/// let nodes = [Neighbours { all: 4, majority: 3 }];
-/// // All edges seen, the one neighbour elsewhere is cut off; of one edge seen, 1 in 4 misleads.
+/// let nodes = [Neighbors { all: 4, majority: 3 }];
+/// // All edges seen, the one neighbor elsewhere is cut off; of one edge seen, 1 in 4 misleads.
 /// assert_eq!(expected_cut(&nodes, 1.0), 1.0);
 /// assert!((expected_cut(&nodes, 0.25) - (0.75 * 1.0 + 0.25 * 3.0)).abs() < 1e-12);
 /// ```
@@ -64,8 +67,8 @@ pub fn expected_cut(nodes: &[Neighbours], x: f64) -> f64 {
     nodes.iter().filter(|n| n.all > 0).map(cut).sum()
 }
 
-/// `E[C]` when decisions are refined with a second chunk of the same size: both together show a
-/// node what one chunk twice as large does.
+/// `E[C]` when decisions are refined with a second chunk of the same size: both together are
+/// equivalent to one chunk twice as large.
 pub fn expected_cut_refined(nodes: &[Neighbours], x: f64) -> f64 {
     expected_cut(nodes, 2.0 * x)
 }
@@ -116,7 +119,7 @@ mod tests {
 
     #[test]
     fn small_cases_are_counted() {
-        // 10 neighbours, 6 there; of 5 drawn, 2 or fewer are: C(6,j)·C(4,5−j) over C(10,5).
+        // 10 neighbors, 6 there; of 5 drawn, 2 or fewer are: C(6,j)·C(4,5−j) over C(10,5).
         let wrong = (6.0 * 1.0 + 15.0 * 4.0) / 252.0;
         assert!((misled(10, 6, 0.5) - wrong).abs() < 1e-12);
         assert_eq!(misled(10, 6, 1.0), 0.0);
@@ -158,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Edges cut when each node shuffles its neighbours and looks at the first `x` of them.
+    /// Edges cut when each node shuffles its neighbors and looks at the first `x` of them.
     fn simulate(nodes: &[Neighbours], x: f64, key: Key) -> u64 {
         let cut = |(v, n): (usize, &Neighbours)| {
             let mut sides: Vec<bool> = (0..n.all).map(|i| i < n.majority).collect();

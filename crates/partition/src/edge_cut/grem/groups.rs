@@ -1,4 +1,4 @@
-//! The parts of a level, each about to be divided.
+//! The groups of a level, each to be divided into sides.
 
 /// Most sides of a group.
 pub(super) const MOST_SIDES: usize = 16;
@@ -8,36 +8,36 @@ pub(super) const UNASSIGNED: u8 = u8::MAX;
 /// One number a side; of sides that a group does not have, 0 or less.
 type Row = [i64; MOST_SIDES];
 
-/// What will become `parts` parts: its sides share them out as evenly as they can.
+/// A group that becomes `parts` parts, which its sides share as evenly as they can.
 ///
-/// Loads are counted under each quota, that of nodes first. What sides may have and what room they
-/// have left are rows, so that all of them are looked at in a few instructions.
+/// Loads are counted under each quota, that of nodes first. Caps and remaining room of the sides
+/// are rows, so that all of them are compared in a few instructions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Group {
-    /// Parts it becomes.
+    /// Number of parts it becomes.
     pub(super) parts: u32,
     /// Its load under each quota.
     pub(super) totals: Vec<u64>,
-    /// Parts each side becomes.
+    /// Number of parts each side becomes.
     pub(super) sides: Vec<u32>,
-    /// What the sides may have under each quota.
+    /// Cap of each side under each quota.
     caps: Vec<Row>,
-    /// What is left of that; below 0 for a side that has too much.
+    /// Remaining room; below 0 for a side above its cap.
     room: Vec<Row>,
 }
 
 impl Group {
-    /// A group with the loads `totals`, to be divided into up to `fanout` sides whose parts may
-    /// have `caps` each; of nodes, it has no more than `parts` times that.
+    /// A group with the loads `totals`, to be divided into up to `fanout` sides whose parts have
+    /// `caps` each; it has no more than `parts` times the cap of nodes.
     ///
-    /// What room there is beyond the loads is spent evenly over the levels to come.
+    /// Room beyond the loads is spent evenly over the remaining levels.
     pub(super) fn new(totals: Vec<u64>, parts: u32, fanout: u32, caps: &[u64]) -> Self {
         let fanout = fanout.min(parts);
         let up_to = |side: u32| (parts * side).div_ceil(fanout);
         let sides: Vec<u32> = (0..fanout).map(|s| up_to(s + 1) - up_to(s)).collect();
         let levels = levels(parts, fanout);
         let cap = |side: u32, total: u64, cap: u64| {
-            // Nodes of degrees beyond a part's may have left no room.
+            // Nodes of degrees beyond a part's cap may have left no room.
             let room = ((parts as u64 * cap) as f64 / total.max(1) as f64).max(1.0);
             let slack = room.powf(1.0 / levels.max(1) as f64);
             let share = total as f64 * side as f64 / parts as f64;
@@ -59,38 +59,38 @@ impl Group {
         rows.map(move |(caps, room)| (caps[side] - room[side]) as u64)
     }
 
-    /// What the sides may have together of the `quota`-th, over what there is.
+    /// Total cap of the sides under the `quota`-th quota, over the load.
     pub(super) fn room(&self, quota: usize) -> f64 {
         let caps = self.caps[quota].iter().sum::<i64>();
         (caps as f64 / self.totals[quota].max(1) as f64).max(1.0)
     }
 
-    /// Adds a node of those weights to `side`.
+    /// Adds a node of these weights to `side`.
     #[inline]
     pub(super) fn add(&mut self, side: u8, weights: &[u64]) {
         let rooms = self.room.iter_mut().zip(weights);
         rooms.for_each(|(room, &w)| room[side as usize] -= w as i64);
     }
 
-    /// Takes a node of those weights from `side`.
+    /// Removes a node of these weights from `side`.
     #[inline]
     pub(super) fn remove(&mut self, side: u8, weights: &[u64]) {
         let rooms = self.room.iter_mut().zip(weights);
         rooms.for_each(|(room, &w)| room[side as usize] += w as i64);
     }
 
-    /// Whether side `a` has fewer nodes for its share of the parts than side `b`.
+    /// Returns whether side `a` has fewer nodes for its share of the parts than side `b`.
     fn emptier(&self, a: usize, b: usize) -> bool {
         let nodes = |side| self.caps[0][side] - self.room[0][side];
         nodes(a) * (self.sides[b] as i64) < nodes(b) * self.sides[a] as i64
     }
 
-    /// The side of highest score, of those with room for a node of those weights; the emptier, then
-    /// the first, if they are alike. If none has all the room, the one that has room for a node and
+    /// The side of highest score among those with room for a node of these weights; ties go to the
+    /// emptier, then the first. If none has all the room, the one that has room for a node and
     /// would exceed its other quotas least. Scores are at or above 0.
     #[inline]
     pub(super) fn best<const K: usize>(&self, weights: &[u64], scores: &[f32; K]) -> u8 {
-        // Nothing of this can be foretold: as few branches as can be.
+        // The branches would be unpredictable, so there are as few as possible.
         let mut left = [0; K];
         for (&w, room) in weights.iter().zip(&self.room) {
             let wanted = if w > 0 { !0 } else { 0 };
@@ -114,8 +114,8 @@ impl Group {
         best as u8
     }
 
-    /// The side with room for a node that one of those weights would take least beyond a cap; that
-    /// of higher score, then the emptier, if they are alike.
+    /// The side with room for a node that one of these weights would take least beyond a cap; ties
+    /// go to the higher score, then to the emptier.
     #[cold]
     fn least_exceeded(&self, weights: &[u64], scores: &[f32]) -> u8 {
         let with_room = (0..self.sides.len()).filter(|&s| self.room[0][s] > 0);
@@ -129,8 +129,8 @@ impl Group {
         least.expect("the sides hold all nodes").0 as u8
     }
 
-    /// How far a node of those weights would take `side` beyond a cap at most, in units of the cap;
-    /// what the node has nothing of does not count.
+    /// The largest excess of `side` over a cap with a node of these weights, in units of the cap;
+    /// quotas on which the node has no weight do not count.
     fn excess(&self, side: usize, weights: &[u64]) -> f64 {
         let rows = weights.iter().zip(&self.room).zip(&self.caps).filter(|((w, _), _)| **w > 0);
         let excess = rows.map(|((&w, room), caps)| {
@@ -145,19 +145,19 @@ impl Group {
         self.best(weights, &[0.0; MOST_SIDES])
     }
 
-    /// Whether `side` has room for a node of those weights.
+    /// Returns whether `side` has room for a node of those weights.
     pub(super) fn fits(&self, side: u8, weights: &[u64]) -> bool {
         let mut rooms = self.room.iter().zip(weights);
         rooms.all(|(room, &w)| w == 0 || w as i64 <= room[side as usize])
     }
 
-    /// Whether `side` has more of something than it may have.
+    /// Returns whether `side` exceeds a cap.
     pub(super) fn over(&self, side: u8) -> bool {
         self.room.iter().any(|room| room[side as usize] < 0)
     }
 }
 
-/// How often `parts` parts must be divided by `fanout`.
+/// Number of times that `parts` parts must be divided by `fanout`.
 pub(super) fn levels(parts: u32, fanout: u32) -> u32 {
     let reach = |&levels: &u32| (fanout as u64).pow(levels) >= parts as u64;
     if fanout < 2 { 0 } else { (0..32).find(reach).unwrap_or(32) }
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Puts those loads on the sides: under each quota of the first side, then of the next.
+    /// Adds these loads to the sides: under each quota of the first side, then of the next.
     fn load(group: &mut Group, loads: &[u64]) {
         group.room = group.caps.clone();
         for (side, loads) in loads.chunks(group.totals.len()).enumerate() {

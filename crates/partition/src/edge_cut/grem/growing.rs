@@ -7,14 +7,14 @@ use gnarl_common::prefetch;
 use super::shuffle::{Chunks, Pair};
 use super::sides::Sides;
 
-/// Edges between clusters that a cluster has on average, as planned: few enough clusters for a
+/// Planned mean number of edges between clusters per cluster: few enough clusters for a
 /// chunk of edges. Measured: 4 and 16 are no better.
 const DEGREE: u64 = 8;
-/// How much larger than planned a cluster may grow in nodes.
+/// Maximum nodes of a cluster over the planned number.
 const GROWTH: u64 = 4;
-/// Clusters up to this many nodes are joined to one of their neighbours in the end.
+/// Clusters up to this many nodes are joined to a neighboring cluster in the end.
 const SMALL: u32 = 2;
-/// How many edges ahead what an edge needs is asked for.
+/// Prefetch distance in edges.
 const AHEAD: usize = 24;
 
 /// Clusters of nodes, each within a group.
@@ -25,8 +25,8 @@ pub(super) struct Clusters {
     pub(super) size: Vec<u32>,
 }
 
-/// Clusters few enough for `limit` edges between them, in three passes over the chunks. Memory: 16
-/// bytes a node.
+/// Grows clusters few enough for `limit` edges between them, in three passes over the chunks.
+/// Memory: 16 bytes a node.
 pub(super) fn grow(level: &Sides, chunks: &mut Chunks, limit: u64) -> Result<Clusters> {
     let mut growing = Growing::new(level.group.len(), chunks.edges(), limit);
     growing.count(level, chunks)?;
@@ -34,13 +34,12 @@ pub(super) fn grow(level: &Sides, chunks: &mut Chunks, limit: u64) -> Result<Clu
     growing.join_small(level, chunks)
 }
 
-/// A node while clusters grow. What an edge needs of it is in one cache line, as is what it needs
-/// of a cluster.
+/// A node while clusters grow. All that an edge needs of it is in one cache line, as for a cluster.
 #[derive(Clone, Copy)]
 struct Node {
-    /// Its cluster, at first its own.
+    /// Cluster, at first its own.
     cluster: u32,
-    /// Its degree in its group.
+    /// Degree within its group.
     degree: u32,
 }
 
@@ -62,7 +61,7 @@ struct Tree {
     size: u32,
 }
 
-/// Clusters of nodes, each within a group, that nodes join and leave.
+/// Clusters of nodes, each within a group, with nodes that move between them.
 struct Growing {
     nodes: Vec<Node>,
     clusters: Vec<Cluster>,
@@ -72,7 +71,7 @@ struct Growing {
     max_size: u32,
 }
 
-/// Asks for the nodes at both ends of the edge far ahead of the `i`-th.
+/// Prefetches the nodes at both endpoints of the edge far ahead of the `i`-th.
 #[inline(always)]
 fn ask_nodes<T>(nodes: &[T], edges: &[Pair], i: usize) {
     if let Some(edge) = edges.get(i + 2 * AHEAD) {
@@ -80,7 +79,7 @@ fn ask_nodes<T>(nodes: &[T], edges: &[Pair], i: usize) {
     }
 }
 
-/// Asks for the clusters at both ends of the edge ahead of the `i`-th.
+/// Prefetches the clusters at both endpoints of the edge ahead of the `i`-th.
 #[inline(always)]
 fn ask_clusters<T>(nodes: &[Node], clusters: &[T], edges: &[Pair], i: usize) {
     if let Some(edge) = edges.get(i + AHEAD) {
@@ -118,7 +117,7 @@ impl Growing {
         Ok(())
     }
 
-    /// SPRING's rule: the end in the cluster of less volume moves to the other's.
+    /// SPRING's rule: the endpoint in the cluster of less volume moves to the other's.
     fn stream(&mut self, level: &Sides, chunks: &mut Chunks) -> Result<()> {
         let inside = level.inside();
         chunks.each(|edges| {
@@ -151,7 +150,7 @@ impl Growing {
         }
     }
 
-    /// Joins what stayed small to a neighbour with room, whatever its volume.
+    /// Joins small clusters to a neighbor with room, whatever its volume.
     fn join_small(self, level: &Sides, chunks: &mut Chunks) -> Result<Clusters> {
         let Self { mut nodes, mut clusters, max_size, .. } = self;
         // Isolated nodes are no clusters.
@@ -179,11 +178,11 @@ impl Growing {
 #[inline(always)]
 fn join(nodes: &mut [Node], trees: &mut [Tree], ends: [usize; 2], max_size: u32) {
     let clusters = ends.map(|end| nodes[end].cluster);
-    // What was joined to another has no nodes left: neither of these was, and both are large.
+    // A cluster joined to another has size 0: neither of these was, and both are large.
     if clusters.iter().all(|&c| trees[c as usize].size > SMALL) {
         return;
     }
-    // The next edge of a node finds its root at once.
+    // Path compression, so that the next edge of a node finds its root at once.
     let [a, b] = ends.map(|end| {
         let cluster = root(trees, nodes[end].cluster);
         nodes[end].cluster = cluster;

@@ -1,56 +1,56 @@
-//! The neighbour lists of a chunk of edges.
+//! The neighbor lists of a chunk of edges.
 
 use super::shuffle::Pair;
 
-/// Most ranges of ids that edge ends are dealt into before they are sorted by id: more would
-/// outgrow what the second-level cache and its address translation hold.
+/// Most ranges of ids that endpoints are distributed to before they are sorted by id: more would
+/// exceed the second-level cache and its address translation.
 const MOST_RANGES: usize = 1 << 11;
 
-/// Fewest ids of a range: the first-level cache holds what they are counted in, and fewer ranges
-/// are dealt into faster.
+/// Fewest ids of a range: the first-level cache holds their counters, and fewer ranges
+/// are distributed to faster.
 const LEAST_WIDTH: usize = 1 << 12;
 
-/// Neighbours that are looked at together.
+/// Neighbors processed together.
 pub(super) const TOGETHER: usize = 4;
-/// How many neighbours ahead what is known of them is asked for.
+/// Prefetch distance in neighbors.
 const AHEAD: usize = 48;
-/// Nodes behind the last neighbour, to be looked at in vain.
+/// Padding behind the last neighbor, read without effect.
 const PADDING: usize = AHEAD + TOGETHER;
 
-/// The nodes of a chunk, ascending, with their neighbours there. An edge counts for both of its
-/// ends, as often as it is there.
+/// The nodes of a chunk, ascending, with their neighbors there. An edge counts for both of its
+/// endpoints, with its multiplicity.
 ///
 /// Memory: at most 24 bytes an edge of the largest chunk.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     nodes: Vec<u32>,
-    /// Where each node's neighbours begin, and the last one's end.
+    /// Start of each node's neighbors, and the end of the last one's.
     start: Vec<u32>,
     neighbours: Vec<u32>,
 }
 
-/// Sorts edge ends into lists, in two passes of counting: first by range of ids, then within a
+/// Sorts endpoints into lists, in two passes of counting: first by range of ids, then within a
 /// range. Both touch only as much memory as caches hold, wherever the graph's ids lie.
 ///
 /// Memory: 16 bytes an edge of the chunk.
 pub(super) struct Sorter {
     /// Ids of a range.
     width: usize,
-    /// Where each range of ends begins.
+    /// Start of each range of endpoints.
     begin: Vec<u32>,
-    /// Ends by range: a node and its neighbour.
+    /// Endpoints by range: a node and its neighbor.
     ends: Vec<Pair>,
-    /// Where the next neighbour of each node of a range goes.
+    /// Next free position of each node of a range.
     next: Vec<u32>,
-    /// A bit for each node of a range: whether it has neighbours. In a small chunk few have, and a
-    /// look at 64 together skips the others.
+    /// One bit per node of a range: whether it has neighbors. In a small chunk few have, and a
+    /// comparison of 64 bits skips the others.
     present: Vec<u64>,
-    /// Most ends there can be, and most nodes they can be of.
+    /// Upper bounds of the numbers of endpoints and of distinct nodes.
     most: [usize; 2],
 }
 
 impl Sorter {
-    /// For chunks of up to `edges` edges: nothing it fills grows beyond what they need.
+    /// A sorter for chunks of up to `edges` edges: its buffers never grow beyond that.
     pub(super) fn new(num_nodes: usize, edges: usize) -> Self {
         let width = num_nodes.div_ceil(MOST_RANGES).next_power_of_two().max(LEAST_WIDTH);
         let begin = vec![0; num_nodes.div_ceil(width) + 1];
@@ -59,7 +59,7 @@ impl Sorter {
         Self { width, begin, ends: Vec::new(), next, present, most }
     }
 
-    /// Replaces `lists` by those of the edges for which `keep` holds.
+    /// Replaces `lists` by those of the edges that `keep` accepts.
     pub(super) fn fill(
         &mut self,
         lists: &mut Lists,
@@ -76,7 +76,7 @@ impl Sorter {
         lists.neighbours.resize(self.ends.len() + PADDING, 0);
         let mut from = 0;
         for range in 0..self.begin.len() - 1 {
-            // Dealing moved every beginning to its range's end.
+            // Distribution has moved the start of every range to its end.
             let to = self.begin[range] as usize;
             self.sort(range, from, to, lists);
             from = to;
@@ -84,7 +84,7 @@ impl Sorter {
         lists.start.push(from as u32);
     }
 
-    /// Deals the ends of edges into ranges.
+    /// Distributes the endpoints of edges to ranges.
     fn deal(&mut self, edges: &[Pair], keep: impl Fn(u32, u32) -> bool) {
         let shift = self.width.trailing_zeros();
         self.begin.fill(0);
@@ -97,7 +97,7 @@ impl Sorter {
         for begin in &mut self.begin {
             sum += std::mem::replace(begin, sum);
         }
-        // What earlier chunks left is written over.
+        // Overwrites the entries of earlier chunks.
         self.ends.reserve_exact(self.most[0].saturating_sub(self.ends.len()));
         self.ends.resize(sum as usize, [0; 2]);
         for &[u, v] in kept() {
@@ -109,7 +109,7 @@ impl Sorter {
         }
     }
 
-    /// Sorts the ends of one range into lists.
+    /// Sorts the endpoints of one range into lists.
     fn sort(&mut self, range: usize, from: usize, to: usize, lists: &mut Lists) {
         let ends = &self.ends[from..to];
         if ends.is_empty() {
@@ -147,24 +147,24 @@ impl Lists {
         &self.nodes
     }
 
-    /// Where the neighbours of the `i`-th node begin among all.
+    /// Start of the neighbors of the `i`-th node.
     pub(super) fn start(&self, i: usize) -> usize {
         self.start[i] as usize
     }
 
-    /// The neighbours of the `i`-th node.
+    /// The neighbors of the `i`-th node.
     pub(super) fn neighbours(&self, i: usize) -> &[u32] {
         &self.neighbours[self.start[i] as usize..self.start[i + 1] as usize]
     }
 
-    /// [`TOGETHER`] neighbours from that place on among all, be they of one node or several; beyond
-    /// the last, any nodes.
+    /// [`TOGETHER`] neighbors from position `at` on, of one node or several; beyond the last,
+    /// arbitrary nodes.
     #[inline(always)]
     pub(super) fn together(&self, at: usize) -> &[u32; TOGETHER] {
         self.neighbours[at..].first_chunk().expect("padded")
     }
 
-    /// Those that come [`AHEAD`] places later.
+    /// The neighbors [`AHEAD`] positions later.
     #[inline(always)]
     pub(super) fn ahead(&self, at: usize) -> &[u32; TOGETHER] {
         self.together(at + AHEAD)

@@ -1,4 +1,4 @@
-//! What nodes take of what is balanced.
+//! Loads of nodes under each quota.
 
 use gnarl_graph::EdgeStream;
 
@@ -6,10 +6,10 @@ use crate::balance::constraint::Constraint;
 use crate::balance::quota::Quota;
 use crate::edge_cut::partitioner::PartitionOptions;
 
-/// What is balanced unless the options say otherwise; the paper's algorithm balances nodes alone.
+/// Default constraints; the paper's algorithm balances nodes alone.
 const DEFAULT_CONSTRAINTS: [Constraint; 2] = [Constraint::Nodes, Constraint::Edges];
 
-/// The quotas of a part, that of nodes first, and what every node takes of them.
+/// The quotas of a part, that of nodes first, and the load of every node.
 ///
 /// Memory: 4 bytes a node for the degrees if edges are balanced, a bit for each split that is.
 pub(super) struct Loads {
@@ -19,7 +19,7 @@ pub(super) struct Loads {
 }
 
 impl Loads {
-    /// Those that `options` name; the degrees are yet to be counted.
+    /// The quotas of `options`, with degrees yet to be counted.
     pub(super) fn new(edges: &dyn EdgeStream, options: &PartitionOptions, paper: bool) -> Self {
         let default = if paper { &[][..] } else { &DEFAULT_CONSTRAINTS };
         let chosen = options.constraints.as_deref().unwrap_or(default);
@@ -34,26 +34,26 @@ impl Loads {
         self.quotas.len()
     }
 
-    /// What node `v` takes of each quota.
+    /// The load of node `v` under each quota.
     pub(super) fn of(&self, v: usize) -> impl Iterator<Item = u64> + Clone {
         let degree = self.degree.get(v).copied().unwrap_or(0);
         self.quotas.iter().map(move |quota| quota.of(v, degree))
     }
 
-    /// Replaces `weights`, one a quota, by what node `v` takes of each.
+    /// Sets `weights`, one per quota, to the load of node `v`.
     #[inline(always)]
     pub(super) fn weigh(&self, v: usize, weights: &mut [u64]) {
         weights.iter_mut().zip(self.of(v)).for_each(|(weight, of)| *weight = of);
     }
 
-    /// What `nodes` nodes take together.
+    /// The total load of `nodes` nodes.
     pub(super) fn totals(&self, nodes: usize) -> Vec<u64> {
         let mut totals = vec![0; self.len()];
         (0..nodes).for_each(|v| totals.iter_mut().zip(self.of(v)).for_each(|(t, w)| *t += w));
         totals
     }
 
-    /// What a part may have of each quota.
+    /// The cap of a part under each quota.
     pub(super) fn caps(&self) -> Vec<u64> {
         self.quotas.iter().map(|quota| quota.cap).collect()
     }

@@ -26,36 +26,36 @@ use pipeline::pipeline;
 use shuffle::Chunks;
 use sides::Sides;
 
-/// Bytes a node: 35 for 16 sides, its degree, and the side it starts from.
+/// Bytes per node: 35 for 16 sides, its degree, and its initial side.
 const NODE_BYTES: u64 = 40;
-/// Bytes an edge of a chunk: 72 in lists of two chunks, what they are sorted from, and some to spare.
+/// Bytes per edge of a chunk: 72 in lists of two chunks, their sorter, and some to spare.
 const EDGE_BYTES: u64 = 100;
-/// Bytes an edge that METIS sees.
+/// Bytes per edge in METIS.
 const METIS_BYTES: u64 = 200;
-/// Bytes a chunk while edges are dealt into them.
+/// Bytes per chunk while edges are distributed to them.
 const CHUNK_BYTES: u64 = 1024;
-/// Smallest chunk that is used in place of a larger one that does not fit; METIS sees as many edges.
+/// Smallest chunk that replaces a larger one that does not fit; METIS gets as many edges.
 const LEAST_CHUNK: u64 = 1 << 16;
-/// Largest chunk: METIS counts edge ends in 32 bits.
+/// Largest chunk: METIS counts endpoints in 32 bits.
 const MOST_CHUNK: u64 = 1 << 29;
 
-/// Looks at the edges a chunk at a time, and puts each node it meets on the side where it knows most
-/// of the node's neighbours to be, until that side is full. What it knows of a node are its
-/// neighbours in this chunk and a running average of those in earlier ones, so that nodes move as
-/// more of their neighbours are seen; with [`PartitionOptions::freeze`] they do not. With 1 pass the
-/// graph is halved, and its halves, as in the paper (an odd number of parts unevenly); with more, up
-/// to 16 parts are sides at once. A thread sorts a chunk while another decides about the one before.
+/// Reads the edges a chunk at a time, and puts each node in it on the side that has most of its
+/// known neighbors, until that side is full. Known are its neighbors in this chunk and a running
+/// average of those in earlier ones, so that nodes move as more of their neighbors are seen; with
+/// [`PartitionOptions::freeze`] they do not. With 1 pass the graph is halved, and its halves, as in
+/// the paper (an odd number of parts unevenly); with more, up to 16 parts are sides at once. A
+/// thread sorts a chunk while another decides about the one before.
 ///
-/// Chunks must be samples of the graph, and files are seldom in random order: one pass deals the
-/// edges into chunks at random, in a nameless file in the directory for temporary files (`TMPDIR`;
-/// 8 bytes an edge, none below 2 million edges).
+/// Chunks must be samples of the graph, and files are seldom in random order: one pass distributes
+/// the edges to chunks at random, in a nameless file in the directory for temporary files
+/// (`TMPDIR`; 8 bytes an edge, none below 2 million edges).
 ///
 /// Parts have at most [`PartitionOptions::balance`] times the mean of the nodes, exactly: with 1
-/// that is the paper's `P = ⌈|V|/p⌉`. An edge counts once for each time it is in the stream.
+/// that is the paper's `P = ⌈|V|/p⌉`. An edge counts once per time it is in the stream.
 ///
 /// With [`PartitionOptions::passes`] at 1 this is the paper's algorithm: METIS on the first chunk,
 /// then averages that halve what was known. Sparse graphs and small chunks want more: a chunk of
-/// a tenth of the edges then shows a node about one neighbour, METIS sees fragments, and the last
+/// a tenth of the edges then shows a node about one neighbor, METIS sees fragments, and the last
 /// few chunks alone decide where a node stays. From 2 passes on
 /// * METIS divides a graph of clusters of the whole stream instead of the first chunk, in three
 ///   passes more;
@@ -81,7 +81,7 @@ const MOST_CHUNK: u64 = 1 << 29;
 /// On FB15k-237, the paper's example, one pass cuts 14.8, 12.3 and 11.1 % at chunks of 1, 5 and
 /// 10 %, METIS 10.6 %; decisions expected by [`expected_cut_refined`] cut 13.4, 11.2 and 10.7 %.
 ///
-/// Nodes that see as many neighbours on several sides go to the emptiest one, as in the paper.
+/// Nodes that see as many neighbors on several sides go to the emptiest one, as in the paper.
 ///
 /// Memory: 40 bytes a node (of which 4 are its in-degree), a bit a node for each split that is
 /// balanced, and 100 an edge of a chunk, or, if that is more, 200 an edge that METIS sees: all of
@@ -139,7 +139,7 @@ fn passes(options: &PartitionOptions) -> u32 {
     if options.freeze { 1 } else { options.passes }
 }
 
-/// Sides of a group: two in the paper's algorithm, else what takes the fewest levels.
+/// Sides of a group: two in the paper's algorithm, else the number with the fewest levels.
 fn fanout(options: &PartitionOptions) -> u32 {
     if passes(options) == 1 {
         return 2;
@@ -194,9 +194,9 @@ fn divide(
     Ok(())
 }
 
-/// The weight that what a chunk shows of a node's neighbours has in the first pass beside what
-/// earlier ones did: 1/2 in the paper's single pass. The smaller the chunks, the less one shows, and
-/// the more of them are to be averaged.
+/// The weight of a chunk's neighbor counts in the first pass beside those of earlier chunks: 1/2 in
+/// the paper's single pass. The smaller the chunks, the less each one shows, and the more of them
+/// are to be averaged.
 fn newest(chunks: usize, passes: u32) -> f32 {
     if passes == 1 { 0.5 } else { (0.75 / (chunks as f32).sqrt().sqrt()).min(0.5) }
 }
@@ -206,8 +206,8 @@ fn left(nodes: u64, options: &PartitionOptions) -> u64 {
     options.memory.saturating_sub(NODE_BYTES * nodes)
 }
 
-/// Edges of a chunk: what is asked for, or fewer if the memory does not hold that many, or more if
-/// it does not hold that many chunks.
+/// Edges of a chunk: the requested number, or fewer if memory cannot hold that many, or more if
+/// it cannot hold that many chunks.
 fn chunk_edges(nodes: u64, edges: u64, options: &PartitionOptions) -> Result<u64> {
     let chunks = (options.memory / 4 / CHUNK_BYTES).max(1);
     let wanted = options.chunk.of(edges).max(edges.div_ceil(chunks));
@@ -217,7 +217,7 @@ fn chunk_edges(nodes: u64, edges: u64, options: &PartitionOptions) -> Result<u64
     let needed = NODE_BYTES * nodes + METIS_BYTES * edges.min(LEAST_CHUNK);
     options.check_memory("grem", needed, "raise --memory or use spring")?;
     if fitting < wanted {
-        tracing::info!(wanted, fitting, "chunks as large as the memory allows");
+        tracing::info!(wanted, fitting, "reducing chunks to the memory limit");
     }
     Ok(wanted.min(fitting))
 }

@@ -1,13 +1,13 @@
-//! Two threads in turn: one fills buffers, the other empties them.
+//! A two-stage pipeline: one thread fills buffers, the other consumes them.
 
 use std::sync::mpsc::sync_channel;
 
 use gnarl_common::error::Result;
 
-/// Calls `take` with every buffer that `fill` fills, in order, until `fill` says there are no more.
-/// The next buffer is filled while one is taken: there are two, of which each keeps its memory.
+/// Calls `take` with every buffer that `fill` fills, in order, until `fill` reports the end.
+/// The next buffer is filled while one is consumed: there are two, which keep their memory.
 ///
-/// # Errors
+/// The first error of either.
 /// The first of either's.
 pub(super) fn pipeline<T: Default + Send>(
     mut fill: impl FnMut(&mut T) -> Result<bool> + Send,
@@ -27,11 +27,11 @@ pub(super) fn pipeline<T: Default + Send>(
         });
         let taken = fulls.iter().try_for_each(|buffer| {
             take(&buffer)?;
-            // Nobody waits for it once everything is filled.
+            // The receiver is gone once everything is filled.
             let _ = empty.send(buffer);
             Ok(())
         });
-        // A filler that is not done yet stops at the closed ends.
+        // An unfinished filler stops at the closed channels.
         drop((fulls, empty));
         let filled = filler.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         taken.and(filled)

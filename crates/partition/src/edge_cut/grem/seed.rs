@@ -1,4 +1,4 @@
-//! The sides the first chunk starts from: METIS on its edges, in each group.
+//! The initial sides of the first chunk: METIS on its edges, in each group.
 
 use gnarl_common::error::Result;
 
@@ -7,14 +7,14 @@ use super::lists::Lists;
 use super::sides::Sides;
 use crate::edge_cut::metis::{Adjacency, Idx, Weights};
 
-/// Cuts of which the best is taken where several quotas make single ones differ much, and the most
-/// edge ends of a graph that is cut as often: of larger ones single cuts differ less, and take
-/// longer than all else.
+/// Number of METIS runs, of which the best is taken, where several quotas make single ones differ
+/// much, and the most endpoints of a graph for that: of larger ones single runs differ less, and
+/// take longer than all else.
 const TRIES: Idx = 4;
 const SMALL: usize = 3 << 18;
 
-/// Line 7: gives each node of `lists` a side by METIS on its group's part of them, all other nodes
-/// none. Sides may be larger than they may become: METIS keeps their sizes about, not exactly.
+/// Line 7: assigns a side to each node of `lists` by METIS on its group's part of them, and none to
+/// all other nodes. Sides may exceed their caps: METIS keeps sizes only approximately.
 ///
 /// Memory: 4 bytes a node and METIS's.
 pub(super) fn by_chunk(level: &Sides, lists: &Lists, seed: u64) -> Result<Vec<u8>> {
@@ -43,9 +43,9 @@ pub(super) fn by_chunk(level: &Sides, lists: &Lists, seed: u64) -> Result<Vec<u8
     Ok(sides)
 }
 
-/// METIS's sides of `graph`, with what the sides of `group` are to have under each quota of which
-/// there is something for every part. `weights` are those of the first node under each quota, then
-/// of the next; `neighbours` those of the edges, 1 without.
+/// METIS's sides of `graph`, with the target shares of the sides of `group` under each quota with
+/// at least one unit per part. `weights` are those of the first node under each quota, then of the
+/// next; `neighbours` those of the edges, 1 without.
 pub(super) fn divide(
     graph: &Adjacency,
     group: &Group,
@@ -62,8 +62,8 @@ pub(super) fn divide(
         let column = nodes.iter_mut().skip(i).step_by(chosen.len());
         column.zip(scaled(of(q))).for_each(|(to, w)| *to = w);
     }
-    // METIS halves the halves and spends the room on each. With several quotas full sides hinder
-    // refinement more: half of the room is left to that.
+    // METIS halves recursively and spends the room on each level. With several quotas full sides
+    // hinder refinement more: half of the room is left to it.
     let halvings = group.sides.len().next_power_of_two().ilog2().max(1) as f64;
     let spent = if chosen.len() > 1 { 0.5 / halvings } else { 1.0 };
     let room = |&q: &usize| 1.0 + spent * (group.room(q) - 1.0);

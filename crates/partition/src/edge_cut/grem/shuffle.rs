@@ -1,4 +1,4 @@
-//! The edges of a stream, dealt at random into chunks on disk.
+//! The edges of a stream, distributed at random to chunks on disk.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -16,19 +16,19 @@ const SPOOL: usize = 16 << 20;
 /// Largest number of edges of a chunk that are written together.
 const MAX_BLOCK: u64 = 1 << 13;
 
-/// Edges ahead whose ends' degrees are asked for.
+/// Prefetch distance in edges, for the degrees of endpoints.
 const AHEAD: usize = 32;
 
-/// An edge by the ids of its ends.
+/// An edge by the ids of its endpoints.
 pub(super) type Pair = [u32; 2];
 
 /// A stream's edges in chunks, each a uniform sample: edge `i` is in the chunk drawn for `i`, so
 /// that a file sorted by node is as good as one in random order. Self loops are left out.
 ///
-/// Of a graph whose edges are all there in both directions one direction is enough: chunks then
-/// have as many edges as they would have, and are half as many. A sum of hashes tells, without
-/// another pass: it is 0 if the ids of all edges that ascend are those of all that descend, and
-/// hardly ever else; then nothing worse happens than that some edges go unseen.
+/// Of a symmetric graph one direction is enough: chunks then have as many edges as they would have
+/// otherwise, and are half as many. A sum of hashes detects symmetry without another pass: it is 0
+/// if the ids of all ascending edges are those of all descending ones, and hardly ever else; then
+/// nothing worse happens than that some edges go unseen.
 ///
 /// One nameless file in the directory for temporary files (`TMPDIR`), 8 bytes an edge, in blocks
 /// of one chunk each. Memory: a block for each chunk while it is written, nothing after.
@@ -41,7 +41,7 @@ pub(super) struct Chunks {
     block: usize,
 }
 
-/// Edges of a chunk that ascend, or descend.
+/// The ascending edges of a chunk, or the descending ones.
 #[derive(Debug, Clone, Default)]
 struct Pile {
     /// Numbers of its blocks.
@@ -53,8 +53,8 @@ struct Pile {
 }
 
 impl Chunks {
-    /// Deals the edges of `stream` into `count` chunks, holding about `memory` bytes; counts
-    /// the in-edges of each node in `degree`, as far as that goes.
+    /// Distributes the edges of `stream` to `count` chunks with about `memory` bytes; counts
+    /// the in-edges of each node in `degree`, as far as it reaches.
     pub(super) fn deal(
         stream: &mut dyn EdgeStream,
         count: usize,
@@ -66,7 +66,9 @@ impl Chunks {
         let file = tempfile::spooled_tempfile(SPOOL);
         let piles = vec![Pile::default(); 2 * count + 1];
         let mut chunks = Self { file, piles, of: Vec::new(), block };
-        let (key, mut row, mut written) = (Key::new(seed).with(0x6772_656d), 0, 0);
+        let key = Key::new(seed).with(0x6772_656d);
+        let mut row = 0;
+        let mut written = 0;
         let mut balance = 0u64;
         stream.reset()?;
         let read = |edges: &mut EdgeChunk| stream.next_chunk(edges);
@@ -100,7 +102,7 @@ impl Chunks {
             chunks.piles[pile].open = Vec::new();
         }
         let both = |chunk| [chunk, chunk + count];
-        // Behind all is an empty pile, for the odd one out.
+        // The last pile stays empty: it pairs with an odd last chunk.
         let two = |chunk| [chunk, if chunk + 1 < count { chunk + 1 } else { 2 * count }];
         chunks.of = if balance == 0 {
             (0..count).step_by(2).map(two).collect()
@@ -172,7 +174,7 @@ impl Chunks {
 fn failed(error: std::io::Error) -> Error {
     Error::io(std::env::temp_dir(), error)
         .context("shuffling edges for grem")
-        .hint("it needs 8 bytes an edge there; TMPDIR chooses another directory")
+        .hint("8 bytes per edge are required there; TMPDIR sets another directory")
 }
 
 #[cfg(test)]

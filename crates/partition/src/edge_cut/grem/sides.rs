@@ -8,15 +8,15 @@ use super::groups::{Group, MOST_SIDES, UNASSIGNED};
 use super::lists::{Lists, TOGETHER};
 use super::loads::Loads;
 
-/// Most neighbours counted in bytes before these are added up.
+/// Most neighbors counted in bytes before the counts are added up.
 const MOST_COUNTED: usize = u8::MAX as usize / TOGETHER * TOGETHER;
 
-/// How many nodes ahead what is known of them is asked for.
+/// Prefetch distance in nodes.
 const NODES_AHEAD: usize = 12;
 
 /// The state of a level: 3 bytes a node, and 2 for each side.
 pub(super) struct Sides<'a> {
-    /// What nodes take.
+    /// Loads of nodes.
     pub(super) loads: &'a Loads,
     /// Group of each node.
     pub(super) group: Arc<Vec<u16>>,
@@ -24,12 +24,12 @@ pub(super) struct Sides<'a> {
     pub(super) groups: Vec<Group>,
     /// `parts`: side of each node.
     side: Vec<u8>,
-    /// `nbr_counts`: about how many neighbours each node has on each side, [`Self::width`] of
+    /// `nbr_counts`: about how many neighbors each node has on each side, [`Self::width`] of
     /// them, rounded.
     counts: Vec<Rounded>,
     /// Sides of the group with most of them, rounded up to a power of two.
     width: usize,
-    /// What the node at hand takes of each quota.
+    /// Load of the current node under each quota.
     weights: Vec<u64>,
 }
 
@@ -43,20 +43,20 @@ impl<'a> Sides<'a> {
         Self { loads, group: Arc::new(group), groups, side, counts, width, weights }
     }
 
-    /// Which edges count.
+    /// The edges within groups that are to be divided.
     pub(super) fn inside(&self) -> Inside {
         let divided = self.groups.iter().map(|g| g.parts > 1).collect();
         Inside { group: self.group.clone(), divided }
     }
 
-    /// Lines 7 to 10: takes over the sides the seed algorithm found, as far as there is room, and
-    /// counts the neighbours in the first chunk.
+    /// Lines 7 to 10: adopts the sides of the seed algorithm, as far as there is room, and
+    /// counts the neighbors in the first chunk.
     pub(super) fn sow(&mut self, sides: &[u8], lists: &Lists) {
         for (v, &side) in sides.iter().enumerate().filter(|(_, side)| **side != UNASSIGNED) {
             let group = &mut self.groups[self.group[v] as usize];
             self.loads.weigh(v, &mut self.weights);
             let fits = group.fits(side, &self.weights);
-            // Of several quotas one is full early: such nodes do better to wait for neighbours.
+            // With several quotas one is full early: such nodes do better to wait for neighbors.
             if !fits && self.loads.len() > 1 {
                 continue;
             }
@@ -72,10 +72,10 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// `cnt_nbrs`: neighbours of the `i`-th node on each side; asks for the sides of later ones.
+    /// `cnt_nbrs`: neighbors of the `i`-th node on each side; prefetches the sides of later ones.
     ///
-    /// Neighbours are looked at a few at a time, of which those of the next nodes do not count: how
-    /// many there are cannot be foretold. They are counted in bytes of two registers, as counts in
+    /// Neighbors are read a few at a time, including some of the next nodes that do not count,
+    /// since their number is unpredictable. They are counted in bytes of two registers: counts in
     /// memory, written one by one, would have to reach the cache before they are read together.
     #[inline(always)]
     fn count<const K: usize>(&self, lists: &Lists, i: usize) -> [f32; K] {
@@ -101,9 +101,8 @@ impl<'a> Sides<'a> {
         counts
     }
 
-    /// Lines 12 to 19 for the nodes of a chunk: `keep` is the weight of what is known of a node's
-    /// neighbours beside what the chunk shows, 1/2 in the paper; `None` leaves nodes that have a
-    /// side alone.
+    /// Lines 12 to 19 for the nodes of a chunk: `keep` is the weight of earlier neighbor counts
+    /// beside those of the chunk, 1/2 in the paper; `None` leaves nodes that have a side alone.
     pub(super) fn refine(&mut self, lists: &Lists, keep: Option<f32>) {
         match self.width {
             2 => self.refine_by::<2>(lists, keep),
@@ -113,7 +112,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// The same, by the width of a row of counts.
+    /// As [`Sides::refine`], by the width of a row of counts.
     fn refine_by<const K: usize>(&mut self, lists: &Lists, keep: Option<f32>) {
         let over = self.over();
         for (i, &v) in lists.nodes().iter().enumerate() {
@@ -133,7 +132,7 @@ impl<'a> Sides<'a> {
                 }
             }
             row.iter_mut().zip(counts).for_each(|(known, count)| *known = Rounded::new(count));
-            // Most nodes are where they want to be: only others are worth branches.
+            // Most nodes are on their best side already: only others are worth branches.
             let stays = counts.get(side as usize).is_some_and(|&own| {
                 counts.iter().map(|&count| (count >= own) as u32).sum::<u32>() == 1
             });
@@ -156,18 +155,18 @@ impl<'a> Sides<'a> {
         group.add(*side, &self.weights);
     }
 
-    /// Whether a side has more of something than it may have.
+    /// Returns whether a side exceeds a cap.
     fn over(&self) -> bool {
         let mut groups = self.groups.iter();
         self.loads.len() > 1 && groups.any(|g| (0..g.sides.len()).any(|s| g.over(s as u8)))
     }
 
-    /// Whether `v` has a side that has too much of something.
+    /// Returns whether `v` is on a side that exceeds a cap.
     fn leaves(&self, v: u32) -> bool {
         self.groups[self.group[v as usize] as usize].over(self.side[v as usize])
     }
 
-    /// Gives nodes that were in no edge the emptiest side of their group.
+    /// Puts nodes without edges on the emptiest side of their group.
     pub(super) fn place_rest(&mut self) {
         for (v, (side, &group)) in self.side.iter_mut().zip(self.group.iter()).enumerate() {
             let group = &mut self.groups[group as usize];
@@ -179,7 +178,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// The groups of the next level: the sides, and what was a part already.
+    /// The groups of the next level: the sides, and finished parts.
     pub(super) fn split(self, fanout: u32, caps: &[u64]) -> (Vec<u16>, Vec<Group>) {
         let mut groups: Vec<Group> = Vec::new();
         let mut first = Vec::with_capacity(self.groups.len());
@@ -210,7 +209,7 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    /// Whether an edge between `u` and `v` is one.
+    /// Returns whether an edge between `u` and `v` is one.
     #[inline(always)]
     pub(super) fn holds(&self, u: u32, v: u32) -> bool {
         self.divided.len() == 1 || {

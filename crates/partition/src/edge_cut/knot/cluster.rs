@@ -15,7 +15,7 @@ pub(super) struct Clusters {
     pub count: usize,
 }
 
-/// Sums of edge weights to labels, for one node after the other.
+/// Sums of edge weights by label, for one node at a time.
 pub(super) struct Tally {
     sums: Vec<u32>,
     touched: Vec<u32>,
@@ -84,7 +84,7 @@ pub(super) fn cluster(
                 let sum = &weight[target as usize];
                 (0..3).all(|c| load[c] == 0 || u64::from(sum[c]) + load[c] <= most[c])
             };
-            // Ties are drawn, or the first labels would swallow their neighbourhoods.
+            // Ties are broken at random, or the first labels would swallow their neighborhoods.
             let rank = |target: u32| (tally.sum(target), draw.with(node.into()).u64(target.into()));
             let mut best = (own, rank(own));
             for &target in tally.touched() {
@@ -113,7 +113,7 @@ pub(super) fn cluster(
     Ok(renumbered(label, tally))
 }
 
-/// Gives nodes without neighbours common labels: no edge would ever bring them together, though
+/// Gives nodes without neighbors common labels: no edge would ever join them, though
 /// they are whole components of the graph. Each label takes the next ones of a part as long as they
 /// fit.
 fn pack_components(

@@ -1,4 +1,4 @@
-//! The first parts, of the smallest graph of the hierarchy, by METIS in memory.
+//! The initial partition of the coarsest graph, by METIS in memory.
 
 use gnarl_common::error::Result;
 use metis::Idx;
@@ -7,10 +7,10 @@ use metis::option::Seed;
 use super::level::{Level, Load};
 use crate::edge_cut::metis::ONE_AT_A_TIME;
 
-/// Bytes METIS takes for each entry of the lists, its own coarser graphs included.
+/// Bytes of METIS per entry of the lists, its own coarser graphs included.
 const BYTES_AN_ENTRY: u64 = 40;
 
-/// The heaviest edges of a level as METIS wants them: as many as `budget` bytes allow.
+/// The heaviest edges of a level in METIS's format: as many as `budget` bytes allow.
 fn heaviest(level: &Level, budget: u64) -> Result<(Vec<Idx>, Vec<Idx>, Vec<Idx>)> {
     let most = (budget / BYTES_AN_ENTRY).max(level.len() as u64);
     let mut least = 1u32;
@@ -31,7 +31,9 @@ fn heaviest(level: &Level, budget: u64) -> Result<(Vec<Idx>, Vec<Idx>, Vec<Idx>)
         let at = weights.len() - kept.clamp(1, weights.len());
         least = *weights.select_nth_unstable(at).1 + 1;
     }
-    let (mut offsets, mut neighbours, mut weights) = (vec![0 as Idx], Vec::new(), Vec::new());
+    let mut offsets = vec![0 as Idx];
+    let mut neighbours = Vec::new();
+    let mut weights = Vec::new();
     level.lists.for_each(|_, ids, near| {
         for (i, &id) in ids.iter().enumerate() {
             let weight = near.get(i).copied().unwrap_or(1);
@@ -45,7 +47,7 @@ fn heaviest(level: &Level, budget: u64) -> Result<(Vec<Idx>, Vec<Idx>, Vec<Idx>)
     Ok((offsets, neighbours, weights))
 }
 
-/// Parts of the level's nodes near `caps`, or `None` if METIS finds none.
+/// Partitions the level's nodes near `caps`; `None` if METIS finds no partition.
 pub(super) fn cut(
     level: &Level,
     parts: usize,

@@ -1,4 +1,4 @@
-//! A graph of the hierarchy: lists and what its nodes weigh.
+//! A graph of the hierarchy: neighbor lists and node weights.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use gnarl_graph::{EdgeStream, for_each_edge};
 use super::lists::{Lists, ListsWriter};
 use crate::read::adjacency::{for_each_list_within, ranges, starts};
 
-/// What a node, a cluster or a part weighs: nodes, in-edges, training nodes.
+/// The weight of a node, a cluster or a part: nodes, in-edges, training nodes.
 pub(super) type Load = [u64; 3];
 
-/// What the nodes of a level weigh.
+/// The weights of a level's nodes.
 pub(super) enum Loads {
     /// Nodes of the graph itself: one node, some in-edges, perhaps a training node. Nodes without
-    /// neighbours weigh nothing here: they are placed at the end.
+    /// neighbors weigh nothing here: they are placed at the end.
     Single { edges: Vec<u32>, train: Vec<u64>, connected: Vec<u64> },
     /// Clusters of them.
     Cluster(Vec<[u32; 3]>),
@@ -90,7 +90,7 @@ impl Level {
         Ok(Self { lists, loads: Loads::Single { edges: edges_in, train, connected } })
     }
 
-    /// The graph of clusters: `map` gives each node's, from 0 without gaps. Edges within a cluster
+    /// Contracts clusters: `map` gives each node's, from 0 without gaps. Edges within a cluster
     /// vanish, those between two clusters add up.
     pub fn contract(
         &self,
@@ -139,7 +139,7 @@ impl Level {
     }
 }
 
-/// Nearly different for every ordered pair.
+/// A hash that is nearly injective on ordered pairs.
 fn pair(u: u64, v: u64) -> u64 {
     mix(mix(u) ^ v)
 }

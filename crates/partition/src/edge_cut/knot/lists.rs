@@ -1,4 +1,4 @@
-//! Neighbour lists in a temporary file, read from start to end.
+//! Neighbor lists in a temporary file, read sequentially.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -9,7 +9,7 @@ use gnarl_common::error::{Result, ResultExt};
 /// Words read at a time; longer lists get a longer buffer.
 const BUFFER_WORDS: usize = 1 << 16;
 
-/// Undirected neighbour lists, perhaps weighted, of nodes `0..lengths.len()`. Memory: 4 bytes a
+/// Undirected neighbor lists, perhaps weighted, of nodes `0..lengths.len()`. Memory: 4 bytes a
 /// node; the lists themselves are in an unnamed file.
 ///
 /// A list has the ids and then, if weighted, as many weights.
@@ -25,17 +25,17 @@ impl Lists {
         self.lengths.len()
     }
 
-    /// Neighbours of all nodes together: twice the number of edges.
+    /// Neighbors of all nodes together: twice the number of edges.
     pub fn entries(&self) -> u64 {
         self.entries
     }
 
-    /// Number of neighbours of each node.
+    /// Number of neighbors of each node.
     pub fn lengths(&self) -> &[u32] {
         &self.lengths
     }
 
-    /// Calls `visit` with every node, its neighbours, and their weights if there are any.
+    /// Calls `visit` with every node, its neighbors, and their weights if there are any.
     pub fn for_each(&self, mut visit: impl FnMut(u32, &[u32], &[u32])) -> Result<()> {
         let per_entry = 1 + usize::from(self.weighted);
         let longest = self.lengths.iter().max().copied().unwrap_or(0) as usize;
@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What errors call the unnamed file.
-const SCRATCH: &str = "temporary neighbour lists";
+/// Name of the unnamed file in errors.
+const SCRATCH: &str = "temporary neighbor lists";
 
 /// Writes lists in the order of nodes.
 pub(super) struct ListsWriter {
@@ -95,14 +95,14 @@ pub(super) struct ListsWriter {
 }
 
 impl ListsWriter {
-    /// Lists for `nodes` nodes, in a file that vanishes with them.
+    /// A writer of lists for `nodes` nodes, in a file that is deleted with them.
     pub fn create(scratch: &Path, nodes: usize, weighted: bool) -> Result<Self> {
         let file = tempfile::tempfile_in(scratch).at(scratch)?;
         let file = BufWriter::with_capacity(4 * BUFFER_WORDS, file);
         Ok(Self { file, lengths: Vec::with_capacity(nodes), weighted, entries: 0 })
     }
 
-    /// The next node's list.
+    /// Appends the next node's list.
     pub fn push(&mut self, ids: &[u32], weights: &[u32]) -> Result<()> {
         self.file.write_all(bytemuck::cast_slice(ids)).at(Path::new(SCRATCH))?;
         if self.weighted {

@@ -20,11 +20,11 @@ use cluster::Clusters;
 use level::{Level, Load};
 use refine::Parts;
 
-/// Cuts a hierarchy of ever smaller graphs, none of which is held in memory.
+/// Partitions by a hierarchy of ever smaller graphs, none of which is held in memory.
 ///
 /// Nodes join clusters of bounded size along most of their edges, clusters become the nodes of a
-/// smaller graph, until METIS can cut the smallest in memory; then each larger graph inherits the
-/// parts and moves nodes to where more of their edges lead. The whole is repeated with clusters
+/// smaller graph, until METIS can partition the smallest in memory; then each larger graph inherits
+/// the parts and moves nodes to where more of their edges lead. The whole is repeated with clusters
 /// that respect the parts found. Nodes, in-edges and training nodes are balanced at once, each
 /// within `options.balance` of its mean (or of the largest node, where one outweighs a part).
 ///
@@ -39,15 +39,15 @@ use refine::Parts;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Knot;
 
-/// How many times the hierarchy is built.
+/// Number of times that the hierarchy is built.
 const CYCLES: usize = 4;
-/// How many first partitions are tried.
+/// Number of initial partitions tried.
 const TRIALS: u64 = 12;
 /// Rounds of label propagation for the clusters of a level.
 const CLUSTER_ROUNDS: usize = 4;
 /// Most rounds of moves at a level.
 const REFINE_ROUNDS: usize = 8;
-/// METIS cuts a level with this many nodes for each part, or this small altogether.
+/// METIS partitions a level with at most this many nodes per part, or in total.
 const COARSEST: usize = 120;
 const SMALL: usize = 1000;
 /// Clusters of a level weigh at most a part's share over this.
@@ -85,19 +85,23 @@ impl VertexPartitioner for Knot {
     }
 }
 
-/// What is balanced, told before the edges are read.
+/// The balanced quantities, checked before the edges are read.
 fn chosen(options: &PartitionOptions) -> Result<&[Constraint]> {
     const ALL: [Constraint; 3] = [Constraint::Nodes, Constraint::Edges, Constraint::Train];
     let chosen = options.constraints.as_deref().unwrap_or(&ALL);
     match chosen.iter().find(|c| !ALL.contains(c)) {
         None => Ok(chosen),
-        Some(other) => Err(Error::usage(format!("knot does not balance {}", other.name()))
-            .hint("it balances nodes, edges and train; grem, spring and metis balance the others")),
+        Some(other) => {
+            Err(Error::usage(format!("knot does not support the constraint '{}'", other.name()))
+                .hint(
+                    "it supports nodes, edges and train; grem, spring and metis support the others",
+                ))
+        }
     }
 }
 
-/// What no part should exceed: β times its share, and at least what a node weighs; no limit to what
-/// is not `chosen`.
+/// Upper bounds of the parts: β times the share, and at least the largest node; no limit on
+/// quantities that are not `chosen`.
 fn caps(graph: &Level, options: &PartitionOptions, chosen: &[Constraint]) -> Load {
     let (mut edges, mut largest) = (0, 1);
     for v in 0..graph.len() as u32 {
@@ -106,9 +110,10 @@ fn caps(graph: &Level, options: &PartitionOptions, chosen: &[Constraint]) -> Loa
     }
     let cap = |constraint: Constraint, total: u64, largest: u64| {
         let share = total as f64 / options.parts as f64;
-        match chosen.contains(&constraint) {
-            true => ((options.balance * share) as u64).max(share.ceil() as u64).max(largest),
-            false => u64::MAX,
+        if chosen.contains(&constraint) {
+            ((options.balance * share) as u64).max(share.ceil() as u64).max(largest)
+        } else {
+            u64::MAX
         }
     };
     [
@@ -122,7 +127,7 @@ struct Run<'a> {
     options: &'a PartitionOptions,
     nodes: u64,
     caps: Load,
-    /// Bytes of the buffer lists are made in.
+    /// Bytes of the buffer in which lists are built.
     budget: usize,
     scratch: std::path::PathBuf,
 }
@@ -143,7 +148,7 @@ impl Run<'_> {
         Ok(best.expect("at least one cycle").2)
     }
 
-    /// Parts of `level`: those of its clusters, refined.
+    /// Partitions `level`: the partition of its clusters, refined.
     fn descend(&self, level: &Level, known: Option<&[u16]>, depth: u64, key: Key) -> Result<Parts> {
         let key = key.with(depth);
         let of = match self.shrink(level, known, key)? {
@@ -167,21 +172,21 @@ impl Run<'_> {
         self.refined(level, of, key)
     }
 
-    /// Clusters to go on with, unless the level is small enough or does not shrink.
+    /// Clusters for the next level, unless the level is small enough or does not shrink.
     fn shrink(&self, level: &Level, known: Option<&[u16]>, key: Key) -> Result<Option<Clusters>> {
         let nodes = level.len();
         if nodes <= (COARSEST * self.options.parts).max(SMALL) {
             return Ok(None);
         }
         let mut most = self.caps.map(|cap| (cap / CLUSTER_SHARE).max(1));
-        // Graphs that shrink too fast leave too few levels to mend mistakes at.
+        // Graphs that shrink too fast leave too few levels for refinement.
         let mean = self.nodes / nodes as u64;
         most[0] = most[0].min(MOST_MEANS * mean.max(1)).max(1);
         let clusters = cluster::cluster(level, most, CLUSTER_ROUNDS, known, key.with(0))?;
         Ok((clusters.count * 20 < nodes * 19).then_some(clusters))
     }
 
-    /// The smallest level's parts: the best of several that METIS finds.
+    /// The partition of the coarsest level: the best of several by METIS.
     fn first(&self, level: &Level, key: Key) -> Result<Vec<u16>> {
         let parts = self.options.parts;
         let budget = (64 * self.nodes).max(16 << 20);
@@ -189,9 +194,10 @@ impl Run<'_> {
         let mut best: Option<(f64, u64, Vec<u16>)> = None;
         for trial in 0..TRIALS {
             let seed = key.with(3).u64(trial);
-            let found = match connected > 4 * parts {
-                true => coarsest::cut(level, parts, self.caps, budget, seed)?,
-                false => None,
+            let found = if connected > 4 * parts {
+                coarsest::cut(level, parts, self.caps, budget, seed)?
+            } else {
+                None
             };
             let of =
                 found.unwrap_or_else(|| (0..level.len()).map(|v| (v % parts) as u16).collect());
@@ -211,7 +217,7 @@ impl Run<'_> {
         Ok(found)
     }
 
-    /// Nodes without edges go where there is room: training nodes first, then the others.
+    /// Assigns nodes without edges to parts with room: training nodes first, then the others.
     fn place_isolated(&self, graph: &Level, mut of: Vec<u16>) -> Vec<u16> {
         let lengths = graph.lists.lengths();
         let mut loads = Parts::new(graph, of.clone(), self.options.parts, self.caps).loads;
@@ -236,7 +242,7 @@ impl Run<'_> {
     }
 }
 
-/// The part of each cluster, all of whose nodes share it.
+/// The part of each cluster, shared by all its nodes.
 fn inherit_up(of: &[u16], map: &[u32], count: usize) -> Vec<u16> {
     let mut parts = vec![0; count];
     map.iter().zip(of).for_each(|(&cluster, &part)| parts[cluster as usize] = part);

@@ -1,4 +1,4 @@
-//! Moves nodes between parts: first to where the balance holds, then to where fewer edges are cut.
+//! Moves nodes between parts: first to restore the balance, then to reduce the cut.
 
 use gnarl_common::error::Result;
 use gnarl_common::rng::Key;
@@ -6,11 +6,11 @@ use gnarl_common::rng::Key;
 use super::cluster::Tally;
 use super::level::{Level, Load};
 
-/// Parts of a level's nodes, and what the parts weigh.
+/// A partition of a level's nodes, and the weights of the parts.
 pub(super) struct Parts {
     pub of: Vec<u16>,
     pub loads: Vec<Load>,
-    /// What no part should exceed.
+    /// Upper bounds of the parts.
     pub caps: Load,
 }
 
@@ -23,12 +23,12 @@ impl Parts {
         Self { of, loads, caps }
     }
 
-    /// How far parts exceed the caps, as a sum of shares of the caps.
+    /// Total excess over the caps, as a sum of shares of the caps.
     pub fn excess(&self) -> f64 {
         self.loads.iter().map(|load| excess(*load, &self.caps)).sum()
     }
 
-    /// By how much the excess changes if a node of `load` moves.
+    /// Change of the excess if a node of `load` moves.
     fn excess_change(&self, load: Load, from: usize, to: usize) -> f64 {
         let (mut less, mut more) = (self.loads[from], self.loads[to]);
         let before = excess(less, &self.caps) + excess(more, &self.caps);
@@ -43,7 +43,7 @@ impl Parts {
         add(&mut self.loads[to as usize], load);
     }
 
-    /// Moves nodes out of parts above the caps, those whose edges lose least first.
+    /// Moves nodes out of parts above the caps, in the order of smallest loss.
     pub fn balance(&mut self, level: &Level, key: Key) -> Result<()> {
         let mut loss_allowed = 0.0;
         for round in 0..12u64 {
@@ -126,7 +126,7 @@ impl Parts {
         Ok(total)
     }
 
-    /// Weight of the edges between parts, counted from both ends.
+    /// Weight of the edges between parts, counted from both endpoints.
     pub fn cut(&self, level: &Level) -> Result<u64> {
         let mut cut = 0;
         level.lists.for_each(|node, near, weights| {

@@ -1,4 +1,4 @@
-//! Lines 2–21 of Algorithm 1: the one pass that clusters nodes.
+//! Lines 2–21 of Algorithm 1: clustering of nodes in one pass.
 
 use gnarl_common::error::Result;
 use gnarl_common::prefetch::item as prefetch;
@@ -9,13 +9,13 @@ use crate::read::ahead::for_each_chunk;
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Edges between asking for a node's row and using it. Its cluster's row is asked for half way.
+/// Prefetch distance of node rows in edges; cluster rows are prefetched at half of it.
 ///
 /// On 20 M nodes and 200 M edges `spring` takes 14.7 s of processor time with 16, 18.7 with 8, 16.6
-/// with 32 and 22.9 without asking: single runs on a busy machine, good for the last only.
+/// with 32 and 22.9 without prefetching: single runs on a busy machine, good for the last only.
 const AHEAD: usize = 16;
 
-/// What is known of a node: 16 bytes, so that no row lies in two cache lines.
+/// The state of a node: 16 bytes, so that no row straddles two cache lines.
 #[derive(Clone, Copy)]
 #[repr(C, align(16))]
 pub(super) struct Node {
@@ -65,8 +65,8 @@ macro_rules! volume {
 
 volume!(u32, u64);
 
-/// What clustering leaves: the nodes, whose clusters are numbered from 0 in the order of the nodes
-/// that opened them, and the clusters' sizes. Nodes without edges are in none ([`NONE`]).
+/// The result of clustering: the nodes, whose clusters are numbered from 0 in the order of the
+/// nodes that opened them, and the clusters' sizes. Nodes without edges are in none ([`NONE`]).
 pub(super) struct Clustered {
     pub nodes: Vec<Node>,
     pub sizes: Vec<u64>,
@@ -119,8 +119,8 @@ struct Clusters<V> {
 }
 
 impl<V: Volume> Clusters<V> {
-    /// Every node in a cluster of its own. The paper opens clusters as it meets their nodes, which
-    /// comes to the same.
+    /// Puts every node into a cluster of its own. The paper opens clusters as it meets their nodes,
+    /// which is equivalent.
     fn new(degree: Vec<u32>, tau_vol: u64, cap: u32) -> Self {
         let open = |(&degree, cluster)| Node { degree, cluster, richest: NONE, richest_degree: 0 };
         let nodes: Vec<Node> = degree.iter().zip(0u32..).map(open).collect();
@@ -167,7 +167,7 @@ impl<V: Volume> Clusters<V> {
         if vol_u <= vol_v { self.shift(u, cu, cv) } else { self.shift(v, cv, cu) }
     }
 
-    /// `v` may be the richest neighbour of `u`.
+    /// Updates the richest neighbor of `u` if `v` is richer.
     fn meet(&mut self, u: u32, v: u32) {
         let degree = self.nodes[v as usize].degree;
         let node = &mut self.nodes[u as usize];
@@ -198,7 +198,7 @@ impl<V: Volume> Clusters<V> {
             let kept = cluster.size > 0 && node.degree > 0;
             let number = if kept { sizes.len() as u32 } else { NONE };
             sizes.extend(kept.then_some(cluster.size as u64));
-            // Its size is in `sizes` now.
+            // From here on `size` stores the number; the size itself is in `sizes`.
             cluster.size = number;
         }
         for node in &mut nodes {
@@ -214,7 +214,7 @@ mod tests {
     use gnarl_common::rng::Key;
     use gnarl_graph::MemoryEdges;
 
-    /// Lines 2–21 as the paper writes them: the cluster of each node and its richest neighbour.
+    /// Lines 2–21 as in the paper: the cluster of each node and its richest neighbor.
     fn paper(edges: &MemoryEdges, degree: &[u32], tau_vol: u64) -> (Vec<usize>, Vec<u32>) {
         let (mut c, mut n) = (vec![usize::MAX; degree.len()], vec![NONE; degree.len()]);
         let mut vol = Vec::new();

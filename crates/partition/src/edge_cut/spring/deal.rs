@@ -1,4 +1,4 @@
-//! Lines 30–33 of Algorithm 1: clusters become parts.
+//! Lines 30–33 of Algorithm 1: assignment of clusters to parts.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -31,7 +31,7 @@ const SPLIT: u32 = u32::MAX;
 
 struct Deal<'a> {
     quotas: &'a [Quota],
-    /// What each part holds under each quota.
+    /// Load of each part under each quota.
     loads: Vec<Vec<u64>>,
 }
 

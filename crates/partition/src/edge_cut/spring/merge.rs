@@ -1,4 +1,4 @@
-//! Lines 22–29 of Algorithm 1: clusters merge along their richest neighbours.
+//! Lines 22–29 of Algorithm 1: merging of clusters along their richest neighbors.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::clusters::{NONE, Node};
 use crate::balance::quota::Quota;
 
-/// Merges each cluster, smallest first, into the one where the richest neighbour of its
+/// Merges each cluster, smallest first, into the one where the richest neighbor of its
 /// representative lives, where the sum keeps within every quota; renames the nodes' clusters after
 /// those they went into. `weights` are those of the clusters under each quota, the first of which
 /// counts nodes.
@@ -19,10 +19,10 @@ pub(super) fn merge(nodes: &mut [Node], quotas: &[Quota], weights: &mut [Vec<u64
     }
 }
 
-/// The richest neighbour of a cluster's representative: the cluster it was in, and its degree.
+/// The richest neighbor of a cluster's representative: the cluster it was in, and its degree.
 type Rich = (u32, u32);
 
-/// Lines 22–24: `n_{r(i)}` of each cluster, the richest of its nodes' richest neighbours.
+/// Lines 22–24: `n_{r(i)}` of each cluster, the richest of its nodes' richest neighbors.
 fn representatives(nodes: &[Node], clusters: usize) -> Vec<Rich> {
     let mut best = vec![(NONE, 0); clusters];
     for node in nodes.iter().filter(|n| n.cluster != NONE) {
@@ -35,7 +35,7 @@ fn representatives(nodes: &[Node], clusters: usize) -> Vec<Rich> {
 }
 
 struct Merge<'a> {
-    /// Where a cluster went, itself if nowhere.
+    /// The cluster that each was merged into, itself if none.
     parent: Vec<u32>,
     best: Vec<Rich>,
     quotas: &'a [Quota],
@@ -48,7 +48,7 @@ impl Merge<'_> {
         let mut order: BinaryHeap<_> = sized.map(|(&size, i)| Reverse((size, i))).collect();
         while let Some(Reverse((size, cluster))) = order.pop() {
             let i = cluster as usize;
-            // Grown since it was queued, or gone.
+            // Its size changed since it was queued, or it was merged away.
             if self.weights[0][i] != size || size == 0 {
                 continue;
             }
@@ -68,7 +68,7 @@ impl Merge<'_> {
         }
     }
 
-    /// The cluster that `i` is part of by now, halving the path to it.
+    /// The cluster that `i` has been merged into, halving the path to it.
     fn find(&mut self, mut i: u32) -> u32 {
         let parent = &mut self.parent;
         while parent[i as usize] != i {

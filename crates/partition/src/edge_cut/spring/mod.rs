@@ -1,4 +1,4 @@
-//! `spring`: streaming partitioning by richest neighbours (CATGNN §4, Algorithm 1).
+//! `spring`: streaming partitioning by richest neighbors (CATGNN §4, Algorithm 1).
 
 mod clusters;
 mod deal;
@@ -14,19 +14,19 @@ use crate::balance::level::level;
 use crate::balance::quota::Quota;
 use crate::edge_cut::partitioner::{Assignment, PartitionOptions, VertexPartitioner};
 
-/// Clusters nodes in one pass over the edges, merges the clusters along their richest neighbours,
+/// Clusters nodes in one pass over the edges, merges the clusters along their richest neighbors,
 /// and deals them out to parts, largest first.
 ///
-/// Two passes over the edges, of which the first counts degrees; both ends of an edge count, so
+/// Two passes over the edges, of which the first counts degrees; both endpoints of an edge count, so
 /// directed graphs work. A second thread reads ahead. Memory: 26 bytes a node: degree, cluster,
-/// richest neighbour and its degree 16, volume and size of the cluster it opened 8 (16 where all
+/// richest neighbor and its degree 16, volume and size of the cluster it opened 8 (16 where all
 /// degrees together reach 2³²), its part 2. While merging, 36 for each cluster that streaming left
 /// replace those 8.
 ///
 /// Readings of the paper's text, and a bound it lacks:
-/// * the richest neighbour of *both* ends is updated by every edge, also between full clusters;
+/// * the richest neighbor of *both* endpoints is updated by every edge, also between full clusters;
 /// * a merged cluster goes back to its true rank in the ascending order;
-/// * no cluster takes a node beyond β·|V|/p nodes, so that a hub's neighbours cannot outgrow a part;
+/// * no cluster takes a node beyond β·|V|/p nodes, so that a hub's neighbors cannot outgrow a part;
 /// * a cluster that no part has room for is split between parts.
 ///
 /// Nodes without edges come last and fill the smallest parts.

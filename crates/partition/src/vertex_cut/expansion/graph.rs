@@ -4,25 +4,25 @@ use gnarl_common::Kind;
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::{EdgeStream, for_each_edge};
 
-/// The undirected graph: all copies and directions of an edge are one, with a weight. Edges are
-/// numbered by lower, then higher end.
+/// The undirected graph: all duplicates and directions of an edge are one, with a weight. Edges are
+/// numbered by lower, then higher endpoint.
 pub(super) struct Graph {
-    /// Where the edges of each lower end begin.
+    /// Start of the edges of each lower endpoint.
     first: Vec<u64>,
-    /// Higher end of each edge.
+    /// Higher endpoint of each edge.
     high: Vec<u32>,
-    /// Edges of the stream that each edge stands for; saturates.
+    /// Multiplicity of each edge in the stream; saturates.
     pub(super) weight: Vec<u32>,
-    /// Where the list of each node begins.
+    /// Start of each node's list.
     offsets: Vec<u64>,
-    /// Length of each list; what is beyond, up to the next list, was dropped.
+    /// Length of each list; entries beyond, up to the next list, were dropped.
     lengths: Vec<u32>,
-    /// Neighbour and edge; a self loop is in its node's list once.
+    /// Neighbor and edge; a self loop is in its node's list once.
     lists: Vec<(u32, u32)>,
 }
 
 impl Graph {
-    /// Refuses what does not fit the index types.
+    /// Rejects graphs that do not fit the index types.
     pub(super) fn check(name: &str, nodes: u64, edges: u64, parts: usize) -> Result<()> {
         let limit = u32::MAX as u64;
         if nodes > limit || edges > limit {
@@ -63,14 +63,14 @@ impl Graph {
         self.high.len()
     }
 
-    /// Neighbours of `v` and the edges to them.
+    /// Neighbors of `v` and the edges to them.
     #[inline]
     pub(super) fn list(&self, v: u32) -> &[(u32, u32)] {
         let begin = self.offsets[v as usize] as usize;
         &self.lists[begin..begin + self.lengths[v as usize] as usize]
     }
 
-    /// Drops the edges from the list of `v` that are not to be `kept`; in order.
+    /// Drops the edges from the list of `v` that `kept` rejects, preserving order.
     pub(super) fn shorten(&mut self, v: u32, kept: impl Fn(u32) -> bool) {
         let begin = self.offsets[v as usize] as usize;
         let length = &mut self.lengths[v as usize];
@@ -84,7 +84,7 @@ impl Graph {
         }
     }
 
-    /// Brings back what was dropped.
+    /// Restores the dropped edges.
     pub(super) fn restore(&mut self) {
         self.lists = Vec::new();
         (_, self.lists) = both_ends(&self.first, &self.high);
@@ -102,7 +102,7 @@ impl Graph {
     }
 }
 
-/// Turns counts, one place to the right, into the places where lists begin.
+/// Turns counts, shifted by one place, into list offsets.
 fn accumulate(counts: &mut [u64]) {
     let mut total = 0;
     for count in counts {
@@ -127,7 +127,7 @@ fn sort_lists(first: &[u64], high: &mut [u32]) {
     rayon::join(|| sort_lists(&first[..=middle], left), || sort_lists(&first[middle..], right));
 }
 
-/// Keeps one of each run of equal ends, in place; returns the lengths of the runs.
+/// Deduplicates runs of equal endpoints, in place; returns the lengths of the runs.
 fn merge_copies(first: &mut [u64], high: &mut Vec<u32>) -> Vec<u32> {
     let mut weight = Vec::new();
     let mut begin = 0;
@@ -151,7 +151,7 @@ fn merge_copies(first: &mut [u64], high: &mut Vec<u32>) -> Vec<u32> {
     weight
 }
 
-/// The lists of both ends of every edge.
+/// The lists of both endpoints of every edge.
 fn both_ends(first: &[u64], high: &[u32]) -> (Vec<u64>, Vec<(u32, u32)>) {
     let nodes = first.len() - 1;
     let each = |visit: &mut dyn FnMut(usize, usize, usize)| {

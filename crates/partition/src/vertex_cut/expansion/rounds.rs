@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::settle::{Bounds, settle};
 use crate::vertex_cut::sets::{PartSets, bits};
 
-/// A part as it grows.
+/// A growing part.
 pub(in crate::vertex_cut) struct Part {
     /// Edges of the stream in it.
     pub(in crate::vertex_cut) edges: u64,
@@ -20,15 +20,15 @@ pub(in crate::vertex_cut) struct Part {
     pub(in crate::vertex_cut) lambda: f64,
     /// Nodes in the part that may have open edges.
     boundary: Vec<u32>,
-    /// Nodes that are expanded in this round, and where each one's claims end.
+    /// Nodes expanded in this round, with the end of each one's claims.
     expanded: Vec<(u32, usize)>,
-    /// The other end and the edge: what the part wants in this round.
+    /// Claimed edges of this round: the other endpoint and the edge.
     claims: Vec<(u32, u32)>,
     /// Nodes that joined in this round.
     newcomers: Vec<u32>,
 }
 
-/// What distinguishes the expansions.
+/// The rules by which the expansions differ.
 pub(in crate::vertex_cut) trait Rules: Sync {
     /// λ at the start.
     fn lambda(&self) -> f64;
@@ -38,17 +38,17 @@ pub(in crate::vertex_cut) trait Rules: Sync {
     fn batch(&self, left: u64, parts: usize) -> u64;
     /// Adjusts the parts' λ before a round; those with `cap` edges grow no more.
     fn pace(&self, parts: &mut [Part], cap: u64);
-    /// What must hold in the end, if more than the cap.
+    /// Balance bounds of the result beyond the cap, if any.
     fn bounds(&self) -> Option<Bounds>;
-    /// Nodes that are expanded at `lambda` of a boundary of `size`; 0 if the part waits, which not
-    /// all parts with room may do at once.
+    /// Number of nodes to expand at `lambda` from a boundary of `size`; 0 if the part waits, which
+    /// not all parts with room may do at once.
     fn count(&self, lambda: f64, size: usize) -> usize;
 }
 
-/// Edges granted to one part before another's turn: long enough to keep neighbourhoods together.
+/// Edges granted to one part before another's turn: long enough to keep neighborhoods together.
 const TURN: u64 = 64;
 
-/// Not in any part yet.
+/// Not assigned to a part yet.
 const OPEN: u16 = u16::MAX;
 
 /// The state of an expansion.
@@ -58,11 +58,11 @@ pub(super) struct Rounds<'g> {
     owner: Vec<u16>,
     /// Open edges of each node.
     open: Vec<u32>,
-    /// Open edges in all.
+    /// Total number of open edges.
     left: usize,
     sets: PartSets,
     parts: Vec<Part>,
-    /// All nodes in random order, and the next to try as a seed.
+    /// All nodes in random order, and the next candidate as a seed.
     seeds: Vec<u32>,
     next_seed: usize,
 }
@@ -93,7 +93,7 @@ impl<'g> Rounds<'g> {
         }
     }
 
-    /// Expands until no edge is open; the part of every edge.
+    /// Expands until no edge is open; returns the part of every edge.
     pub(super) fn run(mut self, rules: &dyn Rules) -> Vec<u16> {
         let edges: u64 = self.graph.weight.iter().map(|&w| w as u64).sum();
         let parts = self.parts.len();
@@ -119,7 +119,7 @@ impl<'g> Rounds<'g> {
         owner
     }
 
-    /// Chooses what each part expands: some of its boundary, or a seed if that is empty.
+    /// Chooses the nodes that each part expands: some of its boundary, or a seed if that is empty.
     fn choose(&mut self, rules: &dyn Rules, cap: u64) {
         let open = &self.open;
         each(&mut self.parts, Part::boundary, |_, part| {
@@ -137,7 +137,7 @@ impl<'g> Rounds<'g> {
         }
     }
 
-    /// Has a part expand a random node with open edges.
+    /// Selects a random node with open edges as the part's seed.
     fn seed(&mut self, p: usize) {
         loop {
             let v = self.seeds[self.next_seed];
@@ -189,7 +189,7 @@ impl<'g> Rounds<'g> {
         }
     }
 
-    /// Gives the edge between `v` and `w` to a part if it is open.
+    /// Assigns the edge between `v` and `w` to a part if it is open.
     fn grant(&mut self, p: usize, (v, w): (u32, u32), e: u32) {
         if self.owner[e as usize] != OPEN {
             return;
@@ -211,13 +211,13 @@ impl<'g> Rounds<'g> {
     }
 
     /// Grants open edges between newcomers and nodes of the same part, each to the smallest part
-    /// that has both ends.
+    /// that has both endpoints.
     fn two_hop(&mut self, cap: u64) {
         for part in &mut self.parts {
             part.expanded.clear();
             for &v in &part.newcomers {
                 let open = self.open[v as usize];
-                // Every part that a hub joins would else go through its closed edges again.
+                // Otherwise every part that a hub joins would scan its closed edges again.
                 if open < self.graph.list(v).len() as u32 / 2 {
                     self.graph.shorten(v, |e| self.owner[e as usize] == OPEN);
                 }
@@ -226,7 +226,9 @@ impl<'g> Rounds<'g> {
                 }
             }
         }
-        let (graph, owner, sets) = (&*self.graph, &self.owner, &self.sets);
+        let graph = &*self.graph;
+        let owner = &self.owner;
+        let sets = &self.sets;
         each(
             &mut self.parts,
             |part| part.listed(graph),
@@ -265,7 +267,7 @@ impl Part {
         self.boundary.len()
     }
 
-    /// Whether it has nothing to expand, now or later.
+    /// Returns whether the part has nothing to expand, now or later.
     fn idle(&self) -> bool {
         self.expanded.is_empty() && self.boundary.is_empty()
     }
@@ -275,7 +277,7 @@ impl Part {
         self.expanded.iter().map(|&(v, _)| graph.list(v).len()).sum()
     }
 
-    /// Forgets boundary nodes without open edges.
+    /// Removes boundary nodes without open edges.
     fn drop_closed(&mut self, open: &[u32]) {
         self.boundary.retain(|&v| open[v as usize] > 0);
     }
@@ -293,7 +295,7 @@ impl Part {
         self.expanded.extend(self.boundary.drain(..count).map(|v| (v, 0)));
     }
 
-    /// Claims the edges of the expanded nodes that are `wanted`.
+    /// Claims the edges of the expanded nodes that `wanted` accepts.
     fn claim(&mut self, graph: &Graph, wanted: impl Fn(u32, u32) -> bool) {
         self.claims.clear();
         for (v, end) in &mut self.expanded {
@@ -303,7 +305,7 @@ impl Part {
     }
 }
 
-/// Runs over the parts, in parallel if their work pays for it.
+/// Runs over the parts, in parallel if their work outweighs scheduling.
 fn each(parts: &mut [Part], size: impl Fn(&Part) -> usize, work: impl Fn(usize, &mut Part) + Sync) {
     /// A few microseconds of work.
     const TASK: usize = 1 << 12;

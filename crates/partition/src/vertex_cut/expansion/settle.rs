@@ -1,8 +1,8 @@
-//! Moves edges of a finished expansion until the balance holds.
+//! Rebalancing of a finished expansion.
 
 use super::graph::Graph;
 
-/// What no part should exceed.
+/// Upper bounds for every part.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::vertex_cut) struct Bounds {
     /// Nodes of a part over their mean.
@@ -11,13 +11,13 @@ pub(in crate::vertex_cut) struct Bounds {
     pub edges: f64,
 }
 
-/// Passes over the parts; each allows moves that cost one more replica.
+/// Passes over the parts; each pass allows moves that add one more replica.
 const PASSES: i64 = 8;
 
-/// A node with more edges in a part stays there.
+/// Nodes with more edges than this in a part stay there.
 const MOST_EDGES: usize = 16;
 
-/// Of each node the parts that hold it and its edges there.
+/// Per node the parts that hold it and its edges there.
 struct Replicas {
     offsets: Vec<u64>,
     /// As many entries as the node may need; those without edges are free.
@@ -53,7 +53,7 @@ impl Replicas {
         self.of(v).find(|entry| entry.0 == part).map_or(0, |entry| entry.1)
     }
 
-    /// One more edge of `v` in a part; whether it is the first.
+    /// Adds an edge of `v` in a part; returns whether it is the first.
     fn add(&mut self, v: u32, part: u16) -> bool {
         let range = self.range(v);
         let entries = &mut self.entries[range];
@@ -64,7 +64,7 @@ impl Replicas {
         known.is_none()
     }
 
-    /// One edge of `v` less in a part; whether it was the last.
+    /// Removes an edge of `v` in a part; returns whether it was the last.
     fn remove(&mut self, v: u32, part: u16) -> bool {
         let range = self.range(v);
         let mut entries = self.entries[range].iter_mut();
@@ -74,7 +74,7 @@ impl Replicas {
     }
 }
 
-/// The state of the settling.
+/// The state of the rebalancing.
 struct Settle<'a> {
     graph: &'a Graph,
     owner: &'a mut [u16],
@@ -84,9 +84,9 @@ struct Settle<'a> {
     edges: Vec<u64>,
 }
 
-/// Moves edges to parts that have both their ends, from the part with more edges to the one with
-/// fewer; then nodes, with all their edges there, out of parts with too many nodes to where they
-/// cost the fewest replicas. Repeats until the bounds hold, or nothing helps.
+/// Moves edges to parts that have both their endpoints, from the part with more edges to the one
+/// with fewer; then nodes, with all their edges there, out of parts with too many nodes to where
+/// they add the fewest replicas. Repeats until the bounds hold, or no move helps.
 pub(super) fn settle(graph: &Graph, owner: &mut [u16], parts: usize, bounds: Bounds) {
     let mut edges = vec![0u64; parts];
     owner.iter().zip(&graph.weight).for_each(|(&p, &w)| edges[p as usize] += u64::from(w));
@@ -115,7 +115,7 @@ impl Settle<'_> {
         holds(bounds.nodes, &self.nodes) && holds(bounds.edges, &self.edges)
     }
 
-    /// Gives an edge to another part.
+    /// Moves an edge to another part.
     fn shift(&mut self, (v, w): (u32, u32), e: u32, to: u16) {
         let from = std::mem::replace(&mut self.owner[e as usize], to);
         let weight = u64::from(self.graph.weight[e as usize]);
@@ -127,7 +127,7 @@ impl Settle<'_> {
         }
     }
 
-    /// Moves edges to parts that have both ends and fewer edges. Costs no replica.
+    /// Moves edges to parts that have both endpoints and fewer edges. Adds no replica.
     fn level_edges(&mut self) {
         let graph = self.graph;
         for v in 0..graph.num_nodes() as u32 {
@@ -145,7 +145,7 @@ impl Settle<'_> {
         }
     }
 
-    /// Moves nodes out of parts that have too many, if that costs at most `cost` replicas.
+    /// Moves nodes out of parts that have too many, if that adds at most `cost` replicas.
     fn move_nodes(&mut self, bounds: Bounds, cost: i64) {
         let graph = self.graph;
         let most = bound(bounds.edges, &self.edges);
@@ -166,7 +166,7 @@ impl Settle<'_> {
         }
     }
 
-    /// The part with room where the edges of `v` in `from` cost the fewest replicas, at most `cost`.
+    /// The part with room where the edges of `v` in `from` add the fewest replicas, at most `cost`.
     fn cheapest(
         &self,
         v: u32,

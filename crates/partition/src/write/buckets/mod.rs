@@ -1,6 +1,6 @@
 //! Edge buckets (Armada §3, after Marius): for each pair of parts (i, j) the edges from nodes of i
-//! to nodes of j, one after the other, so that whoever holds two parts reads the edges between them
-//! in one go.
+//! to nodes of j are stored consecutively, so that a worker with two parts reads the edges between
+//! them in one go.
 
 mod reader;
 mod write;
@@ -18,7 +18,7 @@ pub const BUCKETS_VERSION: u32 = 1;
 const FORMAT: &str = "gnarl-buckets";
 const FILE: &str = "buckets.json";
 
-/// What `buckets.json` says.
+/// Contents of `buckets.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BucketsManifest {
     /// Always `gnarl-buckets`.
@@ -40,7 +40,7 @@ pub struct BucketsType {
     /// Number of edges.
     pub count: u64,
     /// `offsets` (u64, `parts² + 1`: bucket (i, j) has the rows from entry `i · parts + j` on, to
-    /// below the next), `src` and `dst` (u32, rows among the nodes their parts own), and what else
-    /// the edges carry.
+    /// below the next), `src` and `dst` (u32, rows among the nodes their parts own), and the edge
+    /// columns.
     pub columns: Vec<ColumnSpec>,
 }

@@ -1,4 +1,4 @@
-//! Buckets, opened.
+//! Reader of edge buckets.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -67,12 +67,12 @@ impl EdgeBuckets {
         Ok(Self { dir: dir.to_path_buf(), manifest, types })
     }
 
-    /// What `buckets.json` says.
+    /// Contents of `buckets.json`.
     pub fn manifest(&self) -> &BucketsManifest {
         &self.manifest
     }
 
-    /// Position of an edge type in the manifest: what `edge_type` means below.
+    /// Position of an edge type in the manifest, the `edge_type` of the methods below.
     ///
     /// # Errors
     /// Lists the known ones if there is none.
@@ -101,13 +101,13 @@ impl EdgeBuckets {
         match (t.src.get(slice.clone()), t.dst.get(slice)) {
             (Some(src), Some(dst)) => Ok(Bucket { src, dst, rows }),
             _ => Err(Error::invalid(format!(
-                "{}: the offsets of bucket ({i}, {j}) leave the edges",
+                "{}: the offsets of bucket ({i}, {j}) are out of range",
                 self.dir.display()
             ))),
         }
     }
 
-    /// What the edges of a type carry under `name`, if anything, a row for each.
+    /// The column `name` of the edges of a type, if there is one, with one row per edge.
     pub fn column(&self, edge_type: usize, name: &str) -> Result<Option<Column>> {
         let columns = self.manifest.edge_types.get(edge_type).map_or(&[][..], |t| &t.columns);
         let spec = columns.iter().find(|c| c.name == name);

@@ -11,8 +11,8 @@ use crate::write::deal::{Deal, copy_tables, place_each};
 use crate::write::layout::Layout;
 
 /// Writes the buckets of every edge type to `dir`, in two passes over the edges: one counts, one
-/// deals. Edges of a bucket keep their order. Memory: 8 bytes a bucket and at most `memory` bytes of
-/// buffers.
+/// distributes. Edges of a bucket keep their order. Memory: 8 bytes a bucket and at most `memory`
+/// bytes of buffers.
 pub(crate) fn write(dataset: &Dataset, layout: &Layout, dir: &Path, memory: u64) -> Result<()> {
     std::fs::create_dir_all(dir).at(dir)?;
     let types = dataset.manifest().edge_types.iter().enumerate();
@@ -41,7 +41,7 @@ fn of_type(
     let buckets = layout.parts * layout.parts;
     if 8 * buckets as u64 > memory / 4 || u32::try_from(buckets).is_err() {
         let (parts, table) = (layout.parts, buckets >> 17);
-        let message = format!("{buckets} buckets of {parts} parts need {table} MiB to count");
+        let message = format!("counting {buckets} buckets of {parts} parts requires {table} MiB");
         return Err(Error::new(Kind::Limit, message).hint("raise --memory, or ask for fewer parts"));
     }
     let [from, to] =

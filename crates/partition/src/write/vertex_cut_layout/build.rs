@@ -15,7 +15,7 @@ use crate::write::deal::copy_tables;
 
 impl Job<'_> {
     /// Writes the topology of `part` to `dir` with at most `memory` bytes: 24 a node, the rest for
-    /// lists; the edges are read once for each share of them that fits.
+    /// lists; the edges are read once per share of them that fits.
     pub(super) fn build(&self, part: usize, dir: &Path, memory: u64) -> Result<VertexCutManifest> {
         let layout = &self.cut.layout;
         let ids: Vec<u64> = self.cut.held[part].iter(0..layout.of.len() as u64).collect();
@@ -42,7 +42,7 @@ impl Job<'_> {
 }
 
 impl Part<'_> {
-    /// Bytes left for lists.
+    /// Memory left for lists.
     fn room(&self, memory: u64) -> Result<u64> {
         let fixed = 24 * self.ids.len() as u64 + 16 * BATCH as u64;
         match memory.checked_sub(fixed) {
@@ -50,7 +50,7 @@ impl Part<'_> {
             _ => Err(Error::new(
                 Kind::Limit,
                 format!(
-                    "{} nodes need {} MiB, {} MiB are left for the part",
+                    "{} nodes require {} MiB, but {} MiB are left for the part",
                     self.ids.len(),
                     fixed.div_ceil(1 << 20),
                     memory >> 20
@@ -97,8 +97,8 @@ impl Part<'_> {
         of.collect()
     }
 
-    /// In-edges: by destination, type and source. Their order gives edges their ids. Returns what
-    /// the edges of each type carry.
+    /// In-edges: by destination, type and source. Their order gives edges their ids. Returns the
+    /// edge columns of each type.
     fn incoming(&mut self, room: u64) -> Result<Vec<Vec<ColumnSpec>>> {
         let rows = self.carries();
         let mut offsets = vec![0u64; self.ids.len() + 1];

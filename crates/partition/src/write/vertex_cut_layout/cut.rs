@@ -1,4 +1,4 @@
-//! A vertex cut, before anything is written.
+//! A vertex cut in memory, before it is written.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,9 +17,9 @@ use crate::vertex_cut::{EdgePartitioner, EdgeSink, PartSets, Replicas, owners};
 use crate::write::halo::Halo;
 use crate::write::layout::Layout;
 
-/// Who owns and who holds which node, and how many edges go where.
+/// The owners and holders of all nodes, and the edge counts of parts.
 pub(crate) struct Cut {
-    /// Owners; HALO nodes are those a part holds without owning them.
+    /// Owners; HALO nodes of a part are those it holds without owning them.
     pub(crate) layout: Layout,
     /// All nodes of each part: those of its edges and those it owns.
     pub(crate) held: Vec<Bitmap>,
@@ -27,8 +27,8 @@ pub(crate) struct Cut {
     pub(crate) counts: Vec<Vec<u64>>,
 }
 
-/// Cuts the edges of `dataset`. The part of every edge goes to `spool`, if there is one, as u16 in
-/// the order of the stream.
+/// Partitions the edges of `dataset`. The part of every edge goes to `spool`, if there is one, as
+/// u16 in the order of the stream.
 ///
 /// Memory beside the partitioner's: 2 bits for each node and part, and 6 bytes a node.
 pub(crate) fn cut(
@@ -48,7 +48,7 @@ pub(crate) fn cut(
     let memory = options.memory - held;
     let inner = PartitionOptions { memory, train: Vec::new(), ..options.clone() };
     let mut edges = dataset.edges()?;
-    let doing = || format!("cutting the edges beside {} MiB of replicas", held >> 20);
+    let doing = || format!("partitioning the edges beside {} MiB of replicas", held >> 20);
     algorithm.partition(&mut edges, &inner, &mut sink).while_doing(doing)?;
     let (replicas, counts) = sink.finish()?;
     let of = owners(replicas.sets(), &options);
@@ -79,7 +79,7 @@ pub(crate) fn cut(
 /// Most edge types of a graph whose edges are cut.
 const MOST_TYPES: usize = 1 << 16;
 
-/// Refuses what is for edge cuts only, and more edge types than there are numbers for.
+/// Rejects options for edge cuts only, and more edge types than 16 bits can number.
 fn check(dataset: &Dataset, config: &PartitionConfig) -> Result<()> {
     let types = dataset.manifest().edge_types.len();
     if types > MOST_TYPES {
@@ -87,14 +87,12 @@ fn check(dataset: &Dataset, config: &PartitionConfig) -> Result<()> {
         return Err(Error::new(Kind::Limit, message));
     }
     if matches!(config.parts, Parts::Levels { .. }) {
-        return Err(Error::usage("a vertex cut has no two levels of parts")
+        return Err(Error::usage("a vertex cut does not support two levels of parts")
             .hint("give the number of all parts, or use --layout edge-cut"));
     }
     if config.hops != PartitionConfig::default().hops {
-        return Err(Error::usage(
-            "a vertex cut keeps no hops of neighbours: each edge is in one part",
-        )
-        .hint("leave out --hops, or use --layout edge-cut"));
+        return Err(Error::usage("a vertex cut does not support --hops: each edge is in one part")
+            .hint("omit --hops, or use --layout edge-cut"));
     }
     Ok(())
 }
@@ -121,7 +119,7 @@ fn holders(sets: &PartSets, of: &[u16], parts: usize) -> Result<(Vec<Bitmap>, Ve
     }
 }
 
-/// Remembers who holds what, counts, and writes the parts of edges down.
+/// Records the holders of nodes, counts edges, and writes their parts to the spool.
 struct Sink {
     replicas: Replicas,
     /// Last row of each edge type in the stream, plus one.
@@ -158,7 +156,7 @@ impl Sink {
             file.flush().at(path)?;
         }
         if self.row < self.ends.last().copied().unwrap_or(0) {
-            return Err(Error::invalid(format!("only {} of the edges are cut", self.row)));
+            return Err(Error::invalid(format!("only {} of the edges were assigned", self.row)));
         }
         Ok((self.replicas, self.counts))
     }
@@ -172,7 +170,7 @@ impl EdgeSink for Sink {
             }
             let counts = self.counts.get_mut(self.kind);
             let counts =
-                counts.ok_or_else(|| Error::invalid("more edges are cut than there are"))?;
+                counts.ok_or_else(|| Error::invalid("more edges were assigned than there are"))?;
             counts[part as usize] += 1;
             self.row += 1;
         }

@@ -1,4 +1,4 @@
-//! The nodes and dealt edges of one part, from which its topology is built.
+//! The nodes and distributed edges of one part, from which its topology is built.
 
 use std::path::Path;
 
@@ -9,18 +9,18 @@ use super::cut::Cut;
 use super::degrees::GlobalDegrees;
 use super::lists::Words;
 
-/// What all parts are built from.
+/// The inputs shared by all parts.
 pub(super) struct Job<'a> {
     pub(super) dataset: &'a Dataset,
     pub(super) cut: &'a Cut,
     pub(super) degrees: &'a GlobalDegrees,
-    /// For each edge type its columns, dealt to the parts.
+    /// Per edge type its columns, distributed to the parts.
     pub(super) dealt: &'a [Vec<ColumnSpec>],
-    /// Where they are.
+    /// Directory of these columns.
     pub(super) dir: &'a Path,
 }
 
-/// A part on its way to disk.
+/// A part being written.
 pub(super) struct Part<'a> {
     pub(super) job: &'a Job<'a>,
     pub(super) part: usize,
@@ -36,7 +36,7 @@ impl Part<'_> {
         self.job.dealt.len() > 1
     }
 
-    /// Whether any edges carry more than their ends.
+    /// Returns whether any edge type has columns beside its endpoints.
     pub(super) fn carries(&self) -> bool {
         self.job.dealt.iter().any(|columns| columns.len() > 2)
     }
@@ -60,7 +60,7 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// First row and number of rows of the part among the dealt edges of a type.
+    /// First row and number of rows of the part among the distributed edges of a type.
     pub(super) fn dealt(&self, kind: usize) -> (u64, u64) {
         let counts = &self.job.cut.counts[kind];
         (counts[..self.part].iter().sum(), counts[self.part])

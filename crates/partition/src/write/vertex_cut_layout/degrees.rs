@@ -18,14 +18,14 @@ pub(super) struct GlobalDegrees {
 struct OfType {
     /// Positions of the source and destination node types.
     ends: [usize; 2],
-    /// Offsets of in-neighbour lists.
+    /// Offsets of in-neighbor lists.
     into: Narrow,
     out: Buf<u32>,
 }
 
 impl GlobalDegrees {
-    /// Counts in one pass over the edges; out-degrees go to files in `dir`. Memory: 4 bytes for
-    /// each source node of one edge type after the other.
+    /// Counts in one pass over the edges; out-degrees go to files in `dir`. Memory: 4 bytes per
+    /// source node, one edge type after the other.
     pub(super) fn count(dataset: &Dataset, layout: &Layout, dir: &Path) -> Result<Self> {
         let each = dataset.manifest().edge_types.iter().enumerate();
         let types = each.map(|(i, t)| OfType::count(dataset, layout, (i, t), dir));
@@ -74,7 +74,7 @@ impl OfType {
     }
 }
 
-/// A degree in 32 bits, as far as it goes.
+/// A degree in 32 bits, saturating.
 fn narrow(degree: u64) -> u32 {
     degree.min(u32::MAX as u64) as u32
 }

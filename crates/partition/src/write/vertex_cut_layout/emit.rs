@@ -1,4 +1,4 @@
-//! What is written of lists as they come: the index of edge types, and what edges carry.
+//! Streaming writers beside the lists: the index of edge types, and the edge columns.
 
 use gnarl_common::error::Result;
 use gnarl_graph::{Column, ColumnSpec};
@@ -22,10 +22,10 @@ struct TypeColumns {
     kind: NarrowColumn,
     end: NarrowColumn,
     degree: NamedColumn<u32>,
-    /// In-edges that carry something.
+    /// Rows of in-edges in the edge columns, if there are any.
     row: Option<NarrowColumn>,
     entries: u64,
-    /// Edges so far of each type.
+    /// Next edge row of each type.
     next_row: Vec<u64>,
 }
 
@@ -52,7 +52,7 @@ impl Types {
         Ok(Self { direction, columns: Some(columns) })
     }
 
-    /// Takes the next list, of local node `v`.
+    /// Appends the next list, of local node `v`.
     pub(super) fn push(&mut self, part: &Part<'_>, v: usize, keys: &[u64]) -> Result<()> {
         let Some(columns) = &mut self.columns else { return Ok(()) };
         let (_, own) = part.own_id(part.ids[v]);
@@ -83,7 +83,7 @@ impl Types {
     }
 }
 
-/// Copies what edges carry into the order of edge ids.
+/// Copies edge columns into the order of edge ids.
 pub(super) struct Carried {
     types: Vec<Vec<Copy>>,
 }
@@ -113,7 +113,7 @@ impl Carried {
         Ok(Self { types })
     }
 
-    /// Takes the next list's keys and rows.
+    /// Appends the next list's keys and rows.
     pub(super) fn push(&mut self, keys: &[u64], rows: &[u64]) -> Result<()> {
         for (key, row) in keys.iter().zip(rows) {
             for copy in &mut self.types[(key >> TYPE_SHIFT) as usize] {

@@ -43,7 +43,7 @@ impl Words {
     }
 }
 
-/// Counts as offsets: entry `v + 1` of `counts` becomes where the list of `v` ends.
+/// Turns counts into offsets: entry `v + 1` of `counts` becomes the end of the list of `v`.
 pub(super) fn accumulate(counts: &mut [u64]) {
     for v in 1..counts.len() {
         counts[v] += counts[v - 1];
@@ -71,7 +71,7 @@ pub(super) struct Lists<'a> {
     first: usize,
     filled: Vec<u32>,
     keys: Vec<u64>,
-    /// A row for each key, or none at all.
+    /// One row per key, or none at all.
     rows: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! `part.json`: what the topology directory of a vertex-cut part holds.
+//! `part.json`: the manifest of a vertex-cut part's topology.
 
 use std::path::Path;
 
@@ -13,18 +13,18 @@ pub const VERTEX_CUT_VERSION: u32 = 1;
 const FORMAT: &str = "gnarl-vertex-cut";
 const FILE: &str = "part.json";
 
-/// What `part.json` says.
+/// Contents of `part.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct VertexCutManifest {
     /// Always `gnarl-vertex-cut`.
     pub format: String,
     /// Format version, see [`VERTEX_CUT_VERSION`].
     pub version: u32,
-    /// Which part this is.
+    /// Part number.
     pub part: usize,
     /// Number of parts.
     pub parts: usize,
-    /// Nodes held.
+    /// Number of nodes.
     pub nodes: u64,
     /// Edges.
     pub edges: u64,
@@ -57,7 +57,7 @@ pub struct CutEdgeType {
     pub triple: Triple,
     /// Edges of it in the part.
     pub count: u64,
-    /// What its edges carry, such as `weight`: a row for each, in the order of edge ids.
+    /// Edge columns, such as `weight`: one row per edge, in the order of edge ids.
     pub columns: Vec<ColumnSpec>,
 }
 
@@ -76,7 +76,7 @@ impl VertexCutManifest {
         }
     }
 
-    /// Bytes of the topology's columns, without what edges carry.
+    /// Bytes of the topology's columns, without edge columns.
     pub fn topology_bytes(&self) -> u64 {
         let bytes = |c: &ColumnSpec| c.shape.iter().product::<u64>() * c.dtype.size() as u64;
         self.columns.iter().map(bytes).sum()

@@ -1,8 +1,8 @@
 //! Vertex-cut parts (GLISP §III-C): each edge in one part, a node in every part that has an edge of
 //! it.
 //!
-//! [`cut`] decides, [`write`](write::write) deals the edges and has [`build`] make each part's
-//! [`VertexCutPart`].
+//! [`cut`] assigns the edges, [`write`](write::write) distributes them, and [`build`] makes each
+//! part's [`VertexCutPart`].
 
 mod build;
 pub(crate) mod cut;

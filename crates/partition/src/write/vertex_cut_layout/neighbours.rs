@@ -1,21 +1,21 @@
-//! Walking over neighbours.
+//! Iteration over neighbors.
 
 use std::ops::Range;
 
 use super::part::VertexCutPart;
 use super::side::Direction;
 
-/// A neighbour and the edge that leads there.
+/// A neighbor and the edge that leads there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Neighbour {
-    /// Local id of the neighbour.
+    /// Local id of the neighbor.
     pub node: u32,
     /// Id of the edge in the part.
     pub edge: u64,
 }
 
-/// CutNeighbours of a node over one edge type. `nth` costs as much as `next`, so that a sampler takes
-/// whom it drew.
+/// Neighbors of a node over one edge type. `nth` takes as long as `next`, so that a sampler can
+/// access neighbors by position.
 #[derive(Debug, Clone)]
 pub struct CutNeighbours<'a> {
     part: &'a VertexCutPart,
@@ -24,7 +24,7 @@ pub struct CutNeighbours<'a> {
 }
 
 impl VertexCutPart {
-    /// CutNeighbours of a node over an edge type, ascending; none if there is no such type.
+    /// Neighbors of a node over an edge type, ascending; none if there is no such type.
     #[inline]
     pub fn neighbours(
         &self,

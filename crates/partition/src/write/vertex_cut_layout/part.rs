@@ -1,4 +1,4 @@
-//! Vertex-cut parts, opened.
+//! Reader of vertex-cut parts.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use super::side::{Columns, Direction, Run, Side};
 /// Nodes have graph-wide ids (the types of nodes one after the other, see
 /// [`Manifest::node_offsets`](gnarl_graph::Manifest::node_offsets)) and, within the part, local ids:
 /// their rank among the part's nodes, found by binary search. Edges are listed by destination, type
-/// and source, and their place there is their id in the part; out-neighbour lists hold edge ids, as
-/// GLISP's in-neighbour lists do. (Messages come from in-neighbours: theirs are the lists that need
+/// and source, and their place there is their id in the part; out-neighbor lists hold edge ids, as
+/// GLISP's in-neighbor lists do. (Messages come from in-neighbors: theirs are the lists that need
 /// no search.) Degrees are those of the whole graph, so that a part knows its share of a node's
-/// neighbours.
+/// neighbors.
 ///
 /// ```
 /// use gnarl_graph::Dataset;
@@ -39,7 +39,7 @@ use super::side::{Columns, Direction, Run, Side};
 /// let local = part.local(part.global(7)).expect("the part holds its nodes");
 /// let here = part.sources(local, 0).len();
 /// println!(
-///     "{here} of {} in-neighbours of node {} are in part 0; it is in parts {:?}",
+///     "{here} of {} in-neighbors of node {} are in part 0; it is in parts {:?}",
 ///     part.degree(local, Direction::In),
 ///     part.global(local),
 ///     part.parts_of(local).collect::<Vec<_>>()
@@ -59,7 +59,7 @@ pub struct VertexCutPart {
     out: Side,
 }
 
-/// In-neighbour lists of a [`VertexCutPart`].
+/// In-neighbor lists of a [`VertexCutPart`].
 #[derive(Debug, Clone, Copy)]
 pub struct InLists<'a> {
     /// Offsets of each node's list, `nodes + 1` of them.
@@ -91,7 +91,7 @@ impl VertexCutPart {
             let (found, parts) = (8 * parts.width(), manifest.parts);
             let dir = dir.display();
             return Err(Error::invalid(format!(
-                "{dir}: part sets of {found} bits for {parts} parts"
+                "{dir}: expected part sets of {parts} bits, found {found}"
             )));
         }
         for t in &manifest.edge_types {
@@ -111,12 +111,12 @@ impl VertexCutPart {
         })
     }
 
-    /// What `part.json` says.
+    /// Contents of `part.json`.
     pub fn manifest(&self) -> &VertexCutManifest {
         &self.manifest
     }
 
-    /// Number of nodes the part holds.
+    /// Number of nodes.
     pub fn num_nodes(&self) -> usize {
         self.manifest.nodes as usize
     }
@@ -126,7 +126,7 @@ impl VertexCutPart {
         self.manifest.edges
     }
 
-    /// Bytes of topology over edges; 0 without any. What edges carry does not count.
+    /// Bytes of topology over edges; 0 without any. Edge columns do not count.
     pub fn bytes_per_edge(&self) -> f64 {
         match self.num_edges() {
             0 => 0.0,
@@ -134,7 +134,7 @@ impl VertexCutPart {
         }
     }
 
-    /// The in-neighbour lists of all edge types as they are stored, for those who read many.
+    /// The in-neighbor lists of all edge types as stored, for bulk reads.
     #[inline]
     pub fn in_lists(&self) -> InLists<'_> {
         InLists {
@@ -151,7 +151,7 @@ impl VertexCutPart {
         self.ids.get(local.into())
     }
 
-    /// Local id of the node `global`, if the part holds it.
+    /// Local id of the node `global`, if it is in the part.
     #[inline]
     pub fn local(&self, global: u64) -> Option<u32> {
         let at = self.ids.partition_point(0..self.manifest.nodes, |id| id < global);
@@ -163,7 +163,7 @@ impl VertexCutPart {
         self.manifest.node_types.partition_point(|t| t.local[1] <= local.into())
     }
 
-    /// Position of an edge type in the manifest: what `edge_type` means below.
+    /// Position of an edge type in the manifest, the `edge_type` of the methods below.
     ///
     /// # Errors
     /// Lists the known ones if there is none.
@@ -212,8 +212,8 @@ impl VertexCutPart {
         self.side(direction).run_of(local, edge_type).map_or(0, |run| run.degree)
     }
 
-    /// In-neighbours of a node over an edge type, as a slice: local ids, ascending. The edge of the
-    /// `i`-th carries row `i` of [`VertexCutPart::in_rows`].
+    /// In-neighbors of a node over an edge type, as a slice: local ids, ascending. The edge of the
+    /// `i`-th has row `i` of [`VertexCutPart::in_rows`].
     #[inline]
     pub fn sources(&self, local: u32, edge_type: usize) -> &[u32] {
         let slots = self.into.run_of(local, edge_type).map_or(0..0, |run| run.slots);
@@ -226,13 +226,13 @@ impl VertexCutPart {
         run.map_or(0..0, |run| run.row..run.row + run.slots.end - run.slots.start)
     }
 
-    /// Where an edge starts.
+    /// The source of an edge.
     #[inline]
     pub fn source(&self, edge: u64) -> u32 {
         self.sources[edge as usize]
     }
 
-    /// Where an edge ends: a binary search.
+    /// The destination of an edge, by binary search.
     #[inline]
     pub fn target(&self, edge: u64) -> u32 {
         self.into.node_of(edge, self.manifest.nodes)
@@ -244,20 +244,20 @@ impl VertexCutPart {
         (kind, row + edge - slots.start)
     }
 
-    /// The edge at a place of the out-neighbour lists.
+    /// The edge at a position of the out-neighbor lists.
     #[inline]
     pub(super) fn out_edge(&self, slot: u64) -> u64 {
         self.edges.get(slot)
     }
 
-    /// What the edges of a type carry under `name`, if anything.
+    /// The column `name` of the edges of a type, if there is one.
     pub fn edge_column(&self, edge_type: usize, name: &str) -> Result<Option<Column>> {
         let columns = self.manifest.edge_types.get(edge_type).map_or(&[][..], |t| &t.columns);
         let spec = columns.iter().find(|c| c.name == name);
         spec.map(|spec| Column::open(&self.dir, spec)).transpose()
     }
 
-    /// Parts that hold a node, ascending; this one is among them.
+    /// Parts that hold a node, ascending, this one included.
     pub fn parts_of(&self, local: u32) -> impl Iterator<Item = usize> + '_ {
         let width = self.manifest.parts.div_ceil(8);
         let set = &self.parts[local as usize * width..][..width];

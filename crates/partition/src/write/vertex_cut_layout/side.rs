@@ -7,17 +7,17 @@ use gnarl_common::error::{Error, Result};
 use gnarl_common::{Buf, Element};
 use gnarl_graph::{Column, ColumnSpec, Narrow};
 
-/// Which edges of a node.
+/// The direction of a node's edges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// Those that end there: its neighbours are their sources, from which messages come.
+    /// In-edges: their sources are the neighbors from which messages come.
     In,
-    /// Those that start there.
+    /// Out-edges.
     Out,
 }
 
 impl Direction {
-    /// What its columns' names begin with.
+    /// Prefix of its columns' names.
     pub(super) fn prefix(self) -> &'static str {
         match self {
             Self::In => "in",
@@ -26,7 +26,7 @@ impl Direction {
     }
 }
 
-/// Where each node's edges are, and those of each type.
+/// Ranges of each node's edges, and of each type among them.
 #[derive(Debug, Clone)]
 pub(super) struct Side {
     pub(super) indptr: Narrow,
@@ -35,12 +35,12 @@ pub(super) struct Side {
     types: Option<TypeIndex>,
 }
 
-/// For each node an entry for each type of its edges: GLISP's aggregated types.
+/// One entry per node and type of its edges: GLISP's aggregated types.
 #[derive(Debug, Clone)]
 struct TypeIndex {
     indptr: Narrow,
     kind: Narrow,
-    /// Where the type's edges end, counted from the node's first.
+    /// End of the type's edges, relative to the node's first.
     end: Narrow,
     degree: Buf<u32>,
     row: Option<Narrow>,
@@ -141,7 +141,7 @@ impl Side {
         (self.indptr.partition_point(0..nodes + 1, |offset| offset <= slot) - 1) as u32
     }
 
-    /// The edges of `v`, type after type.
+    /// The edges of `v`, by type.
     pub(super) fn runs(&self, v: u32) -> impl Iterator<Item = Run> + '_ {
         let entries = self.entries(v);
         let only = self.types.is_none().then(|| self.whole(v)).filter(|r| !r.slots.is_empty());
@@ -159,7 +159,7 @@ impl Side {
         found.then(|| self.run(v, entries.start, entry))
     }
 
-    /// The edges of `v` of the type `slot`, one of them, has.
+    /// The edges of `v` of the same type as `slot`, one of them.
     pub(super) fn run_at(&self, v: u32, slot: u64) -> Run {
         let Some(types) = &self.types else { return self.whole(v) };
         let (entries, offset) = (self.entries(v), slot - self.indptr.get(v.into()));

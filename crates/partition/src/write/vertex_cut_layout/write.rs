@@ -17,8 +17,8 @@ use crate::dataset::part_dir;
 use crate::write::deal::{Deal, place_each};
 use crate::write::nodes;
 
-/// Writes every part's rows and topology below `out`. `spool` holds the part of every edge, and
-/// `work` is a directory for what is needed in between: the edges once more, 8 bytes each.
+/// Writes every part's rows and topology below `out`. `spool` has the part of every edge, and
+/// `work` is a directory for intermediate files: the edges once more, 8 bytes each.
 ///
 /// Memory: buffers up to an eighth of `memory` while edges are dealt; then, for as many parts as
 /// there are threads, 24 bytes a node of the part and lists that fill what is left of `memory`.
@@ -54,7 +54,7 @@ fn rows(dataset: &Dataset, cut: &Cut, part: usize, out: &Path) -> Result<()> {
     writer.finish(FinishOptions::default()).map(drop)
 }
 
-/// Deals the edges of every type to the parts, as local ids. Returns each type's columns.
+/// Distributes the edges of every type to the parts, as local ids. Returns each type's columns.
 fn deal(
     dataset: &Dataset,
     cut: &Cut,

@@ -5,23 +5,23 @@ use gnarl_common::{Error, Result};
 use super::InLists;
 use super::lists::of_source;
 
-/// The probability that a batch of neighbour sampling reads each node's row: the vertex-wise
+/// The probability that a batch of neighbor sampling reads each node's row: the vertex-wise
 /// inclusion probability of SALIENT++ (Kaler et al., MLSys 2023).
 ///
-/// `seeds` marks the training nodes of this rank, of which a batch takes `batch`; `fanouts` are as
-/// samplers have them, the seeds' first, -1 for all. A seed is in a batch with probability
-/// `h₀ = min(1, batch / seeds)`. A node `v` met at hop `k - 1` draws each of its in-neighbours with
+/// `seeds` marks the training nodes of this rank, of which a batch takes `batch`; `fanouts` are
+/// those of the sampler, the seeds' first, -1 for all. A seed is in a batch with probability
+/// `h₀ = min(1, batch / seeds)`. A node `v` met at hop `k - 1` draws each of its in-neighbors with
 /// `tₖ(v) = min(1, fanoutₖ / degree)`, so that `u` is met at hop `k` with
 /// `hₖ(u) = 1 - Π (1 - tₖ(v) hₖ₋₁(v))` over all `v` that list it, as if these were independent. The
 /// result is `1 - Π (1 - hₖ)` over all hops, the seeds' included. Where meetings depend on each
 /// other, as on loops and short cycles, it is somewhat too high.
 ///
-/// Time is proportional to edges × hops, memory is four `f32` for each node; only lists of nodes that
-/// batches can meet are read. Products are sums of logarithms, in the order in which lists come.
+/// Time is proportional to edges × hops, memory is four `f32` per node; only lists of nodes that
+/// batches can reach are read. Products are sums of logarithms, in the order of the lists.
 ///
 /// # Errors
-/// If there is not one list for each node, a source is not among the nodes, there are no fan-outs
-/// or one is neither positive nor -1, the batch is empty, or lists cannot be had.
+/// If there is not one list per node, a source is not among the nodes, there are no fan-outs
+/// or one is neither positive nor -1, the batch is empty, or lists cannot be read.
 pub fn access_probabilities(
     lists: &impl InLists,
     seeds: &[bool],
@@ -32,7 +32,7 @@ pub fn access_probabilities(
     let count = seeds.iter().filter(|&&seed| seed).count();
     let share = (batch as f64 / count.max(1) as f64).min(1.0) as f32;
     let mut met: Vec<f32> = seeds.iter().map(|&seed| if seed { share } else { 0.0 }).collect();
-    // Logarithms of the probability not to be met, at one hop and at all.
+    // Logarithms of the probability of not being reached, at one hop and at all.
     let mut missed = vec![0.0; seeds.len()];
     let mut never: Vec<f32> = met.iter().map(|met| (-met).ln_1p()).collect();
     for &fanout in fanouts {
@@ -70,19 +70,23 @@ fn complement(log: f32) -> f32 {
 fn check(lists: usize, seeds: &[bool], fanouts: &[i64], batch: usize) -> Result<()> {
     if lists != seeds.len() {
         return Err(Error::invalid(format!(
-            "{} nodes are marked as seeds or not, but there are {lists} in-neighbour lists",
+            "expected {} in-neighbor lists, one per node with a seed mark; found {lists}",
             seeds.len()
         )));
     }
     if fanouts.is_empty() {
-        return Err(Error::usage("access probabilities need at least one fan-out"));
+        return Err(Error::usage("access probabilities require at least one fan-out"));
     }
     if let Some(fanout) = fanouts.iter().find(|&&fanout| fanout != -1 && fanout < 1) {
-        return Err(Error::usage(format!("fan-out {fanout}: must be positive, or -1 for all")));
+        return Err(Error::usage(format!(
+            "invalid fan-out '{fanout}': expected a positive number, or -1 for all"
+        )));
     }
     if batch == 0 {
-        return Err(Error::usage("access probabilities: a batch of 0 seeds reads nothing")
-            .hint("give the number of seeds this rank takes in a step"));
+        return Err(Error::usage(
+            "invalid batch size '0' of access probabilities: expected at least one seed",
+        )
+        .hint("give the number of seeds this rank takes in a step"));
     }
     Ok(())
 }
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_small_case_agrees_with_paper_and_pencil() {
-        // Seeds 0 and 1, one a batch. 0 hears 2 and 3, 1 hears 3, 3 hears 4; nobody hears 5.
+        // Seeds 0 and 1, one a batch. In-neighbors: 2 and 3 of 0, 3 of 1, 4 of 3; 5 is nobody's.
         let csc = Csc::from_edges(6, &[(2, 0), (3, 0), (3, 1), (4, 3), (0, 5)]);
         let seeds = [true, true, false, false, false, false];
         let found = access_probabilities(&csc, &seeds, &[1, 7], 1).unwrap();
@@ -114,7 +118,7 @@ mod tests {
         near(&all, &[1.0, 1.0, 1.0, 1.0, 1.0, 0.0], 0.0);
     }
 
-    /// Nodes read by one simulated batch, where each hop expands what the last one met.
+    /// Nodes read by one simulated batch, where each hop expands the nodes of the last one.
     fn read(csc: &Csc, seeds: &[u32], fanouts: &[i64], batch: usize, key: Key) -> BTreeSet<u32> {
         let mut order = seeds.to_vec();
         key.shuffle(&mut order);
@@ -143,7 +147,9 @@ mod tests {
         };
         let edges: Vec<_> = (0..600).flat_map(|v| (0..4).map(move |j| (next(v, j), v))).collect();
         let csc = Csc::from_edges(900, &edges);
-        let (seeds, fanouts, batch) = ((0..300).collect::<Vec<u32>>(), [3, 2], 15);
+        let seeds = (0..300).collect::<Vec<u32>>();
+        let fanouts = [3, 2];
+        let batch = 15;
         let mut counts = vec![0.0; 900];
         for i in 0..batches {
             for v in read(&csc, &seeds, &fanouts, batch, Key::new(6).with(i)) {
@@ -196,7 +202,7 @@ mod tests {
         let message = |seeds: &[bool], fanouts: &[i64], batch| {
             access_probabilities(&csc, seeds, fanouts, batch).unwrap_err().to_string()
         };
-        assert!(message(&[true], &[2], 1).contains("2 in-neighbour lists"));
+        assert!(message(&[true], &[2], 1).contains("2 in-neighbor lists"));
         assert!(message(&[true, true], &[], 1).contains("fan-out"));
         assert!(message(&[true, true], &[0], 1).contains("fan-out 0"));
         assert!(message(&[true, true], &[2], 0).contains("0 seeds"));

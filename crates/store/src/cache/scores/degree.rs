@@ -5,8 +5,8 @@ use gnarl_common::Result;
 use super::InLists;
 use super::lists::of_source;
 
-/// How often each of `nodes` nodes is somebody's in-neighbour: its out-degree, by which PaGraph
-/// (Lin et al., SoCC 2020) caches. One pass over the edges of the lists.
+/// The out-degree of each of `nodes` nodes, the score of PaGraph (Lin et al., SoCC 2020). One pass
+/// over the edges of the lists.
 ///
 /// # Errors
 /// If a source is not among the nodes, or those of the lists.
@@ -33,6 +33,6 @@ mod tests {
         let csc = Csc::from_edges(3, &[(0, 1), (0, 2), (3, 2), (0, 2)]);
         assert_eq!(out_degrees(&csc, 5).unwrap(), [3.0, 0.0, 0.0, 1.0, 0.0]);
         let message = out_degrees(&csc, 3).unwrap_err().to_string();
-        assert!(message.contains("source 3 is not among 3 nodes"), "{message}");
+        assert!(message.contains("source 3 does not exist, there are 3 nodes"), "{message}");
     }
 }

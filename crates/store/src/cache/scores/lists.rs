@@ -1,22 +1,22 @@
-//! What scores are computed from.
+//! The in-neighbor lists that scores are computed from.
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::Csc;
 
-/// Takes a node, its in-degree, and in-neighbours of it.
+/// A callback that takes a node, its in-degree, and in-neighbors of it.
 pub type Visit<'a> = &'a mut dyn FnMut(u32, u32, &[u32]) -> Result<()>;
 
-/// In-neighbour lists of nodes `0..num_nodes`, in one place or in several.
+/// In-neighbor lists of nodes `0..num_nodes`, in one place or in several.
 pub trait InLists {
     /// Number of nodes.
     fn num_nodes(&self) -> usize;
 
-    /// Calls `each` with a node, its in-degree, and in-neighbours of it, for all of `nodes`, in the
-    /// same order every time. A list may come in several pieces. Only the lists there are to be read
-    /// are given, of which those of all nodes may be a part.
+    /// Calls `each` with a node, its in-degree, and in-neighbors of it, for all of `nodes`, in the
+    /// same order every time. A list may be split over several calls. Only available lists are
+    /// visited, which may be those of some nodes only.
     ///
     /// # Errors
-    /// Those of `each`, and if lists cannot be had.
+    /// Those of `each`, and if lists cannot be read.
     fn visit(&self, nodes: &[u32], each: Visit<'_>) -> Result<()>;
 }
 
@@ -34,10 +34,12 @@ impl InLists for Csc {
     }
 }
 
-/// The value of `source`, one of those that lists name.
+/// The value of `source`, checked to exist.
 pub(super) fn of_source<T>(values: &mut [T], source: u32) -> Result<&mut T> {
     let nodes = values.len();
     values.get_mut(source as usize).ok_or_else(|| {
-        Error::invalid(format!("in-neighbour lists: source {source} is not among {nodes} nodes"))
+        Error::invalid(format!(
+            "in-neighbor lists: source {source} does not exist, there are {nodes} nodes"
+        ))
     })
 }

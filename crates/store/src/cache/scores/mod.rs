@@ -1,7 +1,7 @@
-//! How much a row is wanted: scores by which a fixed cache is filled.
+//! Hotness scores, by which a fixed cache is filled.
 //!
-//! In: in-neighbour lists ([`InLists`]), wherever they are. Out: a score for each node, and the nodes
-//! that score highest.
+//! In: in-neighbor lists ([`InLists`]), wherever they are. Out: one score per node, and the nodes
+//! with the highest scores.
 
 mod access;
 mod degree;
@@ -14,7 +14,7 @@ pub use lists::{InLists, Visit};
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// The scores there are, as configuration names them.
+/// The scores, by their names in configurations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Score {
@@ -26,7 +26,7 @@ pub enum Score {
 }
 
 /// The `count` nodes among `candidates` with the highest scores, best first; the lower id where
-/// scores are equal. `scores` has one for each node, and candidates are nodes that have one.
+/// scores are equal. `scores` has one per node, and candidates are nodes that have one.
 ///
 /// # Errors
 /// If a candidate has no score.

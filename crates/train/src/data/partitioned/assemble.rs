@@ -1,4 +1,4 @@
-//! What is learnt on parts: their labels and splits together, and rows from where they are.
+//! Assembly of a partitioned graph: labels and splits of all parts, and access to features.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::hot_nodes::Wanted;
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
 use crate::data::node_targets::NodeTargets;
 
-/// Rows that are fetched together before the first epoch, in bytes.
+/// Bytes of features fetched together before the first epoch.
 const AHEAD: usize = 16 << 20;
 
-/// The graph whose parts are reached by `parts`, for one rank of some. Memory: a label and two numbers
-/// for each node, and what `[cache]` allows.
+/// The partitioned graph of `parts`, for one of some ranks. Memory: a label and two numbers
+/// per node, and the budget of `[cache]`.
 pub(super) fn open(
     config: &RunConfig,
     cut: &PartitionedDataset,
@@ -28,7 +28,7 @@ pub(super) fn open(
     rank: (usize, usize),
 ) -> Result<(Graph, NodeTargets)> {
     let [node] = &cut.manifest().node_types[..] else {
-        return Err(Error::invalid("training on parts knows graphs of one node type only"));
+        return Err(Error::invalid("training on parts supports one node type only"));
     };
     let routes = Routes::of(cut)?;
     let abouts: Vec<Vec<Description>> =
@@ -61,27 +61,29 @@ pub(super) fn open(
     Ok((Graph { topology, features, whole }, targets))
 }
 
-/// The cache before rows of `source`, filled if its rows are chosen beforehand. Sparse rows are never
-/// kept.
+/// The cache in front of `source`, filled if its rows are chosen beforehand. Sparse features are
+/// never cached.
 fn cached(
     section: &CacheSection,
     source: DividedRows,
     sparse: bool,
     wanted: &Wanted<'_>,
 ) -> Result<CachedRows<DividedRows>> {
-    let (policy, bytes, width) = (section.policy, section.memory.as_u64(), source.width());
+    let policy = section.policy;
+    let bytes = section.memory.as_u64();
+    let width = source.width();
     if policy != CachePolicy::Fixed || sparse {
         return policy.build(source, bytes, |_| Ok(Vec::new()));
     }
     let chosen = wanted.rows(policy.capacity(bytes, width))?;
     let cache = policy.build(source, bytes, |_| Ok(chosen.clone()))?;
     let filled = cache.prefetch(&chosen, AHEAD / (size_of::<f32>() * width.max(1)));
-    filled.while_doing(|| "filling the cache of rows")?;
-    tracing::info!("{} rows of other machines are kept here", chosen.len());
+    filled.while_doing(|| "filling the feature cache")?;
+    tracing::info!("{} remote features are cached", chosen.len());
     Ok(cache)
 }
 
-/// Copies of lists of other machines, if there is to be memory for some.
+/// Replicas of other machines' lists, if there is a memory budget for them.
 fn copied(
     section: &CacheSection,
     divided: &Partitioned,
@@ -94,39 +96,39 @@ fn copied(
     let whole = divided.sampler(Rule::Exact, &[-1])?;
     let replica = Replica::read(&whole, &wanted.lists(Replica::most(bytes))?, bytes)?;
     let (nodes, edges) = (replica.nodes(), replica.edges());
-    tracing::info!("{nodes} lists of other machines are copied here, {edges} edges");
+    tracing::info!("{nodes} remote lists are replicated, {edges} edges");
     Ok(Some(Arc::new(replica)))
 }
 
-/// Refuses parts that are not of one graph, or have nothing to learn.
+/// Rejects parts that belong to different graphs, or have no labels.
 fn alike(abouts: &[Description], ranges: &[u64]) -> Result<()> {
     let first = &abouts[0];
     if abouts.len() + 1 != ranges.len() {
-        return Err(Error::invalid("the parts served are of a graph with types")
-            .hint("serve the parts of the partition trained on"));
+        return Err(Error::invalid("the served parts belong to a heterogeneous graph")
+            .hint("serve the parts of the run's partition"));
     }
     if first.feature_width == 0 || first.outputs == 0 {
         let what = if first.feature_width == 0 { "features" } else { "labels" };
         return Err(Error::invalid(format!("the nodes of the parts have no {what}"))
-            .hint("cut a dataset that has them"));
+            .hint("partition a dataset that has them"));
     }
     for (about, range) in abouts.iter().zip(ranges.windows(2)) {
         let shape = |a: &Description| (a.feature_width, a.sparse, a.outputs);
         if about.nodes != range[1] - range[0] || shape(about) != shape(first) {
-            let text = format!("part {} is of another graph or partition", about.part);
-            return Err(Error::invalid(text).hint("serve the parts of the partition trained on"));
+            let text = format!("part {} belongs to another graph or partition", about.part);
+            return Err(Error::invalid(text).hint("serve the parts of the run's partition"));
         }
     }
     Ok(())
 }
 
-/// Puts what parts have of their nodes in the order of dataset ids.
+/// Orders the columns of parts by dataset ids.
 struct Nodes<'a> {
     divided: &'a Partitioned,
 }
 
 impl Nodes<'_> {
-    /// The part of each node, and its place there.
+    /// The part of each node, and its position there.
     fn places(&self) -> impl Iterator<Item = (usize, usize)> {
         let divided = self.divided;
         (0..divided.routes.num_nodes() as u32).map(|node| {
@@ -142,9 +144,9 @@ impl Nodes<'_> {
             0 => Ok(Role::None),
             number => {
                 let split = Role::SPLITS.get(usize::from(number) - 1);
-                split.map(|split| split.1).ok_or_else(|| {
-                    Error::invalid(format!("part {part}: {number} is no split's number"))
-                })
+                split
+                    .map(|split| split.1)
+                    .ok_or_else(|| Error::invalid(format!("part {part}: invalid split '{number}'")))
             }
         };
         self.places().map(role).collect()

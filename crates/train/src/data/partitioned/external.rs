@@ -1,4 +1,4 @@
-//! Parts behind servers that the run file lists.
+//! External servers: parts behind servers listed in the run file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Client, ClientConfig, HeldPart, PartAccess, read_token};
 
-/// Parts whose files are here are read; the others are asked for at the first server that has them.
+/// Opens parts with local files; the others are reached through the first server that has them.
 pub(super) fn open(
     config: &RunConfig,
     cut: &PartitionedDataset,
@@ -29,9 +29,7 @@ pub(super) fn open(
     for address in addresses {
         let client = connect(address)?;
         let abouts = client.describe().map_err(|e| match e.kind() {
-            Kind::Usage => {
-                e.hint("partition.token_file names the file that has the server's token")
-            }
+            Kind::Usage => e.hint("partition.token_file names the file with the server's token"),
             _ => e,
         })?;
         servers.push((client, abouts.iter().map(|about| about.part).collect::<Vec<_>>()));
@@ -50,7 +48,7 @@ pub(super) fn open(
     (0..cut.num_parts()).map(find).collect()
 }
 
-/// A part whose files are here.
+/// Opens a part with local files.
 pub(super) fn here(cut: &PartitionedDataset, part: usize) -> Result<PartAccess> {
     Ok(PartAccess::Local(Arc::new(HeldPart::open(cut, part)?)))
 }

@@ -1,4 +1,4 @@
-//! Which nodes of other machines a rank will want most, before it has asked for any.
+//! Hot nodes of other machines: those that a rank is expected to read most.
 
 use std::cell::OnceCell;
 
@@ -13,17 +13,17 @@ use gnarl_store::cache::scores::{
 
 use crate::data::graph::Partitioned;
 
-/// Lists asked for at a time.
+/// Lists requested at a time.
 const CHUNK: usize = 1 << 12;
 
-/// Scores of all nodes, computed when they are first needed.
+/// Scores of all nodes, computed on first use.
 pub(super) struct Wanted<'a> {
     config: &'a RunConfig,
     divided: &'a Partitioned,
-    /// Whether each part is on this machine.
+    /// True if each part is on this machine.
     here: Vec<bool>,
     train: &'a [u32],
-    /// This rank, of how many.
+    /// This rank, and the number of ranks.
     rank: (usize, usize),
     scores: OnceCell<Vec<f32>>,
 }
@@ -40,14 +40,14 @@ impl<'a> Wanted<'a> {
         Self { config, divided, here, train, rank, scores: OnceCell::new() }
     }
 
-    /// Nodes whose rows are elsewhere, the most wanted first; `count` at the most.
+    /// Nodes with remote features, the hottest first; at most `count`.
     pub(super) fn rows(&self, count: usize) -> Result<Vec<u64>> {
         let away = |node: u32| !self.here[self.divided.routes.owner(node)];
         Ok(self.best(count, away)?.into_iter().map(u64::from).collect())
     }
 
-    /// Nodes whose lists are elsewhere, if only a share of them is, the most wanted first; `count` at
-    /// the most.
+    /// Nodes with remote lists, if only a share of them is remote, the hottest first; at most
+    /// `count`.
     pub(super) fn lists(&self, count: usize) -> Result<Vec<u32>> {
         self.best(count, |node| {
             let mut away = false;
@@ -75,8 +75,8 @@ impl<'a> Wanted<'a> {
         let nodes = self.divided.routes.num_nodes();
         match self.config.cache.score {
             Score::Degree if !self.here.contains(&true) => {
-                Err(Error::usage("cache.score = 'degree' counts in the parts of this machine")
-                    .hint("it has none: take 'access'"))
+                Err(Error::usage("cache.score = 'degree' requires local parts")
+                    .hint("this machine has none: set cache.score to 'access'"))
             }
             Score::Degree => out_degrees(&Lists { of: self, everywhere: false }, nodes),
             Score::Access => {
@@ -92,7 +92,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The training nodes of this rank, as far as they are known beforehand: each batch is dealt out in
+    /// The training nodes of this rank, as far as they are known beforehand: each batch is split in
     /// the order of parts, in even shares.
     fn seeds(&self) -> Vec<u32> {
         let mut seeds = self.train.to_vec();
@@ -102,7 +102,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// In-neighbour lists of parts: of all, or of those here.
+/// In-neighbor lists of all parts, or of the local ones.
 struct Lists<'a> {
     of: &'a Wanted<'a>,
     everywhere: bool,
@@ -120,7 +120,7 @@ impl InLists for Lists<'_> {
 }
 
 impl Lists<'_> {
-    /// Asks all parts that are read for the lists of some nodes, all at once.
+    /// Requests the lists of some nodes from all parts concurrently.
     fn ask(&self, nodes: &[u32], list: &mut Vec<u32>, each: Visit<'_>) -> Result<()> {
         let Wanted { divided, here, .. } = self.of;
         let mut asked = vec![Vec::new(); here.len()];
@@ -131,7 +131,9 @@ impl Lists<'_> {
                 }
             });
         }
-        let (fanout, rule, key) = (u32::MAX, Rule::Exact, Key::new(0));
+        let fanout = u32::MAX;
+        let rule = Rule::Exact;
+        let key = Key::new(0);
         let asked = asked.into_iter().zip(&divided.services).filter(|(nodes, _)| !nodes.is_empty());
         let begun = asked.map(|(nodes, service)| {
             let request = HopRequest { nodes: nodes.clone(), fanout, rule, key };

@@ -1,5 +1,5 @@
-//! Training on a graph that no rank has as a whole: parts on this machine are read from their files,
-//! the others are asked for.
+//! Training on a partitioned graph that no rank has as a whole: local parts are read from their
+//! files, the others through servers.
 
 mod assemble;
 mod external;
@@ -17,19 +17,19 @@ use crate::data::node_targets::NodeTargets;
 
 pub(crate) use ranks::Ranks;
 
-/// A graph in parts, ready for training.
+/// An open partitioned graph, ready for training.
 pub(crate) struct Opened {
     pub graph: Graph,
     pub targets: NodeTargets,
-    /// Serves this machine's parts to the others.
+    /// The server of this machine's parts.
     pub server: Option<Server>,
 }
 
-/// Opens the parts of `cut` wherever they are, as `partition.servers` says. Without `ranks`, the run
-/// is one process.
+/// Opens the parts of `cut`, local or remote, as configured by `partition.servers`. Without
+/// `ranks`, the run is one process.
 ///
 /// # Errors
-/// If a part is nowhere, is damaged, or its server does not answer.
+/// If a part is missing or damaged, or its server does not reply.
 pub(crate) fn open(
     config: &RunConfig,
     cut: &PartitionedDataset,

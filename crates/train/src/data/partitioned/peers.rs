@@ -1,6 +1,6 @@
-//! Machines of a run that serve their parts to each other. Nothing is to be set up: the first rank of
-//! each machine serves, with a certificate and a token made for the run, which go around with the
-//! addresses through the ranks' own connections.
+//! Peer servers: machines of a run that serve their parts to each other, without configuration. The
+//! first rank of each machine serves, with a certificate and a token made for the run, which are
+//! exchanged with the addresses through the ranks' own connections.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -19,10 +19,10 @@ use serde::{Deserialize, Serialize};
 use super::ranks::Ranks;
 use crate::data::shares::parts_of;
 
-/// How a machine can be reached.
+/// Connection data of a machine's server.
 #[derive(Default, Serialize, Deserialize)]
 struct Invitation {
-    /// Addresses with the lengths of their networks' prefixes.
+    /// Addresses with the prefix lengths of their networks.
     addresses: Vec<(Ipv4Addr, u32)>,
     port: u16,
     certificate: Vec<u8>,
@@ -79,7 +79,8 @@ fn machines(hosts: &[String]) -> Result<Vec<Range<usize>>> {
             None => machines.push(rank..rank + 1),
             Some(at) if at + 1 == machines.len() => machines[at].end = rank + 1,
             Some(_) => {
-                let text = format!("rank {rank} is on {host} again: parts go to machines in turn");
+                let text =
+                    format!("ranks of {host} are not consecutive: rank {rank} is on it again");
                 return Err(Error::usage(text).hint(
                     "start the ranks of a machine one after the other: mpirun --map-by slot",
                 ));
@@ -89,7 +90,8 @@ fn machines(hosts: &[String]) -> Result<Vec<Range<usize>>> {
     Ok(machines)
 }
 
-/// Serves `held` if this rank `serves`, and tells all ranks where; returns what each said.
+/// Serves `held` if this rank `serves`, and sends the invitation to all ranks; returns those of
+/// all.
 fn invite(
     config: &RunConfig,
     ranks: &Ranks<'_>,
@@ -124,12 +126,11 @@ fn invite(
     let all = ranks.rank.all_gather("sharing addresses", &bytes)?;
     let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes);
     let all = all.iter().map(read).collect::<std::result::Result<_, _>>();
-    let all =
-        all.map_err(|e| Error::new(Kind::Rank, format!("a rank's address makes no sense: {e}")))?;
+    let all = all.map_err(|e| Error::new(Kind::Rank, format!("invalid address of a rank: {e}")))?;
     Ok((server, all))
 }
 
-/// Connects to a machine at the address it shares a network with, or at its first.
+/// Connects to a machine at the address in a shared network, or at its first one.
 fn connect(config: &RunConfig, invitation: &Invitation, token: &str) -> Result<Client> {
     let own = addresses()?;
     let near = |&&(address, prefix): &&(Ipv4Addr, u32)| {
@@ -147,7 +148,7 @@ fn connect(config: &RunConfig, invitation: &Invitation, token: &str) -> Result<C
     })
 }
 
-/// This machine's addresses that others may know; its loopback if it has no other.
+/// This machine's addresses for others; its loopback if it has no other.
 fn addresses() -> Result<Vec<(Ipv4Addr, u32)>> {
     let all = get_if_addrs()
         .map_err(|e| Error::new(Kind::Io, format!("cannot list this machine's addresses: {e}")))?;

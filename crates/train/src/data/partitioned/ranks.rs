@@ -4,8 +4,8 @@ use gnarl_engine::Communicator;
 
 /// The ranks of a run, and the machine each is on.
 pub(crate) struct Ranks<'a> {
-    /// This one.
+    /// Communicator of this rank.
     pub rank: &'a dyn Communicator,
-    /// Names of the machines, by rank.
+    /// Host names, by rank.
     pub hosts: &'a [String],
 }

@@ -1,5 +1,5 @@
-//! Nodes of a heterogeneous graph, over the edge types that are sampled: each layer over all nodes of each
-//! type, some at a time; the last one over the nodes asked for.
+//! Layer-wise inference on a heterogeneous graph, over the sampled edge types: each layer over all
+//! nodes of each type, a range at a time; the last one over the requested nodes.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -40,7 +40,7 @@ impl Layers<'_> {
         let graph = &self.graph.graph;
         let mut scratch = TypedScratch::new();
         let types = graph.schema().node_types().len();
-        // Rows of all nodes of each type after the layer before.
+        // Output of the previous layer for all nodes of each type.
         let mut before: Option<Vec<Tensor>> = None;
         let last = self.model.num_layers() - 1;
         // The last layer is the seeds' hop.
@@ -71,7 +71,7 @@ impl Layers<'_> {
         wanted.iter().map(of_type).collect()
     }
 
-    /// What a layer makes of some nodes of a type.
+    /// The output of a layer for some nodes of a type.
     fn layer(
         &self,
         (layer, node_type, nodes): (usize, usize, &[u32]),
@@ -100,8 +100,8 @@ impl Layers<'_> {
         Ok(out.unwrap_or_else(|| Tensor::zeros(0, 0)))
     }
 
-    /// The rows of a batch's input nodes: their features and learnt rows, or what the layer before
-    /// made of them.
+    /// The inputs of a batch: features and embeddings of its input nodes, or the output of the
+    /// previous layer.
     fn input<'b>(
         &self,
         tape: &mut Tape<'b>,
@@ -129,7 +129,7 @@ impl Layers<'_> {
             });
         }
         if spans.iter().any(|span| parts[span.weight].is_none()) {
-            return Err(Error::invalid("a batch lacks rows of a node type"));
+            return Err(Error::invalid("a batch lacks inputs of a node type"));
         }
         Ok(tape.interleave(&parts, spans, width))
     }

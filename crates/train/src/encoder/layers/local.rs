@@ -1,4 +1,4 @@
-//! All nodes of a graph of this machine.
+//! Layer-wise inference on a local graph.
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -10,7 +10,7 @@ use super::RANGE_NODES;
 use crate::data::batch::gather;
 use crate::data::graph::Graph;
 
-/// Above this many edges, layers run over ranges of nodes instead of one block.
+/// Number of edges above which layers run over ranges of nodes instead of one block.
 const WHOLE_BLOCK_EDGES: usize = 1 << 22;
 
 /// The embeddings of all core nodes, `core × outputs`.

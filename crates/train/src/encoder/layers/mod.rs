@@ -1,8 +1,8 @@
-//! Embeddings by full neighbors, layer by layer, without sampling.
+//! Layer-wise inference: embeddings by full neighborhoods, without sampling.
 
 pub(super) mod heterogeneous;
 pub(super) mod local;
 pub(super) mod partitioned;
 
-/// Nodes that a layer runs over at a time where a graph is too large for one block.
+/// Nodes per range where a graph is too large for one block.
 const RANGE_NODES: usize = 1 << 14;

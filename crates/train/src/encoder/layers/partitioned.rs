@@ -1,4 +1,4 @@
-//! All nodes of a partitioned graph, by all ranks together.
+//! Layer-wise inference on a partitioned graph, by all ranks together.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
@@ -14,12 +14,12 @@ use crate::data::batch::gather;
 use crate::data::graph::{Graph, Partitioned};
 use crate::data::shares::Shares;
 
-/// Embeddings of each list of nodes, `width` wide, on every rank. Each rank computes its share of all nodes: the ranks
-/// go through the layers together, and give each other the rows of the layer before. Memory: a row of each
-/// layer for the own nodes, and those of a range's neighbors.
+/// Embeddings of each list of nodes, `width` wide, on every rank. Each rank computes its share of
+/// all nodes: the ranks run the layers together, and exchange the output of the previous layer.
+/// Memory: a row of each layer for the own nodes, and those of a range's neighbors.
 ///
 /// # Errors
-/// If shapes disagree, a part does not answer, or a rank fails.
+/// If shapes disagree, a part does not reply, or a rank fails.
 pub(crate) fn embeddings(
     model: &dyn Model,
     params: &Params,
@@ -50,7 +50,7 @@ impl Pass<'_> {
     /// The embeddings of this rank's nodes.
     fn own(&self) -> Result<Tensor> {
         let own = self.shares.nodes(self.rank.rank());
-        // Every rank takes part in every exchange, also when its own nodes are through.
+        // Every rank takes part in every exchange, even when its own nodes are done.
         let steps = self.shares.longest().div_ceil(RANGE_NODES);
         let mut scratch = Scratch::new();
         let mut before: Option<Tensor> = None;
@@ -67,7 +67,7 @@ impl Pass<'_> {
         Ok(before.unwrap_or_else(|| Tensor::zeros(0, 0)))
     }
 
-    /// A layer over some nodes, from the rows that all ranks have of the layer before.
+    /// A layer over some nodes, from all ranks' output of the previous layer.
     fn range(
         &self,
         layer: usize,
@@ -90,7 +90,7 @@ impl Pass<'_> {
         Ok(tape.take(y))
     }
 
-    /// Rows of `nodes`, each from the rank whose it is; `own` are this rank's.
+    /// Fetches the rows of `nodes` from their owners; `own` are this rank's.
     fn exchange(&self, own: &Tensor, nodes: &[u32]) -> Result<Tensor> {
         let mut places = vec![Vec::new(); self.rank.size()];
         let mut asked = vec![Vec::<u64>::new(); self.rank.size()];
@@ -100,20 +100,20 @@ impl Pass<'_> {
             asked[rank].push(row);
         }
         let asked = asked.iter().map(|rows| bytemuck::cast_slice(rows).to_vec()).collect();
-        let wanted = self.rank.all_to_all("evaluation: rows wanted", asked)?;
+        let wanted = self.rank.all_to_all("evaluation: requests", asked)?;
         let give = |wanted: &Vec<u8>| -> Vec<u8> {
             let row = |at: &[u8; 8]| own.row(u64::from_le_bytes(*at) as usize);
             let rows = wanted.as_chunks().0.iter().map(row);
             rows.flat_map(bytemuck::cast_slice::<f32, u8>).copied().collect()
         };
         let given = wanted.iter().map(give).collect();
-        let found = self.rank.all_to_all("evaluation: rows given", given)?;
+        let found = self.rank.all_to_all("evaluation: rows", given)?;
         let width = found.iter().zip(&places).find(|(_, places)| !places.is_empty());
         let width = width.map_or(0, |(bytes, places)| bytes.len() / 4 / places.len());
         let mut out = Tensor::zeros(nodes.len(), width);
         for (from, (bytes, places)) in found.iter().zip(&places).enumerate() {
             if bytes.len() != 4 * width * places.len() {
-                let what = format!("rank {from} gave rows of another width");
+                let what = format!("rank {from} sent rows of another width");
                 return Err(Error::new(Kind::Rank, what));
             }
             for (&place, row) in places.iter().zip(bytes.chunks_exact(4 * width.max(1))) {
@@ -124,7 +124,7 @@ impl Pass<'_> {
         Ok(out)
     }
 
-    /// The rows of `nodes` among all ranks' `logits`.
+    /// Gathers the rows of `nodes` from all ranks' `logits`.
     fn gathered(&self, nodes: &[u32], width: usize, logits: &Tensor) -> Result<Tensor> {
         let here = self.rank.rank();
         let own = nodes.iter().map(|&node| (node, self.shares.place(node)));
@@ -137,7 +137,7 @@ impl Pass<'_> {
         for (place, &node) in nodes.iter().enumerate() {
             let from = self.shares.place(node).0;
             let (row, after) = rest[from].split_at_checked(4 * width).ok_or_else(|| {
-                let what = format!("rank {from} gave too few logits");
+                let what = format!("rank {from} sent too few logits");
                 Error::new(Kind::Rank, what)
             })?;
             rest[from] = after;

@@ -1,23 +1,24 @@
-//! Hints at the start of a run, for settings that the data makes likely to help.
+//! Hints at the start of a run, for settings that are likely to help on its data.
 
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_graph::{Dataset, Features};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
 
-/// Rows of features that are looked at, spread evenly over the nodes.
+/// Number of sampled feature rows, spread evenly over the nodes.
 const SAMPLE: usize = 256;
-/// Rows that are in memory together.
+/// Rows in memory at a time.
 const AT_ONCE: usize = 16;
-/// Fewer rows with values say nothing.
+/// Least number of nonzero rows for a hint.
 const LEAST: usize = 32;
-/// Bags of words and the like have fewer values than this share of their columns.
+/// Largest share of nonzero values of sparse features, such as bags of words.
 const SPARSE: f64 = 0.25;
-/// The sum of a large row over that of a small one (the ninth decile over the first) from which on rows
-/// are called uneven. Word counts of papers have 2 to 8, TF-IDF 1.3, one-hot rows 1.
+/// The ratio of the sum of a large row to that of a small one (the ninth decile over the first)
+/// from which rows are called uneven. Word counts of papers have 2 to 8, TF-IDF 1.3, one-hot rows
+/// 1.
 const UNEVEN: f64 = 2.0;
 
-/// Says in a line that `dataset.normalize = "row"` may help, where features are like word counts.
+/// Logs that `dataset.normalize = "row"` may help, where features look like word counts.
 ///
 /// # Errors
 /// If features cannot be read.
@@ -40,12 +41,12 @@ pub(crate) fn on_features(config: &RunConfig, dataset: Option<&Dataset>) -> Resu
     Ok(())
 }
 
-/// How many times as much large rows add up to as small ones, where features are sparse, have no negative
+/// The ratio of sums of large rows to small ones, where features are sparse, have no negative
 /// value, and differ by enough to matter.
 fn uneven(features: Features) -> Result<Option<f64>> {
     let (rows, width) = (features.rows(), features.width());
     let count = rows.min(SAMPLE);
-    // Evenly spread, for nodes near each other in a file are often alike.
+    // Evenly spread, since nodes near each other in a file are often alike.
     let ids: Vec<u32> = (0..count).map(|i| (i * rows / count) as u32).collect();
     let store = MappedFeatures::new(features, Normalize::None)?;
     let mut starts = vec![0];
@@ -62,7 +63,7 @@ fn uneven(features: Features) -> Result<Option<f64>> {
                 values.extend(rows);
             }
         }
-        // Each row brought pages along, which would count as memory of a run that has a budget.
+        // Each row brought its page along, which would count as memory of a run with a budget.
         store.forget(0..rows);
     }
     let present = values.iter().filter(|value| **value != 0.0).count();
@@ -93,7 +94,9 @@ mod tests {
             values.extend(own);
             indptr.push(values.len() as u64);
         }
-        let (indptr, indices, values) = (indptr.into(), indices.into(), values.into());
+        let indptr = indptr.into();
+        let indices = indices.into();
+        let values = values.into();
         Features::Csr { indptr, indices, values, width: 50 }
     }
 

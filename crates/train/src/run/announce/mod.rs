@@ -1,5 +1,4 @@
-//! What is said of a run before its first epoch: what it is, what it makes no use of, what it will need, and
-//! what is likely to help.
+//! Log lines before the first epoch: the run, unused settings and data, expected memory, and hints.
 
 mod advice;
 mod needs;
@@ -19,18 +18,18 @@ pub(crate) struct Opening<'a> {
     pub config: &'a RunConfig,
     pub source: &'a Source,
     pub sizes: Sizes,
-    /// Where it will be.
+    /// Run folder.
     pub dir: &'a Path,
     /// Number of weights, embeddings included.
     pub parameters: u64,
-    /// Whether embeddings are learnt.
+    /// True if there are embeddings.
     pub tables: bool,
     pub parts: usize,
     pub hosts: usize,
 }
 
 impl Opening<'_> {
-    /// Logs it all. For the first rank.
+    /// Logs all lines. For the first rank.
     ///
     /// # Errors
     /// If features cannot be read.

@@ -1,4 +1,4 @@
-//! Memory that evaluation and full-graph steps will take, told before the first epoch.
+//! Expected memory of evaluation and full-graph steps, logged before the first epoch.
 
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_nn::models::ModelConfig;
@@ -7,17 +7,17 @@ use crate::run::setup::Source;
 use crate::task::Sizes;
 use gnarl_common::memory::{Available, available, gib};
 
-/// Matrices that a layer of a full-graph step keeps for its gradient: what products and sums put out, and
-/// dropout.
+/// Matrices that a layer of a full-graph step saves for its gradient: outputs of products and sums,
+/// and dropout.
 const KEPT: usize = 3;
 
-/// A warning if the run will take more memory than is left.
+/// A warning if the run is expected to take more memory than is left.
 pub(crate) fn warning(config: &RunConfig, source: &Source, sizes: &Sizes) -> Option<String> {
     let nodes = source.dataset()?.manifest().num_nodes();
     told(config, nodes, sizes.outputs, available()?)
 }
 
-/// The warning for that many nodes and outputs.
+/// The warning for this many nodes and outputs.
 fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Option<String> {
     let tensor = config.train.strategy == Strategy::Tensor;
     if config.model.name == "none" || tensor && config.tensor.memory.is_some() {
@@ -25,7 +25,7 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
     }
     let widths = widths(config, outputs);
     let bytes = |columns: usize| 4.0 * nodes as f64 * columns as f64;
-    // A layer reads all that the one before put out.
+    // A layer reads the complete output of the previous one.
     let evaluation = (0..widths.len())
         .map(|i| widths[i] + if i > 0 { widths[i - 1] } else { 0 })
         .max()
@@ -57,7 +57,7 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
     ))
 }
 
-/// Columns that each layer puts out.
+/// Output widths of the layers.
 fn widths(config: &RunConfig, outputs: usize) -> Vec<usize> {
     let last = if config.task.kind.is_of_nodes() { outputs } else { config.embedding.dim };
     let model = ModelConfig { out_dim: last, ..config.model.clone() };

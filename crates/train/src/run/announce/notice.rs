@@ -1,4 +1,4 @@
-//! What a run makes no use of: keys of its file, splits and columns of its dataset.
+//! Unused keys of the run file, and unused splits and columns of the dataset.
 
 use gnarl_config::{Applied, Method, RunConfig, Strategy, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
@@ -6,11 +6,11 @@ use gnarl_nn::models::{Aggregator, typed};
 
 use crate::run::setup::Source;
 
-/// Edges that are looked up to learn whether edges have reverses, at most.
+/// Most edges that are looked up to detect reverses.
 const LOOKED_UP: usize = 2000;
 
-/// A line for each thing that the run makes no use of. `tables` says whether embeddings are learnt, `parts`
-/// how many parts there are.
+/// One line per unused setting or column. `tables` is true if there are embeddings, `parts`
+/// is the number of parts.
 pub(crate) fn of(config: &RunConfig, source: &Source, tables: bool, parts: usize) -> Vec<String> {
     let dataset = source.dataset();
     let typed = dataset.is_some_and(|dataset| {
@@ -30,7 +30,7 @@ pub(crate) fn of(config: &RunConfig, source: &Source, tables: bool, parts: usize
     lines
 }
 
-/// Ranks that train no part.
+/// Ranks without a part to train.
 fn idle(config: &RunConfig, parts: usize) -> Option<String> {
     let workers = config.train.workers;
     let idle = workers.saturating_sub(parts);
@@ -43,7 +43,7 @@ fn idle(config: &RunConfig, parts: usize) -> Option<String> {
     })
 }
 
-/// Splits of the dataset that `dataset.split` takes the place of.
+/// Splits of the dataset that `dataset.split` replaces.
 fn split(config: &RunConfig, dataset: &Dataset) -> Option<String> {
     let split = config.dataset.split.as_ref()?;
     let manifest = dataset.manifest();
@@ -79,7 +79,7 @@ fn has(edge: &EdgeType, column: &str) -> bool {
 fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
     let mut lines = Vec::new();
     let mut unread = |column: &str, reader: &str| {
-        lines.push(format!("the column '{column}' of edges {} is not read: {reader}", edge.triple));
+        lines.push(format!("the column '{column}' of edges {} is unused: {reader}", edge.triple));
     };
     let reads = draws_by_weights(config) || weighs_messages(config);
     if has(edge, "weight") && !(keeps_weights(config) && reads) {
@@ -90,10 +90,10 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
         );
     }
     if has(edge, "time") {
-        unread("time", "runs do not draw batches by time; the sampler of the library does");
+        unread("time", "runs do not sample by time; the library's temporal sampler does");
     }
     if has(edge, "features") && !(config.task.kind.is_of_edges() && config.task.edge_features) {
-        unread("features", "task.edge_features = true reads it where labels of edges are learnt");
+        unread("features", "task.edge_features = true uses it in edge prediction");
     }
     let twice = draws_by_weights(config) && weighs_messages(config);
     if has(edge, "weight") && keeps_weights(config) && twice {
@@ -106,18 +106,18 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
     lines
 }
 
-/// Whether the message graph has edge weights.
+/// Returns whether the message graph has edge weights.
 fn keeps_weights(config: &RunConfig) -> bool {
     let nodes = config.task.kind.is_of_nodes();
     nodes || typed::names().contains(&config.model.name.as_str())
 }
 
-/// Whether neighbors are drawn by edge weights.
+/// Returns whether neighbors are drawn by edge weights.
 fn draws_by_weights(config: &RunConfig) -> bool {
     config.sample.method == Method::Weighted && config.train.strategy != Strategy::Tensor
 }
 
-/// Whether the model weighs messages by edge weights.
+/// Returns whether the model weighs messages by edge weights.
 fn weighs_messages(config: &RunConfig) -> bool {
     let model = &config.model;
     match model.name.as_str() {
@@ -127,7 +127,7 @@ fn weighs_messages(config: &RunConfig) -> bool {
     }
 }
 
-/// Edges without reverses, in node classification: messages pass one way only.
+/// Edges without reverses in node classification, where messages pass one way only.
 fn directed(config: &RunConfig, dataset: &Dataset) -> Option<String> {
     let [edge] = &dataset.manifest().edge_types[..] else { return None };
     let passes = !["mlp", "none"].contains(&config.model.name.as_str());

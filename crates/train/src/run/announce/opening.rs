@@ -39,7 +39,9 @@ fn graph(config: &RunConfig, source: &Source) -> String {
             let made = cut.manifest();
             let nodes = made.node_types.iter().map(|node| node.count).sum();
             let edges = made.cut.iter().flatten().sum();
-            let (place, nodes, edges) = (cut.dir().display(), grouped(nodes), grouped(edges));
+            let place = cut.dir().display();
+            let nodes = grouped(nodes);
+            let edges = grouped(edges);
             format!("{place}: {nodes} nodes, {edges} edges in {} parts", made.parts)
         }
     }

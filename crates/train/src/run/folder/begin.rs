@@ -1,12 +1,12 @@
-//! Beginnings of a run.
+//! Modes of starting a run.
 
-/// How to begin in a folder that has a run already.
+/// The mode of starting in a folder with an existing run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
-    /// Beside a finished run; refuse to touch an unfinished one.
+    /// Beside a finished run; an unfinished one is an error.
     Fresh,
-    /// Go on from the checkpoint.
+    /// Continue from the checkpoint.
     Resume,
-    /// Start over whatever is there.
+    /// Start over whatever exists.
     Restart,
 }

@@ -1,4 +1,4 @@
-//! The folder of a run: what is in it, and what may be done with one that exists.
+//! The folder of a run: its files, and the rules for existing ones.
 
 mod begin;
 mod names;
@@ -35,8 +35,8 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Prepares the folder for `config`; `true` if there is a checkpoint to go on from. A finished run
-    /// stays: a new one goes beside it. `fingerprint` tells the data from others.
+    /// Prepares the folder for `config`; `true` if there is a checkpoint to continue from. A
+    /// finished run stays: a new one goes beside it. `fingerprint` identifies the data.
     ///
     /// # Errors
     /// If the folder cannot be written, holds an unfinished run or something else, is in use by
@@ -86,25 +86,25 @@ impl RunFolder {
         Ok((Self { dir, metrics: Mutex::new(None), _lock: Some(lock) }, resume))
     }
 
-    /// The folder that another rank prepares in `dir`.
+    /// The folder that another rank prepared in `dir`.
     pub fn join(dir: PathBuf) -> Self {
         Self { dir, metrics: Mutex::new(None), _lock: None }
     }
 
-    /// Places where a partition for the same run file may lie: in this folder, and in those of earlier
-    /// runs of its name.
+    /// Possible places of a partition for the same run file: in this folder, and in those of
+    /// earlier runs of its name.
     pub fn partitions(&self, config: &RunConfig) -> Vec<PathBuf> {
         let others = place::all(&config.output.dir);
         let folders = std::iter::once(self.dir.clone()).chain(others);
         folders.map(|folder| folder.join(PARTITION)).collect()
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The first `epochs` epochs of a run to go on with.
+    /// The first `epochs` epochs of a run to continue.
     ///
     /// # Errors
     /// If one is missing, or its line is damaged.
@@ -117,14 +117,16 @@ impl RunFolder {
             let record = lines.next().and_then(|line| serde_json::from_str(line).ok());
             record.filter(|record: &EpochRecord| record.epoch == epoch).ok_or_else(|| {
                 let place = format!("{}: line {epoch}", path.display());
-                Error::invalid(format!("{place}: not epoch {epoch}, which the checkpoint knows of"))
-                    .hint("the run can be started over with --restart")
+                Error::invalid(format!(
+                    "{place}: missing epoch {epoch}, which the checkpoint includes"
+                ))
+                .hint("the run can be started over with --restart")
             })
         };
         (1..=epochs).map(record).collect()
     }
 
-    /// Starts `metrics.jsonl` over with the epochs already known: after a crash it may hold lines
+    /// Rewrites `metrics.jsonl` with the known epochs: after a crash it may hold lines
     /// of epochs that are trained again.
     pub fn start_metrics(&self, history: &[EpochRecord]) -> Result<()> {
         let path = self.dir.join(METRICS);
@@ -135,7 +137,7 @@ impl RunFolder {
         Ok(())
     }
 
-    /// Returns when all epochs appended are on disk.
+    /// Flushes all appended epochs to disk.
     pub fn sync_metrics(&self) -> Result<()> {
         let path = self.dir.join(METRICS);
         match self.metrics.lock().unwrap_or_else(|e| e.into_inner()).as_ref() {
@@ -186,7 +188,7 @@ mod tests {
         assert_eq!(folder.history(3).unwrap(), [record(1), record(2), record(3)]);
         assert_eq!(folder.history(4).unwrap().len(), 4);
         let error = folder.history(5).unwrap_err().to_string();
-        assert!(error.contains("line 5: not epoch 5"), "{error}");
+        assert!(error.contains("line 5: missing epoch 5"), "{error}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// The resolved configuration.
 pub const CONFIG: &str = "config.toml";
-/// One JSON object for each epoch.
+/// One JSON object per epoch.
 pub const METRICS: &str = "metrics.jsonl";
 /// The best weights.
 pub const MODEL: &str = "model.safetensors";

@@ -1,4 +1,4 @@
-//! Which folder a run takes, given what lies there.
+//! The choice of a run's folder, given existing ones.
 
 use std::path::{Path, PathBuf};
 
@@ -9,19 +9,19 @@ use super::begin::Begin;
 use super::names::{CONFIG, SUMMARY};
 use crate::run::checkpoint::CHECKPOINT;
 
-/// State of a folder that a run is to write to.
+/// State of a candidate folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing is lost if a run is written there.
+    /// Empty or without a run.
     Free,
-    /// A run got as far as a checkpoint and no further.
+    /// A run that reached a checkpoint and did not finish.
     Unfinished,
-    /// A run came to its end.
+    /// A finished run.
     Finished,
 }
 
-/// The folder of a run that is to be in `dir`. Runs are kept: a new one goes to the first free name of
-/// `dir`, `dir-2`, `dir-3` and so on; one that goes on or starts over is the last of them.
+/// The folder of a run that is to be in `dir`. Runs are kept: a new one goes to the first free name
+/// of `dir`, `dir-2`, `dir-3` and so on; one that continues or starts over is the last of them.
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] if the last is unfinished and a new run is to begin, or if the folder
@@ -36,20 +36,20 @@ pub(super) fn choose(dir: &Path, begin: Begin) -> Result<PathBuf> {
         (Begin::Fresh, State::Finished) => Ok(numbered(dir, runs.len() + 1)),
         (Begin::Fresh, State::Unfinished) => {
             Err(Error::usage(format!("{}: holds an unfinished run", last.display()))
-                .hint("go on with --resume, start over with --restart, or set output.dir"))
+                .hint("continue with --resume, start over with --restart, or set output.dir"))
         }
         _ => Ok(last),
     }
 }
 
-/// `dir` with a number behind its name.
+/// `dir` with a number appended to its name.
 fn numbered(dir: &Path, number: usize) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(format!("-{number}"));
     name.into()
 }
 
-/// The folders of runs that were to be in `dir`, the first first.
+/// The folders of runs for `dir`, in order.
 pub(super) fn all(dir: &Path) -> Vec<PathBuf> {
     let numbers = (2..).map(|number| numbered(dir, number));
     let folders = std::iter::once(dir.to_path_buf()).chain(numbers);
@@ -67,16 +67,16 @@ fn state(dir: &Path) -> Result<State> {
     }
     for (marker, kind) in [("dataset.json", "a dataset"), ("partition.json", "a partition")] {
         if has(marker) {
-            return refuse(&format!("holds {kind}, which a run would mix its files with"));
+            return refuse(&format!("holds {kind}, not a run"));
         }
     }
     let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    // A lock and half-written files alone are of a run that was killed before it began.
+    // A lock and half-written files alone are leftovers of a run that was killed before it began.
     let other =
         entries.any(|entry| entry.file_name() != super::LOCK && !is_temporary(&entry.path()));
     match other {
         false => Ok(State::Free),
-        true if !has(CONFIG) => refuse("holds files that are not of a run"),
+        true if !has(CONFIG) => refuse("holds other files than those of a run"),
         true if has(SUMMARY) => Ok(State::Finished),
         true if has(CHECKPOINT) => Ok(State::Unfinished),
         true => Ok(State::Free),
@@ -98,7 +98,7 @@ mod tests {
         let run = dir.path().join("run");
         let chosen = |begin| choose(&run, begin).unwrap();
         assert_eq!(chosen(Begin::Fresh), run);
-        // Killed before its configuration was whole, and before its first checkpoint.
+        // Killed before its configuration was complete, and before its first checkpoint.
         make(&run, &[super::super::LOCK, "config.toml.tmp-a1B2c3"]);
         assert_eq!(chosen(Begin::Fresh), run);
         make(&run, &[CONFIG]);
@@ -119,7 +119,7 @@ mod tests {
         for (name, file, says) in [
             ("data", "dataset.json", "a dataset"),
             ("parts", "partition.json", "a partition"),
-            ("work", "thesis.tex", "not of a run"),
+            ("work", "thesis.tex", "other files than those of a run"),
         ] {
             let dir = dir.path().join(name);
             make(&dir, &[file]);

@@ -1,4 +1,4 @@
-//! `run.json`: which program on which machine made a run, of which data.
+//! `run.json`: the program, machine and data of a run.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use crate::run::handshake::host;
 /// File name within the run's folder.
 pub const PROVENANCE: &str = "run.json";
 
-/// What a folder remembers of how its run began.
+/// The origin of a run, as recorded in its folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of gnarl.
@@ -24,7 +24,7 @@ pub struct Provenance {
     pub started: u64,
     /// The dataset, or the partition if no rank has the whole graph.
     pub dataset: PathBuf,
-    /// Tells that data from others, and from what it becomes when it is made anew.
+    /// Fingerprint of the data, which changes when it is made anew.
     pub fingerprint: String,
 }
 
@@ -41,14 +41,14 @@ impl Provenance {
         }
     }
 
-    /// Writes it to a run's folder.
+    /// Writes the record to a run's folder.
     pub fn write(&self, dir: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| Error::invalid(format!("{PROVENANCE} cannot be written: {e}")))?;
         atomic_write(&dir.join(PROVENANCE), text.as_bytes())
     }
 
-    /// That of a run's folder; `None` where an earlier version kept none.
+    /// Reads the record of a run's folder; `None` if an earlier version wrote none.
     pub fn read(dir: &Path) -> Result<Option<Self>> {
         let path = dir.join(PROVENANCE);
         if !path.exists() {
@@ -59,7 +59,7 @@ impl Provenance {
         parsed.map(Some).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
     }
 
-    /// Refuses other data than the run was started with; `hint` says what to do.
+    /// Rejects other data than the run was started with; `hint` names the remedy.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] naming the data.
@@ -68,12 +68,12 @@ impl Provenance {
             return Ok(());
         }
         let place = data(config).display();
-        Err(Error::usage(format!("{place}: the data is not what the run was started with"))
+        Err(Error::usage(format!("{place}: the data differs from that at the start of the run"))
             .hint(hint))
     }
 }
 
-/// Where the graph of a run is.
+/// The dataset or partition of a run.
 fn data(config: &RunConfig) -> &Path {
     match &config.partition.path {
         Some(path) if config.partition.servers.is_some() => path,

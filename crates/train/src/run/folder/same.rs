@@ -5,7 +5,7 @@ use std::path::Path;
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{RunConfig, absolute};
 
-/// The configuration that a folder keeps.
+/// Reads the configuration in a folder.
 ///
 /// # Errors
 /// If there is none, or it is damaged.
@@ -14,8 +14,8 @@ pub(super) fn read(path: &Path) -> Result<RunConfig> {
     toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
 }
 
-/// Refuses to resume a run with other settings than it was started with. Those may differ that cannot
-/// change the numbers of epochs trained already: how fast it goes, where results are, when it ends.
+/// Rejects resuming a run with other settings than it was started with. Settings may differ that
+/// cannot change the results of earlier epochs: speed, locations, the length of the run.
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] naming the first key that differs.

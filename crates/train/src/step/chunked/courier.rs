@@ -1,4 +1,4 @@
-//! What carries parcels to other ranks: a thread beside the one that computes, or that one itself.
+//! The comm thread: exchanges between ranks beside computation, or inline.
 
 use std::collections::VecDeque;
 use std::thread::Scope;
@@ -8,30 +8,30 @@ use gnarl_common::{Error, Kind, Result};
 
 use crate::step::tensor_parallel::Columns;
 
-/// Something for each rank, under the name of a stage.
+/// One message per rank, under the name of a stage.
 type Parcel = (&'static str, Vec<Vec<u8>>);
-/// What came from each rank.
+/// The messages received from each rank.
 type Received = Result<Vec<Vec<u8>>>;
 
-/// Exchanges between all ranks, which come back in the order they were sent. All ranks send in the same
-/// order.
+/// Exchanges between all ranks, which complete in the order they were sent. All ranks send in the
+/// same order.
 pub(super) enum Courier<'a> {
-    /// Each exchange ends before the next piece is computed.
+    /// Each exchange completes before the next row block is computed.
     Inline { columns: &'a Columns<'a>, received: VecDeque<Vec<Vec<u8>>> },
-    /// Exchanges go on under computation (NeutronTP, section 4.2.2).
+    /// Exchanges overlap with computation (NeutronTP, section 4.2.2).
     Beside { columns: &'a Columns<'a>, send: Sender<Parcel>, received: Receiver<Received> },
 }
 
 impl<'a> Courier<'a> {
-    /// Exchanges one at a time.
+    /// A courier with one exchange at a time.
     pub fn inline(columns: &'a Columns<'a>) -> Self {
         Self::Inline { columns, received: VecDeque::new() }
     }
 
-    /// Exchanges on a thread of `scope`, which ends when the courier is dropped.
+    /// A courier with exchanges on a thread of `scope`, which ends when the courier is dropped.
     ///
     /// # Errors
-    /// If there can be no thread.
+    /// If the thread cannot be started.
     pub fn beside<'s>(scope: &'s Scope<'s, '_>, columns: &'s Columns<'s>) -> Result<Courier<'s>> {
         let (send, parcels) = unbounded::<Parcel>();
         let (done, received) = unbounded();
@@ -62,19 +62,19 @@ impl<'a> Courier<'a> {
                 Ok(())
             }
             Self::Beside { send, .. } => {
-                // If the thread is gone, its error is among what was received.
+                // If the thread is gone, its error is among the received results.
                 _ = send.send((stage, parcel));
                 Ok(())
             }
         }
     }
 
-    /// What came of the oldest exchange that was not asked for yet.
+    /// The result of the oldest exchange that was not received yet.
     ///
     /// # Errors
     /// If a rank failed.
     pub fn receive(&mut self) -> Result<Vec<Vec<u8>>> {
-        let none = || Error::new(Kind::Rank, "exchange: nothing was sent");
+        let none = || Error::new(Kind::Rank, "exchange: nothing to receive");
         match self {
             Self::Inline { received, .. } => received.pop_front().ok_or_else(none),
             Self::Beside { columns, received, .. } => {

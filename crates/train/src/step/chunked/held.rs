@@ -1,55 +1,55 @@
-//! What stages are given: what backward passes start from.
+//! Saved activations: the inputs of stages, from which backward passes recompute.
 
 use std::sync::Arc;
 
 use super::matrix::Matrix;
 
-/// What a stage is given, for all own rows.
+/// The inputs of a stage, for all own rows.
 pub(super) struct Held {
-    /// What messages made; of the first stage nothing.
+    /// Aggregated messages; none for the first stage.
     pub passed: Option<Arc<Matrix>>,
     pub kept: Kept,
-    /// How often anything random was drawn before the stage.
+    /// Number of random draws before the stage.
     pub draws: u64,
-    /// Whether the stages before have anything to learn.
+    /// True if any earlier stage has parameters to learn.
     pub learns: bool,
 }
 
-/// What the stage before kept.
+/// Values kept by the previous stage.
 #[derive(Clone)]
 pub(super) enum Kept {
     Nothing,
-    /// The features.
+    /// The model's input features.
     Input,
     Rows(Arc<Matrix>),
 }
 
 impl Held {
-    /// What the first stage is given.
+    /// The inputs of the first stage.
     pub fn input() -> Self {
         Self { passed: None, kept: Kept::Nothing, draws: 0, learns: false }
     }
 
-    /// The same, sharing its matrices.
+    /// A second handle, sharing the matrices.
     pub fn again(&self) -> Self {
         let (passed, kept) = (self.passed.clone(), self.kept.clone());
         Self { passed, kept, ..*self }
     }
 }
 
-/// What becomes of the pieces of a stage.
+/// The outputs of a stage over all row blocks.
 #[derive(Default)]
 pub(super) struct Next {
     pub kept: Option<Matrix>,
     pub keeps_input: bool,
-    /// Whether the stage sends and keeps nothing but the model's input.
+    /// True if the stage sends and keeps nothing but the model's input.
     pub only_input: bool,
     pub draws: u64,
     pub learns: bool,
 }
 
 impl Next {
-    /// What the next stage is given, but what messages will make.
+    /// The inputs of the next stage, without the aggregated messages.
     pub fn held(self) -> Held {
         let kept = match self.kept {
             Some(rows) => Kept::Rows(Arc::new(rows)),

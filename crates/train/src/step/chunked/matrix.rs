@@ -1,4 +1,5 @@
-//! Matrices over many nodes, kept by panels of columns: in memory, or on disk where they would not fit.
+//! Matrices over many nodes, stored by column blocks: in memory, or on disk where they would not
+//! fit.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,34 +10,34 @@ use std::sync::{Mutex, PoisonError};
 use gnarl_common::{Result, ResultExt};
 use gnarl_nn::Tensor;
 
-/// Where matrices are kept.
+/// Storage of matrices.
 #[derive(Debug, Clone)]
 pub(super) enum Place {
     Memory,
-    /// In files of this folder, which have no name and end with the process.
+    /// Unnamed files in this folder, which vanish with the process.
     Disk(PathBuf),
 }
 
 /// Some columns of some adjacent rows. Values that were never written are 0.
 pub(super) struct Matrix {
     rows: Range<usize>,
-    /// Columns of each panel; they follow each other.
+    /// Widths of successive column blocks.
     widths: Vec<usize>,
     store: Store,
 }
 
 enum Store {
-    /// A tensor for each panel.
+    /// One tensor per column block.
     Memory(Vec<Tensor>),
-    /// Panels one after the other, each row by row.
+    /// Column blocks one after the other, each row by row.
     Disk { file: Mutex<File>, dir: PathBuf },
 }
 
 impl Matrix {
-    /// The `rows` of panels of these `widths`.
+    /// The `rows` of column blocks of these `widths`.
     ///
     /// # Errors
-    /// If there can be no file.
+    /// If the file cannot be created.
     pub fn new(place: &Place, rows: Range<usize>, widths: Vec<usize>) -> Result<Self> {
         let store = match place {
             Place::Memory => Store::Memory(
@@ -52,22 +53,22 @@ impl Matrix {
         Ok(Self { rows, widths, store })
     }
 
-    /// Columns of all panels.
+    /// Number of columns of all blocks.
     pub fn cols(&self) -> usize {
         self.widths.iter().sum()
     }
 
-    /// Number of panels.
+    /// Number of column blocks.
     pub fn panels(&self) -> usize {
         self.widths.len()
     }
 
-    /// Columns of a panel.
+    /// Number of columns of a block.
     pub fn width(&self, panel: usize) -> usize {
         self.widths[panel]
     }
 
-    /// Has `fill` write `rows` of a panel.
+    /// Writes `rows` of a column block by `fill`.
     pub fn fill(
         &mut self,
         panel: usize,
@@ -84,7 +85,7 @@ impl Matrix {
         self.write(panel, rows.start, values.data())
     }
 
-    /// Writes rows of a panel, from `first` on.
+    /// Writes rows of a column block, from `first` on.
     pub fn write(&mut self, panel: usize, first: usize, values: &[f32]) -> Result<()> {
         let start = self.start(panel, first);
         let (at, width) = (first - self.rows.start, self.widths[panel]);
@@ -102,7 +103,7 @@ impl Matrix {
         }
     }
 
-    /// A whole panel.
+    /// Reads a whole column block.
     pub fn panel(&self, panel: usize) -> Result<Tensor> {
         if let Store::Memory(panels) = &self.store {
             return Ok(panels[panel].clone());
@@ -112,7 +113,7 @@ impl Matrix {
         Ok(values)
     }
 
-    /// All columns of `rows`.
+    /// Reads all columns of `rows`.
     pub fn piece(&self, rows: Range<usize>) -> Result<Tensor> {
         let (cols, mut first) = (self.cols(), 0);
         let mut all = Tensor::scratch(rows.len(), cols);
@@ -141,7 +142,7 @@ impl Matrix {
         Ok(())
     }
 
-    /// Reads rows of a panel, from `first` on.
+    /// Reads rows of a column block, from `first` on.
     fn read(&self, panel: usize, first: usize, out: &mut [f32]) -> Result<()> {
         let (at, width) = (first - self.rows.start, self.widths[panel]);
         match &self.store {
@@ -157,7 +158,7 @@ impl Matrix {
         }
     }
 
-    /// Byte of the file where a row of a panel starts.
+    /// File offset of a row of a column block.
     fn start(&self, panel: usize, row: usize) -> u64 {
         let before: usize = self.widths[..panel].iter().sum();
         let values = before * self.rows.len() + (row - self.rows.start) * self.widths[panel];

@@ -1,36 +1,36 @@
-//! One pass over some columns of all nodes, forward or back.
+//! Message passing over a column block of all nodes, forward or backward.
 
 use gnarl_nn::Tensor;
 use gnarl_nn::models::stages::Linear;
 use gnarl_nn::ops::pass::Passing;
 use rayon::prelude::*;
 
-/// Values per task of what is done value by value.
+/// Values per task of elementwise work.
 const CHUNK: usize = 1 << 14;
 
-/// Which way.
+/// Forward or backward.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
     Backward,
 }
 
-/// Messages that pass `linear.times` times, or their gradients: `H ← (1 - α) P H + α H⁰`.
+/// `linear.times` propagations, or their gradients: `H ← (1 - α) P H + α H⁰`.
 pub(super) struct Messages<'m, 'b> {
     pub passing: &'m Passing<'b>,
     pub linear: Linear,
     pub direction: Direction,
 }
 
-/// Columns of all nodes before the last time.
+/// Column block of all nodes before the last propagation.
 pub(super) struct Part {
     x: Tensor,
-    /// What is added to the result.
+    /// The teleport term of the result.
     carried: Option<Tensor>,
 }
 
 impl Messages<'_, '_> {
-    /// All times but the last.
+    /// All propagations but the last.
     pub fn begin(&self, mut x: Tensor) -> Part {
         let (alpha, times) = (self.linear.teleport, self.linear.times);
         let mut carried = (alpha > 0.0).then(|| scaled(&x, alpha));
@@ -49,7 +49,7 @@ impl Messages<'_, '_> {
         Part { x, carried }
     }
 
-    /// The last time: the rows from `first` on, as many as fit into `out`.
+    /// The last propagation: the rows from `first` on, as many as fit into `out`.
     pub fn end(&self, part: &Part, first: usize, out: &mut [f32]) {
         self.once(&part.x, first, out);
         if let Some(carried) = &part.carried {

@@ -1,9 +1,10 @@
-//! Steps chunk by chunk: within a memory budget, on disk where it asks for that, and with the exchange of
-//! one chunk under the computation of the next (NeutronTP, section 4.2).
+//! Full-graph steps in chunks: within a memory budget, on disk if configured, and with the exchange
+//! of one chunk overlapping the computation of the next (NeutronTP, section 4.2).
 //!
-//! A rank's rows are cut into pieces, its columns into panels. Dense stages run over pieces, all columns of
-//! some rows; messages pass over panels, some columns of all rows, which are what must be in memory at
-//! once. Panels are to time what slices are to ranks.
+//! A rank's rows are split into row blocks, its columns into column blocks. Dense stages run over
+//! row blocks, all columns of some rows; messages pass over column blocks, some columns of all
+//! rows, which are what must be in memory at once. Column blocks split a rank's work in time as
+//! feature slices split it among ranks.
 
 mod courier;
 mod held;

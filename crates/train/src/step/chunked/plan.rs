@@ -1,4 +1,4 @@
-//! How a step is cut so that it fits into memory.
+//! Planning of chunks within the memory budget.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,56 +16,56 @@ use super::layout::Layout;
 use super::matrix::Place;
 use crate::data::graph::Graph;
 
-/// Memory of a process before it has read anything, and of what is not worth counting.
+/// Memory of a process before it has read any data, and of small allocations.
 const BASE: usize = 64 << 20;
-/// Pieces where nothing else decides: enough to compute one while another is under way.
+/// Default number of row blocks: enough to compute one while another is exchanged.
 const PIECES: usize = 8;
-/// Fewest rows of a piece: shorter ones are mostly overhead.
+/// Fewest rows of a row block: shorter ones are mostly overhead.
 const FEWEST: usize = 64;
 
-/// How a step is cut.
+/// The plan of a step in chunks.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(super) layout: Layout,
     pub(super) place: Place,
-    /// Whether exchanges go on under computation.
+    /// True if exchanges overlap with computation.
     pub(super) overlap: bool,
-    /// Bytes of free buffers to keep, if memory is limited.
+    /// Limit of free buffers in bytes, if memory is limited.
     pub(super) free: Option<usize>,
 }
 
-/// What there is to cut, and for whom.
+/// Inputs of planning.
 pub(crate) struct Means<'a> {
     pub model: &'a dyn Stages,
     pub params: &'a Params,
     pub graph: &'a Graph,
-    /// Nodes that are evaluated.
+    /// Number of evaluated nodes.
     pub evaluated: usize,
     pub block: &'a Block,
     /// This rank and the number of ranks.
     pub rank: (usize, usize),
-    /// Ranks that share this machine's memory.
+    /// Number of ranks that share this machine's memory.
     pub neighbours: usize,
-    /// Where the run's files go.
+    /// Folder of the run's files.
     pub dir: PathBuf,
 }
 
-/// Columns of what stages send, keep and work on.
+/// Columns of the values that stages send, keep and compute.
 #[derive(Debug, Default)]
 struct Widths {
     sent: Vec<usize>,
     kept: Vec<usize>,
-    /// All values of the widest stage.
+    /// Columns of all values of the widest stage.
     worked_on: usize,
-    /// Columns of the last one.
+    /// Columns of the last stage.
     out: usize,
 }
 
 impl Plan {
-    /// What `section` asks for.
+    /// The plan for `section`.
     ///
     /// # Errors
-    /// A usage error if the memory is too little for any cut.
+    /// A usage error if no plan fits into the memory.
     pub fn new(section: &TensorSection, means: &Means<'_>) -> Result<Self> {
         let widths = Widths::of(means)?;
         let Some(memory) = section.memory else {
@@ -87,8 +87,8 @@ impl Plan {
         if rows < FEWEST.min(longest) || panel == 0 {
             let least = need.fixed + 8 * (FEWEST * need.row).max(need.column) / 3;
             let least = ByteSize((least * means.neighbours) as u64);
-            return Err(Error::usage(format!("tensor.memory: {memory} is too little"))
-                .hint(format!("the graph and one column of all nodes take {least}")));
+            return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))
+                .hint(format!("the graph and one column of all nodes require {least}")));
         }
         let dir = section.spill.clone().unwrap_or_else(|| means.dir.clone());
         Ok(Self::of(section, means, Place::Disk(dir), pieces(rows), panel, free))
@@ -107,27 +107,30 @@ impl Plan {
         Self { layout, place, overlap: section.overlap, free }
     }
 
-    /// How it is cut, for the log.
+    /// A description for the log.
     pub fn describe(&self) -> String {
         let Layout { pieces, panel, .. } = self.layout;
         match &self.place {
             Place::Memory => format!("{pieces} chunks in memory"),
             Place::Disk(dir) => {
-                format!("{pieces} chunks, panels of {panel} columns, the rest in {}", dir.display())
+                format!(
+                    "{pieces} chunks, column blocks of {panel} columns, the rest in {}",
+                    dir.display()
+                )
             }
         }
     }
 }
 
-/// Bytes that a rank needs.
+/// Memory requirements of a rank in bytes.
 struct Need {
-    /// The graph, weights, and what else does not depend on the cut.
+    /// The graph, weights, and everything that does not depend on the plan.
     fixed: usize,
     /// All rows between stages, if none of them is on disk.
     in_memory: usize,
-    /// Of each row of a piece.
+    /// Per row of a row block.
     row: usize,
-    /// Of each column of a panel.
+    /// Per column of a column block.
     column: usize,
 }
 
@@ -155,7 +158,7 @@ impl Need {
 }
 
 impl Widths {
-    /// Those of stages that work on a few rows of zeros.
+    /// Requirements measured on stages with a few rows of zeros.
     fn of(means: &Means<'_>) -> Result<Self> {
         const ROWS: usize = 2;
         let ids = [0; ROWS];

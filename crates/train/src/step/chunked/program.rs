@@ -1,6 +1,6 @@
-//! A model's step over chunks: stages over pieces of rows, passes over panels of columns. Where memory is
-//! limited, what the backward pass needs of a stage it computes again from what the stage was given, so that
-//! nothing but the rows between stages is held (NeutronTP, section 4.2.1).
+//! A model's step over chunks: stages over row blocks, passes over column blocks. Where memory is
+//! limited, the backward pass recomputes the activations of a stage from its inputs, so that
+//! only the rows between stages are saved (NeutronTP, section 4.2.1).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use super::messages::{Direction, Messages};
 use super::sweep::{Sweep, Wire, own_rows};
 use crate::data::batch::gather;
 
-/// A model on a graph, cut into chunks.
+/// A model on a graph, with its chunk layout.
 pub(super) struct Program<'a> {
     model: &'a dyn Stages,
     block: &'a Block,
@@ -29,37 +29,37 @@ pub(super) struct Program<'a> {
     layout: Layout,
     place: &'a Place,
     passes: Vec<(Arc<Passing<'a>>, Linear)>,
-    /// Whether memory is limited.
+    /// True if memory is limited.
     frugal: bool,
-    /// What the second stage is given, where it is the same in every step.
+    /// Inputs of the second stage, where they are the same in every step.
     first: OnceLock<Held>,
 }
 
-/// Parameters, and what the tapes of a step are for.
+/// Parameters, and the mode of a step's tapes.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'p> {
     pub params: &'p Params,
     pub mode: Mode,
 }
 
-/// A stage as it ran on a piece.
+/// A stage as computed on a row block.
 struct Ran<'t> {
     tape: Tape<'t>,
     incoming: Incoming,
     made: Outgoing,
 }
 
-/// What is left of a forward pass.
+/// The saved activations of a forward pass.
 struct Trace<'t> {
-    /// What each stage was given.
+    /// Inputs of each stage.
     held: Vec<Held>,
-    /// The stages that were remembered, by their number and the piece's rows.
+    /// Stages whose tapes were kept, by their number and the block's rows.
     ran: HashMap<(usize, Range<usize>), Ran<'t>>,
-    /// The columns of what came at the end.
+    /// Columns of the last aggregate.
     wire: Option<Wire>,
 }
 
-/// A piece of a stage's rows as it comes, with what the stage was given.
+/// A row block of a stage, with the stage's inputs.
 struct Piece<'p> {
     index: usize,
     rows: Range<usize>,
@@ -67,17 +67,17 @@ struct Piece<'p> {
     held: &'p Held,
 }
 
-/// What becomes of the last stage's logits of a piece: perhaps something to send back.
+/// A consumer of the last stage's logits of a row block, which may return their gradient.
 type End<'e> = dyn FnMut(&mut Tape<'_>, &Piece<'_>, Incoming, Var) -> Result<Option<Tensor>> + 'e;
 
-/// The loss of a piece's logits, of the nodes in a range.
+/// The loss of a row block's logits, of the nodes in a range.
 pub(super) type Loss<'l> = dyn FnMut(&mut Tape<'_>, &Range<usize>, Var) -> Var + 'l;
 
 impl<'a> Program<'a> {
     /// `model` on `block`.
     ///
     /// # Errors
-    /// A usage error if messages of the model do not just add up.
+    /// A usage error if messages of the model are not plain sums.
     pub fn new(
         model: &'a dyn Stages,
         block: &'a Block,
@@ -97,7 +97,7 @@ impl<'a> Program<'a> {
         };
         let pass = |index| match model.pass(index) {
             Pass::Linear(linear) => Ok((passing(linear.operator), linear)),
-            Pass::Max => Err(Error::usage("largest values of neighbours do not pass in chunks")
+            Pass::Max => Err(Error::usage("max aggregation does not support chunks")
                 .hint("leave out tensor.memory and tensor.chunks, or use another aggregator")),
         };
         let passes = (0..model.passes()).map(pass).collect::<Result<_>>()?;
@@ -105,7 +105,7 @@ impl<'a> Program<'a> {
         Ok(Self { model, block, features, layout, place, passes, frugal, first })
     }
 
-    /// How often messages pass in all.
+    /// Total number of propagations.
     pub fn propagations(&self) -> usize {
         self.passes.iter().map(|(_, linear)| linear.times).sum()
     }
@@ -150,7 +150,7 @@ impl<'a> Program<'a> {
         done.map(drop)
     }
 
-    /// All stages and passes; `end` makes something of the logits.
+    /// All stages and passes; `end` consumes the logits.
     fn forward<'t>(
         &'t self,
         step: Step<'t>,
@@ -170,7 +170,7 @@ impl<'a> Program<'a> {
             self.forward_piece(step, &piece, (&mut next, &mut ran), end)
         })?;
         for index in first + 1..=self.passes.len() {
-            let from = wire.take().ok_or_else(|| Error::invalid("a stage sent nothing"))?;
+            let from = wire.take().ok_or_else(|| Error::invalid("a stage sent no messages"))?;
             let same = training && next.only_input;
             let mut given = next.held();
             next = Next::default();
@@ -193,7 +193,7 @@ impl<'a> Program<'a> {
         Ok(Trace { held, ran, wire })
     }
 
-    /// Says which pass the rows of a stage belong to: those of the last one are gradients.
+    /// Sets which pass the rows of a stage belong to: those of the last one are gradients.
     fn aim(&self, sweep: &mut Sweep<'_>, index: usize, training: bool) {
         let back = training && index == self.passes.len();
         sweep.makes = if back { Direction::Backward } else { Direction::Forward };
@@ -204,7 +204,7 @@ impl<'a> Program<'a> {
         Messages { passing, linear: *linear, direction }
     }
 
-    /// Runs a stage on a piece; returns what it sends.
+    /// Runs a stage on a row block; returns its messages.
     fn forward_piece<'t>(
         &'t self,
         step: Step<'t>,
@@ -236,7 +236,7 @@ impl<'a> Program<'a> {
         Ok(Some(sent))
     }
 
-    /// A matrix of own rows, made if there is none.
+    /// A matrix of own rows, created on first use.
     fn rows<'m>(&self, matrix: &'m mut Option<Matrix>, cols: usize) -> Result<&'m mut Matrix> {
         Ok(match matrix {
             Some(matrix) => matrix,
@@ -244,7 +244,7 @@ impl<'a> Program<'a> {
         })
     }
 
-    /// Puts what a stage is given of a piece on the tape, and runs it.
+    /// Puts the inputs of a row block on the tape, and runs the stage.
     fn stage<'t>(&'t self, tape: &mut Tape<'t>, piece: &Piece<'_>) -> Result<(Incoming, Outgoing)> {
         let passed = self.put(tape, piece.passed, piece)?;
         let kept = match &piece.held.kept {
@@ -272,8 +272,8 @@ impl<'a> Program<'a> {
         Ok(if piece.held.learns { tape.leaf(values) } else { tape.dense(values) })
     }
 
-    /// The gradient of what messages made, if anything was learnt before them; that of what was kept goes
-    /// to `to_kept`.
+    /// The gradient of aggregated messages, if anything was learned before them; that of kept
+    /// values goes to `to_kept`.
     fn to_incoming(
         &self,
         tape: &Tape<'_>,
@@ -295,7 +295,7 @@ impl<'a> Program<'a> {
         Ok(Some(of(incoming.passed, cols)))
     }
 
-    /// All passes and stages back.
+    /// All passes and stages backward.
     fn backward<'t>(
         &'t self,
         step: Step<'t>,
@@ -323,14 +323,14 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// Runs a stage on a piece again.
+    /// Recomputes a stage on a row block.
     fn again<'t>(&'t self, step: Step<'t>, piece: &Piece<'_>) -> Result<Ran<'t>> {
         let mut tape = Tape::after(step.params, step.mode, piece.held.draws);
         let (incoming, made) = self.stage(&mut tape, piece)?;
         Ok(Ran { tape, incoming, made })
     }
 
-    /// Sends the gradients of what a stage sent and kept of a piece back through it.
+    /// Backpropagates the gradients of a row block's messages and kept values through its stage.
     fn backward_piece(
         &self,
         Ran { mut tape, incoming, made }: Ran<'_>,

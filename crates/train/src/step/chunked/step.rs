@@ -26,7 +26,7 @@ use crate::step::tensor_parallel::Columns;
 use crate::step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
 use crate::task::objective::Targets;
 
-/// One rank's share of the one batch there is.
+/// One rank's share of the only batch.
 pub(crate) struct Chunked<'a> {
     block: &'a Block,
     scores: NodeScores<'a>,
@@ -34,12 +34,12 @@ pub(crate) struct Chunked<'a> {
     layout: Layout,
     plan: &'a Plan,
     program: Program<'a>,
-    /// Free buffers are memory as well.
+    /// Limits free buffers, which count as memory as well.
     _buffers: Option<Limited>,
 }
 
 impl<'a> Chunked<'a> {
-    /// Steps of `model` over the `block` of `graph`, as `plan` says.
+    /// Steps of `model` over the `block` of `graph`, by `plan`.
     ///
     /// # Errors
     /// A usage error if the model does not pass messages in chunks.
@@ -59,7 +59,7 @@ impl<'a> Chunked<'a> {
         Ok(Self { block, scores, columns, layout, plan, program, _buffers })
     }
 
-    /// The training nodes that are this rank's.
+    /// This rank's training nodes.
     fn training(&self) -> &[u32] {
         within(&self.scores.targets.train, &self.columns.rows())
     }
@@ -89,13 +89,14 @@ impl<'a> Chunked<'a> {
         self.scores.of_shares(comm, picked, cols)
     }
 
-    /// Calls `run` with what sweeps over all chunks; returns what it sent.
+    /// Calls `run` with a sweep over all chunks; returns the bytes sent.
     fn sweep(&self, run: impl FnOnce(&mut Sweep<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let columns = &self.columns;
         std::thread::scope(|scope| {
-            let courier = match self.plan.overlap && self.layout.ranks > 1 {
-                true => Courier::beside(scope, columns)?,
-                false => Courier::inline(columns),
+            let courier = if self.plan.overlap && self.layout.ranks > 1 {
+                Courier::beside(scope, columns)?
+            } else {
+                Courier::inline(columns)
             };
             let mut sweep = Sweep::new(self.layout, &self.plan.place, courier, columns.counted());
             run(&mut sweep)?;

@@ -1,4 +1,5 @@
-//! Rows become columns, messages pass, columns become rows: chunk by chunk, while parcels are under way.
+//! The schedule over chunks: redistribution from rows to columns, message passing, and back, with
+//! exchanges in flight.
 
 use std::collections::VecDeque;
 
@@ -11,39 +12,39 @@ use super::matrix::{Matrix, Place, columns};
 use super::messages::{Direction, Messages, Part};
 use crate::step::tensor_parallel::Counted;
 
-/// Parcels under way at most.
+/// Most exchanges in flight.
 const AHEAD: usize = 3;
 
-/// This rank's columns of a matrix over all nodes.
+/// This rank's feature slice of a matrix over all nodes.
 pub(super) struct Wire {
     matrix: Matrix,
     /// Columns of all ranks.
     cols: usize,
 }
 
-/// What a parcel holds of each rank.
+/// Contents of a message to or from each rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Parcel {
-    /// Its panel of this rank's rows of a chunk.
+    /// Its column block of this rank's rows of a chunk.
     Rows { panel: usize, piece: usize },
-    /// This rank's columns of its piece.
+    /// This rank's columns of its row block.
     Columns { piece: usize },
 }
 
-/// The sweeps over all chunks that a step is made of. All ranks make the same.
+/// The sweeps over all chunks of a step. All ranks make the same ones.
 pub(super) struct Sweep<'a> {
     layout: Layout,
     place: &'a Place,
     courier: Courier<'a>,
     counted: &'a Counted,
     pending: VecDeque<Parcel>,
-    /// Which pass what is made of rows belongs to.
+    /// The pass that computed rows belong to.
     pub makes: Direction,
     /// Bytes sent in forward and in backward passes.
     pub sent: [u64; 2],
 }
 
-/// Makes something of the rows of a piece: what is to be sent of them, if anything.
+/// Computes the messages of a row block, if there are any.
 pub(super) type Work<'w> = dyn FnMut(usize, Option<&Matrix>) -> Result<Option<Tensor>> + 'w;
 
 impl<'a> Sweep<'a> {
@@ -57,7 +58,7 @@ impl<'a> Sweep<'a> {
         Self { layout, place, courier, counted, pending, makes, sent: [0; 2] }
     }
 
-    /// Has `work` make rows of every piece; returns their columns.
+    /// Computes every row block by `work`; returns the resulting columns.
     ///
     /// # Errors
     /// Those of `work`, of files and of other ranks.
@@ -71,8 +72,8 @@ impl<'a> Sweep<'a> {
         Ok(made)
     }
 
-    /// Passes messages over the columns `from`; `work` makes rows of what comes of each piece. Returns
-    /// the rows that came, and the columns of those made of them.
+    /// Passes messages over the columns `from`; `work` processes each received row block. Returns
+    /// the received rows, and the columns of those computed from them.
     ///
     /// # Errors
     /// As [`Sweep::begin`].
@@ -107,7 +108,7 @@ impl<'a> Sweep<'a> {
         Ok((rows, made))
     }
 
-    /// Sums up the messages to a chunk, in a panel of own columns.
+    /// Aggregates the messages to a chunk, in a column block of own columns.
     fn chunk(
         &mut self,
         messages: &Messages<'_, '_>,
@@ -136,7 +137,7 @@ impl<'a> Sweep<'a> {
         self.send("columns to rows", parcel, what, messages.direction)
     }
 
-    /// Has `work` make something of a piece, and sends it.
+    /// Runs `work` on a row block, and sends the result.
     fn work(
         &mut self,
         piece: usize,
@@ -186,7 +187,7 @@ impl<'a> Sweep<'a> {
         self.courier.send(stage, parcel)
     }
 
-    /// Waits until the rows of a piece are here.
+    /// Waits until the rows of a block have arrived.
     fn arrive(&mut self, piece: usize, rows: &mut Matrix, made: &mut Option<Wire>) -> Result<()> {
         let due = |parcel: &Parcel| matches!(parcel, Parcel::Rows { piece: p, .. } if *p <= piece);
         while let Some(last) = self.pending.iter().rposition(due) {
@@ -196,7 +197,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Waits until at most `left` parcels are under way.
+    /// Waits until at most `left` exchanges are in flight.
     fn settle(
         &mut self,
         left: usize,
@@ -213,7 +214,7 @@ impl<'a> Sweep<'a> {
                 (Parcel::Columns { piece }, _, Some(wire)) => {
                     self.take_columns(&came, piece, wire)?;
                 }
-                _ => return Err(Error::new(Kind::Rank, "exchange: nobody waits for a parcel")),
+                _ => return Err(Error::new(Kind::Rank, "exchange: unexpected message")),
             }
         }
         Ok(())
@@ -250,13 +251,13 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// The values of what came from a rank, as many as are due.
+    /// Decodes a rank's message, which must have `due` values.
     fn values(&self, bytes: &[u8], due: usize, rank: usize) -> Result<Vec<f32>> {
         let (values, []) = bytes.as_chunks() else {
-            return Err(Error::new(Kind::Rank, format!("half a value of rank {rank}")));
+            return Err(Error::new(Kind::Rank, format!("incomplete value from rank {rank}")));
         };
         if values.len() != due {
-            let message = format!("{} values of rank {rank} where {due} are due", values.len());
+            let message = format!("expected {due} values from rank {rank}, found {}", values.len());
             return Err(Error::new(Kind::Rank, message));
         }
         Ok(values.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect())

@@ -13,10 +13,11 @@ use crate::session::Session;
 use crate::state::TrainState;
 use crate::sync::all_reduce;
 
-/// Trains by steps in chunks, as one of the ranks that share out feature slices.
+/// Trains by steps in chunks, as one of the ranks in tensor parallelism.
 ///
 /// # Errors
-/// If the graph is partitioned or too large for a block, if the model cannot be cut, and those of training.
+/// If the graph is partitioned or too large for a block, if the model does not support chunks, and
+/// those of training.
 pub(crate) fn train(
     session: &Session<'_>,
     task: (Source<'_>, NodeScores<'_>),
@@ -33,10 +34,11 @@ pub(crate) fn train(
     })
 }
 
-/// Calls `run` with steps in chunks, of a rank that shares a machine with so many.
+/// Calls `run` with steps in chunks, on a rank that shares a machine with so many.
 ///
 /// # Errors
-/// If the graph is partitioned or too large for a block, if the model cannot be cut, and those of `run`.
+/// If the graph is partitioned or too large for a block, if the model does not support chunks, and
+/// those of `run`.
 pub(crate) fn with<T>(
     config: &RunConfig,
     (source, scores): (Source<'_>, NodeScores<'_>),

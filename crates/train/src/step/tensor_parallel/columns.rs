@@ -1,4 +1,4 @@
-//! Exchange of rows and columns over a communicator.
+//! All-to-all redistribution of rows and columns over a communicator.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use gnarl_nn::{Exchange, Routes, Tensor};
 
 use super::counted::Counted;
 
-/// Successive rows for each rank, and shares of columns that differ by one at most.
+/// Consecutive rows per rank, and feature slices whose widths differ by at most one.
 pub(crate) struct Columns<'a> {
     rank: &'a dyn Communicator,
     /// First row of each rank, and the number of rows.
@@ -25,18 +25,18 @@ impl<'a> Columns<'a> {
         Self::over(rank, std::iter::once(0).chain(ends).collect(), Arc::default())
     }
 
-    /// Rows that begin at `bounds` on each rank, after whose last they end; exchanges are counted by
+    /// Node ranges that begin at `bounds`, up to the last one; exchanges are counted by
     /// `counted`.
     pub fn over(rank: &'a dyn Communicator, bounds: Vec<usize>, counted: Arc<Counted>) -> Self {
         Self { rank, bounds, counted }
     }
 
-    /// What is counted of exchanges.
+    /// The counters of exchanges.
     pub fn counted(&self) -> &Counted {
         &self.counted
     }
 
-    /// Rows of all ranks.
+    /// Number of rows of all ranks.
     fn total(&self) -> usize {
         self.bounds[self.rank.size()]
     }
@@ -49,15 +49,15 @@ impl<'a> Columns<'a> {
         even_share(cols, rank, self.rank.size())
     }
 
-    /// Gives each rank its bytes; returns what each gave.
+    /// Exchanges bytes with all ranks; returns those received from each.
     ///
     /// # Errors
-    /// If a rank fails or does not come.
+    /// If a rank fails or does not take part.
     pub fn give(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
         self.counted.timed(|| self.carry(stage, outgoing))
     }
 
-    /// As [`Columns::give`], while others compute: the time is not counted.
+    /// As [`Columns::give`], on a thread beside computation: the time is not counted.
     ///
     /// # Errors
     /// As [`Columns::give`].
@@ -67,7 +67,8 @@ impl<'a> Columns<'a> {
         self.rank.all_to_all(stage, outgoing)
     }
 
-    /// Gives `of(r)` to each rank `r`; returns what each gave, of `wanted(r)` values.
+    /// Sends `of(r)` to each rank `r`; returns the values received from each, of which there must
+    /// be `wanted(r)`.
     fn exchange(
         &self,
         stage: &str,
@@ -79,7 +80,7 @@ impl<'a> Columns<'a> {
             let (found, wanted) = (bytes.len(), wanted(from) * size_of::<f32>());
             if found != wanted {
                 let message =
-                    format!("{stage}: {found} bytes of rank {from} where {wanted} are due");
+                    format!("{stage}: expected {wanted} bytes from rank {from}, found {found}");
                 return Err(Error::new(Kind::Rank, message));
             }
         }
@@ -112,7 +113,7 @@ impl Exchange for Columns<'_> {
         };
         let incoming =
             self.exchange("rows to columns", of, |from| self.rows_of(from).len() * own)?;
-        // Ranks have their rows in order: one after the other they are all rows.
+        // Ranks have their rows in order, so that their concatenation is all rows.
         let mut all = Tensor::scratch(self.total(), own);
         write(all.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
         Ok(all)
@@ -187,7 +188,7 @@ impl Exchange for Columns<'_> {
             let node = u32::from_le_bytes(*bytes) as usize;
             match own.contains(&node) {
                 true => Ok((node - own.start) as u32),
-                false => Err(Error::new(Kind::Rank, format!("row {node} is not of this rank"))),
+                false => Err(Error::new(Kind::Rank, format!("row {node} belongs to another rank"))),
             }
         };
         let asked = self.give("wanted rows", all)?;
@@ -205,8 +206,8 @@ impl Exchange for Columns<'_> {
             }
             bytes
         };
-        let incoming = self.exchange("rows that are wanted", of, |r| routes.wanted[r] * cols)?;
-        // Wanted nodes ascend, and so do those of the ranks.
+        let incoming = self.exchange("requested rows", of, |r| routes.wanted[r] * cols)?;
+        // Requested nodes ascend, and so do those of the ranks.
         let mut wanted = Tensor::scratch(routes.wanted.iter().sum(), cols);
         write(wanted.data_mut(), incoming.iter().flat_map(|bytes| bytes.as_chunks().0));
         Ok(wanted)
@@ -221,8 +222,7 @@ impl Exchange for Columns<'_> {
             first += count;
         }
         let of = |rank: usize| std::mem::take(&mut outgoing[rank]);
-        let incoming =
-            self.exchange("rows that come back", of, |r| routes.asked[r].len() * cols)?;
+        let incoming = self.exchange("returned rows", of, |r| routes.asked[r].len() * cols)?;
         let mut rows = Tensor::zeros(self.rows().len(), cols);
         if cols == 0 {
             return Ok(rows);
@@ -242,7 +242,7 @@ impl Exchange for Columns<'_> {
     }
 }
 
-/// Writes values as they came; bytes need no alignment.
+/// Decodes values; bytes need no alignment.
 fn write<'a>(out: &mut [f32], bytes: impl IntoIterator<Item = &'a [u8; 4]>) {
     for (value, bytes) in out.iter_mut().zip(bytes) {
         *value = f32::from_le_bytes(*bytes);
@@ -276,7 +276,7 @@ mod tests {
                 let rows = matrix(own.clone(), 0..cols);
                 let slice = exchange.split(&rows)?;
                 assert_eq!(slice.data(), matrix(0..nodes, columns.clone()).data());
-                // Everything but what stays: own rows of own columns.
+                // All values but own rows of own columns, which stay.
                 let sent = 4 * own.len() * (cols - columns.len());
                 assert_eq!(exchange.counted().sent(), sent as u64);
                 let taken = if ranks > 1 { columns.len() as u64 } else { 0 };
@@ -305,7 +305,7 @@ mod tests {
             let rows = exchange.fetch(&matrix(own.clone(), 0..2), &routes)?;
             let values = wanted.iter().flat_map(|&v| [0, 1].map(|c| value(v as usize, c)));
             assert_eq!(rows.data(), values.collect::<Vec<_>>());
-            // A row comes back once for each rank that has it.
+            // A row comes back once per rank that has it.
             let back = exchange.give_back(&rows, &routes)?;
             let times = [1.0, 1.0, 2.0, 1.0, 0.0, 1.0, 2.0];
             let sums = own.flat_map(|v| [0, 1].map(|c| times[v] * value(v, c)));

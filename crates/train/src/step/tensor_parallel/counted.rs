@@ -1,4 +1,4 @@
-//! What is counted of one rank's exchanges of rows and columns.
+//! Counters of one rank's redistributions.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -14,7 +14,7 @@ pub(crate) struct Counted {
     nanos: AtomicU64,
     /// Own columns of all rows.
     taken: AtomicU64,
-    /// Of the bytes those of forward and of backward passes of training.
+    /// The bytes of forward and of backward passes of training.
     passes: [AtomicU64; 2],
 }
 
@@ -24,18 +24,18 @@ impl Counted {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Takes note of bytes sent to other ranks.
+    /// Counts bytes sent to other ranks.
     pub fn send(&self, bytes: u64) {
         self.sent.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Takes note of columns that this rank has of all rows, for messages to pass over.
+    /// Counts columns of all rows on this rank, for messages to pass over.
     pub fn take(&self, columns: usize) {
         self.taken.fetch_add(columns as u64, Ordering::Relaxed);
     }
 
-    /// Takes note of the time that an exchange takes: transfer, and waiting for other ranks. What is sent
-    /// is put together, and what has come is taken apart, before and after.
+    /// Counts the time of an exchange: transfer, and waiting for other ranks. Packing and unpacking
+    /// of messages come before and after.
     pub fn timed<T>(&self, exchange: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let came = exchange();
@@ -43,14 +43,14 @@ impl Counted {
         came
     }
 
-    /// Takes note of the bytes sent in the forward and the backward pass of a step.
+    /// Counts the bytes sent in the forward and the backward pass of a step.
     pub fn passes(&self, sent: [u64; 2]) {
         for (total, bytes) in self.passes.iter().zip(sent) {
             total.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 
-    /// All of it.
+    /// All counters.
     pub fn exchanges(&self) -> Exchanges {
         Exchanges {
             bytes: [0, 1].map(|pass| self.passes[pass].load(Ordering::Relaxed)),

@@ -1,4 +1,4 @@
-//! The lack of a model.
+//! The placeholder for embeddings without a model.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::counted::Counted;
 use super::whole::WholeModel;
 use crate::data::edge_set::EdgeSet;
 
-/// Embeddings without a model pass no messages, so there is no such value.
+/// An uninhabited type: embeddings without a model pass no messages.
 pub(crate) enum NoColumns {}
 
 impl WholeModel for NoColumns {

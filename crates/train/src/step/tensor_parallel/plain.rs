@@ -18,7 +18,7 @@ use crate::data::batch::{Input, gather};
 use crate::data::edge_set::EdgeSet;
 use crate::data::graph::Graph;
 
-/// Feature rows read by one task.
+/// Features read per task.
 const LOADED: usize = 4096;
 
 /// A model, the graph, and this rank's even share of the nodes.
@@ -28,14 +28,14 @@ pub(crate) struct PlainColumns<'a> {
     block: Arc<Block>,
     columns: Columns<'a>,
     ids: Vec<u64>,
-    /// The features of the own nodes, as long as they are wanted.
+    /// The features of the own nodes, as long as they are needed.
     input: Mutex<Option<Input>>,
-    /// What the first layer's messages over all edges make of the input.
+    /// The first layer's aggregate of the input over all edges.
     first: Remembered,
 }
 
 impl<'a> PlainColumns<'a> {
-    /// `model` over `graph` as `comm` has it.
+    /// `model` over `graph` with `comm`.
     ///
     /// # Errors
     /// If the graph is partitioned, or too large for a block.
@@ -47,7 +47,7 @@ impl<'a> PlainColumns<'a> {
         Ok(Self { model, graph, block, columns, ids, input, first })
     }
 
-    /// The features of the own nodes. Their file is not in memory as well, but for a piece.
+    /// Reads the features of the own nodes. At most a chunk of their file is in memory at a time.
     fn load(&self) -> Result<Input> {
         let (own, features) = (self.columns.rows(), &self.graph.features);
         let nodes: Vec<u32> = (own.start as u32..own.end as u32).collect();
@@ -135,7 +135,7 @@ impl WholeModel for PlainColumns<'_> {
         let rows = self.model.forward_sliced(tape, &slices, x)?;
         if whole && !remembered && self.first.suffices() {
             *input = None;
-            // No other buffer is as large as the input.
+            // Releases free buffers, as no other is as large as the input.
             trim();
         }
         Ok((rows, Vec::new()))

@@ -1,8 +1,8 @@
-//! Models over whole graphs with types.
+//! Heterogeneous models over whole graphs.
 //!
-//! Each rank has an even share of the nodes of every type, so that all have as much to map. Rows are in the
-//! order of ranks, then of types, then of nodes. Learnt rows are shared out alike, and so are with the rank
-//! that reads them.
+//! Each rank has an even share of the nodes of every type, so that the dense work is balanced. Rows
+//! are in the order of ranks, then of types, then of nodes. Embeddings are distributed alike, and
+//! so are on the rank that reads them.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,19 +29,19 @@ pub(crate) struct TypedColumns<'a> {
     model: &'a dyn TypedModel,
     task: &'a HeteroGraph,
     rank: &'a dyn Communicator,
-    /// Numbers of the node types that ends of edges have, or that are classified.
+    /// Indices of the node types with endpoints of edges, or with targets.
     ends: Vec<usize>,
     order: Order,
     nodes: Columns<'a>,
     whole: Arc<TypedWhole<'a>>,
     ids: Vec<u64>,
     learnt: Arc<[Vec<u64>]>,
-    /// The features of the own nodes, once they were read.
+    /// The features of the own nodes, once read.
     input: Mutex<Option<Vec<Option<Input>>>>,
     counted: Arc<Counted>,
 }
 
-/// The graph, perhaps without some edges, and who has which of its rows.
+/// The graph, perhaps without some edges, and the owners of its rows.
 pub(crate) struct TypedWhole<'a> {
     relations: WholeRelations,
     groups: Columns<'a>,
@@ -60,7 +60,8 @@ struct Order {
 }
 
 impl<'a> TypedColumns<'a> {
-    /// `model` over the graph of `task` as `rank` has it. Rows are wanted of nodes of the types `ends`.
+    /// `model` over the graph of `task` with `rank`. Outputs are those of nodes of the types
+    /// `ends`.
     ///
     /// # Errors
     /// If the graph is too large for a block, or has fewer nodes than there are ranks.
@@ -74,8 +75,9 @@ impl<'a> TypedColumns<'a> {
         let order = Order::new(task, &batch, rank.size())?;
         // Without rows a rank would have no gradient to exchange.
         if let Some(idle) = order.bounds.windows(2).position(|pair| pair[0] == pair[1]) {
-            let message = format!("worker {idle} of {} has no node of any type", rank.size());
-            return Err(Error::usage(message).hint("take fewer workers: train.workers"));
+            let message =
+                format!("too many workers: worker {idle} of {} would have no node", rank.size());
+            return Err(Error::usage(message).hint("reduce train.workers"));
         }
         let counted: Arc<Counted> = Arc::default();
         let nodes = Columns::over(rank, order.bounds.clone(), counted.clone());
@@ -129,7 +131,9 @@ impl Order {
         let types = 0..graph.schema().node_types().len();
         let counts: Vec<usize> = types.clone().map(|number| graph.num_nodes(number)).collect();
         let mut rows: Vec<Vec<u32>> = counts.iter().map(|&n| Vec::with_capacity(n)).collect();
-        let (mut segments, mut bounds, mut next) = (Vec::new(), vec![0], 0);
+        let mut segments = Vec::new();
+        let mut bounds = vec![0];
+        let mut next = 0;
         for rank in 0..ranks {
             for node_type in types.clone() {
                 let nodes = even_share(counts[node_type], rank, ranks);
@@ -142,7 +146,7 @@ impl Order {
         // Type after type.
         let fused = batch.fuse(graph)?;
         let [FusedBlock { block, .. }] = &fused.blocks[..] else {
-            return Err(Error::invalid("a graph of no block"));
+            return Err(Error::invalid("the graph has no block"));
         };
         let mut info = NodeInfo { ids: vec![0; next], degrees: vec![0; next] };
         for (place, &row) in rows.iter().flatten().enumerate() {
@@ -154,7 +158,9 @@ impl Order {
 
     /// The edges of a batch of all nodes as one block in this order.
     fn block(&self, batch: &TypedBatch) -> Result<RelBlock> {
-        let [typed] = &batch.blocks[..] else { return Err(Error::invalid("a graph of no block")) };
+        let [typed] = &batch.blocks[..] else {
+            return Err(Error::invalid("the graph has no block"));
+        };
         let schema = &batch.schema;
         let relations = || typed.relations().iter().enumerate();
         let weighted = relations().any(|(_, relation)| relation.weights().is_some());

@@ -1,4 +1,4 @@
-//! Models over a whole graph whose feature slices ranks share out.
+//! Tensor-parallel models over a whole graph.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use gnarl_nn::{Exchange, Tape, Tensor, Var};
 use super::counted::Counted;
 use crate::data::edge_set::EdgeSet;
 
-/// A model over a whole graph, as one of several ranks that have the rows of some nodes each.
+/// A model over a whole graph, on one of several ranks with a node range each.
 pub(crate) trait WholeModel: Send + Sync {
     /// The graph, perhaps without some edges.
     type Graph: Send + Sync;
 
-    /// How ranks exchange rows and columns.
+    /// The exchange between node ranges and feature slices.
     fn exchange(&self) -> &dyn Exchange;
 
-    /// What is counted of exchanges.
+    /// The counters of exchanges.
     fn counted(&self) -> &Counted;
 
     /// The graph with all edges.
@@ -29,7 +29,7 @@ pub(crate) trait WholeModel: Send + Sync {
     /// If it is too large for a block.
     fn without(&self, edges: &EdgeSet) -> Result<Arc<Self::Graph>>;
 
-    /// Prepares what backward needs too.
+    /// Builds the transposes for the backward pass.
     fn prepare(&self, graph: &Self::Graph);
 
     /// Edges that messages pass over in a step.
@@ -38,22 +38,22 @@ pub(crate) trait WholeModel: Send + Sync {
     /// Ids of the embeddings of the own nodes, one list per table.
     fn embedding_ids(&self) -> Arc<[Vec<u64>]>;
 
-    /// Own nodes of the first type that has endpoints, or is predicted.
+    /// Own nodes of the first type with endpoints or targets.
     fn own_nodes(&self) -> Range<usize>;
 
-    /// Places among the own rows of some own nodes of that type.
+    /// Positions among the own rows of some own nodes of that type.
     fn own_rows(&self, nodes: &[u32]) -> Vec<u32>;
 
-    /// Which of those rows messages bring to `rows`, numbered among the rows of all ranks: places in each of
-    /// the lists of ids, ascending. The others are not part of a batch that is about `rows`.
+    /// The embeddings whose messages reach `rows`, numbered among the rows of all ranks: positions
+    /// in each of the lists of ids, ascending. The others are not part of a batch about `rows`.
     fn reached(&self, _rows: &[u32]) -> Vec<Vec<u32>> {
         Vec::new()
     }
 
-    /// Numbers, among the rows of all ranks, of some nodes of each type that ends of edges have.
+    /// Row numbers, among those of all ranks, of some nodes of each type with endpoints.
     fn rows(&self, nodes: &[Vec<u32>]) -> Vec<u32>;
 
-    /// The rows put out for the own nodes, and the leaves of the `embeddings` that they are of.
+    /// The output for the own nodes, and the leaves of the `embeddings` in it.
     ///
     /// # Errors
     /// If shapes disagree, a rank fails, or the model does not train by columns.
@@ -65,7 +65,7 @@ pub(crate) trait WholeModel: Send + Sync {
     ) -> Result<(Var, Vec<Var>)>;
 }
 
-/// Distinct numbers in ascending order, and the place of each in that order.
+/// Distinct numbers in ascending order, and the position of each in that order.
 pub(crate) fn ascending(numbers: Vec<u32>) -> (Vec<u32>, Vec<u32>) {
     let mut order: Vec<u32> = (0..numbers.len() as u32).collect();
     order.sort_unstable_by_key(|&i| numbers[i as usize]);
@@ -74,8 +74,8 @@ pub(crate) fn ascending(numbers: Vec<u32>) -> (Vec<u32>, Vec<u32>) {
     (order.iter().map(|&i| numbers[i as usize]).collect(), places)
 }
 
-/// Embeddings of some nodes of each type that has endpoints, of one type after the other, from the ranks whose `own`
-/// they are. All ranks call it together.
+/// Gathers embeddings of some nodes of each type with endpoints, of one type after the other, from
+/// their owners. A collective of all ranks.
 ///
 /// # Errors
 /// If a rank fails.

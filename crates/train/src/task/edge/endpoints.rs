@@ -4,10 +4,10 @@ use gnarl_graph::triples::Triples;
 
 use crate::task::numbers::Numbers;
 
-/// Distinct endpoints by node type, and the numbers of heads and of tails among them.
+/// Distinct endpoints by node type, and the indices of heads and of tails among them.
 pub(super) type Endpoints = (Vec<Vec<u32>>, [Vec<u32>; 2]);
 
-/// The endpoints of some edges, which are of one node type or of two.
+/// Numbers the endpoints of some edges, which are of one node type or of two.
 pub(super) fn endpoints(edges: &Triples, two_types: bool) -> Endpoints {
     let mut first = Numbers::default();
     let heads = first.of(&edges.heads);

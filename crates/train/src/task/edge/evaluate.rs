@@ -11,10 +11,10 @@ use crate::data::batch::gather;
 use crate::evaluation::{Evaluation, Scores};
 use crate::task::objective::Targets;
 
-/// Edges whose labels are predicted together.
+/// Edges predicted together.
 const EDGES: usize = 1 << 14;
 
-/// Scores of embeddings, one tensor per type that has endpoints, on the rayon pool this is called from.
+/// Scores of embeddings, one tensor per type with endpoints, on the rayon pool this is called from.
 ///
 /// # Errors
 /// If shapes disagree.

@@ -9,7 +9,7 @@ use gnarl_store::MappedFeatures;
 use super::splits::Splits;
 use crate::task::objective::Objective;
 
-/// The task of a run.
+/// The edge prediction task of a run.
 pub(crate) struct EdgePrediction {
     pub(super) config: RunConfig,
     pub(super) splits: Splits,
@@ -24,7 +24,7 @@ pub(crate) struct EdgePrediction {
 }
 
 impl EdgePrediction {
-    /// Tells if heads are of another node type than tails.
+    /// Returns whether heads are of another node type than tails.
     pub(super) fn two_types(&self) -> bool {
         self.splits.triple.src != self.splits.triple.dst
     }

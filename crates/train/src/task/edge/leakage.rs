@@ -1,4 +1,4 @@
-//! Labeled edges that pass messages while they are asked about.
+//! Leakage of labeled edges into the message graph.
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -12,10 +12,10 @@ use crate::data::edge_set::LeakageCount;
 use crate::encoder::Encoder;
 use crate::evaluation::LeakageReport;
 
-/// Held-out edges of a split that are looked for in the message graph.
+/// Held-out edges of a split that are checked in the message graph.
 const LOOKED_FOR: usize = 1024;
 
-/// The counts of a run, `train` of them in its first batches.
+/// The leakage report of a run, with the count `train` of its first batches.
 ///
 /// # Errors
 /// If the message graph cannot be sampled.
@@ -27,7 +27,7 @@ pub(super) fn report<E: Encoder>(
     let valid = in_messages(task, encoder, &task.splits.valid.edges)?;
     let test = in_messages(task, encoder, &task.splits.test.edges)?;
     let verdict = match (train.seen, valid.seen + test.seen) {
-        (0, 0) => "no edge passes messages while it is asked about".to_string(),
+        (0, 0) => "no leakage: no target or held-out edge is in the message graph".to_string(),
         (0, seen) => format!(
             "task.messages = 'all': {seen} held-out edges pass messages while they are asked about, \
              which those that were trained on did not"
@@ -41,7 +41,7 @@ pub(super) fn report<E: Encoder>(
     Ok(LeakageReport { train, valid, test, verdict })
 }
 
-/// Looks for the first of some edges among all that reach their endpoints.
+/// Checks the first of some edges among all edges that reach their endpoints.
 fn in_messages<E: Encoder>(
     task: &EdgePrediction,
     encoder: &E,

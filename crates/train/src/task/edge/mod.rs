@@ -1,5 +1,5 @@
-//! Edge prediction: classes or numbers of edges, learned from the embeddings of both endpoints (DistDGLv2, section
-//! 3.1).
+//! Edge prediction: classification or regression of edges, from the embeddings of both endpoints
+//! (DistDGLv2, section 3.1).
 
 mod endpoints;
 mod evaluate;

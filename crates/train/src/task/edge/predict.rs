@@ -29,7 +29,7 @@ pub(crate) struct EdgeExamples {
     endpoints: [Vec<u32>; 2],
     features: Option<Input>,
     targets: Targets,
-    /// Their places among themselves.
+    /// Their indices, from 0.
     each: Vec<u32>,
 }
 

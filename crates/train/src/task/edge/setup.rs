@@ -1,4 +1,4 @@
-//! Edge prediction as a run file asks for it.
+//! Setup of edge prediction from a run file.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ pub(crate) fn open(
     Ok((Box::new(Fit::new(config, task(splits), encoder)), start))
 }
 
-/// The features of the edges, if the run looks at them.
+/// The edge features, if the run uses them.
 fn edge_features(
     config: &RunConfig,
     dataset: &Dataset,

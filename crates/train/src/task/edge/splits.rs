@@ -1,4 +1,4 @@
-//! The edges whose labels are learnt, by their splits, and those that messages pass over.
+//! Labeled edges by split, and message-passing edges.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
@@ -17,9 +17,9 @@ use crate::task::link::{check_count, count_relations};
 
 /// The edges of a split.
 pub(super) struct Split {
-    /// Their ends, and their relations where the dataset has some.
+    /// Endpoints, and relations where the dataset has some.
     pub edges: Triples,
-    /// Their rows in the dataset.
+    /// Rows in the dataset.
     pub rows: Vec<u64>,
     pub labels: Labels,
 }
@@ -32,14 +32,15 @@ pub(super) struct Splits {
     pub test: Split,
     /// Nodes of the types of heads and of tails.
     pub nodes: [usize; 2],
-    /// Edges that pass no messages, as the message graph has them.
+    /// Edges excluded from message passing, as in the message graph.
     pub held: EdgeSet,
-    /// In a graph of one node type and one edge type: those that do, and relations.
+    /// In a graph of one node type and one edge type: message-passing edges, and the number of
+    /// relations.
     heard: Option<(Triples, usize)>,
 }
 
 impl Splits {
-    /// Reads the edges that `config` asks about.
+    /// Reads the edges of `config`.
     ///
     /// # Errors
     /// If they lack labels or splits, no labeled training edge is left, or there are more nodes than 32 bits
@@ -64,7 +65,9 @@ impl Splits {
         };
         let relations = count_relations(&relation).map_err(named)?.max(1);
         let (mut sets, mut others) = (<[(Triples, Vec<u64>); 3]>::default(), Triples::default());
-        let (mut edges, mut chunk, mut row) = (dataset.edges_of(&triple)?, EdgeChunk::default(), 0);
+        let mut edges = dataset.edges_of(&triple)?;
+        let mut chunk = EdgeChunk::default();
+        let mut row = 0;
         edges.reset()?;
         while edges.next_chunk(&mut chunk)? {
             for (head, tail) in chunk.iter() {
@@ -109,7 +112,9 @@ impl Splits {
         let mut heard = Triples::default();
         for set in [&self.train.edges, &self.valid.edges, &self.test.edges, others] {
             for i in 0..set.len() {
-                let (head, relation, tail) = (set.heads[i], set.relations[i], set.tails[i]);
+                let head = set.heads[i];
+                let relation = set.relations[i];
+                let tail = set.tails[i];
                 let there = (ways(relation).forth, head.into(), tail.into());
                 if !self.held.contains(&there) {
                     heard.push(head, relation, tail);
@@ -122,12 +127,14 @@ impl Splits {
     /// The edges that pass messages in a graph of one node type and one edge type; none in others.
     pub fn message_edges(&self) -> Option<MessageEdges<'_>> {
         let (edges, relations) = self.heard.as_ref()?;
-        let (node_type, nodes, relations) = (&self.triple.src, self.nodes[0], *relations);
+        let node_type = &self.triple.src;
+        let nodes = self.nodes[0];
+        let relations = *relations;
         Some(MessageEdges { edges, node_type, nodes, relations })
     }
 }
 
-/// The labels that a run learns.
+/// The labels of a run.
 fn labels(dataset: &Dataset, config: &RunConfig, edge_type: &EdgeType) -> Result<LabelColumn> {
     let name = &config.task.label;
     let column = dataset.edge_column(&edge_type.triple, name)?.ok_or_else(|| {
@@ -140,7 +147,8 @@ fn labels(dataset: &Dataset, config: &RunConfig, edge_type: &EdgeType) -> Result
     }
 }
 
-/// Tells if the model is a heterogeneous one; a model of both kinds is where nodes need embeddings.
+/// Returns whether the model is heterogeneous; models of both kinds are where nodes need
+/// embeddings.
 pub(super) fn is_relational(
     config: &RunConfig,
     dataset: &Dataset,
@@ -151,7 +159,7 @@ pub(super) fn is_relational(
     Ok(models::typed::names().contains(&name) && (bare || !models::names().contains(&name)))
 }
 
-/// How edges pass messages in the graph that the model of `config` hears.
+/// Edge types of message passing in the graph of the model in `config`.
 fn ways(
     dataset: &Dataset,
     config: &RunConfig,
@@ -169,11 +177,11 @@ fn ways(
     })
 }
 
-/// Which split an edge is in.
+/// The splits of edges.
 enum Roles {
     Stored {
         splits: gnarl_common::Buf<u8>,
-        /// Edges of each split that were left out since they have no label.
+        /// Unlabeled edges of each split, which were left out.
         unlabeled: [u64; 3],
     },
     Drawn(Key, RandomSplit),
@@ -191,7 +199,7 @@ impl Roles {
         Ok(Self::Stored { splits: column.values()?, unlabeled: [0; 3] })
     }
 
-    /// Says how many edges were left out of the splits, which have the sizes `kept` without them.
+    /// Logs the number of edges left out of the splits, whose remaining sizes are `kept`.
     fn report(&self, place: &str, kept: [usize; 3]) {
         let Self::Stored { unlabeled, .. } = self else { return };
         for (number, (split, _)) in Role::SPLITS.into_iter().enumerate() {
@@ -210,7 +218,7 @@ impl Roles {
                     Ok(None)
                 }
                 (3, _) => Ok(None),
-                (other, _) => Err(Error::invalid(format!("edge {row}: {other} is no split"))
+                (other, _) => Err(Error::invalid(format!("edge {row}: invalid split '{other}'"))
                     .hint("0 is train, 1 valid, 2 test, 3 none")),
             },
             Self::Drawn(..) if !labelled => Ok(None),
@@ -219,13 +227,13 @@ impl Roles {
     }
 }
 
-/// A split by the ends of an edge, whatever its direction.
+/// A random split keyed by the endpoints of an edge, whatever its direction.
 fn drawn(key: Key, split: &RandomSplit, (head, tail): (u64, u64)) -> Option<usize> {
     let unit = key.with(head.min(tail)).unit(head.max(tail));
     let mut end = 0.0;
     for (number, share) in [split.train, split.valid, split.test].into_iter().enumerate() {
         end += share;
-        // Shares that make a whole leave none out, whatever their sum is rounded to.
+        // Shares that sum up to a whole leave no edge out, whatever the rounding of their sum.
         if unit < end || (number == 2 && end > 1.0 - 1e-9) {
             return Some(number);
         }

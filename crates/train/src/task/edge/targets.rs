@@ -4,7 +4,7 @@ use gnarl_common::{DType, Error, Result};
 use gnarl_graph::{Column, Labels};
 use half::{bf16, f16};
 
-/// A column of labels, opened.
+/// An open column of labels.
 pub(super) enum LabelColumn {
     /// Classes, negative for none, and their number.
     Classes(Vec<i64>, usize),
@@ -15,7 +15,7 @@ pub(super) enum LabelColumn {
 }
 
 impl LabelColumn {
-    /// Opens labels as classes; `stated` is their number, if the dataset says it.
+    /// Opens labels as classes; `stated` is their number, if the dataset has it.
     ///
     /// # Errors
     /// If they are no classes.
@@ -31,8 +31,10 @@ impl LabelColumn {
             (1, DType::U32) => column.values::<u32>()?.iter().map(|&c| c.into()).collect(),
             _ => {
                 let (name, dtype) = (&spec.name, spec.dtype);
-                return Err(Error::invalid(format!("column '{name}' has {dtype}, no classes"))
-                    .hint("numbers are learnt by task.kind = 'edge-regression'"));
+                return Err(Error::invalid(format!(
+                    "column '{name}': expected classes, found {dtype}"
+                ))
+                .hint("for numbers set task.kind to 'edge-regression'"));
             }
         };
         let largest = classes.iter().copied().max().unwrap_or(-1);
@@ -61,8 +63,10 @@ impl LabelColumn {
             (1, DType::BF16) => column.values::<bf16>()?.iter().map(|x| x.to_f32()).collect(),
             _ => {
                 let (name, dtype) = (&spec.name, spec.dtype);
-                return Err(Error::invalid(format!("column '{name}' has {dtype}, no numbers"))
-                    .hint("classes are learnt by task.kind = 'edge-classification'"));
+                return Err(Error::invalid(format!(
+                    "column '{name}': expected numbers, found {dtype}"
+                ))
+                .hint("for classes set task.kind to 'edge-classification'"));
             }
         };
         match values.iter().position(|value| !value.is_finite()) {
@@ -74,7 +78,7 @@ impl LabelColumn {
         }
     }
 
-    /// Whether the edge in a row has a label.
+    /// Returns whether the edge in a row has a label.
     pub fn has(&self, row: usize) -> bool {
         match self {
             Self::Classes(classes, _) => classes[row] >= 0,

@@ -8,14 +8,14 @@ use super::links::LinkPrediction;
 use crate::data::batch::BatchSpec;
 use crate::task::numbers::Numbers;
 
-/// Edges and candidates, and the nodes that they are numbered by.
+/// Edges and candidates, with the nodes that they index.
 pub(super) struct LinkExamples {
     pub batch: LinkBatch,
     /// Distinct nodes, those of the tails' type numbered after those of the heads'.
     pub ids: Vec<u32>,
 }
 
-/// This rank's examples of a batch; perhaps none.
+/// Draws this rank's examples of a batch, perhaps none.
 pub(super) fn draw(links: &LinkPrediction, spec: &BatchSpec) -> LinkExamples {
     let mut numbers = Numbers::default();
     if spec.share.is_empty() {

@@ -1,4 +1,4 @@
-//! The edges of a dataset by their splits.
+//! The edges of a dataset by split.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
@@ -18,16 +18,16 @@ pub(super) struct Edges {
     pub valid: Triples,
     pub test: Triples,
     pub endpoints: Endpoints,
-    /// Held-out edges as the message graph has them, in a graph of several types.
+    /// Held-out edges in the message graph, for heterogeneous graphs.
     pub held: Option<(Triple, EdgeSet)>,
     pub relations: usize,
     names: Vec<String>,
 }
 
 impl Edges {
-    /// Reads the edges of a dataset, those of type `task.edge_type` where there are several. Their column
-    /// `relation` tells relations apart, `split` what is held out, as `gnarl import triples` writes them;
-    /// without it `[task]` says how much, and an edge goes with its reverse.
+    /// Reads the edges of a dataset, those of type `task.edge_type` where there are several. Their
+    /// column `relation` has relations, `split` held-out edges, as `gnarl import triples` writes
+    /// them; without it `[task]` sets the shares, and an edge goes with its reverse.
     ///
     /// # Errors
     /// If no such type is named, there is no edge to train on, relations whose numbers have gaps, or more nodes
@@ -43,17 +43,18 @@ impl Edges {
             None => vec![0; edge.count as usize],
         };
         let drawn = Draw::new(&config.task);
-        // Of a graph that has every edge in both directions one is enough.
+        // Of a symmetric graph one direction is enough.
         let once = split.is_none() && edge.facts.symmetric;
         let mut sets = [Triples::default(), Triples::default(), Triples::default()];
-        let (mut edges, mut chunk, mut row) =
-            (dataset.edges_of(&edge.triple)?, EdgeChunk::default(), 0);
+        let mut edges = dataset.edges_of(&edge.triple)?;
+        let mut chunk = EdgeChunk::default();
+        let mut row = 0;
         edges.reset()?;
         while edges.next_chunk(&mut chunk)? {
             for (head, tail) in chunk.iter() {
                 let number = split.as_ref().map_or_else(|| drawn.of(head, tail), |s| s[row]);
                 let set = sets.get_mut(number as usize).ok_or_else(|| {
-                    Error::invalid(format!("{place}: edge {row}: {number} is no split"))
+                    Error::invalid(format!("{place}: edge {row}: invalid split '{number}'"))
                         .hint("0 is train, 1 valid, 2 test")
                 })?;
                 if !once || head < tail {
@@ -80,13 +81,13 @@ impl Edges {
         Ok(Self { train, valid, test, endpoints, held, relations, names })
     }
 
-    /// What a relation is called: its name, or its number.
+    /// The name of a relation, or its number.
     pub fn name(&self, relation: u32) -> String {
         self.names.get(relation as usize).cloned().unwrap_or_else(|| relation.to_string())
     }
 }
 
-/// Refuses more edges of a split than batches can number.
+/// Rejects more edges of a split than batches can number.
 ///
 /// # Errors
 /// [`Kind::Limit`] beyond 2³².
@@ -111,7 +112,7 @@ fn endpoints_of(dataset: &Dataset, triple: &Triple) -> Result<Endpoints> {
     Ok(Endpoints::new([triple.src.clone(), triple.dst.clone()], counts.map(|count| count as u32)))
 }
 
-/// Draws which edges are held out: a function of an edge's ends, whatever its direction.
+/// Draws the held-out edges by a function of an edge's endpoints, whatever its direction.
 struct Draw {
     key: Key,
     valid: f64,
@@ -124,7 +125,7 @@ impl Draw {
         Self { key, valid: section.valid, test: section.test }
     }
 
-    /// The number of its split.
+    /// The split of an edge.
     fn of(&self, head: u64, tail: u64) -> u8 {
         let unit = self.key.with(head.min(tail)).unit(head.max(tail));
         match unit {

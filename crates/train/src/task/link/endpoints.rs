@@ -1,5 +1,5 @@
-//! The nodes that edges lead from and to, numbered as one: where heads and tails are of two node types,
-//! those of the tails' type follow.
+//! Node numbering of endpoints: where heads and tails are of two node types, those of the tails'
+//! type follow.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use gnarl_graph::triples::{Side, Triples};
 #[derive(Debug, Clone)]
 pub(super) struct Endpoints {
     node_types: [String; 2],
-    /// Nodes of each.
+    /// Number of nodes of each.
     counts: [u32; 2],
 }
 
@@ -18,7 +18,7 @@ impl Endpoints {
         Self { node_types, counts }
     }
 
-    /// Whether heads are of another type than tails.
+    /// Returns whether heads are of another type than tails.
     pub fn are_two_types(&self) -> bool {
         self.node_types[0] != self.node_types[1]
     }
@@ -33,7 +33,7 @@ impl Endpoints {
         self.range(Side::Tail).end as usize
     }
 
-    /// The nodes that ends of a side are among.
+    /// The node range of endpoints on a side.
     pub fn range(&self, side: Side) -> Range<u32> {
         let first = self.first_tail();
         match side {
@@ -42,19 +42,19 @@ impl Endpoints {
         }
     }
 
-    /// The number of the tails' first node.
+    /// Index of the tails' first node.
     pub fn first_tail(&self) -> u32 {
         if self.are_two_types() { self.counts[0] } else { 0 }
     }
 
-    /// The same edges in dataset ids.
+    /// The edges in dataset ids.
     pub fn in_dataset(&self, mut edges: Triples) -> Triples {
         edges.tails.iter_mut().for_each(|tail| *tail -= self.first_tail());
         edges
     }
 
-    /// Dataset ids of some nodes by their types, and the place of each node where those of one type
-    /// follow the other.
+    /// Dataset ids of some nodes by their types, and the position of each node where those of one
+    /// type follow the other.
     pub fn by_type(&self, nodes: Vec<u32>) -> (Vec<Vec<u32>>, Vec<u32>) {
         if !self.are_two_types() {
             let places = (0..nodes.len() as u32).collect();

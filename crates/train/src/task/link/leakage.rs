@@ -1,4 +1,4 @@
-//! Held-out and target edges that pass messages, or are trained on.
+//! Leakage of held-out and target edges into the message graph or the training edges.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,9 @@ pub(super) fn report<E: Encoder>(
     };
     let verdict = match (train.seen, valid.seen + test.seen) {
         (0, 0) => "no leakage: no target or held-out edge is in the message graph".to_string(),
-        (0, seen) => format!("{seen} held-out edges are trained on: scores are too good"),
+        (0, seen) => {
+            format!("leakage: {seen} held-out edges are training edges, so scores are too high")
+        }
         (seen, _) => format!(
             "task.leakage = 'keep': {seen} of {} target edges are in the message graph of their own \
              batch: a model learns to see edges that new ones do not have",
@@ -37,8 +39,8 @@ pub(super) fn report<E: Encoder>(
     Ok(LeakageReport { train, valid, test, verdict })
 }
 
-/// Held-out edges that are trained on: in either direction where edges pass messages, as they are where
-/// not.
+/// Counts held-out edges among the training edges: in either direction where edges pass messages,
+/// else as they are.
 pub(super) fn held_out<E: Encoder>(links: &LinkPrediction, encoder: &E) -> [LeakageCount; 2] {
     let edges = &links.edges;
     [&edges.valid, &edges.test].map(|held| {

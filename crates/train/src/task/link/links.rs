@@ -10,27 +10,27 @@ use gnarl_sample::negatives::NegativeSampler;
 
 use super::edges::Edges;
 
-/// The task of a run.
+/// The link prediction task of a run.
 pub(crate) struct LinkPrediction {
     pub(super) config: RunConfig,
     pub(super) metric: String,
     pub(super) edges: Edges,
-    /// Edges of all splits.
+    /// The filtered set: edges of all splits.
     pub(super) known: Known,
     pub(super) decoder: Box<dyn Decoder>,
     pub(super) loss: Box<dyn Loss>,
-    /// True if a model computes the embeddings of nodes.
+    /// True if a model computes the node embeddings.
     pub(super) encoded: bool,
     /// Part of each node that is a head; empty if the graph was not partitioned.
     pub(super) owner: Vec<u32>,
     /// Training edges of each part, where parts train alone.
     pub(super) by_part: Vec<Vec<u32>>,
-    /// Made once the parts are known.
+    /// Negative sampler, built once the parts are known.
     pub(super) negatives: OnceLock<Box<dyn NegativeSampler>>,
 }
 
 impl LinkPrediction {
-    /// The negatives of batches.
+    /// The negative sampler.
     pub(super) fn negatives(&self) -> &dyn NegativeSampler {
         self.negatives.get().expect("steps make the task ready").as_ref()
     }

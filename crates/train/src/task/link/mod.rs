@@ -1,7 +1,7 @@
-//! Link prediction: which edges of which relations there are, learned by telling known ones from negatives.
+//! Link prediction: scores of edges by relation, learned from known edges and negatives.
 //!
-//! Without an encoder (`model.name = "none"`) nodes have embeddings of their own, which is the embedding of a
-//! knowledge graph. With one, a model computes them.
+//! Without an encoder (`model.name = "none"`) nodes have embeddings of their own, as in knowledge
+//! graph embedding. With one, a model computes them.
 
 mod batches;
 mod edges;

@@ -1,4 +1,4 @@
-//! The negative samplers that a run file asks for.
+//! The negative sampler of a run file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use gnarl_sample::negatives::{self, NegativeSampler};
 
 use super::links::LinkPrediction;
 
-/// The sampler of negatives of a run.
+/// The negative sampler of a run.
 ///
 /// # Errors
-/// If the kind is unknown, or needs parts or one node type.
+/// If the kind is unknown, or requires parts or one node type.
 pub(super) fn build(links: &LinkPrediction) -> Result<Box<dyn NegativeSampler>> {
     let (ends, kind) = (&links.edges.endpoints, links.config.negatives.kind.as_str());
     let sampler = match (ends.are_two_types(), kind) {
@@ -24,7 +24,8 @@ pub(super) fn build(links: &LinkPrediction) -> Result<Box<dyn NegativeSampler>> 
             Box::new(negatives::Sided::new(heads?, tails?, ends.first_tail()))
         }
         (true, kind) => {
-            let message = format!("negatives.kind is '{kind}', and ends are of two node types");
+            let message =
+                format!("negatives.kind = '{kind}' does not support endpoints of two node types");
             return Err(Error::usage(message).hint("take 'joint'"));
         }
     };
@@ -35,7 +36,7 @@ pub(super) fn build(links: &LinkPrediction) -> Result<Box<dyn NegativeSampler>> 
     Ok(Box::new(negatives::Filtered::new(sampler, known)))
 }
 
-/// Candidates among the nodes `range`, counted from the first of them.
+/// A sampler of candidates in the node range `range`, counted from its first node.
 fn among(links: &LinkPrediction, range: Range<u32>) -> Result<Box<dyn NegativeSampler>> {
     let NegativesSection { count, exponent, .. } = links.config.negatives;
     let (train, nodes) = (&links.edges.train, range.len() as u32);
@@ -53,8 +54,8 @@ fn among(links: &LinkPrediction, range: Range<u32>) -> Result<Box<dyn NegativeSa
             Box::new(negatives::ByDegree::new(&degrees, exponent, count))
         }
         "local" if links.owner.is_empty() => {
-            return Err(Error::usage("negatives.kind is 'local', and the graph has no parts")
-                .hint("set partition.parts, or take 'joint'"));
+            return Err(Error::usage("negatives.kind = 'local' requires a partitioned graph")
+                .hint("set partition.parts, or negatives.kind to 'joint'"));
         }
         "local" => Box::new(negatives::Local::new(links.owner.clone(), count)),
         _ => Box::new(links.config.negatives.listed(train.len(), nodes)?),

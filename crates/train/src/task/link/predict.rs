@@ -50,7 +50,7 @@ impl Task for LinkPrediction {
 
     fn ready(&self) -> Result<()> {
         if self.negatives.get().is_none() {
-            // Another rank of this process may have made the same meanwhile.
+            // Another rank of this process may have built an equal one meanwhile.
             _ = self.negatives.set(negatives::build(self)?);
         }
         Ok(())
@@ -123,7 +123,8 @@ impl Task for LinkPrediction {
         Ok((loss, BatchLoss { sum: found.sum, weight: found.weight }))
     }
 
-    /// Embeddings that every rank can have are ranked by all ranks, each its share of the edges.
+    /// Embeddings that every rank can have are ranked by all ranks, each with its share of the
+    /// edges.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,

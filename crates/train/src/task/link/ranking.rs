@@ -1,5 +1,5 @@
-//! Evaluation: by ranks, where the right endpoint of an edge stands among all nodes, and by how well edges score
-//! beside pairs without one.
+//! Evaluation: ranking metrics over all nodes as candidates, and classification metrics of edges
+//! against pairs without an edge.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,12 +18,13 @@ use super::links::LinkPrediction;
 use crate::embeddings::Rows;
 use crate::evaluation::{Evaluation, RelationScores, Scores};
 
-/// Scores by ranks among all nodes; the first decides in a run without an encoder.
+/// Ranking metrics over all nodes; the first is the default of a run without an encoder.
 pub(super) const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
-/// Scores beside as many pairs without an edge; the first decides in a run with an encoder.
+/// Metrics against as many pairs without an edge; the first is the default of a run with an
+/// encoder.
 pub(super) const PAIRED: [&str; 2] = ["roc_auc", "average_precision"];
 
-/// Edges that are scored together.
+/// Edges scored together.
 const EDGES: usize = 1 << 14;
 
 /// Ranks of the heads and of the tails of some edges.
@@ -54,7 +55,8 @@ pub(super) fn of_embeddings(
     Ok(Evaluation { valid, test, ..Evaluation::default() })
 }
 
-/// Scores of the embeddings `rows` by all ranks together, each its share of the edges. All return the same.
+/// Scores of the embeddings `rows` by all ranks together, each with its share of the edges. All
+/// return the same.
 ///
 /// # Errors
 /// If a rank fails.
@@ -72,9 +74,10 @@ pub(super) fn together(
         let own = pool.install(|| evaluator.ranks(edges, share));
         let all = rank.all_gather("evaluation: ranks", bytemuck::cast_slice(&own))?.concat();
         let joined: Ranked = bytemuck::pod_collect_to_vec(&all);
-        match joined.len() == edges.len() {
-            true => Ok(joined),
-            false => Err(Error::new(Kind::Rank, "a rank sent too few ranks of edges")),
+        if joined.len() == edges.len() {
+            Ok(joined)
+        } else {
+            Err(Error::new(Kind::Rank, "a rank sent too few ranks of edges"))
         }
     };
     let (valid, test) = (joined(&links.edges.valid)?, joined(&links.edges.test)?);
@@ -100,8 +103,8 @@ impl Evaluator<'_> {
         heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect()
     }
 
-    /// How well some edges are told from as many pairs that have none of the relation; the pairs are the
-    /// same in every evaluation.
+    /// Scores of some edges against as many pairs without an edge of the relation; the pairs are
+    /// the same in every evaluation.
     fn paired(&self, edges: &Triples, word: u64) -> Result<Scores> {
         if edges.is_empty() {
             return Ok(Scores::new());
@@ -203,7 +206,7 @@ fn filtered(ranks: &[Rank]) -> Ranks {
     Ranks::of(ranks.iter().map(|rank| rank.filtered))
 }
 
-/// The scores of both sides together; none of no edges.
+/// The scores of both sides together; empty without edges.
 fn scores(ranks: &Ranked) -> Scores {
     if ranks.is_empty() {
         return Scores::new();

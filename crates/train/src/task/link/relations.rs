@@ -3,7 +3,7 @@
 use gnarl_common::{Error, Result};
 use gnarl_graph::{Dataset, Triple};
 
-/// Number of relations, of which each occurs.
+/// Number of relations, each of which must occur.
 ///
 /// # Errors
 /// If there are gaps between their numbers.

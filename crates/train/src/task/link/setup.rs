@@ -1,4 +1,4 @@
-//! Link prediction as a run file asks for it.
+//! Setup of link prediction from a run file.
 
 use std::sync::OnceLock;
 
@@ -26,7 +26,7 @@ use crate::state::Start;
 /// The task of `config` on a dataset, with weights and embeddings freshly initialized.
 ///
 /// # Errors
-/// If the dataset is not one of edges with splits, or the configuration does not fit it.
+/// If the dataset has no edges with splits, or the configuration does not fit it.
 pub(crate) fn open(
     (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
@@ -84,7 +84,7 @@ pub(crate) fn open(
     Ok((checked(task(edges, decoder)?, encoder)?, start))
 }
 
-/// The task with its encoder, unless held-out edges pass messages and the run file does not ask for it.
+/// The task with its encoder, unless held-out edges pass messages against the run file.
 fn checked<E: Encoder + 'static>(task: LinkPrediction, encoder: E) -> Result<Box<dyn Training>> {
     let [valid, test] = leakage::held_out(&task, &encoder);
     let seen = valid.seen + test.seen;
@@ -94,13 +94,13 @@ fn checked<E: Encoder + 'static>(task: LinkPrediction, encoder: E) -> Result<Box
             valid.edges + test.edges
         );
         return Err(Error::invalid(text).hint(
-            "hold out each edge with its reverse; task.leakage = 'keep' trains all the same",
+            "hold out each edge with its reverse, or set task.leakage to 'keep' to train anyway",
         ));
     }
     Ok(Box::new(Fit::new(&task.config.clone(), task, encoder)))
 }
 
-/// The embeddings of the nodes of a graph whose edges are predicted without a model.
+/// The embedding table of a graph whose edges are predicted without a model.
 fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
     let section = &config.embedding;
     let node_type = edges.endpoints.head_type().to_string();
@@ -115,11 +115,11 @@ fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
     })
 }
 
-/// Refuses strategies that do not train on `edges` edges so.
+/// Rejects strategies that do not support `edges` edges.
 fn check(config: &RunConfig, edges: usize) -> Result<()> {
     let SampleSection { batch_size, .. } = config.sample;
     match (config.train.strategy, config.model.name.as_str()) {
-        // A perceptron hears nothing anyway.
+        // A perceptron receives no messages anyway.
         (Strategy::Tensor, name)
             if name != "mlp"
                 && config.task.leakage == Leakage::Remove
@@ -135,7 +135,7 @@ fn check(config: &RunConfig, edges: usize) -> Result<()> {
     }
 }
 
-/// The score that decides which weights are best.
+/// The metric that selects the best weights.
 fn metric_of(config: &RunConfig) -> Result<String> {
     let known: Vec<&str> = match config.model.name.as_str() {
         "none" => ranking::RANKED.to_vec(),
@@ -143,8 +143,9 @@ fn metric_of(config: &RunConfig) -> Result<String> {
     };
     // Names of scores have underscores, those of metrics hyphens.
     let name = config.train.metric.as_deref().unwrap_or(known[0]).replace('-', "_");
-    match known.contains(&name.as_str()) {
-        true => Ok(name),
-        false => Err(unknown("metric of link prediction", &name, &known)),
+    if known.contains(&name.as_str()) {
+        Ok(name)
+    } else {
+        Err(unknown("metric of link prediction", &name, &known))
     }
 }

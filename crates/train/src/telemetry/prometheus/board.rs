@@ -1,4 +1,4 @@
-//! Every metric with its name, and the page that shows them.
+//! The registry of metrics, and the exported page.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
@@ -15,7 +15,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 /// A counter of seconds.
 pub(super) type Seconds = Counter<f64, AtomicU64>;
-/// A gauge that need not be whole.
+/// A floating-point gauge.
 pub(super) type Value = Gauge<f64, AtomicU64>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,7 +51,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Without ranks; the time of the start is now.
+    /// A board without ranks, started now.
     pub fn new() -> Self {
         let mut registry = Registry::default();
         // Not the type `info`: readers of Prometheus's older format do not know it.
@@ -77,7 +77,7 @@ impl Board {
         }
     }
 
-    /// All of them in the text format of OpenMetrics.
+    /// The page in the text format of OpenMetrics.
     pub fn page(&self) -> String {
         let mut page = String::new();
         // Only writing can fail, and a string takes everything.
@@ -93,8 +93,7 @@ fn show<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: 
     metric
 }
 
-/// What the process takes of the machine, looked up when asked; under the names that all programs
-/// use for it.
+/// Resource usage of the process, read on export; under the metric names common to all programs.
 #[derive(Debug)]
 struct Process;
 

@@ -1,7 +1,7 @@
-//! The listener: as much of HTTP as serving one page takes.
+//! A minimal HTTP listener for one page.
 //!
-//! One thread answers one connection after the other and closes it. A client that is slow or silent
-//! has a second, and keeps other clients waiting at most, never the training.
+//! One thread serves one connection after the other and closes it. A slow or silent client has a
+//! second, and keeps other clients waiting at most, never the training.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,9 +13,9 @@ use gnarl_common::{Error, Kind, Result};
 
 /// The text format of OpenMetrics.
 const FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Between two looks for a connection.
+/// Polling interval for connections.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What a client has for its request, and again for taking the answer.
+/// Timeout of a client's request, and again of the response.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Longest request, in bytes.
 const LONGEST: usize = 8 << 10;
@@ -36,7 +36,7 @@ impl Endpoint {
     pub fn start(address: SocketAddr, page: impl Fn() -> String + Send + 'static) -> Result<Self> {
         let taken = |e: io::Error| {
             Error::usage(format!("cannot listen on {address}: {e}"))
-                .hint("choose another port or address, or remove the key to do without")
+                .hint("choose another port or address, or remove the key to disable it")
         };
         let listener = TcpListener::bind(address).map_err(taken)?;
         // Accepting must not block, or dropping would wait for a client.
@@ -55,23 +55,23 @@ impl Drop for Endpoint {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It ends in any case; what it panicked with has been printed.
+            // The thread ends in any case; its panic, if any, has been printed.
             let _ = thread.join();
         }
     }
 }
 
-/// Answers clients until the other end of `stopped` is gone.
+/// Serves clients until the other end of `stopped` is gone.
 fn serve(listener: &TcpListener, stopped: &Receiver<()>, page: impl Fn() -> String) {
     loop {
         let pause = match listener.accept() {
             Ok((stream, _)) => {
                 if let Err(e) = answer(stream, &page) {
-                    tracing::debug!("a client of the metrics left: {e}");
+                    tracing::debug!("a metrics client disconnected: {e}");
                 }
                 Duration::ZERO
             }
-            // Also when descriptors run out: there may be some later.
+            // Also when descriptors run out: some may be free later.
             Err(_) => PAUSE,
         };
         if stopped.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
@@ -80,9 +80,9 @@ fn serve(listener: &TcpListener, stopped: &Receiver<()>, page: impl Fn() -> Stri
     }
 }
 
-/// Reads a request, answers it, and closes the connection.
+/// Reads a request, responds, and closes the connection.
 fn answer(mut stream: TcpStream, page: impl Fn() -> String) -> io::Result<()> {
-    // Some systems hand the listener's mode on to its connections.
+    // Some systems pass the listener's mode on to its connections.
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let (status, kind, body) = match Request::read(&mut stream)? {
@@ -99,7 +99,7 @@ fn answer(mut stream: TcpStream, page: impl Fn() -> String) -> io::Result<()> {
     stream.write_all((head + &body).as_bytes())
 }
 
-/// What a client wants.
+/// A parsed request.
 #[derive(Debug, PartialEq, Eq)]
 enum Request {
     Metrics,
@@ -130,7 +130,7 @@ impl Request {
         Ok(Self::Malformed)
     }
 
-    /// The request that `bytes` are the head of; none if more is to come.
+    /// Parses the head of a request; none if it is incomplete.
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut fields = [httparse::EMPTY_HEADER; FIELDS];
         let mut request = httparse::Request::new(&mut fields);

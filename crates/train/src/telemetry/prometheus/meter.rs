@@ -1,4 +1,4 @@
-//! What one rank counts.
+//! The counters of one rank.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl Meter {
         }
     }
 
-    /// A step was taken; `tally` is what was counted in it.
+    /// Counts a step, with its `tally`.
     pub(crate) fn step(&self, tally: &Tally) {
         self.steps.inc();
         self.edges.inc_by(tally.edges);
@@ -43,14 +43,14 @@ impl Meter {
         self.spent(tally.stages);
     }
 
-    /// Time went by outside of steps.
+    /// Counts time outside of steps.
     pub(crate) fn spent(&self, stages: Stages) {
         for (counter, seconds) in self.stages.iter().zip(stages.to_array()) {
             counter.inc_by(seconds);
         }
     }
 
-    /// An epoch is over, in this run or in the one that it goes on from.
+    /// Counts a finished epoch, of this run or of the one that it continues.
     pub(crate) fn epoch(&self, record: &EpochRecord) {
         let (board, of) = (&self.board, OfRank { rank: self.rank });
         board.epoch.get_or_create(&of).set(record.epoch as i64);

@@ -1,11 +1,11 @@
-//! What a run that is under way tells Prometheus.
+//! Prometheus metrics of a running training.
 //!
-//! In: what every rank counts at each step, and the figures of each epoch. Out: a page in the text
-//! format of OpenMetrics, which Prometheus reads, at `/metrics` of `output.metrics_listen`. Ranks
-//! that are threads of one process share its page; each has its own `rank` there.
+//! In: the counters of every rank at each step, and the figures of each epoch. Out: a page in the
+//! text format of OpenMetrics, for Prometheus to scrape, at `/metrics` of `output.metrics_listen`.
+//! Ranks that are threads of one process share its page; each has its own `rank` there.
 //!
-//! Counting is a few atomic additions a step, listening a thread of its own that reads them: neither
-//! waits for the other.
+//! Counting is a few atomic additions a step, listening a thread of its own that reads them:
+//! neither waits for the other.
 
 mod board;
 mod endpoint;
@@ -32,7 +32,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Begins to count, and to serve if `config` says where. `rank` is the first of the process.
+    /// Begins to count, and to serve if configured. `rank` is the first of the process.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if the address of `output.metrics_listen` cannot be had, for
@@ -47,7 +47,7 @@ impl Metrics {
         Ok(Self { board, planned: config.train.epochs, _endpoint: endpoint })
     }
 
-    /// What `rank` counts with.
+    /// The meter of `rank`.
     pub fn meter(&self, rank: usize) -> Meter {
         Meter::new(&self.board, rank, self.planned)
     }

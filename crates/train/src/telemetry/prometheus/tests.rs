@@ -40,7 +40,7 @@ fn served() -> (RunConfig, SocketAddr) {
     (config, address)
 }
 
-/// What is answered to `request`.
+/// The response to `request`.
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
@@ -151,7 +151,7 @@ fn texts<'a>(value: &'a serde_json::Value, keys: &[&str]) -> Vec<&'a str> {
     }
 }
 
-/// The metrics that a query names: words before a selector, and any with a prefix of ours.
+/// The metrics in a query: words before a selector, and any with our prefix.
 fn queried(query: &str) -> BTreeSet<&str> {
     let ours = ["gnarl_", "process_"];
     let mut rest = query;

@@ -12,7 +12,7 @@ pub struct PartitionBench {
     /// Folder of graphs: one subfolder each, with edges.npy, triples.npy or edges__*.npy
     #[arg(long, env = "GNARL_DATA")]
     pub data: Option<PathBuf>,
-    /// A dataset directory to cut too; may be repeated
+    /// A dataset directory to partition too; may be repeated
     #[arg(long = "dataset", value_name = "DIR")]
     pub datasets: Vec<PathBuf>,
     /// The table, in Markdown; imported graphs are kept beside it, in a folder .work
@@ -31,16 +31,16 @@ pub struct PartitionBench {
     /// Seconds after which a partitioner is stopped
     #[arg(long, default_value_t = 600)]
     pub timeout: u64,
-    /// Memory each partitioner may hold
+    /// Memory limit of each partitioner
     #[arg(long, default_value = "4GiB", value_parser = size)]
     pub memory: u64,
-    /// How much larger than the mean a part may be
+    /// Maximum size of a part over the mean
     #[arg(long, default_value_t = 1.05)]
     pub balance: f64,
-    /// Seed of everything drawn
+    /// Random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// A Python with numpy and pymetis, to cut the graphs by METIS of PyPI too
+    /// A Python with numpy and pymetis, to partition by METIS of PyPI too
     #[arg(long)]
     pub python: Option<PathBuf>,
 }

@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 use super::args::PartitionBench;
 use crate::commands::child;
 
-/// What the rows of METIS of PyPI are called.
+/// Name of the rows of METIS of PyPI.
 pub const PYMETIS: &str = "pymetis";
 
-/// What one partitioner made of one graph, or in a few words why it made nothing.
+/// The result of one partitioner on one graph, or a short reason for its failure.
 pub struct Cell {
     pub graph: String,
     pub algorithm: String,
@@ -45,7 +45,9 @@ impl Cell {
     }
 
     pub fn json(&self) -> Value {
-        let (graph, algorithm, parts) = (&self.graph, &self.algorithm, self.parts);
+        let graph = &self.graph;
+        let algorithm = &self.algorithm;
+        let parts = self.parts;
         match &self.result {
             Ok(report) => json!({
                 "graph": graph, "algorithm": algorithm, "parts": parts, "report": report
@@ -57,7 +59,7 @@ impl Cell {
     }
 }
 
-/// `spec` is the name of a partitioner, followed by options if need be.
+/// Runs `spec`, the name of a partitioner, optionally followed by options.
 pub fn partition(
     args: &PartitionBench,
     dataset: &Path,
@@ -72,7 +74,7 @@ pub fn partition(
     child::dry_run(dataset, &words, Duration::from_secs(args.timeout))
 }
 
-/// Cuts by METIS of PyPI in a Python process, and measures the result as all others.
+/// Partitions by METIS of PyPI in a Python process, and measures the result like all others.
 pub fn pymetis(
     args: &PartitionBench,
     dataset: &Dataset,
@@ -118,7 +120,7 @@ impl VertexPartitioner for Given {
     ) -> Result<Assignment> {
         let fits = self.0.of.len() as u64 == edges.num_nodes();
         if !fits || self.0.of.iter().any(|&part| part as usize >= options.parts) {
-            return Err(Error::invalid("the assignment is not one of this graph"));
+            return Err(Error::invalid("the assignment belongs to another graph"));
         }
         Ok(self.0.clone())
     }

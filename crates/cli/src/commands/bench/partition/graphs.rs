@@ -1,4 +1,4 @@
-//! The graphs to cut: folders of arrays, made into datasets once.
+//! The graphs to partition: folders of arrays, imported as datasets once.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use gnarl_common::{Context, Error, Result, ResultExt};
 use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
 use serde_json::Value;
 
-/// Share of the nodes that train where a graph comes without a split.
+/// Share of training nodes in graphs without a split.
 const TRAIN_SHARE: f64 = 0.1;
 
-/// The folders below `data` that hold edges, by name.
+/// The folders below `data` with edges, by name.
 pub fn folders(data: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(data).at(data)? {
@@ -24,13 +24,13 @@ pub fn folders(data: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A file with edges, and between which node types they run.
+/// A file of edges, and their node types.
 struct EdgeFile {
     path: PathBuf,
     triple: Triple,
 }
 
-/// `edges.npy`; or triples; or one `edges__src__rel__dst.npy` for each edge type.
+/// `edges.npy`; or triples; or one `edges__src__rel__dst.npy` per edge type.
 fn edge_files(dir: &Path) -> Result<Vec<EdgeFile>> {
     let plain = |names: &[&str]| -> Vec<EdgeFile> {
         let paths = names.iter().map(|name| dir.join(name)).filter(|path| path.exists());
@@ -62,8 +62,8 @@ struct EdgeList {
     dst: Vec<u64>,
 }
 
-/// Makes the folder `from` a dataset at `out`, unless there is one: edges, and the training nodes
-/// of `train_idx.npy`, or a seeded tenth of all nodes.
+/// Imports the folder `from` as a dataset at `out`, unless there is one: edges, and the training
+/// nodes of `train_idx.npy`, or a seeded tenth of all nodes.
 pub fn import(from: &Path, out: &Path) -> Result<()> {
     if out.join("dataset.json").exists() {
         return Ok(());
@@ -89,9 +89,10 @@ fn make(from: &Path, out: &Path) -> Result<()> {
     for (i, (name, count)) in types.iter().enumerate() {
         writer.add_node_type(name, *count);
         let split = from.join("train_idx.npy");
-        let train = match split.exists() && types.len() == 1 {
-            true => integers(&split)?.1,
-            false => tenth(i as u64, *count),
+        let train = if split.exists() && types.len() == 1 {
+            integers(&split)?.1
+        } else {
+            tenth(i as u64, *count)
         };
         writer.add_split(name, "train", train)?;
     }
@@ -106,7 +107,7 @@ fn make(from: &Path, out: &Path) -> Result<()> {
     writer.finish(FinishOptions::default()).map(drop)
 }
 
-/// Node types with their counts: as `meta.json` says, else up to the largest id.
+/// Node types with their counts: from `meta.json`, else from the largest id.
 fn node_types(from: &Path, lists: &[EdgeList]) -> Result<Vec<(String, u64)>> {
     let path = from.join("meta.json");
     let meta: Value = match path.exists() {
@@ -160,9 +161,9 @@ fn integers(path: &Path) -> Result<(Vec<u64>, Vec<u64>)> {
     let values: Vec<u64> = match header.descr.as_str() {
         "<i8" | "<u8" => bytes.chunks_exact(8).map(wide).collect(),
         "<u4" => bytes.chunks_exact(4).map(|b| narrow(b).into()).collect(),
-        // Negative ids become too large, and are refused where edges are checked.
+        // Negative ids become too large, and are rejected where edges are checked.
         "<i4" => bytes.chunks_exact(4).map(|b| narrow(b) as i32 as u64).collect(),
-        other => return Err(refuse(format!("values of type {other} are no ids"))),
+        other => return Err(refuse(format!("invalid id type {other}"))),
     };
     match (header.fortran_order, &header.shape[..]) {
         (true, &[rows, columns]) => {

@@ -113,7 +113,7 @@ fn heading(name: &str, nodes: u64, edges: u64) -> String {
     )
 }
 
-/// The Markdown file, written as rows come: what is there counts even if the rest never comes.
+/// The Markdown file, written row by row, so that finished rows survive an interruption.
 struct Page<'a> {
     path: &'a Path,
     file: File,

@@ -1,11 +1,11 @@
-//! What the table amounts to.
+//! Summary of the table.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::cells::Cell;
 
-/// What CATGNN compares SPRING with (its Figure 6).
+/// CATGNN's baselines for SPRING (its Figure 6).
 const BASELINES: [&str; 4] = ["dbh", "greedy", "hdrf", "2ps-l"];
 
 /// Replication of every algorithm beside METIS's, and of SPRING beside CATGNN's baselines.

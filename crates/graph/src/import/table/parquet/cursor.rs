@@ -11,21 +11,21 @@ pub(super) struct Cursor {
     leaf: usize,
     values: Box<dyn Leaf>,
     levels: Levels,
-    /// The definition level of a value that is not null.
+    /// Definition level of values that are not null.
     defined: i16,
 }
 
-/// Values of a batch, and where others are null.
+/// Values of a batch, and the positions of nulls.
 pub(super) struct Cells<'a> {
     pub decoded: Decoded<'a>,
     /// Cells, null or not.
     count: usize,
-    /// A level for each cell; none where no value can be null.
+    /// One level per cell; none if no value can be null.
     levels: &'a [i16],
     defined: i16,
 }
 
-/// A row whose list cannot be that of a table with one width.
+/// A row whose list differs from a table of one width.
 pub(super) enum Misfit {
     Null(usize),
     Length { row: usize, length: usize },
@@ -37,7 +37,7 @@ impl Cursor {
         Self { leaf, values: leaf_of(column), levels: Levels::default(), defined }
     }
 
-    /// Starts with the first row of a row group.
+    /// Moves to the first row of a row group.
     pub fn open(&mut self, file: &dyn FileReader, group: usize) -> Result<(), String> {
         guarded(|| {
             self.values.open(file.get_row_group(group)?.get_column_reader(self.leaf)?);
@@ -45,14 +45,14 @@ impl Cursor {
         })
     }
 
-    /// Forgets the batch.
+    /// Clears the batch.
     pub fn clear(&mut self) {
         self.values.clear();
         self.levels.definition.clear();
         self.levels.repetition.clear();
     }
 
-    /// Adds the next rows of the row group to the batch.
+    /// Appends the next rows of the row group to the batch.
     ///
     /// # Errors
     /// If there are fewer, or the file is damaged.
@@ -76,7 +76,7 @@ impl Cursor {
         }
     }
 
-    /// Items of the first list of the batch, if it is there.
+    /// Length of the first list of the batch, if there is one.
     pub fn first_length(&self, list: List) -> Option<usize> {
         let Levels { definition, repetition } = &self.levels;
         let present = definition.first().is_some_and(|&level| level >= list.present);
@@ -85,7 +85,7 @@ impl Cursor {
         present.then(|| items.filter(|&(&level, &again)| level >= list.item && again <= 1).count())
     }
 
-    /// Takes the items of lists for the cells of the batch.
+    /// Unpacks lists into cells of the batch.
     ///
     /// # Errors
     /// For the first row whose list is null or has not `width` items.
@@ -121,7 +121,7 @@ impl Cursor {
 }
 
 impl Cells<'_> {
-    /// The first that is null, counted with those that are not.
+    /// The first null cell, counted among all cells.
     pub fn first_null(&self) -> Option<usize> {
         self.levels.iter().position(|&level| level != self.defined)
     }

@@ -1,8 +1,8 @@
 //! Types that Parquet has no name for, from the schema that Arrow writers (pandas, Polars, DataFusion)
 //! put into a file's metadata: a `Schema` message as flatbuffers, in base64.
 //!
-//! Only what changes how values are read is looked at: an integer may be a duration, for example. What
-//! cannot be understood gives no hint, and no position beyond the message is ever followed.
+//! Only hints that change how values are read are used: an integer may be a duration, for example.
+//! Anything else is ignored, and no position beyond the message is ever followed.
 
 use parquet::file::metadata::FileMetaData;
 

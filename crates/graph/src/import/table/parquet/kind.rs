@@ -8,17 +8,17 @@ use parquet::schema::types::ColumnDescriptor;
 use super::hints::Hint;
 use super::unit::Unit;
 
-/// The type of a column's values, or of the items of its lists. Shown by its name in Arrow, which
-/// people know from pandas and Polars.
+/// The type of a column's values, or of the items of its lists. Displayed by its name in Arrow,
+/// which users know from pandas and Polars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     Null,
     Boolean,
-    /// Signed integers of so many bits.
+    /// Signed integers of this width in bits.
     Int(u8),
-    /// Unsigned integers of so many bits.
+    /// Unsigned integers of this width in bits.
     UInt(u8),
-    /// Floating-point numbers of so many bits.
+    /// Floating-point numbers of this width in bits.
     Float(u8),
     Decimal {
         precision: i32,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     },
     /// Days since 1970-01-01.
     Date,
-    /// Dates too, in milliseconds.
+    /// Dates in milliseconds.
     DateMillis,
     /// Time since 1970-01-01, in UTC or in no time zone.
     Timestamp {
@@ -34,7 +34,7 @@ pub(super) enum Kind {
         utc: bool,
     },
     Utf8,
-    /// A type of which no values are read, by its name.
+    /// An unsupported type, by its name.
     Other(String),
 }
 
@@ -62,12 +62,13 @@ impl Kind {
         matches!(self, Self::Float(_))
     }
 
-    /// Tells whether values can be numbers: also booleans, dates and timestamps, and nothing but nulls.
+    /// Returns whether values can be numbers, including booleans, dates, timestamps, and columns of
+    /// nulls.
     pub fn is_numeric(&self) -> bool {
         !matches!(self, Self::Utf8 | Self::Other(_))
     }
 
-    /// Tells whether values are read at all.
+    /// Returns whether the type is supported.
     pub fn is_readable(&self) -> bool {
         !matches!(self, Self::Other(_))
     }

@@ -11,10 +11,10 @@ use parquet::data_type::{
 use parquet::errors::Result as Decoding;
 use parquet::schema::types::ColumnDescriptor;
 
-/// The decoder of one physical type, and what it decoded.
+/// The decoder of one physical type, and its decoded values.
 pub(super) trait Leaf {
     fn open(&mut self, reader: ColumnReader);
-    /// Adds so many rows or fewer; returns their number.
+    /// Decodes up to this many rows; returns their number.
     fn read(&mut self, rows: usize, levels: &mut Levels) -> Decoding<usize>;
     fn clear(&mut self);
     fn count(&self) -> usize;
@@ -161,7 +161,7 @@ impl<T: DataType> Leaf for StringLeaf<T> {
     }
 }
 
-/// Runs a step of the decoder, whose panics become errors.
+/// Runs a step of the decoder, converting panics to errors.
 ///
 /// It checks most of what it reads, but asserts some: a page of keys without a dictionary before it, or a
 /// chunk at a negative offset. One flipped bit of a file suffices for that, and a damaged file is no

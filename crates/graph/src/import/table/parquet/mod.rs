@@ -37,15 +37,15 @@ pub(super) struct ParquetReader {
     /// Numbers in each cell: the length of the first list where cells are lists.
     widths: Vec<usize>,
     cells: Vec<(usize, Cell)>,
-    /// One of each cell, where its column is of a type that is read.
+    /// One cursor per cell of a supported type.
     cursors: Vec<Option<Cursor>>,
     /// Rows in a batch, at most.
     batch_rows: usize,
-    /// The row group that follows the one under way.
+    /// The next row group.
     next_group: usize,
-    /// Rows left of the one under way.
+    /// Rows left in the current row group.
     left: usize,
-    /// Rows of the batches before.
+    /// Rows of earlier batches.
     row: u64,
 }
 
@@ -126,7 +126,7 @@ impl ParquetReader {
         Ok(rows)
     }
 
-    /// Takes a step with every cursor, when so many rows of the batch are decoded.
+    /// Runs a step with every cursor once this many rows of the batch are decoded.
     fn each_cursor(
         &mut self,
         rows: usize,
@@ -141,7 +141,7 @@ impl ParquetReader {
         Ok(())
     }
 
-    /// Appends what was decoded for a cell.
+    /// Appends the decoded values of a cell.
     fn take(&mut self, taken: usize, out: &mut Values) -> Result<()> {
         let (place, cell) = self.cells[taken];
         let column = &self.columns[place];

@@ -1,4 +1,4 @@
-//! Root columns of a Parquet file, and how their values lie in its leaves.
+//! Root columns of a Parquet file, and the leaves with their values.
 
 use parquet::basic::{ConvertedType, LogicalType, Repetition};
 use parquet::file::metadata::FileMetaData;
@@ -18,12 +18,12 @@ pub(super) struct Column {
     pub leaf: Option<usize>,
 }
 
-/// Definition levels of a column of lists: what is lower has less.
+/// Definition levels of a list column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct List {
-    /// Of a list that is there, maybe without items.
+    /// Level of a non-null list, possibly empty.
     pub present: i16,
-    /// Of an item, maybe null.
+    /// Level of an item, possibly null.
     pub item: i16,
 }
 
@@ -90,8 +90,8 @@ fn shape(root: &Type) -> (Option<List>, Option<&'static str>) {
     }
 }
 
-/// Tells whether the repeated group of a list is an item itself, a struct of one field, by the rules that
-/// the Parquet format gives for older files.
+/// Returns whether the repeated group of a list is an item itself, a struct of one field, by the
+/// compatibility rules of the Parquet format for older files.
 fn is_item(entry: &Type, field: &Type, list: &Type) -> bool {
     let named = entry.name() == "array" || entry.name() == format!("{}_tuple", list.name());
     named && group_name(entry) != "List" && repetition(field) != Repetition::REPEATED

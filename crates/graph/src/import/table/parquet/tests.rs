@@ -1,4 +1,4 @@
-//! Damaged files end in errors.
+//! Damaged files result in errors.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ fn read(path: &Path) -> Result<u64> {
     Ok(rows)
 }
 
-/// What becomes of a file in which single bits are flipped, at every `step`th byte.
+/// The results of reading a file with single bits flipped, at every `step`th byte.
 fn flipped(bytes: &[u8], step: usize) -> Vec<Result<u64>> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("t.parquet");

@@ -14,17 +14,17 @@ use super::kind::Kind;
 use super::leaf::{Decoded, Strings};
 use super::unit::Unit;
 
-/// The fault of cells that cannot be read as asked.
+/// The error of cells that cannot be read as requested.
 pub(super) enum Fault {
-    /// They are of another type.
+    /// Another type.
     Kind,
-    /// One is null.
+    /// A null.
     Null(usize),
-    /// An integer has more than 63 bits and a sign.
+    /// An integer beyond 63 bits and a sign.
     Large(usize),
-    /// A text is not UTF-8.
+    /// A text that is not UTF-8.
     Encoding(usize),
-    /// A value has too few bytes, or too many.
+    /// A value of another length.
     Length(usize),
 }
 
@@ -204,7 +204,7 @@ pub(super) fn texts(kind: &Kind, cells: &Cells<'_>, out: &mut Values) -> Result<
 }
 
 fn each_utf8(cells: &Cells<'_>, values: Strings<'_>, out: &mut Values) -> Result<(), Fault> {
-    // One look at all bytes is faster than one at each text, which are short; none may end within a
+    // One check over all bytes is faster than one per text, which are short; none may end within a
     // character.
     let whole = std::str::from_utf8(values.bytes);
     if !whole.is_ok_and(|whole| values.ends.iter().all(|&end| whole.is_char_boundary(end))) {
