@@ -6,7 +6,7 @@
 
 Four machines of one rank each, as network namespaces (see `hosts` beside this file) whose links are shaped to
 1 Gbit/s and 1 ms each way, train GCN on all of a community graph in each step: by data parallelism, where a rank
-has a part of the graph and fetches the rows of its neighbourhoods, and by tensor parallelism. Prints tables in
+has a part of the graph and fetches the rows of its neighborhoods, and by tensor parallelism. Prints tables in
 Markdown. Needs root, and Open MPI.
 """
 

@@ -15,7 +15,7 @@ def column(dataset, kind, name):
 
 
 def lists(dataset):
-    """Where each node's list of in-neighbours begins, and the lists, in the 64 bits that peers take by default."""
+    """Where each node's list of in-neighbors begins, and the lists, in the 64 bits that peers take by default."""
     import numpy as np
 
     return [column(dataset, "edge_types", f"csc.{name}").astype(np.int64) for name in ("indptr", "indices")]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Neighbours sampled a second by one thread, and bytes an edge in memory: gnarl, DGL, GraphBolt and PyG.
+"""Neighbors sampled a second by one thread, and bytes an edge in memory: gnarl, DGL, GraphBolt and PyG.
 
     cargo build --profile dist
     benches/peers/sampling.py target/dist/gnarl DATASET... > table.md

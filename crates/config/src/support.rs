@@ -107,7 +107,7 @@ fn subgraphs(c: Combination<'_>) -> Option<Error> {
     }
     if !c.predicts_nodes() {
         return Some(
-            Error::usage("batches of edges draw neighbours, not subgraphs")
+            Error::usage("batches of edges draw neighbors, not subgraphs")
                 .hint("set sample.method to 'neighbor'"),
         );
     }
@@ -160,7 +160,7 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
             Error::usage(
                 "tensor.memory and tensor.chunks are for node classification without types",
             )
-            .hint("leave them out, or train with sampled neighbours: train.strategy = 'gradient'"),
+            .hint("leave them out, or train with sampled neighbors: train.strategy = 'gradient'"),
         );
     }
     let model = &c.run.model;
@@ -199,7 +199,7 @@ fn sampling_and_tensor(c: Combination<'_>) -> Option<Error> {
     let sample = &c.run.sample;
     let chosen = !sample.edge_fanouts.is_empty() || !sample.meta_path.is_empty();
     (c.tensor() && chosen).then(|| {
-        Error::usage("train.strategy = 'tensor' takes all neighbours over all edge types")
+        Error::usage("train.strategy = 'tensor' takes all neighbors over all edge types")
             .hint("leave out sample.edge_fanouts and sample.meta_path")
     })
 }

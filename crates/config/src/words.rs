@@ -197,7 +197,7 @@ mod tests {
                 "train.strategy = 'gradients'",
                 "unknown train.strategy 'gradients'\nhint: did you mean 'gradient'?",
             ),
-            ("sample.method = 'neighbour'", "did you mean 'neighbor'?"),
+            ("sample.method = 'neigbour'", "did you mean 'neighbor'?"),
             ("task.kind = 'links'", "did you mean 'link-prediction'?"),
             ("cache.policy = 'lruu'", "did you mean 'lru'?"),
         ];

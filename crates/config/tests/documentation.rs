@@ -54,6 +54,7 @@ fn every_key_is_documented_with_its_default() {
     full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
+    full.task.name = Some("ranking".into());
     full.task.node_type = Some("movie".into());
     full.task.edge_type = Some("a:b:c".into());
     full.decoder.name = "mlp".into();

@@ -176,7 +176,7 @@ fn communities_are_as_asked() {
 /// Neighbors must help: the nearest centroid of a node's own row is often wrong, that of the
 /// mean over its neighbors nearly always right.
 #[test]
-fn neighbours_tell_the_class_better_than_the_node_itself() {
+fn neighbors_tell_the_class_better_than_the_node_itself() {
     let dir = tempfile::tempdir().unwrap();
     let options = CommunityOptions { nodes: 20_000, ..CommunityOptions::default() };
     let made = community(&options, &dir.path().join("c")).unwrap();

@@ -257,3 +257,26 @@ fn places_that_cannot_be_written_are_named() {
     assert_eq!(error.kind(), Kind::Io);
     assert!(error.to_string().contains("file"), "{error}");
 }
+
+#[test]
+fn numbers_of_nodes_are_stored_with_gaps() {
+    let files = Files::new();
+    let options = |values: &[f64]| NpyOptions {
+        values: Some(files.npy("v.npy", &[], values)),
+        num_nodes: Some(4),
+        ..small(&files)
+    };
+    let dataset = npy(&options(&[1.5, f64::NAN, -2.0, 0.0]), &files.out()).unwrap().dataset;
+    let Some(Labels::Values { values }) = dataset.values(PLAIN_NODE).unwrap() else { panic!() };
+    assert!(values[..1] == [1.5] && values[1].is_nan() && values[2..] == [-2.0, 0.0]);
+    assert!(dataset.labels(PLAIN_NODE).unwrap().is_none(), "numbers are no classes");
+
+    std::fs::remove_dir_all(files.out()).unwrap();
+    let message = files.refusal(npy(&options(&[1.5, 1e300, -2.0, 0.0]), &files.out()));
+    assert!(message.contains("v.npy: row 1") && message.contains("not finite"), "{message}");
+    let message = files.refusal(npy(&options(&[1.5, 2.0]), &files.out()));
+    assert!(message.contains("v.npy") && message.contains("2"), "{message}");
+    let wide = NpyOptions { values: Some(files.npy("w.npy", &[2], &[0.0f32; 8])), ..small(&files) };
+    let message = files.refusal(npy(&wide, &files.out()));
+    assert!(message.contains("w.npy") && message.contains("not [N]"), "{message}");
+}

@@ -198,7 +198,7 @@ fn bad_arrays_are_named() {
     let mut same = movies(&files);
     same.edges.push(same.edges[0].clone());
     refuse(same, &["duplicate edge type actor:acted_in:movie"]);
-    refuse(TypedNpyOptions::default(), &["no edges"]);
+    refuse(TypedNpyOptions::default(), &["missing edges"]);
 
     let triples = |rows: &[i64]| Some(("e".to_string(), files.npy("g.npy", &[3], rows)));
     let base = || TypedNpyOptions { memory: 1 << 30, ..TypedNpyOptions::default() };

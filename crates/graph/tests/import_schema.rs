@@ -82,7 +82,7 @@ fn what_is_not_known_is_named() {
     for (from, to, part) in [
         ("standard", "standart", "unknown transform 'standart'"),
         ("\"node_id_col\": \"name\"", "\"node_id\": \"name\"", "unknown field `node_id`"),
-        ("classification", "regression", "task_type 'regression'"),
+        ("classification", "ranking", "task_type 'ranking'"),
         ("[\"papers.csv\"]", "[\"papers.csv\", \"more.csv\"]", "node type 'paper': 2 files"),
         ("\"name\": \"csv\"", "\"name\": \"hdf5\"", "format 'hdf5'"),
     ] {

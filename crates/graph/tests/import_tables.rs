@@ -260,3 +260,31 @@ fn integers_of_triples_have_the_names_in_their_files() {
     let names = made.dataset.node_column("entity", "user_id.bytes").unwrap().unwrap();
     assert_eq!(&names.values::<u8>().unwrap()[..], b"annbobciddora");
 }
+
+#[test]
+fn numbers_of_nodes_come_from_a_column() {
+    let files = Files::new();
+    let import = |cells: [&str; 4]| {
+        let rows = cells.iter().enumerate().map(|(id, cell)| format!("{id},{id}.5,{cell}\n"));
+        let text = format!("id,x,size\n{}", rows.collect::<String>());
+        let mut nodes = NodeTable::new("paper", files.text("papers.csv", &text));
+        nodes.value = Some("size".into());
+        nodes.features = vec!["x".into()];
+        nodes.shares = Some([1.0, 0.0, 0.0]);
+        let triple: Triple = "paper:cites:paper".parse().unwrap();
+        let edges = EdgeTable::new(triple, files.text("cites.csv", "src,dst\n0,1\n"));
+        let options = TableOptions { nodes: vec![nodes], edges: vec![edges], ..Default::default() };
+        tables(&options, &files.out())
+    };
+    let made = import(["1.5", "", "-2", "0"]).unwrap();
+    let Some(Labels::Values { values }) = made.dataset.values("paper").unwrap() else { panic!() };
+    assert!(values[..1] == [1.5] && values[1].is_nan() && values[2..] == [-2.0, 0.0]);
+    let column = made.dataset.node_column("paper", "features").unwrap().unwrap();
+    assert_eq!(column.values::<f32>().unwrap()[..], [0.5, 1.5, 2.5, 3.5]);
+    // Shares are of the nodes that have a number.
+    assert_eq!(made.dataset.split("paper", "train").unwrap().unwrap()[..], [0, 2, 3]);
+
+    std::fs::remove_dir_all(files.out()).unwrap();
+    let message = files.refusal(import(["1.5", "2", "much", "0"]));
+    assert!(message.contains("line 4") && message.contains("'much'"), "{message}");
+}

@@ -20,7 +20,7 @@ struct Fixtures {
 #[derive(Deserialize)]
 struct Layer {
     num_src: usize,
-    neighbours: Vec<Vec<u32>>,
+    neighbors: Vec<Vec<u32>>,
     degrees: Vec<u32>,
     weights: Option<Vec<f32>>,
 }
@@ -40,12 +40,12 @@ struct Case {
 impl Layer {
     fn block(&self) -> Arc<Block> {
         let mut indptr = vec![0];
-        for neighbours in &self.neighbours {
-            indptr.push(indptr[indptr.len() - 1] + neighbours.len() as u32);
+        for neighbors in &self.neighbors {
+            indptr.push(indptr[indptr.len() - 1] + neighbors.len() as u32);
         }
         let nodes =
             NodeInfo { ids: (0..self.num_src as u64).collect(), degrees: self.degrees.clone() };
-        let indices = self.neighbours.concat();
+        let indices = self.neighbors.concat();
         Arc::new(Block::new(self.num_src, indptr, indices, self.weights.clone(), Arc::new(nodes)))
     }
 }

@@ -66,7 +66,7 @@ pub use dataset::{
     PartitionedType, SourceInfo,
 };
 pub use edge_cut::fennel::Fennel;
-pub use edge_cut::grem::{Grem, Neighbours, expected_cut, expected_cut_refined};
+pub use edge_cut::grem::{Grem, Neighbors, expected_cut, expected_cut_refined};
 pub use edge_cut::knot::Knot;
 pub use edge_cut::ldg::Ldg;
 pub use edge_cut::metis::Metis;
@@ -88,6 +88,6 @@ pub use write::build::{
 };
 pub use write::nodes::degree_column;
 pub use write::vertex_cut_layout::{
-    CutEdgeType, CutNeighbours, CutNodeType, Direction, InLists, Neighbour, TOPOLOGY,
+    CutEdgeType, CutNeighbors, CutNodeType, Direction, InLists, Neighbor, TOPOLOGY,
     VERTEX_CUT_VERSION, VertexCutManifest, VertexCutPart,
 };

@@ -340,7 +340,7 @@ fn parts_without_core_nodes_are_datasets() {
 }
 
 #[test]
-fn vertex_cuts_get_full_neighbour_lists() {
+fn vertex_cuts_get_full_neighbor_lists() {
     let dir = tempfile::tempdir().unwrap();
     let star = (1..12).flat_map(|v| [(0, v), (v, 0)]).collect();
     let star = Graph { nodes: vec![("_N", 14)], edges: vec![("_N:_E:_N", star)] };

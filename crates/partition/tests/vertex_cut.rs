@@ -79,12 +79,12 @@ fn read_edges(graph: &Graph, part: &VertexCutPart) -> BTreeMap<u64, (usize, usiz
             let column = part.edge_column(kind, "weight").unwrap().unwrap();
             let weights = column.values::<f32>().unwrap();
             let rows = part.in_rows(local, kind);
-            let neighbours = part.neighbours(local, kind, Direction::In);
-            assert_eq!(neighbours.len() as u64, rows.end - rows.start);
-            let sources: Vec<u32> = neighbours.clone().map(|n| n.node).collect();
+            let neighbors = part.neighbors(local, kind, Direction::In);
+            assert_eq!(neighbors.len() as u64, rows.end - rows.start);
+            let sources: Vec<u32> = neighbors.clone().map(|n| n.node).collect();
             assert_eq!(sources, part.sources(local, kind));
             assert!(sources.is_sorted(), "lists ascend");
-            for (n, at) in neighbours.zip(rows) {
+            for (n, at) in neighbors.zip(rows) {
                 assert_eq!((part.source(n.edge), part.target(n.edge)), (n.node, local));
                 assert_eq!(part.type_and_row(n.edge), (kind, at));
                 let row = weights[at as usize] as usize;
@@ -135,10 +135,10 @@ fn check_out(graph: &Graph, part: &VertexCutPart, edges: &BTreeMap<u64, (usize, 
     let mut left: BTreeSet<u64> = edges.keys().copied().collect();
     for local in 0..part.num_nodes() as u32 {
         for kind in 0..graph.edges.len() {
-            let list: Vec<_> = part.neighbours(local, kind, Direction::Out).collect();
+            let list: Vec<_> = part.neighbors(local, kind, Direction::Out).collect();
             assert!(list.is_sorted_by_key(|n| (n.node, n.edge)));
             for (i, n) in list.iter().enumerate() {
-                assert_eq!(part.neighbours(local, kind, Direction::Out).nth(i), Some(*n));
+                assert_eq!(part.neighbors(local, kind, Direction::Out).nth(i), Some(*n));
                 let (of, _, u, v) = edges[&n.edge];
                 assert_eq!((of, u, v), (kind, part.global(local), part.global(n.node)));
                 assert!(left.remove(&n.edge));
@@ -166,7 +166,7 @@ fn check_degrees(
         for (kind, of_type) in part.edge_types(local, direction) {
             assert_eq!(of_type, degree(kind));
             assert_eq!(part.type_degree(local, kind, direction), of_type);
-            let here = part.neighbours(local, kind, direction).len() as u64;
+            let here = part.neighbors(local, kind, direction).len() as u64;
             assert!(here > 0);
             held += here;
         }

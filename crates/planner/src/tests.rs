@@ -168,7 +168,7 @@ fn what_cannot_run_is_listed_with_its_reason() {
         found.map(|r| r.reason.clone()).unwrap_or_default()
     };
     let plain = plan(&config, &[2]);
-    assert!(reason(&plain, Strategy::Average, false).contains("not cut into parts"));
+    assert!(reason(&plain, Strategy::Average, false).contains("requires a partitioned graph"));
     assert_eq!(plain.predictions.len(), 3, "gradient, and tensor in both forms");
     assert!(plain.predictions.iter().filter(|p| p.same_model).all(|p| !p.decoupled));
     config.partition.parts = gnarl_config::Parts::Count(3);
@@ -184,7 +184,7 @@ fn what_cannot_run_is_listed_with_its_reason() {
     config.sample.method = Method::ClusterGcn;
     let none = plan(&config, &[2]);
     assert!(none.fastest().is_none(), "{:?}", none.predictions);
-    assert!(reason(&none, Strategy::Gradient, false).contains("not predicted"));
+    assert!(reason(&none, Strategy::Gradient, false).contains("do not support subgraph sampling"));
     assert!(none.verdict().starts_with("no strategy can train this run"), "{}", none.verdict());
 }
 

@@ -104,7 +104,7 @@ mod tests {
     use crate::SampleGraph;
 
     #[test]
-    fn numbers_of_neighbouring_ids_and_keys_are_unrelated() {
+    fn numbers_of_neighboring_ids_and_keys_are_unrelated() {
         let keys: Vec<Hash> = (0..64).map(|k| Hash::new(Key::new(k))).collect();
         let mut counts = [0f64; 64];
         for (k, hash) in keys.iter().enumerate() {

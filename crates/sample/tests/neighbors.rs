@@ -63,7 +63,7 @@ fn edges(batch: &MiniBatch) -> Vec<Vec<(u64, u64)>> {
 }
 
 #[test]
-fn each_neighbour_is_equally_likely() {
+fn each_neighbor_is_equally_likely() {
     let star: Vec<_> = (1..301).map(|v| (v, 0)).collect();
     let graph = graph(301, &star);
     let (draws, fanout) = (20_000u64, 15);
@@ -94,7 +94,7 @@ fn weighted_pairs_have_the_probabilities_of_successive_draws() {
     let (draws, mut counts) = (300_000u64, [[0f64; 5]; 5]);
     for epoch in 0..draws {
         let batch = sample(&sampler, &[0], Key::new(6).with(epoch));
-        let [a, b] = batch.input_nodes[1..] else { panic!("two neighbours") };
+        let [a, b] = batch.input_nodes[1..] else { panic!("two neighbors") };
         counts[a as usize][b as usize] += 1.0;
     }
     let mut chi = 0.0;
@@ -186,7 +186,7 @@ fn weights_follow_their_edges() {
 }
 
 #[test]
-fn labor_agrees_on_common_neighbours() {
+fn labor_agrees_on_common_neighbors() {
     let shared: Vec<_> = (0..4).flat_map(|dst| (4..104).map(move |src| (src, dst))).collect();
     let graph = graph(104, &shared);
     let [uniform, labor, _] = samplers(&graph, &[10]);

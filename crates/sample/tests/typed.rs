@@ -280,7 +280,7 @@ fn one_type_gives_what_samplers_without_types_give() {
 }
 
 #[test]
-fn seeds_of_two_types_have_the_neighbours_of_each_alone() {
+fn seeds_of_two_types_have_the_neighbors_of_each_alone() {
     let (graph, key, mut scratch) = (graph(), Key::new(4), TypedScratch::new());
     let types = ["user", "item"].map(|name| graph.schema().node_type(name).unwrap());
     let seeds = [&[5u32, 1, 9][..], &[2, 0]];
@@ -389,7 +389,7 @@ fn write(out: &Path) -> Dataset {
 }
 
 /// Seeds' neighbors over each edge type, in dataset ids.
-fn neighbours(batch: &TypedBatch) -> Vec<Vec<(u64, u64)>> {
+fn neighbors(batch: &TypedBatch) -> Vec<Vec<(u64, u64)>> {
     let of = |(e, relation): (usize, &gnarl_sample::Relation)| {
         let (src, dst) = batch.schema.ends(e);
         let list = |row| {
@@ -429,7 +429,7 @@ fn datasets_and_their_parts_draw_what_the_graph_does() {
                 sampler.sample(name, seeds, Key::new(4), &mut TypedScratch::new()).unwrap()
             };
             let (in_part, in_whole) = (draw(&part, &own), draw(&whole, &ids));
-            assert_eq!(neighbours(&in_part), neighbours(&in_whole), "{} of {name}", rule.name());
+            assert_eq!(neighbors(&in_part), neighbors(&in_whole), "{} of {name}", rule.name());
             assert_eq!(contents(&in_whole), contents(&draw(&memory, &ids)));
             for (a, b) in in_part.blocks[0].relations().iter().zip(in_whole.blocks[0].relations()) {
                 assert_eq!((a.degrees(), a.weights()), (b.degrees(), b.weights()));

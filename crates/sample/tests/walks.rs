@@ -153,7 +153,7 @@ proptest! {
 
     /// Against counts of the walks that the documentation names.
     #[test]
-    fn neighbours_are_the_most_visited((edges, restart, bias, seed) in inputs()) {
+    fn neighbors_are_the_most_visited((edges, restart, bias, seed) in inputs()) {
         let (graph, key) = (graph(30, &edges), Key::new(seed));
         let walks = walks_of(&graph, restart, bias);
         let sampler = WalkNeighbors::new(walks.clone(), 12, &[3, -1]).unwrap();

@@ -142,7 +142,7 @@ fn a_typed_part_says_what_it_has_and_lacks() {
     assert!(text.contains("several types") && text.contains("user, shop, area"), "{text}");
     let text = format!("{:?}", remote.begin_features(Some("shops"), vec![0])().unwrap_err());
     assert!(text.contains("no nodes of type 'shops'"), "{text}");
-    assert!(parts[1].neighbors().err().unwrap().to_string().contains("typed"));
+    assert!(parts[1].neighbors().err().unwrap().to_string().contains("heterogeneous"));
     let hop = HopRequest { nodes: vec![0], fanout: 2, rule: Rule::Exact, key: Key::new(1) };
     let error = remote.ask(hop)().unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);

@@ -99,7 +99,7 @@ impl<T: Task, E: Encoder> Fit<T, E> {
             _ => Err(Error::usage(
                 "tensor.memory and tensor.chunks are for node classification without types",
             )
-            .hint("leave them out, or train with sampled neighbours: train.strategy = 'gradient'")),
+            .hint("leave them out, or train with sampled neighbors: train.strategy = 'gradient'")),
         }
     }
 }

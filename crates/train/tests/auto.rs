@@ -136,12 +136,12 @@ fn what_no_strategy_can_train_is_refused_before_anything_is_written() {
     let subgraphs = refused("subgraphs", &|c| {
         (c.model.name, c.sample.method) = ("ngnn".into(), Method::SaintNode);
     });
-    assert!(subgraphs.contains("not predicted"), "{subgraphs}");
+    assert!(subgraphs.contains("do not support subgraph sampling"), "{subgraphs}");
     // Full-graph steps could train it, without the sampler it asks for.
     let clusters = refused("clusters", &|c| c.sample.method = Method::ClusterGcn);
     assert!(clusters.contains("set train.strategy to 'gradient'"), "{clusters}");
     let links = refused("links", &|c| c.task.kind = TaskKind::LinkPrediction);
-    assert!(links.contains("node classification in homogeneous graphs only"), "{links}");
+    assert!(links.contains("only tasks of nodes in homogeneous graphs"), "{links}");
     let mut config = config(dir.path(), "rates");
     config.plan.flops = 0.0;
     assert!(config.check().unwrap_err().to_string().contains("plan.flops '0'"));

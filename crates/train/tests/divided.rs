@@ -252,7 +252,7 @@ fn scores_need_lists() {
     config.cache.score = Score::Degree;
     let error = run(&config, Begin::Fresh, &|_| ()).err().unwrap();
     assert_eq!(error.kind(), Kind::Usage);
-    assert!(format!("{error:?}").contains("take 'access'"), "{error:?}");
+    assert!(format!("{error:?}").contains("'access'"), "{error:?}");
     config.cache.score = Score::Access;
     let rate = run(&config, Begin::Fresh, &|_| ()).unwrap().history[0].cache_hit_rate;
     assert_eq!(rate, Some(1.0));

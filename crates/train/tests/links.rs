@@ -247,7 +247,7 @@ fn bad_input_is_told() {
     };
     for (file, text) in [
         (table("wide.npy", edges, 19, 1), "expected negatives.count = 20 columns, found 19"),
-        (table("short.npy", edges - 1, 20, 1), "training edges"),
+        (table("short.npy", edges - 1, 20, 1), "one per training edge"),
         (table("far.npy", edges, 20, 60), "candidate 60 does not exist"),
     ] {
         config.negatives.tails = file;

@@ -22,8 +22,8 @@ impl VertexPartitioner for BreadthFirst {
         options: &PartitionOptions,
     ) -> Result<Assignment> {
         options.check(edges.num_nodes())?;
-        let neighbours = neighbours(edges)?;
-        let order = breadth_first(&neighbours);
+        let neighbors = neighbors(edges)?;
+        let order = breadth_first(&neighbors);
         let mut of = vec![0; order.len()];
         for (place, &v) in order.iter().enumerate() {
             of[v as usize] = (place * options.parts / order.len()) as u16;
@@ -32,8 +32,8 @@ impl VertexPartitioner for BreadthFirst {
     }
 }
 
-/// Neighbours of each node, whatever the direction of the edge.
-fn neighbours(edges: &mut dyn EdgeStream) -> Result<Vec<Vec<u64>>> {
+/// Neighbors of each node, whatever the direction of the edge.
+fn neighbors(edges: &mut dyn EdgeStream) -> Result<Vec<Vec<u64>>> {
     let mut lists = vec![Vec::new(); edges.num_nodes() as usize];
     for_each_edge(edges, &mut |src, dst| {
         lists[src as usize].push(dst);
@@ -43,18 +43,18 @@ fn neighbours(edges: &mut dyn EdgeStream) -> Result<Vec<Vec<u64>>> {
 }
 
 /// All nodes, each after the one it was first reached from.
-fn breadth_first(neighbours: &[Vec<u64>]) -> Vec<u64> {
-    let mut seen = vec![false; neighbours.len()];
-    let mut order = Vec::with_capacity(neighbours.len());
+fn breadth_first(neighbors: &[Vec<u64>]) -> Vec<u64> {
+    let mut seen = vec![false; neighbors.len()];
+    let mut order = Vec::with_capacity(neighbors.len());
     let mut queue = VecDeque::new();
-    for start in 0..neighbours.len() as u64 {
+    for start in 0..neighbors.len() as u64 {
         if std::mem::replace(&mut seen[start as usize], true) {
             continue;
         }
         queue.push_back(start);
         while let Some(v) = queue.pop_front() {
             order.push(v);
-            for &u in &neighbours[v as usize] {
+            for &u in &neighbors[v as usize] {
                 if !std::mem::replace(&mut seen[u as usize], true) {
                     queue.push_back(u);
                 }

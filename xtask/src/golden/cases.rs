@@ -47,6 +47,7 @@ const BASE: &[&str] = &["model.hidden=8", "train.epochs=2", "train.workers=1", "
 const TASKS: &[(Graph, Choice)] = &[
     (Graph::Plain, ("nodes/plain", &["sample.fanouts=[4,3]", "sample.batch_size=64"])),
     (Graph::Rich, ("nodes/rich", &["sample.fanouts=[4,3]", "sample.batch_size=32"])),
+    (Graph::Valued, ("nodes/valued", NODE_VALUES)),
     (Graph::Hetero, ("nodes/hetero", &["sample.fanouts=[4,3]", "sample.batch_size=32"])),
     (Graph::Plain, ("links/plain", LINKS)),
     (Graph::Rich, ("links/rich", LINKS)),
@@ -72,6 +73,13 @@ const LINKS_BETWEEN: &[&str] = &[
     "negatives.count=16",
     "sample.fanouts=[4,3]",
     "sample.batch_size=128",
+];
+
+const NODE_VALUES: &[&str] = &[
+    "task.kind=node-regression",
+    "loss.name=huber",
+    "sample.fanouts=[4,3]",
+    "sample.batch_size=32",
 ];
 
 const EDGE_CLASSES: &[&str] = &[

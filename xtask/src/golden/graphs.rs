@@ -14,7 +14,7 @@ pub enum Graph {
     Plain,
     /// Directed edges with weights, times, features and classes; nodes with features and classes.
     Rich,
-    /// As [`Graph::Rich`], edges having numbers to be learnt instead of classes.
+    /// As [`Graph::Rich`], with numbers of nodes, and numbers of edges instead of classes.
     Valued,
     /// Four node types and six edge types; two types have features, one has labels.
     Hetero,
@@ -52,7 +52,7 @@ pub fn make(gnarl: &Path, repository: &Path, folder: &Path) -> Result<()> {
          --edge-split part",
     );
     run(&[&rich[..], &words("--edge-label kind --out rich")].concat())?;
-    run(&[&rich[..], &words("--edge-value worth --out valued")].concat())?;
+    run(&[&rich[..], &words("--edge-value worth --value size --out valued")].concat())?;
     let kinships = repository.join("examples/data/kinships");
     let file = |name: &str| kinships.join(name).display().to_string();
     let (train, valid, test) = (file("train.txt"), file("valid.txt"), file("test.txt"));
@@ -81,12 +81,13 @@ pub fn words(line: &str) -> Vec<&str> {
 fn rich(folder: &Path) -> Result<()> {
     const SPLITS: [&str; 5] = ["train", "train", "valid", "train", "test"];
     const NODES: u64 = 200;
-    let mut nodes = String::from("id,x0,x1,x2,label,split\n");
+    let mut nodes = String::from("id,x0,x1,x2,size,label,split\n");
     for node in 0..NODES {
         let class = node % 3;
         let x = |column: u64| ((node * 7 + column * 13 + class * 50) % 101) as f64 / 101.0;
         let split = SPLITS[(node / 3 % 5) as usize];
-        writeln!(nodes, "{node},{},{},{},{class},{split}", x(0), x(1), x(2))?;
+        let size = x(0) - x(1) + class as f64;
+        writeln!(nodes, "{node},{},{},{},{size},{class},{split}", x(0), x(1), x(2))?;
     }
     let mut edges = String::from("src,dst,weight,time,f0,f1,kind,worth,part\n");
     for edge in 0..5 * NODES {

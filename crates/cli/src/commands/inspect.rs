@@ -45,7 +45,10 @@ fn partition(args: &InspectArgs) -> Result<Value> {
     let cut = PartitionedDataset::open(&args.path)?;
     let manifest = cut.manifest();
     let kept = match manifest.layout {
-        PartLayout::EdgeCut => format!("{} hops kept", manifest.hops),
+        PartLayout::EdgeCut => match manifest.hops {
+            1 => "1 hop kept".to_string(),
+            hops => format!("{hops} hops kept"),
+        },
         PartLayout::VertexCut => "each edge in one part".into(),
     };
     eprintln!(

@@ -78,9 +78,9 @@ fn options_of_the_other_plan_are_refused() {
     let (file, graph) = (path(&bench.file), path(&bench.graph));
     assert!(fail(&["plan", graph, "--workers", "2"], 2).contains("are for run files"));
     assert!(fail(&["plan", file, "--check"], 2).contains("--check requires a dataset directory"));
-    assert!(fail(&["plan", file, "--workers", "0"], 2).contains("0 workers"));
+    assert!(fail(&["plan", file, "--workers", "0"], 2).contains("number of workers '0'"));
     let sets = ["plan", file, "--set", "plan.link=0"];
     assert!(fail(&sets, 2).contains("plan.link '0'"));
     let links = ["plan", file, "--set", "task.kind=link-prediction", "--set", "model.name=none"];
-    assert!(fail(&links, 2).contains("node classification in homogeneous graphs only"));
+    assert!(fail(&links, 2).contains("only tasks of nodes in homogeneous graphs"));
 }

@@ -82,7 +82,7 @@ assert rows["label"].to_pylist() == [labels[v] for v in some]
 rows = exchange({"op": "gather", "part": 0, "column": "split"}, some)
 assert [v == 1 for v in rows["split"].to_pylist()] == [v in train for v in some]
 
-# All neighbours, then some of them, the same each time.
+# All neighbors, then some of them, the same each time.
 for part in range(2):
     command = {"op": "sample", "part": part, "rule": "exact", "key": 7}
     lists = exchange(command, own[part]).to_pylist()

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_spread() {
+    fn neighbors_are_spread() {
         let n = 1_000_003;
         let p = Permutation::new(n, Key::new(4));
         let low = (0..1000).filter(|&x| p.apply(x) < n / 2).count();

@@ -267,7 +267,7 @@ mod tests {
             change(&mut options);
             RmatEdges::new(&options).unwrap_err().to_string()
         };
-        assert!(bad(|o| o.nodes = 1).contains("1 nodes"));
+        assert!(bad(|o| o.nodes = 1).contains("R-MAT nodes '1'"));
         assert!(bad(|o| o.a = 0.9).contains("invalid probabilities"));
         assert!(bad(|o| (o.a, o.b, o.c) = (0.9, 0.0, 0.0)).contains("self loops"));
     }

@@ -255,5 +255,5 @@ fn mistakes_are_told() {
     let loss = LossConfig::default().build().unwrap();
     let narrow = rows(6, DIM);
     let error = batch().loss(decoder.as_ref(), loss.as_ref(), 0.0, &params, &narrow, &mut []);
-    assert!(error.unwrap_err().to_string().contains("40 wide"));
+    assert!(error.unwrap_err().to_string().contains("of width 40"));
 }

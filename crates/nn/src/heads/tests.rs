@@ -88,7 +88,7 @@ fn what_a_head_cannot_do_is_told() {
     let error = fails(&config("bilinaer"), 0);
     assert!(error.exit_code() == 2 && error.to_string().contains("'bilinear'"), "{error}");
     let error = fails(&config("distmult"), 2).to_string();
-    assert!(error.contains("takes no features of edges"), "{error}");
+    assert!(error.contains("does not support edge features"), "{error}");
     let none = DecoderConfig { layers: 0, ..config("mlp") };
     assert!(fails(&none, 0).to_string().contains("decoder.layers '0'"));
 }

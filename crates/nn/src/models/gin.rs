@@ -41,16 +41,16 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Stack<G
 
 /// `(1 + ε) x` of the destinations plus the sum over neighbors.
 fn sum_with_self<'b>(tape: &mut Tape<'b>, block: &'b Block, x: Var, eps: ParamId) -> Var {
-    let neighbours = tape.pass(&Arc::new(Passing::new(Operator::Sum, block)), x);
+    let neighbors = tape.pass(&Arc::new(Passing::new(Operator::Sum, block)), x);
     let own = tape.head_rows(x, block.num_dst());
-    add_own(tape, own, neighbours, eps)
+    add_own(tape, own, neighbors, eps)
 }
 
-fn add_own(tape: &mut Tape<'_>, own: Var, neighbours: Var, eps: ParamId) -> Var {
+fn add_own(tape: &mut Tape<'_>, own: Var, neighbors: Var, eps: ParamId) -> Var {
     let eps = tape.param(eps);
     let extra = tape.scale_by(own, eps);
     let own = tape.add(own, extra);
-    tape.add(own, neighbours)
+    tape.add(own, neighbors)
 }
 
 impl Layer for Gin {

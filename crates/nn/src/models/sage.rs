@@ -22,7 +22,7 @@ enum Gather {
 /// pooled rows are as wide as the input.
 pub(super) struct Convolution {
     own: ParamId,
-    neighbours: ParamId,
+    neighbors: ParamId,
     /// The two weights above joined, for the fused layer.
     both: ParamId,
     bias: ParamId,
@@ -55,10 +55,10 @@ impl Convolution {
             },
         };
         let own = add("self.weight", input, output, xavier);
-        let neighbours = add("neigh.weight", input, output, xavier);
+        let neighbors = add("neigh.weight", input, output, xavier);
         let bias = add("bias", 1, output, Init::Zeros);
-        let both = params.join(own, neighbours);
-        Self { own, neighbours, both, bias, gather, input, output }
+        let both = params.join(own, neighbors);
+        Self { own, neighbors, both, bias, gather, input, output }
     }
 }
 
@@ -73,9 +73,9 @@ impl Layer for Convolution {
         let map_first = transform_first(tape, block, x, self.input, self.output);
         let mean =
             |tape: &mut Tape<'b>, x| tape.pass(&Arc::new(Passing::new(Operator::Mean, block)), x);
-        let neighbours = match self.gather {
+        let neighbors = match self.gather {
             Gather::Mean if map_first => {
-                let mapped = tape.linear(x, self.neighbours, None, Activation::None);
+                let mapped = tape.linear(x, self.neighbors, None, Activation::None);
                 mean(tape, mapped)
             }
             Gather::Mean if block.weights().is_none() => {
@@ -84,22 +84,22 @@ impl Layer for Convolution {
             }
             Gather::Mean => {
                 let mean = mean(tape, x);
-                tape.linear(mean, self.neighbours, None, Activation::None)
+                tape.linear(mean, self.neighbors, None, Activation::None)
             }
             Gather::MaxPool { weight, bias } => {
                 let pooled = tape.linear(x, weight, Some(bias), Activation::Relu);
                 let largest = tape.spmm(block, pooled, Reduce::Max, None);
-                tape.linear(largest, self.neighbours, None, Activation::None)
+                tape.linear(largest, self.neighbors, None, Activation::None)
             }
             Gather::Lstm { input, recurrent, bias } => {
                 let read = tape.linear(x, input, Some(bias), Activation::None);
-                let state = tape.lstm_neighbours(block, read, recurrent);
-                tape.linear(state, self.neighbours, None, Activation::None)
+                let state = tape.lstm_neighbors(block, read, recurrent);
+                tape.linear(state, self.neighbors, None, Activation::None)
             }
         };
         let own = tape.head_rows(x, block.num_dst());
         let own = tape.linear(own, self.own, Some(self.bias), Activation::None);
-        let sum = tape.add(own, neighbours);
+        let sum = tape.add(own, neighbors);
         let y = tape.activation(sum, after.activation);
         after.drop(tape, block, y)
     }
@@ -126,7 +126,7 @@ impl StagedLayer for Convolution {
                 Outgoing { sent: pooled, kept: Some(x) }
             }
             _ if narrow => {
-                let sent = tape.linear(x, self.neighbours, None, Activation::None);
+                let sent = tape.linear(x, self.neighbors, None, Activation::None);
                 let own = tape.linear(x, self.own, Some(self.bias), Activation::None);
                 Outgoing { sent, kept: Some(own) }
             }
@@ -146,7 +146,7 @@ impl StagedLayer for Convolution {
         let sum = if narrow && self.pass() != Pass::Max {
             tape.add(kept, rows.passed)
         } else {
-            let passed = tape.linear(rows.passed, self.neighbours, None, Activation::None);
+            let passed = tape.linear(rows.passed, self.neighbors, None, Activation::None);
             let own = tape.linear(kept, self.own, Some(self.bias), Activation::None);
             tape.add(own, passed)
         };

@@ -48,7 +48,7 @@ impl<'b> Tape<'b> {
     ///
     /// # Panics
     /// If the shapes disagree.
-    pub fn lstm_neighbours(&mut self, block: &'b Block, z: Var, recurrent: ParamId) -> Var {
+    pub fn lstm_neighbors(&mut self, block: &'b Block, z: Var, recurrent: ParamId) -> Var {
         let params = self.params();
         let width = params.shape(recurrent).0;
         assert_eq!(params.shape(recurrent), (width, 4 * width), "lstm: recurrent weight");

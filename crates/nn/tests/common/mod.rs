@@ -333,9 +333,9 @@ pub const CASES: &[(&str, Case)] = &[
         t.max(x, y)
     }),
     ("head scores", |t, s, x| t.head_scores(x, s.id("attention"))),
-    ("lstm neighbours", |t, s, x| {
+    ("lstm neighbors", |t, s, x| {
         let wide = t.concat_cols(&[x, x, x, x]);
-        t.lstm_neighbours(&s.block, wide, s.id("gates"))
+        t.lstm_neighbors(&s.block, wide, s.id("gates"))
     }),
     ("layer norm", |t, s, x| t.layer_norm(x, s.id("row"), s.id("row-2"), 1e-3)),
     ("l2 normalize", |t, _, x| t.l2_normalize(x)),

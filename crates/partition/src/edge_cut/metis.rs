@@ -51,7 +51,7 @@ impl VertexPartitioner for Metis {
         let needed = 96 * edges.num_edges() + (40 + 8 * constraints.saturating_sub(2)) * nodes;
         options.check_memory("metis", needed, "raise --memory or use spring")?;
         let graph = Adjacency::read(edges)?;
-        if options.parts == 1 || graph.neighbours.is_empty() {
+        if options.parts == 1 || graph.neighbors.is_empty() {
             return Range.partition(edges, options);
         }
         let of = graph.cut(options)?;
@@ -66,7 +66,7 @@ impl VertexPartitioner for Metis {
 /// The undirected simple graph in METIS's form.
 pub(crate) struct Adjacency {
     offsets: Vec<Idx>,
-    neighbours: Vec<Idx>,
+    neighbors: Vec<Idx>,
 }
 
 /// Weights for METIS.
@@ -75,7 +75,7 @@ pub(crate) struct Weights<'a> {
     /// Weights of the first node under each constraint, then those of the next.
     pub(crate) nodes: &'a [Idx],
     /// Weight of each neighbor, 1 without.
-    pub(crate) neighbours: Option<&'a [Idx]>,
+    pub(crate) neighbors: Option<&'a [Idx]>,
 }
 
 impl Adjacency {
@@ -93,50 +93,50 @@ impl Adjacency {
             start[v + 1] += start[v];
         }
         let mut next = start[..nodes].to_vec();
-        let mut neighbours = vec![0 as Idx; start[nodes] as usize];
+        let mut neighbors = vec![0 as Idx; start[nodes] as usize];
         for_each_edge(edges, &mut |u, v| {
             if u != v {
                 for (from, to) in [(u, v), (v, u)] {
-                    neighbours[next[from as usize] as usize] = to as Idx;
+                    neighbors[next[from as usize] as usize] = to as Idx;
                     next[from as usize] += 1;
                 }
             }
         })?;
-        Self::simple(&start, neighbours)
+        Self::simple(&start, neighbors)
     }
 
-    /// Builds the graph from neighbor lists with duplicates: list `v` of `neighbours` begins
+    /// Builds the graph from neighbor lists with duplicates: list `v` of `neighbors` begins
     /// at `start[v]`. Drops duplicates, in place.
-    pub(crate) fn simple(start: &[u64], mut neighbours: Vec<Idx>) -> Result<Self> {
+    pub(crate) fn simple(start: &[u64], mut neighbors: Vec<Idx>) -> Result<Self> {
         let mut offsets = Vec::with_capacity(start.len());
         let mut kept = 0;
         offsets.push(0);
         for w in start.windows(2) {
             let (begin, end) = (w[0] as usize, w[1] as usize);
-            neighbours[begin..end].sort_unstable();
+            neighbors[begin..end].sort_unstable();
             let mut last = None;
             for i in begin..end {
-                if last != Some(neighbours[i]) {
-                    last = Some(neighbours[i]);
-                    neighbours[kept] = neighbours[i];
+                if last != Some(neighbors[i]) {
+                    last = Some(neighbors[i]);
+                    neighbors[kept] = neighbors[i];
                     kept += 1;
                 }
             }
             offsets.push(too_large(kept as u64)?);
         }
-        neighbours.truncate(kept);
-        Ok(Self { offsets, neighbours })
+        neighbors.truncate(kept);
+        Ok(Self { offsets, neighbors })
     }
 
     /// Builds the graph from neighbor lists without duplicates or self-loops that name both
     /// endpoints of every edge.
-    pub(crate) fn new(offsets: Vec<Idx>, neighbours: Vec<Idx>) -> Self {
-        Self { offsets, neighbours }
+    pub(crate) fn new(offsets: Vec<Idx>, neighbors: Vec<Idx>) -> Self {
+        Self { offsets, neighbors }
     }
 
     /// Total length of the neighbor lists.
     pub(crate) fn ends(&self) -> usize {
-        self.neighbours.len()
+        self.neighbors.len()
     }
 
     /// Partitions the graph, balanced as the options require.
@@ -185,7 +185,7 @@ impl Adjacency {
     }
 
     fn graph(&self, constraints: usize, parts: usize) -> Result<Graph<'_>> {
-        Graph::new(constraints as Idx, parts as Idx, &self.offsets, &self.neighbours)
+        Graph::new(constraints as Idx, parts as Idx, &self.offsets, &self.neighbors)
             .map_err(|e| Error::invalid(format!("METIS failed: {e}")))
     }
 
@@ -206,8 +206,8 @@ impl Adjacency {
         let mut side = vec![0 as Idx; self.offsets.len() - 1];
         let graph = || {
             let mut graph = self.graph(constraints, shares.len())?.set_vwgt(weights.nodes);
-            if let Some(neighbours) = weights.neighbours {
-                graph = graph.set_adjwgt(neighbours);
+            if let Some(neighbors) = weights.neighbors {
+                graph = graph.set_adjwgt(neighbors);
             }
             let seed = Seed((seed & 0x7fff_ffff) as Idx);
             let graph = graph.set_tpwgts(&targets).set_ubvec(&balance);

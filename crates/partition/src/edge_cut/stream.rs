@@ -30,7 +30,7 @@ fn constraints(options: &PartitionOptions) -> &[Constraint] {
 /// nodes takes room as well; where no part has all the room a node needs, that of nodes decides,
 /// and swaps even out what is then too much.
 ///
-/// `score(neighbours, size)` judges a part of `size` nodes that has `neighbours` of the node's.
+/// `score(neighbors, size)` judges a part of `size` nodes that has `neighbors` of the node's.
 pub(crate) fn place_greedily(
     name: &str,
     edges: &mut dyn EdgeStream,
@@ -50,11 +50,11 @@ pub(crate) fn place_greedily(
     let mut loads = vec![vec![0u64; options.parts]; quotas.len()];
     let mut weights = vec![0; quotas.len()];
     let mut shared = vec![0u32; options.parts];
-    for_each_list(edges, options.memory - NODE_BYTES * nodes, &mut |v, neighbours| {
+    for_each_list(edges, options.memory - NODE_BYTES * nodes, &mut |v, neighbors| {
         shared.fill(0);
-        let placed = neighbours.iter().map(|&n| of[n as usize]).filter(|&p| p != UNPLACED);
+        let placed = neighbors.iter().map(|&n| of[n as usize]).filter(|&p| p != UNPLACED);
         placed.for_each(|p| shared[p as usize] += 1);
-        let own = neighbours.len() as u32;
+        let own = neighbors.len() as u32;
         weights.iter_mut().zip(&quotas).for_each(|(w, quota)| *w = quota.of(v, own));
         degree.get_mut(v).into_iter().for_each(|d| *d = own);
         let best = |quotas: &[Quota]| {

@@ -45,10 +45,10 @@ pub(crate) fn for_each_list_within(
     let mut slots: Vec<u32> = Vec::new();
     for range in ranges(room, (budget / 4) as usize) {
         let mut next = starts(&room[range.clone()], &mut slots);
-        let mut put = |node: u64, neighbour: u64| {
+        let mut put = |node: u64, neighbor: u64| {
             let of = (node as usize).wrapping_sub(range.start);
             if of < next.len() {
-                slots[next[of]] = neighbour as u32;
+                slots[next[of]] = neighbor as u32;
                 next[of] += 1;
             }
         };

@@ -18,7 +18,7 @@ pub(crate) fn charts(manifest: &PartitionManifest) -> String {
     let parts = Groups::new(manifest);
     let note = match parts.each {
         1 => String::new(),
-        n => format!(", {n} neighbouring parts taken together"),
+        n => format!(", {n} neighboring parts taken together"),
     };
     let kinds = [("test", OWN_TRAINING), ("core", parts.own()), ("halo", "HALO copies")];
     let kinds = if parts.trains() { &kinds[..] } else { &kinds[1..] };

@@ -220,7 +220,7 @@ fn losses_that_are_no_numbers() {
 fn thousands_of_epochs_and_parts_stay_small() {
     let done = Finished { partition: Some(partition(1000)), ..finished(2000) };
     let page = checked(&config(), &done);
-    assert!(page.contains("means of 20 epochs") && page.contains("32 neighbouring parts"));
+    assert!(page.contains("means of 20 epochs") && page.contains("32 neighboring parts"));
 }
 
 #[test]

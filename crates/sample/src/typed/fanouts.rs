@@ -104,7 +104,10 @@ mod tests {
         let path = ["author:writes:paper", "paper:cites:paper", "author:writes:paper"];
         let types: Vec<Triple> = path.iter().map(|name| name.parse().unwrap()).collect();
         let text = TypedFanouts::along(&types, &[1, 2, 3]).unwrap_err().to_string();
-        assert!(text.contains("from 'author:writes:paper' to 'paper:cites:paper'"), "{text}");
+        assert!(
+            text.contains("'author:writes:paper' is followed by 'paper:cites:paper'"),
+            "{text}"
+        );
         let (cites, writes) = (&types[1], &types[0]);
         let path = [cites.clone(), cites.clone(), writes.clone()];
         let along = TypedFanouts::along(&path, &[5, -1, 3]).unwrap();

@@ -19,7 +19,7 @@ pub(crate) fn cut(
     config: &RunConfig,
     dataset: &Dataset,
     folder: &RunFolder,
-    neighbours: usize,
+    neighbors: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
         return PartitionedDataset::open(path).map(Some);
@@ -30,7 +30,7 @@ pub(crate) fn cut(
         Parts::Levels { machines, workers } => gnarl_partition::Parts::Levels { machines, workers },
         Parts::Auto => gnarl_partition::Parts::Auto(Workers {
             count: config.train.workers,
-            memory: available().map_or(0, |memory| memory.limit) / neighbours.max(1) as u64,
+            memory: available().map_or(0, |memory| memory.limit) / neighbors.max(1) as u64,
             reserved: None,
         }),
     };

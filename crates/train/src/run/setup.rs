@@ -85,10 +85,10 @@ impl Source {
         &self,
         config: &RunConfig,
         folder: &RunFolder,
-        neighbours: usize,
+        neighbors: usize,
     ) -> Result<Option<PartitionedDataset>> {
         match self {
-            Self::Whole(dataset) => cut(config, dataset, folder, neighbours),
+            Self::Whole(dataset) => cut(config, dataset, folder, neighbors),
             Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
         }
     }

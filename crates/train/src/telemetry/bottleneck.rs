@@ -115,7 +115,7 @@ mod tests {
     fn waiting_for_idle_stages_asks_for_more_ahead() {
         for (sample, fetch) in [(0.4, 0.1), (0.1, 0.4)] {
             let text = said(Stages { sample, fetch, wait: 0.6, compute: 0.4, ..none() });
-            assert!(text.contains("unevenly") && text.contains("train.prefetch"), "{text}");
+            assert!(text.contains("uneven") && text.contains("train.prefetch"), "{text}");
         }
     }
 
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn exchanges_of_columns_ask_for_fewer_columns() {
         let text = said(Stages { compute: 0.2, exchange: 0.5, reduce: 0.3, ..none() });
-        assert!(text.starts_with("bound by exchange: 50 % of the epoch exchanging col"), "{text}");
+        assert!(text.starts_with("bound by exchange: 50 % of the epoch redistributing"), "{text}");
         assert!(text.contains("model.decoupled"), "{text}");
     }
 

@@ -112,5 +112,5 @@ fn sampling_decides_too() {
         run.model.name = "rgcn".into();
         run.sample.meta_path = vec!["a:b:c".into()];
     };
-    assert!(answer(&meta_path, true).unwrap_err().contains("takes all neighbours"));
+    assert!(answer(&meta_path, true).unwrap_err().contains("takes all neighbors"));
 }

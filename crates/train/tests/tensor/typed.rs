@@ -133,7 +133,7 @@ fn four_exchanges_are_enough() {
 
 /// Sampled neighbors: a part of a node's mean for each edge type that it hears somebody over.
 #[test]
-fn decoupled_rgcn_learns_from_sampled_neighbours() {
+fn decoupled_rgcn_learns_from_sampled_neighbors() {
     let dir = tempfile::tempdir().unwrap();
     graph(dir.path(), 3);
     let mut config = nodes_of(dir.path(), "sampled");

@@ -28,7 +28,7 @@ fn unknown_keys_and_names_meet_the_ones_that_were_meant() {
         ("model.name=GCN", "did you mean 'gcn'?"),
         ("train.metric=auc", "did you mean 'roc-auc'?"),
         ("train.strategy=averaging", "did you mean 'average'?"),
-        ("sample.method=neighbour", "did you mean 'neighbor'?"),
+        ("sample.method=neigbour", "did you mean 'neighbor'?"),
         ("optimizer.name=adm", "did you mean 'adam'?"),
         ("task.kind=links", "did you mean 'link-prediction'?"),
     ] {
@@ -166,7 +166,7 @@ fn columns_that_nobody_reads_are_warned_about() {
     };
     let train = |model: &str| train_by(model, "neighbor");
     let text = train("gat");
-    assert!(text.contains("the column 'weight' of edges _N:_E:_N is not read: gcn"), "{text}");
+    assert!(text.contains("the column 'weight' of edges _N:_E:_N is unused: gcn"), "{text}");
     assert!(text.contains("the column 'time' of edges"), "{text}");
     assert!(text.contains("edges are directed") && text.contains("--symmetrize"), "{text}");
     let text = train("gcn");

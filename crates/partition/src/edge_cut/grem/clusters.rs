@@ -180,18 +180,18 @@ fn contracted(links: &[Link], place: &[u32], first: usize, nodes: usize) -> (Adj
         offsets[i + 1] += offsets[i];
     }
     let mut next = offsets.clone();
-    let mut neighbours = vec![0 as Idx; 2 * links.len()];
+    let mut neighbors = vec![0 as Idx; 2 * links.len()];
     let mut weights = vec![0; 2 * links.len()];
     for &([a, b], weight) in links {
         let (a, b) = (place(a), place(b));
         for (from, to) in [(a, b), (b, a)] {
             let at = &mut next[from];
-            neighbours[*at as usize] = to as Idx;
+            neighbors[*at as usize] = to as Idx;
             weights[*at as usize] = weight as u64;
             *at += 1;
         }
     }
-    (Adjacency::new(offsets, neighbours), scaled(weights.iter().copied()).collect())
+    (Adjacency::new(offsets, neighbors), scaled(weights.iter().copied()).collect())
 }
 
 #[cfg(test)]

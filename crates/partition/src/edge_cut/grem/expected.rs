@@ -7,14 +7,14 @@ use crate::edge_cut::partitioner::Assignment;
 
 /// Neighbor counts of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Neighbours {
+pub struct Neighbors {
     /// `k`: all of them.
     pub all: u64,
     /// `k_0`: those in the half that holds more of them; at least half of `all`, at most all.
     pub majority: u64,
 }
 
-impl Neighbours {
+impl Neighbors {
     /// Neighbor counts from `counts` in either half.
     pub fn new(counts: [u64; 2]) -> Self {
         Self { all: counts[0] + counts[1], majority: counts[0].max(counts[1]) }
@@ -57,8 +57,8 @@ impl Neighbours {
 /// assert_eq!(expected_cut(&nodes, 1.0), 1.0);
 /// assert!((expected_cut(&nodes, 0.25) - (0.75 * 1.0 + 0.25 * 3.0)).abs() < 1e-12);
 /// ```
-pub fn expected_cut(nodes: &[Neighbours], x: f64) -> f64 {
-    let cut = |n: &Neighbours| {
+pub fn expected_cut(nodes: &[Neighbors], x: f64) -> f64 {
+    let cut = |n: &Neighbors| {
         let majority = n.majority.max(n.all - n.majority.min(n.all)).min(n.all);
         let minority = n.all - majority;
         let wrong = misled(n.all, majority, x);
@@ -69,7 +69,7 @@ pub fn expected_cut(nodes: &[Neighbours], x: f64) -> f64 {
 
 /// `E[C]` when decisions are refined with a second chunk of the same size: both together are
 /// equivalent to one chunk twice as large.
-pub fn expected_cut_refined(nodes: &[Neighbours], x: f64) -> f64 {
+pub fn expected_cut_refined(nodes: &[Neighbors], x: f64) -> f64 {
     expected_cut(nodes, 2.0 * x)
 }
 
@@ -149,7 +149,7 @@ mod tests {
         let edges: Vec<_> = (0..30_000).map(edge).filter(|(u, v)| u != v).collect();
         let halves = Assignment { parts: 2, of: (0..2000).map(|v| v % 2).collect() };
         let mut stream = MemoryEdges::new(2000, edges.clone()).unwrap();
-        let nodes = Neighbours::of(&mut stream, &halves).unwrap();
+        let nodes = Neighbors::of(&mut stream, &halves).unwrap();
         let mut last = f64::INFINITY;
         for x in [0.02, 0.05, 0.1, 0.3] {
             let rounds = 20;
@@ -162,8 +162,8 @@ mod tests {
     }
 
     /// Edges cut when each node shuffles its neighbors and looks at the first `x` of them.
-    fn simulate(nodes: &[Neighbours], x: f64, key: Key) -> u64 {
-        let cut = |(v, n): (usize, &Neighbours)| {
+    fn simulate(nodes: &[Neighbors], x: f64, key: Key) -> u64 {
+        let cut = |(v, n): (usize, &Neighbors)| {
             let mut sides: Vec<bool> = (0..n.all).map(|i| i < n.majority).collect();
             key.with(v as u64).shuffle(&mut sides);
             let draws = ((n.all as f64 * x).round() as usize).clamp(1, sides.len());
@@ -177,6 +177,6 @@ mod tests {
     fn other_than_two_parts_are_refused() {
         let mut edges = MemoryEdges::new(3, [(0, 1)]).unwrap();
         let three = Assignment { parts: 3, of: vec![0, 1, 2] };
-        assert_eq!(Neighbours::of(&mut edges, &three).unwrap_err().exit_code(), 2);
+        assert_eq!(Neighbors::of(&mut edges, &three).unwrap_err().exit_code(), 2);
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Lists {
     nodes: Vec<u32>,
     /// Start of each node's neighbors, and the end of the last one's.
     start: Vec<u32>,
-    neighbours: Vec<u32>,
+    neighbors: Vec<u32>,
 }
 
 /// Sorts endpoints into lists, in two passes of counting: first by range of ids, then within a
@@ -72,8 +72,8 @@ impl Sorter {
         lists.nodes.reserve_exact(self.most[1]);
         lists.start.reserve_exact(self.most[1]);
         let most = self.most[0] + PADDING;
-        lists.neighbours.reserve_exact(most.saturating_sub(lists.neighbours.len()));
-        lists.neighbours.resize(self.ends.len() + PADDING, 0);
+        lists.neighbors.reserve_exact(most.saturating_sub(lists.neighbors.len()));
+        lists.neighbors.resize(self.ends.len() + PADDING, 0);
         let mut from = 0;
         for range in 0..self.begin.len() - 1 {
             // Distribution has moved the start of every range to its end.
@@ -135,7 +135,7 @@ impl Sorter {
         }
         for end in ends {
             let next = &mut self.next[end[0] as usize & mask];
-            lists.neighbours[*next as usize] = end[1];
+            lists.neighbors[*next as usize] = end[1];
             *next += 1;
         }
     }
@@ -153,15 +153,15 @@ impl Lists {
     }
 
     /// The neighbors of the `i`-th node.
-    pub(super) fn neighbours(&self, i: usize) -> &[u32] {
-        &self.neighbours[self.start[i] as usize..self.start[i + 1] as usize]
+    pub(super) fn neighbors(&self, i: usize) -> &[u32] {
+        &self.neighbors[self.start[i] as usize..self.start[i + 1] as usize]
     }
 
     /// [`TOGETHER`] neighbors from position `at` on, of one node or several; beyond the last,
     /// arbitrary nodes.
     #[inline(always)]
     pub(super) fn together(&self, at: usize) -> &[u32; TOGETHER] {
-        self.neighbours[at..].first_chunk().expect("padded")
+        self.neighbors[at..].first_chunk().expect("padded")
     }
 
     /// The neighbors [`AHEAD`] positions later.
@@ -176,13 +176,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ends_of_an_edge_are_neighbours() {
+    fn both_ends_of_an_edge_are_neighbors() {
         let mut lists = Lists::default();
         let mut sorter = Sorter::new(6, 4);
         sorter.fill(&mut lists, &[[5, 0], [5, 1]], |_, _| true);
         sorter.fill(&mut lists, &[[4, 2], [2, 1], [0, 3], [4, 2]], |u, _| u != 0);
         assert_eq!(lists.nodes(), [1, 2, 4]);
-        assert_eq!([0, 1, 2].map(|i| lists.neighbours(i)), [&[2][..], &[4, 1, 4], &[2, 2]]);
+        assert_eq!([0, 1, 2].map(|i| lists.neighbors(i)), [&[2][..], &[4, 1, 4], &[2, 2]]);
         assert_eq!(lists.together(lists.start(0)), &[2, 4, 1, 4]);
         assert_eq!(lists.ahead(lists.start(3) - 1).len(), TOGETHER);
     }
@@ -196,7 +196,7 @@ mod tests {
         assert!(lists.nodes().is_sorted());
         let mut ends: Vec<Pair> = Vec::new();
         for (i, &v) in lists.nodes().iter().enumerate() {
-            ends.extend(lists.neighbours(i).iter().map(|&n| [v, n]));
+            ends.extend(lists.neighbors(i).iter().map(|&n| [v, n]));
         }
         let mut wanted: Vec<Pair> = edges.iter().flat_map(|&[u, v]| [[u, v], [v, u]]).collect();
         ends.sort_unstable();

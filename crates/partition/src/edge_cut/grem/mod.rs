@@ -11,7 +11,7 @@ mod seed;
 mod shuffle;
 mod sides;
 
-pub use expected::{Neighbours, expected_cut, expected_cut_refined};
+pub use expected::{Neighbors, expected_cut, expected_cut_refined};
 use gnarl_common::Kind;
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::EdgeStream;

@@ -28,15 +28,15 @@ pub(super) fn by_chunk(level: &Sides, lists: &Lists, seed: u64) -> Result<Vec<u8
     let mut sides = vec![UNASSIGNED; level.group.len()];
     for (members, group) in members.iter().zip(&level.groups).filter(|(m, _)| !m.is_empty()) {
         let mut start = vec![0];
-        let mut neighbours = Vec::new();
+        let mut neighbors = Vec::new();
         for &place in members {
-            let list = lists.neighbours(place as usize).iter();
-            neighbours.extend(list.map(|&n| local[n as usize]));
-            start.push(neighbours.len() as u64);
+            let list = lists.neighbors(place as usize).iter();
+            neighbors.extend(list.map(|&n| local[n as usize]));
+            start.push(neighbors.len() as u64);
         }
         let nodes = || members.iter().map(|&place| lists.nodes()[place as usize] as usize);
         let weights: Vec<u64> = nodes().flat_map(|v| level.loads.of(v)).collect();
-        let graph = Adjacency::simple(&start, neighbours)?;
+        let graph = Adjacency::simple(&start, neighbors)?;
         let found = divide(&graph, group, &weights, None, seed)?;
         nodes().zip(found).for_each(|(v, side)| sides[v] = side as u8);
     }
@@ -45,12 +45,12 @@ pub(super) fn by_chunk(level: &Sides, lists: &Lists, seed: u64) -> Result<Vec<u8
 
 /// METIS's sides of `graph`, with the target shares of the sides of `group` under each quota with
 /// at least one unit per part. `weights` are those of the first node under each quota, then of the
-/// next; `neighbours` those of the edges, 1 without.
+/// next; `neighbors` those of the edges, 1 without.
 pub(super) fn divide(
     graph: &Adjacency,
     group: &Group,
     weights: &[u64],
-    neighbours: Option<&[Idx]>,
+    neighbors: Option<&[Idx]>,
     seed: u64,
 ) -> Result<Vec<Idx>> {
     let quotas = group.totals.len();
@@ -70,7 +70,7 @@ pub(super) fn divide(
     let room: Vec<f64> = chosen.iter().map(room).collect();
     let shares: Vec<f64> = group.sides.iter().map(|&s| s as f64 / group.parts as f64).collect();
     let tries = if chosen.len() > 1 && graph.ends() <= SMALL { TRIES } else { 1 };
-    graph.divide(&shares, &room, Weights { nodes: &nodes, neighbours }, tries, seed)
+    graph.divide(&shares, &room, Weights { nodes: &nodes, neighbors }, tries, seed)
 }
 
 /// `weights` in METIS's integers, which must hold their sum: scaled down if they would not.

@@ -275,12 +275,12 @@ mod tests {
         assert_eq!(counts(&sides), [1.0, 1.0]);
         sides.refine(&lists(&[[1, 2], [1, 3], [1, 2]]), Some(0.5));
         assert_eq!(counts(&sides), [0.5, 2.0]);
-        assert_eq!(sides.side[1], 1, "most of its neighbours are there");
+        assert_eq!(sides.side[1], 1, "most of its neighbors are there");
         assert_eq!(sizes(&sides), [1, 3]);
     }
 
     #[test]
-    fn frozen_nodes_keep_their_side_and_new_ones_follow_their_neighbours() {
+    fn frozen_nodes_keep_their_side_and_new_ones_follow_their_neighbors() {
         let loads = nodes_alone(8.0);
         let mut sides = sown(&loads);
         sides.refine(&lists(&[[1, 2], [1, 3], [4, 3], [4, 2], [4, 0]]), None);

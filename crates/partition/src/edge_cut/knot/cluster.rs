@@ -74,9 +74,9 @@ pub(super) fn cluster(
                 return;
             }
             let own = label[node as usize];
-            for (i, &neighbour) in near.iter().enumerate() {
-                if parts.is_none_or(|p| p[neighbour as usize] == p[node as usize]) {
-                    tally.add(label[neighbour as usize], weights.get(i).copied().unwrap_or(1));
+            for (i, &neighbor) in near.iter().enumerate() {
+                if parts.is_none_or(|p| p[neighbor as usize] == p[node as usize]) {
+                    tally.add(label[neighbor as usize], weights.get(i).copied().unwrap_or(1));
                 }
             }
             let load = level.loads.of(node);

@@ -32,19 +32,19 @@ fn heaviest(level: &Level, budget: u64) -> Result<(Vec<Idx>, Vec<Idx>, Vec<Idx>)
         least = *weights.select_nth_unstable(at).1 + 1;
     }
     let mut offsets = vec![0 as Idx];
-    let mut neighbours = Vec::new();
+    let mut neighbors = Vec::new();
     let mut weights = Vec::new();
     level.lists.for_each(|_, ids, near| {
         for (i, &id) in ids.iter().enumerate() {
             let weight = near.get(i).copied().unwrap_or(1);
             if weight >= least {
-                neighbours.push(id as Idx);
+                neighbors.push(id as Idx);
                 weights.push(weight.min(1 << 20) as Idx);
             }
         }
-        offsets.push(neighbours.len() as Idx);
+        offsets.push(neighbors.len() as Idx);
     })?;
-    Ok((offsets, neighbours, weights))
+    Ok((offsets, neighbors, weights))
 }
 
 /// Partitions the level's nodes near `caps`; `None` if METIS finds no partition.
@@ -55,7 +55,7 @@ pub(super) fn cut(
     budget: u64,
     seed: u64,
 ) -> Result<Option<Vec<u16>>> {
-    let (offsets, neighbours, edge_weights) = heaviest(level, budget)?;
+    let (offsets, neighbors, edge_weights) = heaviest(level, budget)?;
     let totals = (0..level.len() as u32).fold([0u64; 3], |mut sum, v| {
         sum.iter_mut().zip(level.loads.of(v)).for_each(|(s, l)| *s += l);
         sum
@@ -74,7 +74,7 @@ pub(super) fn cut(
     let balance: Vec<metis::Real> = used.iter().map(|c| slack(c) as metis::Real).collect();
     let mut part = vec![0 as Idx; level.len()];
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let graph = metis::Graph::new(used.len() as Idx, parts as Idx, &offsets, &neighbours);
+    let graph = metis::Graph::new(used.len() as Idx, parts as Idx, &offsets, &neighbors);
     let Ok(graph) = graph else { return Ok(None) };
     let outcome = graph
         .set_vwgt(&weights)

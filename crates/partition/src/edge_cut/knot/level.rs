@@ -119,8 +119,8 @@ impl Level {
                     return;
                 }
                 let at = &mut next[(own - first) as usize];
-                for (i, &neighbour) in near.iter().enumerate() {
-                    let other = map[neighbour as usize];
+                for (i, &neighbor) in near.iter().enumerate() {
+                    let other = map[neighbor as usize];
                     if other != own {
                         let weight = near_weights.get(i).copied().unwrap_or(1);
                         slots[*at] = u64::from(other) << 32 | u64::from(weight);

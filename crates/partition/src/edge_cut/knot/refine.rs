@@ -131,8 +131,8 @@ impl Parts {
         let mut cut = 0;
         level.lists.for_each(|node, near, weights| {
             let own = self.of[node as usize];
-            for (i, &neighbour) in near.iter().enumerate() {
-                if self.of[neighbour as usize] != own {
+            for (i, &neighbor) in near.iter().enumerate() {
+                if self.of[neighbor as usize] != own {
                     cut += u64::from(weights.get(i).copied().unwrap_or(1));
                 }
             }
@@ -142,8 +142,8 @@ impl Parts {
 
     #[inline]
     fn count(&self, near: &[u32], weights: &[u32], tally: &mut Tally) {
-        for (i, &neighbour) in near.iter().enumerate() {
-            let part = self.of[neighbour as usize];
+        for (i, &neighbor) in near.iter().enumerate() {
+            let part = self.of[neighbor as usize];
             tally.add(part.into(), weights.get(i).copied().unwrap_or(1));
         }
     }

@@ -11,12 +11,12 @@ mod degrees;
 mod emit;
 mod lists;
 mod manifest;
-mod neighbours;
+mod neighbors;
 mod part;
 mod side;
 pub(crate) mod write;
 
 pub use manifest::{CutEdgeType, CutNodeType, TOPOLOGY, VERTEX_CUT_VERSION, VertexCutManifest};
-pub use neighbours::{CutNeighbours, Neighbour};
+pub use neighbors::{CutNeighbors, Neighbor};
 pub use part::{InLists, VertexCutPart};
 pub use side::Direction;

@@ -175,6 +175,6 @@ mod tests {
         assert_eq!(machines(&hosts("aabccc")).unwrap(), [0..2, 2..3, 3..6]);
         let error = machines(&hosts("aba")).unwrap_err();
         assert_eq!(error.kind(), Kind::Usage);
-        assert!(error.to_string().contains("rank 2 is on a again"), "{error}");
+        assert!(error.to_string().contains("rank 2 is on it again"), "{error}");
     }
 }

@@ -45,7 +45,7 @@ pub(crate) struct Means<'a> {
     /// This rank and the number of ranks.
     pub rank: (usize, usize),
     /// Number of ranks that share this machine's memory.
-    pub neighbours: usize,
+    pub neighbors: usize,
     /// Folder of the run's files.
     pub dir: PathBuf,
 }
@@ -73,7 +73,7 @@ impl Plan {
             return Ok(Self::of(section, means, Place::Memory, pieces, usize::MAX, None));
         };
         let need = Need::of(means, &widths);
-        let share = memory.as_u64() as usize / means.neighbours.max(1);
+        let share = memory.as_u64() as usize / means.neighbors.max(1);
         // Buffers come in sizes up to a quarter too large, and some of them are free.
         let available = share.saturating_sub(need.fixed) / 8 * 6;
         let longest = means.block.num_src().div_ceil(means.rank.1);
@@ -86,7 +86,7 @@ impl Plan {
         let (rows, panel) = (available / 2 / need.row, available / 2 / need.column);
         if rows < FEWEST.min(longest) || panel == 0 {
             let least = need.fixed + 8 * (FEWEST * need.row).max(need.column) / 3;
-            let least = ByteSize((least * means.neighbours) as u64);
+            let least = ByteSize((least * means.neighbors) as u64);
             return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))
                 .hint(format!("the graph and one column of all nodes require {least}")));
         }

@@ -60,7 +60,7 @@ pub(crate) fn with<T>(
         evaluated: scores.targets.valid.len() + scores.targets.test.len(),
         block: &block,
         rank: (comm.rank(), comm.size()),
-        neighbours: local_ranks,
+        neighbors: local_ranks,
         dir: config.output.dir.clone(),
     };
     let plan = Plan::new(&config.tensor, &means)?;

@@ -7,7 +7,7 @@ use super::side::Direction;
 
 /// A neighbor and the edge that leads there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Neighbour {
+pub struct Neighbor {
     /// Local id of the neighbor.
     pub node: u32,
     /// Id of the edge in the part.
@@ -17,7 +17,7 @@ pub struct Neighbour {
 /// Neighbors of a node over one edge type. `nth` takes as long as `next`, so that a sampler can
 /// access neighbors by position.
 #[derive(Debug, Clone)]
-pub struct CutNeighbours<'a> {
+pub struct CutNeighbors<'a> {
     part: &'a VertexCutPart,
     direction: Direction,
     slots: Range<u64>,
@@ -26,40 +26,40 @@ pub struct CutNeighbours<'a> {
 impl VertexCutPart {
     /// Neighbors of a node over an edge type, ascending; none if there is no such type.
     #[inline]
-    pub fn neighbours(
+    pub fn neighbors(
         &self,
         local: u32,
         edge_type: usize,
         direction: Direction,
-    ) -> CutNeighbours<'_> {
+    ) -> CutNeighbors<'_> {
         let slots = self.side(direction).run_of(local, edge_type).map_or(0..0, |run| run.slots);
-        CutNeighbours { part: self, direction, slots }
+        CutNeighbors { part: self, direction, slots }
     }
 }
 
-impl CutNeighbours<'_> {
+impl CutNeighbors<'_> {
     #[inline]
-    fn at(&self, slot: u64) -> Neighbour {
+    fn at(&self, slot: u64) -> Neighbor {
         match self.direction {
-            Direction::In => Neighbour { node: self.part.source(slot), edge: slot },
+            Direction::In => Neighbor { node: self.part.source(slot), edge: slot },
             Direction::Out => {
                 let edge = self.part.out_edge(slot);
-                Neighbour { node: self.part.target(edge), edge }
+                Neighbor { node: self.part.target(edge), edge }
             }
         }
     }
 }
 
-impl Iterator for CutNeighbours<'_> {
-    type Item = Neighbour;
+impl Iterator for CutNeighbors<'_> {
+    type Item = Neighbor;
 
     #[inline]
-    fn next(&mut self) -> Option<Neighbour> {
+    fn next(&mut self) -> Option<Neighbor> {
         self.slots.next().map(|slot| self.at(slot))
     }
 
     #[inline]
-    fn nth(&mut self, n: usize) -> Option<Neighbour> {
+    fn nth(&mut self, n: usize) -> Option<Neighbor> {
         self.slots.nth(n).map(|slot| self.at(slot))
     }
 
@@ -69,4 +69,4 @@ impl Iterator for CutNeighbours<'_> {
     }
 }
 
-impl ExactSizeIterator for CutNeighbours<'_> {}
+impl ExactSizeIterator for CutNeighbors<'_> {}
