@@ -210,17 +210,19 @@ impl RunPlan {
         match second {
             Some(other) => {
                 let (saved, here, there) = best.stages.saved(&other.stages);
-                let sent = |p: &StrategyPrediction| p.work.sent_bytes / 1e6;
-                let edges = |p: &StrategyPrediction| p.work.sampled_edges;
                 text += &format!(
-                    "; against {other}, mostly {}: a worker takes {here:.4} s for {saved}, not \
-                     {there:.4}, draws {:.0} edges, not {:.0}, and sends {:.1} MB, not {:.1}",
+                    "; against {other}, mostly {}: a worker takes {here:.4} s for {saved}, not {there:.4}",
                     other.dominant,
-                    edges(best),
-                    edges(other),
-                    sent(best),
-                    sent(other)
                 );
+                let edges = [best, other].map(|p| format!("{:.0}", p.work.sampled_edges));
+                let sent = [best, other].map(|p| format!("{:.1}", p.work.sent_bytes / 1e6));
+                // Figures that round to the same tell nothing.
+                if edges[0] != edges[1] {
+                    text += &format!(", samples {} edges, not {}", edges[0], edges[1]);
+                }
+                if sent[0] != sent[1] {
+                    text += &format!(", sends {} MB, not {}", sent[0], sent[1]);
+                }
             }
             None => text += "; no other strategy can train this run",
         }

@@ -1,6 +1,8 @@
 //! The dataset of a run file: opened, or imported by its section `[dataset.import]`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -34,6 +36,9 @@ struct Stamp {
     bytes: u64,
     /// Seconds since 1970.
     modified: u64,
+    /// CRC-32 of a file, read once when it is imported: a copy or a checkout changes times alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<u32>,
 }
 
 /// Imports the dataset if the run file says how and it does not exist. Where another import has
@@ -56,7 +61,7 @@ pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
         );
     }
     tracing::info!("importing {} ({})", out.display(), section.format);
-    let request = Request::of(section, base(run_file))?;
+    let request = Request::of(section, base(run_file))?.with_checksums();
     let words = request.words(out);
     import::run_words(&words, json(&request)).while_doing(|| "dataset.import").map(drop)
 }
@@ -116,6 +121,14 @@ impl Request {
             options.insert(name.replace('_', "-"), full);
         }
         Ok(Self { importer: section.format.clone(), options, sources, base: base.into() })
+    }
+
+    /// The request with the checksum of each file, by which later runs know it again.
+    fn with_checksums(mut self) -> Self {
+        for (path, stamp) in &mut self.sources {
+            stamp.checksum = checksum(path);
+        }
+        self
     }
 
     /// The words of the equivalent `gnarl import` command.
@@ -180,7 +193,9 @@ impl Request {
         if !self.same(&kept) {
             return Ok(false);
         }
-        let changed = self.sources.iter().find(|(path, now)| kept.sources.get(*path) != Some(now));
+        let changed = self.sources.iter().find(|(path, now)| {
+            kept.sources.get(*path).is_none_or(|before| !now.is_of_same(path, before))
+        });
         match changed {
             None => Ok(true),
             Some((path, _)) => Err(Error::usage(format!(
@@ -196,7 +211,32 @@ impl Request {
 fn stamp(path: &Path) -> Option<Stamp> {
     let metadata = std::fs::metadata(path).ok()?;
     let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_secs();
-    Some(Stamp { bytes: metadata.len(), modified })
+    Some(Stamp { bytes: metadata.len(), modified, checksum: None })
+}
+
+impl Stamp {
+    /// Returns whether the file at `path`, whose stamp this is, has the content it had `before`. It is read only where
+    /// its time alone differs.
+    fn is_of_same(&self, path: &Path, before: &Self) -> bool {
+        if self.bytes != before.bytes {
+            return false;
+        }
+        self.modified == before.modified
+            || before.checksum.is_some() && checksum(path) == before.checksum
+    }
+}
+
+/// The CRC-32 of a file; none of a folder, or of what cannot be read.
+fn checksum(path: &Path) -> Option<u32> {
+    let mut file = File::open(path).ok().filter(|_| path.is_file())?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut block = vec![0; 1 << 18];
+    loop {
+        match file.read(&mut block).ok()? {
+            0 => return Some(hasher.finalize()),
+            read => hasher.update(&block[..read]),
+        }
+    }
 }
 
 fn plain(value: &toml::Value) -> Result<String> {

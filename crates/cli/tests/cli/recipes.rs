@@ -1,6 +1,7 @@
 //! Run files that import their dataset themselves.
 
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use crate::common::{fail, path, succeed};
 
@@ -56,9 +57,22 @@ fn run_files_of_one_place_get_what_each_asks_for() {
     // Files that are gone were imported all the same; files that changed were not.
     std::fs::remove_file(dir.join("far.csv")).unwrap();
     succeed(&["train", path(&far), "--restart"]);
-    std::fs::write(dir.join("near.csv"), "src,dst\n0,1\n").unwrap();
-    let err = fail(&["train", path(&near), "--restart"], 2);
-    assert!(err.contains("near.csv: changed since") && err.contains("hint: "), "{err}");
+    // A copy of the same content is the same file, however new.
+    let near_file = dir.join("near.csv");
+    let content = std::fs::read_to_string(&near_file).unwrap();
+    let newer = |content: &str| {
+        std::fs::write(&near_file, content).unwrap();
+        let file = std::fs::File::options().append(true).open(&near_file).unwrap();
+        file.set_modified(SystemTime::now() + Duration::from_secs(60)).unwrap();
+    };
+    newer(&content);
+    succeed(&["train", path(&near), "--restart"]);
+    for changed in [content.replacen("\n0,", "\n1,", 1), "src,dst\n0,1\n".into()] {
+        assert_ne!(changed, content);
+        newer(&changed);
+        let err = fail(&["train", path(&near), "--restart"], 2);
+        assert!(err.contains("near.csv: changed since") && err.contains("hint: "), "{err}");
+    }
 }
 
 #[test]

@@ -27,6 +27,10 @@ impl Registry {
     /// If the folder holds no run with weights, or they do not fit the dataset.
     pub fn eval_run(&self, dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
         let path = dir.join(CONFIG);
+        if !path.exists() {
+            return Err(Error::usage(format!("{}: no run", dir.display()))
+                .hint("name the folder of a run, which output.dir said"));
+        }
         let text = std::fs::read_to_string(&path).at(&path)?;
         let mut config: RunConfig = toml::from_str(&text)
             .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
