@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`graph`] | raw files or a generator → [`graph::Dataset`] |
 //! | [`partition`] | a dataset → a [`partition::PartitionedDataset`] |
-//! | [`sample`] | seeds → a [`sample::MiniBatch`] |
+//! | [`sample`] | seeds → a [`graph::blocks::MiniBatch`] |
 //! | [`store`] | node ids → feature rows |
 //! | `serve` (a feature) | parts → neighbors and features for other machines |
 //! | [`engine`] | each rank's values → what all ranks agree on |

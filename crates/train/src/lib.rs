@@ -1,8 +1,30 @@
 //! Training: tasks, encoders, steps and their synchronization, the mini-batch pipeline, checkpoints, evaluation and
 //! the run's folder.
 //!
-//! In: a [`RunConfig`] that names a dataset. Out: a folder with the best weights, every epoch's
-//! figures, and a [`Summary`].
+//! **In:** a [`RunConfig`](gnarl_config::RunConfig) that names a dataset, and a [`Registry`] of a program's own models
+//! and tasks. **Out:** a folder with the best weights and the figures of every epoch, and a [`Summary`].
+//!
+//! ```
+//! use gnarl_config::RunConfig;
+//! use gnarl_graph::generate::{Attributes, CommunityOptions, community};
+//! use gnarl_train::{Begin, eval_run, run};
+//!
+//! let dir = tempfile::tempdir()?;
+//! let attributes =
+//!     Attributes { features: 16, classes: 4, train: 0.5, valid: 0.2, test: 0.3, ..Default::default() };
+//! let options = CommunityOptions { nodes: 500, communities: 4, attributes, ..Default::default() };
+//! community(&options, &dir.path().join("graph"))?;
+//!
+//! let mut config = RunConfig::default();
+//! config.dataset.path = dir.path().join("graph");
+//! config.model.hidden = 16;
+//! config.train.workers = 2;
+//! config.train.epochs = 5;
+//! config.output.dir = dir.path().join("run");
+//! let finished = run(&config, Begin::Fresh, &|epoch| println!("loss {:.3}", epoch.loss))?;
+//! assert_eq!(eval_run(&config.output.dir, None)?.test, finished.summary.test);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod data;
 pub mod embeddings;

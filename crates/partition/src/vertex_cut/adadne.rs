@@ -21,10 +21,10 @@ use crate::edge_cut::partitioner::PartitionOptions;
 /// * a part with 1.08 times its share of the edges stops, as in [`Dne`](super::Dne); the paper drops
 ///   that bound;
 /// * at the end edges move until no part has more than 1.2 times the mean of the nodes (replicas)
-/// or 1.09 times that of the edges: first edges between parts that hold both endpoints, which adds
-/// no replica, then nodes with few edges in a crowded part, to where they add the fewest replicas.
-/// Where the bounds hold already, nothing moves; after eight passes it ends, even if they do not.
-/// The numbers were chosen on the graphs below.
+///   or 1.09 times that of the edges: first edges between parts that hold both endpoints, which adds
+///   no replica, then nodes with few edges in a crowded part, to where they add the fewest replicas.
+///   Where the bounds hold already, nothing moves; after eight passes it ends, even if they do not.
+///   The numbers were chosen on the graphs below.
 ///
 /// Balances of nodes and edges and replication factor on power-law graphs:
 ///

@@ -15,7 +15,7 @@ const AHEAD: usize = 24;
 /// The HALO expansion of an assignment. Memory: `parts` bits a node, twice that beyond one hop.
 ///
 /// * 0 hops: a cut edge stays on one side, drawn at random for each pair of endpoints (CATGNN
-/// §5.5).
+///   §5.5).
 /// * k ≥ 1 hops: all nodes within distance k − 1 of the part's core, against the edges, have their
 ///   full in-neighbor lists; sources outside the part are HALO nodes.
 pub(crate) struct Halo {
