@@ -29,6 +29,9 @@ pub(super) fn known() -> Table {
     for key in ["lr", "bound"] {
         add("embedding", key, Value::Boolean(true));
     }
+    for key in ["outer_lr", "outer_momentum"] {
+        add("average", key, Value::Boolean(true));
+    }
     for key in ["memory", "spill"] {
         add("tensor", key, Value::Boolean(true));
     }

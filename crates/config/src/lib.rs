@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod average;
 mod known;
 mod listen;
 mod load;
@@ -33,6 +34,7 @@ mod tensor;
 mod unused;
 mod words;
 
+pub use average::{AverageSection, Batch, Outer};
 pub use gnarl_graph::splits::RandomSplit;
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;

@@ -15,6 +15,7 @@ use gnarl_store::Normalize;
 use serde::{Deserialize, Serialize};
 
 use super::Listen;
+use super::average::AverageSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
@@ -47,6 +48,8 @@ pub struct RunConfig {
     pub sample: SampleSection,
     /// Training.
     pub train: TrainSection,
+    /// Model averaging.
+    pub average: AverageSection,
     /// Chunking of full-graph steps in tensor parallelism.
     pub tensor: TensorSection,
     /// The optimizer of the weights.
@@ -362,6 +365,7 @@ impl RunConfig {
         self.check_servers()?;
         self.plan.check()?;
         self.optimizer.build().map(drop)?;
+        self.average.check()?;
         self.task.check()?;
         self.embedding.check()?;
         let of_edges = self.task.kind.is_of_edges();

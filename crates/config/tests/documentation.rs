@@ -65,6 +65,8 @@ fn every_key_is_documented_with_its_default() {
     full.negatives.tails = Some("tails.npy".into());
     full.embedding.lr = Some(0.1);
     full.embedding.bound = Some(0.1);
+    full.average.outer_lr = Some(0.7);
+    full.average.outer_momentum = Some(0.9);
     full.tensor.memory = Some(bytesize::ByteSize::gib(8));
     full.tensor.spill = Some("scratch".into());
     full.train.metric = Some("accuracy".into());

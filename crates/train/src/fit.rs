@@ -16,7 +16,9 @@ use crate::state::TrainState;
 use crate::step::chunked;
 use crate::step::full_graph::FullGraph;
 use crate::step::mini_batch::MiniBatch;
-use crate::sync::{all_reduce, model_averaging};
+use crate::sync::all_reduce::AllReduce;
+use crate::sync::model_averaging::{self, ModelAveraging};
+use crate::sync::synchronization::Synchronization;
 use crate::task::{Encoders, Sizes, Task};
 
 /// The operations of a run on its task.
@@ -144,10 +146,10 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         state: TrainState,
     ) -> Result<TrainState> {
         match self.config.train.strategy {
-            Strategy::Gradient => all_reduce::train(session, &self.mini_batch()?, comm, state),
+            Strategy::Gradient => AllReduce.train(session, &self.mini_batch()?, comm, state),
             Strategy::Average => {
                 let mine = model_averaging::mine(comm, self.task.graphs());
-                model_averaging::train(session, &self.on_parts(&mine)?, comm, state)
+                ModelAveraging.train(session, &self.on_parts(&mine)?, comm, state)
             }
             Strategy::Tensor if self.config.tensor.is_chunked() => {
                 let (source, scores) = self.chunks()?;
@@ -157,7 +159,7 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
                 let ways = |relation| self.whole.ways(relation);
                 let model = self.whole.by_columns(comm)?;
                 let step = FullGraph::new(&self.task, model, &ways, comm)?;
-                all_reduce::train(session, &step, comm, state)
+                AllReduce.train(session, &step, comm, state)
             }
             Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }

@@ -59,6 +59,8 @@ pub struct TrainState {
     pub progress: Progress,
     /// Optimizer state by owner: 0 for `gradient`, the part for `average`.
     pub optimizers: BTreeMap<usize, OptimizerState>,
+    /// State of the outer optimizer of `average`.
+    pub outer: OptimizerState,
 }
 
 /// The part of the state without arrays.
@@ -118,8 +120,14 @@ impl TrainState {
     /// The initial state.
     pub fn new(params: Params, tables: Vec<Table>) -> Self {
         let best = params.flat().to_vec();
-        let (progress, optimizers) = (Progress::default(), BTreeMap::new());
-        Self { params, best, tables, progress, optimizers }
+        Self {
+            params,
+            best,
+            tables,
+            progress: Progress::default(),
+            optimizers: BTreeMap::new(),
+            outer: OptimizerState::new(),
+        }
     }
 
     /// Records an evaluation of the current weights by the score of `goal`. Of equal scores the one

@@ -269,6 +269,22 @@ const VARIANTS: &[Variants] = &[
             ("average-4", &["partition.parts=4", "train.strategy=average", TWO]),
             ("average-4-1", &["partition.parts=4", "train.strategy=average"]),
             ("average-every-2", &["partition.parts=2", "train.strategy=average", EVERY_2]),
+            (
+                "average-slowmo",
+                &["partition.parts=2", "train.strategy=average", "average.outer=slowmo"],
+            ),
+            (
+                "average-nesterov",
+                &["partition.parts=2", "train.strategy=average", "average.outer=nesterov"],
+            ),
+            (
+                "average-moments",
+                &["partition.parts=2", "train.strategy=average", "average.moments=true"],
+            ),
+            (
+                "average-global",
+                &["partition.parts=2", "train.strategy=average", "average.batch=global"],
+            ),
             ("hops-0", &["partition.parts=2", "train.strategy=average", "partition.hops=0"]),
             ("hops-2", &["partition.parts=2", "train.strategy=average", "partition.hops=2"]),
             ("on-parts", &["partition.parts=2", "train.strategy=average", ON_PARTS]),

@@ -214,6 +214,21 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule { keys: &["train.sync_every"], applies: |a| a.averages(), to: "strategy 'average'" },
     Rule {
+        keys: &["average.*"],
+        applies: |a| a.averages() && a.is_cut(),
+        to: "strategy 'average' on several parts",
+    },
+    Rule {
+        keys: &["average.batch"],
+        applies: |a| !a.subgraphs() && a.run.sample.batch_size > 0,
+        to: "batches of seeds: sample.batch_size above 0, no subgraph method",
+    },
+    Rule {
+        keys: &["average.outer_lr", "average.outer_momentum"],
+        applies: |a| a.run.average.outer.has_momentum(),
+        to: "average.outer 'slowmo' and 'nesterov'",
+    },
+    Rule {
         keys: &["train.evaluate_on"],
         applies: |a| a.averages() && a.is_cut(),
         to: "strategy 'average' on several parts",

@@ -27,6 +27,10 @@ impl Optimizer for Adam {
         self.moments.step(params, grads, lr, self.weight_decay, 0.0);
     }
 
+    fn moments(&mut self, weights: usize) -> Vec<&mut [f32]> {
+        self.moments.both(weights)
+    }
+
     fn state(&self) -> Vec<(String, Vec<f32>)> {
         self.moments.state()
     }

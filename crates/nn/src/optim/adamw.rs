@@ -27,6 +27,10 @@ impl Optimizer for AdamW {
         self.moments.step(params, grads, lr, 0.0, lr * self.weight_decay);
     }
 
+    fn moments(&mut self, weights: usize) -> Vec<&mut [f32]> {
+        self.moments.both(weights)
+    }
+
     fn state(&self) -> Vec<(String, Vec<f32>)> {
         self.moments.state()
     }

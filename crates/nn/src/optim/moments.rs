@@ -59,6 +59,13 @@ impl Moments {
             });
     }
 
+    /// Both moments, of so many parameters.
+    pub(super) fn both(&mut self, weights: usize) -> Vec<&mut [f32]> {
+        self.first.resize(weights, 0.0);
+        self.second.resize(weights, 0.0);
+        vec![&mut self.first, &mut self.second]
+    }
+
     pub(super) fn state(&self) -> Vec<(String, Vec<f32>)> {
         vec![
             ("steps".into(), vec![self.steps as f32]),

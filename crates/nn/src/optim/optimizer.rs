@@ -13,6 +13,12 @@ pub trait Optimizer: Send {
     /// Updates `params` in place from `grads` of the same length, with learning rate `lr`.
     fn step(&mut self, params: &mut [f32], grads: &[f32], lr: f32);
 
+    /// Running averages of the gradients, each with one value for each of `weights` parameters, and zeros before
+    /// the first step; none if the rule keeps none. Workers that train apart may average them.
+    fn moments(&mut self, _weights: usize) -> Vec<&mut [f32]> {
+        Vec::new()
+    }
+
     /// The state that a resumed run needs, by name. Empty before the first step of optimizers that
     /// allocate lazily.
     fn state(&self) -> Vec<(String, Vec<f32>)>;

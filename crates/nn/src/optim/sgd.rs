@@ -51,6 +51,14 @@ impl Optimizer for Sgd {
         });
     }
 
+    fn moments(&mut self, weights: usize) -> Vec<&mut [f32]> {
+        if self.momentum == 0.0 {
+            return Vec::new();
+        }
+        self.velocity.resize(weights, 0.0);
+        vec![&mut self.velocity]
+    }
+
     fn state(&self) -> Vec<(String, Vec<f32>)> {
         vec![("velocity".into(), self.velocity.clone())]
     }

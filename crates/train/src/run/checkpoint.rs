@@ -16,10 +16,13 @@ use safetensors::tensor::{Dtype, TensorView};
 
 use crate::embeddings::Whole;
 use crate::faults;
-use crate::state::{Progress, TrainState};
+use crate::state::{OptimizerState, Progress, TrainState};
 
 /// File name within the run's folder.
 pub const CHECKPOINT: &str = "checkpoint.safetensors";
+
+/// Prefix of the arrays of the outer optimizer.
+const OUTER: &str = "outer.";
 
 /// Writes the state to `dir`, with all rows of each table, so that a run can continue with any
 /// number of ranks.
@@ -37,6 +40,9 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
         for (name, values) in entries {
             tensors.push(floats(format!("optimizer.{owner}.{name}"), values));
         }
+    }
+    for (name, values) in &state.outer {
+        tensors.push(floats(format!("{OUTER}{name}"), values));
     }
     for table in tables {
         for (part, values) in
@@ -121,16 +127,21 @@ pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
         fill(&mut table.best, &best)?;
         table.rows.restore(&rows, &kept, &steps)?;
     }
-    let mut optimizers: BTreeMap<usize, Vec<(String, Vec<f32>)>> = BTreeMap::new();
+    let mut optimizers: BTreeMap<usize, OptimizerState> = BTreeMap::new();
     let mut names = tensors.names();
     names.sort_unstable();
+    let mut outer = OptimizerState::new();
     for name in names {
+        if let Some(entry) = name.strip_prefix(OUTER) {
+            outer.push((entry.into(), floats(&tensors, name)?));
+        }
         let Some(rest) = name.strip_prefix("optimizer.") else { continue };
         let (owner, entry) = rest.split_once('.').ok_or_else(|| corrupt(name))?;
         let owner = owner.parse().map_err(corrupt)?;
         optimizers.entry(owner).or_default().push((entry.into(), floats(&tensors, name)?));
     }
     state.optimizers = optimizers;
+    state.outer = outer;
     Ok(state)
 }
 
@@ -219,6 +230,7 @@ mod tests {
         state.best[3] = -2.5;
         state.optimizers.insert(0, vec![("m".into(), vec![1.0; 20]), ("step".into(), vec![7.0])]);
         state.optimizers.insert(3, vec![("m".into(), vec![0.5; 20])]);
+        state.outer = vec![("velocity".into(), vec![0.25; 20])];
         write(dir.path(), &state);
         let bytes = read(dir.path()).unwrap();
         let decode = |rows| decode(&bytes, start(rows).share(&[], 0, 1).unwrap());
@@ -227,6 +239,7 @@ mod tests {
         assert_eq!(back.best, state.best);
         assert_eq!(back.progress, state.progress);
         assert_eq!(back.optimizers, state.optimizers);
+        assert_eq!(back.outer, state.outer);
         let (table, kept) = (&back.tables[0], &state.tables[0]);
         assert_eq!((table.rows.values(), &table.best), (kept.rows.values(), &kept.best));
         assert_eq!(table.rows.state(), kept.rows.state());

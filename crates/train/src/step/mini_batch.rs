@@ -160,7 +160,8 @@ impl<T: Task, E: Encoder> PartStep for MiniBatch<'_, T, E> {
     }
 
     fn part_epoch(&self, part: usize, epoch: usize) -> Vec<BatchSpec> {
-        self.schedule(part, epoch, Sharing::Alone)
+        let examples = self.training().iter().sum();
+        self.schedule(part, epoch, Sharing::Alone { examples })
     }
 
     fn embedding_ids_of(&self, part: usize) -> Vec<Vec<u64>> {

@@ -13,6 +13,7 @@ use gnarl_nn::optim::Optimizer;
 
 use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, not_finite};
 use super::keeper::Keeper;
+use super::synchronization::Synchronization;
 use super::totals;
 use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
 use crate::faults;
@@ -24,51 +25,53 @@ use crate::state::TrainState;
 use crate::step::{Gradients, TrainStep};
 use crate::telemetry::{EpochRecord, Tally, processor};
 
-/// Trains from `state` to the last epoch or until patience ends; all ranks return the same.
-///
-/// # Errors
-/// Those of sampling and of the other ranks.
-pub fn train<L: TrainStep>(
-    session: &Session<'_>,
-    steps: &L,
-    rank: &dyn Communicator,
-    mut state: TrainState,
-) -> Result<TrainState> {
-    let config = session.config;
-    let mut optimizer = config.optimizer.build()?;
-    if let Some(saved) = state.optimizers.get(&0) {
-        optimizer.load_state(saved)?;
-    }
-    if state.progress.stopped {
-        return Ok(state);
-    }
-    let epochs = state.progress.epoch + 1..=config.train.epochs;
-    let specs = epochs.flat_map(|epoch| {
-        let specs = steps.epoch(epoch, rank.rank(), rank.size());
-        session.pulse.planned(epoch, &specs);
-        specs
-    });
-    pipeline::run(&config.train, steps, specs, |deliveries| {
-        let mut run = Run {
-            session,
-            steps,
-            rank,
-            pool: pool(session.threads.each)?,
-            keys: Keys::new(config.train.seed),
-            keeper: Keeper::new(session, rank),
-        };
-        while state.progress.epoch < config.train.epochs && !state.progress.stopped {
-            let epoch = state.progress.epoch + 1;
-            let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
-            let judge = evaluates(session, epoch);
-            close_epochs(session, steps, &mut run.keeper, &mut state, vec![record], judge)?;
-            run.keeper.after_epoch(&mut state, |state| {
-                state.optimizers.insert(0, optimizer.state());
-                Ok(())
-            })?;
+/// Synchronous SGD: gradients are added over the ranks in each step.
+pub(crate) struct AllReduce;
+
+impl<S: TrainStep> Synchronization<S> for AllReduce {
+    fn train(
+        &self,
+        session: &Session<'_>,
+        steps: &S,
+        comm: &dyn Communicator,
+        mut state: TrainState,
+    ) -> Result<TrainState> {
+        let config = session.config;
+        let mut optimizer = config.optimizer.build()?;
+        if let Some(saved) = state.optimizers.get(&0) {
+            optimizer.load_state(saved)?;
         }
-        Ok(state)
-    })
+        if state.progress.stopped {
+            return Ok(state);
+        }
+        let epochs = state.progress.epoch + 1..=config.train.epochs;
+        let specs = epochs.flat_map(|epoch| {
+            let specs = steps.epoch(epoch, comm.rank(), comm.size());
+            session.pulse.planned(epoch, &specs);
+            specs
+        });
+        pipeline::run(&config.train, steps, specs, |deliveries| {
+            let mut run = Run {
+                session,
+                steps,
+                rank: comm,
+                pool: pool(session.threads.each)?,
+                keys: Keys::new(config.train.seed),
+                keeper: Keeper::new(session, comm),
+            };
+            while state.progress.epoch < config.train.epochs && !state.progress.stopped {
+                let epoch = state.progress.epoch + 1;
+                let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
+                let judge = evaluates(session, epoch);
+                close_epochs(session, steps, &mut run.keeper, &mut state, vec![record], judge)?;
+                run.keeper.after_epoch(&mut state, |state| {
+                    state.optimizers.insert(0, optimizer.state());
+                    Ok(())
+                })?;
+            }
+            Ok(state)
+        })
+    }
 }
 
 struct Run<'a, L> {

@@ -1,21 +1,26 @@
 //! `average`: model averaging (CATGNN §3.3). Every part trains a model of its own; every
-//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes, and so
-//! are embeddings, over the parts with a replica. Parts are assigned to the ranks in turn; a rank
-//! with several trains them one after the other.
+//! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes, an outer
+//! optimizer steps towards the average, and parts go on from there. Embeddings become their average over
+//! the parts with a replica. Parts are assigned to the ranks in turn; a rank with several trains them one
+//! after the other.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use gnarl_common::Result;
 use gnarl_common::threads::pool;
-use gnarl_common::{Error, Result};
+use gnarl_config::AverageSection;
 use gnarl_engine::Communicator;
 use gnarl_nn::Params;
 use gnarl_nn::optim::Optimizer;
-use gnarl_nn::state::{vectors_from_bytes, vectors_to_bytes};
 use rayon::ThreadPool;
 
+use super::collect::collect;
 use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate};
 use super::keeper::Keeper;
+use super::outer::{self, OuterOptimizer};
+use super::synchronization::Synchronization;
+use super::windows::windows;
 use crate::embeddings::{Copies, Fetch, RowGradients, clip, squares};
 use crate::faults;
 use crate::pipeline::{self, Deliveries};
@@ -29,72 +34,79 @@ pub fn mine(rank: &dyn Communicator, parts: usize) -> Vec<usize> {
     (rank.rank()..parts).step_by(rank.size()).collect()
 }
 
-/// Trains the parts of [`mine`], for which `steps` has samplers.
-///
-/// # Errors
-/// Those of sampling and of the other ranks.
-pub fn train<L: PartStep>(
-    session: &Session<'_>,
-    steps: &L,
-    rank: &dyn Communicator,
-    state: TrainState,
-) -> Result<TrainState> {
-    if state.progress.stopped {
-        return Ok(state);
-    }
-    let training = steps.training();
-    let mine = mine(rank, training.len());
-    let (mut optimizers, mut copies) = (BTreeMap::new(), Vec::new());
-    for &part in &mine {
-        let mut optimizer = session.config.optimizer.build()?;
-        let (specs, ids) = (session.tables, steps.embedding_ids_of(part));
-        let mut own = Copies::new(part, training[part], specs, ids)?;
-        if let Some(saved) = state.optimizers.get(&part) {
-            let (of_rows, of_weights): (OptimizerState, _) =
-                saved.iter().cloned().partition(|(entry, _)| Copies::owns(entry));
-            optimizer.load_state(&of_weights)?;
-            own.load_state(&of_rows)?;
+/// Model averaging over the parts of [`mine`], for which the steps have samplers.
+pub(crate) struct ModelAveraging;
+
+impl<S: PartStep> Synchronization<S> for ModelAveraging {
+    fn train(
+        &self,
+        session: &Session<'_>,
+        steps: &S,
+        comm: &dyn Communicator,
+        state: TrainState,
+    ) -> Result<TrainState> {
+        if state.progress.stopped {
+            return Ok(state);
         }
-        optimizers.insert(part, optimizer);
-        copies.push(own);
-    }
-    let trainer = Trainer {
-        session,
-        rank,
-        steps,
-        total: training.iter().sum(),
-        training,
-        keys: Keys::new(session.config.train.seed),
-        pool: pool(session.threads.each)?,
-    };
-    let specs = windows(session, state.progress.epoch).flat_map(|window| {
-        mine.iter().flat_map(move |&part| {
-            window.clone().flat_map(move |epoch| {
-                let specs = steps.part_epoch(part, epoch);
-                session.pulse.planned(epoch, &specs);
-                specs
+        let training = steps.training();
+        let mine = mine(comm, training.len());
+        let mut optimizers = BTreeMap::new();
+        let mut copies = Vec::new();
+        for &part in &mine {
+            let mut optimizer = session.config.optimizer.build()?;
+            let (specs, ids) = (session.tables, steps.embedding_ids_of(part));
+            let mut own = Copies::new(part, training[part], specs, ids)?;
+            if let Some(saved) = state.optimizers.get(&part) {
+                let (of_rows, of_weights): (OptimizerState, _) =
+                    saved.iter().cloned().partition(|(entry, _)| Copies::owns(entry));
+                optimizer.load_state(&of_weights)?;
+                own.load_state(&of_rows)?;
+            }
+            optimizers.insert(part, optimizer);
+            copies.push(own);
+        }
+        // One part has nothing to average: it trains as the whole graph does.
+        let section = match training.len() {
+            1 => AverageSection::none(),
+            _ => session.config.average.clone(),
+        };
+        let mut outer = outer::build(&section, state.params.len());
+        if state.progress.epoch > 0 {
+            outer.load_state(&state.outer)?;
+        }
+        let moments = match section.moments {
+            true => session.config.optimizer.build()?.moments(state.params.len()).len(),
+            false => 0,
+        };
+        let trainer = Trainer {
+            session,
+            rank: comm,
+            steps,
+            total: training.iter().sum(),
+            training,
+            vectors: 1 + moments,
+            section,
+            lengths: mine.iter().map(|&part| (part, steps.part_epoch(part, 1).len())).collect(),
+            keys: Keys::new(session.config.train.seed),
+            pool: pool(session.threads.each)?,
+        };
+        let specs = windows(session, state.progress.epoch).flat_map(|window| {
+            mine.iter().flat_map(move |&part| {
+                window.clone().flat_map(move |epoch| {
+                    let specs = steps.part_epoch(part, epoch);
+                    session.pulse.planned(epoch, &specs);
+                    specs
+                })
             })
+        });
+        pipeline::run(&session.config.train, steps, specs, |deliveries| {
+            trainer.run(deliveries, state, (optimizers, copies, outer))
         })
-    });
-    pipeline::run(&session.config.train, steps, specs, |deliveries| {
-        trainer.run(deliveries, state, (optimizers, copies))
-    })
+    }
 }
 
-/// Epochs between two averagings, from `after` on; windows end at multiples of `sync_every`.
-fn windows(
-    session: &Session<'_>,
-    after: usize,
-) -> impl Iterator<Item = std::ops::RangeInclusive<usize>> + Send {
-    let (every, last) = (session.config.train.sync_every, session.config.train.epochs);
-    let mut next = after + 1;
-    std::iter::from_fn(move || {
-        let start = next;
-        let end = (start.div_ceil(every) * every).min(last);
-        next = end + 1;
-        (start <= last).then_some(start..=end)
-    })
-}
+/// What moves the weights: of each part, of its copies of embeddings, and of all parts together.
+type Optimizers = (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Copies>, Box<dyn OuterOptimizer>);
 
 struct Trainer<'a, L> {
     session: &'a Session<'a>,
@@ -103,6 +115,11 @@ struct Trainer<'a, L> {
     /// Number of training nodes of each part.
     training: Vec<usize>,
     total: usize,
+    /// Vectors as long as the weights that a part shares.
+    vectors: usize,
+    section: AverageSection,
+    /// Steps an epoch of each part that this rank trains.
+    lengths: BTreeMap<usize, usize>,
     keys: Keys,
     pool: ThreadPool,
 }
@@ -112,7 +129,7 @@ impl<L: PartStep> Trainer<'_, L> {
         &self,
         deliveries: &Deliveries<'_, L::Batch>,
         mut state: TrainState,
-        (mut optimizers, mut copies): (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Copies>),
+        (mut optimizers, mut copies, mut outer): Optimizers,
     ) -> Result<TrainState> {
         let (session, rank) = (self.session, self.rank);
         let mut keeper = Keeper::new(session, rank);
@@ -121,21 +138,38 @@ impl<L: PartStep> Trainer<'_, L> {
             let start = Instant::now();
             let epochs = window.clone().count();
             let mut tallies = vec![Tally::default(); epochs];
-            let mut models = BTreeMap::new();
+            let mut shared = BTreeMap::new();
             for (number, table) in state.tables.iter().enumerate() {
                 table.refresh(rank, number, &mut copies)?;
             }
             for ((&part, optimizer), copies) in optimizers.iter_mut().zip(&mut copies) {
                 let mut model = PartModel { params: state.params.clone(), copies };
                 for (epoch, tally) in window.clone().zip(&mut tallies) {
-                    let (optimizer, worked) = (optimizer.as_mut(), processor::seconds(&self.pool));
-                    self.part_epoch(part, epoch, deliveries, &mut model, optimizer, tally)?;
+                    let worked = processor::seconds(&self.pool);
+                    self.part_epoch(
+                        part,
+                        epoch,
+                        deliveries,
+                        &mut model,
+                        optimizer.as_mut(),
+                        tally,
+                    )?;
                     tally.processor += processor::seconds(&self.pool) - worked;
                 }
-                models.insert(part, model.params);
+                shared.insert(part, self.shared(&model.params, optimizer.as_mut()));
             }
             let reduce = Instant::now();
-            self.average(&mut state.params, &models)?;
+            let average = self.average(state.params.len() * self.vectors, &shared)?;
+            let (weights, moments) = average.split_at(state.params.len());
+            let lr = learning_rate(session.config, *window.end());
+            outer.step(state.params.flat_mut(), weights, lr);
+            if !moments.is_empty() {
+                for optimizer in optimizers.values_mut() {
+                    let own = optimizer.moments(weights.len());
+                    let means = moments.chunks_exact(weights.len());
+                    own.into_iter().zip(means).for_each(|(own, mean)| own.copy_from_slice(mean));
+                }
+            }
             for (number, table) in state.tables.iter_mut().enumerate() {
                 table.average(rank, number, &copies)?;
             }
@@ -152,7 +186,10 @@ impl<L: PartStep> Trainer<'_, L> {
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
             // A part whose loss is not finite is detected here, where all ranks learn of it.
             close_epochs(session, self.steps, &mut keeper, &mut state, records, judge)?;
-            keeper.after_epoch(&mut state, |state| self.collect(state, &optimizers, &copies))?;
+            keeper.after_epoch(&mut state, |state| {
+                state.outer = outer.state();
+                collect(rank, state, &optimizers, &copies)
+            })?;
             if state.progress.stopped {
                 break;
             }
@@ -175,11 +212,15 @@ impl<L: PartStep> Trainer<'_, L> {
         }
         let PartModel { params, copies } = model;
         let config = self.session.config;
-        let lr = learning_rate(config, epoch);
+        let base = learning_rate(config, epoch);
+        let length = self.lengths[&part];
+        let before = (epoch - 1) * length;
+        let total = config.train.epochs * length;
         let mut grads = vec![0.0; params.len()];
         for step in 0.. {
             let key = self.keys.dropout(epoch, part, step);
-            let before = *tally;
+            let lr = base * self.section.warmup_factor(before + step, total);
+            let counted = *tally;
             grads.fill(0.0);
             let mut rows = vec![RowGradients::default(); self.session.tables.len()];
             let mut gradients = Gradients { dense: &mut grads, rows: &mut rows };
@@ -197,16 +238,17 @@ impl<L: PartStep> Trainer<'_, L> {
                     let squares = squares(&rows);
                     clip(&mut grads, &mut rows, squares, config.train.clip_norm);
                 }
-                let rate = lr * config.embedding.rate(config.train.lr);
+                // Embeddings need no warm-up: parts share few of them, and each is updated in few steps.
+                let rate = base * config.embedding.rate(config.train.lr);
                 self.pool.install(|| {
                     optimizer.step(params.flat_mut(), &grads, lr);
                     copies.apply(&rows, rate);
                 });
             }
             tally.stages.compute += start.elapsed().as_secs_f64();
-            let counted = tally.since(&before);
-            self.session.meter.step(&counted);
-            self.session.pulse.step(&counted);
+            let added = tally.since(&counted);
+            self.session.meter.step(&added);
+            self.session.pulse.step(&added);
             if spec.last_of_epoch {
                 break;
             }
@@ -214,14 +256,26 @@ impl<L: PartStep> Trainer<'_, L> {
         Ok(())
     }
 
+    /// What a part shares: its weights, followed by the moments of its optimizer if they are averaged too.
+    fn shared(&self, params: &Params, optimizer: &mut dyn Optimizer) -> Vec<f32> {
+        let mut shared = params.flat().to_vec();
+        if self.vectors > 1 {
+            for moment in optimizer.moments(params.len()) {
+                shared.extend_from_slice(moment);
+            }
+        }
+        shared
+    }
+
     /// `Σ αᵢ Wᵢ` with αᵢ the share of part i in the training nodes, added in part order so that
-    /// the sum does not depend on the assignment of parts to ranks.
-    fn average(&self, params: &mut Params, models: &BTreeMap<usize, Params>) -> Result<()> {
-        let mut sum = vec![0f32; params.len()];
-        let mut weights = vec![0f32; params.len()];
+    /// the sum does not depend on the assignment of parts to ranks. `own` has the vectors Wᵢ of this rank's parts, of
+    /// length `len` each.
+    fn average(&self, len: usize, own: &BTreeMap<usize, Vec<f32>>) -> Result<Vec<f32>> {
+        let mut sum = vec![0f32; len];
+        let mut weights = vec![0f32; len];
         for (part, &training) in self.training.iter().enumerate() {
-            if let Some(model) = models.get(&part) {
-                weights.copy_from_slice(model.flat());
+            if let Some(own) = own.get(&part) {
+                weights.copy_from_slice(own);
             }
             let owner = part % self.rank.size();
             faults::reached("reduce");
@@ -231,35 +285,7 @@ impl<L: PartStep> Trainer<'_, L> {
                 *s += share * w;
             }
         }
-        params.flat_mut().copy_from_slice(&sum);
-        Ok(())
-    }
-
-    /// Gathers the optimizer states of all parts for the checkpoint.
-    fn collect(
-        &self,
-        state: &mut TrainState,
-        optimizers: &BTreeMap<usize, Box<dyn Optimizer>>,
-        copies: &[Copies],
-    ) -> Result<()> {
-        let own = optimizers.iter().zip(copies).flat_map(|((part, optimizer), copies)| {
-            let entries = optimizer.state().into_iter().chain(copies.state());
-            entries.map(move |(entry, values)| (format!("{part}.{entry}"), values))
-        });
-        let bytes = vectors_to_bytes(&own.collect::<Vec<_>>())?;
-        let mut all: BTreeMap<usize, OptimizerState> = BTreeMap::new();
-        for bytes in self.rank.all_gather("optimizer state", &bytes)? {
-            for (name, values) in vectors_from_bytes(&bytes)? {
-                let named = name
-                    .split_once('.')
-                    .and_then(|(part, entry)| Some((part.parse().ok()?, entry.to_string())));
-                let broken = || Error::invalid(format!("optimizer state is named '{name}'"));
-                let (part, entry) = named.ok_or_else(broken)?;
-                all.entry(part).or_default().push((entry, values));
-            }
-        }
-        state.optimizers.extend(all);
-        Ok(())
+        Ok(sum)
     }
 }
 

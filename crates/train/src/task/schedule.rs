@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gnarl_common::rng::Key;
 use gnarl_common::threads::even_share;
-use gnarl_config::{Method, RunConfig};
+use gnarl_config::{Batch, Method, RunConfig};
 
 use crate::data::batch::BatchSpec;
 use crate::session::Keys;
@@ -17,15 +17,30 @@ pub(crate) type DrawBatches<'a> = &'a dyn Fn(&[u32], usize, Key) -> Vec<Vec<u32>
 pub(crate) enum Sharing {
     /// An even share for each of so many ranks; this one is `rank`.
     Ranks { rank: usize, size: usize },
-    /// All examples, for a part that trains alone.
-    Alone,
+    /// All examples, for a part that trains alone; all parts together have so many `examples`.
+    Alone { examples: usize },
 }
 
 impl Sharing {
     fn of(self, examples: usize) -> Range<usize> {
         match self {
             Self::Ranks { rank, size } => even_share(examples, rank, size),
-            Self::Alone => 0..examples,
+            Self::Alone { .. } => 0..examples,
+        }
+    }
+
+    /// Seeds of a batch, drawn from `own` examples; 0 takes all at once.
+    fn batch_size(self, config: &RunConfig, own: usize) -> usize {
+        let size = config.sample.batch_size;
+        match self {
+            // The only part has the batches of the whole graph, to the last incomplete one.
+            Self::Alone { examples }
+                if size > 0 && own < examples && config.average.batch == Batch::Global =>
+            {
+                let steps = examples.div_ceil(size);
+                own.div_ceil(steps).max(1)
+            }
+            _ => size,
         }
     }
 }
@@ -46,7 +61,7 @@ impl NodeSchedule<'_> {
     /// empty) batch in every step, so that none waits for another at the end.
     pub fn epoch(&self, epoch: usize, batches: DrawBatches<'_>) -> Vec<BatchSpec> {
         let keys = Keys::new(self.config.train.seed);
-        let size = self.config.sample.batch_size;
+        let size = self.sharing.batch_size(self.config, self.train.len());
         let units = if self.train.is_empty() {
             Vec::new()
         } else if size == 0 && !self.draws_subgraphs() {
@@ -72,7 +87,7 @@ impl NodeSchedule<'_> {
     fn split(&self, batches: Vec<Vec<u32>>, key: Key) -> Vec<BatchSpec> {
         let mut specs = Vec::with_capacity(batches.len());
         for (index, mut seeds) in batches.into_iter().enumerate() {
-            if !self.owner.is_empty() && !matches!(self.sharing, Sharing::Alone) {
+            if !self.owner.is_empty() && !matches!(self.sharing, Sharing::Alone { .. }) {
                 seeds.sort_by_key(|&node| self.owner[node as usize]);
             }
             let share = self.sharing.of(seeds.len());
@@ -156,7 +171,7 @@ impl EdgeSchedule<'_> {
             Some(edges) => edges.to_vec(),
             None => (0..self.heads.len() as u32).collect(),
         };
-        let size = match self.config.sample.batch_size {
+        let size = match self.sharing.batch_size(self.config, order.len()) {
             0 => order.len(),
             size => {
                 keys.order(epoch, self.graph).shuffle(&mut order);
@@ -164,7 +179,7 @@ impl EdgeSchedule<'_> {
             }
         };
         let mut key = keys.sample(epoch);
-        if matches!(self.sharing, Sharing::Alone) {
+        if matches!(self.sharing, Sharing::Alone { .. }) {
             key = key.with(self.graph as u64);
         }
         let last = order.len().div_ceil(size.max(1)).saturating_sub(1);
@@ -194,4 +209,28 @@ pub(super) fn edges_by_part(parts: usize, owner: &[u32], heads: &[u32]) -> Vec<V
         by_part[owner[head as usize] as usize].push(edge as u32);
     }
     by_part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_of_parts_are_shares_of_one_of_the_whole_graph() {
+        let mut config = RunConfig::default();
+        config.sample.batch_size = 30;
+        config.average.batch = Batch::Global;
+        // The whole graph makes 4 steps with its 100 examples, and so does a part with 13 or 60.
+        let part = Sharing::Alone { examples: 100 };
+        assert_eq!(part.batch_size(&config, 13), 4);
+        assert_eq!(part.batch_size(&config, 60), 15);
+        assert_eq!(part.batch_size(&config, 1), 1);
+        assert_eq!(part.batch_size(&config, 100), 30);
+        assert_eq!(Sharing::Ranks { rank: 0, size: 4 }.batch_size(&config, 100), 30);
+        config.sample.batch_size = 0;
+        assert_eq!(part.batch_size(&config, 13), 0);
+        config.sample.batch_size = 30;
+        config.average.batch = Batch::Local;
+        assert_eq!(part.batch_size(&config, 13), 30);
+    }
 }

@@ -11,7 +11,8 @@ use crate::encoder::Source;
 use crate::evaluation::NodeScores;
 use crate::session::Session;
 use crate::state::TrainState;
-use crate::sync::all_reduce;
+use crate::sync::all_reduce::AllReduce;
+use crate::sync::synchronization::Synchronization;
 
 /// Trains by steps in chunks, as one of the ranks in tensor parallelism.
 ///
@@ -30,7 +31,7 @@ pub(crate) fn train(
         if comm.rank() == 0 {
             tracing::info!("steps in {}", plan.describe());
         }
-        all_reduce::train(session, step, comm, state)
+        AllReduce.train(session, step, comm, state)
     })
 }
 

@@ -74,7 +74,7 @@ impl Task for EdgePrediction {
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
         let edges = match sharing {
-            Sharing::Alone => self.by_part.get(graph).map(Vec::as_slice),
+            Sharing::Alone { .. } => self.by_part.get(graph).map(Vec::as_slice),
             Sharing::Ranks { .. } => None,
         };
         let heads = &self.splits.train.edges.heads;

@@ -72,7 +72,7 @@ impl Task for LinkPrediction {
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
         let edges = match sharing {
-            Sharing::Alone => self.by_part.get(graph).map(Vec::as_slice),
+            Sharing::Alone { .. } => self.by_part.get(graph).map(Vec::as_slice),
             Sharing::Ranks { .. } => None,
         };
         let heads = &self.edges.train.heads;

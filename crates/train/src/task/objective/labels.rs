@@ -5,7 +5,8 @@ use gnarl_graph::Labels;
 use gnarl_nn::metrics::{self, Metric};
 use gnarl_nn::{Tape, Tensor, Var};
 
-use super::{Objective, Scorer, Targets};
+use super::compare::{Objective, Scorer};
+use super::targets::Targets;
 use crate::evaluation::Scores;
 
 /// Multi-label classification, scored by one metric.

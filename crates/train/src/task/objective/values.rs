@@ -7,7 +7,8 @@ use gnarl_nn::losses::values::ValueLoss;
 use gnarl_nn::metrics::{self, Metric};
 use gnarl_nn::{Tape, Tensor, Var};
 
-use super::{Objective, Scorer, Targets};
+use super::compare::{Objective, Scorer};
+use super::targets::Targets;
 use crate::evaluation::Scores;
 
 /// Regression, scored by all metrics of numbers.
