@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_common::{Context, Error, Result, ResultExt};
+use gnarl_common::{Context, Error, Kind, Result, ResultExt};
 use gnarl_config::RunConfig;
 
 use crate::embeddings::{about_model, model_from_bytes};
@@ -28,7 +28,7 @@ impl Registry {
     pub fn eval_run(&self, dir: &Path, dataset: Option<&Path>) -> Result<Evaluation> {
         let path = dir.join(CONFIG);
         if !path.exists() {
-            return Err(Error::usage(format!("{}: no run", dir.display()))
+            return Err(Error::new(Kind::Io, format!("{}: no run", dir.display()))
                 .hint("name the folder of a run, which output.dir said"));
         }
         let text = std::fs::read_to_string(&path).at(&path)?;
