@@ -226,5 +226,5 @@ fn processes_that_know_nothing_of_each_other_are_refused() {
     let output = mpirun(2, &bench.args(&[])).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let err = text(&output.stderr);
-    assert!(err.contains("2 processes") && err.contains("--engine mpi"), "{err}");
+    assert!(err.contains("one process; found 2") && err.contains("--engine mpi"), "{err}");
 }
