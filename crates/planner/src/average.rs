@@ -1,7 +1,7 @@
 //! Predictions for `average`: parts train alone, and weights are averaged.
 
 use gnarl_common::{Error, Result};
-use gnarl_config::{RunConfig, Strategy};
+use gnarl_config::{Batch, RunConfig, Strategy};
 
 use super::facts::Facts;
 use super::predict::Predict;
@@ -32,6 +32,11 @@ impl Predict for Average {
         let parts = cut.parts.div_ceil(ranks) as f64;
         let train = facts.counts.train.div_ceil(cut.parts as u64);
         let share = (cut.replication / cut.parts as f64).min(1.0);
+        let mut config = config.clone();
+        if config.average.batch == Batch::Global {
+            config.sample.batch_size = config.sample.batch_size.div_ceil(cut.parts);
+        }
+        let config = &config;
         let mut batches = facts.batches(config, train, 1, share);
         for (hop, edges) in batches.edges.iter_mut().enumerate() {
             if hop >= config.partition.hops {
@@ -40,6 +45,11 @@ impl Predict for Average {
         }
         let one = sampled::work(facts, config, &batches)?;
         let syncs = 1.0 / config.train.sync_every as f64;
+        let moments = match config.average.moments {
+            true => config.optimizer.build()?.moments(0).len(),
+            false => 0,
+        };
+        let shared = facts.parameters(config)? * (1 + moments) as f64;
         Ok(Work {
             steps: one.steps * parts as u64,
             sampled_edges: parts * one.sampled_edges,
@@ -49,7 +59,7 @@ impl Predict for Average {
             weight_bytes: parts * one.weight_bytes,
             gathered_bytes: parts * one.gathered_bytes,
             streamed_bytes: parts * one.streamed_bytes,
-            sent_bytes: syncs * sampled::summed(facts.parameters(config)?, ranks),
+            sent_bytes: syncs * sampled::summed(shared, ranks),
             messages: syncs * 2.0 * (ranks - 1) as f64,
             memory_bytes: one.memory_bytes,
         })

@@ -171,6 +171,16 @@ mod tests {
             ("partition.parts = 2\npartition.tau_vol = 5", "the partitioner spring"),
             ("partition.algorithm = 'metis'", "partition.parts above 1"),
             ("train.sync_every = 5", "strategy 'average'"),
+            ("average.outer = 'slowmo'", "strategy 'average' on several parts"),
+            (
+                "train.strategy = 'average'\npartition.parts = 4\naverage.outer_lr = 0.5",
+                "'slowmo' and 'nesterov'",
+            ),
+            (
+                "train.strategy = 'average'\npartition.parts = 4\nsample.batch_size = 0\n\
+                 average.batch = 'global'",
+                "sample.batch_size above 0",
+            ),
             ("train.patience = 5\ntrain.eval_every = 0", "train.eval_every is 0"),
             ("optimizer.momentum = 0.9", "to sgd"),
             ("optimizer.name = 'sgd'\noptimizer.beta1 = 0.5", "to adam"),
@@ -192,6 +202,7 @@ mod tests {
             "model.name = 'gat'\nmodel.heads = 8\nmodel.attention_dropout = 0.6",
             "task.kind = 'link-prediction'\nnegatives.count = 5\ndecoder.name = 'dot'\nembedding.dim = 9",
             "train.strategy = 'average'\ntrain.sync_every = 3\npartition.parts = 4",
+            "train.strategy = 'average'\npartition.parts = 4\naverage.outer = 'slowmo'\naverage.outer_momentum = 0.2",
             "schedule.kind = 'cosine'\nschedule.floor = 0.1\noptimizer.name = 'adamw'",
             "sample.method = 'saint-walk'\nsample.walk_length = 3\nsample.budget = 9\nsample.accumulate = 2",
         ] {

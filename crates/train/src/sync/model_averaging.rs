@@ -238,7 +238,7 @@ impl<L: PartStep> Trainer<'_, L> {
                     let squares = squares(&rows);
                     clip(&mut grads, &mut rows, squares, config.train.clip_norm);
                 }
-                // Embeddings need no warm-up: parts share few of them, and each is updated in few steps.
+                // Without a warm-up: an embedding is in few steps, of which none is to be lost.
                 let rate = base * config.embedding.rate(config.train.lr);
                 self.pool.install(|| {
                     optimizer.step(params.flat_mut(), &grads, lr);
