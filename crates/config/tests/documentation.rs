@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gnarl_config::RunConfig;
-use gnarl_config::{ImportSection, Listen, RandomSplit, Servers};
+use gnarl_config::{ImportSection, Listen, RandomSplit, Servers, load};
 use toml::Value;
 
 const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
@@ -41,10 +41,8 @@ fn keys(config: &RunConfig) -> BTreeMap<String, Value> {
     out
 }
 
-#[test]
-fn every_key_is_documented_with_its_default() {
-    let documented = documented();
-    let defaults = keys(&RunConfig::default());
+/// A run file in which every key has a value.
+fn full() -> RunConfig {
     let mut full = RunConfig::default();
     full.dataset.import = Some(ImportSection::default());
     full.dataset.split = Some(RandomSplit { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
@@ -74,7 +72,27 @@ fn every_key_is_documented_with_its_default() {
     full.model.input_dropout = Some(0.1);
     full.model.propagations = Some(10);
     full.model.activation = Some(gnarl_nn::Activation::Relu);
-    let known: Vec<String> = keys(&full).into_keys().collect();
+    full
+}
+
+#[test]
+fn every_documented_key_may_be_set() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("run.toml");
+    std::fs::write(&file, "").unwrap();
+    for (key, value) in keys(&full()) {
+        // Its value may not fit the other defaults; its name has to be known.
+        let refused = load(&file, &[format!("{key}={value}")]).err().map(|e| e.to_string());
+        let text = refused.unwrap_or_default();
+        assert!(!text.contains("unknown key"), "{key}: {text}");
+    }
+}
+
+#[test]
+fn every_key_is_documented_with_its_default() {
+    let documented = documented();
+    let defaults = keys(&RunConfig::default());
+    let known: Vec<String> = keys(&full()).into_keys().collect();
     assert_eq!(documented.keys().cloned().collect::<Vec<_>>(), known);
 
     for (key, written) in &documented {

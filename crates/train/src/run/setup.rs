@@ -117,7 +117,8 @@ impl Loaded {
                 let config = sampled(config);
                 link::open((&config, registry), whole(&source)?)?
             }
-            _ => {
+            kind => {
+                debug_assert!(kind.is_of_edges(), "{kind:?} is a task of nodes, links or edges");
                 let config = sampled(config);
                 edge::open((&config, registry), whole(&source)?)?
             }
