@@ -17,13 +17,13 @@ pub enum Outer {
 }
 
 impl Outer {
-    /// Whether it steps with a rate and a momentum.
+    /// True if it steps with a rate and a momentum.
     pub fn has_momentum(self) -> bool {
         self != Self::Plain
     }
 }
 
-/// What `sample.batch_size` counts the seeds of.
+/// The step whose seeds `sample.batch_size` counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Batch {
@@ -38,11 +38,11 @@ pub enum Batch {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AverageSection {
-    /// What `sample.batch_size` counts the seeds of.
+    /// The step whose seeds `sample.batch_size` counts.
     pub batch: Batch,
     /// Steps of a part over which its learning rate grows to that of the schedule; a tenth of the run's at most.
     pub warmup: usize,
-    /// Whether the moments of the optimizer are averaged with the weights, in the same message.
+    /// True if the moments of the optimizer are averaged with the weights, in the same message.
     pub moments: bool,
     /// How the average of the parts' weights moves the weights they go on from.
     pub outer: Outer,

@@ -81,7 +81,7 @@ fn without_numbers(line: &str) -> String {
     out
 }
 
-/// Whether a line that was printed is the one shown: its pieces between `…` come in their order.
+/// True if a line that was printed is the one shown: its pieces between `…` come in their order.
 fn is_shown(printed: &str, shown: &str) -> bool {
     let (printed, shown) = (without_numbers(printed), without_numbers(shown));
     let mut rest = printed.as_str();

@@ -2,19 +2,16 @@
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::Labels;
-use gnarl_nn::metrics::{self, Metric};
+use gnarl_nn::metrics;
 use gnarl_nn::{Tape, Tensor, Var};
 
 use super::compare::{Objective, Scorer};
+use super::metric::{MetricScores, NamedMetric};
 use super::targets::Targets;
 use crate::evaluation::Scores;
 
 /// Classification, scored by one metric.
-pub(super) struct Classes {
-    /// As run files name it.
-    name: String,
-    key: String,
-}
+pub(super) struct Classes(NamedMetric);
 
 impl Classes {
     /// Scored by `metric`, or by the accuracy.
@@ -22,9 +19,7 @@ impl Classes {
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if the metric is unknown.
     pub fn new(metric: Option<&str>) -> Result<Self> {
-        let name = metric.unwrap_or("accuracy").to_string();
-        metrics::build(&name)?;
-        Ok(Self { key: name.replace('-', "_"), name })
+        NamedMetric::new(metric.unwrap_or("accuracy")).map(Self)
     }
 }
 
@@ -37,7 +32,7 @@ impl Objective for Classes {
     }
 
     fn metric(&self) -> &str {
-        &self.key
+        &self.0.key
     }
 
     fn loss(
@@ -53,37 +48,28 @@ impl Objective for Classes {
     }
 
     fn scorer(&self) -> Box<dyn Scorer + '_> {
-        let metric = metrics::build(&self.name).expect("a known metric");
-        Box::new(ClassScorer { metric, key: &self.key, loss: 0.0, examples: 0 })
+        Box::new(ClassScorer(self.0.scores()))
     }
 }
 
-struct ClassScorer<'a> {
-    metric: Box<dyn Metric>,
-    key: &'a str,
-    loss: f64,
-    examples: usize,
-}
+struct ClassScorer<'a>(MetricScores<'a>);
 
 impl Scorer for ClassScorer<'_> {
     fn add(&mut self, predictions: &Tensor, rows: &[u32], targets: &Targets) {
         let Targets::Classes(classes) = targets else { return };
-        self.examples += classes.len();
         let of = |(&row, &class): (&u32, &u32)| {
             cross_entropy(predictions.row(row as usize), class as usize)
         };
-        self.loss += rows.iter().zip(classes).map(of).sum::<f64>();
-        let targets = metrics::Targets::Classes(classes);
-        self.metric.update(predictions.data(), predictions.cols(), rows, targets);
+        let loss = rows.iter().zip(classes).map(of).sum();
+        self.0.add(predictions, rows, metrics::Targets::Classes(classes), loss);
     }
 
     fn scores(&self) -> Scores {
-        let scores = [(self.key.to_string(), self.metric.value())];
-        scores.into_iter().filter(|_| self.examples > 0).collect()
+        self.0.scores()
     }
 
     fn loss(&self) -> f64 {
-        self.loss / self.examples.max(1) as f64
+        self.0.loss()
     }
 }
 

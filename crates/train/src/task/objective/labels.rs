@@ -2,19 +2,16 @@
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::Labels;
-use gnarl_nn::metrics::{self, Metric};
+use gnarl_nn::metrics;
 use gnarl_nn::{Tape, Tensor, Var};
 
 use super::compare::{Objective, Scorer};
+use super::metric::{MetricScores, NamedMetric};
 use super::targets::Targets;
 use crate::evaluation::Scores;
 
 /// Multi-label classification, scored by one metric.
-pub(super) struct MultiLabel {
-    /// As run files name it.
-    name: String,
-    key: String,
-}
+pub(super) struct MultiLabel(NamedMetric);
 
 impl MultiLabel {
     /// Scored by `metric`, or by micro-F1.
@@ -22,9 +19,7 @@ impl MultiLabel {
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if the metric is unknown.
     pub fn new(metric: Option<&str>) -> Result<Self> {
-        let name = metric.unwrap_or("micro-f1").to_string();
-        metrics::build(&name)?;
-        Ok(Self { key: name.replace('-', "_"), name })
+        NamedMetric::new(metric.unwrap_or("micro-f1")).map(Self)
     }
 }
 
@@ -37,7 +32,7 @@ impl Objective for MultiLabel {
     }
 
     fn metric(&self) -> &str {
-        &self.key
+        &self.0.key
     }
 
     fn loss(
@@ -53,36 +48,27 @@ impl Objective for MultiLabel {
     }
 
     fn scorer(&self) -> Box<dyn Scorer + '_> {
-        let metric = metrics::build(&self.name).expect("a known metric");
-        Box::new(LabelScorer { metric, key: &self.key, loss: 0.0, examples: 0 })
+        Box::new(LabelScorer(self.0.scores()))
     }
 }
 
-struct LabelScorer<'a> {
-    metric: Box<dyn Metric>,
-    key: &'a str,
-    loss: f64,
-    examples: usize,
-}
+struct LabelScorer<'a>(MetricScores<'a>);
 
 impl Scorer for LabelScorer<'_> {
     fn add(&mut self, predictions: &Tensor, rows: &[u32], targets: &Targets) {
         let Targets::Multi(values) = targets else { return };
-        let tasks = predictions.cols();
-        self.examples += rows.len();
         let of = |(&row, marks): (&u32, &[f32])| mean_bce(predictions.row(row as usize), marks);
-        self.loss += rows.iter().zip(values.chunks(tasks)).map(of).sum::<f64>();
+        let loss = rows.iter().zip(values.chunks(predictions.cols())).map(of).sum();
         let marks: Vec<u8> = values.iter().map(|&mark| mark as u8).collect();
-        self.metric.update(predictions.data(), tasks, rows, metrics::Targets::Multi(&marks));
+        self.0.add(predictions, rows, metrics::Targets::Multi(&marks), loss);
     }
 
     fn scores(&self) -> Scores {
-        let scores = [(self.key.to_string(), self.metric.value())];
-        scores.into_iter().filter(|_| self.examples > 0).collect()
+        self.0.scores()
     }
 
     fn loss(&self) -> f64 {
-        self.loss / self.examples.max(1) as f64
+        self.0.loss()
     }
 }
 

@@ -4,6 +4,7 @@
 mod classes;
 mod compare;
 mod labels;
+mod metric;
 mod targets;
 mod values;
 
