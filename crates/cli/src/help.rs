@@ -63,7 +63,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     (
         "generate typed",
         "gnarl generate typed --nodes 200000 --edges 2000000 --out data/typed",
-        "typed.md",
+        "heterogeneous.md",
     ),
     (
         "partition",
@@ -150,7 +150,7 @@ fn closing(path: &str, example: &str, page: &str) -> String {
         "train" | "repeat" => format!(
             "Models: {}; of heterogeneous graphs: {}\nDecoders of link prediction: {}\nMetrics: {}\n\n",
             gnarl_nn::models::names().join(", "),
-            gnarl_nn::models::typed::names().join(", "),
+            gnarl_nn::models::heterogeneous::names().join(", "),
             gnarl_nn::decoders::names().join(", "),
             metrics(),
         ),

@@ -15,11 +15,11 @@ const DOCUMENTS: [&str; 16] = [
     "docs/plan.md",
     "docs/runs.md",
     "docs/tensor.md",
-    "docs/typed.md",
+    "docs/heterogeneous.md",
     "examples/README.md",
     "examples/planetoid/README.md",
     "examples/tensor/README.md",
-    "examples/typed/README.md",
+    "examples/heterogeneous/README.md",
 ];
 
 fn root() -> PathBuf {

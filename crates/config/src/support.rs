@@ -5,7 +5,7 @@
 //! is generated from it.
 
 use gnarl_common::{Error, Result};
-use gnarl_nn::models::{Aggregator, check_columns, names, typed};
+use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
 use crate::{Method, Parts, RunConfig, Strategy, TaskKind};
 
@@ -52,7 +52,7 @@ impl Combination<'_> {
 
     fn model(self) -> &'static str {
         let name = self.run.model.name.as_str();
-        let known = names().iter().chain(typed::names()).chain(&["none"]);
+        let known = names().iter().chain(heterogeneous::names()).chain(&["none"]);
         known.copied().find(|known| *known == name).unwrap_or("")
     }
 
@@ -189,7 +189,7 @@ fn feature_slices(c: Combination<'_>) -> Option<Error> {
     if !relational {
         return check_columns(&c.run.model).err();
     }
-    (!["rgcn", "mlp"].contains(&model) && typed::names().contains(&model)).then(|| {
+    (!["rgcn", "mlp"].contains(&model) && heterogeneous::names().contains(&model)).then(|| {
         Error::usage(format!("{model} does not train by columns on graphs with types"))
             .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
     })

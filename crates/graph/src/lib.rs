@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use gnarl_graph::generate::{CommunityOptions, community};
-//! use gnarl_graph::{Dataset, PLAIN_NODE, Triple};
+//! use gnarl_graph::{Dataset, DEFAULT_NODE_TYPE, Triple};
 //!
 //! # fn main() -> gnarl_common::Result<()> {
 //! let dir = tempfile::tempdir().unwrap();
@@ -23,7 +23,7 @@
 //! let dataset = Dataset::open(&path)?;
 //! let csc = dataset.csc(&Triple::plain())?;
 //! println!("node 0 has {} neighbors: {:?}", csc.degree(0), csc.sources(0));
-//! let features = dataset.features(PLAIN_NODE)?.expect("community graphs have features");
+//! let features = dataset.features(DEFAULT_NODE_TYPE)?.expect("community graphs have features");
 //! assert_eq!((features.rows(), features.width()), (1000, 100));
 //! # Ok(())
 //! # }
@@ -50,7 +50,7 @@ pub use dataset::Dataset;
 pub use edges::{CHUNK_EDGES, DatasetEdges, EdgeChunk, EdgeStream, MemoryEdges, for_each_edge};
 pub use features::{Features, Labels};
 pub use manifest::{
-    EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, PLAIN_NODE, Triple, VERSION,
+    DEFAULT_NODE_TYPE, EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, Triple, VERSION,
 };
 pub use narrow::{Narrow, NarrowSlice};
 pub use writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};

@@ -15,7 +15,7 @@ pub const MANIFEST: &str = "dataset.json";
 /// Version written by this build; older and newer ones are rejected.
 pub const VERSION: u32 = 1;
 /// Node type of a homogeneous graph.
-pub const PLAIN_NODE: &str = "_N";
+pub const DEFAULT_NODE_TYPE: &str = "_N";
 
 /// The manifest of a dataset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub struct Manifest {
 /// A kind of node and its columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeType {
-    /// Name, [`PLAIN_NODE`] in a homogeneous graph.
+    /// Name, [`DEFAULT_NODE_TYPE`] in a homogeneous graph.
     pub name: String,
     /// Number of nodes.
     pub count: u64,
@@ -117,7 +117,7 @@ impl Triple {
 
     /// The edge type of a homogeneous graph, `_N:_E:_N`.
     pub fn plain() -> Self {
-        Self { src: PLAIN_NODE.into(), rel: "_E".into(), dst: PLAIN_NODE.into() }
+        Self { src: DEFAULT_NODE_TYPE.into(), rel: "_E".into(), dst: DEFAULT_NODE_TYPE.into() }
     }
 }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use gnarl_common::Element;
 use gnarl_common::staging::Claim;
 use gnarl_graph::{
-    Column, Dataset, DatasetWriter, EdgeStream, Features, FinishOptions, IdWidth, Labels, MANIFEST,
-    PLAIN_NODE, Triple,
+    Column, DEFAULT_NODE_TYPE, Dataset, DatasetWriter, EdgeStream, Features, FinishOptions,
+    IdWidth, Labels, MANIFEST, Triple,
 };
 use half::{bf16, f16};
 
@@ -31,11 +31,11 @@ const PATH: [(u64, u64); 4] = [(0, 1), (1, 2), (2, 3), (0, 1)];
 /// A path of four nodes with a repeated edge.
 fn path_graph(dir: &Path, width: IdWidth, options: FinishOptions) -> Dataset {
     let mut w = DatasetWriter::create(dir, width).unwrap();
-    w.add_node_type(PLAIN_NODE, 4).classes = Some(2);
+    w.add_node_type(DEFAULT_NODE_TYPE, 4).classes = Some(2);
     edges(&mut w, &Triple::plain(), &PATH, (4, 4));
-    node_column(&mut w, PLAIN_NODE, "label", &[], &[0i32, 1, -1, 1]);
-    w.add_split(PLAIN_NODE, "train", vec![3, 0]).unwrap();
-    w.add_split(PLAIN_NODE, "test", vec![1]).unwrap();
+    node_column(&mut w, DEFAULT_NODE_TYPE, "label", &[], &[0i32, 1, -1, 1]);
+    w.add_split(DEFAULT_NODE_TYPE, "train", vec![3, 0]).unwrap();
+    w.add_split(DEFAULT_NODE_TYPE, "test", vec![1]).unwrap();
     w.finish(options).unwrap()
 }
 
@@ -51,10 +51,11 @@ fn a_plain_graph_is_read_back_in_both_id_widths() {
         assert_eq!(seen, PATH);
         let csc = dataset.csc(&Triple::plain()).unwrap();
         assert_eq!((csc.sources(1), csc.sources(0)), (&[0u32, 0][..], &[][..]));
-        assert_eq!(dataset.split_names(PLAIN_NODE).unwrap(), ["train", "test"]);
-        assert_eq!(dataset.split(PLAIN_NODE, "train").unwrap().unwrap()[..], [0, 3]);
-        assert!(dataset.split(PLAIN_NODE, "valid").unwrap().is_none());
-        let Some(Labels::Single { classes, count: 2 }) = dataset.labels(PLAIN_NODE).unwrap() else {
+        assert_eq!(dataset.split_names(DEFAULT_NODE_TYPE).unwrap(), ["train", "test"]);
+        assert_eq!(dataset.split(DEFAULT_NODE_TYPE, "train").unwrap().unwrap()[..], [0, 3]);
+        assert!(dataset.split(DEFAULT_NODE_TYPE, "valid").unwrap().is_none());
+        let Some(Labels::Single { classes, count: 2 }) = dataset.labels(DEFAULT_NODE_TYPE).unwrap()
+        else {
             panic!("single labels of two classes were written");
         };
         assert_eq!(classes[..], [0, 1, -1, 1]);
@@ -117,10 +118,10 @@ fn several_types_share_one_id_space_in_streams() {
 fn dense<T: Element + PartialEq + std::fmt::Debug>(dir: &Path, values: &[T]) {
     let path = dir.join(T::DTYPE.to_string());
     let mut w = DatasetWriter::create(path, IdWidth::U32).unwrap();
-    w.add_node_type(PLAIN_NODE, 2);
-    node_column(&mut w, PLAIN_NODE, "features", &[3], values);
+    w.add_node_type(DEFAULT_NODE_TYPE, 2);
+    node_column(&mut w, DEFAULT_NODE_TYPE, "features", &[3], values);
     let dataset = w.finish(FinishOptions::default()).unwrap();
-    let features = dataset.features(PLAIN_NODE).unwrap().unwrap();
+    let features = dataset.features(DEFAULT_NODE_TYPE).unwrap().unwrap();
     assert_eq!((features.rows(), features.width(), features.dtype()), (2, 3, T::DTYPE));
     let Features::Dense(column) = features else { panic!("dense features were written") };
     assert_eq!(column.values::<T>().unwrap()[..], *values);
@@ -142,15 +143,15 @@ fn dense_features_keep_their_type() {
 fn sparse_features_and_several_labels_are_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = DatasetWriter::create(dir.path().join("s"), IdWidth::U32).unwrap();
-    w.add_node_type(PLAIN_NODE, 2).csr_width = Some(50);
-    node_column(&mut w, PLAIN_NODE, "features.indptr", &[], &[0u64, 2, 3]);
-    node_column(&mut w, PLAIN_NODE, "features.indices", &[], &[4u32, 49, 7]);
-    node_column(&mut w, PLAIN_NODE, "features.values", &[], &[1.0f32, 2.0, 3.0]);
-    node_column(&mut w, PLAIN_NODE, "label", &[3], &[1u8, 0, 1, 0, 0, 0]);
+    w.add_node_type(DEFAULT_NODE_TYPE, 2).csr_width = Some(50);
+    node_column(&mut w, DEFAULT_NODE_TYPE, "features.indptr", &[], &[0u64, 2, 3]);
+    node_column(&mut w, DEFAULT_NODE_TYPE, "features.indices", &[], &[4u32, 49, 7]);
+    node_column(&mut w, DEFAULT_NODE_TYPE, "features.values", &[], &[1.0f32, 2.0, 3.0]);
+    node_column(&mut w, DEFAULT_NODE_TYPE, "label", &[3], &[1u8, 0, 1, 0, 0, 0]);
     let dataset = w.finish(FinishOptions::default()).unwrap();
-    let features = dataset.features(PLAIN_NODE).unwrap().unwrap();
+    let features = dataset.features(DEFAULT_NODE_TYPE).unwrap().unwrap();
     assert_eq!((features.rows(), features.width()), (2, 50));
-    let labels = dataset.labels(PLAIN_NODE).unwrap().unwrap();
+    let labels = dataset.labels(DEFAULT_NODE_TYPE).unwrap().unwrap();
     assert_eq!(labels.outputs(), 3);
 }
 
@@ -159,7 +160,7 @@ fn nothing_appears_before_the_end() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("g");
     let mut w = DatasetWriter::create(&out, IdWidth::U32).unwrap();
-    w.add_node_type(PLAIN_NODE, 4);
+    w.add_node_type(DEFAULT_NODE_TYPE, 4);
     edges(&mut w, &Triple::plain(), &PATH, (4, 4));
     assert!(w.tmp_dir().exists() && !out.exists());
     drop(w);
@@ -176,7 +177,7 @@ fn a_dataset_is_replaced_whole_and_a_failure_keeps_the_old_one() {
 
     let claim = Claim::new(&out, MANIFEST, true).unwrap();
     let mut w = DatasetWriter::create(&out, IdWidth::U64).unwrap();
-    w.add_node_type(PLAIN_NODE, 1 << 20);
+    w.add_node_type(DEFAULT_NODE_TYPE, 1 << 20);
     edges(&mut w, &Triple::plain(), &[(0, 9)], (10, 10));
     let error = w.finish(FinishOptions { memory: 1 << 20, coalesce: false }).unwrap_err();
     assert!(error.to_string().contains("raise --memory"), "{error}");
@@ -204,17 +205,17 @@ fn other_directories_are_not_overwritten() {
 fn wrong_ids_and_splits_are_refused_with_their_place() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = DatasetWriter::create(dir.path().join("g"), IdWidth::U32).unwrap();
-    w.add_node_type(PLAIN_NODE, 4);
+    w.add_node_type(DEFAULT_NODE_TYPE, 4);
     let mut writer = w.edge_writer(&Triple::plain(), Some((4, 4))).unwrap();
     writer.push(&[0, 1], &[1, 2]).unwrap();
     let message = writer.push(&[1, 2], &[2, 4]).unwrap_err().to_string();
     assert!(message.contains("edge 3: destination 4"), "{message}");
-    let message = w.add_split(PLAIN_NODE, "train", vec![0, 9]).unwrap_err().to_string();
+    let message = w.add_split(DEFAULT_NODE_TYPE, "train", vec![0, 9]).unwrap_err().to_string();
     assert!(message.contains("row 1: node 9"), "{message}");
-    let message = w.add_split(PLAIN_NODE, "train", vec![2, 1, 2]).unwrap_err().to_string();
+    let message = w.add_split(DEFAULT_NODE_TYPE, "train", vec![2, 1, 2]).unwrap_err().to_string();
     assert!(message.contains("node 2 is listed twice"), "{message}");
-    w.add_split(PLAIN_NODE, "train", vec![1, 2]).unwrap();
-    w.add_split(PLAIN_NODE, "test", vec![3, 2]).unwrap();
+    w.add_split(DEFAULT_NODE_TYPE, "train", vec![1, 2]).unwrap();
+    w.add_split(DEFAULT_NODE_TYPE, "test", vec![3, 2]).unwrap();
     let message = w.finish(FinishOptions::default()).unwrap_err().to_string();
     assert!(message.contains("node 2 is in both splits train and test"), "{message}");
 }
@@ -223,8 +224,8 @@ fn wrong_ids_and_splits_are_refused_with_their_place() {
 fn columns_of_the_wrong_length_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut w = DatasetWriter::create(dir.path().join("g"), IdWidth::U32).unwrap();
-    w.add_node_type(PLAIN_NODE, 4);
-    node_column(&mut w, PLAIN_NODE, "label", &[], &[0i32, 1]);
+    w.add_node_type(DEFAULT_NODE_TYPE, 4);
+    node_column(&mut w, DEFAULT_NODE_TYPE, "label", &[], &[0i32, 1]);
     let message = w.finish(FinishOptions::default()).unwrap_err().to_string();
     assert!(message.contains("label has 2 rows for 4"), "{message}");
 }
@@ -244,19 +245,19 @@ fn damaged_files_are_named() {
     assert!(message.contains("_N.label.npy: checksum differs"), "{message}");
 
     fs::write(&label, &whole[..whole.len() - 3]).unwrap();
-    let message = dataset.labels(PLAIN_NODE).unwrap_err().to_string();
+    let message = dataset.labels(DEFAULT_NODE_TYPE).unwrap_err().to_string();
     assert!(message.contains("_N.label.npy: truncated"), "{message}");
 
     // A column of the wrong length or type is noticed without reading it.
     fs::copy(out.join("_N._E._N.src.npy"), &label).unwrap();
-    let message = dataset.labels(PLAIN_NODE).unwrap_err().to_string();
+    let message = dataset.labels(DEFAULT_NODE_TYPE).unwrap_err().to_string();
     assert!(message.contains("dataset.json says <i4 [4]"), "{message}");
     fs::copy(out.join("_N._E._N.csc.indptr.npy"), out.join("_N._E._N.src.npy")).unwrap();
     let message = dataset.edges().err().unwrap().to_string();
     assert!(message.contains("_N._E._N.src.npy"), "{message}");
 
     fs::remove_file(&label).unwrap();
-    assert!(dataset.labels(PLAIN_NODE).unwrap_err().to_string().contains("_N.label.npy"));
+    assert!(dataset.labels(DEFAULT_NODE_TYPE).unwrap_err().to_string().contains("_N.label.npy"));
 }
 
 #[test]

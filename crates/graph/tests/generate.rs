@@ -5,11 +5,11 @@ use std::path::Path;
 
 use gnarl_common::{DType, Result};
 use gnarl_graph::generate::{
-    Attributes, CommunityOptions, DrawnEdges, Generated, RmatEdges, RmatOptions, TypedOptions,
-    community, rmat, typed,
+    Attributes, CommunityOptions, DrawnEdges, Generated, HeteroOptions, RmatEdges, RmatOptions,
+    community, heterogeneous, rmat,
 };
 use gnarl_graph::inspect::{inspect, verify};
-use gnarl_graph::{EdgeStream, Features, Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, EdgeStream, Features, Labels, Triple};
 
 fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
@@ -65,15 +65,15 @@ fn communities_do_not_depend_on_threads() {
 
 #[test]
 fn graphs_with_types_do_not_depend_on_threads() {
-    let options = TypedOptions { nodes: 20_000, edges: 100_000, ..TypedOptions::default() };
-    same_for_any_number_of_threads(|out| typed(&options, out));
+    let options = HeteroOptions { nodes: 20_000, edges: 100_000, ..HeteroOptions::default() };
+    same_for_any_number_of_threads(|out| heterogeneous(&options, out));
 }
 
 #[test]
 fn graphs_with_types_are_as_asked() {
     let dir = tempfile::tempdir().unwrap();
-    let options = TypedOptions { nodes: 16_000, edges: 80_000, ..TypedOptions::default() };
-    let made = typed(&options, &dir.path().join("graph")).unwrap();
+    let options = HeteroOptions { nodes: 16_000, edges: 80_000, ..HeteroOptions::default() };
+    let made = heterogeneous(&options, &dir.path().join("graph")).unwrap();
     let manifest = made.dataset.manifest();
     let counts: Vec<_> = manifest.node_types.iter().map(|t| (t.name.as_str(), t.count)).collect();
     assert_eq!(counts, [("paper", 8000), ("author", 5000), ("venue", 1000), ("topic", 2000)]);
@@ -87,8 +87,8 @@ fn graphs_with_types_are_as_asked() {
     assert_eq!(made.dataset.split_names("paper").unwrap(), ["train", "valid", "test"]);
     // Papers that are joined by an author in the same community are of one class.
     let same: Triple = "paper:r12:paper".parse().unwrap();
-    let many = TypedOptions { relations: 16, mixing: 0.0, ..options };
-    let made = typed(&many, &dir.path().join("many")).unwrap();
+    let many = HeteroOptions { relations: 16, mixing: 0.0, ..options };
+    let made = heterogeneous(&many, &dir.path().join("many")).unwrap();
     let mut edges = made.dataset.edges_of(&same).unwrap();
     let mut all = 0;
     edges
@@ -99,11 +99,11 @@ fn graphs_with_types_are_as_asked() {
         .unwrap();
     assert_eq!(all, 5000);
     for (name, bad) in [
-        ("communities", TypedOptions { communities: 0, ..TypedOptions::default() }),
-        ("edge types", TypedOptions { relations: 2, ..TypedOptions::default() }),
-        ("mixing", TypedOptions { mixing: 1.5, ..TypedOptions::default() }),
+        ("communities", HeteroOptions { communities: 0, ..HeteroOptions::default() }),
+        ("edge types", HeteroOptions { relations: 2, ..HeteroOptions::default() }),
+        ("mixing", HeteroOptions { mixing: 1.5, ..HeteroOptions::default() }),
     ] {
-        let message = typed(&bad, &dir.path().join("bad")).unwrap_err().to_string();
+        let message = heterogeneous(&bad, &dir.path().join("bad")).unwrap_err().to_string();
         assert!(message.contains(name), "{message}");
     }
 }
@@ -180,10 +180,11 @@ fn neighbors_tell_the_class_better_than_the_node_itself() {
     let dir = tempfile::tempdir().unwrap();
     let options = CommunityOptions { nodes: 20_000, ..CommunityOptions::default() };
     let made = community(&options, &dir.path().join("c")).unwrap();
-    let Some(Features::Dense(column)) = made.dataset.features(PLAIN_NODE).unwrap() else {
+    let Some(Features::Dense(column)) = made.dataset.features(DEFAULT_NODE_TYPE).unwrap() else {
         panic!("dense features were asked for");
     };
-    let Some(Labels::Single { classes, count }) = made.dataset.labels(PLAIN_NODE).unwrap() else {
+    let Some(Labels::Single { classes, count }) = made.dataset.labels(DEFAULT_NODE_TYPE).unwrap()
+    else {
         panic!("labels were asked for");
     };
     let (x, width) = (column.values::<f32>().unwrap(), column.width());

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Files, sorted_edges};
 use gnarl_graph::import::{GraphboltOptions, graphbolt};
-use gnarl_graph::{PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Triple};
 
 const METADATA: &str = "
 dataset_name: tiny
@@ -36,10 +36,10 @@ fn edges_features_and_tasks_are_read() {
     let (files, options) = written(METADATA);
     let dataset = graphbolt(&options, &files.out()).unwrap().dataset;
     assert_eq!(sorted_edges(&dataset, &Triple::plain()), [(0, 1), (1, 2), (3, 0)]);
-    let column = |name: &str| dataset.node_column(PLAIN_NODE, name).unwrap().unwrap();
+    let column = |name: &str| dataset.node_column(DEFAULT_NODE_TYPE, name).unwrap().unwrap();
     assert_eq!(column("features").spec().shape, [4, 2]);
     assert_eq!(column("label").values::<i32>().unwrap()[..], [2, -1, 1, -1]);
-    assert_eq!(dataset.split(PLAIN_NODE, "train").unwrap().unwrap()[..], [0, 2]);
+    assert_eq!(dataset.split(DEFAULT_NODE_TYPE, "train").unwrap().unwrap()[..], [0, 2]);
 }
 
 #[test]

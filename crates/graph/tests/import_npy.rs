@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use common::{Files, counts, edges};
 use gnarl_common::Kind;
 use gnarl_graph::import::{NpyOptions, WeightType, npy};
-use gnarl_graph::{Features, Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Features, Labels, Triple};
 use half::{bf16, f16};
 
 const EDGES: [(i64, i64); 5] = [(0, 1), (1, 2), (2, 2), (0, 1), (3, 0)];
@@ -122,15 +122,20 @@ fn features_labels_and_splits_are_stored() {
         ..small(&files)
     };
     let dataset = npy(&options, &files.out()).unwrap().dataset;
-    let Some(Features::Dense(column)) = dataset.features(PLAIN_NODE).unwrap() else { panic!() };
+    let Some(Features::Dense(column)) = dataset.features(DEFAULT_NODE_TYPE).unwrap() else {
+        panic!()
+    };
     assert_eq!(column.values::<f32>().unwrap()[..3], [0.5, 1.0, 2.0]);
-    let Some(Labels::Single { classes, count }) = dataset.labels(PLAIN_NODE).unwrap() else {
+    let Some(Labels::Single { classes, count }) = dataset.labels(DEFAULT_NODE_TYPE).unwrap() else {
         panic!()
     };
     assert_eq!((&classes[..], count), (&[0, -1, 2, -1][..], 3));
-    assert_eq!(dataset.split_names(PLAIN_NODE).unwrap(), ["train", "test"]);
-    assert_eq!(dataset.split(PLAIN_NODE, "train").unwrap().unwrap()[..], [0, 2]);
-    assert!(dataset.split(PLAIN_NODE, "test").unwrap().unwrap().is_empty(), "none has a label");
+    assert_eq!(dataset.split_names(DEFAULT_NODE_TYPE).unwrap(), ["train", "test"]);
+    assert_eq!(dataset.split(DEFAULT_NODE_TYPE, "train").unwrap().unwrap()[..], [0, 2]);
+    assert!(
+        dataset.split(DEFAULT_NODE_TYPE, "test").unwrap().unwrap().is_empty(),
+        "none has a label"
+    );
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn csr_features_are_read_stored_or_compressed() {
         let features = Some(files.npz("x.npz", &members, deflate));
         let dataset = npy(&NpyOptions { features, ..small(&files) }, &files.out()).unwrap().dataset;
         let Some(Features::Csr { indptr, indices, values, width }) =
-            dataset.features(PLAIN_NODE).unwrap()
+            dataset.features(DEFAULT_NODE_TYPE).unwrap()
         else {
             panic!()
         };
@@ -173,11 +178,11 @@ fn multi_labels_and_masks_are_read() {
         ..small(&files)
     };
     let dataset = npy(&options, &files.out()).unwrap().dataset;
-    let Some(Labels::Multi { values, tasks }) = dataset.labels(PLAIN_NODE).unwrap() else {
+    let Some(Labels::Multi { values, tasks }) = dataset.labels(DEFAULT_NODE_TYPE).unwrap() else {
         panic!()
     };
     assert_eq!((&values[..4], tasks), (&[0, 1, 1, 0][..], 3));
-    assert_eq!(dataset.split(PLAIN_NODE, "train").unwrap().unwrap()[..], [1, 3]);
+    assert_eq!(dataset.split(DEFAULT_NODE_TYPE, "train").unwrap().unwrap()[..], [1, 3]);
 }
 
 #[test]
@@ -267,9 +272,11 @@ fn numbers_of_nodes_are_stored_with_gaps() {
         ..small(&files)
     };
     let dataset = npy(&options(&[1.5, f64::NAN, -2.0, 0.0]), &files.out()).unwrap().dataset;
-    let Some(Labels::Values { values }) = dataset.values(PLAIN_NODE).unwrap() else { panic!() };
+    let Some(Labels::Values { values }) = dataset.values(DEFAULT_NODE_TYPE).unwrap() else {
+        panic!()
+    };
     assert!(values[..1] == [1.5] && values[1].is_nan() && values[2..] == [-2.0, 0.0]);
-    assert!(dataset.labels(PLAIN_NODE).unwrap().is_none(), "numbers are no classes");
+    assert!(dataset.labels(DEFAULT_NODE_TYPE).unwrap().is_none(), "numbers are no classes");
 
     std::fs::remove_dir_all(files.out()).unwrap();
     let message = files.refusal(npy(&options(&[1.5, 1e300, -2.0, 0.0]), &files.out()));

@@ -6,7 +6,7 @@ use common::{Files, assert_same, counts, sorted_edges};
 use gnarl_graph::import::{
     EdgeTable, NodeTable, NpyOptions, OgbOptions, TableOptions, WeightType, npy, ogb, tables,
 };
-use gnarl_graph::{Dataset, Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Dataset, Labels, Triple};
 use half::{bf16, f16};
 
 const EDGES: [(i64, i64); 4] = [(0, 1), (1, 2), (2, 2), (3, 0)];
@@ -89,13 +89,14 @@ fn further_columns_are_kept() {
     files.gz("g/raw/edge_year.csv.gz", "7\n8\n9\n10\n");
     files.gz("g/raw/node-label.csv.gz", "0,1\n1,1\n0,0\n1,0\n");
     let made = ogb(&OgbOptions { add_inverse: true, ..options(&files) }, &files.out()).unwrap();
-    let year = made.dataset.node_column(PLAIN_NODE, "node_year").unwrap().unwrap();
+    let year = made.dataset.node_column(DEFAULT_NODE_TYPE, "node_year").unwrap().unwrap();
     assert_eq!(year.values::<i64>().unwrap()[..], [2001, 2002, 2003, 2004]);
     let column = |name: &str| made.dataset.edge_column(&Triple::plain(), name).unwrap().unwrap();
     let weights = [1.0, 2.0, 3.0, 0.5, 1.0, 2.0, 0.5];
     assert_eq!(column("weight").values::<f32>().unwrap()[..], weights);
     assert_eq!(column("time").values::<i64>().unwrap()[..], [7, 8, 9, 10, 7, 8, 10]);
-    let Some(Labels::Multi { values, tasks }) = made.dataset.labels(PLAIN_NODE).unwrap() else {
+    let Some(Labels::Multi { values, tasks }) = made.dataset.labels(DEFAULT_NODE_TYPE).unwrap()
+    else {
         panic!()
     };
     assert_eq!((&values[..4], tasks), (&[0, 1, 1, 1][..], 2));
@@ -273,7 +274,7 @@ fn splits_can_be_chosen_or_left_out() {
     for (split, expected) in [("random", 3), ("none", 0)] {
         let options = OgbOptions { split: Some(split.into()), ..options(&files) };
         let dataset = ogb(&options, &files.fresh("out")).unwrap().dataset;
-        assert_eq!(dataset.split_names(PLAIN_NODE).unwrap().len(), expected);
+        assert_eq!(dataset.split_names(DEFAULT_NODE_TYPE).unwrap().len(), expected);
     }
     let options = OgbOptions { split: Some("tiem".into()), ..options(&files) };
     let message = ogb(&options, &files.path("out2")).unwrap_err().to_string();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use common::{Files, edges};
 use gnarl_graph::import::{OgbOptions, ogb};
-use gnarl_graph::{Dataset, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Dataset, Triple};
 
 fn fixture(name: &str) -> Vec<u8> {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/torch");
@@ -60,13 +60,13 @@ fn pairs_are_told_apart_by_their_split() {
     let files = plain("collab", COLLAB);
     let dataset = import(&files).unwrap();
     let (node, edge) = dataset.plain().unwrap();
-    assert_eq!((node.name.as_str(), node.count), (PLAIN_NODE, 4));
+    assert_eq!((node.name.as_str(), node.count), (DEFAULT_NODE_TYPE, 4));
     assert_eq!((&edge.triple, edge.count), (&Triple::plain(), 6));
     assert_eq!(edges(&dataset), [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)]);
     assert_eq!(column::<u8>(&dataset, "split"), [0, 0, 0, 1, 2, 2]);
     assert_eq!(column::<f32>(&dataset, "weight"), [1.0, 2.0, 1.0, 1.0, 3.0, 1.0]);
     assert_eq!(column::<i64>(&dataset, "time"), [2010, 2011, 2012, 2018, 2019, 2019]);
-    assert!(dataset.features(PLAIN_NODE).unwrap().is_some());
+    assert!(dataset.features(DEFAULT_NODE_TYPE).unwrap().is_some());
     let files = plain("citation", "0,1\n1,2\n");
     let dataset = import(&files).unwrap();
     assert_eq!(edges(&dataset), [(0, 1), (1, 2), (2, 0), (2, 3)]);
@@ -175,7 +175,7 @@ fn splits_of_nodes_are_read_too() {
     files.bytes("g/split/time/split_dict.pt", &fixture("nodes.pt"));
     let dataset = import(&files).unwrap();
     for (name, expected) in [("train", &[0, 2][..]), ("valid", &[1]), ("test", &[3])] {
-        assert_eq!(dataset.split(PLAIN_NODE, name).unwrap().unwrap()[..], *expected);
+        assert_eq!(dataset.split(DEFAULT_NODE_TYPE, name).unwrap().unwrap()[..], *expected);
     }
     files.bytes("g/split/time/split_dict.pt", &fixture("typed_nodes.pt"));
     let message = ogb(&OgbOptions::new(files.path("g")), &files.path("out2")).unwrap_err();

@@ -9,7 +9,7 @@ use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, Int64Array, ListArray, RecordBatch};
 use common::{Files, counts};
 use gnarl_graph::import::{EdgeTable, NodeTable, TableOptions, tables};
-use gnarl_graph::{Features, Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Features, Labels, Triple};
 use parquet::arrow::ArrowWriter;
 
 fn write(path: &Path, columns: &[(&str, ArrayRef)]) {
@@ -37,7 +37,7 @@ fn row(values: &[i64]) -> Option<Vec<Option<i64>>> {
 
 /// Options for two tables with columns `src`, `dst` and `id`, `x`.
 fn options(edges: PathBuf, nodes: PathBuf) -> TableOptions {
-    let mut nodes = NodeTable::new(PLAIN_NODE, nodes);
+    let mut nodes = NodeTable::new(DEFAULT_NODE_TYPE, nodes);
     nodes.features = vec!["x".into()];
     let edges = vec![EdgeTable::new(Triple::plain(), edges)];
     TableOptions { nodes: vec![nodes], edges, ..Default::default() }
@@ -46,7 +46,7 @@ fn options(edges: PathBuf, nodes: PathBuf) -> TableOptions {
 #[test]
 fn the_shipped_citation_graph_is_read() {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/cora");
-    let mut nodes = NodeTable::new(PLAIN_NODE, dir.join("nodes.parquet"));
+    let mut nodes = NodeTable::new(DEFAULT_NODE_TYPE, dir.join("nodes.parquet"));
     nodes.id = Some("nodeId".into());
     nodes.label = Some("subject".into());
     nodes.features = vec!["features".into()];
@@ -62,12 +62,12 @@ fn the_shipped_citation_graph_is_read() {
     let files = Files::new();
     let made = tables(&options, &files.out()).unwrap();
     assert_eq!(counts(&made.report)[..2], [2708, 10_556]);
-    assert!(made.report.symmetric && made.report.renumbered == [PLAIN_NODE]);
-    let Some(Labels::Single { count, .. }) = made.dataset.labels(PLAIN_NODE).unwrap() else {
+    assert!(made.report.symmetric && made.report.renumbered == [DEFAULT_NODE_TYPE]);
+    let Some(Labels::Single { count, .. }) = made.dataset.labels(DEFAULT_NODE_TYPE).unwrap() else {
         panic!()
     };
     assert_eq!(count, 7);
-    let Some(Features::Dense(column)) = made.dataset.features(PLAIN_NODE).unwrap() else {
+    let Some(Features::Dense(column)) = made.dataset.features(DEFAULT_NODE_TYPE).unwrap() else {
         panic!()
     };
     assert_eq!(column.spec().shape, [2708, 1433]);

@@ -19,7 +19,7 @@ use gnarl_common::Result;
 use gnarl_graph::import::{
     EdgeTable, Feature, IdKind, Impute, NodeTable, TableOptions, Transform, tables,
 };
-use gnarl_graph::{Dataset, Features, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Dataset, Features, Triple};
 use parquet::arrow::{ArrowWriter, encode_arrow_schema};
 use parquet::data_type::{
     ByteArray, ByteArrayType, DataType as Physical, DoubleType, FixedLenByteArrayType,
@@ -74,7 +74,7 @@ fn raw(path: &Path, schema: &str, leaves: &[Leaf<'_>], hint: Option<&Schema>) {
 
 /// Imports a nodes table with these features, numbered by row, beside an edge.
 fn import(files: &Files, nodes: PathBuf, features: &[&str]) -> Result<Dataset> {
-    let mut table = NodeTable::new(PLAIN_NODE, nodes);
+    let mut table = NodeTable::new(DEFAULT_NODE_TYPE, nodes);
     table.features = features.iter().map(|&name| name.into()).collect();
     let edges = EdgeTable::new(Triple::plain(), files.text("edges.csv", "src,dst\n0,1\n"));
     let options = TableOptions { nodes: vec![table], edges: vec![edges], ..Default::default() };
@@ -82,7 +82,7 @@ fn import(files: &Files, nodes: PathBuf, features: &[&str]) -> Result<Dataset> {
 }
 
 fn features(dataset: &Dataset) -> Vec<f32> {
-    let Some(Features::Dense(column)) = dataset.features(PLAIN_NODE).unwrap() else {
+    let Some(Features::Dense(column)) = dataset.features(DEFAULT_NODE_TYPE).unwrap() else {
         panic!("no features")
     };
     column.values::<f32>().unwrap().to_vec()
@@ -128,7 +128,7 @@ fn integers_have_the_width_that_is_stated() {
     assert_eq!(found[10..], [7.0; 10]);
 
     // As ids: those without a sign keep their upper half.
-    let mut nodes = NodeTable::new(PLAIN_NODE, path);
+    let mut nodes = NodeTable::new(DEFAULT_NODE_TYPE, path);
     nodes.id = Some("g".into());
     let edges = files.text("e.csv", "src,dst\n4294967295,7\n");
     let edges = vec![EdgeTable::new(Triple::plain(), edges)];
@@ -407,7 +407,7 @@ fn columns_of_nulls_are_missing_numbers_and_texts() {
         impute: (transform == Transform::None).then_some(Impute::Value(9.0)),
         indicator: false,
     };
-    let mut table = NodeTable::new(PLAIN_NODE, path);
+    let mut table = NodeTable::new(DEFAULT_NODE_TYPE, path);
     table.features = vec![filled("x", Transform::None), filled("y", Transform::None)];
     let edges = EdgeTable::new(
         Triple::plain(),

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use common::Files;
-use gnarl_graph::PLAIN_NODE;
+use gnarl_graph::DEFAULT_NODE_TYPE;
 use gnarl_graph::import::{NpyOptions, npy};
 
 fn options(dir: &Path, meta: &serde_json::Value) -> NpyOptions {
@@ -50,10 +50,10 @@ fn real_graphs_have_the_published_counts() {
             assert_eq!(meta[name].as_u64(), Some(found), "{name} of {}", dir.display());
         }
         assert_eq!(meta["symmetric"].as_bool(), Some(report.symmetric), "{}", dir.display());
-        let features = made.dataset.features(PLAIN_NODE).unwrap();
+        let features = made.dataset.features(DEFAULT_NODE_TYPE).unwrap();
         assert_eq!(meta["num_features"].as_u64(), features.map(|f| f.width() as u64));
         for (name, _) in &options(&dir, &meta).splits {
-            let ids = made.dataset.split(PLAIN_NODE, name).unwrap().unwrap();
+            let ids = made.dataset.split(DEFAULT_NODE_TYPE, name).unwrap().unwrap();
             assert_eq!(meta["split_sizes"][format!("{name}_idx")].as_u64(), Some(ids.len() as u64));
         }
         seen += 1;

@@ -7,7 +7,7 @@ use gnarl_graph::import::{
     EdgeTable, IdKind, NodeTable, NpyOptions, TableOptions, TriplesOptions, WeightType, npy,
     tables, triples,
 };
-use gnarl_graph::{Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Labels, Triple};
 use half::f16;
 
 #[test]
@@ -41,8 +41,8 @@ fn sparse_integer_ids_are_mapped_and_reported() {
     ] {
         let options = TableOptions::plain(files.text("e.csv", text));
         let made = tables(&options, &files.fresh("out")).unwrap();
-        assert_eq!(made.report.renumbered, [PLAIN_NODE]);
-        let column = made.dataset.node_column(PLAIN_NODE, "user_id").unwrap().unwrap();
+        assert_eq!(made.report.renumbered, [DEFAULT_NODE_TYPE]);
+        let column = made.dataset.node_column(DEFAULT_NODE_TYPE, "user_id").unwrap().unwrap();
         let user = column.values::<i64>().unwrap();
         assert_eq!(user[..], expected);
         let back: Vec<String> = edges(&made.dataset)
@@ -59,9 +59,9 @@ fn string_ids_round_trip() {
     let options = TableOptions::plain(files.text("e.csv", "src,dst\nann,bob\n\"bob, jr\",ann\n"));
     let dataset = tables(&options, &files.out()).unwrap().dataset;
     assert_eq!(edges(&dataset), [(0, 1), (2, 0)]);
-    let bytes = dataset.node_column(PLAIN_NODE, "user_id.bytes").unwrap().unwrap();
+    let bytes = dataset.node_column(DEFAULT_NODE_TYPE, "user_id.bytes").unwrap().unwrap();
     assert_eq!(&bytes.values::<u8>().unwrap()[..], b"annbobbob, jr");
-    let offsets = dataset.node_column(PLAIN_NODE, "user_id.offsets").unwrap().unwrap();
+    let offsets = dataset.node_column(DEFAULT_NODE_TYPE, "user_id.offsets").unwrap().unwrap();
     assert_eq!(offsets.values::<u64>().unwrap()[..], [0, 3, 6, 13]);
 }
 
@@ -145,7 +145,7 @@ fn bad_tables_are_named_by_line() {
         ..TableOptions::plain(files.bytes("u.csv", b"a,b\nc,\xff\n"))
     };
     let stated = |name: &str, text: &str| TableOptions {
-        num_nodes: vec![(PLAIN_NODE.into(), 3)],
+        num_nodes: vec![(DEFAULT_NODE_TYPE.into(), 3)],
         ..plain(name, text)
     };
     let nodes =

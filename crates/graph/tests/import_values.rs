@@ -15,11 +15,11 @@ use arrow_array::{
 use common::Files;
 use gnarl_common::Result;
 use gnarl_graph::import::{
-    EdgeTable, Feature, GraphboltOptions, ImportReport, Imported, Impute, LeftOut, NodeTable,
-    NpyOptions, OgbOptions, TableOptions, Transform, TypedNpyOptions, graphbolt, npy, ogb, tables,
-    typed_npy,
+    EdgeTable, Feature, GraphboltOptions, HeteroNpyOptions, ImportReport, Imported, Impute,
+    LeftOut, NodeTable, NpyOptions, OgbOptions, TableOptions, Transform, graphbolt,
+    heterogeneous_npy, npy, ogb, tables,
 };
-use gnarl_graph::{Dataset, Features, Labels, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Dataset, Features, Labels, Triple};
 use half::f16;
 use parquet::arrow::ArrowWriter;
 
@@ -31,7 +31,7 @@ fn feature(column: &str, transform: Transform, impute: Option<Impute>) -> Featur
 
 /// Imports a nodes table, beside three edges of four nodes.
 fn import(files: &Files, nodes: PathBuf, features: Vec<Feature>) -> Result<Imported> {
-    let mut table = NodeTable::new(PLAIN_NODE, nodes);
+    let mut table = NodeTable::new(DEFAULT_NODE_TYPE, nodes);
     table.features = features;
     let edges = EdgeTable::new(Triple::plain(), files.text("edges.csv", EDGES));
     let options = TableOptions { nodes: vec![table], edges: vec![edges], ..Default::default() };
@@ -56,7 +56,7 @@ fn parquet(path: &Path, columns: &[(&str, ArrayRef)]) {
 }
 
 fn labels(dataset: &Dataset) -> (Vec<i32>, usize) {
-    let Some(Labels::Single { classes, count }) = dataset.labels(PLAIN_NODE).unwrap() else {
+    let Some(Labels::Single { classes, count }) = dataset.labels(DEFAULT_NODE_TYPE).unwrap() else {
         panic!("no classes")
     };
     (classes.to_vec(), count)
@@ -64,7 +64,7 @@ fn labels(dataset: &Dataset) -> (Vec<i32>, usize) {
 
 /// The names of classes, one after the other.
 fn class_names(dataset: &Dataset) -> Option<(Vec<u64>, String)> {
-    let column = |name: &str| dataset.node_column(PLAIN_NODE, name).unwrap();
+    let column = |name: &str| dataset.node_column(DEFAULT_NODE_TYPE, name).unwrap();
     let bytes = column("class_name.bytes")?.values::<u8>().unwrap().to_vec();
     let offsets = column("class_name.offsets")?.values::<u64>().unwrap().to_vec();
     Some((offsets, String::from_utf8(bytes).unwrap()))
@@ -88,7 +88,7 @@ fn missing_numbers_are_filled_in_where_asked() {
     {
         let features = vec![feature("x", Transform::None, Some(impute))];
         let made = import(&files, table.clone(), features).unwrap();
-        assert_eq!(rows(&made.dataset, PLAIN_NODE), (vec![expected, 1.0, 2.0, 9.0], 1));
+        assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (vec![expected, 1.0, 2.0, 9.0], 1));
     }
     // Of an even number the median is halfway; an indicator comes only where something is missing.
     let all = Feature { indicator: true, ..feature("y", Transform::None, Some(Impute::Median)) };
@@ -96,11 +96,11 @@ fn missing_numbers_are_filled_in_where_asked() {
     let full = files.text("m.csv", "id,y,z\n0,4,0\n1,8,1\n2,,2\n3,5,3\n4,7,4\n");
     let made = import(&files, full, both).unwrap();
     let expected = [4.0, 0.0, 0.0, 8.0, 0.0, 1.0, 6.0, 1.0, 2.0, 5.0, 0.0, 3.0, 7.0, 0.0, 4.0];
-    assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected.to_vec(), 3));
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (expected.to_vec(), 3));
     // Filled in before it is scaled, by moments of what is there: a mean becomes 0.
     let scaled = vec![feature("x", Transform::Standard, Some(Impute::Mean))];
     let made = import(&files, table.clone(), scaled).unwrap();
-    assert_eq!(rows(&made.dataset, PLAIN_NODE).0[0], 0.0);
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE).0[0], 0.0);
 
     let none = files.text("none.csv", "id,x\n0,\n1,\n2,nan\n3,\n");
     let features = vec![feature("x", Transform::None, Some(Impute::Mean))];
@@ -133,7 +133,7 @@ fn booleans_dates_and_categories_are_features() {
         [1.0, -1.0, 2.0, 1.0, 0.0],
     ];
     let made = import(&files, table.clone(), columns()).unwrap();
-    assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected.concat(), 5));
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (expected.concat(), 5));
 
     let day = 86_400_000i64;
     let typed = files.path("n.parquet");
@@ -149,7 +149,7 @@ fn booleans_dates_and_categories_are_features() {
     ];
     parquet(&typed, &typed_columns);
     let made = import(&files, typed, columns()).unwrap();
-    assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected.concat(), 5));
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (expected.concat(), 5));
 
     let message = files.refusal(import(&files, table, vec!["country".into()]));
     assert!(message.contains("n.csv: column 'country' holds text such as 'de'"), "{message}");
@@ -169,7 +169,7 @@ fn nodes_numbered_by_row_may_begin_with_any_column() {
     let joined: ArrayRef = Arc::new(Date32Array::from(vec![1, 2, 3, 4]));
     parquet(&path, &[("joined", joined)]);
     let made = import(&files, path, vec!["joined".into()]).unwrap();
-    assert_eq!(rows(&made.dataset, PLAIN_NODE), (vec![1.0, 2.0, 3.0, 4.0], 1));
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (vec![1.0, 2.0, 3.0, 4.0], 1));
 }
 
 #[test]
@@ -195,11 +195,11 @@ fn one_mention_of_a_column_counts_in_any_order() {
     for mentions in both {
         let made = import(&files, table.clone(), mentions).unwrap();
         let expected = vec![5.0, 0.0, 2.0, 9.0, 4.0, 4.0, 3.0, 2.0];
-        assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected, 2));
+        assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (expected, 2));
     }
     let made = import(&files, table, vec![named, scaled, pattern]).unwrap();
     let expected = vec![5.0, 0.0, 2.0, 0.0, 4.0, 1.0, 3.0, 0.5];
-    assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected, 2));
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (expected, 2));
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn parquet_numbers_of_any_type_are_features() {
         [0.0, -2.0, 3.0, -3.0, 0.0, 0.0],
         [3.0, 0.0, 4.0, 40.0, 1.0, 0.0],
     ];
-    assert_eq!(rows(&made.dataset, PLAIN_NODE), (expected.concat(), 6));
+    assert_eq!(rows(&made.dataset, DEFAULT_NODE_TYPE), (expected.concat(), 6));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_transform_by_name_wins_over_a_glob() {
     let made = import(&files, table.clone(), features).unwrap();
     let third = 1.0 / 3.0;
     let expected = [0.0, 1.0, 0.0, third, 0.0, 1.0, 2.0 * third, 1.0, 0.0, 1.0, 0.0, 1.0];
-    let (found, width) = rows(&made.dataset, PLAIN_NODE);
+    let (found, width) = rows(&made.dataset, DEFAULT_NODE_TYPE);
     assert_eq!(width, 3);
     assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-6), "{found:?}");
     let two = ["x1"; 2].into_iter().zip([Transform::MaxMin, Transform::Standard]);
@@ -292,11 +292,11 @@ fn edges_have_dates_and_features_by_the_same_rules() {
 }
 
 fn left_out(split: &str, unlabeled: u64, of: u64) -> LeftOut {
-    LeftOut { of_type: PLAIN_NODE.into(), split: split.into(), unlabeled, of }
+    LeftOut { of_type: DEFAULT_NODE_TYPE.into(), split: split.into(), unlabeled, of }
 }
 
 fn check_splits(dataset: &Dataset, report: &ImportReport) {
-    let split = |name: &str| dataset.split(PLAIN_NODE, name).unwrap().unwrap().to_vec();
+    let split = |name: &str| dataset.split(DEFAULT_NODE_TYPE, name).unwrap().unwrap().to_vec();
     assert_eq!([split("train"), split("valid"), split("test")], [vec![0, 1], vec![2], vec![]]);
     let expected = [left_out("train", 1, 3), left_out("test", 1, 1)];
     assert_eq!(report.left_out, expected);
@@ -334,10 +334,10 @@ fn splits_have_usual_names_and_labeled_nodes_in_every_importer() {
     let typed = |splits: &[(&str, PathBuf)]| -> Vec<(String, String, PathBuf)> {
         splits
             .iter()
-            .map(|(name, path)| (PLAIN_NODE.into(), name.to_string(), path.clone()))
+            .map(|(name, path)| (DEFAULT_NODE_TYPE.into(), name.to_string(), path.clone()))
             .collect()
     };
-    let options = TypedNpyOptions {
+    let options = HeteroNpyOptions {
         edges: vec![(Triple::plain(), edges)],
         splits: typed(&splits),
         split_labels: typed(&[
@@ -347,7 +347,7 @@ fn splits_have_usual_names_and_labeled_nodes_in_every_importer() {
         memory: 1 << 26,
         ..Default::default()
     };
-    let made = typed_npy(&options, &files.path("typed")).unwrap();
+    let made = heterogeneous_npy(&options, &files.path("typed")).unwrap();
     check_splits(&made.dataset, &made.report);
 
     for (name, ids) in [("train", "3\n0\n1\n"), ("valid", "2\n"), ("test", "4\n")] {
@@ -410,7 +410,7 @@ fn class_ids_with_gaps_are_numbered_anew() {
     let check = |made: &Imported| {
         assert_eq!(labels(&made.dataset), (vec![1, 0, -1, 2, 0], 3));
         assert_eq!(class_names(&made.dataset), names);
-        assert_eq!(made.report.renumbered_classes, [PLAIN_NODE]);
+        assert_eq!(made.report.renumbered_classes, [DEFAULT_NODE_TYPE]);
         gnarl_graph::inspect::verify(&made.dataset).unwrap();
     };
     let table = files.text("n.csv", "id,label\n0,77\n1,10\n2,\n3,1000\n4,10.0\n");
@@ -431,23 +431,23 @@ fn class_ids_with_gaps_are_numbered_anew() {
     assert_eq!(labels(&kept.dataset), (vec![0, 1, 2, 4, 4], 5));
     assert_eq!(kept.report.renumbered_classes, [""; 0]);
 
-    let options = TypedNpyOptions {
+    let options = HeteroNpyOptions {
         edges: vec![(Triple::plain(), edges)],
-        num_nodes: vec![(PLAIN_NODE.into(), 5)],
+        num_nodes: vec![(DEFAULT_NODE_TYPE.into(), 5)],
         splits: vec![(
-            PLAIN_NODE.into(),
+            DEFAULT_NODE_TYPE.into(),
             "train".into(),
             files.npy("t.npy", &[], &[4i64, 3, 0, 1]),
         )],
         split_labels: vec![(
-            PLAIN_NODE.into(),
+            DEFAULT_NODE_TYPE.into(),
             "train".into(),
             files.npy("ty.npy", &[], &[10i64, 1000, 77, 10]),
         )],
         memory: 1 << 26,
         ..Default::default()
     };
-    check(&typed_npy(&options, &files.path("typed")).unwrap());
+    check(&heterogeneous_npy(&options, &files.path("typed")).unwrap());
 
     files.gz("g/raw/edge.csv.gz", "0,1\n1,2\n3,4\n");
     files.gz("g/raw/num-node-list.csv.gz", "5\n");

@@ -7,10 +7,10 @@ use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::decoders::{self, DecoderConfig};
 use gnarl_nn::heads::{self, HeadSizes};
-use gnarl_nn::models::typed::{self, Source};
+use gnarl_nn::models::heterogeneous::{self, Source};
 use gnarl_nn::models::{self, Aggregator, Decomposition, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder};
-use gnarl_sample::TypedGraph;
+use gnarl_sample::HeteroSampleGraph;
 
 const DOCUMENT: &str = include_str!("../../../docs/tensors.md");
 const FEATURES: usize = 7;
@@ -165,7 +165,7 @@ fn homogeneous_models_make_the_documented_tensors() {
 
 /// Films with features and persons without; nothing ends in persons.
 fn schema() -> Schema {
-    let mut graph = TypedGraph::new().with_nodes("film", 4).unwrap();
+    let mut graph = HeteroSampleGraph::new().with_nodes("film", 4).unwrap();
     graph = graph.with_nodes("person", 3).unwrap();
     for relation in ["acted_in", "directed", "wrote"] {
         let triple: Triple = format!("person:{relation}:film").parse().unwrap();
@@ -176,7 +176,8 @@ fn schema() -> Schema {
 
 #[test]
 fn heterogeneous_models_make_the_documented_tensors() {
-    let mut configs: Vec<ModelConfig> = typed::names().iter().map(|name| config(name)).collect();
+    let mut configs: Vec<ModelConfig> =
+        heterogeneous::names().iter().map(|name| config(name)).collect();
     configs.push(ModelConfig { decoupled: true, ..config("rgcn") });
     let basis = ModelConfig { decomposition: Decomposition::Basis, ..config("rgcn") };
     configs.push(ModelConfig { one_hot: true, ..basis.clone() });
@@ -184,8 +185,8 @@ fn heterogeneous_models_make_the_documented_tensors() {
     configs.push(ModelConfig { decomposition: Decomposition::Block, ..config("rgcn") });
     let mut met = BTreeSet::new();
     for config in configs {
-        let sources = [Source::Features(FEATURES), Source::Learnt];
-        let (_, params) = typed::build(&config, &schema(), &sources, Key::new(1)).unwrap();
+        let sources = [Source::Features(FEATURES), Source::Embeddings];
+        let (_, params) = heterogeneous::build(&config, &schema(), &sources, Key::new(1)).unwrap();
         let layer = if config.name == "hetero" { "sage" } else { "" };
         let sections = [config.name.as_str(), "Heterogeneous models", layer];
         let config = ModelConfig { in_dim: config.input_width(), ..config.clone() };

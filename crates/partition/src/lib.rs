@@ -14,7 +14,7 @@
 //! its edges.
 //!
 //! ```
-//! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+//! use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, DEFAULT_NODE_TYPE, Triple};
 //! use gnarl_partition::{PartitionConfig, Parts, partition_dataset};
 //!
 //! // Two triangles and a bridge, edges in both directions.
@@ -23,7 +23,7 @@
 //! let (src, dst): (Vec<u64>, Vec<u64>) =
 //!     pairs.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).unzip();
 //! let mut writer = DatasetWriter::create(dir.path().join("graph"), IdWidth::U32)?;
-//! writer.add_node_type(PLAIN_NODE, 6);
+//! writer.add_node_type(DEFAULT_NODE_TYPE, 6);
 //! let mut edges = writer.edge_writer(&Triple::plain(), Some((6, 6)))?;
 //! edges.push(&src, &dst)?;
 //! writer.add_edge_type(Triple::plain(), edges.finish()?);
@@ -39,7 +39,7 @@
 //! assert_eq!(report.edge_cut, 2.0 / 14.0);
 //! // Each part owns a triangle and holds a copy of the bridge's other end.
 //! let part = parts.part(0)?;
-//! let nodes = part.manifest().node_type(PLAIN_NODE)?;
+//! let nodes = part.manifest().node_type(DEFAULT_NODE_TYPE)?;
 //! assert_eq!((nodes.core, nodes.count), (Some(3), 4));
 //! # Ok::<(), gnarl_common::Error>(())
 //! ```

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::npy::NpyHeader;
 use gnarl_common::rng::Key;
-use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Dataset, DatasetWriter, FinishOptions, IdWidth, Triple};
 use gnarl_partition::{PartitionConfig, PartitionReport, Parts, names, partition_dataset};
 
 /// The graph `name` under `data`, with 70 % of its nodes for training.
@@ -20,12 +20,12 @@ fn graph(data: &Path, name: &str, out: &Path) -> Dataset {
     let (src, dst) = ids.split_at(ids.len() / 2);
     let nodes = ids.iter().max().unwrap() + 1;
     let mut writer = DatasetWriter::create(out.join(name), IdWidth::U32).unwrap();
-    writer.add_node_type(PLAIN_NODE, nodes);
+    writer.add_node_type(DEFAULT_NODE_TYPE, nodes);
     let mut ends = writer.edge_writer(&Triple::plain(), None).unwrap();
     ends.push(src, dst).unwrap();
     writer.add_edge_type(Triple::plain(), ends.finish().unwrap());
     let train = (0..nodes).filter(|&v| Key::new(1).with(v).unit(0) < 0.7).collect();
-    writer.add_split(PLAIN_NODE, "train", train).unwrap();
+    writer.add_split(DEFAULT_NODE_TYPE, "train", train).unwrap();
     writer.finish(FinishOptions::default()).unwrap()
 }
 

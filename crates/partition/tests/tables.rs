@@ -1,18 +1,18 @@
 //! Columns that are no rows of nodes or edges, the names of classes and of relations, reach every part.
 
-use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Dataset, DatasetWriter, FinishOptions, IdWidth, Triple};
 use gnarl_partition::{PartLayout, PartitionConfig, Parts, partition_dataset};
 
 fn knowledge_graph(out: &std::path::Path) -> Dataset {
     let triple = Triple::plain();
     let mut writer = DatasetWriter::create(out, IdWidth::U32).unwrap();
-    writer.add_node_type(PLAIN_NODE, 30);
-    let mut ends = writer.node_column::<u64>(PLAIN_NODE, "class_name.offsets", &[]).unwrap();
+    writer.add_node_type(DEFAULT_NODE_TYPE, 30);
+    let mut ends = writer.node_column::<u64>(DEFAULT_NODE_TYPE, "class_name.offsets", &[]).unwrap();
     ends.push(&[0, 3, 10]).unwrap();
-    let mut names = writer.node_column::<u8>(PLAIN_NODE, "class_name.bytes", &[]).unwrap();
+    let mut names = writer.node_column::<u8>(DEFAULT_NODE_TYPE, "class_name.bytes", &[]).unwrap();
     names.push(b"artphysics").unwrap();
     let classes = [ends.finish().unwrap(), names.finish().unwrap()];
-    writer.node_type(PLAIN_NODE).unwrap().columns.extend(classes);
+    writer.node_type(DEFAULT_NODE_TYPE).unwrap().columns.extend(classes);
     let mut ends = writer.edge_writer(&triple, Some((30, 30))).unwrap();
     let (src, dst): (Vec<u64>, Vec<u64>) = (0..90).map(|i| (i % 30, i * i % 29)).unzip();
     ends.push(&src, &dst).unwrap();
@@ -55,7 +55,7 @@ fn names_reach_every_part() {
         }
         for part in 0..2 {
             let part = made.part(part).unwrap();
-            let column = part.node_column(PLAIN_NODE, "class_name.bytes").unwrap();
+            let column = part.node_column(DEFAULT_NODE_TYPE, "class_name.bytes").unwrap();
             assert_eq!(column.expect("a table").bytes(), b"artphysics");
         }
         for column in columns {

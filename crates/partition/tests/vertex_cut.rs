@@ -57,7 +57,7 @@ fn plain() -> impl Strategy<Value = Graph> {
     (6u64..40).prop_flat_map(|n| list(n, n, 150).prop_map(move |e| Graph::plain(n, e)))
 }
 
-fn typed() -> impl Strategy<Value = Graph> {
+fn heterogeneous() -> impl Strategy<Value = Graph> {
     (4u64..20, 4u64..20).prop_flat_map(|(a, b)| {
         let lists = (list(a, b, 60), list(b, a, 60), list(b, b, 60));
         lists.prop_map(move |(wrote, by, cites)| Graph {
@@ -228,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn typed_graphs_are_the_union_of_their_parts(graph in typed(), parts in 1usize..6) {
+    fn typed_graphs_are_the_union_of_their_parts(graph in heterogeneous(), parts in 1usize..6) {
         round_trip(&graph, &config("dbh", parts), IdWidth::U64);
     }
 }

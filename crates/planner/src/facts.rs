@@ -44,8 +44,8 @@ impl<'a> Facts<'a> {
     /// [`gnarl_common::Kind::Usage`] for other tasks than node classification in homogeneous graphs.
     pub fn of(config: &RunConfig, dataset: &'a Dataset) -> Result<Self> {
         let manifest = dataset.manifest();
-        let typed = manifest.node_types.len() > 1 || manifest.edge_types.len() > 1;
-        if !config.task.kind.is_of_nodes() || typed || config.task.node_type.is_some() {
+        let heterogeneous = manifest.node_types.len() > 1 || manifest.edge_types.len() > 1;
+        if !config.task.kind.is_of_nodes() || heterogeneous || config.task.node_type.is_some() {
             return Err(Error::usage(
                 "only tasks of nodes in homogeneous graphs are predicted",
             )

@@ -4,10 +4,10 @@
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 
+use crate::bottom_k::{Numbers, Smallest, exact_limit, likely_limit};
 use crate::hash::Hash;
 use crate::lanes::{LANES, Lanes};
 use crate::neighbors::{Draw, NeighborSampler};
-use crate::smallest::{Numbers, Smallest, exact_limit, likely_limit};
 use crate::view::View;
 
 /// For every node at every hop, a uniform sample of its in-neighbors without replacement: the edges

@@ -29,16 +29,18 @@
 //! [`TemporalSampler`] those no later than the seeds, [`WalkNeighbors`] those that random walks
 //! visit most; [`ClusterSampler`] and [`SaintSampler`] take
 //! subgraphs, which serve all layers; [`parts`] takes neighborhoods from parts on any machine. To
-//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`TypedSampler`] takes
-//! neighborhoods in a [`TypedGraph`], with several types of nodes and edges. [`RandomWalk`] and
+//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`HeteroSampler`] takes
+//! neighborhoods in a [`HeteroSampleGraph`], with several types of nodes and edges. [`RandomWalk`] and
 //! [`MetaPathWalk`] give the walks themselves. [`negatives`] holds the negative samplers.
 
+mod bottom_k;
 mod cluster;
 mod draw;
 mod exact;
 mod full;
 mod graph;
 mod hash;
+mod heterogeneous;
 mod induced;
 mod labor;
 mod lanes;
@@ -48,9 +50,7 @@ pub mod parts;
 mod saint;
 mod sampler;
 mod scratch;
-mod smallest;
 mod temporal;
-mod typed;
 mod uniform;
 mod view;
 mod walk;
@@ -61,15 +61,16 @@ pub use cluster::ClusterSampler;
 pub use exact::ExactSampler;
 pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
+pub use heterogeneous::{
+    HeteroBatch, HeteroBlock, HeteroFanouts, HeteroSampleGraph, HeteroSampler, HeteroScratch,
+    Relation,
+};
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;
 pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler};
-pub use typed::{
-    Relation, TypedBatch, TypedBlock, TypedFanouts, TypedGraph, TypedSampler, TypedScratch,
-};
 pub use uniform::UniformSampler;
 pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};
 pub use weighted::WeightedSampler;

@@ -4,10 +4,10 @@
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 
+use crate::bottom_k::{Numbers, Smallest, with_spare};
 use crate::hash::Hash;
 use crate::lanes::{LANES, Lanes};
 use crate::neighbors::{Draw, NeighborSampler};
-use crate::smallest::{Numbers, Smallest, with_spare};
 use crate::view::View;
 
 /// For every node at every hop, in-neighbors without replacement, one after the other with

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_graph::triples::{Known, Side, Triples};
+use gnarl_graph::triples::{FilteredSet, Side, Triples};
 use gnarl_sample::negatives::*;
 
 const NODES: u32 = 40;
@@ -111,7 +111,7 @@ fn candidates_are_nodes_and_right_ends_are_masked() {
 
 #[test]
 fn filtered_candidates_make_no_known_edge() {
-    let known = Arc::new(Known::new(&[&edges()]));
+    let known = Arc::new(FilteredSet::new(&[&edges()]));
     for inner in samplers() {
         let name = inner.name();
         let plain = counted(&draw(inner.as_ref(), 0..30, Side::Tail, Key::new(1)));

@@ -6,7 +6,7 @@ use gnarl_common::Kind;
 use gnarl_common::rng::Key;
 use gnarl_graph::{Csc, Triple};
 use gnarl_sample::{
-    MetaPathWalk, RandomWalk, SampleGraph, Sampler, Scratch, TypedGraph, WalkNeighbors,
+    HeteroSampleGraph, MetaPathWalk, RandomWalk, SampleGraph, Sampler, Scratch, WalkNeighbors,
 };
 use proptest::prelude::*;
 
@@ -201,13 +201,13 @@ fn triple(name: &str) -> Triple {
 }
 
 /// Users 0 to 19, items 0 to 9 and tags 0 to 2.
-fn typed() -> TypedGraph {
+fn typed() -> HeteroSampleGraph {
     let key = Key::new(12);
     let edges = |k: u64, src: u64, dst: u64| -> Vec<(u32, u32)> {
         let end = |c, n| key.with(k).below(c, n) as u32;
         (0..60).map(|i| (end(2 * i, src), end(2 * i + 1, dst))).collect()
     };
-    let graph = TypedGraph::new().with_nodes("user", 20).unwrap();
+    let graph = HeteroSampleGraph::new().with_nodes("user", 20).unwrap();
     let graph = graph.with_nodes("item", 10).unwrap().with_nodes("tag", 3).unwrap();
     let graph = graph
         .with_edges(&triple("item:rated_by:user"), Csc::from_edges(20, &edges(0, 10, 19)))

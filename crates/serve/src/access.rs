@@ -9,14 +9,14 @@ use gnarl_store::Rows;
 
 use crate::codec::{labels_of, rows_of, splits_of};
 use crate::command::Column;
-use crate::held::{Description, HeldPart};
 use crate::remote::RemotePart;
+use crate::served::{Description, ServedPart};
 
 /// Access to a part.
 #[derive(Clone)]
 pub enum PartAccess {
     /// Memory-mapped files of this machine.
-    Local(Arc<HeldPart>),
+    Local(Arc<ServedPart>),
     /// A server.
     Remote(RemotePart),
 }

@@ -16,8 +16,8 @@ use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use crate::calls::{Call, Describe, Exchange};
 use crate::command::{self, Command, Whole};
 use crate::failure::{error, is_passing, status_of};
-use crate::held::Description;
 use crate::security::bearer;
+use crate::served::Description;
 
 /// Time without a sign of life after which a connection is reopened.
 const SILENCE: Duration = Duration::from_secs(5);

@@ -12,7 +12,7 @@ use crate::rows::DividedRows;
 
 /// Features of all nodes: those of local parts from their files, the others from servers, dense
 /// ones through a cache.
-pub struct DividedFeatures {
+pub struct PartitionedFeatures {
     routes: Routes,
     parts: Vec<PartAccess>,
     remote: CachedRows<DividedRows>,
@@ -29,7 +29,7 @@ const AHEAD: usize = 8;
 /// Output rows, and the ids whose features go there.
 type Asked = (Vec<usize>, Vec<u64>);
 
-impl DividedFeatures {
+impl PartitionedFeatures {
     /// Features of `parts`, `width` values each. `cached` builds the cache of remote features.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl DividedFeatures {
     }
 }
 
-impl FeatureStore for DividedFeatures {
+impl FeatureStore for PartitionedFeatures {
     fn rows(&self) -> usize {
         self.routes.num_nodes()
     }

@@ -3,7 +3,7 @@
 //!
 //! A [`Server`] serves parts of a partitioned graph to any Flight client; a [`Client`] is a
 //! [`NeighborService`](gnarl_sample::parts::NeighborService), with deadlines, retries, and a bound
-//! on concurrent requests; a [`PartAccess`] is a local or remote part, and [`DividedFeatures`]
+//! on concurrent requests; a [`PartAccess`] is a local or remote part, and [`PartitionedFeatures`]
 //! gathers features from both alike.
 //!
 //! In: part directories, and requests as record batches with a JSON command. Out: record batches,
@@ -17,7 +17,7 @@
 //! use gnarl_partition::{PartitionConfig, Parts, partition_dataset};
 //! use gnarl_sample::parts::{NeighborService, PartsSampler, Routes, Rule};
 //! use gnarl_sample::{Sampler, Scratch};
-//! use gnarl_serve::{Client, ClientConfig, HeldPart, Server, ServerConfig};
+//! use gnarl_serve::{Client, ClientConfig, ServedPart, Server, ServerConfig};
 //!
 //! let dir = tempfile::tempdir().unwrap();
 //! let options = RmatOptions { nodes: 500, edges: 3000, ..Default::default() };
@@ -26,7 +26,7 @@
 //! let config = PartitionConfig { parts: Parts::Count(2), ..Default::default() };
 //! let (parts, _) = partition_dataset(&graph, &config, &dir.path().join("parts"))?;
 //!
-//! let held = vec![Arc::new(HeldPart::open(&parts, 0)?), Arc::new(HeldPart::open(&parts, 1)?)];
+//! let held = vec![Arc::new(ServedPart::open(&parts, 0)?), Arc::new(ServedPart::open(&parts, 1)?)];
 //! let server = Server::start(held, &ServerConfig::default())?; // a free port of this machine
 //! let client = Client::connect(&ClientConfig::new(server.uri()))?;
 //!
@@ -45,21 +45,21 @@ mod codec;
 mod command;
 mod failure;
 mod features;
-mod held;
+mod heterogeneous;
 mod remote;
 mod rows;
 mod security;
+mod served;
 mod server;
 mod service;
-mod typed;
 
 pub use access::PartAccess;
 pub use client::{Client, ClientConfig};
 pub use command::{Column, Command, SPLITS, Whole};
-pub use features::DividedFeatures;
-pub use held::{Description, HeldPart};
+pub use features::PartitionedFeatures;
+pub use heterogeneous::HeteroRows;
 pub use remote::RemotePart;
 pub use rows::DividedRows;
 pub use security::{Tls, random_token, read_token};
+pub use served::{Description, ServedPart};
 pub use server::{Server, ServerConfig};
-pub use typed::TypedRows;

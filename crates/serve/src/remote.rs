@@ -8,7 +8,7 @@ use gnarl_store::Rows;
 use crate::client::Client;
 use crate::codec::{embedding_of, hop_reply, nodes_batch, push_batch, rows_of};
 use crate::command::{Column, Command, Whole};
-use crate::held::Description;
+use crate::served::Description;
 
 /// A client of one part: samples neighbors and gathers features through the part's server.
 #[derive(Clone)]

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
-use crate::held::HeldPart;
 use crate::security::{Guard, Tls, check};
+use crate::served::ServedPart;
 use crate::service::Service;
 
 /// Largest message to a server, in bytes; longer requests are split.
@@ -53,7 +53,7 @@ impl Server {
     ///
     /// # Errors
     /// If the address is taken, or is public without a token and encryption.
-    pub fn start(parts: Vec<Arc<HeldPart>>, config: &ServerConfig) -> Result<Self> {
+    pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check(config.listen, token, tls, config.open_to_everyone)?;
         let refused = |e: std::io::Error| {

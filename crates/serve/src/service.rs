@@ -19,24 +19,24 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::codec::{gradients_of, nodes_of};
 use crate::command::{self, Column, Command, Whole};
 use crate::failure::{status, status_of};
-use crate::held::HeldPart;
+use crate::served::ServedPart;
 
 /// Rows of a whole column per message.
 const STRETCH: u64 = 1 << 14;
 
 /// The served parts.
 #[derive(Clone)]
-pub(crate) struct Service(Arc<Vec<Arc<HeldPart>>>);
+pub(crate) struct Service(Arc<Vec<Arc<ServedPart>>>);
 
 type Answer<T> = Result<Response<T>, Status>;
 type Replies<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
-    pub(crate) fn new(parts: Vec<Arc<HeldPart>>) -> Self {
+    pub(crate) fn new(parts: Vec<Arc<ServedPart>>) -> Self {
         Self(Arc::new(parts))
     }
 
-    fn part(&self, part: usize) -> Result<&HeldPart> {
+    fn part(&self, part: usize) -> Result<&ServedPart> {
         self.0.iter().map(Arc::as_ref).find(|held| held.part() == part).ok_or_else(|| {
             let held: Vec<String> = self.0.iter().map(|h| h.part().to_string()).collect();
             Error::usage(format!("the server does not have part {part}"))
@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    fn info(&self, part: &HeldPart, ntype: Option<&str>, column: Column) -> Result<FlightInfo> {
+    fn info(&self, part: &ServedPart, ntype: Option<&str>, column: Column) -> Result<FlightInfo> {
         let whole = Whole { part: part.part(), ntype: ntype.map(String::from), column };
         let schema = part.stretch(ntype, column, 0, 0)?.map(|batch| batch.schema());
         let name = std::iter::once(format!("part-{}", part.part()));
@@ -77,7 +77,7 @@ impl Service {
     }
 
     fn infos(&self) -> Result<Vec<FlightInfo>> {
-        let of = |part: &Arc<HeldPart>| -> Vec<Result<FlightInfo>> {
+        let of = |part: &Arc<ServedPart>| -> Vec<Result<FlightInfo>> {
             part.columns().map(|(ntype, column)| self.info(part, ntype, column)).collect()
         };
         self.0.iter().flat_map(of).collect()

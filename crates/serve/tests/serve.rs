@@ -11,7 +11,7 @@ use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, pa
 use gnarl_sample::parts::{HopRequest, LocalPart, NeighborService, PartsSampler, Routes, Rule};
 use gnarl_sample::{Sampler, Scratch};
 use gnarl_serve::{
-    Client, ClientConfig, DividedRows, HeldPart, PartAccess, Server, ServerConfig, Tls,
+    Client, ClientConfig, DividedRows, PartAccess, ServedPart, Server, ServerConfig, Tls,
 };
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::embedding::{Embedding, SparseAdagrad};
@@ -36,8 +36,8 @@ fn cut(layout: PartLayout, algorithm: &str) -> Cut {
     Cut { _dir: dir, graph, parts }
 }
 
-fn held(parts: &PartitionedDataset, which: &[usize]) -> Vec<Arc<HeldPart>> {
-    which.iter().map(|&p| Arc::new(HeldPart::open(parts, p).unwrap())).collect()
+fn held(parts: &PartitionedDataset, which: &[usize]) -> Vec<Arc<ServedPart>> {
+    which.iter().map(|&p| Arc::new(ServedPart::open(parts, p).unwrap())).collect()
 }
 
 fn client(server: &Server) -> Client {
@@ -114,7 +114,7 @@ fn rows_come_from_wherever_the_parts_are_with_and_without_a_cache() {
     let divided = || {
         let parts = vec![
             PartAccess::Remote(client.part(0)),
-            PartAccess::Local(Arc::new(HeldPart::open(&cut.parts, 1).unwrap())),
+            PartAccess::Local(Arc::new(ServedPart::open(&cut.parts, 1).unwrap())),
             PartAccess::Remote(client.part(2)),
         ];
         DividedRows::new(Routes::of(&cut.parts).unwrap(), parts, all.width()).unwrap()
@@ -267,7 +267,7 @@ fn pushed_gradients_step_learnt_rows_once() {
         let adagrad = Arc::new(SparseAdagrad::new(1e-10).unwrap());
         Embedding::new(nodes.clone(), 3, 0.1, Key::new(4), adagrad).unwrap()
     };
-    let held = HeldPart::open(&cut.parts, 1).unwrap().with_embedding(table()).unwrap();
+    let held = ServedPart::open(&cut.parts, 1).unwrap().with_embedding(table()).unwrap();
     let server = Server::start(vec![Arc::new(held)], &ServerConfig::default()).unwrap();
     let part = client(&server).part(1);
     assert!(part.describe().unwrap()[0].columns.contains(&"embedding".to_string()));
@@ -290,6 +290,6 @@ fn pushed_gradients_step_learnt_rows_once() {
     assert!(part.push(&[foreign], &grads[..3], 0.1, (7, 4)).is_err());
     assert!(part.push(&few, &grads[..6], 0.1, (7, 4)).is_err());
     assert_eq!(part.embedding(&few).unwrap(), rows(&expected), "nothing changed");
-    let other = HeldPart::open(&cut.parts, 0).unwrap().with_embedding(table());
+    let other = ServedPart::open(&cut.parts, 0).unwrap().with_embedding(table());
     assert!(other.err().unwrap().to_string().contains("is not one of part 0's own"));
 }

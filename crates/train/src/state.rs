@@ -133,7 +133,7 @@ impl TrainState {
     /// Records an evaluation of the current weights by the score of `goal`. Of equal scores the one
     /// with the lower validation loss is better, and does not count against patience. Without
     /// validation nodes the latest weights count as the best.
-    pub fn judge(&mut self, evaluation: &Evaluation, goal: &Goal, patience: usize) {
+    pub fn evaluate(&mut self, evaluation: &Evaluation, goal: &Goal, patience: usize) {
         let score = |scores: &Scores| scores.get(&goal.metric).copied();
         let p = &mut self.progress;
         let better = match (score(&evaluation.valid), score(&p.best_valid)) {

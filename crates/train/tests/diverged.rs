@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use gnarl_common::npy::NpyWriter;
 use gnarl_config::RunConfig;
 use gnarl_config::{Method, Parts, RandomSplit, Strategy, TaskKind};
-use gnarl_graph::generate::{CommunityOptions, TypedOptions, community, typed};
+use gnarl_graph::generate::{CommunityOptions, HeteroOptions, community, heterogeneous};
 use gnarl_graph::import::{NpyOptions, npy};
 use gnarl_train::{Begin, EpochRecord, eval_run, run};
 
@@ -18,8 +18,8 @@ impl Bench {
         let bench = Self(tempfile::tempdir().unwrap());
         let options = CommunityOptions { nodes: 300, communities: 4, ..Default::default() };
         community(&options, &bench.path("plain")).unwrap();
-        let options = TypedOptions { nodes: 800, edges: 6000, ..Default::default() };
-        typed(&options, &bench.path("typed")).unwrap();
+        let options = HeteroOptions { nodes: 800, edges: 6000, ..Default::default() };
+        heterogeneous(&options, &bench.path("typed")).unwrap();
         bench.labelled_edges();
         bench
     }

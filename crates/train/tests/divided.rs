@@ -11,7 +11,7 @@ use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::LocalPart;
-use gnarl_serve::{HeldPart, Server, ServerConfig};
+use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
 use gnarl_train::{Begin, Finished, Summary, run, run_on};
@@ -87,7 +87,7 @@ fn only(cut: &PartitionedDataset, keep: &[usize], to: &Path) {
 }
 
 fn serve(cut: &PartitionedDataset, parts: &[usize]) -> Server {
-    let held = parts.iter().map(|&part| Arc::new(HeldPart::open(cut, part).unwrap())).collect();
+    let held = parts.iter().map(|&part| Arc::new(ServedPart::open(cut, part).unwrap())).collect();
     Server::start(held, &ServerConfig::default()).unwrap()
 }
 
@@ -144,9 +144,9 @@ impl Apart {
         let bench = Bench::new();
         let cut = bench.cut(layout, algorithm);
         only(&cut, &[1], &bench.path("mine"));
-        let held = [0, 2, 3].map(|part| Arc::new(HeldPart::open(&cut, part).unwrap()));
+        let held = [0, 2, 3].map(|part| Arc::new(ServedPart::open(&cut, part).unwrap()));
         let counted = held.iter().map(|held| held.counters().unwrap()).collect();
-        let start = |held: &[Arc<HeldPart>]| {
+        let start = |held: &[Arc<ServedPart>]| {
             Server::start(held.to_vec(), &ServerConfig::default()).unwrap()
         };
         let servers = vec![start(&held[..2]), start(&held[2..])];

@@ -8,7 +8,9 @@ use gnarl_common::rng::Key;
 use gnarl_config::RunConfig;
 use gnarl_config::{Leakage, MessagesOver, Parts, RandomSplit, Strategy, TaskKind};
 use gnarl_graph::Triple;
-use gnarl_graph::import::{NpyOptions, TriplesOptions, TypedNpyOptions, npy, triples, typed_npy};
+use gnarl_graph::import::{
+    HeteroNpyOptions, NpyOptions, TriplesOptions, heterogeneous_npy, npy, triples,
+};
 use gnarl_train::{Begin, Finished, eval_run, run};
 
 const NODES: u64 = 120;
@@ -96,7 +98,7 @@ impl Bench {
             ratings.map(|(row, (&u, &i))| (taste(10, u) + taste(11, i) + noise(row) + 2.0) as f32);
         let rates: Triple = "user:rates:item".parse().unwrap();
         let splits = self.splits().into_iter();
-        let options = TypedNpyOptions {
+        let options = HeteroNpyOptions {
             edges: vec![(rates.clone(), self.array("edges.npy", &[EDGES], &edges().concat()))],
             edge_values: vec![(
                 rates.clone(),
@@ -105,9 +107,9 @@ impl Bench {
             edge_splits: splits.map(|(name, path)| (rates.clone(), name, path)).collect(),
             reverse: true,
             memory: 1 << 26,
-            ..TypedNpyOptions::default()
+            ..HeteroNpyOptions::default()
         };
-        typed_npy(&options, &self.path("ratings")).unwrap();
+        heterogeneous_npy(&options, &self.path("ratings")).unwrap();
         self.path("ratings")
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gnarl_config::RunConfig;
 use gnarl_config::{Leakage, Parts, Strategy, TaskKind};
 use gnarl_graph::generate::{CommunityOptions, community};
-use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, DatasetWriter, FinishOptions, IdWidth, Triple};
 use gnarl_train::{Begin, Summary, eval_run, run};
 
 struct Bench {
@@ -120,11 +120,11 @@ fn ranks_can_be_asked_for_as_well() {
 /// A ring of `nodes` with features, of which every tenth edge is for testing, and its reverse is not.
 fn given_away(out: &std::path::Path, nodes: u64) {
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(nodes)).unwrap();
-    writer.add_node_type(PLAIN_NODE, nodes);
-    let mut features = writer.node_column::<f32>(PLAIN_NODE, "features", &[2]).unwrap();
+    writer.add_node_type(DEFAULT_NODE_TYPE, nodes);
+    let mut features = writer.node_column::<f32>(DEFAULT_NODE_TYPE, "features", &[2]).unwrap();
     (0..nodes).for_each(|v| features.push(&[v as f32, 1.0]).unwrap());
     let features = features.finish().unwrap();
-    writer.node_type(PLAIN_NODE).unwrap().columns.push(features);
+    writer.node_type(DEFAULT_NODE_TYPE).unwrap().columns.push(features);
     let triple = Triple::plain();
     let mut edges = writer.edge_writer(&triple, None).unwrap();
     let mut split = writer.edge_column::<u8>(&triple, "split", &[]).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gnarl_common::rng::Key;
 use gnarl_config::{Parts, RandomSplit, RunConfig, Strategy, TaskKind};
-use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, DatasetWriter, FinishOptions, IdWidth, Triple};
 use gnarl_train::{Begin, Finished, run};
 
 const NODES: u64 = 600;
@@ -28,14 +28,14 @@ fn graph(path: &Path) {
         dst.extend(vec![node; neighbors.len()]);
     }
     let mut writer = DatasetWriter::create(path, IdWidth::U32).unwrap();
-    writer.add_node_type(PLAIN_NODE, NODES);
-    let mut column = writer.node_column(PLAIN_NODE, "features", &[WIDTH as u64]).unwrap();
+    writer.add_node_type(DEFAULT_NODE_TYPE, NODES);
+    let mut column = writer.node_column(DEFAULT_NODE_TYPE, "features", &[WIDTH as u64]).unwrap();
     column.push(&features).unwrap();
     let features = column.finish().unwrap();
-    let mut column = writer.node_column(PLAIN_NODE, "value", &[]).unwrap();
+    let mut column = writer.node_column(DEFAULT_NODE_TYPE, "value", &[]).unwrap();
     column.push(&values).unwrap();
     let values = column.finish().unwrap();
-    writer.node_type(PLAIN_NODE).unwrap().columns.extend([features, values]);
+    writer.node_type(DEFAULT_NODE_TYPE).unwrap().columns.extend([features, values]);
     let mut edges = writer.edge_writer(&Triple::plain(), Some((NODES, NODES))).unwrap();
     edges.push(&src, &dst).unwrap();
     let edges = edges.finish().unwrap();

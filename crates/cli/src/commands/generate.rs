@@ -7,7 +7,8 @@ use gnarl_common::staging::Claim;
 use gnarl_common::{DType, Error, Result};
 use gnarl_graph::MANIFEST;
 use gnarl_graph::generate::{
-    Attributes, CommunityOptions, Generated, RmatOptions, TypedOptions, community, rmat, typed,
+    Attributes, CommunityOptions, Generated, HeteroOptions, RmatOptions, community, heterogeneous,
+    rmat,
 };
 use serde_json::{Value, json};
 
@@ -200,7 +201,7 @@ pub fn run(args: GenerateArgs) -> Result<Value> {
             )
         }
         Kind::Typed(args) => {
-            let options = TypedOptions {
+            let options = HeteroOptions {
                 nodes: args.nodes,
                 edges: args.edges,
                 relations: args.relations,
@@ -211,7 +212,10 @@ pub fn run(args: GenerateArgs) -> Result<Value> {
                 attributes: attributes(&args.common, args.features, 0, &args.split)?,
                 memory: args.common.memory,
             };
-            (args.common.out.clone(), busy(&args.common.out, || typed(&options, &args.common.out))?)
+            (
+                args.common.out.clone(),
+                busy(&args.common.out, || heterogeneous(&options, &args.common.out))?,
+            )
         }
     };
     Ok(result(&out, &made))

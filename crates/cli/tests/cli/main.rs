@@ -7,6 +7,7 @@ mod edges;
 mod errors;
 #[cfg(feature = "serve")]
 mod faults;
+mod heterogeneous;
 mod import;
 mod interrupted;
 mod memory;
@@ -21,4 +22,3 @@ mod resume;
 #[cfg(feature = "serve")]
 mod serve;
 mod train;
-mod typed;

@@ -8,7 +8,7 @@ pub struct Applied<'a> {
     /// The run file, with its strategy resolved.
     pub run: &'a RunConfig,
     /// True if the graph is heterogeneous.
-    pub typed: bool,
+    pub heterogeneous: bool,
     /// True if there are embeddings.
     pub tables: bool,
 }

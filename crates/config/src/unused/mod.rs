@@ -105,7 +105,7 @@ mod tests {
     /// Lines about a run of node classification in a homogeneous graph.
     fn lines(text: &str) -> Vec<String> {
         let run: RunConfig = toml::from_str(text).unwrap();
-        Applied { run: &run, typed: false, tables: false }.unused()
+        Applied { run: &run, heterogeneous: false, tables: false }.unused()
     }
 
     #[test]
@@ -139,9 +139,10 @@ mod tests {
                 } else if name.ends_with(".toml") && name != "Cargo.toml" {
                     let text = std::fs::read_to_string(&path).unwrap();
                     let run: RunConfig = toml::from_str(&text).unwrap();
-                    let typed = run.task.node_type.is_some();
-                    let tables = typed || ["none", "rgcn"].contains(&run.model.name.as_str());
-                    let found = Applied { run: &run, typed, tables }.unused();
+                    let heterogeneous = run.task.node_type.is_some();
+                    let tables =
+                        heterogeneous || ["none", "rgcn"].contains(&run.model.name.as_str());
+                    let found = Applied { run: &run, heterogeneous, tables }.unused();
                     assert!(found.is_empty(), "{}: {found:?}", path.display());
                     seen += 1;
                 }

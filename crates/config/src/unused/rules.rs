@@ -189,7 +189,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["sample.edge_fanouts", "sample.meta_path"],
-        applies: |a| a.typed,
+        applies: |a| a.heterogeneous,
         to: "heterogeneous graphs",
     },
     Rule {

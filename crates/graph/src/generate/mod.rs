@@ -4,10 +4,10 @@
 
 mod attributes;
 mod community;
+mod heterogeneous;
 mod permute;
 mod rmat;
 mod stream;
-mod typed;
 
 use std::path::Path;
 use std::time::Instant;
@@ -18,13 +18,13 @@ use serde::Serialize;
 
 pub use attributes::Attributes;
 pub use community::{CommunityEdges, CommunityOptions};
+pub use heterogeneous::{HeteroOptions, heterogeneous};
 pub use rmat::{RmatEdges, RmatOptions};
 pub use stream::{DrawnEdges, EdgeFunction};
-pub use typed::{TypedOptions, typed};
 
 use crate::dataset::Dataset;
 use crate::edges::{EdgeChunk, EdgeStream};
-use crate::manifest::{EdgeFacts, PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, EdgeFacts, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// A generated dataset, and facts about it.
@@ -107,7 +107,7 @@ fn write<F: EdgeFunction>(
     let mut seconds = Stages::default();
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(nodes))?;
     writer.origin(serde_json::json!({ "generator": job.generator, "options": job.options }));
-    writer.add_node_type(PLAIN_NODE, nodes);
+    writer.add_node_type(DEFAULT_NODE_TYPE, nodes);
 
     let start = Instant::now();
     let triple = Triple::plain();
@@ -124,7 +124,7 @@ fn write<F: EdgeFunction>(
     let start = Instant::now();
     let function = edges.into_function();
     let key = Key::new(job.seed).with(0x6e6f_6465);
-    job.attributes.write(&mut writer, PLAIN_NODE, nodes, key, &|v| class(&function, v))?;
+    job.attributes.write(&mut writer, DEFAULT_NODE_TYPE, nodes, key, &|v| class(&function, v))?;
     seconds.attributes = start.elapsed().as_secs_f64();
 
     let start = Instant::now();

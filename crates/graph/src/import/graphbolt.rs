@@ -15,7 +15,7 @@ use super::report::{Imported, finish};
 use super::reverses::Reverses;
 use super::source::Source;
 use super::splits::add_split;
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Path and options of [`graphbolt`].
@@ -124,7 +124,7 @@ fn import(options: &GraphboltOptions, out: &Path) -> Result<Imported> {
         writer.name(name);
     }
     for nodes in &metadata.graph.nodes {
-        writer.add_node_type(nodes.ntype.as_deref().unwrap_or(PLAIN_NODE), nodes.num);
+        writer.add_node_type(nodes.ntype.as_deref().unwrap_or(DEFAULT_NODE_TYPE), nodes.num);
     }
     for edges in &metadata.graph.edges {
         add_edges(&mut writer, edges, dir)?;
@@ -181,7 +181,7 @@ fn add_features(writer: &mut DatasetWriter, features: &[Feature], dir: &Path) ->
     }
     let mut taken: Vec<&Path> = Vec::new();
     for feature in ordered.filter(|f| f.domain == "node") {
-        let ntype = feature.ntype.as_deref().unwrap_or(PLAIN_NODE);
+        let ntype = feature.ntype.as_deref().unwrap_or(DEFAULT_NODE_TYPE);
         if done.contains(&ntype) {
             if !taken.contains(&feature.path.as_path()) {
                 tracing::warn!("the feature '{}' of {ntype} nodes is left out", feature.name);
@@ -204,7 +204,7 @@ fn add_task(writer: &mut DatasetWriter, task: &Task, dir: &Path) -> Result<()> {
     let mut splits = Vec::new();
     for (split, sets) in sets {
         for set in sets {
-            let ntype = set.ntype.as_deref().unwrap_or(PLAIN_NODE);
+            let ntype = set.ntype.as_deref().unwrap_or(DEFAULT_NODE_TYPE);
             let nodes = writer.node_type(ntype)?.count;
             let find = |names: &[&str]| set.data.iter().find(|d| names.contains(&d.name.as_str()));
             let Some(seeds) = find(&["seeds", "seed_nodes"]) else { continue };

@@ -20,7 +20,7 @@ mod ids;
 mod input;
 mod notes;
 mod npy;
-mod npy_typed;
+mod npy_heterogeneous;
 mod ogb;
 mod report;
 mod reverses;
@@ -30,7 +30,7 @@ mod spool;
 mod table;
 pub mod torch;
 mod triples;
-mod triples_typed;
+mod triples_heterogeneous;
 mod values;
 mod weights;
 
@@ -39,7 +39,7 @@ pub use graphbolt::{GraphboltOptions, graphbolt};
 pub use notes::LeftOut;
 pub(crate) use notes::Notes;
 pub use npy::{NpyOptions, npy};
-pub use npy_typed::{TypedNpyOptions, typed_npy};
+pub use npy_heterogeneous::{HeteroNpyOptions, heterogeneous_npy};
 pub use ogb::{OgbOptions, ogb};
 pub use report::{ImportReport, Imported};
 pub use table::{

@@ -16,7 +16,7 @@ use super::source::{Npz, Source};
 use super::splits::add_split;
 use super::weights::WeightType;
 use crate::edges::CHUNK_EDGES;
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// Files and options of [`npy`].
@@ -97,21 +97,22 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     check_count(nodes, options.memory, || count.by.clone())?;
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(nodes))?;
     writer.origin(json!({ "importer": "npy", "edges": options.edges.display().to_string() }));
-    writer.add_node_type(PLAIN_NODE, nodes);
+    writer.add_node_type(DEFAULT_NODE_TYPE, nodes);
     if let Some(path) = &options.features {
-        write_features(&mut writer, PLAIN_NODE, nodes, path)?;
+        write_features(&mut writer, DEFAULT_NODE_TYPE, nodes, path)?;
     }
     if let Some(path) = &options.labels {
         let array = ArrayReader::open(Source::npy(path)?)?;
-        columns::labels(&mut writer, PLAIN_NODE, nodes, array, options.num_classes)?;
+        columns::labels(&mut writer, DEFAULT_NODE_TYPE, nodes, array, options.num_classes)?;
     }
     if let Some(path) = &options.values {
         let array = ArrayReader::open(Source::npy(path)?)?;
-        columns::values(&mut writer, PLAIN_NODE, nodes, array)?;
+        columns::values(&mut writer, DEFAULT_NODE_TYPE, nodes, array)?;
     }
     for (name, path) in &options.splits {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
-        add_split(&mut writer, PLAIN_NODE, name, ids).while_doing(|| path.display().to_string())?;
+        add_split(&mut writer, DEFAULT_NODE_TYPE, name, ids)
+            .while_doing(|| path.display().to_string())?;
     }
     let mut beside = EdgeArrays::default();
     if let Some(path) = &options.weights {

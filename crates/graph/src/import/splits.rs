@@ -6,7 +6,7 @@ use super::extra::{NO_SPLIT, SPLITS};
 use super::notes::LeftOut;
 use crate::column::Column;
 use crate::inspect::grouped;
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 use crate::writer::DatasetWriter;
 
 /// Other names of the splits in [`SPLITS`], in lower case.
@@ -72,7 +72,7 @@ pub(super) fn add_split(
 
 /// The `members`, nodes or edges, of a type, whose name is omitted for homogeneous graphs.
 pub(super) fn members_of(of_type: &str, members: &str) -> String {
-    match of_type == PLAIN_NODE || of_type == Triple::plain().to_string() {
+    match of_type == DEFAULT_NODE_TYPE || of_type == Triple::plain().to_string() {
         true => members.to_string(),
         false => format!("{members} of {of_type}"),
     }

@@ -1,9 +1,9 @@
 //! Edges as triples of head, relation and tail, and the filtered set of those that are known.
 
-mod known;
+mod filtered_set;
 mod side;
 
-pub use known::Known;
+pub use filtered_set::FilteredSet;
 pub use side::Side;
 
 /// Edges as three columns.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use gnarl_graph::triples::{Known, Side, Triples};
+use gnarl_graph::triples::{FilteredSet, Side, Triples};
 
 use super::Decoder;
 use super::similarity::Pair;
@@ -31,7 +31,7 @@ pub struct Ranker<'a> {
     params: &'a Params,
     /// Node embeddings.
     rows: &'a Tensor,
-    known: &'a Known,
+    known: &'a FilteredSet,
     /// Memory limit of the scores, in bytes.
     memory: usize,
     /// Node ranges that endpoints of each side are ranked among.
@@ -52,7 +52,7 @@ impl<'a> Ranker<'a> {
         decoder: &'a dyn Decoder,
         params: &'a Params,
         rows: &'a Tensor,
-        known: &'a Known,
+        known: &'a FilteredSet,
         memory: usize,
     ) -> Self {
         let all = 0..rows.rows() as u32;
@@ -215,7 +215,7 @@ mod tests {
             let to = if i < 80 { &mut edges } else { &mut others };
             to.push(node(1), key.with(2).below(i, 2) as u32, node(3));
         }
-        let known = Known::new(&[&edges, &others]);
+        let known = FilteredSet::new(&[&edges, &others]);
         for name in names() {
             let config = DecoderConfig { name: name.to_string(), hidden: 5, ..Default::default() };
             let (decoder, params) = build(&config, dim, 2, key).unwrap();

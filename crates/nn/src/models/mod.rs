@@ -38,6 +38,7 @@ mod decoupled;
 mod gat;
 mod gcn;
 mod gin;
+pub mod heterogeneous;
 mod mlp;
 mod model;
 mod ngnn;
@@ -47,7 +48,6 @@ mod slices;
 mod stack;
 pub mod stages;
 mod transform;
-pub mod typed;
 
 pub use config::{Aggregator, Decomposition, ModelConfig, Softmax};
 pub use model::Model;
@@ -80,7 +80,7 @@ pub fn build(config: &ModelConfig, key: Key) -> Result<(Box<dyn Model>, Params)>
 pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn Model>> {
     if !names().contains(&config.name.as_str()) {
         let error = unknown("model", &config.name, names());
-        return Err(match typed::names().contains(&config.name.as_str()) {
+        return Err(match heterogeneous::names().contains(&config.name.as_str()) {
             true => Error::usage(format!("model '{}' requires a heterogeneous graph", config.name))
                 .hint("set task.node_type, the type of the nodes to classify"),
             false => error,

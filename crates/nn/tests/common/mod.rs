@@ -10,7 +10,7 @@ use gnarl_nn::{
     Activation, Gat, Init, Lists, Mode, ParamId, Params, ParamsBuilder, Reduce, RelBlock, Span,
     SparseRows, Tape, Tensor, Var,
 };
-use gnarl_sample::TypedGraph;
+use gnarl_sample::HeteroSampleGraph;
 
 /// What a case computes with.
 pub struct Scene {
@@ -120,7 +120,7 @@ impl Scene {
 
 /// The edges of `block`, which ascend by destination, with types that ascend for each.
 fn typed(block: &Block) -> RelBlock {
-    let mut graph = TypedGraph::new().with_nodes("n", block.num_src()).unwrap();
+    let mut graph = HeteroSampleGraph::new().with_nodes("n", block.num_src()).unwrap();
     for name in ["n:a:n", "n:b:n", "n:c:n"] {
         let triple: Triple = name.parse().unwrap();
         graph = graph.with_edges(&triple, Csc::from_edges(block.num_src(), &[])).unwrap();

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_graph::triples::{Known, Side};
+use gnarl_graph::triples::{FilteredSet, Side};
 
 use super::{Drawn, NegativeSampler, Positives, mask};
 
 /// Masks every candidate that completes a known edge.
 pub struct Filtered {
     inner: Box<dyn NegativeSampler>,
-    known: Arc<Known>,
+    known: Arc<FilteredSet>,
 }
 
 impl Filtered {
     /// The candidates of `inner`, without those that complete an edge of the filtered set `known`.
-    pub fn new(inner: Box<dyn NegativeSampler>, known: Arc<Known>) -> Self {
+    pub fn new(inner: Box<dyn NegativeSampler>, known: Arc<FilteredSet>) -> Self {
         Self { inner, known }
     }
 }

@@ -9,11 +9,11 @@ use hashbrown::HashMap;
 
 use super::hop::{HopReply, HopRequest, Rule};
 use super::service::{Answer, NeighborService};
+use crate::bottom_k::{Numbered, Numbers, Smallest};
 use crate::exact::Exact;
 use crate::labor::Labor;
 use crate::neighbors::{Choose, Draw, sample_hop};
 use crate::scratch::Hop;
-use crate::smallest::{Numbered, Numbers, Smallest};
 use crate::uniform::Uniform;
 use crate::view::View;
 use crate::weighted::Weighted;

@@ -4,7 +4,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
 
-use crate::TypedGraph;
+use crate::HeteroSampleGraph;
 
 /// Random walks whose steps follow given edge types (metapath2vec: Dong et al., KDD 2017, section
 /// 3.2), each against its direction: from a node of the destination type to one of its
@@ -17,11 +17,11 @@ use crate::TypedGraph;
 /// ```
 /// use gnarl_common::rng::Key;
 /// use gnarl_graph::{Csc, Triple};
-/// use gnarl_sample::{MetaPathWalk, TypedGraph};
+/// use gnarl_sample::{MetaPathWalk, HeteroSampleGraph};
 ///
 /// let rated: Triple = "item:rated_by:user".parse()?;
 /// let rates: Triple = "user:rates:item".parse()?;
-/// let graph = TypedGraph::new()
+/// let graph = HeteroSampleGraph::new()
 ///     .with_nodes("user", 2)?
 ///     .with_nodes("item", 1)?
 ///     .with_edges(&rated, Csc::from_edges(2, &[(0, 0), (0, 1)]))?
@@ -34,7 +34,7 @@ use crate::TypedGraph;
 /// ```
 #[derive(Debug, Clone)]
 pub struct MetaPathWalk {
-    graph: TypedGraph,
+    graph: HeteroSampleGraph,
     path: Vec<usize>,
     length: usize,
 }
@@ -46,7 +46,7 @@ impl MetaPathWalk {
     /// # Errors
     /// If `path` or `length` is empty, the graph lacks an edge type, or one does not begin at the
     /// node type that the one before leads to.
-    pub fn new(graph: &TypedGraph, path: &[Triple], length: usize) -> Result<Self> {
+    pub fn new(graph: &HeteroSampleGraph, path: &[Triple], length: usize) -> Result<Self> {
         if path.is_empty() || length == 0 {
             return Err(Error::usage(
                 "a meta-path walk requires at least one edge type and one step",

@@ -4,8 +4,8 @@ use gnarl_graph::Csc;
 use half::f16;
 
 use super::*;
+use crate::bottom_k::Numbered;
 use crate::neighbors::Choose;
-use crate::smallest::Numbered;
 use crate::{SampleGraph, Scratch};
 
 #[test]

@@ -2,9 +2,9 @@
 
 use gnarl_common::Result;
 use gnarl_graph::Dataset;
-use gnarl_nn::models::typed::Source;
+use gnarl_nn::models::heterogeneous::Source;
 use gnarl_nn::{Tape, Tensor, Var};
-use gnarl_sample::TypedGraph;
+use gnarl_sample::HeteroSampleGraph;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::batch::{Input, gather};
@@ -12,14 +12,14 @@ use super::batch::{Input, gather};
 /// A heterogeneous graph, or a part of one. Features are by local id.
 pub(crate) struct HeteroGraph {
     /// In-neighbor lists of each edge type.
-    pub graph: TypedGraph,
+    pub graph: HeteroSampleGraph,
     /// Features of each node type that has any.
     features: Vec<Option<MappedFeatures>>,
 }
 
 impl HeteroGraph {
     /// A graph with the features of each of its node types.
-    pub fn new(graph: TypedGraph, features: Vec<Option<MappedFeatures>>) -> Self {
+    pub fn new(graph: HeteroSampleGraph, features: Vec<Option<MappedFeatures>>) -> Self {
         Self { graph, features }
     }
 
@@ -28,20 +28,20 @@ impl HeteroGraph {
     /// # Errors
     /// If a file is damaged.
     pub fn open(dataset: &Dataset, normalize: Normalize) -> Result<Self> {
-        let graph = TypedGraph::open(dataset)?;
+        let graph = HeteroSampleGraph::open(dataset)?;
         Ok(Self::new(graph, features_of_types(dataset, normalize)?))
     }
 
     /// The input of each node type: features or embeddings.
     pub fn sources(&self) -> Vec<Source> {
         let source = |features: &Option<MappedFeatures>| {
-            features.as_ref().map_or(Source::Learnt, |found| Source::Features(found.width()))
+            features.as_ref().map_or(Source::Embeddings, |found| Source::Features(found.width()))
         };
         self.features.iter().map(source).collect()
     }
 
     /// Indices and names of the node types with embeddings, in the order of the state's tables.
-    pub fn learnt(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub fn embedding_types(&self) -> impl Iterator<Item = (usize, &str)> {
         let types = self.graph.schema().node_types().iter().enumerate();
         types.filter(|(number, _)| self.features[*number].is_none()).map(|(n, name)| (n, &**name))
     }
@@ -64,13 +64,13 @@ impl HeteroGraph {
         &self,
         tape: &mut Tape<'_>,
         features: &[Option<Input>],
-        learnt: impl IntoIterator<Item = Tensor>,
+        embeddings: impl IntoIterator<Item = Tensor>,
     ) -> (Vec<Option<Var>>, Vec<Var>) {
-        let (mut learnt, mut leaves) = (learnt.into_iter(), Vec::new());
+        let (mut embeddings, mut leaves) = (embeddings.into_iter(), Vec::new());
         let rows = features.iter().map(|features| match features {
             Some(Input::Dense(rows)) => Some(tape.dense(rows.clone())),
             Some(Input::Sparse(rows)) => Some(tape.sparse(rows.clone())),
-            None => learnt.next().map(|rows| {
+            None => embeddings.next().map(|rows| {
                 let leaf = tape.leaf(rows);
                 leaves.push(leaf);
                 leaf

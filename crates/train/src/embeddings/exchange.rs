@@ -51,21 +51,21 @@ impl Table {
     ///
     /// # Errors
     /// If an id has no row or a rank fails.
-    pub fn fetch(&self, rank: &dyn Communicator, ids: &[u64]) -> Result<Tensor> {
+    pub fn fetch(&self, comm: &dyn Communicator, ids: &[u64]) -> Result<Tensor> {
         let width = self.rows.width();
         let mut out = Tensor::scratch(ids.len(), width);
-        if rank.size() == 1 {
+        if comm.size() == 1 {
             self.rows.fetch(ids, out.data_mut())?;
             return Ok(out);
         }
         let owners = self.owners_of(ids)?;
-        let mut wanted = vec![Vec::new(); rank.size()];
+        let mut wanted = vec![Vec::new(); comm.size()];
         for (id, &owner) in ids.iter().zip(&owners) {
             wanted[owner].extend_from_slice(&id.to_le_bytes());
         }
-        let asked = rank.all_to_all("ids of embeddings", wanted)?;
+        let asked = comm.all_to_all("ids of embeddings", wanted)?;
         let answers = asked.iter().map(|bytes| self.answer(bytes)).collect::<Result<_>>()?;
-        let came = rank.all_to_all("embeddings", answers)?;
+        let came = comm.all_to_all("embeddings", answers)?;
         // Each rank replies in the order of the request.
         let mut left: Vec<_> = came.iter().map(|bytes| bytes.as_chunks().0.iter()).collect();
         for (row, &owner) in out.data_mut().chunks_exact_mut(width).zip(&owners) {
@@ -82,13 +82,13 @@ impl Table {
     ///
     /// # Errors
     /// If an id has no row or a rank fails.
-    pub fn push(&self, rank: &dyn Communicator, gradients: &RowGradients) -> Result<Summed> {
+    pub fn push(&self, comm: &dyn Communicator, gradients: &RowGradients) -> Result<Summed> {
         let RowGradients { ids, values } = gradients;
-        if rank.size() == 1 {
+        if comm.size() == 1 {
             return gradients.sum(&self.rows);
         }
         let (owners, width) = (self.owners_of(ids)?, self.rows.width());
-        let mut outgoing = vec![Vec::new(); rank.size()];
+        let mut outgoing = vec![Vec::new(); comm.size()];
         for (id, &owner) in ids.iter().zip(&owners) {
             outgoing[owner].extend_from_slice(&id.to_le_bytes());
         }
@@ -96,7 +96,7 @@ impl Table {
             outgoing[owner].extend_from_slice(bytemuck::cast_slice(row));
         }
         let mut joined = RowGradients::default();
-        for (from, bytes) in rank.all_to_all("gradients of rows", outgoing)?.iter().enumerate() {
+        for (from, bytes) in comm.all_to_all("gradients of rows", outgoing)?.iter().enumerate() {
             joined.append(bytes, width).ok_or_else(|| {
                 Error::new(Kind::Rank, format!("rank {from} sent invalid gradients of embeddings"))
             })?;
@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn ranks_update_the_rows_that_one_would() {
         let updated = |shares: &[&[u64]]| {
-            let values = local::run(shares.len(), DEADLINE, |rank| {
-                let mut table = spec().share(None, rank.rank(), rank.size())?;
-                let summed = table.push(rank, &gradients(shares[rank.rank()]))?;
+            let values = local::run(shares.len(), DEADLINE, |comm| {
+                let mut table = spec().share(None, comm.rank(), comm.size())?;
+                let summed = table.push(comm, &gradients(shares[comm.rank()]))?;
                 table.rows.apply(&summed, 0.1);
                 let order = [3, 0, 4, 2, 1];
-                Ok(table.fetch(rank, &order)?.data().to_vec())
+                Ok(table.fetch(comm, &order)?.data().to_vec())
             });
             values.unwrap()
         };
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn a_row_that_is_not_there_is_told() {
-        let message = local::run(2, DEADLINE, |rank| {
-            let table = spec().share(None, rank.rank(), rank.size())?;
-            table.fetch(rank, &[5]).map(drop)
+        let message = local::run(2, DEADLINE, |comm| {
+            let table = spec().share(None, comm.rank(), comm.size())?;
+            table.fetch(comm, &[5]).map(drop)
         });
         let text = message.unwrap_err().to_string();
         assert!(text.contains("entity: no row 5 of 5"), "{text}");

@@ -3,24 +3,24 @@
 //! their owners and pushes gradients there; an owner sums the gradients of all ranks, in their
 //! order, and updates the row once.
 //!
-//! Tables are gathered for evaluation and for writing: [`Table::on_first`], [`Table::on_all`].
+//! Tables are gathered for evaluation and for writing: [`Table::gather_to_root`], [`Table::all_gather`].
 
-mod collect;
-mod copies;
 mod exchange;
+mod gather;
 mod model;
 mod owners;
+mod replicas;
 mod table;
 
-pub use collect::{Rows, Whole};
 pub use exchange::RowGradients;
+pub use gather::{Rows, Whole};
 pub use owners::Owners;
 pub use table::{Table, TableSpec};
 
-pub(crate) use copies::Copies;
 pub(crate) use exchange::{clip, squares};
 pub(crate) use model::{About, about_model, model_from_bytes, model_to_bytes};
 pub(crate) use owners::by_parts;
+pub(crate) use replicas::Replicas;
 
 use gnarl_common::Result;
 use gnarl_engine::Communicator;
@@ -37,17 +37,17 @@ pub(crate) trait Fetch {
 
 /// The embedding tables of all ranks, as seen by one of them.
 #[derive(Clone, Copy)]
-pub(crate) struct Learnt<'a> {
+pub(crate) struct EmbeddingTables<'a> {
     pub tables: &'a [Table],
-    pub rank: &'a dyn Communicator,
+    pub comm: &'a dyn Communicator,
 }
 
-impl Fetch for Learnt<'_> {
+impl Fetch for EmbeddingTables<'_> {
     /// A collective of all ranks, even one without ids: others may request its rows.
     fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>> {
         let of = |number: usize| wanted.get(number).copied().unwrap_or(&[]);
         let tables = self.tables.iter().enumerate();
-        tables.map(|(number, table)| table.fetch(self.rank, of(number))).collect()
+        tables.map(|(number, table)| table.fetch(self.comm, of(number))).collect()
     }
 }
 
@@ -55,6 +55,9 @@ impl Fetch for Learnt<'_> {
 ///
 /// # Errors
 /// If a rank fails.
-pub(crate) fn on_first<'a>(tables: &'a [Table], rank: &dyn Communicator) -> Result<Vec<Rows<'a>>> {
-    tables.iter().map(|table| table.on_first(rank)).collect()
+pub(crate) fn gather_to_root<'a>(
+    tables: &'a [Table],
+    comm: &dyn Communicator,
+) -> Result<Vec<Rows<'a>>> {
+    tables.iter().map(|table| table.gather_to_root(comm)).collect()
 }

@@ -109,7 +109,7 @@ impl Encoder for EmbeddingOnly {
         tables: &'t [Table],
         comm: &dyn Communicator,
     ) -> Result<Option<Rows<'t>>> {
-        tables[0].on_all(comm).map(Some)
+        tables[0].all_gather(comm).map(Some)
     }
 
     fn by_columns<'a>(&'a self, _: &'a dyn Communicator) -> Result<NoColumns> {

@@ -8,24 +8,24 @@ use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_nn::models::ModelConfig;
-use gnarl_nn::models::typed::{self, TypedModel};
+use gnarl_nn::models::heterogeneous::{self, HeteroModel};
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
-use gnarl_sample::{Scratch, TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
+use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scratch};
 
-use super::layers::heterogeneous;
+use super::layers;
 use super::samplers::fanouts;
 use super::{Encoder, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::HeteroGraph;
 use crate::embeddings::{Rows, TableSpec};
-use crate::step::tensor_parallel::TypedColumns;
+use crate::step::tensor_parallel::HeteroColumns;
 
 /// A heterogeneous model and its message graph.
 pub(crate) struct Heterogeneous {
-    model: Arc<dyn TypedModel>,
+    model: Arc<dyn HeteroModel>,
     graph: HeteroGraph,
-    fanouts: TypedFanouts,
+    fanouts: HeteroFanouts,
     /// Indices of the node types with endpoints or targets, each once.
     endpoints: Vec<usize>,
     /// Edge types of each relation in the message graph.
@@ -46,7 +46,8 @@ impl Heterogeneous {
         params: &mut ParamsBuilder,
     ) -> Result<Self> {
         let sizes = ModelConfig { out_dim: width, ..config.model.clone() };
-        let model = typed::add(&sizes, graph.graph.schema(), &graph.sources(), params)?.into();
+        let model =
+            heterogeneous::add(&sizes, graph.graph.schema(), &graph.sources(), params)?.into();
         let (fanouts, _) = fanouts(config)?;
         Ok(Self { model, graph, fanouts, endpoints, ways })
     }
@@ -55,7 +56,7 @@ impl Heterogeneous {
     pub fn tables(&self, config: &RunConfig) -> Result<Vec<TableSpec>> {
         let nodes = |number| self.graph.graph.num_nodes(number) as u64;
         let of = |(number, name)| TableSpec::of_type(config, name, nodes(number));
-        self.graph.learnt().map(of).collect()
+        self.graph.embedding_types().map(of).collect()
     }
 
     fn embeddings(
@@ -65,19 +66,19 @@ impl Heterogeneous {
         wanted: &[(usize, Vec<u32>)],
     ) -> Result<Vec<Tensor>> {
         let graph = (&self.graph, &self.fanouts);
-        heterogeneous::embeddings(self.model.as_ref(), params, tables, graph, wanted)
+        layers::heterogeneous::embeddings(self.model.as_ref(), params, tables, graph, wanted)
     }
 }
 
 /// The sampler of neighbors over each edge type.
 pub(crate) struct Draw {
-    sampler: TypedSampler,
-    scratch: Mutex<TypedScratch>,
+    sampler: HeteroSampler,
+    scratch: Mutex<HeteroScratch>,
 }
 
 /// A sampled batch, and its blocks over all edge types.
 pub(crate) struct Sampled {
-    batch: TypedBatch,
+    batch: HeteroBatch,
     seeds: Vec<u32>,
 }
 
@@ -94,7 +95,7 @@ impl Encoder for Heterogeneous {
     type Sampler = Draw;
     type Sampled = Sampled;
     type Batch = Prepared;
-    type Columns<'a> = TypedColumns<'a>;
+    type Columns<'a> = HeteroColumns<'a>;
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
         Ok(Self {
@@ -118,7 +119,7 @@ impl Encoder for Heterogeneous {
 
     fn sampler(&self, config: &RunConfig, _: &[u32]) -> Result<Draw> {
         let (fanouts, rule) = fanouts(config)?;
-        let sampler = TypedSampler::new(&self.graph.graph, &fanouts, rule)?;
+        let sampler = HeteroSampler::new(&self.graph.graph, &fanouts, rule)?;
         Ok(Draw { sampler, scratch: Mutex::default() })
     }
 
@@ -166,7 +167,7 @@ impl Encoder for Heterogeneous {
         let blocks = RelBlock::all(&fused, graph.graph.schema())?;
         let features = graph.features(&batch.input_nodes)?;
         let edges = batch.num_edges();
-        let ids = graph.learnt().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
+        let ids = graph.embedding_types().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
         let embedding_ids = ids.collect();
         let prepared = Prepared { blocks, features, embedding_ids, edges };
         Ok((prepared, Outputs { rows: fused.targets, nodes: seeds, weights: None }))
@@ -189,7 +190,7 @@ impl Encoder for Heterogeneous {
         let ids = |number: usize| {
             (0..graph.num_nodes(number) as u32).map(|node| graph.id(number, node)).collect()
         };
-        self.graph.learnt().map(|(number, _)| ids(number)).collect()
+        self.graph.embedding_types().map(|(number, _)| ids(number)).collect()
     }
 
     fn forward<'b>(
@@ -221,7 +222,7 @@ impl Encoder for Heterogeneous {
         Ok((found, (0..nodes.len() as u32).collect()))
     }
 
-    fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<TypedColumns<'a>> {
-        TypedColumns::new(self.model.as_ref(), &self.graph, self.endpoints.clone(), comm)
+    fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<HeteroColumns<'a>> {
+        HeteroColumns::new(self.model.as_ref(), &self.graph, self.endpoints.clone(), comm)
     }
 }

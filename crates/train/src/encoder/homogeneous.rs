@@ -21,7 +21,7 @@ use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
 use crate::embeddings::Rows;
 use crate::registry::Registry;
-use crate::step::tensor_parallel::PlainColumns;
+use crate::step::tensor_parallel::HomoColumns;
 
 /// A homogeneous model and its message graph, with edges in both directions whatever their
 /// relation.
@@ -60,7 +60,7 @@ impl Encoder for Homogeneous {
     type Sampler = Box<dyn Sampler>;
     type Sampled = MiniBatch;
     type Batch = Prepared;
-    type Columns<'a> = PlainColumns<'a>;
+    type Columns<'a> = HomoColumns<'a>;
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
         let graph = Arc::new(Graph::open(part, config.dataset.normalize)?);
@@ -175,8 +175,8 @@ impl Encoder for Homogeneous {
         partitioned::embeddings(model, params, graph, (nodes, width), comm, &pool).map(Some)
     }
 
-    fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<PlainColumns<'a>> {
-        PlainColumns::new(self.model.as_ref(), &self.graph, comm)
+    fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<HomoColumns<'a>> {
+        HomoColumns::new(self.model.as_ref(), &self.graph, comm)
     }
 
     fn staged(&self) -> Option<Source<'_>> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gnarl_common::Result;
 use gnarl_graph::triples::Triples;
 use gnarl_graph::{Csc, Dataset, Triple};
-use gnarl_sample::{SampleGraph, TypedGraph};
+use gnarl_sample::{HeteroSampleGraph, SampleGraph};
 
 use crate::data::edge_set::{EdgeSet, Ways};
 
@@ -29,7 +29,7 @@ pub(super) fn regardless(edges: &MessageEdges<'_>) -> Result<SampleGraph> {
 
 /// The edges, with an edge type per relation and one for its reverse (Schlichtkrull et al., "Modeling Relational Data
 /// with Graph Convolutional Networks", 2018, section 4).
-pub(super) fn by_relation(edges: &MessageEdges<'_>) -> Result<TypedGraph> {
+pub(super) fn by_relation(edges: &MessageEdges<'_>) -> Result<HeteroSampleGraph> {
     let (name, all) = (edges.node_type, edges.edges);
     let mut of = vec![Vec::new(); 2 * edges.relations];
     for i in 0..all.len() {
@@ -39,7 +39,7 @@ pub(super) fn by_relation(edges: &MessageEdges<'_>) -> Result<TypedGraph> {
             of[back].push((all.tails[i], all.heads[i]));
         }
     }
-    let mut graph = TypedGraph::new().with_nodes(name, edges.nodes)?;
+    let mut graph = HeteroSampleGraph::new().with_nodes(name, edges.nodes)?;
     for (number, mut pairs) in of.into_iter().enumerate() {
         pairs.sort_unstable_by_key(|&(source, destination)| (destination, source));
         pairs.dedup();
@@ -54,8 +54,8 @@ pub(super) fn by_relation(edges: &MessageEdges<'_>) -> Result<TypedGraph> {
 }
 
 /// All edge types of a dataset but the edges `held`.
-pub(super) fn by_type(dataset: &Dataset, held: &EdgeSet) -> Result<TypedGraph> {
-    let mut graph = TypedGraph::open(dataset)?;
+pub(super) fn by_type(dataset: &Dataset, held: &EdgeSet) -> Result<HeteroSampleGraph> {
+    let mut graph = HeteroSampleGraph::open(dataset)?;
     let touched: BTreeSet<usize> = held.iter().map(|(edge_type, ..)| *edge_type).collect();
     for edge_type in touched {
         let drop = |src: u32, dst: u32| held.contains(&(edge_type, src.into(), dst.into()));

@@ -5,7 +5,8 @@ use gnarl_config::{Method, RunConfig};
 use gnarl_graph::Triple;
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
-    ExactSampler, FullSampler, LaborSampler, Sampler, TypedFanouts, UniformSampler, WeightedSampler,
+    ExactSampler, FullSampler, HeteroFanouts, LaborSampler, Sampler, UniformSampler,
+    WeightedSampler,
 };
 
 use super::subgraphs;
@@ -55,7 +56,7 @@ fn of_parts(config: &RunConfig, graph: &Partitioned) -> Result<Box<dyn Sampler>>
 ///
 /// # Errors
 /// If an edge type is misspelled, or a meta-path does not end in the seeds.
-pub(super) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
+pub(super) fn fanouts(config: &RunConfig) -> Result<(HeteroFanouts, Rule)> {
     let sample = &config.sample;
     let rule = match sample.method {
         Method::Labor => Rule::Labor,
@@ -77,14 +78,14 @@ pub(super) fn fanouts(config: &RunConfig) -> Result<(TypedFanouts, Rule)> {
             let message = format!("sample.meta_path: '{}' does not end in '{seeds}'", path[0]);
             return Err(Error::usage(message).hint("give the seeds' hop first"));
         }
-        let along = TypedFanouts::along(&path, &config.hops());
+        let along = HeteroFanouts::along(&path, &config.hops());
         return Ok((along.while_doing(|| "sample.meta_path")?, rule));
     }
     let all = |&fanout: &i64| match sample.method {
         Method::Full if fanout != 0 => -1,
         _ => fanout,
     };
-    let mut fanouts = TypedFanouts::new(&config.hops());
+    let mut fanouts = HeteroFanouts::new(&config.hops());
     for (name, of_type) in &sample.edge_fanouts {
         let triple = edge_type("sample.edge_fanouts", name)?;
         fanouts = fanouts.with(triple, &of_type.iter().map(all).collect::<Vec<_>>());

@@ -13,16 +13,16 @@ use crate::session::Threads;
 /// # Errors
 /// Those of `evaluate`, or if a rank fails.
 pub(crate) fn by_first(
-    rank: &dyn Communicator,
+    comm: &dyn Communicator,
     threads: Threads,
     evaluate: impl FnOnce() -> Result<Evaluation> + Send,
 ) -> Result<Evaluation> {
     let mut bytes = Vec::new();
-    if rank.rank() == 0 {
+    if comm.rank() == 0 {
         let found = pool(threads.host)?.install(evaluate)?;
         bytes = serde_json::to_vec(&found).unwrap_or_default();
     }
-    let all = rank.all_gather("evaluation", &bytes)?;
+    let all = comm.all_gather("evaluation", &bytes)?;
     serde_json::from_slice(&all[0])
         .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))
 }

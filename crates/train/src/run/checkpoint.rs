@@ -212,7 +212,7 @@ mod tests {
         let all = local::run(3, Duration::from_secs(60), |rank| {
             let own = decode(&bytes, start(5).share(&[], rank.rank(), 3)?)?;
             assert!(own.tables[0].rows.ids().len() < 3, "a share");
-            Ok(own.tables[0].on_all(rank)?.values.into_owned())
+            Ok(own.tables[0].all_gather(rank)?.values.into_owned())
         });
         for values in all.unwrap() {
             assert_eq!(values, state.tables[0].rows.values());

@@ -9,7 +9,7 @@ use crate::embeddings::{about_model, model_from_bytes};
 use crate::evaluation::Evaluation;
 use crate::registry::Registry;
 use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
-use crate::run::setup::{Loaded, Source};
+use crate::run::setup::{Setup, Source};
 use crate::state::Start;
 
 /// Evaluates the best weights of a run with a model of the library. See [`Registry::eval_run`].
@@ -48,7 +48,7 @@ impl Registry {
             let hint = "evaluate on the current data with --dataset";
             made.check(&config, &source.fingerprint(), hint)?;
         }
-        let Loaded { task, start, .. } = Loaded::new((&config, self), source, None)?;
+        let Setup { task, start, .. } = Setup::new((&config, self), source, None)?;
         let Start { mut params, tables } = start;
         let path = dir.join(MODEL);
         if !path.exists() {

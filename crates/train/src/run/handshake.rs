@@ -22,7 +22,7 @@ struct Stand {
 /// # Errors
 /// [`Kind::Rank`] naming the first rank that differs from rank 0, and the difference.
 pub(crate) fn reach(
-    rank: &dyn Communicator,
+    comm: &dyn Communicator,
     config: &RunConfig,
     fingerprint: String,
 ) -> Result<Vec<String>> {
@@ -33,7 +33,7 @@ pub(crate) fn reach(
         config: settings(config),
     };
     let bytes = serde_json::to_vec(&mine).unwrap_or_default();
-    let all = rank.all_gather("comparing ranks", &bytes)?;
+    let all = comm.all_gather("comparing ranks", &bytes)?;
     let all: Vec<Stand> = all
         .iter()
         .map(|bytes| serde_json::from_slice(bytes))

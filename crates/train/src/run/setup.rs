@@ -43,7 +43,7 @@ pub(crate) type KeptServer = ();
 pub(crate) type Ranks<'a> = Option<(&'a dyn Communicator, &'a [String])>;
 
 /// The setup of a run: graph, targets, and the initial state.
-pub(crate) struct Loaded {
+pub(crate) struct Setup {
     pub source: Source,
     pub task: Box<dyn Training>,
     pub start: Start,
@@ -94,7 +94,7 @@ impl Source {
     }
 }
 
-impl Loaded {
+impl Setup {
     /// Loads `source` as one of some ranks, or for all threads of one process.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ fn homogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
     source: Source,
     ranks: Ranks<'_>,
-) -> Result<Loaded> {
+) -> Result<Setup> {
     let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             let (node, _) = dataset.plain()?;
@@ -243,7 +243,7 @@ fn homogeneous_nodes(
     let encoder = Homogeneous::new((config, registry), Arc::new(graph), outputs, &mut params)?;
     let start = Start { params: params.build(), tables: Vec::new() };
     let task = Box::new(Fit::new(config, task, encoder));
-    Ok(Loaded { source, task, start, _server: server })
+    Ok(Setup { source, task, start, _server: server })
 }
 
 #[cfg(feature = "serve")]
@@ -253,7 +253,7 @@ fn partitioned(
     ranks: Ranks<'_>,
 ) -> Result<(Graph, NodeTargets, KeptServer)> {
     use crate::data::partitioned;
-    let ranks = ranks.map(|(rank, hosts)| partitioned::Ranks { rank, hosts });
+    let ranks = ranks.map(|(comm, hosts)| partitioned::Ranks { comm, hosts });
     let opened = partitioned::open(config, cut, ranks.as_ref())?;
     Ok((opened.graph, opened.targets, opened.server))
 }

@@ -23,7 +23,7 @@ use crate::run::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::run::finish;
 use crate::run::folder::{Begin, MODEL, RunFolder};
 use crate::run::handshake;
-use crate::run::setup::{KeptServer, Loaded, Source};
+use crate::run::setup::{KeptServer, Setup, Source};
 use crate::run::summary::Finished;
 use crate::session::{Session, Threads};
 use crate::state::{Progress, Start, TrainState};
@@ -50,12 +50,12 @@ pub fn run(
 /// # Errors
 /// As [`Registry::run_on`].
 pub fn run_on(
-    rank: &dyn Communicator,
+    comm: &dyn Communicator,
     config: &RunConfig,
     begin: Begin,
     watch: &(dyn Fn(&EpochRecord) + Sync),
 ) -> Result<Option<Finished>> {
-    Registry::default().run_on(rank, config, begin, watch)
+    Registry::default().run_on(comm, config, begin, watch)
 }
 
 impl Registry {
@@ -72,21 +72,21 @@ impl Registry {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(config, &source)?;
-        let loaded = Loaded::new((config, self), source, None)?;
+        let setup = Setup::new((config, self), source, None)?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
-        let cut = loaded.source.cut(config, &folder, config.train.workers)?;
+        let cut = setup.source.cut(config, &folder, config.train.workers)?;
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
-        let (run, workers) = (Run::new(config, loaded, folder, cut)?, config.train.workers);
+        let (run, workers) = (Run::new(config, setup, folder, cut)?, config.train.workers);
         run.announce(1)?;
         let mut states = run.states(0..workers, workers, checkpoint)?;
         run.recall(&mut states)?;
         let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
         let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
-        let mut trained = local::run(workers, deadline, |rank| {
-            let state = states[rank.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut trained = local::run(workers, deadline, |comm| {
+            let state = states[comm.rank()].lock().unwrap_or_else(PoisonError::into_inner).take();
             let state = state.ok_or_else(|| Error::invalid("duplicate rank"))?;
-            run.train(rank, workers, state, &metrics, watch)
+            run.train(comm, workers, state, &metrics, watch)
         })?;
         run.finish(trained.swap_remove(0))
     }
@@ -102,34 +102,34 @@ impl Registry {
     /// [`gnarl_common::Kind::Rank`] if they do not all have the same dataset and configuration.
     pub fn run_on(
         &self,
-        rank: &dyn Communicator,
+        comm: &dyn Communicator,
         config: &RunConfig,
         begin: Begin,
         watch: &(dyn Fn(&EpochRecord) + Sync),
     ) -> Result<Option<Finished>> {
         let mut config = config.clone();
-        config.train.workers = rank.size();
+        config.train.workers = comm.size();
         let source = Source::open(&config)?;
         config = auto::resolve(&config, &source)?;
-        let metrics = Metrics::start(&config, rank.rank())?;
+        let metrics = Metrics::start(&config, comm.rank())?;
         let fingerprint = source.fingerprint();
-        let hosts = handshake::reach(rank, &config, fingerprint.clone())?;
-        let local_ranks = hosts.iter().filter(|host| **host == hosts[rank.rank()]).count();
-        let loaded = Loaded::new((&config, self), source, Some((rank, &hosts)))?;
-        let lead = rank.rank() == 0;
+        let hosts = handshake::reach(comm, &config, fingerprint.clone())?;
+        let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
+        let setup = Setup::new((&config, self), source, Some((comm, &hosts)))?;
+        let lead = comm.rank() == 0;
         let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
         let dir = opened.as_ref().map_or(PathBuf::new(), |(folder, _)| folder.dir().into());
-        let dirs = rank.all_gather("folder of the run", dir.as_os_str().as_encoded_bytes())?;
+        let dirs = comm.all_gather("folder of the run", dir.as_os_str().as_encoded_bytes())?;
         let (folder, resume) = match opened {
             Some(opened) => opened,
             None => (RunFolder::join(PathBuf::from(&*String::from_utf8_lossy(&dirs[0]))), false),
         };
-        let mut parts = if lead { loaded.source.cut(&config, &folder, local_ranks)? } else { None };
+        let mut parts = if lead { setup.source.cut(&config, &folder, local_ranks)? } else { None };
         // A state to continue from is never empty.
         let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
-        let state = rank.all_gather("checkpoint to resume", &state)?.swap_remove(0);
+        let state = comm.all_gather("checkpoint to resume", &state)?.swap_remove(0);
         let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
-        let place = rank.all_gather("partition of the run", place)?.swap_remove(0);
+        let place = comm.all_gather("partition of the run", place)?.swap_remove(0);
         if !lead && !place.is_empty() {
             // Hosts may have existing partitions at different paths.
             let given = config.partition.path.clone();
@@ -137,9 +137,9 @@ impl Registry {
             parts = Some(PartitionedDataset::open(&path)?);
         }
         let checkpoint = Some(state).filter(|state| !state.is_empty());
-        let run = Run::new(&config, loaded, folder, parts)?;
-        let own = rank.rank()..rank.rank() + 1;
-        let mut states = run.states(own, rank.size(), checkpoint)?;
+        let run = Run::new(&config, setup, folder, parts)?;
+        let own = comm.rank()..comm.rank() + 1;
+        let mut states = run.states(own, comm.size(), checkpoint)?;
         if lead {
             let mut machines = hosts.clone();
             machines.sort_unstable();
@@ -147,9 +147,9 @@ impl Registry {
             run.announce(machines.len())?;
             run.recall(&mut states)?;
         }
-        let trained = run.train(rank, local_ranks, states.swap_remove(0), &metrics, watch)?;
+        let trained = run.train(comm, local_ranks, states.swap_remove(0), &metrics, watch)?;
         // Others may still request features from this rank's server.
-        rank.barrier("the end of training")?;
+        comm.barrier("the end of training")?;
         lead.then(|| run.finish(trained)).transpose()
     }
 }
@@ -181,11 +181,11 @@ struct Trained {
 impl<'a> Run<'a> {
     fn new(
         config: &'a RunConfig,
-        loaded: Loaded,
+        setup: Setup,
         folder: RunFolder,
         cut: Option<PartitionedDataset>,
     ) -> Result<Self> {
-        let Loaded { source, mut task, start, _server } = loaded;
+        let Setup { source, mut task, start, _server } = setup;
         let mut placements = Vec::new();
         if let Some(cut) = &cut {
             task.divide(cut, source.dataset().is_some())?;
@@ -206,8 +206,8 @@ impl<'a> Run<'a> {
         checkpoint: Option<Vec<u8>>,
     ) -> Result<Vec<TrainState>> {
         let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
-        let state = |rank| {
-            let start = self.start.share(&self.placements, rank, size)?;
+        let state = |comm| {
+            let start = self.start.share(&self.placements, comm, size)?;
             match &checkpoint {
                 Some(bytes) => checkpoint::decode(bytes, start).while_doing(path),
                 None => Ok(start),
@@ -250,7 +250,7 @@ impl<'a> Run<'a> {
     /// Trains to the end as one rank, one of `local_ranks` that share this machine.
     fn train(
         &self,
-        rank: &dyn Communicator,
+        comm: &dyn Communicator,
         local_ranks: usize,
         state: TrainState,
         metrics: &Metrics,
@@ -278,8 +278,8 @@ impl<'a> Run<'a> {
         let keep = |state: &TrainState, rows: Vec<Rows<'_>>| {
             self.write_model(&state.best, rows, &state.progress)
         };
-        let meter = metrics.meter(rank.rank());
-        let lead = rank.rank() == 0;
+        let meter = metrics.meter(comm.rank());
+        let lead = comm.rank() == 0;
         let pulse = if lead { Pulse::new(self.config.train.epochs) } else { Pulse::silent() };
         // Ranks without a part leave their threads to the others.
         let parts = self.partition.as_ref().map_or(1, |cut| cut.parts);
@@ -302,9 +302,9 @@ impl<'a> Run<'a> {
             dir: self.folder.dir(),
             pulse: &pulse,
         };
-        let train = || self.task.train(&session, rank, state);
+        let train = || self.task.train(&session, comm, state);
         let state = if lead { pulse.while_working(train)? } else { train()? };
-        let rows = state.tables.iter().map(|table| table.best_on_first(rank));
+        let rows = state.tables.iter().map(|table| table.best_on_first(comm));
         let rows = rows.map(|rows| rows.map(Rows::into_owned)).collect::<Result<_>>()?;
         Ok(Trained { progress: state.progress, weights: state.best, rows })
     }

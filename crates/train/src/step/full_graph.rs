@@ -18,7 +18,7 @@ use super::tensor_parallel::{WholeModel, ascending};
 use super::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{Ways, both_ways};
-use crate::embeddings::{Fetch, Learnt};
+use crate::embeddings::{EmbeddingTables, Fetch};
 use crate::encoder::Outputs;
 use crate::evaluation::Evaluation;
 use crate::session::Threads;
@@ -171,7 +171,7 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
     ) -> Result<Evaluation> {
         let ids = self.model.embedding_ids();
         let ids: Vec<&[u64]> = ids.iter().map(Vec::as_slice).collect();
-        let embeddings = Learnt { tables: &state.tables, rank: comm }.fetch(&ids)?;
+        let embeddings = EmbeddingTables { tables: &state.tables, comm }.fetch(&ids)?;
         let graph = self.model.graph();
         let own = pool(threads.each)?.install(|| {
             let mut tape = Tape::new(&state.params, Mode::Eval);

@@ -15,7 +15,7 @@ use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, no
 use super::keeper::Keeper;
 use super::synchronization::Synchronization;
 use super::totals;
-use crate::embeddings::{Fetch, Learnt, RowGradients, clip, squares};
+use crate::embeddings::{EmbeddingTables, Fetch, RowGradients, clip, squares};
 use crate::faults;
 
 use crate::data::batch::BatchSpec;
@@ -54,7 +54,7 @@ impl<S: TrainStep> Synchronization<S> for AllReduce {
             let mut run = Run {
                 session,
                 steps,
-                rank: comm,
+                comm,
                 pool: pool(session.threads.each)?,
                 keys: Keys::new(config.train.seed),
                 keeper: Keeper::new(session, comm),
@@ -77,7 +77,7 @@ impl<S: TrainStep> Synchronization<S> for AllReduce {
 struct Run<'a, L> {
     session: &'a Session<'a>,
     steps: &'a L,
-    rank: &'a dyn Communicator,
+    comm: &'a dyn Communicator,
     pool: rayon::ThreadPool,
     keys: Keys,
     keeper: Keeper<'a>,
@@ -103,7 +103,7 @@ impl<L: TrainStep> Run<'_, L> {
         let after = self.steps.cached();
         tally.cached = [0, 1].map(|i| after[i] - cached[i]);
         tally.processor = processor::seconds(&self.pool) - worked;
-        let ranks = gathered(self.rank, &tally)?;
+        let ranks = gathered(self.comm, &tally)?;
         Ok(Tally::record(&ranks, epoch, lr, start.elapsed().as_secs_f64()))
     }
 
@@ -125,8 +125,8 @@ impl<L: TrainStep> Run<'_, L> {
         let spec = self.add_batches(key, deliveries, state, &mut dense, &mut rows, tally)?;
         let start = Instant::now();
         faults::reached("reduce");
-        self.rank.all_reduce_sum("gradients", &mut dense)?;
-        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.push(self.rank, own));
+        self.comm.all_reduce_sum("gradients", &mut dense)?;
+        let joined = state.tables.iter().zip(&rows).map(|(table, own)| table.push(self.comm, own));
         let mut joined = joined.collect::<Result<Vec<_>>>()?;
         tally.stages.reduce += start.elapsed().as_secs_f64();
         let start = Instant::now();
@@ -142,7 +142,7 @@ impl<L: TrainStep> Run<'_, L> {
             if limit > 0.0 {
                 let mut all = [squares(&joined)];
                 if !joined.is_empty() {
-                    self.rank.all_reduce_f64("norm of gradients", &mut all)?;
+                    self.comm.all_reduce_f64("norm of gradients", &mut all)?;
                 }
                 clip(dense, &mut joined, all[0], limit);
             }
@@ -175,8 +175,8 @@ impl<L: TrainStep> Run<'_, L> {
         let (dense, sums) = dense.split_at_mut(state.params.len());
         loop {
             let mut gradients = Gradients { dense, rows };
-            let learnt = Learnt { tables: &state.tables, rank: self.rank };
-            let now = (&state.params, &learnt as &dyn Fetch);
+            let embeddings = EmbeddingTables { tables: &state.tables, comm: self.comm };
+            let now = (&state.params, &embeddings as &dyn Fetch);
             let (spec, loss) =
                 consume(self.steps, deliveries, now, key, &self.pool, &mut gradients, tally)?;
             totals::add(sums, loss);

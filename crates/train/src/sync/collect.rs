@@ -7,7 +7,7 @@ use gnarl_engine::Communicator;
 use gnarl_nn::optim::Optimizer;
 use gnarl_nn::state::{vectors_from_bytes, vectors_to_bytes};
 
-use crate::embeddings::Copies;
+use crate::embeddings::Replicas;
 use crate::state::{OptimizerState, TrainState};
 
 /// Gathers the optimizer states of all parts for the checkpoint.
@@ -15,18 +15,18 @@ use crate::state::{OptimizerState, TrainState};
 /// # Errors
 /// If a rank fails or sends what is no state.
 pub(super) fn collect(
-    rank: &dyn Communicator,
+    comm: &dyn Communicator,
     state: &mut TrainState,
     optimizers: &BTreeMap<usize, Box<dyn Optimizer>>,
-    copies: &[Copies],
+    replicas: &[Replicas],
 ) -> Result<()> {
-    let own = optimizers.iter().zip(copies).flat_map(|((part, optimizer), copies)| {
-        let entries = optimizer.state().into_iter().chain(copies.state());
+    let own = optimizers.iter().zip(replicas).flat_map(|((part, optimizer), replicas)| {
+        let entries = optimizer.state().into_iter().chain(replicas.state());
         entries.map(move |(entry, values)| (format!("{part}.{entry}"), values))
     });
     let bytes = vectors_to_bytes(&own.collect::<Vec<_>>())?;
     let mut all: BTreeMap<usize, OptimizerState> = BTreeMap::new();
-    for bytes in rank.all_gather("optimizer state", &bytes)? {
+    for bytes in comm.all_gather("optimizer state", &bytes)? {
         for (name, values) in vectors_from_bytes(&bytes)? {
             let named = name
                 .split_once('.')

@@ -29,7 +29,7 @@ pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
 pub(super) fn consume<L: TrainStep>(
     step: &L,
     deliveries: &Deliveries<'_, L::Batch>,
-    (params, learnt): (&Params, &dyn Fetch),
+    (params, embeddings): (&Params, &dyn Fetch),
     key: Key,
     pool: &ThreadPool,
     gradients: &mut Gradients<'_>,
@@ -41,7 +41,7 @@ pub(super) fn consume<L: TrainStep>(
     tally.stages.add(delivery.stages);
     let start = Instant::now();
     let wanted = delivery.prepared.as_deref().map_or(Vec::new(), |batch| step.embedding_ids(batch));
-    let embeddings = learnt.fetch(&wanted)?;
+    let embeddings = embeddings.fetch(&wanted)?;
     tally.stages.reduce += start.elapsed().as_secs_f64();
     let Some(batch) = &delivery.prepared else {
         return Ok((delivery.spec, BatchLoss::default()));
@@ -70,8 +70,8 @@ pub(super) fn consume<L: TrainStep>(
 }
 
 /// Gathers the counters of all ranks, in their order.
-pub(super) fn gathered(rank: &dyn Communicator, tally: &Tally) -> Result<Vec<Figures>> {
-    let all = rank.all_gather("epoch figures", bytemuck::cast_slice(&tally.to_array()))?;
+pub(super) fn gathered(comm: &dyn Communicator, tally: &Tally) -> Result<Vec<Figures>> {
+    let all = comm.all_gather("epoch figures", bytemuck::cast_slice(&tally.to_array()))?;
     let figures = all.iter().map(|bytes| {
         let mut figures = [0.0; Tally::FIGURES];
         for (figure, bytes) in figures.iter_mut().zip(bytes.as_chunks().0) {
@@ -101,7 +101,7 @@ pub(super) fn close_epochs<L: TrainStep>(
     records: Vec<EpochRecord>,
     judge: bool,
 ) -> Result<()> {
-    let rank = keeper.rank();
+    let comm = keeper.comm();
     let first = state.progress.history.len();
     for record in records {
         keeper.finite(state, "loss", record.loss, record.epoch)?;
@@ -113,14 +113,14 @@ pub(super) fn close_epochs<L: TrainStep>(
     if judge {
         let start = Instant::now();
         if !state.tables.is_empty() {
-            let found = not_finite_of_all(rank, state)?;
+            let found = not_finite_of_all(comm, state)?;
             keeper.finite(state, "an embedding", found, epoch)?;
         }
         session.pulse.doing("evaluating");
         faults::reached("evaluate");
-        let evaluation = step.evaluate(state, rank, session.threads)?;
+        let evaluation = step.evaluate(state, comm, session.threads)?;
         keeper.finite(state, "the validation loss", evaluation.valid_loss, epoch)?;
-        state.judge(&evaluation, session.goal, session.config.train.patience);
+        state.evaluate(&evaluation, session.goal, session.config.train.patience);
         if let Some(last) = state.progress.history.last_mut() {
             last.stages.evaluate = start.elapsed().as_secs_f64();
             session.meter.spent(Stages { evaluate: last.stages.evaluate, ..Stages::default() });
@@ -129,7 +129,7 @@ pub(super) fn close_epochs<L: TrainStep>(
     for record in &state.progress.history[first..] {
         session.meter.epoch(record);
         session.pulse.epoch_ends(record);
-        if rank.rank() == 0 {
+        if comm.rank() == 0 {
             (session.on_epoch)(record);
         }
     }
@@ -145,10 +145,10 @@ pub(super) fn not_finite(values: &[f32]) -> f64 {
 }
 
 /// The first non-finite value of all ranks' embeddings; 0 if there is none.
-fn not_finite_of_all(rank: &dyn Communicator, state: &TrainState) -> Result<f64> {
+fn not_finite_of_all(comm: &dyn Communicator, state: &TrainState) -> Result<f64> {
     let own = state.tables.iter().map(|table| not_finite(table.rows.values()));
     let own = own.reduce(|a, b| if a.is_finite() { b } else { a }).unwrap_or(0.0);
-    let all = rank.all_gather("embeddings are finite", &own.to_le_bytes())?;
+    let all = comm.all_gather("embeddings are finite", &own.to_le_bytes())?;
     let mut all = all.iter().filter_map(|bytes| Some(f64::from_le_bytes(*bytes.first_chunk()?)));
     Ok(all.find(|found| !found.is_finite()).unwrap_or(0.0))
 }

@@ -18,7 +18,7 @@ const SHARE: f64 = 0.01;
 /// ranks.
 pub(super) struct Keeper<'a> {
     session: &'a Session<'a>,
-    rank: &'a dyn Communicator,
+    comm: &'a dyn Communicator,
     /// The last checkpoint, and seconds between two.
     saved: Instant,
     interval: Duration,
@@ -30,12 +30,12 @@ pub(super) struct Keeper<'a> {
 
 impl<'a> Keeper<'a> {
     /// The keeper of a run that begins or continues.
-    pub fn new(session: &'a Session<'a>, rank: &'a dyn Communicator) -> Self {
+    pub fn new(session: &'a Session<'a>, comm: &'a dyn Communicator) -> Self {
         let seconds = session.config.train.checkpoint_seconds.clamp(0.0, 1e9);
         let now = Instant::now();
         Self {
             session,
-            rank,
+            comm,
             saved: now,
             interval: Duration::from_secs_f64(seconds),
             kept: 0,
@@ -45,8 +45,8 @@ impl<'a> Keeper<'a> {
     }
 
     /// Communicator of this rank.
-    pub fn rank(&self) -> &'a dyn Communicator {
-        self.rank
+    pub fn comm(&self) -> &'a dyn Communicator {
+        self.comm
     }
 
     /// Writes what is due after an epoch: new best weights at the latest with the next checkpoint,
@@ -70,7 +70,7 @@ impl<'a> Keeper<'a> {
         // The end of the run writes the best weights anyway.
         let best = self.is_new(state) && !finished && (checkpoint || cheap);
         let own = [checkpoint, best, stop].map(u8::from);
-        let all = self.rank.all_gather("checkpoint", &own)?;
+        let all = self.comm.all_gather("checkpoint", &own)?;
         let stop = all.iter().any(|other| other.get(2) == Some(&1));
         let checkpoint = stop || all[0].first() == Some(&1);
         let best = all[0].get(1) == Some(&1);
@@ -103,9 +103,9 @@ impl<'a> Keeper<'a> {
 
     fn write_best(&mut self, state: &TrainState) -> Result<()> {
         let start = Instant::now();
-        let rows = state.tables.iter().map(|table| table.best_on_first(self.rank));
+        let rows = state.tables.iter().map(|table| table.best_on_first(self.comm));
         let rows = rows.collect::<Result<Vec<_>>>()?;
-        if self.rank.rank() == 0 {
+        if self.comm.rank() == 0 {
             (self.session.on_best)(state, rows)?;
         }
         self.kept = state.progress.best_epoch;
@@ -116,9 +116,9 @@ impl<'a> Keeper<'a> {
 
     /// Saves the state on the first rank, with the embeddings of all ranks.
     fn save(&self, state: &TrainState) -> Result<()> {
-        let tables = state.tables.iter().map(|table| table.whole(self.rank));
+        let tables = state.tables.iter().map(|table| table.whole(self.comm));
         let tables = tables.collect::<Result<Vec<_>>>()?;
-        if self.rank.rank() > 0 {
+        if self.comm.rank() > 0 {
             return Ok(());
         }
         (self.session.on_checkpoint)(state, &tables)

@@ -21,7 +21,7 @@ use super::keeper::Keeper;
 use super::outer::{self, OuterOptimizer};
 use super::synchronization::Synchronization;
 use super::windows::windows;
-use crate::embeddings::{Copies, Fetch, RowGradients, clip, squares};
+use crate::embeddings::{Fetch, Replicas, RowGradients, clip, squares};
 use crate::faults;
 use crate::pipeline::{self, Deliveries};
 use crate::session::{Keys, Session};
@@ -30,8 +30,8 @@ use crate::step::{Gradients, PartStep};
 use crate::telemetry::{Stages, Tally, processor};
 
 /// The parts, of `parts`, that a rank trains.
-pub fn mine(rank: &dyn Communicator, parts: usize) -> Vec<usize> {
-    (rank.rank()..parts).step_by(rank.size()).collect()
+pub fn mine(comm: &dyn Communicator, parts: usize) -> Vec<usize> {
+    (comm.rank()..parts).step_by(comm.size()).collect()
 }
 
 /// Model averaging over the parts of [`mine`], for which the steps have samplers.
@@ -51,19 +51,19 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
         let training = steps.training();
         let mine = mine(comm, training.len());
         let mut optimizers = BTreeMap::new();
-        let mut copies = Vec::new();
+        let mut replicas = Vec::new();
         for &part in &mine {
             let mut optimizer = session.config.optimizer.build()?;
             let (specs, ids) = (session.tables, steps.embedding_ids_of(part));
-            let mut own = Copies::new(part, training[part], specs, ids)?;
+            let mut own = Replicas::new(part, training[part], specs, ids)?;
             if let Some(saved) = state.optimizers.get(&part) {
                 let (of_rows, of_weights): (OptimizerState, _) =
-                    saved.iter().cloned().partition(|(entry, _)| Copies::owns(entry));
+                    saved.iter().cloned().partition(|(entry, _)| Replicas::owns(entry));
                 optimizer.load_state(&of_weights)?;
                 own.load_state(&of_rows)?;
             }
             optimizers.insert(part, optimizer);
-            copies.push(own);
+            replicas.push(own);
         }
         // One part has nothing to average: it trains as the whole graph does.
         let section = match training.len() {
@@ -80,7 +80,7 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
         };
         let trainer = Trainer {
             session,
-            rank: comm,
+            comm,
             steps,
             total: training.iter().sum(),
             training,
@@ -100,17 +100,17 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
             })
         });
         pipeline::run(&session.config.train, steps, specs, |deliveries| {
-            trainer.run(deliveries, state, (optimizers, copies, outer))
+            trainer.run(deliveries, state, (optimizers, replicas, outer))
         })
     }
 }
 
 /// What moves the weights: of each part, of its copies of embeddings, and of all parts together.
-type Optimizers = (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Copies>, Box<dyn OuterOptimizer>);
+type Optimizers = (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Replicas>, Box<dyn OuterOptimizer>);
 
 struct Trainer<'a, L> {
     session: &'a Session<'a>,
-    rank: &'a dyn Communicator,
+    comm: &'a dyn Communicator,
     steps: &'a L,
     /// Number of training nodes of each part.
     training: Vec<usize>,
@@ -129,10 +129,10 @@ impl<L: PartStep> Trainer<'_, L> {
         &self,
         deliveries: &Deliveries<'_, L::Batch>,
         mut state: TrainState,
-        (mut optimizers, mut copies, mut outer): Optimizers,
+        (mut optimizers, mut replicas, mut outer): Optimizers,
     ) -> Result<TrainState> {
-        let (session, rank) = (self.session, self.rank);
-        let mut keeper = Keeper::new(session, rank);
+        let (session, comm) = (self.session, self.comm);
+        let mut keeper = Keeper::new(session, comm);
         for window in windows(session, state.progress.epoch) {
             session.pulse.epochs_begin(window.clone());
             let start = Instant::now();
@@ -140,10 +140,10 @@ impl<L: PartStep> Trainer<'_, L> {
             let mut tallies = vec![Tally::default(); epochs];
             let mut shared = BTreeMap::new();
             for (number, table) in state.tables.iter().enumerate() {
-                table.refresh(rank, number, &mut copies)?;
+                table.refresh(comm, number, &mut replicas)?;
             }
-            for ((&part, optimizer), copies) in optimizers.iter_mut().zip(&mut copies) {
-                let mut model = PartModel { params: state.params.clone(), copies };
+            for ((&part, optimizer), replicas) in optimizers.iter_mut().zip(&mut replicas) {
+                let mut model = PartModel { params: state.params.clone(), replicas };
                 for (epoch, tally) in window.clone().zip(&mut tallies) {
                     let worked = processor::seconds(&self.pool);
                     self.part_epoch(
@@ -171,14 +171,14 @@ impl<L: PartStep> Trainer<'_, L> {
                 }
             }
             for (number, table) in state.tables.iter_mut().enumerate() {
-                table.average(rank, number, &copies)?;
+                table.average(comm, number, &replicas)?;
             }
             let reduce = reduce.elapsed().as_secs_f64();
             tallies[epochs - 1].stages.reduce += reduce;
             session.meter.spent(Stages { reduce, ..Stages::default() });
             let mut records = Vec::new();
             for (epoch, tally) in window.clone().zip(&tallies) {
-                let ranks = gathered(rank, tally)?;
+                let ranks = gathered(comm, tally)?;
                 let lr = learning_rate(session.config, epoch);
                 let seconds = start.elapsed().as_secs_f64() / epochs as f64;
                 records.push(Tally::record(&ranks, epoch, lr, seconds));
@@ -188,7 +188,7 @@ impl<L: PartStep> Trainer<'_, L> {
             close_epochs(session, self.steps, &mut keeper, &mut state, records, judge)?;
             keeper.after_epoch(&mut state, |state| {
                 state.outer = outer.state();
-                collect(rank, state, &optimizers, &copies)
+                collect(comm, state, &optimizers, &replicas)
             })?;
             if state.progress.stopped {
                 break;
@@ -210,7 +210,7 @@ impl<L: PartStep> Trainer<'_, L> {
         if self.training[part] == 0 {
             return Ok(());
         }
-        let PartModel { params, copies } = model;
+        let PartModel { params, replicas } = model;
         let config = self.session.config;
         let base = learning_rate(config, epoch);
         let length = self.lengths[&part];
@@ -224,14 +224,14 @@ impl<L: PartStep> Trainer<'_, L> {
             grads.fill(0.0);
             let mut rows = vec![RowGradients::default(); self.session.tables.len()];
             let mut gradients = Gradients { dense: &mut grads, rows: &mut rows };
-            let now = (&*params, &**copies as &dyn Fetch);
+            let now = (&*params, &**replicas as &dyn Fetch);
             let (steps, pool) = (self.steps, &self.pool);
             let (spec, loss) = consume(steps, deliveries, now, key, pool, &mut gradients, tally)?;
             tally.loss += loss.sum;
             tally.weight += loss.weight;
             let start = Instant::now();
             if loss.weight > 0.0 {
-                let (weight, mut rows) = (loss.weight as f32, copies.sum(&rows)?);
+                let (weight, mut rows) = (loss.weight as f32, replicas.sum(&rows)?);
                 let sparse = rows.iter_mut().flat_map(|summed| summed.grads_mut());
                 grads.iter_mut().chain(sparse).for_each(|g| *g /= weight);
                 if config.train.clip_norm > 0.0 {
@@ -242,7 +242,7 @@ impl<L: PartStep> Trainer<'_, L> {
                 let rate = base * config.embedding.rate(config.train.lr);
                 self.pool.install(|| {
                     optimizer.step(params.flat_mut(), &grads, lr);
-                    copies.apply(&rows, rate);
+                    replicas.apply(&rows, rate);
                 });
             }
             tally.stages.compute += start.elapsed().as_secs_f64();
@@ -277,9 +277,9 @@ impl<L: PartStep> Trainer<'_, L> {
             if let Some(own) = own.get(&part) {
                 weights.copy_from_slice(own);
             }
-            let owner = part % self.rank.size();
+            let owner = part % self.comm.size();
             faults::reached("reduce");
-            self.rank.broadcast("weights of a part", owner, &mut weights)?;
+            self.comm.broadcast("weights of a part", owner, &mut weights)?;
             let share = training as f32 / self.total as f32;
             for (s, w) in sum.iter_mut().zip(&weights) {
                 *s += share * w;
@@ -292,5 +292,5 @@ impl<L: PartStep> Trainer<'_, L> {
 /// The model of a part.
 struct PartModel<'a> {
     params: Params,
-    copies: &'a mut Copies,
+    replicas: &'a mut Replicas,
 }

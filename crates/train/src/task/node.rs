@@ -14,7 +14,7 @@ use super::schedule::{DrawBatches, NodeSchedule, Sharing};
 use super::{Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
-use crate::embeddings::{Rows, on_first};
+use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, NodeScores, by_first, within};
 use crate::session::Threads;
@@ -197,7 +197,7 @@ impl Task for NodePrediction {
         if let Some(logits) = together {
             return Ok(self.scores().of(logits));
         }
-        let tables = on_first(&state.tables, comm)?;
+        let tables = gather_to_root(&state.tables, comm)?;
         let graphs: Vec<(&E, &NodeTargets)> = match self.config.train.evaluate_on {
             EvaluateOn::Parts if !self.parts.is_empty() => {
                 encoders.parts.iter().zip(&self.parts).collect()

@@ -6,8 +6,10 @@ use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
 use gnarl_config::TaskKind;
 use gnarl_graph::Triple;
-use gnarl_graph::generate::{Attributes, CommunityOptions, TypedOptions, community, typed};
-use gnarl_graph::import::{NpyOptions, TypedNpyOptions, npy, typed_npy};
+use gnarl_graph::generate::{
+    Attributes, CommunityOptions, HeteroOptions, community, heterogeneous,
+};
+use gnarl_graph::import::{HeteroNpyOptions, NpyOptions, heterogeneous_npy, npy};
 
 use super::table::Task;
 
@@ -37,15 +39,15 @@ impl Graphs {
             ..CommunityOptions::default()
         };
         community(&options, &graphs.dir().join("nodes")).unwrap();
-        let options = TypedOptions {
+        let options = HeteroOptions {
             nodes: 200,
             edges: 800,
             relations: 5,
             communities: 3,
             attributes,
-            ..TypedOptions::default()
+            ..HeteroOptions::default()
         };
-        typed(&options, &graphs.dir().join("types")).unwrap();
+        heterogeneous(&options, &graphs.dir().join("types")).unwrap();
         graphs.edges();
         graphs
     }
@@ -97,7 +99,7 @@ impl Graphs {
         npy(&options, &self.dir().join("classes")).unwrap();
 
         let rates: Triple = "user:rates:item".parse().unwrap();
-        let options = TypedNpyOptions {
+        let options = HeteroNpyOptions {
             edges: vec![(rates.clone(), edges)],
             edge_values: vec![(rates.clone(), self.array("values.npy", &[], &values))],
             edge_splits: splits
@@ -106,9 +108,9 @@ impl Graphs {
                 .collect(),
             reverse: true,
             memory: 1 << 26,
-            ..TypedNpyOptions::default()
+            ..HeteroNpyOptions::default()
         };
-        typed_npy(&options, &self.dir().join("values")).unwrap();
+        heterogeneous_npy(&options, &self.dir().join("values")).unwrap();
     }
 
     /// An array of booleans.

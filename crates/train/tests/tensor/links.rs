@@ -8,7 +8,7 @@ use gnarl_nn::models::Decomposition;
 use gnarl_train::{Begin, run};
 
 use crate::equal::{one_step_moves_weights_alike, runs_end_alike};
-use crate::{config, generate, train, typed};
+use crate::{config, generate, heterogeneous, train};
 
 /// Odd numbers of nodes, features and columns of rows.
 fn graph(dir: &Path) {
@@ -84,7 +84,7 @@ fn decoupled_gcn_is_the_same_for_any_number_of_ranks() {
 #[test]
 fn edges_between_types_are_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();
-    typed::graph(dir.path(), 3);
+    heterogeneous::graph(dir.path(), 3);
     rgcn_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.task.edge_type = Some("paper:r0:author".into());
@@ -95,7 +95,7 @@ fn edges_between_types_are_the_same_for_any_number_of_ranks() {
 #[test]
 fn decoupled_rgcn_is_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();
-    typed::graph(dir.path(), 3);
+    heterogeneous::graph(dir.path(), 3);
     rgcn_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.task.edge_type = Some("paper:r0:author".into());

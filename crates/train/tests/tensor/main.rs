@@ -5,9 +5,9 @@ mod bytes;
 mod chunks;
 mod decoupled;
 mod equal;
+mod heterogeneous;
 mod links;
 mod resume;
-mod typed;
 
 use std::path::Path;
 

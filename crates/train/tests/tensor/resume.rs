@@ -6,7 +6,7 @@ use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{Begin, run};
 
 use crate::equal::weights;
-use crate::{config, generate, links, train, typed};
+use crate::{config, generate, heterogeneous, links, train};
 
 fn ends_with_the_same_numbers(mut config: RunConfig) {
     (config.train.strategy, config.train.workers) = (Strategy::Tensor, 2);
@@ -47,6 +47,6 @@ fn a_run_that_predicts_links() {
 #[test]
 fn a_run_on_a_graph_with_types() {
     let dir = tempfile::tempdir().unwrap();
-    typed::graph(dir.path(), 3);
-    ends_with_the_same_numbers(typed::nodes_of(dir.path(), "run"));
+    heterogeneous::graph(dir.path(), 3);
+    ends_with_the_same_numbers(heterogeneous::nodes_of(dir.path(), "run"));
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
 use gnarl_graph::import::{
-    self, Imported, NpyOptions, TriplesOptions, TypedNpyOptions, WeightType,
+    self, HeteroNpyOptions, Imported, NpyOptions, TriplesOptions, WeightType,
 };
 
 use super::options::{Common, named};
@@ -76,7 +76,7 @@ pub struct Npy {
 impl Npy {
     pub fn import(&self) -> Result<Imported> {
         if self.triples.is_some() || self.edges.iter().any(|given| given.contains('=')) {
-            import::typed_npy(&self.typed()?, &self.common.out)
+            import::heterogeneous_npy(&self.typed()?, &self.common.out)
         } else {
             import::npy(&self.plain()?, &self.common.out)
         }
@@ -108,7 +108,7 @@ impl Npy {
         })
     }
 
-    fn typed(&self) -> Result<TypedNpyOptions> {
+    fn typed(&self) -> Result<HeteroNpyOptions> {
         if self.symmetrize || self.coalesce == Some(true) {
             return Err(Error::usage("--symmetrize and --coalesce require a homogeneous graph")
                 .hint("--reverse stores the reverse of each edge type as one of its own"));
@@ -128,7 +128,7 @@ impl Npy {
             Some((name, number)) => Ok((name.to_string(), count(name, number)?)),
             None => Err(untyped("num-nodes", given)),
         };
-        Ok(TypedNpyOptions {
+        Ok(HeteroNpyOptions {
             edges: of_edges("edges", &self.edges)?,
             triples: self.triples.clone(),
             relations: self.relations.clone(),

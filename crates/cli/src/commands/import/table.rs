@@ -8,7 +8,7 @@ use gnarl_graph::import::{
     self, EdgeTable, Feature, IdKind, Imported, Impute, NodeTable, TableOptions, Transform,
     WeightType,
 };
-use gnarl_graph::{PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, Triple};
 
 use super::options::Common;
 
@@ -170,7 +170,7 @@ impl Table {
             options.edges.push(self.edge_table(given)?);
         }
         for given in &self.num_nodes {
-            let (ntype, count) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
+            let (ntype, count) = given.split_once('=').unwrap_or((DEFAULT_NODE_TYPE, given));
             let count = count.parse().map_err(|_| {
                 Error::usage(format!("invalid --num-nodes '{given}': expected a number"))
             })?;
@@ -212,7 +212,7 @@ impl Table {
     }
 
     fn node_table(&self, given: &str) -> NodeTable {
-        let (ntype, path) = given.split_once('=').unwrap_or((PLAIN_NODE, given));
+        let (ntype, path) = given.split_once('=').unwrap_or((DEFAULT_NODE_TYPE, given));
         NodeTable {
             id: self.id.clone(),
             label: self.label.clone(),

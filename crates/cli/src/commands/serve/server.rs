@@ -7,7 +7,7 @@ use gnarl_common::Result;
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::LocalPart;
-use gnarl_serve::{HeldPart, Server, ServerConfig, Tls, read_token};
+use gnarl_serve::{ServedPart, Server, ServerConfig, Tls, read_token};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
@@ -19,9 +19,9 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         [] => (0..parts.num_parts()).collect(),
         some => some.to_vec(),
     };
-    let held: Vec<Arc<HeldPart>> = which
+    let held: Vec<Arc<ServedPart>> = which
         .iter()
-        .map(|&part| HeldPart::open(&parts, part).map(Arc::new))
+        .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
     // Neighbors of heterogeneous parts are not sampled here, so that there is nothing to count.
     let loads: Vec<_> = held.iter().map(|part| part.counters().ok()).collect();

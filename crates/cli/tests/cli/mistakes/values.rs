@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, DatasetWriter, FinishOptions, IdWidth, Triple};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -257,17 +257,17 @@ fn older(dir: &TempDir, classes: &[i32]) -> std::path::PathBuf {
     let out = dir.path().join("older");
     let mut writer = DatasetWriter::create(&out, IdWidth::U32).unwrap();
     let count = classes.len() as u64;
-    writer.add_node_type(PLAIN_NODE, count);
-    let mut label = writer.node_column::<i32>(PLAIN_NODE, "label", &[]).unwrap();
+    writer.add_node_type(DEFAULT_NODE_TYPE, count);
+    let mut label = writer.node_column::<i32>(DEFAULT_NODE_TYPE, "label", &[]).unwrap();
     label.push(classes).unwrap();
-    let mut features = writer.node_column::<f32>(PLAIN_NODE, "features", &[1]).unwrap();
+    let mut features = writer.node_column::<f32>(DEFAULT_NODE_TYPE, "features", &[1]).unwrap();
     features.push(&vec![0.5; classes.len()]).unwrap();
     let columns = [label.finish().unwrap(), features.finish().unwrap()];
-    let node_type = writer.node_type(PLAIN_NODE).unwrap();
+    let node_type = writer.node_type(DEFAULT_NODE_TYPE).unwrap();
     node_type.columns.extend(columns);
     node_type.classes = Some(2);
-    writer.add_split(PLAIN_NODE, "train", vec![0, 1, 2]).unwrap();
-    writer.add_split(PLAIN_NODE, "valid", vec![3]).unwrap();
+    writer.add_split(DEFAULT_NODE_TYPE, "train", vec![0, 1, 2]).unwrap();
+    writer.add_split(DEFAULT_NODE_TYPE, "valid", vec![3]).unwrap();
     let mut edges = writer.edge_writer(&Triple::plain(), Some((count, count))).unwrap();
     edges.push(&[0, 1, 2], &[1, 2, 3]).unwrap();
     writer.add_edge_type(Triple::plain(), edges.finish().unwrap());

@@ -9,14 +9,14 @@ use crate::import::WeightType;
 use crate::import::array::ArrayReader;
 use crate::import::extra::Extra;
 use crate::import::source::{Npz, Source};
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 use crate::writer::DatasetWriter;
 
 /// A graph of one node type, `data.npz`.
 pub(super) fn plain(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("data.npz");
     let mut data = Npz::open(&path, scratch)?;
-    let mut nodes = NodePart::new(PLAIN_NODE, count(data.member("num_nodes_list")?, &path)?);
+    let mut nodes = NodePart::new(DEFAULT_NODE_TYPE, count(data.member("num_nodes_list")?, &path)?);
     let mut edges = EdgePart {
         triple: Triple::plain(),
         count: None,
@@ -46,7 +46,7 @@ pub(super) fn plain(raw: &Path, scratch: &Path, weights: WeightType) -> Result<L
 }
 
 /// A graph of several node types: an archive for each attribute, with a member for each type.
-pub(super) fn typed(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
+pub(super) fn heterogeneous(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("num_nodes_dict.npz");
     let mut nodes = Vec::new();
     each_member(&path, scratch, |name, source| {

@@ -18,7 +18,7 @@ use crate::import::report::{Imported, finish};
 use crate::import::reverses::Reverses;
 use crate::import::spool::Spool;
 use crate::import::torch::Item;
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 use crate::writer::{DatasetWriter, FinishOptions, IdWidth};
 
 /// The form of the training split's edges, which the other splits must share.
@@ -26,7 +26,7 @@ struct Form {
     /// Keys of the endpoints: of one table of pairs, or of heads and of tails.
     ends: Vec<&'static str>,
     /// True if `head_type` and `tail_type` give the node types of ids.
-    typed: bool,
+    heterogeneous: bool,
     /// Edge columns.
     extras: Vec<(&'static str, Extra)>,
 }
@@ -45,8 +45,8 @@ impl Form {
             ("year", Extra::Time),
         ];
         let extras = known.into_iter().filter(|(key, _)| has(key)).collect();
-        let typed = ends.len() == 2 && has("head_type");
-        Self { ends, typed, extras }
+        let heterogeneous = ends.len() == 2 && has("head_type");
+        Self { ends, heterogeneous, extras }
     }
 
     fn relations(&self) -> bool {
@@ -55,7 +55,7 @@ impl Form {
 
     /// Returns whether `key` is used.
     fn knows(&self, key: &str) -> bool {
-        let types = self.typed && ["head_type", "tail_type"].contains(&key);
+        let types = self.heterogeneous && ["head_type", "tail_type"].contains(&key);
         types || self.ends.contains(&key) || self.extras.iter().any(|(extra, _)| *extra == key)
     }
 }
@@ -117,7 +117,7 @@ pub(super) fn import(
     }
     let form = saved.with(0, |train| Ok(Form::of(train, options)))?;
     let nodes = Numbering::of(&layout);
-    if !form.typed && nodes.0.len() != 1 {
+    if !form.heterogeneous && nodes.0.len() != 1 {
         return saved.with(0, |train| {
             Err(train.error("has no 'head_type' of heads, and the graph has several node types"))
         });
@@ -207,7 +207,7 @@ fn ends(item: &Item<'_>, form: &Form, nodes: &Numbering) -> Result<(Vec<i64>, Ve
         let rows = *count.get_or_insert(column.shape().map_or(0, |shape| shape.iter().product()));
         check_rows(&column, rows)?;
         let mut ids = column.integers()?;
-        let types = form.typed.then(|| required(item, types)).transpose()?;
+        let types = form.heterogeneous.then(|| required(item, types)).transpose()?;
         let names = types.as_ref().map(Item::strings).transpose()?;
         if let (Some(types), Some(names)) = (&types, &names)
             && names.len() != rows
@@ -267,10 +267,10 @@ fn write(
     let count = nodes.count();
     let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(count))?;
     describe(&mut writer, options);
-    let entities = form.relations() || form.typed;
+    let entities = form.relations() || form.heterogeneous;
     let (ntype, triple) = match entities {
         true => (ENTITY, entity_edges()),
-        false => (PLAIN_NODE, Triple::plain()),
+        false => (DEFAULT_NODE_TYPE, Triple::plain()),
     };
     writer.add_node_type(ntype, count);
     let mut parts = layout.nodes;

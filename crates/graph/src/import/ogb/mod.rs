@@ -44,10 +44,10 @@ fn read_layout(raw: &Path, scratch: &Path, weights: WeightType) -> Result<Layout
         return binary::plain(raw, scratch, weights);
     }
     if has("num_nodes_dict.npz") || has("edge_index_dict.npz") {
-        return binary::typed(raw, scratch, weights);
+        return binary::heterogeneous(raw, scratch, weights);
     }
     if has("num-node-dict.csv.gz") || has("triplet-type-list.csv.gz") {
-        return tables::typed(raw, weights);
+        return tables::heterogeneous(raw, weights);
     }
     if has("num-node-list.csv.gz") || has("edge.csv.gz") {
         return tables::plain(raw, weights);

@@ -6,7 +6,7 @@ use gnarl_common::{Context, Error, Result};
 
 use crate::import::splits::add_split;
 use crate::import::torch::{Item, TorchFile};
-use crate::manifest::PLAIN_NODE;
+use crate::manifest::DEFAULT_NODE_TYPE;
 use crate::writer::DatasetWriter;
 
 pub(super) const NAMES: [&str; 3] = ["train", "valid", "test"];
@@ -50,7 +50,7 @@ impl Saved {
         for (split, name) in NAMES.iter().enumerate() {
             self.with(split, |item| {
                 if item.shape().is_some() {
-                    return write_type(writer, PLAIN_NODE, name, item);
+                    return write_type(writer, DEFAULT_NODE_TYPE, name, item);
                 }
                 for ntype in item.keys() {
                     write_type(writer, ntype, name, &required(item, ntype)?)?;

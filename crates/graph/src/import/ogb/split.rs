@@ -8,7 +8,7 @@ use gnarl_common::{Context, Error, Result, ResultExt};
 use super::saved::{NAMES, Saved};
 use super::tables;
 use crate::import::splits::add_split;
-use crate::manifest::PLAIN_NODE;
+use crate::manifest::DEFAULT_NODE_TYPE;
 use crate::writer::DatasetWriter;
 
 /// The splits of a folder.
@@ -50,8 +50,8 @@ impl Splits {
         match self {
             Self::None => Ok(()),
             Self::Saved(saved) => saved.write(writer),
-            Self::Tables(dir) if writer.node_type(PLAIN_NODE).is_ok() => {
-                write_type(writer, PLAIN_NODE, dir)
+            Self::Tables(dir) if writer.node_type(DEFAULT_NODE_TYPE).is_ok() => {
+                write_type(writer, DEFAULT_NODE_TYPE, dir)
             }
             Self::Tables(dir) => {
                 for (ntype, dir) in folders(dir)? {

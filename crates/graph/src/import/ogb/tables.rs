@@ -11,12 +11,13 @@ use crate::import::columns::not_finite;
 use crate::import::edge_csv::BARE;
 use crate::import::extra::Extra;
 use crate::import::table::{Batch, Cell, CsvFormat, CsvReader, TableReader};
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 use crate::writer::DatasetWriter;
 
 /// A graph of one node type.
 pub(super) fn plain(raw: &Path, weights: WeightType) -> Result<Layout> {
-    let mut nodes = NodePart::new(PLAIN_NODE, single_count(&raw.join("num-node-list.csv.gz"))?);
+    let mut nodes =
+        NodePart::new(DEFAULT_NODE_TYPE, single_count(&raw.join("num-node-list.csv.gz"))?);
     find_columns(&mut nodes, raw)?;
     nodes.labels = existing(raw.join("node-label.csv.gz"));
     let edges = vec![edge_part(Triple::plain(), raw, weights)?];
@@ -24,7 +25,7 @@ pub(super) fn plain(raw: &Path, weights: WeightType) -> Result<Layout> {
 }
 
 /// A graph of several node types.
-pub(super) fn typed(raw: &Path, weights: WeightType) -> Result<Layout> {
+pub(super) fn heterogeneous(raw: &Path, weights: WeightType) -> Result<Layout> {
     let path = raw.join("num-node-dict.csv.gz");
     let header = CsvFormat { delimiter: Some(b','), header: Some(true) };
     let mut reader = CsvReader::open(&path, &header)?;

@@ -8,6 +8,7 @@ mod feature;
 mod fields;
 mod fit;
 mod header;
+mod heterogeneous;
 mod labels;
 mod nodes;
 mod numbers;
@@ -19,7 +20,6 @@ mod schema;
 mod string_ids;
 mod taken;
 mod transform;
-mod typed;
 
 use std::path::Path;
 
@@ -29,10 +29,10 @@ pub(super) use csv::CsvReader;
 pub use facts::{TableColumn, TableFacts};
 pub use feature::{Feature, Impute, Transform};
 pub(super) use header::{CsvFormat, Expected, called};
+pub use heterogeneous::tables;
 pub use options::{EdgeTable, IdKind, NodeTable, TableOptions};
 pub(super) use reader::{Batch, Cell, TableReader, Values};
 pub(super) use string_ids::{string_pairs, text_id};
-pub use typed::tables;
 
 use super::input::{FileKind, Input};
 

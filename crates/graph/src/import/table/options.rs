@@ -6,7 +6,7 @@ use gnarl_common::{Error, Result};
 
 use super::{CsvFormat, Feature};
 use crate::import::WeightType;
-use crate::manifest::{PLAIN_NODE, Triple};
+use crate::manifest::{DEFAULT_NODE_TYPE, Triple};
 
 /// The kind of ids in tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -163,7 +163,7 @@ impl TableOptions {
     /// Adds a table of the homogeneous graph's nodes.
     #[must_use]
     pub fn with_nodes(mut self, path: impl Into<PathBuf>) -> Self {
-        self.nodes.push(NodeTable::new(PLAIN_NODE, path));
+        self.nodes.push(NodeTable::new(DEFAULT_NODE_TYPE, path));
         self
     }
 

@@ -32,7 +32,7 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    pub(super) fn typed(&self) -> bool {
+    pub(super) fn heterogeneous(&self) -> bool {
         self.job.dealt.len() > 1
     }
 

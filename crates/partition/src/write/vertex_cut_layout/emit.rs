@@ -31,7 +31,7 @@ struct TypeColumns {
 
 impl Types {
     pub(super) fn create(part: &Part<'_>, direction: Direction) -> Result<Self> {
-        if !part.typed() {
+        if !part.heterogeneous() {
             return Ok(Self { direction, columns: None });
         }
         let name = |rest: &str| format!("{}.types.{rest}", direction.prefix());

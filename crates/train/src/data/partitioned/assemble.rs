@@ -8,7 +8,7 @@ use gnarl_graph::Labels;
 use gnarl_graph::splits::{Role, Roles};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Replica, Routes, Rule};
-use gnarl_serve::{Description, DividedFeatures, DividedRows, PartAccess};
+use gnarl_serve::{Description, DividedRows, PartAccess, PartitionedFeatures};
 use gnarl_store::RowSource;
 use gnarl_store::cache::{CachePolicy, CachedRows};
 
@@ -53,7 +53,7 @@ pub(super) fn open(
     let replica = copied(&config.cache, &divided, &wanted)?;
     let cache = |source| cached(&config.cache, source, rows.1, &wanted);
     let normalize = config.dataset.normalize;
-    let features = DividedFeatures::new(routes, parts.clone(), rows, normalize, cache)?;
+    let features = PartitionedFeatures::new(routes, parts.clone(), rows, normalize, cache)?;
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
     let whole = Whole::default();

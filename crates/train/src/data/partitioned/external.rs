@@ -6,7 +6,7 @@ use std::time::Duration;
 use gnarl_common::{Error, Kind, Result, ResultExt};
 use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{Client, ClientConfig, HeldPart, PartAccess, read_token};
+use gnarl_serve::{Client, ClientConfig, PartAccess, ServedPart, read_token};
 
 /// Opens parts with local files; the others are reached through the first server that has them.
 pub(super) fn open(
@@ -50,5 +50,5 @@ pub(super) fn open(
 
 /// Opens a part with local files.
 pub(super) fn here(cut: &PartitionedDataset, part: usize) -> Result<PartAccess> {
-    Ok(PartAccess::Local(Arc::new(HeldPart::open(cut, part)?)))
+    Ok(PartAccess::Local(Arc::new(ServedPart::open(cut, part)?)))
 }

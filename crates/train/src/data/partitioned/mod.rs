@@ -40,7 +40,7 @@ pub(crate) fn open(
         (_, Some(ranks)) => peers::open(config, cut, ranks)?,
         _ => (local(cut)?, None),
     };
-    let rank = ranks.map_or((0, 1), |ranks| (ranks.rank.rank(), ranks.rank.size()));
+    let rank = ranks.map_or((0, 1), |ranks| (ranks.comm.rank(), ranks.comm.size()));
     let (graph, targets) = assemble::open(config, cut, parts, rank)?;
     Ok(Opened { graph, targets, server })
 }

@@ -11,7 +11,7 @@ use gnarl_common::{Context, Error, Kind, Result};
 use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{
-    Client, ClientConfig, HeldPart, PartAccess, Server, ServerConfig, Tls, random_token,
+    Client, ClientConfig, PartAccess, ServedPart, Server, ServerConfig, Tls, random_token,
 };
 use if_addrs::{IfAddr, Ifv4Addr, get_if_addrs};
 use serde::{Deserialize, Serialize};
@@ -38,11 +38,11 @@ pub(super) fn open(
     let machines = machines(ranks.hosts)?;
     let parts =
         |machine: &Range<usize>| parts_of(machine.clone(), ranks.hosts.len(), cut.num_parts());
-    let here = ranks.rank.rank();
+    let here = ranks.comm.rank();
     let mine = machines.iter().find(|machine| machine.contains(&here)).expect("all ranks have one");
     let mut held = Vec::new();
     for part in parts(mine) {
-        let part = HeldPart::open(cut, part).while_doing(|| {
+        let part = ServedPart::open(cut, part).while_doing(|| {
             format!("{} is to have part {part} of {}", ranks.hosts[here], cut.dir().display())
         });
         held.push(Arc::new(part?));
@@ -96,10 +96,10 @@ fn invite(
     config: &RunConfig,
     ranks: &Ranks<'_>,
     serves: bool,
-    held: &[Arc<HeldPart>],
+    held: &[Arc<ServedPart>],
 ) -> Result<(Option<Server>, Vec<Invitation>)> {
-    let token = if ranks.rank.rank() == 0 { random_token()? } else { String::new() };
-    let first = ranks.rank.all_gather("sharing a token", token.as_bytes())?;
+    let token = if ranks.comm.rank() == 0 { random_token()? } else { String::new() };
+    let first = ranks.comm.all_gather("sharing a token", token.as_bytes())?;
     let token = String::from_utf8_lossy(&first[0]).into_owned();
     let (mut server, mut invitation) = (None, Invitation::default());
     if serves {
@@ -123,7 +123,7 @@ fn invite(
         invitation = Invitation { addresses, port, certificate, token };
     }
     let bytes = serde_json::to_vec(&invitation).unwrap_or_default();
-    let all = ranks.rank.all_gather("sharing addresses", &bytes)?;
+    let all = ranks.comm.all_gather("sharing addresses", &bytes)?;
     let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes);
     let all = all.iter().map(read).collect::<std::result::Result<_, _>>();
     let all = all.map_err(|e| Error::new(Kind::Rank, format!("invalid address of a rank: {e}")))?;

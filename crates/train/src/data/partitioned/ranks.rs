@@ -5,7 +5,7 @@ use gnarl_engine::Communicator;
 /// The ranks of a run, and the machine each is on.
 pub(crate) struct Ranks<'a> {
     /// Communicator of this rank.
-    pub rank: &'a dyn Communicator,
+    pub comm: &'a dyn Communicator,
     /// Host names, by rank.
     pub hosts: &'a [String],
 }

@@ -3,10 +3,10 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_nn::models::typed::TypedModel;
+use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Mode, Params, RelBlock, Span, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{TypedBatch, TypedFanouts, TypedSampler, TypedScratch};
+use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch};
 
 use super::RANGE_NODES;
 use crate::data::hetero_graph::HeteroGraph;
@@ -17,35 +17,35 @@ use crate::embeddings::Rows;
 /// # Errors
 /// If shapes disagree.
 pub(crate) fn embeddings(
-    model: &dyn TypedModel,
+    model: &dyn HeteroModel,
     params: &Params,
     tables: &[Rows<'_>],
-    (graph, fanouts): (&HeteroGraph, &TypedFanouts),
+    (graph, fanouts): (&HeteroGraph, &HeteroFanouts),
     wanted: &[(usize, Vec<u32>)],
 ) -> Result<Vec<Tensor>> {
     Layers { model, params, tables, graph, fanouts }.logits(wanted, RANGE_NODES)
 }
 
 struct Layers<'a> {
-    model: &'a dyn TypedModel,
+    model: &'a dyn HeteroModel,
     params: &'a Params,
     tables: &'a [Rows<'a>],
     graph: &'a HeteroGraph,
-    fanouts: &'a TypedFanouts,
+    fanouts: &'a HeteroFanouts,
 }
 
 impl Layers<'_> {
     /// The logits of some nodes of each of some types, `range` nodes at a time.
     fn logits(&self, wanted: &[(usize, Vec<u32>)], range: usize) -> Result<Vec<Tensor>> {
         let graph = &self.graph.graph;
-        let mut scratch = TypedScratch::new();
+        let mut scratch = HeteroScratch::new();
         let types = graph.schema().node_types().len();
         // Output of the previous layer for all nodes of each type.
         let mut before: Option<Vec<Tensor>> = None;
         let last = self.model.num_layers() - 1;
         // The last layer is the seeds' hop.
         let sampler = |layer: usize| {
-            TypedSampler::new(graph, &self.fanouts.in_full(last - layer), Rule::Uniform)
+            HeteroSampler::new(graph, &self.fanouts.in_full(last - layer), Rule::Uniform)
         };
         for layer in 0..last {
             let sampler = sampler(layer)?;
@@ -77,8 +77,8 @@ impl Layers<'_> {
         (layer, node_type, nodes): (usize, usize, &[u32]),
         range: usize,
         before: Option<&[Tensor]>,
-        sampler: &TypedSampler,
-        scratch: &mut TypedScratch,
+        sampler: &HeteroSampler,
+        scratch: &mut HeteroScratch,
     ) -> Result<Tensor> {
         let graph = &self.graph.graph;
         let name = &graph.schema().node_types()[node_type];
@@ -105,16 +105,17 @@ impl Layers<'_> {
     fn input<'b>(
         &self,
         tape: &mut Tape<'b>,
-        batch: &TypedBatch,
+        batch: &HeteroBatch,
         spans: &'b [Span],
         before: Option<&[Tensor]>,
     ) -> Result<Var> {
         let Some(before) = before else {
             let features = self.graph.features(&batch.input_nodes)?;
-            let learnt = self.graph.learnt().zip(self.tables);
-            let learnt = learnt.map(|((number, _), table)| table.gather(&batch.ids[number]));
-            let learnt = learnt.collect::<Result<Vec<_>>>()?;
-            let (rows, _) = self.graph.leaves(tape, &features, learnt);
+            let embeddings = self.graph.embedding_types().zip(self.tables);
+            let embeddings =
+                embeddings.map(|((number, _), table)| table.gather(&batch.ids[number]));
+            let embeddings = embeddings.collect::<Result<Vec<_>>>()?;
+            let (rows, _) = self.graph.leaves(tape, &features, embeddings);
             return self.model.input(tape, spans, &rows);
         };
         let width = before.iter().map(Tensor::cols).max().unwrap_or(0);

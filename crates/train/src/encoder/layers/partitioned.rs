@@ -25,12 +25,12 @@ pub(crate) fn embeddings(
     params: &Params,
     (task, graph): (&Graph, &Partitioned),
     (nodes, width): ([&[u32]; 2], usize),
-    rank: &dyn Communicator,
+    comm: &dyn Communicator,
     pool: &ThreadPool,
 ) -> Result<[Tensor; 2]> {
     let sampler = graph.sampler(Rule::Exact, &[-1])?;
-    let shares = Shares::new(graph, rank.size());
-    let pass = Pass { model, params, task, rank, pool, sampler, shares };
+    let shares = Shares::new(graph, comm.size());
+    let pass = Pass { model, params, task, comm, pool, sampler, shares };
     let own = pass.own()?;
     let [first, second] = nodes.map(|nodes| pass.gathered(nodes, width, &own));
     Ok([first?, second?])
@@ -40,7 +40,7 @@ struct Pass<'a> {
     model: &'a dyn Model,
     params: &'a Params,
     task: &'a Graph,
-    rank: &'a dyn Communicator,
+    comm: &'a dyn Communicator,
     pool: &'a ThreadPool,
     sampler: PartsSampler,
     shares: Shares<'a>,
@@ -49,7 +49,7 @@ struct Pass<'a> {
 impl Pass<'_> {
     /// The embeddings of this rank's nodes.
     fn own(&self) -> Result<Tensor> {
-        let own = self.shares.nodes(self.rank.rank());
+        let own = self.shares.nodes(self.comm.rank());
         // Every rank takes part in every exchange, even when its own nodes are done.
         let steps = self.shares.longest().div_ceil(RANGE_NODES);
         let mut scratch = Scratch::new();
@@ -92,22 +92,22 @@ impl Pass<'_> {
 
     /// Fetches the rows of `nodes` from their owners; `own` are this rank's.
     fn exchange(&self, own: &Tensor, nodes: &[u32]) -> Result<Tensor> {
-        let mut places = vec![Vec::new(); self.rank.size()];
-        let mut asked = vec![Vec::<u64>::new(); self.rank.size()];
+        let mut places = vec![Vec::new(); self.comm.size()];
+        let mut asked = vec![Vec::<u64>::new(); self.comm.size()];
         for (place, &node) in nodes.iter().enumerate() {
             let (rank, row) = self.shares.place(node);
             places[rank].push(place);
             asked[rank].push(row);
         }
         let asked = asked.iter().map(|rows| bytemuck::cast_slice(rows).to_vec()).collect();
-        let wanted = self.rank.all_to_all("evaluation: requests", asked)?;
+        let wanted = self.comm.all_to_all("evaluation: requests", asked)?;
         let give = |wanted: &Vec<u8>| -> Vec<u8> {
             let row = |at: &[u8; 8]| own.row(u64::from_le_bytes(*at) as usize);
             let rows = wanted.as_chunks().0.iter().map(row);
             rows.flat_map(bytemuck::cast_slice::<f32, u8>).copied().collect()
         };
         let given = wanted.iter().map(give).collect();
-        let found = self.rank.all_to_all("evaluation: rows", given)?;
+        let found = self.comm.all_to_all("evaluation: rows", given)?;
         let width = found.iter().zip(&places).find(|(_, places)| !places.is_empty());
         let width = width.map_or(0, |(bytes, places)| bytes.len() / 4 / places.len());
         let mut out = Tensor::zeros(nodes.len(), width);
@@ -126,12 +126,12 @@ impl Pass<'_> {
 
     /// Gathers the rows of `nodes` from all ranks' `logits`.
     fn gathered(&self, nodes: &[u32], width: usize, logits: &Tensor) -> Result<Tensor> {
-        let here = self.rank.rank();
+        let here = self.comm.rank();
         let own = nodes.iter().map(|&node| (node, self.shares.place(node)));
         let own: Vec<_> = own.filter(|(_, (rank, _))| *rank == here).collect();
         let rows = own.iter().flat_map(|&(_, (_, row))| logits.row(row as usize));
         let rows: Vec<f32> = rows.copied().collect();
-        let all = self.rank.all_gather("evaluation: logits", bytemuck::cast_slice(&rows))?;
+        let all = self.comm.all_gather("evaluation: logits", bytemuck::cast_slice(&rows))?;
         let mut out = Tensor::zeros(nodes.len(), width);
         let mut rest: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
         for (place, &node) in nodes.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use gnarl_config::{Applied, Method, RunConfig, Strategy, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
-use gnarl_nn::models::{Aggregator, typed};
+use gnarl_nn::models::{Aggregator, heterogeneous};
 
 use crate::run::setup::Source;
 
@@ -13,12 +13,12 @@ const LOOKED_UP: usize = 2000;
 /// is the number of parts.
 pub(crate) fn of(config: &RunConfig, source: &Source, tables: bool, parts: usize) -> Vec<String> {
     let dataset = source.dataset();
-    let typed = dataset.is_some_and(|dataset| {
+    let heterogeneous = dataset.is_some_and(|dataset| {
         let manifest = dataset.manifest();
         manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
     });
-    let typed = typed || config.task.node_type.is_some();
-    let mut lines = Applied { run: config, typed, tables }.unused();
+    let heterogeneous = heterogeneous || config.task.node_type.is_some();
+    let mut lines = Applied { run: config, heterogeneous, tables }.unused();
     lines.extend(idle(config, parts));
     if let Some(dataset) = dataset {
         lines.extend(split(config, dataset));
@@ -109,7 +109,7 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
 /// Returns whether the message graph has edge weights.
 fn keeps_weights(config: &RunConfig) -> bool {
     let nodes = config.task.kind.is_of_nodes();
-    nodes || typed::names().contains(&config.model.name.as_str())
+    nodes || heterogeneous::names().contains(&config.model.name.as_str())
 }
 
 /// Returns whether neighbors are drawn by edge weights.

@@ -12,9 +12,9 @@ pub(super) struct Layout {
     pub ranks: usize,
     /// Row blocks of each rank. Those with the same number, of all ranks, are a chunk: destinations
     /// whose messages are aggregated, and exchanged, at the same time.
-    pub pieces: usize,
+    pub row_blocks: usize,
     /// Maximum columns of a column block.
-    pub panel: usize,
+    pub column_block: usize,
 }
 
 impl Layout {
@@ -24,22 +24,22 @@ impl Layout {
     }
 
     /// The nodes of one of its row blocks.
-    pub fn piece(&self, rank: usize, piece: usize) -> Range<usize> {
+    pub fn row_block(&self, rank: usize, row_block: usize) -> Range<usize> {
         let rows = self.rows(rank);
-        let piece = even_share(rows.len(), piece, self.pieces);
-        rows.start + piece.start..rows.start + piece.end
+        let row_block = even_share(rows.len(), row_block, self.row_blocks);
+        rows.start + row_block.start..rows.start + row_block.end
     }
 
     /// Column blocks of each rank's slice of `cols` columns: equally many on all ranks, some of
     /// them perhaps empty.
-    pub fn panels(&self, cols: usize) -> usize {
-        cols.div_ceil(self.ranks).div_ceil(self.panel).max(1)
+    pub fn column_blocks(&self, cols: usize) -> usize {
+        cols.div_ceil(self.ranks).div_ceil(self.column_block).max(1)
     }
 
     /// Columns of a rank's column block.
-    pub fn columns(&self, cols: usize, rank: usize, panel: usize) -> Range<usize> {
+    pub fn columns(&self, cols: usize, rank: usize, column_block: usize) -> Range<usize> {
         let own = even_share(cols, rank, self.ranks);
-        let panel = even_share(own.len(), panel, self.panels(cols));
-        own.start + panel.start..own.start + panel.end
+        let column_block = even_share(own.len(), column_block, self.column_blocks(cols));
+        own.start + column_block.start..own.start + column_block.end
     }
 }

@@ -59,39 +59,41 @@ impl Matrix {
     }
 
     /// Number of column blocks.
-    pub fn panels(&self) -> usize {
+    pub fn column_blocks(&self) -> usize {
         self.widths.len()
     }
 
     /// Number of columns of a block.
-    pub fn width(&self, panel: usize) -> usize {
-        self.widths[panel]
+    pub fn width(&self, column_block: usize) -> usize {
+        self.widths[column_block]
     }
 
     /// Writes `rows` of a column block by `fill`.
     pub fn fill(
         &mut self,
-        panel: usize,
+        column_block: usize,
         rows: Range<usize>,
         fill: impl FnOnce(&mut [f32]),
     ) -> Result<()> {
-        let (at, width) = (rows.start - self.rows.start, self.widths[panel]);
-        if let Store::Memory(panels) = &mut self.store {
-            fill(&mut panels[panel].data_mut()[at * width..(at + rows.len()) * width]);
+        let (at, width) = (rows.start - self.rows.start, self.widths[column_block]);
+        if let Store::Memory(column_blocks) = &mut self.store {
+            fill(
+                &mut column_blocks[column_block].data_mut()[at * width..(at + rows.len()) * width],
+            );
             return Ok(());
         }
         let mut values = Tensor::scratch(rows.len(), width);
         fill(values.data_mut());
-        self.write(panel, rows.start, values.data())
+        self.write(column_block, rows.start, values.data())
     }
 
     /// Writes rows of a column block, from `first` on.
-    pub fn write(&mut self, panel: usize, first: usize, values: &[f32]) -> Result<()> {
-        let start = self.start(panel, first);
-        let (at, width) = (first - self.rows.start, self.widths[panel]);
+    pub fn write(&mut self, column_block: usize, first: usize, values: &[f32]) -> Result<()> {
+        let start = self.start(column_block, first);
+        let (at, width) = (first - self.rows.start, self.widths[column_block]);
         match &mut self.store {
-            Store::Memory(panels) => {
-                let own = &mut panels[panel].data_mut()[at * width..];
+            Store::Memory(column_blocks) => {
+                let own = &mut column_blocks[column_block].data_mut()[at * width..];
                 own[..values.len()].copy_from_slice(values);
                 Ok(())
             }
@@ -104,25 +106,25 @@ impl Matrix {
     }
 
     /// Reads a whole column block.
-    pub fn panel(&self, panel: usize) -> Result<Tensor> {
-        if let Store::Memory(panels) = &self.store {
-            return Ok(panels[panel].clone());
+    pub fn column_block(&self, column_block: usize) -> Result<Tensor> {
+        if let Store::Memory(column_blocks) = &self.store {
+            return Ok(column_blocks[column_block].clone());
         }
-        let mut values = Tensor::scratch(self.rows.len(), self.widths[panel]);
-        self.read(panel, self.rows.start, values.data_mut())?;
+        let mut values = Tensor::scratch(self.rows.len(), self.widths[column_block]);
+        self.read(column_block, self.rows.start, values.data_mut())?;
         Ok(values)
     }
 
     /// Reads all columns of `rows`.
-    pub fn piece(&self, rows: Range<usize>) -> Result<Tensor> {
+    pub fn row_block(&self, rows: Range<usize>) -> Result<Tensor> {
         let (cols, mut first) = (self.cols(), 0);
         let mut all = Tensor::scratch(rows.len(), cols);
-        for (panel, &width) in self.widths.iter().enumerate() {
+        for (column_block, &width) in self.widths.iter().enumerate() {
             if width == cols {
-                self.read(panel, rows.start, all.data_mut())?;
+                self.read(column_block, rows.start, all.data_mut())?;
             } else if width > 0 {
                 let mut part = Tensor::scratch(rows.len(), width);
-                self.read(panel, rows.start, part.data_mut())?;
+                self.read(column_block, rows.start, part.data_mut())?;
                 let rows = all.data_mut().chunks_exact_mut(cols).zip(part.data().chunks(width));
                 rows.for_each(|(all, part)| all[first..first + width].copy_from_slice(part));
             }
@@ -134,34 +136,34 @@ impl Matrix {
     /// Writes all columns of rows from `first` on.
     pub fn write_piece(&mut self, first: usize, values: &Tensor) -> Result<()> {
         let mut start = 0;
-        for panel in 0..self.panels() {
-            let width = self.widths[panel];
-            self.write(panel, first, columns(values, start..start + width).data())?;
+        for column_block in 0..self.column_blocks() {
+            let width = self.widths[column_block];
+            self.write(column_block, first, columns(values, start..start + width).data())?;
             start += width;
         }
         Ok(())
     }
 
     /// Reads rows of a column block, from `first` on.
-    fn read(&self, panel: usize, first: usize, out: &mut [f32]) -> Result<()> {
-        let (at, width) = (first - self.rows.start, self.widths[panel]);
+    fn read(&self, column_block: usize, first: usize, out: &mut [f32]) -> Result<()> {
+        let (at, width) = (first - self.rows.start, self.widths[column_block]);
         match &self.store {
-            Store::Memory(panels) => {
-                out.copy_from_slice(&panels[panel].data()[at * width..][..out.len()]);
+            Store::Memory(column_blocks) => {
+                out.copy_from_slice(&column_blocks[column_block].data()[at * width..][..out.len()]);
                 Ok(())
             }
             Store::Disk { file, dir } => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                file.seek(SeekFrom::Start(self.start(panel, first))).at(dir)?;
+                file.seek(SeekFrom::Start(self.start(column_block, first))).at(dir)?;
                 file.read_exact(bytemuck::cast_slice_mut(out)).at(dir)
             }
         }
     }
 
     /// File offset of a row of a column block.
-    fn start(&self, panel: usize, row: usize) -> u64 {
-        let before: usize = self.widths[..panel].iter().sum();
-        let values = before * self.rows.len() + (row - self.rows.start) * self.widths[panel];
+    fn start(&self, column_block: usize, row: usize) -> u64 {
+        let before: usize = self.widths[..column_block].iter().sum();
+        let values = before * self.rows.len() + (row - self.rows.start) * self.widths[column_block];
         (values * size_of::<f32>()) as u64
     }
 }
@@ -197,9 +199,9 @@ mod tests {
             matrix.write_piece(10, &rows(10..14, 0..5)).unwrap();
             matrix.write(0, 14, rows(14..17, 0..2).data()).unwrap();
             matrix.fill(2, 14..17, |out| out.copy_from_slice(rows(14..17, 2..5).data())).unwrap();
-            assert_eq!(matrix.panel(2).unwrap(), rows(10..17, 2..5), "{place:?}");
-            assert_eq!(matrix.panel(1).unwrap().shape(), (7, 0));
-            assert_eq!(matrix.piece(12..16).unwrap(), rows(12..16, 0..5), "{place:?}");
+            assert_eq!(matrix.column_block(2).unwrap(), rows(10..17, 2..5), "{place:?}");
+            assert_eq!(matrix.column_block(1).unwrap().shape(), (7, 0));
+            assert_eq!(matrix.row_block(12..16).unwrap(), rows(12..16, 0..5), "{place:?}");
         }
     }
 }

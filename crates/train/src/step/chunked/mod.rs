@@ -6,15 +6,15 @@
 //! rows, which are what must be in memory at once. Column blocks split a rank's work in time as
 //! feature slices split it among ranks.
 
-mod courier;
-mod held;
+mod comm_thread;
 mod layout;
 mod matrix;
 mod messages;
 mod plan;
 mod program;
+mod saved;
+mod schedule;
 mod step;
-mod sweep;
 mod train;
 
 pub(crate) use train::{train, with};

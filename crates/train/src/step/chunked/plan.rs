@@ -69,52 +69,52 @@ impl Plan {
     pub fn new(section: &TensorSection, means: &Means<'_>) -> Result<Self> {
         let widths = Widths::of(means)?;
         let Some(memory) = section.memory else {
-            let pieces = if section.chunks == 0 { PIECES } else { section.chunks };
-            return Ok(Self::of(section, means, Place::Memory, pieces, usize::MAX, None));
+            let row_blocks = if section.chunks == 0 { PIECES } else { section.chunks };
+            return Ok(Self::of(section, means, Place::Memory, row_blocks, usize::MAX, None));
         };
         let need = Need::of(means, &widths);
         let share = memory.as_u64() as usize / means.neighbors.max(1);
         // Buffers come in sizes up to a quarter too large, and some of them are free.
         let available = share.saturating_sub(need.fixed) / 8 * 6;
         let longest = means.block.num_src().div_ceil(means.rank.1);
-        let pieces = |rows: usize| longest.div_ceil(rows.max(1)).max(section.chunks).max(1);
+        let row_blocks = |rows: usize| longest.div_ceil(rows.max(1)).max(section.chunks).max(1);
         let free = Some(share.saturating_sub(need.fixed) / 16);
         let rows = available.saturating_sub(need.in_memory) / need.row;
         if rows >= FEWEST.min(longest) {
-            return Ok(Self::of(section, means, Place::Memory, pieces(rows), usize::MAX, free));
+            return Ok(Self::of(section, means, Place::Memory, row_blocks(rows), usize::MAX, free));
         }
-        let (rows, panel) = (available / 2 / need.row, available / 2 / need.column);
-        if rows < FEWEST.min(longest) || panel == 0 {
+        let (rows, column_block) = (available / 2 / need.row, available / 2 / need.column);
+        if rows < FEWEST.min(longest) || column_block == 0 {
             let least = need.fixed + 8 * (FEWEST * need.row).max(need.column) / 3;
             let least = ByteSize((least * means.neighbors) as u64);
             return Err(Error::usage(format!("invalid tensor.memory '{memory}': too little"))
                 .hint(format!("the graph and one column of all nodes require {least}")));
         }
         let dir = section.spill.clone().unwrap_or_else(|| means.dir.clone());
-        Ok(Self::of(section, means, Place::Disk(dir), pieces(rows), panel, free))
+        Ok(Self::of(section, means, Place::Disk(dir), row_blocks(rows), column_block, free))
     }
 
     fn of(
         section: &TensorSection,
         means: &Means<'_>,
         place: Place,
-        pieces: usize,
-        panel: usize,
+        row_blocks: usize,
+        column_block: usize,
         free: Option<usize>,
     ) -> Self {
         let ((rank, ranks), nodes) = (means.rank, means.block.num_src());
-        let layout = Layout { nodes, rank, ranks, pieces, panel };
+        let layout = Layout { nodes, rank, ranks, row_blocks, column_block };
         Self { layout, place, overlap: section.overlap, free }
     }
 
     /// A description for the log.
     pub fn describe(&self) -> String {
-        let Layout { pieces, panel, .. } = self.layout;
+        let Layout { row_blocks, column_block, .. } = self.layout;
         match &self.place {
-            Place::Memory => format!("{pieces} chunks in memory"),
+            Place::Memory => format!("{row_blocks} chunks in memory"),
             Place::Disk(dir) => {
                 format!(
-                    "{pieces} chunks, column blocks of {panel} columns, the rest in {}",
+                    "{row_blocks} chunks, column blocks of {column_block} columns, the rest in {}",
                     dir.display()
                 )
             }
@@ -140,7 +140,7 @@ impl Need {
         let (nodes, own) = (block.num_src(), block.num_src().div_ceil(*ranks));
         let largest = |of: &[usize]| of.iter().copied().max().unwrap_or(0);
         let (sent, kept) = (largest(&widths.sent), largest(&widths.kept));
-        let held: usize = widths.sent.iter().chain(&widths.kept).sum();
+        let saved: usize = widths.sent.iter().chain(&widths.kept).sum();
         let repeats = (0..model.passes()).any(|index| match model.pass(index) {
             Pass::Linear(linear) => linear.times > 1,
             Pass::Max => false,
@@ -150,7 +150,7 @@ impl Need {
         let parcels = if *ranks > 1 { 4 * sent } else { 0 };
         Self {
             fixed: BASE + block.bytes() + 4 * (8 * nodes + judged + weights),
-            in_memory: 4 * (own * (held + sent + 2 * kept) + 2 * nodes * sent.div_ceil(*ranks)),
+            in_memory: 4 * (own * (saved + sent + 2 * kept) + 2 * nodes * sent.div_ceil(*ranks)),
             row: 4 * (4 * widths.worked_on + parcels).max(1),
             column: 4 * nodes * if repeats { 4 } else { 1 },
         }

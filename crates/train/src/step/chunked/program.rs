@@ -14,11 +14,11 @@ use gnarl_nn::ops::pass::{Operator, Passing};
 use gnarl_nn::{Mode, Params, Tape, Tensor, Var};
 use gnarl_store::FeatureStore;
 
-use super::held::{Held, Kept, Next};
 use super::layout::Layout;
 use super::matrix::{Matrix, Place};
 use super::messages::{Direction, Messages};
-use super::sweep::{Sweep, Wire, own_rows};
+use super::saved::{Activations, Next, Saved};
+use super::schedule::{Schedule, Wire, own_rows};
 use crate::data::batch::gather;
 
 /// A model on a graph, with its chunk layout.
@@ -32,7 +32,7 @@ pub(super) struct Program<'a> {
     /// True if memory is limited.
     frugal: bool,
     /// Inputs of the second stage, where they are the same in every step.
-    first: OnceLock<Held>,
+    first: OnceLock<Saved>,
 }
 
 /// Parameters, and the mode of a step's tapes.
@@ -52,7 +52,7 @@ struct Ran<'t> {
 /// The saved activations of a forward pass.
 struct Trace<'t> {
     /// Inputs of each stage.
-    held: Vec<Held>,
+    saved: Vec<Saved>,
     /// Stages whose tapes were kept, by their number and the block's rows.
     ran: HashMap<(usize, Range<usize>), Ran<'t>>,
     /// Columns of the last aggregate.
@@ -64,7 +64,7 @@ struct Piece<'p> {
     index: usize,
     rows: Range<usize>,
     passed: Option<&'p Matrix>,
-    held: &'p Held,
+    saved: &'p Saved,
 }
 
 /// A consumer of the last stage's logits of a row block, which may return their gradient.
@@ -110,41 +110,41 @@ impl<'a> Program<'a> {
         self.passes.iter().map(|(_, linear)| linear.times).sum()
     }
 
-    /// Adds the gradient of the sum of `loss` over all pieces to `grads`.
+    /// Adds the gradient of the sum of `loss` over all row_blocks to `grads`.
     ///
     /// # Errors
     /// Those of files and of other ranks.
     pub fn train(
         &self,
         step: Step<'_>,
-        sweep: &mut Sweep<'_>,
+        schedule: &mut Schedule<'_>,
         grads: &mut [f32],
         loss: &mut Loss<'_>,
     ) -> Result<()> {
         let mut to_kept = None;
-        let trace = self.forward(step, sweep, &mut |tape, piece, incoming, logits| {
-            let loss = loss(tape, &piece.rows, logits);
+        let trace = self.forward(step, schedule, &mut |tape, row_block, incoming, logits| {
+            let loss = loss(tape, &row_block.rows, logits);
             tape.release(logits);
             tape.backward(loss, grads)?;
-            self.to_incoming(tape, piece, incoming, &mut to_kept)
+            self.to_incoming(tape, row_block, incoming, &mut to_kept)
         })?;
-        sweep.makes = Direction::Backward;
-        self.backward(step, sweep, trace, to_kept, grads)
+        schedule.makes = Direction::Backward;
+        self.backward(step, schedule, trace, to_kept, grads)
     }
 
-    /// Calls `visit` with the logits of the nodes of each piece, in order.
+    /// Calls `visit` with the logits of the nodes of each row_block, in order.
     ///
     /// # Errors
     /// Those of files and of other ranks.
     pub fn evaluate(
         &self,
         params: &Params,
-        sweep: &mut Sweep<'_>,
+        schedule: &mut Schedule<'_>,
         visit: &mut dyn FnMut(&Range<usize>, &Tensor),
     ) -> Result<()> {
         let step = Step { params, mode: Mode::Eval };
-        let done = self.forward(step, sweep, &mut |tape, piece, _, logits| {
-            visit(&piece.rows, tape.value(logits));
+        let done = self.forward(step, schedule, &mut |tape, row_block, _, logits| {
+            visit(&row_block.rows, tape.value(logits));
             Ok(None)
         });
         done.map(drop)
@@ -154,49 +154,50 @@ impl<'a> Program<'a> {
     fn forward<'t>(
         &'t self,
         step: Step<'t>,
-        sweep: &mut Sweep<'_>,
+        schedule: &mut Schedule<'_>,
         end: &mut End<'_>,
     ) -> Result<Trace<'t>> {
         let training = matches!(step.mode, Mode::Train { .. });
-        let mut held = vec![Held::input()];
-        held.extend(self.first.get().filter(|_| training).map(Held::again));
-        let first = held.len() - 1;
+        let mut saved = vec![Saved::input()];
+        saved.extend(self.first.get().filter(|_| training).map(Saved::again));
+        let first = saved.len() - 1;
         let (mut next, mut ran) = (Next::default(), HashMap::new());
-        self.aim(sweep, first, training);
-        let mut wire = sweep.begin(&mut |piece, _| {
-            let given = &held[first];
-            let rows = self.layout.piece(self.layout.rank, piece);
-            let piece = Piece { index: first, rows, passed: given.passed.as_deref(), held: given };
-            self.forward_piece(step, &piece, (&mut next, &mut ran), end)
+        self.aim(schedule, first, training);
+        let mut wire = schedule.begin(&mut |row_block, _| {
+            let given = &saved[first];
+            let rows = self.layout.row_block(self.layout.rank, row_block);
+            let row_block =
+                Piece { index: first, rows, passed: given.passed.as_deref(), saved: given };
+            self.forward_piece(step, &row_block, (&mut next, &mut ran), end)
         })?;
         for index in first + 1..=self.passes.len() {
             let from = wire.take().ok_or_else(|| Error::invalid("a stage sent no messages"))?;
             let same = training && next.only_input;
-            let mut given = next.held();
+            let mut given = next.saved();
             next = Next::default();
-            self.aim(sweep, index, training);
+            self.aim(schedule, index, training);
             let messages = self.messages(index - 1, Direction::Forward);
-            let (rows, made) = sweep.pass(from, &messages, &mut |piece, passed| {
-                let rows = self.layout.piece(self.layout.rank, piece);
-                let piece = Piece { index, rows, passed, held: &given };
-                self.forward_piece(step, &piece, (&mut next, &mut ran), end)
+            let (rows, made) = schedule.pass(from, &messages, &mut |row_block, passed| {
+                let rows = self.layout.row_block(self.layout.rank, row_block);
+                let row_block = Piece { index, rows, passed, saved: &given };
+                self.forward_piece(step, &row_block, (&mut next, &mut ran), end)
             })?;
             (wire, given.passed) = (made, Some(Arc::new(rows)));
             if same && index == 1 {
                 self.first.get_or_init(|| given.again());
             }
             if !training {
-                held.clear();
+                saved.clear();
             }
-            held.push(given);
+            saved.push(given);
         }
-        Ok(Trace { held, ran, wire })
+        Ok(Trace { saved, ran, wire })
     }
 
     /// Sets which pass the rows of a stage belong to: those of the last one are gradients.
-    fn aim(&self, sweep: &mut Sweep<'_>, index: usize, training: bool) {
+    fn aim(&self, schedule: &mut Schedule<'_>, index: usize, training: bool) {
         let back = training && index == self.passes.len();
-        sweep.makes = if back { Direction::Backward } else { Direction::Forward };
+        schedule.makes = if back { Direction::Backward } else { Direction::Forward };
     }
 
     fn messages(&self, index: usize, direction: Direction) -> Messages<'_, 'a> {
@@ -208,16 +209,16 @@ impl<'a> Program<'a> {
     fn forward_piece<'t>(
         &'t self,
         step: Step<'t>,
-        piece: &Piece<'_>,
+        row_block: &Piece<'_>,
         (next, ran): (&mut Next, &mut HashMap<(usize, Range<usize>), Ran<'t>>),
         end: &mut End<'_>,
     ) -> Result<Option<Tensor>> {
-        let mut tape = Tape::after(step.params, step.mode, piece.held.draws);
-        let (incoming, made) = self.stage(&mut tape, piece)?;
-        if piece.index == self.passes.len() {
-            return end(&mut tape, piece, incoming, made.sent);
+        let mut tape = Tape::after(step.params, step.mode, row_block.saved.draws);
+        let (incoming, made) = self.stage(&mut tape, row_block)?;
+        if row_block.index == self.passes.len() {
+            return end(&mut tape, row_block, incoming, made.sent);
         }
-        let is_input = |var: Var| piece.index == 0 && var == incoming.passed;
+        let is_input = |var: Var| row_block.index == 0 && var == incoming.passed;
         next.draws = tape.draws();
         next.learns = tape.learns(made.sent) || made.kept.is_some_and(|kept| tape.learns(kept));
         next.only_input = is_input(made.sent) && made.kept.is_none_or(is_input);
@@ -225,13 +226,14 @@ impl<'a> Program<'a> {
             Some(kept) if is_input(kept) => next.keeps_input = true,
             Some(kept) => {
                 let values = tape.value(kept);
-                self.rows(&mut next.kept, values.cols())?.write_piece(piece.rows.start, values)?;
+                self.rows(&mut next.kept, values.cols())?
+                    .write_piece(row_block.rows.start, values)?;
             }
             None => {}
         }
         let sent = tape.take(made.sent);
         if !self.frugal && tape.is_training() {
-            ran.insert((piece.index, piece.rows.clone()), Ran { tape, incoming, made });
+            ran.insert((row_block.index, row_block.rows.clone()), Ran { tape, incoming, made });
         }
         Ok(Some(sent))
     }
@@ -245,21 +247,30 @@ impl<'a> Program<'a> {
     }
 
     /// Puts the inputs of a row block on the tape, and runs the stage.
-    fn stage<'t>(&'t self, tape: &mut Tape<'t>, piece: &Piece<'_>) -> Result<(Incoming, Outgoing)> {
-        let passed = self.put(tape, piece.passed, piece)?;
-        let kept = match &piece.held.kept {
-            Kept::Nothing => None,
-            Kept::Input => Some(self.put(tape, None, piece)?),
-            Kept::Rows(rows) => Some(self.put(tape, Some(rows), piece)?),
+    fn stage<'t>(
+        &'t self,
+        tape: &mut Tape<'t>,
+        row_block: &Piece<'_>,
+    ) -> Result<(Incoming, Outgoing)> {
+        let passed = self.put(tape, row_block.passed, row_block)?;
+        let kept = match &row_block.saved.kept {
+            Activations::Nothing => None,
+            Activations::Input => Some(self.put(tape, None, row_block)?),
+            Activations::Rows(rows) => Some(self.put(tape, Some(rows), row_block)?),
         };
         let incoming = Incoming { passed, kept };
-        let ids = &self.block.ids()[piece.rows.clone()];
-        Ok((incoming, self.model.stage(tape, piece.index, ids, incoming)?))
+        let ids = &self.block.ids()[row_block.rows.clone()];
+        Ok((incoming, self.model.stage(tape, row_block.index, ids, incoming)?))
     }
 
     /// Rows of a matrix, or of the features.
-    fn put(&self, tape: &mut Tape<'_>, from: Option<&Matrix>, piece: &Piece<'_>) -> Result<Var> {
-        let range = piece.rows.clone();
+    fn put(
+        &self,
+        tape: &mut Tape<'_>,
+        from: Option<&Matrix>,
+        row_block: &Piece<'_>,
+    ) -> Result<Var> {
+        let range = row_block.rows.clone();
         let Some(matrix) = from else {
             let nodes: Vec<u32> = (range.start as u32..range.end as u32).collect();
             let input = gather(self.features, &nodes)?;
@@ -268,8 +279,8 @@ impl<'a> Program<'a> {
             }
             return Ok(input.on(tape));
         };
-        let values = matrix.piece(range)?;
-        Ok(if piece.held.learns { tape.leaf(values) } else { tape.dense(values) })
+        let values = matrix.row_block(range)?;
+        Ok(if row_block.saved.learns { tape.leaf(values) } else { tape.dense(values) })
     }
 
     /// The gradient of aggregated messages, if anything was learned before them; that of kept
@@ -277,21 +288,21 @@ impl<'a> Program<'a> {
     fn to_incoming(
         &self,
         tape: &Tape<'_>,
-        piece: &Piece<'_>,
+        row_block: &Piece<'_>,
         incoming: Incoming,
         to_kept: &mut Option<Matrix>,
     ) -> Result<Option<Tensor>> {
-        if !piece.held.learns || piece.index == 0 {
+        if !row_block.saved.learns || row_block.index == 0 {
             return Ok(None);
         }
         let of = |var: Var, cols: usize| {
-            tape.grad(var).cloned().unwrap_or_else(|| Tensor::zeros(piece.rows.len(), cols))
+            tape.grad(var).cloned().unwrap_or_else(|| Tensor::zeros(row_block.rows.len(), cols))
         };
-        if let (Some(kept), Kept::Rows(rows)) = (incoming.kept, &piece.held.kept) {
+        if let (Some(kept), Activations::Rows(rows)) = (incoming.kept, &row_block.saved.kept) {
             let grad = of(kept, rows.cols());
-            self.rows(to_kept, grad.cols())?.write_piece(piece.rows.start, &grad)?;
+            self.rows(to_kept, grad.cols())?.write_piece(row_block.rows.start, &grad)?;
         }
-        let cols = piece.passed.map_or(0, Matrix::cols);
+        let cols = row_block.passed.map_or(0, Matrix::cols);
         Ok(Some(of(incoming.passed, cols)))
     }
 
@@ -299,24 +310,25 @@ impl<'a> Program<'a> {
     fn backward<'t>(
         &'t self,
         step: Step<'t>,
-        sweep: &mut Sweep<'_>,
-        Trace { held, mut ran, mut wire }: Trace<'t>,
+        schedule: &mut Schedule<'_>,
+        Trace { saved, mut ran, mut wire }: Trace<'t>,
         mut to_kept: Option<Matrix>,
         grads: &mut [f32],
     ) -> Result<()> {
-        for (index, given) in held.iter().enumerate().rev().skip(1) {
+        for (index, given) in saved.iter().enumerate().rev().skip(1) {
             let Some(from) = wire.take() else { break };
             let (after, mut before) = (to_kept.take(), None);
             let messages = self.messages(index, Direction::Backward);
-            let (_, made) = sweep.pass(from, &messages, &mut |piece, to_sent| {
-                let rows = self.layout.piece(self.layout.rank, piece);
-                let piece = Piece { index, rows, passed: given.passed.as_deref(), held: given };
-                let ran = match ran.remove(&(index, piece.rows.clone())) {
+            let (_, made) = schedule.pass(from, &messages, &mut |row_block, to_sent| {
+                let rows = self.layout.row_block(self.layout.rank, row_block);
+                let row_block =
+                    Piece { index, rows, passed: given.passed.as_deref(), saved: given };
+                let ran = match ran.remove(&(index, row_block.rows.clone())) {
                     Some(ran) => ran,
-                    None => self.again(step, &piece)?,
+                    None => self.again(step, &row_block)?,
                 };
                 let gradients = [to_sent, after.as_ref()];
-                self.backward_piece(ran, &piece, gradients, &mut before, grads)
+                self.backward_piece(ran, &row_block, gradients, &mut before, grads)
             })?;
             (wire, to_kept) = (made, before);
         }
@@ -324,9 +336,9 @@ impl<'a> Program<'a> {
     }
 
     /// Recomputes a stage on a row block.
-    fn again<'t>(&'t self, step: Step<'t>, piece: &Piece<'_>) -> Result<Ran<'t>> {
-        let mut tape = Tape::after(step.params, step.mode, piece.held.draws);
-        let (incoming, made) = self.stage(&mut tape, piece)?;
+    fn again<'t>(&'t self, step: Step<'t>, row_block: &Piece<'_>) -> Result<Ran<'t>> {
+        let mut tape = Tape::after(step.params, step.mode, row_block.saved.draws);
+        let (incoming, made) = self.stage(&mut tape, row_block)?;
         Ok(Ran { tape, incoming, made })
     }
 
@@ -334,7 +346,7 @@ impl<'a> Program<'a> {
     fn backward_piece(
         &self,
         Ran { mut tape, incoming, made }: Ran<'_>,
-        piece: &Piece<'_>,
+        row_block: &Piece<'_>,
         gradients: [Option<&Matrix>; 2],
         to_kept: &mut Option<Matrix>,
         grads: &mut [f32],
@@ -342,10 +354,10 @@ impl<'a> Program<'a> {
         let mut seeds = Vec::new();
         for (var, matrix) in [Some(made.sent), made.kept].into_iter().zip(gradients) {
             if let (Some(var), Some(matrix)) = (var, matrix) {
-                seeds.push((var, matrix.piece(piece.rows.clone())?));
+                seeds.push((var, matrix.row_block(row_block.rows.clone())?));
             }
         }
         tape.backward_from(seeds, grads)?;
-        self.to_incoming(&tape, piece, incoming, to_kept)
+        self.to_incoming(&tape, row_block, incoming, to_kept)
     }
 }

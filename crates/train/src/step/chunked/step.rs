@@ -12,11 +12,11 @@ use gnarl_nn::pool::{Limited, keep_at_most};
 use gnarl_nn::{Exchange, Mode, Params, Tensor};
 use gnarl_sample::Scratch;
 
-use super::courier::Courier;
+use super::comm_thread::CommThread;
 use super::layout::Layout;
 use super::plan::Plan;
 use super::program::{Program, Step};
-use super::sweep::Sweep;
+use super::schedule::Schedule;
 use crate::data::batch::BatchSpec;
 use crate::data::graph::Graph;
 use crate::evaluation::{Evaluation, NodeScores, within};
@@ -84,23 +84,25 @@ impl<'a> Chunked<'a> {
                 }
             }
         };
-        pool(threads)?
-            .install(|| self.sweep(|sweep| self.program.evaluate(params, sweep, &mut visit)))?;
+        pool(threads)?.install(|| {
+            self.schedule(|schedule| self.program.evaluate(params, schedule, &mut visit))
+        })?;
         self.scores.of_shares(comm, picked, cols)
     }
 
-    /// Calls `run` with a sweep over all chunks; returns the bytes sent.
-    fn sweep(&self, run: impl FnOnce(&mut Sweep<'_>) -> Result<()>) -> Result<[u64; 2]> {
+    /// Calls `run` with a schedule over all chunks; returns the bytes sent.
+    fn schedule(&self, run: impl FnOnce(&mut Schedule<'_>) -> Result<()>) -> Result<[u64; 2]> {
         let columns = &self.columns;
         std::thread::scope(|scope| {
-            let courier = if self.plan.overlap && self.layout.ranks > 1 {
-                Courier::beside(scope, columns)?
+            let comm = if self.plan.overlap && self.layout.ranks > 1 {
+                CommThread::beside(scope, columns)?
             } else {
-                Courier::inline(columns)
+                CommThread::inline(columns)
             };
-            let mut sweep = Sweep::new(self.layout, &self.plan.place, courier, columns.counted());
-            run(&mut sweep)?;
-            Ok(sweep.sent)
+            let mut schedule =
+                Schedule::new(self.layout, &self.plan.place, comm, columns.counted());
+            run(&mut schedule)?;
+            Ok(schedule.sent)
         })
     }
 }
@@ -136,8 +138,8 @@ impl TrainStep for Chunked<'_> {
     ) -> Result<BatchLoss> {
         let targets = self.scores.targets;
         let (mut sum, step) = (0.0, Step { params, mode: Mode::Train { key } });
-        let sent = self.sweep(|sweep| {
-            self.program.train(step, sweep, gradients.dense, &mut |tape, range, logits| {
+        let sent = self.schedule(|schedule| {
+            self.program.train(step, schedule, gradients.dense, &mut |tape, range, logits| {
                 let nodes = within(&targets.train, range);
                 let rows: Vec<u32> = nodes.iter().map(|v| v - range.start as u32).collect();
                 let labels = Targets::of(&targets.labels, nodes);

@@ -12,7 +12,7 @@ use super::counted::Counted;
 
 /// Consecutive rows per rank, and feature slices whose widths differ by at most one.
 pub(crate) struct Columns<'a> {
-    rank: &'a dyn Communicator,
+    comm: &'a dyn Communicator,
     /// First row of each rank, and the number of rows.
     bounds: Vec<usize>,
     counted: Arc<Counted>,
@@ -20,15 +20,15 @@ pub(crate) struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     /// Even shares of the rows of `nodes` nodes.
-    pub fn new(rank: &'a dyn Communicator, nodes: usize) -> Self {
-        let ends = (0..rank.size()).map(|r| even_share(nodes, r, rank.size()).end);
-        Self::over(rank, std::iter::once(0).chain(ends).collect(), Arc::default())
+    pub fn new(comm: &'a dyn Communicator, nodes: usize) -> Self {
+        let ends = (0..comm.size()).map(|r| even_share(nodes, r, comm.size()).end);
+        Self::over(comm, std::iter::once(0).chain(ends).collect(), Arc::default())
     }
 
     /// Node ranges that begin at `bounds`, up to the last one; exchanges are counted by
     /// `counted`.
-    pub fn over(rank: &'a dyn Communicator, bounds: Vec<usize>, counted: Arc<Counted>) -> Self {
-        Self { rank, bounds, counted }
+    pub fn over(comm: &'a dyn Communicator, bounds: Vec<usize>, counted: Arc<Counted>) -> Self {
+        Self { comm, bounds, counted }
     }
 
     /// The counters of exchanges.
@@ -38,7 +38,7 @@ impl<'a> Columns<'a> {
 
     /// Number of rows of all ranks.
     fn total(&self) -> usize {
-        self.bounds[self.rank.size()]
+        self.bounds[self.comm.size()]
     }
 
     fn rows_of(&self, rank: usize) -> Range<usize> {
@@ -46,7 +46,7 @@ impl<'a> Columns<'a> {
     }
 
     fn columns_of(&self, rank: usize, cols: usize) -> Range<usize> {
-        even_share(cols, rank, self.rank.size())
+        even_share(cols, rank, self.comm.size())
     }
 
     /// Exchanges bytes with all ranks; returns those received from each.
@@ -62,9 +62,9 @@ impl<'a> Columns<'a> {
     /// # Errors
     /// As [`Columns::give`].
     pub fn carry(&self, stage: &str, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-        let others = outgoing.iter().enumerate().filter(|(r, _)| *r != self.rank.rank());
+        let others = outgoing.iter().enumerate().filter(|(r, _)| *r != self.comm.rank());
         self.counted.send(others.map(|(_, bytes)| bytes.len() as u64).sum());
-        self.rank.all_to_all(stage, outgoing)
+        self.comm.all_to_all(stage, outgoing)
     }
 
     /// Sends `of(r)` to each rank `r`; returns the values received from each, of which there must
@@ -75,7 +75,7 @@ impl<'a> Columns<'a> {
         of: impl FnMut(usize) -> Vec<u8>,
         wanted: impl Fn(usize) -> usize,
     ) -> Result<Vec<Vec<u8>>> {
-        let incoming = self.give(stage, (0..self.rank.size()).map(of).collect())?;
+        let incoming = self.give(stage, (0..self.comm.size()).map(of).collect())?;
         for (from, bytes) in incoming.iter().enumerate() {
             let (found, wanted) = (bytes.len(), wanted(from) * size_of::<f32>());
             if found != wanted {
@@ -90,15 +90,15 @@ impl<'a> Columns<'a> {
 
 impl Exchange for Columns<'_> {
     fn rows(&self) -> Range<usize> {
-        self.rows_of(self.rank.rank())
+        self.rows_of(self.comm.rank())
     }
 
     fn columns(&self, cols: usize) -> Range<usize> {
-        self.columns_of(self.rank.rank(), cols)
+        self.columns_of(self.comm.rank(), cols)
     }
 
     fn split(&self, rows: &Tensor) -> Result<Tensor> {
-        if self.rank.size() == 1 {
+        if self.comm.size() == 1 {
             return Ok(rows.clone());
         }
         let (own, cols) = (self.columns(rows.cols()).len(), rows.cols());
@@ -120,7 +120,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn gather(&self, columns: &Tensor, cols: usize) -> Result<Tensor> {
-        if self.rank.size() == 1 {
+        if self.comm.size() == 1 {
             return Ok(columns.clone());
         }
         let (width, own) = (columns.cols(), self.rows());
@@ -145,7 +145,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn all_rows(&self, rows: &Tensor) -> Result<Tensor> {
-        if self.rank.size() == 1 {
+        if self.comm.size() == 1 {
             return Ok(rows.clone());
         }
         let cols = rows.cols();
@@ -157,7 +157,7 @@ impl Exchange for Columns<'_> {
     }
 
     fn sum_rows(&self, all: &Tensor) -> Result<Tensor> {
-        if self.rank.size() == 1 {
+        if self.comm.size() == 1 {
             return Ok(all.clone());
         }
         let (cols, own) = (all.cols(), self.rows());
@@ -182,7 +182,7 @@ impl Exchange for Columns<'_> {
             let before = |end: usize| wanted.partition_point(|&node| (node as usize) < end);
             &wanted[before(rows.start)..before(rows.end)]
         };
-        let all = (0..self.rank.size()).map(|r| bytemuck::cast_slice(from(r)).to_vec()).collect();
+        let all = (0..self.comm.size()).map(|r| bytemuck::cast_slice(from(r)).to_vec()).collect();
         let own = self.rows();
         let place = |bytes: &[u8; 4]| {
             let node = u32::from_le_bytes(*bytes) as usize;
@@ -194,7 +194,7 @@ impl Exchange for Columns<'_> {
         let asked = self.give("wanted rows", all)?;
         let asked = asked.iter().map(|bytes| bytes.as_chunks().0.iter().map(place).collect());
         let asked = asked.collect::<Result<_>>()?;
-        Ok(Routes { asked, wanted: (0..self.rank.size()).map(|r| from(r).len()).collect() })
+        Ok(Routes { asked, wanted: (0..self.comm.size()).map(|r| from(r).len()).collect() })
     }
 
     fn fetch(&self, rows: &Tensor, routes: &Routes) -> Result<Tensor> {
@@ -270,8 +270,8 @@ mod tests {
     #[test]
     fn columns_come_from_rows_and_go_back() {
         for (ranks, nodes, cols) in [(1, 5, 3), (2, 7, 5), (3, 10, 2), (4, 3, 9)] {
-            local::run(ranks, Duration::from_secs(20), |rank| {
-                let exchange = Columns::new(rank, nodes);
+            local::run(ranks, Duration::from_secs(20), |comm| {
+                let exchange = Columns::new(comm, nodes);
                 let (own, columns) = (exchange.rows(), exchange.columns(cols));
                 let rows = matrix(own.clone(), 0..cols);
                 let slice = exchange.split(&rows)?;
@@ -297,10 +297,10 @@ mod tests {
     fn rows_come_from_where_they_are_and_gradients_go_back() {
         // No rows of rank 2; rank 1 wants none.
         let wanted: [&[u32]; 3] = [&[0, 2, 6], &[], &[1, 2, 3, 5, 6]];
-        local::run(3, Duration::from_secs(20), |rank| {
-            let exchange = Columns::over(rank, vec![0, 3, 7, 7], Arc::default());
+        local::run(3, Duration::from_secs(20), |comm| {
+            let exchange = Columns::over(comm, vec![0, 3, 7, 7], Arc::default());
             let own = exchange.rows();
-            let wanted = wanted[rank.rank()];
+            let wanted = wanted[comm.rank()];
             let routes = exchange.route(wanted)?;
             let rows = exchange.fetch(&matrix(own.clone(), 0..2), &routes)?;
             let values = wanted.iter().flat_map(|&v| [0, 1].map(|c| value(v as usize, c)));
@@ -311,7 +311,7 @@ mod tests {
             let sums = own.flat_map(|v| [0, 1].map(|c| times[v] * value(v, c)));
             assert_eq!(back.data(), sums.collect::<Vec<_>>());
             // Ids, rows and gradients of rows that are elsewhere.
-            let [ids, given, returned] = [[1, 2, 1], [0, 4, 0], [5, 0, 5]][rank.rank()];
+            let [ids, given, returned] = [[1, 2, 1], [0, 4, 0], [5, 0, 5]][comm.rank()];
             assert_eq!(exchange.counted().sent(), 4 * (ids + 2 * (given + returned)));
             Ok(())
         })

@@ -11,14 +11,14 @@
 
 mod columns;
 mod counted;
+mod heterogeneous;
+mod homogeneous;
 mod none;
-mod plain;
-mod typed;
 mod whole;
 
 pub(crate) use columns::Columns;
 pub(crate) use counted::Counted;
+pub(crate) use heterogeneous::HeteroColumns;
+pub(crate) use homogeneous::HomoColumns;
 pub(crate) use none::NoColumns;
-pub(crate) use plain::PlainColumns;
-pub(crate) use typed::TypedColumns;
 pub(crate) use whole::{WholeModel, ascending, gather_nodes};

@@ -13,7 +13,7 @@ use super::splits::Splits;
 use super::{evaluate, leakage};
 use crate::data::batch::{BatchSpec, Input, gather};
 use crate::data::edge_set::LeakageCount;
-use crate::embeddings::{Rows, on_first};
+use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, by_first};
 use crate::session::Threads;
@@ -140,7 +140,7 @@ impl Task for EdgePrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
-        let tables = on_first(&state.tables, comm)?;
+        let tables = gather_to_root(&state.tables, comm)?;
         by_first(comm, threads, || self.evaluate_alone(encoders, &state.params, &tables))
     }
 

@@ -156,7 +156,7 @@ pub(super) fn is_relational(
 ) -> Result<bool> {
     let name = config.model.name.as_str();
     let bare = dataset.features(node_type)?.is_none();
-    Ok(models::typed::names().contains(&name) && (bare || !models::names().contains(&name)))
+    Ok(models::heterogeneous::names().contains(&name) && (bare || !models::names().contains(&name)))
 }
 
 /// Edge types of message passing in the graph of the model in `config`.

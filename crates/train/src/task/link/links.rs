@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use gnarl_config::RunConfig;
-use gnarl_graph::triples::Known;
+use gnarl_graph::triples::FilteredSet;
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::losses::Loss;
 use gnarl_sample::negatives::NegativeSampler;
@@ -16,7 +16,7 @@ pub(crate) struct LinkPrediction {
     pub(super) metric: String,
     pub(super) edges: Edges,
     /// The filtered set: edges of all splits.
-    pub(super) known: Known,
+    pub(super) known: FilteredSet,
     pub(super) decoder: Box<dyn Decoder>,
     pub(super) loss: Box<dyn Loss>,
     /// True if a model computes the node embeddings.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
 use gnarl_config::NegativesSection;
-use gnarl_graph::triples::Known;
+use gnarl_graph::triples::FilteredSet;
 use gnarl_nn::decoders::Side;
 use gnarl_sample::negatives::{self, NegativeSampler};
 
@@ -32,7 +32,7 @@ pub(super) fn build(links: &LinkPrediction) -> Result<Box<dyn NegativeSampler>> 
     if !links.config.negatives.filtered {
         return Ok(sampler);
     }
-    let known = Arc::new(Known::new(&[&links.edges.train]));
+    let known = Arc::new(FilteredSet::new(&[&links.edges.train]));
     Ok(Box::new(negatives::Filtered::new(sampler, known)))
 }
 

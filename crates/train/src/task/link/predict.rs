@@ -14,7 +14,7 @@ use super::links::LinkPrediction;
 use super::{leakage, negatives, ranking};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
-use crate::embeddings::{Rows, on_first};
+use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, by_first};
 use crate::session::Threads;
@@ -136,7 +136,7 @@ impl Task for LinkPrediction {
             let pool = pool(threads.each)?;
             return ranking::together(self, &state.params, rows, comm, &pool);
         }
-        let tables = on_first(&state.tables, comm)?;
+        let tables = gather_to_root(&state.tables, comm)?;
         by_first(comm, threads, || self.evaluate_alone(encoders, &state.params, &tables))
     }
 

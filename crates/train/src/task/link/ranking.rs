@@ -64,15 +64,15 @@ pub(super) fn together(
     links: &LinkPrediction,
     params: &Params,
     rows: Rows<'_>,
-    rank: &dyn Communicator,
+    comm: &dyn Communicator,
     pool: &ThreadPool,
 ) -> Result<Evaluation> {
     let evaluator = Evaluator { links, params, rows: rows.into_tensor() };
     let joined = |edges: &Triples| -> Result<Ranked> {
-        let bound = |r: usize| edges.len() * r / rank.size();
-        let share = bound(rank.rank())..bound(rank.rank() + 1);
+        let bound = |r: usize| edges.len() * r / comm.size();
+        let share = bound(comm.rank())..bound(comm.rank() + 1);
         let own = pool.install(|| evaluator.ranks(edges, share));
-        let all = rank.all_gather("evaluation: ranks", bytemuck::cast_slice(&own))?.concat();
+        let all = comm.all_gather("evaluation: ranks", bytemuck::cast_slice(&own))?.concat();
         let joined: Ranked = bytemuck::pod_collect_to_vec(&all);
         if joined.len() == edges.len() {
             Ok(joined)

@@ -7,7 +7,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_config::{Leakage, RunConfig, SampleSection, Strategy};
 use gnarl_graph::Dataset;
-use gnarl_graph::triples::Known;
+use gnarl_graph::triples::FilteredSet;
 use gnarl_nn::ParamsBuilder;
 use gnarl_nn::decoders::{self, Decoder};
 
@@ -34,7 +34,7 @@ pub(crate) fn open(
     let metric = metric_of(config)?;
     let edges = Edges::open(dataset, config)?;
     check(config, edges.train.len())?;
-    let known = Known::new(&[&edges.train, &edges.valid, &edges.test]);
+    let known = FilteredSet::new(&[&edges.train, &edges.valid, &edges.test]);
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let dim = config.embedding.dim;
     let decoder = decoders::add(&config.decoder, dim, edges.relations, &mut params)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gnarl_common::npy::NpyHeader;
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Result, ResultExt};
-use gnarl_graph::{DatasetWriter, FinishOptions, IdWidth, PLAIN_NODE, Triple};
+use gnarl_graph::{DEFAULT_NODE_TYPE, DatasetWriter, FinishOptions, IdWidth, Triple};
 use serde_json::Value;
 
 /// Share of training nodes in graphs without a split.
@@ -119,7 +119,7 @@ fn node_types(from: &Path, lists: &[EdgeList]) -> Result<Vec<(String, u64)>> {
     for list in lists {
         for (name, ids) in [(&list.triple.src, &list.src), (&list.triple.dst, &list.dst)] {
             let stated = match name.as_str() {
-                PLAIN_NODE => meta["num_nodes"].as_u64().or(meta["num_entities"].as_u64()),
+                DEFAULT_NODE_TYPE => meta["num_nodes"].as_u64().or(meta["num_entities"].as_u64()),
                 name => meta["node_types"][name].as_u64(),
             };
             let count = stated.unwrap_or_else(|| ids.iter().max().map_or(0, |largest| largest + 1));

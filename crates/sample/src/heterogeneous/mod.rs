@@ -1,0 +1,12 @@
+//! Heterogeneous graphs: neighborhoods with fan-outs per edge type.
+
+mod block;
+mod fanouts;
+mod fused;
+mod graph;
+mod sampler;
+
+pub use block::{HeteroBatch, HeteroBlock, Relation};
+pub use fanouts::HeteroFanouts;
+pub use graph::HeteroSampleGraph;
+pub use sampler::{HeteroSampler, HeteroScratch};

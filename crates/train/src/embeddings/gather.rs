@@ -1,0 +1,222 @@
+//! Gathering of the embeddings of all ranks.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytemuck::Pod;
+use gnarl_common::{Error, Kind, Result};
+use gnarl_engine::Communicator;
+use gnarl_nn::Tensor;
+use gnarl_store::RowSource;
+
+use super::Table;
+
+/// Bytes of embeddings per round of gathering.
+const ROUND_BYTES: usize = 64 << 20;
+
+/// All embeddings of a table, by id.
+#[derive(Debug, Clone)]
+pub struct Rows<'a> {
+    /// Embedding width.
+    pub width: usize,
+    /// `rows × width`.
+    pub values: Cow<'a, [f32]>,
+}
+
+impl Rows<'_> {
+    /// The embeddings of `ids`, in that order.
+    ///
+    /// # Errors
+    /// If an id has none.
+    pub fn gather(&self, ids: &[u64]) -> Result<Tensor> {
+        let mut out = Tensor::scratch(ids.len(), self.width);
+        for (&id, out) in ids.iter().zip(out.data_mut().chunks_exact_mut(self.width)) {
+            let from = id as usize * self.width;
+            let row = self.values.get(from..from + self.width);
+            out.copy_from_slice(row.ok_or_else(|| Error::invalid(format!("no embedding {id}")))?);
+        }
+        Ok(out)
+    }
+
+    /// The embeddings, owned.
+    pub fn into_owned(self) -> Rows<'static> {
+        Rows { width: self.width, values: self.values.into_owned().into() }
+    }
+
+    /// All embeddings as a tensor.
+    pub fn into_tensor(self) -> Tensor {
+        Tensor::from_vec(self.values.len() / self.width, self.width, self.values.into_owned())
+    }
+}
+
+/// The complete state of a table, by id.
+#[derive(Debug)]
+pub struct Whole<'a> {
+    /// Name of the table.
+    pub name: &'a str,
+    /// Embeddings.
+    pub rows: Cow<'a, [f32]>,
+    /// Embeddings of the best evaluation so far.
+    pub best: Cow<'a, [f32]>,
+    /// Optimizer state of each row.
+    pub state: Cow<'a, [f32]>,
+    /// Number of updates of each row.
+    pub steps: Cow<'a, [u32]>,
+}
+
+impl Table {
+    /// Gathers all embeddings on the first rank; none on the others. A collective of all ranks.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn gather_to_root(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
+        let values = self.array_on_first(comm, self.rows.values(), self.rows.width())?;
+        Ok(Rows { width: self.rows.width(), values })
+    }
+
+    /// Gathers the embeddings of the best evaluation on the first rank; none on the others.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn best_on_first(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
+        let values = self.array_on_first(comm, &self.best, self.rows.width())?;
+        Ok(Rows { width: self.rows.width(), values })
+    }
+
+    /// Gathers all embeddings on every rank. A collective of all ranks.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn all_gather(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
+        let (width, values) = (self.rows.width(), self.rows.values());
+        if comm.size() == 1 {
+            return Ok(Rows { width, values: values.into() });
+        }
+        let mut all = Vec::with_capacity(self.owners.rows() as usize * width);
+        for ids in self.rounds(width) {
+            let own = bytemuck::cast_slice(self.share(&ids, values, width));
+            self.merge(&comm.all_gather("all embeddings", own)?, ids, width, &mut all)?;
+        }
+        Ok(Rows { width, values: all.into() })
+    }
+
+    /// Gathers the complete state of the table on the first rank; none on the others. A collective
+    /// of all ranks.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn whole(&self, comm: &dyn Communicator) -> Result<Whole<'_>> {
+        let (state, steps) = self.rows.state();
+        let (width, kept) = (self.rows.width(), self.rows.state_width());
+        Ok(Whole {
+            name: &self.name,
+            rows: self.array_on_first(comm, self.rows.values(), width)?,
+            best: self.array_on_first(comm, &self.best, width)?,
+            state: self.array_on_first(comm, state, kept)?,
+            steps: self.array_on_first(comm, steps, 1)?,
+        })
+    }
+
+    /// Gathers all ranks' values on the first, by id, of which `own` has `each` per own row.
+    fn array_on_first<'a, T: Pod>(
+        &self,
+        comm: &dyn Communicator,
+        own: &'a [T],
+        each: usize,
+    ) -> Result<Cow<'a, [T]>> {
+        if comm.size() == 1 {
+            return Ok(own.into());
+        }
+        let mut all = Vec::new();
+        for ids in self.rounds(each) {
+            let mut outgoing = vec![Vec::new(); comm.size()];
+            outgoing[0] = bytemuck::cast_slice(self.share(&ids, own, each)).to_vec();
+            let came = comm.all_to_all("embeddings to the first", outgoing)?;
+            if comm.rank() == 0 {
+                self.merge(&came, ids, each, &mut all)?;
+            }
+        }
+        Ok(all.into())
+    }
+
+    /// Id ranges gathered together, equal on all ranks.
+    fn rounds(&self, each: usize) -> impl Iterator<Item = Range<u64>> + use<> {
+        let (rows, row) = (self.owners.rows(), each.max(1) * size_of::<f32>());
+        let step = (ROUND_BYTES / row).max(1);
+        (0..rows).step_by(step).map(move |first| first..rows.min(first + step as u64))
+    }
+
+    /// The values of own rows with these ids.
+    fn share<'a, T>(&self, ids: &Range<u64>, values: &'a [T], each: usize) -> &'a [T] {
+        let place = |id: u64| self.rows.ids().partition_point(|&own| own < id) * each;
+        &values[place(ids.start)..place(ids.end)]
+    }
+
+    /// Merges the values of all ranks, each by ascending id, and appends them.
+    fn merge<T: Pod>(
+        &self,
+        came: &[Vec<u8>],
+        ids: Range<u64>,
+        each: usize,
+        all: &mut Vec<T>,
+    ) -> Result<()> {
+        let mut left: Vec<&[u8]> = came.iter().map(Vec::as_slice).collect();
+        for id in ids {
+            let from = self.owners.of(id);
+            let (row, rest) =
+                left[from].split_at_checked(each * size_of::<T>()).ok_or_else(|| {
+                    Error::new(Kind::Rank, format!("rank {from} sent no row {id} of {}", self.name))
+                })?;
+            all.extend(row.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned::<T>));
+            left[from] = rest;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use gnarl_engine::local;
+    use gnarl_store::placement::{ByRange, Placement};
+
+    use super::super::TableSpec;
+    use super::*;
+
+    fn spec() -> TableSpec {
+        TableSpec::of_entities(6, 3)
+    }
+
+    #[test]
+    fn rows_of_all_ranks_are_those_of_one() {
+        let mut alone = spec().share(None, 0, 1).unwrap();
+        alone.rows.update(&[4, 1], &[1.0; 6], 0.1).unwrap();
+        let parts = ByRange::new(vec![4, 0, 5, 1, 3, 2].into(), vec![0, 1, 3, 4, 6]).unwrap();
+        let parts: Arc<dyn Placement> = Arc::new(parts);
+        for (ranks, placement) in [(1, None), (3, None), (3, Some(&parts)), (4, Some(&parts))] {
+            local::run(ranks, Duration::from_secs(60), |comm| {
+                let mut table = spec().share(placement, comm.rank(), ranks)?;
+                let own: Vec<u64> =
+                    [4, 1].into_iter().filter(|id| table.rows.ids().contains(id)).collect();
+                table.rows.update(&own, &vec![1.0; 3 * own.len()], 0.1)?;
+                let (whole, kept) = (table.whole(comm)?, alone.rows.state());
+                assert_eq!(&*table.all_gather(comm)?.values, alone.rows.values());
+                let first = table.gather_to_root(comm)?.values;
+                if comm.rank() > 0 {
+                    assert!(first.is_empty() && whole.state.is_empty(), "the first rank alone");
+                    return Ok(());
+                }
+                assert_eq!(&*first, alone.rows.values());
+                assert_eq!((&*whole.state, &*whole.steps), kept);
+                assert_eq!(&*whole.best, &*alone.best);
+                let rows = Rows { width: 3, values: first };
+                assert_eq!(rows.gather(&[5, 0])?.row(1), &alone.rows.values()[..3]);
+                assert!(rows.gather(&[6]).is_err());
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+}
