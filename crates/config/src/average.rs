@@ -14,6 +14,8 @@ pub enum Outer {
     SlowMo,
     /// Nesterov momentum over the averaged change (DiLoCo, 2023).
     Nesterov,
+    /// A custom optimizer, which a program registers under `average.name`.
+    Custom,
 }
 
 impl Outer {
@@ -46,6 +48,9 @@ pub struct AverageSection {
     pub moments: bool,
     /// How the average of the parts' weights moves the weights they go on from.
     pub outer: Outer,
+    /// `custom`: the name under which a program adds the outer optimizer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Rate of the outer optimizer, on the averaged change; if absent, that of its paper.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outer_lr: Option<f32>,
@@ -68,6 +73,7 @@ impl AverageSection {
             warmup: 0,
             moments: false,
             outer: Outer::Plain,
+            name: None,
             outer_lr: None,
             outer_momentum: None,
         }
@@ -99,6 +105,11 @@ impl AverageSection {
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] with the key and its range.
     pub fn check(&self) -> Result<()> {
+        if self.outer == Outer::Custom && self.name.is_none() {
+            return Err(Error::usage("average.outer = 'custom' and no average.name").hint(
+                "set average.name to the name under which the program adds its outer optimizer",
+            ));
+        }
         let lr = self.outer_lr();
         if !(lr > 0.0 && lr.is_finite()) {
             return Err(Error::usage(format!("average.outer_lr is {lr}, not above 0")));

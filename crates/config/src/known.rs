@@ -20,7 +20,7 @@ pub(super) fn known() -> Table {
     };
     add("dataset", "import", keys(&["format", "options"]));
     add("dataset", "split", keys(&["train", "valid", "test", "seed"]));
-    for key in ["path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
+    for key in ["hops", "path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));
     }
     for key in ["heads", "tails"] {
@@ -29,7 +29,7 @@ pub(super) fn known() -> Table {
     for key in ["lr", "bound"] {
         add("embedding", key, Value::Boolean(true));
     }
-    for key in ["outer_lr", "outer_momentum"] {
+    for key in ["name", "outer_lr", "outer_momentum"] {
         add("average", key, Value::Boolean(true));
     }
     for key in ["memory", "spill"] {
@@ -41,7 +41,7 @@ pub(super) fn known() -> Table {
     for section in ["decoder", "loss"] {
         add(section, "name", Value::Boolean(true));
     }
-    for key in ["edge_fanouts", "meta_path"] {
+    for key in ["edge_fanouts", "meta_path", "name"] {
         add("sample", key, Value::Boolean(true));
     }
     add("train", "metric", Value::Boolean(true));

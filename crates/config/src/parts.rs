@@ -16,8 +16,10 @@ pub struct PartitionSection {
     pub algorithm: String,
     /// Number of parts, machines and workers on each as in `"2x4"`, or `"auto"`.
     pub parts: Parts,
-    /// Hops of halo nodes around each part; 0 keeps cut edges on one side only.
-    pub hops: usize,
+    /// Hops of halo nodes around each part; 0 keeps cut edges on one side only. If absent, see
+    /// [`RunConfig::halo_hops`](crate::RunConfig::halo_hops).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hops: Option<usize>,
     /// Seed of the partitioner.
     pub seed: u64,
     /// Maximum size of a part over the mean.
@@ -56,7 +58,7 @@ impl Default for PartitionSection {
         Self {
             algorithm: cut.algorithm,
             parts: Parts::Count(1),
-            hops: cut.hops as usize,
+            hops: None,
             seed: cut.seed,
             balance: cut.balance,
             tau_vol: cut.tau_vol,

@@ -113,12 +113,14 @@ pub enum Method {
     SaintEdge,
     /// GraphSAINT with random walks.
     SaintWalk,
+    /// A custom sampler of neighbors, which a program registers under `sample.name`.
+    Custom,
 }
 
 impl Method {
     /// Returns whether neighbors are drawn up to the fan-outs.
     pub fn has_fanouts(self) -> bool {
-        matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted)
+        matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted | Self::Custom)
     }
 }
 
@@ -128,6 +130,9 @@ impl Method {
 pub struct SampleSection {
     /// Sampling method.
     pub method: Method,
+    /// `custom`: the name under which a program adds the sampler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Neighbors sampled per node, the seeds' hop first; -1 takes all. One entry per layer.
     pub fanouts: Vec<i64>,
     /// Fan-outs of individual edge types, in heterogeneous graphs.
@@ -161,6 +166,7 @@ impl Default for SampleSection {
     fn default() -> Self {
         Self {
             method: Method::Neighbor,
+            name: None,
             fanouts: vec![25, 10],
             edge_fanouts: BTreeMap::new(),
             meta_path: Vec::new(),
@@ -387,6 +393,14 @@ impl RunConfig {
             Method::Full => vec![-1; self.model.blocks()],
             _ => self.sample.fanouts.clone(),
         }
+    }
+
+    /// Hops of halo nodes around each part: by default as many as the model has layers where parts of nodes train
+    /// alone, so that neighborhoods in a part are those of the whole graph.
+    pub fn halo_hops(&self) -> usize {
+        let alone = self.train.strategy == Strategy::Average && self.task.kind.is_of_nodes();
+        let default = if alone && self.model.name != "mlp" { self.model.blocks() } else { 1 };
+        self.partition.hops.unwrap_or(default)
     }
 
     fn check_fanouts(&self) -> Result<()> {

@@ -25,6 +25,7 @@ type Rule = fn(Combination<'_>) -> Option<Error>;
 const RULES: &[Rule] = &[
     servers_and_strategy,
     servers_and_task,
+    custom_sampler,
     subgraphs,
     partition_and_tensor,
     edges_without_model,
@@ -91,6 +92,31 @@ fn servers_and_task(c: Combination<'_>) -> Option<Error> {
     c.heterogeneous.then(|| {
         Error::usage("graphs with types are trained where every rank has the whole")
             .hint("leave out partition.servers, or task.node_type")
+    })
+}
+
+fn custom_sampler(c: Combination<'_>) -> Option<Error> {
+    if c.run.sample.method != Method::Custom || c.model() == "none" {
+        return None;
+    }
+    if c.run.sample.name.is_none() {
+        return Some(
+            Error::usage("sample.method = 'custom' and no sample.name")
+                .hint("set sample.name to the name under which the program adds its sampler"),
+        );
+    }
+    let methods = "set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'";
+    if c.served() {
+        let message =
+            "custom samplers draw from graphs on this host, not from parts that are served";
+        return Some(Error::usage(message).hint(methods));
+    }
+    if c.heterogeneous {
+        return Some(Error::usage("custom samplers draw from homogeneous graphs").hint(methods));
+    }
+    c.tensor().then(|| {
+        Error::usage("train.strategy = 'tensor' takes all neighbors and does not sample")
+            .hint("leave out sample.method, or set train.strategy to 'gradient'")
     })
 }
 

@@ -39,7 +39,7 @@ impl Predict for Average {
         let config = &config;
         let mut batches = facts.batches(config, train, 1, share);
         for (hop, edges) in batches.edges.iter_mut().enumerate() {
-            if hop >= config.partition.hops {
+            if hop >= config.halo_hops() {
                 *edges *= 1.0 - cut.edge_cut;
             }
         }

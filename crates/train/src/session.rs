@@ -8,6 +8,7 @@ use gnarl_config::RunConfig;
 
 use crate::embeddings::{Rows, TableSpec, Whole};
 use crate::evaluation::Goal;
+use crate::registry::Registry;
 use crate::state::TrainState;
 use crate::telemetry::{EpochRecord, Meter, Pulse};
 
@@ -15,6 +16,8 @@ use crate::telemetry::{EpochRecord, Meter, Pulse};
 pub struct Session<'a> {
     /// Configuration of the run.
     pub config: &'a RunConfig,
+    /// The program's own parts.
+    pub registry: &'a Registry,
     /// The metric that selects the best weights.
     pub goal: &'a Goal,
     /// Compute threads.

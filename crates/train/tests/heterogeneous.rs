@@ -172,7 +172,7 @@ fn apart(bench: &Bench, name: &str, workers: usize) -> RunConfig {
     config.train.workers = workers;
     config.train.checkpoint_seconds = 0.0;
     config.partition.parts = Parts::Count(3);
-    config.partition.hops = 1;
+    config.partition.hops = Some(1);
     config
 }
 

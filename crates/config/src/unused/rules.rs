@@ -5,7 +5,7 @@ use gnarl_nn::optim::ScheduleKind;
 use gnarl_store::cache::CachePolicy;
 
 use super::applied::Rule;
-use crate::{Method, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
+use crate::{Method, Outer, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
 
 /// The first rule of a key that does not apply is reported.
 pub(super) const RULES: &[Rule] = &[
@@ -185,7 +185,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         keys: &["sample.fanouts"],
         applies: |a| a.run.sample.method.has_fanouts(),
-        to: "sample.method 'neighbor', 'labor', 'exact' and 'weighted'",
+        to: "sample.method 'neighbor', 'labor', 'exact', 'weighted' and 'custom'",
+    },
+    Rule {
+        keys: &["sample.name"],
+        applies: |a| a.run.sample.method == Method::Custom,
+        to: "sample.method = 'custom'",
     },
     Rule {
         keys: &["sample.edge_fanouts", "sample.meta_path"],
@@ -226,7 +231,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         keys: &["average.outer_lr", "average.outer_momentum"],
         applies: |a| a.run.average.outer.has_momentum(),
-        to: "average.outer 'slowmo' and 'nesterov'",
+        to: "average.outer 'slowmo', 'nesterov' and 'custom'",
+    },
+    Rule {
+        keys: &["average.name"],
+        applies: |a| a.run.average.outer == Outer::Custom,
+        to: "average.outer = 'custom'",
     },
     Rule {
         keys: &["train.evaluate_on"],

@@ -43,7 +43,7 @@ pub(crate) fn over_edges(
 /// # Errors
 /// If the model is unknown, sizes are impossible, or features damaged.
 pub(crate) fn over_relations(
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
     edges: &MessageEdges<'_>,
     width: usize,
@@ -54,7 +54,7 @@ pub(crate) fn over_relations(
     let graph = HeteroGraph::new(by_relation(edges)?, vec![features.transpose()?]);
     let all = 0..edges.relations as u32;
     let ways = all.map(|relation| Ways::of_relation(relation, edges.relations)).collect();
-    Heterogeneous::new(config, graph, (vec![0], ways), width, params)
+    Heterogeneous::new((config, registry), graph, (vec![0], ways), width, params)
 }
 
 /// The heterogeneous model of `config` over all edge types of a dataset without the edges `held`.
@@ -63,7 +63,7 @@ pub(crate) fn over_relations(
 /// # Errors
 /// If the model is unknown, sizes are impossible, or features damaged.
 pub(crate) fn over_types(
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
     asked: &Triple,
     held: &EdgeSet,
@@ -77,5 +77,5 @@ pub(crate) fn over_types(
     let endpoints = if src == dst { vec![src] } else { vec![src, dst] };
     let features = features_of_types(dataset, config.dataset.normalize)?;
     let graph = HeteroGraph::new(graph, features);
-    Heterogeneous::new(config, graph, (endpoints, vec![ways]), width, params)
+    Heterogeneous::new((config, registry), graph, (endpoints, vec![ways]), width, params)
 }

@@ -8,7 +8,7 @@ use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_nn::models::ModelConfig;
-use gnarl_nn::models::heterogeneous::{self, HeteroModel};
+use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scratch};
 
@@ -19,6 +19,7 @@ use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::HeteroGraph;
 use crate::embeddings::{Rows, TableSpec};
+use crate::registry::Registry;
 use crate::step::tensor_parallel::HeteroColumns;
 
 /// A heterogeneous model and its message graph.
@@ -39,15 +40,15 @@ impl Heterogeneous {
     /// # Errors
     /// If the model is unknown, or sizes are impossible.
     pub fn new(
-        config: &RunConfig,
+        (config, registry): (&RunConfig, &Registry),
         graph: HeteroGraph,
         (endpoints, ways): (Vec<usize>, Vec<Ways>),
         width: usize,
         params: &mut ParamsBuilder,
     ) -> Result<Self> {
         let sizes = ModelConfig { out_dim: width, ..config.model.clone() };
-        let model =
-            heterogeneous::add(&sizes, graph.graph.schema(), &graph.sources(), params)?.into();
+        let types = (&**graph.graph.schema(), &*graph.sources());
+        let model = registry.hetero_model(&sizes, types, params)?.into();
         let (fanouts, _) = fanouts(config)?;
         Ok(Self { model, graph, fanouts, endpoints, ways })
     }

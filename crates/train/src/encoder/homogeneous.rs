@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
-use gnarl_config::RunConfig;
+use gnarl_config::{Method, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::MiniBatch;
@@ -20,7 +20,7 @@ use crate::data::batch::{Input, gather};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
 use crate::embeddings::Rows;
-use crate::registry::Registry;
+use crate::registry::{BuildSampler, Registry};
 use crate::step::tensor_parallel::HomoColumns;
 
 /// A homogeneous model and its message graph, with edges in both directions whatever their
@@ -28,6 +28,8 @@ use crate::step::tensor_parallel::HomoColumns;
 pub(crate) struct Homogeneous {
     model: Arc<dyn Model>,
     graph: Arc<Graph>,
+    /// The program's own sampler, if the run names one.
+    sampler: Option<Arc<BuildSampler>>,
 }
 
 impl Homogeneous {
@@ -46,7 +48,8 @@ impl Homogeneous {
         params: &mut ParamsBuilder,
     ) -> Result<Self> {
         let sizes = ModelConfig { in_dim: graph.width(), out_dim: width, ..config.model.clone() };
-        Ok(Self { model: registry.model(&sizes, params)?.into(), graph })
+        let sampler = registry.sampler(config)?;
+        Ok(Self { model: registry.model(&sizes, params)?.into(), graph, sampler })
     }
 }
 
@@ -64,7 +67,7 @@ impl Encoder for Homogeneous {
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
         let graph = Arc::new(Graph::open(part, config.dataset.normalize)?);
-        Ok(Self { model: self.model.clone(), graph })
+        Ok(Self { model: self.model.clone(), graph, sampler: self.sampler.clone() })
     }
 
     fn seed_ids(&self) -> Vec<u64> {
@@ -80,7 +83,13 @@ impl Encoder for Homogeneous {
     }
 
     fn sampler(&self, config: &RunConfig, seeds: &[u32]) -> Result<Box<dyn Sampler>> {
-        sampler(config, &self.graph, seeds)
+        match (&self.sampler, &self.graph.topology) {
+            // Leakage checks take all neighbors.
+            (Some(build), Topology::Local(graph)) if config.sample.method == Method::Custom => {
+                build(config, graph, seeds)
+            }
+            _ => sampler(config, &self.graph, seeds),
+        }
     }
 
     fn batches(

@@ -6,9 +6,11 @@ use gnarl_common::{Result, ResultExt};
 use gnarl_config::{Parts, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
-    PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint, partition_dataset,
+    PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
+    partition_dataset, partition_dataset_with,
 };
 
+use crate::registry::Registry;
 use crate::run::folder::{PARTITION, RunFolder};
 use crate::telemetry::pulse::every_minute;
 use gnarl_common::memory::available;
@@ -16,10 +18,10 @@ use gnarl_common::memory::available;
 /// Partitions the graph, or opens an existing partition. The ranks of this host, so many, share
 /// its memory.
 pub(crate) fn cut(
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
     folder: &RunFolder,
-    neighbors: usize,
+    local_ranks: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
         return PartitionedDataset::open(path).map(Some);
@@ -30,14 +32,14 @@ pub(crate) fn cut(
         Parts::Levels { machines, workers } => gnarl_partition::Parts::Levels { machines, workers },
         Parts::Auto => gnarl_partition::Parts::Auto(Workers {
             count: config.train.workers,
-            memory: available().map_or(0, |memory| memory.limit) / neighbors.max(1) as u64,
+            memory: available().map_or(0, |memory| memory.limit) / local_ranks.max(1) as u64,
             reserved: None,
         }),
     };
     let wanted = PartitionConfig {
         algorithm: config.partition.algorithm.clone(),
         parts,
-        hops: config.partition.hops as u32,
+        hops: u32::try_from(config.halo_hops()).unwrap_or(u32::MAX),
         seed: config.partition.seed,
         balance: config.partition.balance,
         tau_vol: config.partition.tau_vol,
@@ -61,13 +63,18 @@ pub(crate) fn cut(
     }
     let start = Instant::now();
     let what = || format!("partitioning by {}", wanted.algorithm);
-    let (cut, report) = every_minute(what, || partition_dataset(dataset, &wanted, &out))?;
+    let (cut, report) = every_minute(what, || match registry.partitioner(&wanted.algorithm) {
+        Some(own) => partition_dataset_with(dataset, own, &wanted, &out),
+        None => partition_dataset(dataset, &wanted, &out),
+    })?;
     tracing::info!(
-        "cut into {} parts by {}: edge cut {:.1} %, replication {:.2}, {:.1} s",
+        "partitioned into {} parts by {}: edge cut {:.1} %, replication {:.2} with halo nodes of {} hop{}, {:.1} s",
         report.parts,
         report.algorithm,
         100.0 * report.edge_cut,
         report.replication_factor,
+        wanted.hops,
+        if wanted.hops == 1 { "" } else { "s" },
         start.elapsed().as_secs_f64()
     );
     Ok(Some(cut))

@@ -83,12 +83,12 @@ impl Source {
     /// The partition of the run, if it has one, for so many ranks on this host.
     pub fn cut(
         &self,
-        config: &RunConfig,
+        (config, registry): (&RunConfig, &Registry),
         folder: &RunFolder,
-        neighbors: usize,
+        local_ranks: usize,
     ) -> Result<Option<PartitionedDataset>> {
         match self {
-            Self::Whole(dataset) => cut(config, dataset, folder, neighbors),
+            Self::Whole(dataset) => cut((config, registry), dataset, folder, local_ranks),
             Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
         }
     }
@@ -179,7 +179,7 @@ fn heterogeneous_nodes(
     let task = NodePrediction::new(&config, &node_type, objective, targets, Some(roles));
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let endpoints = (vec![target], Vec::new());
-    let encoder = Heterogeneous::new(&config, graph, endpoints, outputs, &mut params)?;
+    let encoder = Heterogeneous::new((&config, registry), graph, endpoints, outputs, &mut params)?;
     let start = Start { params: params.build(), tables: encoder.tables(&config)? };
     Ok((Box::new(Fit::new(&config, task, encoder)), start))
 }

@@ -75,9 +75,9 @@ impl Registry {
         let setup = Setup::new((config, self), source, None)?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
-        let cut = setup.source.cut(config, &folder, config.train.workers)?;
+        let cut = setup.source.cut((config, self), &folder, config.train.workers)?;
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
-        let (run, workers) = (Run::new(config, setup, folder, cut)?, config.train.workers);
+        let (run, workers) = (Run::new((config, self), setup, folder, cut)?, config.train.workers);
         run.announce(1)?;
         let mut states = run.states(0..workers, workers, checkpoint)?;
         run.recall(&mut states)?;
@@ -124,7 +124,8 @@ impl Registry {
             Some(opened) => opened,
             None => (RunFolder::join(PathBuf::from(&*String::from_utf8_lossy(&dirs[0]))), false),
         };
-        let mut parts = if lead { setup.source.cut(&config, &folder, local_ranks)? } else { None };
+        let mut parts =
+            if lead { setup.source.cut((&config, self), &folder, local_ranks)? } else { None };
         // A state to continue from is never empty.
         let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
         let state = comm.all_gather("checkpoint to resume", &state)?.swap_remove(0);
@@ -137,7 +138,7 @@ impl Registry {
             parts = Some(PartitionedDataset::open(&path)?);
         }
         let checkpoint = Some(state).filter(|state| !state.is_empty());
-        let run = Run::new(&config, setup, folder, parts)?;
+        let run = Run::new((&config, self), setup, folder, parts)?;
         let own = comm.rank()..comm.rank() + 1;
         let mut states = run.states(own, comm.size(), checkpoint)?;
         if lead {
@@ -157,6 +158,7 @@ impl Registry {
 /// A run about to start, or to continue.
 struct Run<'a> {
     config: &'a RunConfig,
+    registry: &'a Registry,
     folder: RunFolder,
     source: Source,
     task: Box<dyn Training>,
@@ -180,7 +182,7 @@ struct Trained {
 
 impl<'a> Run<'a> {
     fn new(
-        config: &'a RunConfig,
+        (config, registry): (&'a RunConfig, &'a Registry),
         setup: Setup,
         folder: RunFolder,
         cut: Option<PartitionedDataset>,
@@ -195,7 +197,18 @@ impl<'a> Run<'a> {
         let partition = cut.map(|cut| cut.manifest().clone());
         let (metric, smaller_is_better) = (task.metric(), task.smaller_is_better());
         let goal = Goal { metric, smaller_is_better };
-        Ok(Self { config, folder, source, goal, task, partition, start, placements, _server })
+        Ok(Self {
+            config,
+            registry,
+            folder,
+            source,
+            goal,
+            task,
+            partition,
+            start,
+            placements,
+            _server,
+        })
     }
 
     /// The states from which `ranks` of `size` continue: those of a checkpoint if there is one.
@@ -229,7 +242,7 @@ impl<'a> Run<'a> {
             dir: self.folder.dir(),
             parameters: self.parameters() as u64,
             tables: !self.start.tables.is_empty(),
-            parts: self.partition.as_ref().map_or(1, |cut| cut.parts),
+            partition: self.partition.as_ref(),
             hosts,
         };
         opening.announce()
@@ -291,6 +304,7 @@ impl<'a> Run<'a> {
         state.progress.history.iter().for_each(|record| meter.epoch(record));
         let session = Session {
             config: self.config,
+            registry: self.registry,
             goal: &self.goal,
             threads: Threads { each: threads, host: threads * busy },
             local_ranks,

@@ -5,7 +5,7 @@ mod collect;
 mod epoch;
 mod keeper;
 pub(crate) mod model_averaging;
-mod outer;
+pub(crate) mod outer;
 pub(crate) mod synchronization;
 mod totals;
 mod windows;

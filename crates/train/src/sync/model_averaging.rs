@@ -18,7 +18,7 @@ use rayon::ThreadPool;
 use super::collect::collect;
 use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate};
 use super::keeper::Keeper;
-use super::outer::{self, OuterOptimizer};
+use super::outer::OuterOptimizer;
 use super::synchronization::Synchronization;
 use super::windows::windows;
 use crate::embeddings::{Fetch, Replicas, RowGradients, clip, squares};
@@ -70,7 +70,7 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
             1 => AverageSection::none(),
             _ => session.config.average.clone(),
         };
-        let mut outer = outer::build(&section, state.params.len());
+        let mut outer = session.registry.outer_optimizer(&section, state.params.len())?;
         if state.progress.epoch > 0 {
             outer.load_state(&state.outer)?;
         }

@@ -211,7 +211,7 @@ impl Bench<'_> {
                 let mut config = self.config(graph, "sage", 4);
                 config.model.layers = layers;
                 config.sample.fanouts = fanouts.clone();
-                config.partition.hops = hops;
+                config.partition.hops = Some(hops);
                 config.train.evaluate_on = EvaluateOn::Parts;
                 let score = self.score(&config)?;
                 tracing::info!("{} sage {layers} layers, {hops} hops: {score:.4}", graph.name);

@@ -10,6 +10,8 @@ use std::path::Path;
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
 
+use gnarl_partition::PartitionManifest;
+
 use crate::run::setup::Source;
 use crate::task::Sizes;
 
@@ -24,7 +26,7 @@ pub(crate) struct Opening<'a> {
     pub parameters: u64,
     /// True if there are embeddings.
     pub tables: bool,
-    pub parts: usize,
+    pub partition: Option<&'a PartitionManifest>,
     pub hosts: usize,
 }
 
@@ -45,7 +47,7 @@ impl Opening<'_> {
         if let Some(warning) = needs::warning(config, source, sizes) {
             tracing::warn!("{warning}");
         }
-        for notice in notice::of(config, source, self.tables, self.parts) {
+        for notice in notice::of(config, source, self.tables, self.partition) {
             tracing::warn!("{notice}");
         }
         advice::on_features(config, source.dataset())

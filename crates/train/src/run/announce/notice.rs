@@ -3,15 +3,20 @@
 use gnarl_config::{Applied, Method, RunConfig, Strategy, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
 use gnarl_nn::models::{Aggregator, heterogeneous};
+use gnarl_partition::PartitionManifest;
 
 use crate::run::setup::Source;
 
 /// Most edges that are looked up to detect reverses.
 const LOOKED_UP: usize = 2000;
 
-/// One line per unused setting or column. `tables` is true if there are embeddings, `parts`
-/// is the number of parts.
-pub(crate) fn of(config: &RunConfig, source: &Source, tables: bool, parts: usize) -> Vec<String> {
+/// One line per unused setting or column. `tables` is true if there are embeddings.
+pub(crate) fn of(
+    config: &RunConfig,
+    source: &Source,
+    tables: bool,
+    partition: Option<&PartitionManifest>,
+) -> Vec<String> {
     let dataset = source.dataset();
     let heterogeneous = dataset.is_some_and(|dataset| {
         let manifest = dataset.manifest();
@@ -19,7 +24,8 @@ pub(crate) fn of(config: &RunConfig, source: &Source, tables: bool, parts: usize
     });
     let heterogeneous = heterogeneous || config.task.node_type.is_some();
     let mut lines = Applied { run: config, heterogeneous, tables }.unused();
-    lines.extend(idle(config, parts));
+    lines.extend(idle(config, partition.map_or(1, |made| made.parts)));
+    lines.extend(partition.and_then(|made| shallow(config, made)));
     if let Some(dataset) = dataset {
         lines.extend(split(config, dataset));
         for edge in &dataset.manifest().edge_types {
@@ -39,6 +45,25 @@ fn idle(config: &RunConfig, parts: usize) -> Option<String> {
             "train.strategy = 'average' trains {parts} part{} on {workers} workers: {idle} of them \
              have nothing to do; set partition.parts to at least train.workers",
             if parts == 1 { "" } else { "s" }
+        )
+    })
+}
+
+/// Halo nodes of fewer hops than the model has layers, where parts train alone.
+fn shallow(config: &RunConfig, made: &PartitionManifest) -> Option<String> {
+    let alone = config.train.strategy == Strategy::Average && config.task.kind.is_of_nodes();
+    let (found, layers) = (made.hops, config.model.blocks());
+    let short = alone && config.model.name != "mlp" && (found as usize) < layers && made.parts > 1;
+    short.then(|| {
+        format!(
+            "parts have halo nodes of {found} hop{}, and {} has {layers} layers: neighbors beyond them are missing in \
+             training, which can take points of accuracy; {}",
+            if found == 1 { "" } else { "s" },
+            config.model.name,
+            match config.partition.path {
+                Some(_) => format!("partition with --hops {layers}, where memory allows"),
+                None => "leave out partition.hops, where memory allows".into(),
+            }
         )
     })
 }

@@ -7,16 +7,17 @@ mod plain;
 mod slowmo;
 mod velocity;
 
-pub(super) use optimizer::OuterOptimizer;
+pub use optimizer::OuterOptimizer;
 
 use gnarl_config::{AverageSection, Outer};
 
 /// The outer optimizer that `section` names, of `weights` weights.
-pub(super) fn build(section: &AverageSection, weights: usize) -> Box<dyn OuterOptimizer> {
+pub(crate) fn build(section: &AverageSection, weights: usize) -> Box<dyn OuterOptimizer> {
     let lr = section.outer_lr();
     let momentum = section.outer_momentum();
     match section.outer {
-        Outer::Plain => Box::new(plain::Plain),
+        // Those of programs are built by the registry.
+        Outer::Plain | Outer::Custom => Box::new(plain::Plain),
         Outer::SlowMo => Box::new(slowmo::SlowMo::new(lr, momentum, weights)),
         Outer::Nesterov => Box::new(nesterov::Nesterov::new(lr, momentum, weights)),
     }

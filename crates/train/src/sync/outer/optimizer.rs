@@ -6,7 +6,7 @@ use crate::state::OptimizerState;
 
 /// A rule that moves the shared weights towards the average of the parts' weights. All ranks apply it to
 /// the same numbers, so that it takes no message.
-pub(crate) trait OuterOptimizer: Send {
+pub trait OuterOptimizer: Send {
     /// Updates `weights`, which all parts started from, given the `average` of what they came to, of the
     /// same length. `lr` is the learning rate the parts trained with.
     fn step(&mut self, weights: &mut [f32], average: &[f32], lr: f32);

@@ -51,6 +51,8 @@ fn in_messages<E: Encoder>(
     let edges = edges.at(&some);
     let mut config = task.config.clone();
     config.sample.method = Method::Full;
+    config.sample.edge_fanouts.clear();
+    config.sample.meta_path.clear();
     config.model.layers = 1;
     let sampler = encoder.sampler(&config, &[])?;
     let (nodes, _) = endpoints(&edges, task.two_types());

@@ -26,7 +26,7 @@ pub(crate) fn open(
     (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
 ) -> Result<(Box<dyn Training>, Start)> {
-    let splits = Splits::open(dataset, config)?;
+    let splits = Splits::open(dataset, (config, registry))?;
     let labels = &splits.train.labels;
     let objective = objective::of_labels(config, labels)?;
     let features = edge_features(config, dataset, &splits)?;
@@ -50,13 +50,13 @@ pub(crate) fn open(
 
     let Some(messages) = splits.message_edges() else {
         let (triple, held) = (&splits.triple, &splits.held);
-        let encoder = over_types(config, dataset, triple, held, width, &mut params)?;
+        let encoder = over_types((config, registry), dataset, triple, held, width, &mut params)?;
         let tables = encoder.tables(config)?;
         let start = Start { params: params.build(), tables };
         return Ok((Box::new(Fit::new(config, task(splits), encoder)), start));
     };
-    if is_relational(config, dataset, &splits.triple.src)? {
-        let encoder = over_relations(config, dataset, &messages, width, &mut params)?;
+    if is_relational((config, registry), dataset, &splits.triple.src)? {
+        let encoder = over_relations((config, registry), dataset, &messages, width, &mut params)?;
         let tables = encoder.tables(config)?;
         let start = Start { params: params.build(), tables };
         return Ok((Box::new(Fit::new(config, task(splits), encoder)), start));

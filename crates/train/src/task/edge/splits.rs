@@ -13,6 +13,7 @@ use crate::data::asked::{asked, ways_of_type};
 use crate::data::edge_set::{EdgeSet, Ways, both_ways};
 use crate::encoder::homogeneous::Homogeneous;
 use crate::encoder::message_graph::MessageEdges;
+use crate::registry::Registry;
 use crate::task::link::{check_count, count_relations};
 
 /// The edges of a split.
@@ -45,7 +46,7 @@ impl Splits {
     /// # Errors
     /// If they lack labels or splits, no labeled training edge is left, or there are more nodes than 32 bits
     /// count.
-    pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
+    pub fn open(dataset: &Dataset, (config, registry): (&RunConfig, &Registry)) -> Result<Self> {
         let edge_type = asked(dataset, config)?;
         let triple = edge_type.triple.clone();
         let place = format!("{}: {triple}", dataset.dir().display());
@@ -90,7 +91,7 @@ impl Splits {
             return Err(Error::invalid(format!("{place}: no training edges"))
                 .hint("import with --edge-split train=…, or set dataset.split in the run file"));
         }
-        let ways = ways(dataset, config, &triple, relations)?;
+        let ways = ways(dataset, (config, registry), &triple, relations)?;
         let held = match config.task.messages {
             MessagesOver::All => EdgeSet::new(),
             MessagesOver::Known => {
@@ -150,19 +151,21 @@ fn labels(dataset: &Dataset, config: &RunConfig, edge_type: &EdgeType) -> Result
 /// Returns whether the model is heterogeneous; models of both kinds are where nodes need
 /// embeddings.
 pub(super) fn is_relational(
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
     node_type: &str,
 ) -> Result<bool> {
     let name = config.model.name.as_str();
     let bare = dataset.features(node_type)?.is_none();
-    Ok(models::heterogeneous::names().contains(&name) && (bare || !models::names().contains(&name)))
+    let heterogeneous = models::heterogeneous::names().contains(&name);
+    let only = heterogeneous && (bare || !models::names().contains(&name));
+    Ok(only || registry.has_hetero_model(name))
 }
 
 /// Edge types of message passing in the graph of the model in `config`.
 fn ways(
     dataset: &Dataset,
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     triple: &Triple,
     relations: usize,
 ) -> Result<Box<dyn Fn(u32) -> Ways>> {
@@ -171,7 +174,7 @@ fn ways(
         let ways = ways_of_type(&types.collect::<Vec<_>>(), triple);
         return Ok(Box::new(move |_| ways));
     }
-    Ok(match is_relational(config, dataset, &triple.src)? {
+    Ok(match is_relational((config, registry), dataset, &triple.src)? {
         true => Box::new(move |relation| Ways::of_relation(relation, relations)),
         false => Box::new(|_| Homogeneous::WAYS),
     })

@@ -56,7 +56,7 @@ pub(crate) fn open(
     };
 
     if let Some((triple, held)) = &edges.held {
-        let encoder = over_types(config, dataset, triple, held, width, &mut params)?;
+        let encoder = over_types((config, registry), dataset, triple, held, width, &mut params)?;
         let tables = encoder.tables(config)?;
         let start = Start { params: params.build(), tables };
         return Ok((checked(task(edges, decoder)?, encoder)?, start));
@@ -73,8 +73,8 @@ pub(crate) fn open(
         nodes: edges.endpoints.nodes(),
         relations: edges.relations,
     };
-    if RELATIONAL.contains(&name) {
-        let encoder = over_relations(config, dataset, &messages, width, &mut params)?;
+    if RELATIONAL.contains(&name) || registry.has_hetero_model(name) {
+        let encoder = over_relations((config, registry), dataset, &messages, width, &mut params)?;
         let tables = encoder.tables(config)?;
         let start = Start { params: params.build(), tables };
         return Ok((checked(task(edges, decoder)?, encoder)?, start));
