@@ -124,6 +124,11 @@ impl Method {
     }
 }
 
+/// Longest wait for other ranks: some 30 years.
+const LONGEST_SECONDS: f64 = 1e9;
+/// Most hops of halo nodes.
+const MOST_HOPS: usize = 100;
+
 /// `[sample]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -364,6 +369,29 @@ impl RunConfig {
         if !(deadline > 0.0 && deadline.is_finite()) {
             return Err(Error::usage(format!(
                 "invalid train.deadline_seconds '{deadline}': expected a number above 0"
+            )));
+        }
+        let clip = self.train.clip_norm;
+        if !(clip >= 0.0 && clip.is_finite()) {
+            return Err(Error::usage(format!(
+                "invalid train.clip_norm '{clip}': expected 0 (no clipping) or a number above 0"
+            )));
+        }
+        let checkpoint = self.train.checkpoint_seconds;
+        if !(checkpoint >= 0.0) {
+            return Err(Error::usage(format!(
+                "invalid train.checkpoint_seconds '{checkpoint}': expected 0 (after every epoch) or a number above 0"
+            )));
+        }
+        if deadline > LONGEST_SECONDS {
+            return Err(Error::usage(format!(
+                "invalid train.deadline_seconds '{deadline}': expected {LONGEST_SECONDS:e} at most"
+            )));
+        }
+        if self.partition.hops.is_some_and(|hops| hops > MOST_HOPS) {
+            return Err(Error::usage(format!(
+                "invalid partition.hops '{}': expected {MOST_HOPS} at most",
+                self.halo_hops()
             )));
         }
         self.check_fanouts()?;

@@ -26,6 +26,7 @@ const RULES: &[Rule] = &[
     servers_and_strategy,
     servers_and_task,
     custom_sampler,
+    weights_of_messages,
     subgraphs,
     partition_and_tensor,
     edges_without_model,
@@ -117,6 +118,18 @@ fn custom_sampler(c: Combination<'_>) -> Option<Error> {
     c.tensor().then(|| {
         Error::usage("train.strategy = 'tensor' takes all neighbors and does not sample")
             .hint("leave out sample.method, or set train.strategy to 'gradient'")
+    })
+}
+
+/// Message graphs of links and labeled edges have no edge weights, but those of heterogeneous graphs.
+fn weights_of_messages(c: Combination<'_>) -> Option<Error> {
+    let draws = c.run.sample.method == Method::Weighted && c.model() != "none" && !c.tensor();
+    (draws && !c.predicts_nodes() && !c.heterogeneous).then(|| {
+        Error::usage(
+            "sample.method = 'weighted' draws by edge weights, and the messages of edge tasks pass over edges without \
+             weights, in both directions",
+        )
+        .hint("set sample.method to 'neighbor'")
     })
 }
 

@@ -46,6 +46,7 @@ fn full() -> RunConfig {
     let mut full = RunConfig::default();
     full.dataset.import = Some(ImportSection::default());
     full.dataset.split = Some(RandomSplit { train: 0.5, valid: 0.2, test: 0.3, seed: 0 });
+    full.partition.hops = Some(2);
     full.partition.path = Some("parts".into());
     full.partition.servers = Some(Servers::Ranks);
     full.partition.token_file = Some("token".into());
@@ -57,12 +58,14 @@ fn full() -> RunConfig {
     full.task.edge_type = Some("a:b:c".into());
     full.decoder.name = "mlp".into();
     full.loss.name = "mse".into();
+    full.sample.name = Some("own".into());
     full.sample.edge_fanouts.insert("a:b:c".into(), vec![5, 5]);
     full.sample.meta_path = vec!["a:b:c".into()];
     full.negatives.heads = Some("heads.npy".into());
     full.negatives.tails = Some("tails.npy".into());
     full.embedding.lr = Some(0.1);
     full.embedding.bound = Some(0.1);
+    full.average.name = Some("own".into());
     full.average.outer_lr = Some(0.7);
     full.average.outer_momentum = Some(0.9);
     full.tensor.memory = Some(bytesize::ByteSize::gib(8));

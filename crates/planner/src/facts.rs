@@ -130,6 +130,11 @@ impl<'a> Facts<'a> {
             partition: PartitionOptions {
                 seed: section.seed,
                 balance: section.balance,
+                tau_vol: section.tau_vol,
+                chunk: section.chunk,
+                passes: section.passes,
+                freeze: section.freeze,
+                constraints: section.constraints.clone(),
                 ..PartitionOptions::default()
             },
         };

@@ -121,6 +121,7 @@ impl RunPlan {
             predictions: Vec::new(),
             refused: Vec::new(),
         };
+        sampled::check(config)?;
         for &workers in workers {
             if workers == 0 {
                 return Err(Error::usage("invalid number of workers '0': expected at least 1"));
@@ -141,7 +142,6 @@ impl RunPlan {
     /// As [`RunPlan::of`], and for samplers that are not predicted: steps over the whole graph would drop
     /// them.
     pub fn of_run(config: &RunConfig, dataset: &Dataset) -> Result<Self> {
-        sampled::check(config)?;
         Self::of(config, dataset, &[config.train.workers])
     }
 

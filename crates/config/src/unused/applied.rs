@@ -79,6 +79,11 @@ impl Applied<'_> {
         self.run.train.strategy == Strategy::Average
     }
 
+    /// True if the model treats relations of one edge type as edge types.
+    pub(super) fn relational(&self) -> bool {
+        !self.nodes() && self.model(&["rgcn", "rgat", "hgt", "hetero"])
+    }
+
     pub(super) fn subgraphs(&self) -> bool {
         let method = self.run.sample.method;
         !method.has_fanouts() && method != Method::Full

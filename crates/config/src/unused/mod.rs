@@ -66,19 +66,14 @@ mod tests {
     use super::*;
 
     /// Keys that apply to every run.
-    const ALWAYS: [&str; 30] = [
+    const ALWAYS: [&str; 23] = [
         "dataset.path",
         "dataset.normalize",
         "dataset.import.format",
         "dataset.import.options",
         "task.kind",
         "model.name",
-        "model.layers",
         "model.decoupled",
-        "model.hidden",
-        "model.dropout",
-        "model.input_dropout",
-        "model.activation",
         "train.strategy",
         "train.engine",
         "train.workers",
@@ -92,9 +87,7 @@ mod tests {
         "train.pipeline",
         "train.checkpoint_seconds",
         "train.deadline_seconds",
-        "sample.method",
         "optimizer.name",
-        "optimizer.weight_decay",
         "schedule.kind",
         "schedule.warmup",
     ];
@@ -175,7 +168,7 @@ mod tests {
             ("average.outer = 'slowmo'", "strategy 'average' on several parts"),
             (
                 "train.strategy = 'average'\npartition.parts = 4\naverage.outer_lr = 0.5",
-                "'slowmo' and 'nesterov'",
+                "'slowmo', 'nesterov' and 'custom'",
             ),
             (
                 "train.strategy = 'average'\npartition.parts = 4\nsample.batch_size = 0\n\

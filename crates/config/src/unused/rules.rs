@@ -61,9 +61,29 @@ pub(super) const RULES: &[Rule] = &[
         to: "model.decoupled = true",
     },
     Rule {
+        keys: &["model.layers", "model.hidden", "model.dropout", "model.input_dropout"],
+        applies: |a| !a.model(&["none"]),
+        to: "models; embeddings alone have embedding.dim",
+    },
+    Rule {
+        keys: &["model.hidden", "model.dropout", "model.input_dropout"],
+        applies: |a| !a.model(&["sgc"]),
+        to: "models with hidden layers, which sgc has not",
+    },
+    Rule {
+        keys: &["model.activation"],
+        applies: |a| !a.model(&["none", "sgc", "hgt"]),
+        to: "models that apply an activation between layers of their choice; sgc has none and hgt its own",
+    },
+    Rule {
+        keys: &["optimizer.weight_decay"],
+        applies: |a| !a.model(&["none"]),
+        to: "weights; embeddings have embedding.weight_decay",
+    },
+    Rule {
         keys: &["model.heads"],
-        applies: |a| a.attends() || a.model(&["hgt"]),
-        to: "the models gat, rgat and hgt",
+        applies: |a| (a.model(&["gat", "rgat"]) || a.model(&["hgt"])) && !a.run.model.decoupled,
+        to: "the models gat, rgat and hgt; hetero and decoupled gat have model.out_heads",
     },
     Rule {
         keys: &["model.out_heads", "model.negative_slope"],
@@ -81,7 +101,11 @@ pub(super) const RULES: &[Rule] = &[
         applies: |a| a.model(&["sage", "ngnn"]) || a.hetero_of("sage"),
         to: "the models sage and ngnn",
     },
-    Rule { keys: &["model.decomposition"], applies: |a| a.model(&["rgcn"]), to: "the model rgcn" },
+    Rule {
+        keys: &["model.decomposition"],
+        applies: |a| a.model(&["rgcn"]) && !a.run.model.decoupled,
+        to: "the model rgcn without model.decoupled",
+    },
     Rule {
         keys: &["model.bases"],
         applies: |a| a.model(&["rgcn"]) && a.run.model.decomposition != Decomposition::None,
@@ -158,11 +182,12 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["sample.batch_size"],
-        applies: |a| !a.subgraphs() && (!a.tensor() || a.links()),
+        applies: |a| !a.subgraphs() && (!a.tensor() || !a.nodes()),
         to: "batches of seeds: subgraph methods have sizes of their own, and strategy 'tensor' takes all nodes",
     },
     Rule {
         keys: &[
+            "sample.method",
             "sample.fanouts",
             "sample.edge_fanouts",
             "sample.meta_path",
@@ -194,8 +219,13 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["sample.edge_fanouts", "sample.meta_path"],
-        applies: |a| a.heterogeneous,
-        to: "heterogeneous graphs",
+        applies: |a| a.heterogeneous || a.relational(),
+        to: "heterogeneous graphs, and models that treat relations as edge types",
+    },
+    Rule {
+        keys: &["sample.edge_fanouts"],
+        applies: |a| a.run.sample.method.has_fanouts(),
+        to: "sample.method 'neighbor', 'labor', 'exact' and 'weighted'; 'full' takes all neighbors over an edge type, or none where its fan-out is 0",
     },
     Rule {
         keys: &["sample.accumulate"],
@@ -240,8 +270,8 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["train.evaluate_on"],
-        applies: |a| a.averages() && a.is_cut(),
-        to: "strategy 'average' on several parts",
+        applies: |a| a.averages() && a.is_cut() && a.nodes(),
+        to: "labels of nodes with strategy 'average' on several parts",
     },
     Rule {
         keys: &["train.patience"],
@@ -274,7 +304,6 @@ pub(super) const RULES: &[Rule] = &[
         keys: &[
             "partition.algorithm",
             "partition.hops",
-            "partition.seed",
             "partition.balance",
             "partition.tau_vol",
             "partition.chunk",
@@ -283,6 +312,14 @@ pub(super) const RULES: &[Rule] = &[
             "partition.constraints",
         ],
         applies: |a| a.run.partition.path.is_none() && a.is_cut(),
+        to: "runs that partition the graph: partition.parts above 1, without partition.path",
+    },
+    Rule {
+        keys: &["partition.seed"],
+        applies: |a| {
+            let clusters = a.run.sample.method == Method::ClusterGcn;
+            clusters || a.run.partition.path.is_none() && a.is_cut()
+        },
         to: "runs that partition the graph: partition.parts above 1, without partition.path",
     },
     Rule {

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
-use gnarl_graph::Dataset;
+use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
@@ -50,6 +50,7 @@ impl Heterogeneous {
         let types = (&**graph.graph.schema(), &*graph.sources());
         let model = registry.hetero_model(&sizes, types, params)?.into();
         let (fanouts, _) = fanouts(config)?;
+        reaches(config, &graph, &endpoints)?;
         Ok(Self { model, graph, fanouts, endpoints, ways })
     }
 
@@ -68,6 +69,21 @@ impl Heterogeneous {
     ) -> Result<Vec<Tensor>> {
         let graph = (&self.graph, &self.fanouts);
         layers::heterogeneous::embeddings(self.model.as_ref(), params, tables, graph, wanted)
+    }
+}
+
+/// Rejects a meta-path that brings no messages to some endpoints of edges.
+fn reaches(config: &RunConfig, graph: &HeteroGraph, endpoints: &[usize]) -> Result<()> {
+    let Some(path) = config.sample.meta_path.first() else { return Ok(()) };
+    let path: Triple = path.parse().map_err(|e: Error| e.context("sample.meta_path"))?;
+    let types = graph.graph.schema().node_types();
+    match endpoints.iter().map(|&number| &types[number]).find(|name| **name != path.dst) {
+        None => Ok(()),
+        Some(name) => Err(Error::usage(format!(
+            "sample.meta_path: '{path}' brings messages to '{}', and none to '{name}', whose embeddings are asked for",
+            path.dst
+        ))
+        .hint("leave out sample.meta_path, and limit edge types by sample.edge_fanouts")),
     }
 }
 

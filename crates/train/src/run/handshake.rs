@@ -3,6 +3,7 @@
 use gnarl_common::{Error, Kind, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
+use gnarl_partition::PartitionedDataset;
 use serde::{Deserialize, Serialize};
 
 /// The state of a rank to compare.
@@ -48,6 +49,28 @@ pub(crate) fn reach(
     Ok(all.into_iter().map(|other| other.host).collect())
 }
 
+/// Compares the partitions of all ranks, which may have copies of one at different paths.
+///
+/// # Errors
+/// [`Kind::Rank`] with the first rank of another partition; those of the other ranks.
+pub(crate) fn same_parts(
+    comm: &dyn Communicator,
+    made: &PartitionedDataset,
+    hosts: &[String],
+) -> Result<()> {
+    let own = serde_json::to_vec(made.manifest())
+        .map_err(|e| Error::invalid(format!("{}: {e}", made.dir().display())))?;
+    let all = comm.all_gather("partitions of the ranks", &own)?;
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => Err(Error::new(
+            Kind::Rank,
+            format!("rank {rank} on {} has another partition than rank 0", hosts[rank]),
+        )
+        .hint("copy one partition to all hosts: partition.path must hold the same parts")),
+    }
+}
+
 /// The name of this host: the environment variable `GNARL_HOST`, for hosts of equal names
 /// or several names on one, else its own.
 pub(crate) fn host() -> String {
@@ -84,6 +107,12 @@ fn settings(config: &RunConfig) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use gnarl_engine::local;
+    use gnarl_graph::generate::{CommunityOptions, community};
+    use gnarl_partition::{PartitionConfig, partition_dataset};
+
     use super::*;
 
     fn stand(seed: u64) -> Stand {
@@ -91,6 +120,29 @@ mod tests {
         config.train.seed = seed;
         let [host, version, dataset] = ["h", "1", "d"].map(String::from);
         Stand { host, version, dataset, config: settings(&config) }
+    }
+
+    #[test]
+    fn other_parts_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = CommunityOptions { nodes: 200, ..CommunityOptions::default() };
+        let graph = community(&options, &dir.path().join("graph")).unwrap().dataset;
+        for seed in [0, 1] {
+            let config =
+                PartitionConfig { seed, algorithm: "random".into(), ..PartitionConfig::default() };
+            partition_dataset(&graph, &config, &dir.path().join(seed.to_string())).unwrap();
+        }
+        let hosts = ["a".to_string(), "b".to_string()];
+        let compare = |seeds: [u64; 2]| {
+            local::run(2, Duration::from_secs(20), |comm| {
+                let made =
+                    PartitionedDataset::open(dir.path().join(seeds[comm.rank()].to_string()))?;
+                same_parts(comm, &made, &hosts)
+            })
+        };
+        compare([1, 1]).unwrap();
+        let error = compare([0, 1]).unwrap_err().to_string();
+        assert!(error.contains("rank 1 on b has another partition than rank 0"), "{error}");
     }
 
     #[test]

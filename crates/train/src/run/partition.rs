@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gnarl_common::{Result, ResultExt};
+use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{Parts, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
@@ -24,7 +24,18 @@ pub(crate) fn cut(
     local_ranks: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
-        return PartitionedDataset::open(path).map(Some);
+        let made = PartitionedDataset::open(path)?;
+        if made.manifest().source.fingerprint != fingerprint(dataset.manifest()) {
+            let message = format!(
+                "partition.path: {} was made of another dataset than {}",
+                path.display(),
+                dataset.dir().display()
+            );
+            return Err(
+                Error::usage(message).hint("partition the dataset of this run, by gnarl partition")
+            );
+        }
+        return Ok(Some(made));
     }
     let parts = match config.partition.parts {
         Parts::Count(1) => return Ok(None),

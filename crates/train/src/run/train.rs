@@ -137,6 +137,9 @@ impl Registry {
             let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
             parts = Some(PartitionedDataset::open(&path)?);
         }
+        if let Some(made) = &parts {
+            handshake::same_parts(comm, made, &hosts)?;
+        }
         let checkpoint = Some(state).filter(|state| !state.is_empty());
         let run = Run::new((&config, self), setup, folder, parts)?;
         let own = comm.rank()..comm.rank() + 1;

@@ -3,5 +3,6 @@
 mod case;
 mod import;
 mod runs;
+mod settings;
 mod tables;
 mod values;

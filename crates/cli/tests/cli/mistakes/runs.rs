@@ -7,7 +7,7 @@ use crate::common::{Bench, community, fail, gnarl, path, run_file};
 const RUN: &str = "[train]\nepochs = 2\n";
 
 /// Runs a command that must succeed; its stderr.
-fn log(args: &[&str]) -> String {
+pub(super) fn log(args: &[&str]) -> String {
     let output = gnarl().args(args).output().expect("the binary starts");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "gnarl {args:?} failed:\n{text}");

@@ -1,8 +1,8 @@
 //! Unused keys of the run file, and unused splits and columns of the dataset.
 
-use gnarl_config::{Applied, Method, RunConfig, Strategy, TaskKind};
+use gnarl_config::{Applied, Method, Parts, RunConfig, Strategy, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
-use gnarl_nn::models::{Aggregator, heterogeneous};
+use gnarl_nn::models::Aggregator;
 use gnarl_partition::PartitionManifest;
 
 use crate::run::setup::Source;
@@ -24,12 +24,15 @@ pub(crate) fn of(
     });
     let heterogeneous = heterogeneous || config.task.node_type.is_some();
     let mut lines = Applied { run: config, heterogeneous, tables }.unused();
+    lines.extend(seldom(config));
     lines.extend(idle(config, partition.map_or(1, |made| made.parts)));
     lines.extend(partition.and_then(|made| shallow(config, made)));
     if let Some(dataset) = dataset {
         lines.extend(split(config, dataset));
+        lines.extend(shares(config, dataset));
+        lines.extend(balance(config, dataset));
         for edge in &dataset.manifest().edge_types {
-            lines.extend(columns(config, edge));
+            lines.extend(columns(config, edge, heterogeneous));
         }
         lines.extend(directed(config, dataset));
     }
@@ -68,6 +71,64 @@ fn shallow(config: &RunConfig, made: &PartitionManifest) -> Option<String> {
     })
 }
 
+/// Evaluations that average only at every few of them.
+fn seldom(config: &RunConfig) -> Option<String> {
+    let section = &config.train;
+    let averaged = section.strategy == Strategy::Average;
+    let (evaluated, synced) = (section.eval_every, section.sync_every);
+    (averaged && evaluated > 0 && !evaluated.is_multiple_of(synced)).then(|| {
+        format!(
+            "train.eval_every = {evaluated} and train.sync_every = {synced}: there is one model to evaluate only after \
+             averaging, so that evaluations, and the epochs that train.patience counts, follow train.sync_every"
+        )
+    })
+}
+
+/// Shares of held-out edges that the dataset's own splits replace.
+fn shares(config: &RunConfig, dataset: &Dataset) -> Option<String> {
+    if config.task.kind != TaskKind::LinkPrediction {
+        return None;
+    }
+    let default = gnarl_config::TaskSection::default();
+    let task = &config.task;
+    let set: Vec<&str> = [
+        ("task.valid", task.valid != default.valid),
+        ("task.test", task.test != default.test),
+        ("task.split_seed", task.split_seed != default.split_seed),
+    ]
+    .into_iter()
+    .filter_map(|(key, set)| set.then_some(key))
+    .collect();
+    let asked = task.edge_type.as_deref();
+    let mut types = dataset.manifest().edge_types.iter();
+    let edge = types.find(|edge| asked.is_none_or(|name| name == edge.triple.to_string()))?;
+    (!set.is_empty() && has(edge, "split")).then(|| {
+        let verb = if set.len() == 1 { "has" } else { "have" };
+        format!(
+            "{} {verb} no effect here: the dataset has splits of {}",
+            set.join(", "),
+            edge.triple
+        )
+    })
+}
+
+/// Splits drawn by the run, which partitioners do not see.
+fn balance(config: &RunConfig, dataset: &Dataset) -> Option<String> {
+    let balances = ["knot", "metis", "spring"].contains(&config.partition.algorithm.as_str());
+    let cut = config.partition.parts != Parts::Count(1) && config.partition.path.is_none();
+    let nodes = config.task.kind.is_of_nodes();
+    (config.dataset.split.is_some() && balances && cut && nodes).then(|| {
+        let name = dataset.manifest().node_types.first().map_or("", |node| &node.name);
+        let own = dataset.split_names(name).is_ok_and(|names| !names.is_empty());
+        format!(
+            "dataset.split draws its splits after partitioning: {} balances {}, and parts have about equally many \
+             training nodes by chance",
+            config.partition.algorithm,
+            if own { "the dataset's own" } else { "none of them" }
+        )
+    })
+}
+
 /// Splits of the dataset that `dataset.split` replaces.
 fn split(config: &RunConfig, dataset: &Dataset) -> Option<String> {
     let split = config.dataset.split.as_ref()?;
@@ -101,13 +162,13 @@ fn has(edge: &EdgeType, column: &str) -> bool {
 }
 
 /// Columns of edges that neither model nor sampler reads.
-fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
+fn columns(config: &RunConfig, edge: &EdgeType, typed: bool) -> Vec<String> {
     let mut lines = Vec::new();
     let mut unread = |column: &str, reader: &str| {
         lines.push(format!("the column '{column}' of edges {} is unused: {reader}", edge.triple));
     };
     let reads = draws_by_weights(config) || weighs_messages(config);
-    if has(edge, "weight") && !(keeps_weights(config) && reads) {
+    if has(edge, "weight") && !(keeps_weights(config, typed) && reads) {
         unread(
             "weight",
             "gcn, sgc, gin, ngnn, sage (mean) and rgcn read weights of edges in node classification, \
@@ -121,7 +182,7 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
         unread("features", "task.edge_features = true uses it in edge prediction");
     }
     let twice = draws_by_weights(config) && weighs_messages(config);
-    if has(edge, "weight") && keeps_weights(config) && twice {
+    if has(edge, "weight") && keeps_weights(config, typed) && twice {
         lines.push(format!(
             "sample.method = 'weighted' draws neighbors over {} by their weights, and {} weighs their messages by them \
              again: heavy edges count twice; 'neighbor' draws evenly",
@@ -132,9 +193,8 @@ fn columns(config: &RunConfig, edge: &EdgeType) -> Vec<String> {
 }
 
 /// Returns whether the message graph has edge weights.
-fn keeps_weights(config: &RunConfig) -> bool {
-    let nodes = config.task.kind.is_of_nodes();
-    nodes || heterogeneous::names().contains(&config.model.name.as_str())
+fn keeps_weights(config: &RunConfig, typed: bool) -> bool {
+    config.task.kind.is_of_nodes() || typed
 }
 
 /// Returns whether neighbors are drawn by edge weights.
@@ -147,7 +207,11 @@ fn weighs_messages(config: &RunConfig) -> bool {
     let model = &config.model;
     match model.name.as_str() {
         "gat" | "rgat" | "hgt" | "mlp" | "none" => false,
-        "hetero" => model.relation_layer != "gat",
+        "hetero" => match model.relation_layer.as_str() {
+            "gat" => false,
+            "sage" => model.aggregator == Aggregator::Mean,
+            _ => true,
+        },
         _ => model.aggregator == Aggregator::Mean,
     }
 }

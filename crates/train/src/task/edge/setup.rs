@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Kind, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::Dataset;
 use gnarl_nn::ParamsBuilder;
@@ -80,5 +80,9 @@ fn edge_features(
         Error::invalid(format!("{place}: {}: edges have no features", splits.triple))
             .hint("import with --edge-features, or leave out task.edge_features")
     })?;
+    if u32::try_from(column.rows()).is_err() {
+        let message = format!("edge features of {} edges, more than 2^32", column.rows());
+        return Err(Error::new(Kind::Limit, message).hint("leave out task.edge_features"));
+    }
     MappedFeatures::new(gnarl_graph::Features::Dense(column), Normalize::None).map(Some)
 }

@@ -109,7 +109,7 @@ impl Evaluator<'_> {
         if edges.is_empty() {
             return Ok(Scores::new());
         }
-        let mut all = edges.clone();
+        let (mut all, mut without) = (edges.clone(), 0);
         let (key, ends) =
             (Key::new(0x6c1).with(word), Side::BOTH.map(|s| self.links.edges.endpoints.range(s)));
         for i in 0..edges.len() {
@@ -127,8 +127,20 @@ impl Evaluator<'_> {
                 let back = ends(Side::Tail, tail).binary_search(&head).is_ok();
                 head != tail && !back && ends(Side::Tail, head).binary_search(&tail).is_err()
             });
-            let [head, tail] = free.unwrap_or(pair(0));
-            all.push(head, relation, tail);
+            match free {
+                Some([head, tail]) => all.push(head, relation, tail),
+                None => without += 1,
+            }
+        }
+        if without > 0 {
+            tracing::warn!(
+                "{without} of {} edges of a split are scored without a pair beside them that has no edge: the graph is \
+                 too dense to draw one",
+                edges.len()
+            );
+        }
+        if without == edges.len() {
+            return Ok(Scores::new());
         }
         let labels: Vec<u8> = (0..all.len()).map(|i| u8::from(i < edges.len())).collect();
         let scores = self.scores(&all);

@@ -33,7 +33,7 @@ pub(crate) fn open(
 ) -> Result<(Box<dyn Training>, Start)> {
     let metric = metric_of(config)?;
     let edges = Edges::open(dataset, config)?;
-    check(config, edges.train.len())?;
+    check(config, &edges)?;
     let known = FilteredSet::new(&[&edges.train, &edges.valid, &edges.test]);
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let dim = config.embedding.dim;
@@ -115,24 +115,22 @@ fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
     })
 }
 
-/// Rejects strategies that do not support `edges` edges.
-fn check(config: &RunConfig, edges: usize) -> Result<()> {
+/// Rejects batches that leave no edges for messages.
+fn check(config: &RunConfig, edges: &Edges) -> Result<()> {
     let SampleSection { batch_size, .. } = config.sample;
-    match (config.train.strategy, config.model.name.as_str()) {
-        // A perceptron receives no messages anyway.
-        (Strategy::Tensor, name)
-            if name != "mlp"
-                && config.task.leakage == Leakage::Remove
-                && (batch_size == 0 || batch_size >= edges) =>
-        {
-            let message = format!(
-                "a batch of all {edges} training edges leaves none for messages to pass over"
-            );
-            Err(Error::usage(message)
-                .hint("set sample.batch_size to fewer edges, or task.leakage to 'keep'"))
-        }
-        _ => Ok(()),
+    // A perceptron receives no messages anyway.
+    let receives = !["mlp", "none"].contains(&config.model.name.as_str());
+    let count = edges.train.len();
+    let all = batch_size == 0 || batch_size >= count;
+    // Messages pass over the other edge types, too.
+    let others = edges.held.is_some() && config.train.strategy != Strategy::Tensor;
+    if receives && !others && config.task.leakage == Leakage::Remove && all {
+        let message =
+            format!("a batch of all {count} training edges leaves none for messages to pass over");
+        return Err(Error::usage(message)
+            .hint("set sample.batch_size to fewer edges, or task.leakage to 'keep'"));
     }
+    Ok(())
 }
 
 /// The metric that selects the best weights.
