@@ -1,0 +1,1 @@
+//! Layer-wise inference (GLISP §III-D): every node's embedding, in bounded memory.
