@@ -1,0 +1,59 @@
+//! The trait of models over a graph, layer by layer.
+
+use gnarl_common::Result;
+use gnarl_nn::Tensor;
+
+use crate::rows::Before;
+
+/// A trained model over a graph, computed one layer at a time.
+///
+/// Nodes are numbered within their type. The first layer reads features or embeddings, which the implementation has;
+/// each further one the output of the layer before.
+pub trait Layers: Sync {
+    /// The gathered inputs of a range of nodes, independent of the rows of the layer before.
+    type Inputs: Send;
+    /// Memory that gathering uses again.
+    type Scratch: Default + Send;
+
+    /// Number of layers, at least 1.
+    fn num_layers(&self) -> usize;
+
+    /// Number of nodes of each type.
+    fn num_nodes(&self) -> Vec<usize>;
+
+    /// The largest number of values of a row that any layer reads or computes.
+    fn input_width(&self) -> usize;
+
+    /// Visits the nodes (type and number) whose output of the layer before, or whose features, layer `layer` reads for
+    /// `node`. A node may be visited more than once.
+    fn inputs_of(
+        &self,
+        layer: usize,
+        node_type: usize,
+        node: u32,
+        visit: &mut dyn FnMut(usize, u32),
+    );
+
+    /// Number of inputs that [`Layers::inputs_of`] visits, or an upper bound.
+    fn num_inputs(&self, layer: usize, node_type: usize, node: u32) -> usize;
+
+    /// Gathers the inputs of `nodes`, which ascend, for layer `layer`. `before` has the output of the layer before; there
+    /// is none for the first one.
+    ///
+    /// # Errors
+    /// If features cannot be read.
+    fn gather(
+        &self,
+        layer: usize,
+        node_type: usize,
+        nodes: &[u32],
+        before: Option<&Before>,
+        scratch: &mut Self::Scratch,
+    ) -> Result<Self::Inputs>;
+
+    /// Computes layer `layer`: one row per node, in their order.
+    ///
+    /// # Errors
+    /// If shapes disagree.
+    fn compute(&self, layer: usize, inputs: Self::Inputs) -> Result<Tensor>;
+}
