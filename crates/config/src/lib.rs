@@ -20,6 +20,7 @@
 //! ```
 
 mod average;
+mod evaluate;
 mod known;
 mod listen;
 mod load;
@@ -35,6 +36,7 @@ mod unused;
 mod words;
 
 pub use average::{AverageSection, Batch, Outer};
+pub use evaluate::EvaluateSection;
 pub use gnarl_graph::splits::RandomSplit;
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;

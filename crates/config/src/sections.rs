@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Listen;
 use super::average::AverageSection;
+use super::evaluate::EvaluateSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
@@ -56,6 +57,8 @@ pub struct RunConfig {
     pub optimizer: OptimizerConfig,
     /// The learning-rate schedule.
     pub schedule: Schedule,
+    /// Evaluation.
+    pub evaluate: EvaluateSection,
     /// Machine rates for comparing strategies.
     pub plan: PlanSection,
     /// Output.

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::memory::available;
 
-/// Least memory of a budget in bytes.
-const LEAST: u64 = 1 << 20;
 /// Share of the memory available that a budget takes by default.
 const SHARE: u64 = 4;
 
@@ -17,9 +15,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So many bytes (1 MiB at least), and the system's folder for temporary files.
+    /// So many bytes, and the system's folder for temporary files. A range has a node at least: the inputs of the node
+    /// with the most neighbors are in memory whatever the budget.
     pub fn new(bytes: u64) -> Self {
-        Self { bytes: bytes.max(LEAST), scratch: std::env::temp_dir() }
+        Self { bytes, scratch: std::env::temp_dir() }
     }
 
     /// A quarter of the memory available to this process, or 1 GiB where it is unknown.

@@ -93,7 +93,7 @@ mod tests {
     ];
 
     /// Sections that apply to every run, or to other commands.
-    const ALWAYS_SECTIONS: [&str; 2] = ["plan.", "output."];
+    const ALWAYS_SECTIONS: [&str; 3] = ["evaluate.", "plan.", "output."];
 
     /// Lines about a run of node classification in a homogeneous graph.
     fn lines(text: &str) -> Vec<String> {

@@ -5,13 +5,17 @@ use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
+use gnarl_infer::Figures;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 
-use super::{Encoder, Outputs};
+use super::{Encoder, Keep, Outputs};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::NoColumns;
+
+/// Rows handed over at a time.
+const RANGE_NODES: usize = 1 << 14;
 
 /// A table of node embeddings.
 pub(crate) struct EmbeddingOnly {
@@ -91,17 +95,26 @@ impl Encoder for EmbeddingOnly {
         Ok((leaf, vec![leaf]))
     }
 
-    fn all(&self, _: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
-        Ok(vec![tables[0].clone().into_tensor()])
+    fn num_nodes(&self) -> Vec<usize> {
+        vec![self.nodes]
     }
 
-    fn some(
+    fn infer(
         &self,
-        params: &Params,
+        _: &Params,
         tables: &[Rows<'_>],
-        nodes: &[u32],
-    ) -> Result<(Tensor, Vec<u32>)> {
-        Ok((self.all(params, tables)?.swap_remove(0), nodes.to_vec()))
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures> {
+        for nodes in wanted.iter().flat_map(|(_, nodes)| nodes.chunks(RANGE_NODES)) {
+            let ids: Vec<u64> = nodes.iter().map(|&node| node.into()).collect();
+            keep(0, nodes, &tables[0].gather(&ids)?)?;
+        }
+        Ok(Figures::default())
+    }
+
+    fn all(&self, _: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
+        Ok(vec![tables[0].clone().into_tensor()])
     }
 
     fn gathered<'t>(

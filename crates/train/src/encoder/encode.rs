@@ -5,6 +5,7 @@ use gnarl_common::rng::Key;
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
+use gnarl_infer::Figures;
 use gnarl_nn::models::Model;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
@@ -13,6 +14,9 @@ use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::WholeModel;
+
+/// Receives embeddings: the index of a type with endpoints, ascending nodes, and a row for each.
+pub(crate) type Keep<'k> = dyn FnMut(usize, &[u32], &Tensor) -> Result<()> + 'k;
 
 /// A model over a message graph, with its batch construction.
 pub(crate) trait Encoder: Send + Sync + Sized {
@@ -106,11 +110,39 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         embeddings: Vec<Tensor>,
     ) -> Result<(Var, Vec<Var>)>;
 
+    /// Number of nodes of each type with endpoints.
+    fn num_nodes(&self) -> Vec<usize>;
+
+    /// Computes embeddings by full neighborhoods, layer by layer, of the nodes `wanted` of types with endpoints, and hands
+    /// them to `keep`: a type, ascending nodes, and a row for each.
+    ///
+    /// # Errors
+    /// If shapes disagree, or those of `keep`.
+    fn infer(
+        &self,
+        params: &Params,
+        tables: &[Rows<'_>],
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures>;
+
     /// Embeddings of all nodes by full neighborhoods, one tensor per type with endpoints.
     ///
     /// # Errors
     /// If shapes disagree.
-    fn all(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>>;
+    fn all(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
+        let counts = self.num_nodes();
+        let wanted = counts.iter().enumerate().map(|(of, &n)| (of, (0..n as u32).collect()));
+        let mut values = vec![(Vec::new(), 0); counts.len()];
+        self.infer(params, tables, &wanted.collect::<Vec<_>>(), &mut |of, _, rows| {
+            values[of].0.extend_from_slice(rows.data());
+            values[of].1 = rows.cols();
+            Ok(())
+        })?;
+        let tensor =
+            |(n, (values, width)): (usize, (Vec<f32>, usize))| Tensor::from_vec(n, width, values);
+        Ok(counts.into_iter().zip(values).map(tensor).collect())
+    }
 
     /// Embeddings of some nodes of the first type with endpoints, and the row of each.
     ///
@@ -121,7 +153,20 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         params: &Params,
         tables: &[Rows<'_>],
         nodes: &[u32],
-    ) -> Result<(Tensor, Vec<u32>)>;
+    ) -> Result<(Tensor, Vec<u32>)> {
+        let mut distinct = nodes.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let (mut values, mut width) = (Vec::new(), 0);
+        self.infer(params, tables, &[(0, distinct.clone())], &mut |_, _, rows| {
+            values.extend_from_slice(rows.data());
+            width = rows.cols();
+            Ok(())
+        })?;
+        let found = Tensor::from_vec(distinct.len(), width, values);
+        let row = |node: &u32| distinct.partition_point(|other| other < node) as u32;
+        Ok((found, nodes.iter().map(row).collect()))
+    }
 
     /// Embeddings of each list of nodes, `width` wide, computed by all ranks together; none where
     /// one rank can do it alone.

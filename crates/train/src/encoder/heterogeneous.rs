@@ -7,14 +7,16 @@ use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::{Dataset, Triple};
+use gnarl_infer::{Budget, Figures, run};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scratch};
 
-use super::layers;
+use super::build::budget;
+use super::layers::HeteroLayers;
 use super::samplers::fanouts;
-use super::{Encoder, Outputs};
+use super::{Encoder, Keep, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::HeteroGraph;
@@ -31,6 +33,10 @@ pub(crate) struct Heterogeneous {
     endpoints: Vec<usize>,
     /// Edge types of each relation in the message graph.
     ways: Vec<Ways>,
+    /// Memory of inference.
+    budget: Budget,
+    /// Most values of a row in any layer.
+    width: usize,
 }
 
 impl Heterogeneous {
@@ -51,7 +57,8 @@ impl Heterogeneous {
         let model = registry.hetero_model(&sizes, types, params)?.into();
         let (fanouts, _) = fanouts(config)?;
         reaches(config, &graph, &endpoints)?;
-        Ok(Self { model, graph, fanouts, endpoints, ways })
+        let widest = sizes.hidden.max(sizes.input_width()).max(width);
+        Ok(Self { model, graph, fanouts, endpoints, ways, budget: budget(config), width: widest })
     }
 
     /// The embedding tables of node types without features.
@@ -59,16 +66,6 @@ impl Heterogeneous {
         let nodes = |number| self.graph.graph.num_nodes(number) as u64;
         let of = |(number, name)| TableSpec::of_type(config, name, nodes(number));
         self.graph.embedding_types().map(of).collect()
-    }
-
-    fn embeddings(
-        &self,
-        params: &Params,
-        tables: &[Rows<'_>],
-        wanted: &[(usize, Vec<u32>)],
-    ) -> Result<Vec<Tensor>> {
-        let graph = (&self.graph, &self.fanouts);
-        layers::heterogeneous::embeddings(self.model.as_ref(), params, tables, graph, wanted)
     }
 }
 
@@ -116,6 +113,8 @@ impl Encoder for Heterogeneous {
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
         Ok(Self {
+            budget: self.budget.clone(),
+            width: self.width,
             model: self.model.clone(),
             graph: HeteroGraph::open(part, config.dataset.normalize)?,
             fanouts: self.fanouts.clone(),
@@ -220,23 +219,27 @@ impl Encoder for Heterogeneous {
         Ok((self.model.forward(tape, &batch.blocks, &rows)?, leaves))
     }
 
-    fn all(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
-        let every = |&node_type: &usize| {
-            (node_type, (0..self.graph.graph.num_nodes(node_type) as u32).collect())
-        };
-        let wanted: Vec<(usize, Vec<u32>)> = self.endpoints.iter().map(every).collect();
-        self.embeddings(params, tables, &wanted)
+    fn num_nodes(&self) -> Vec<usize> {
+        self.endpoints.iter().map(|&number| self.graph.graph.num_nodes(number)).collect()
     }
 
-    fn some(
+    fn infer(
         &self,
         params: &Params,
         tables: &[Rows<'_>],
-        nodes: &[u32],
-    ) -> Result<(Tensor, Vec<u32>)> {
-        let wanted = [(self.endpoints[0], nodes.to_vec())];
-        let found = self.embeddings(params, tables, &wanted)?.swap_remove(0);
-        Ok((found, (0..nodes.len() as u32).collect()))
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures> {
+        let model = (self.model.as_ref(), params);
+        let layers = HeteroLayers::new(model, tables, (&self.graph, &self.fanouts), self.width)?;
+        let wanted: Vec<(usize, Vec<u32>)> =
+            wanted.iter().map(|(of, nodes)| (self.endpoints[*of], nodes.clone())).collect();
+        run(&layers, &wanted, &self.budget, |node_type, nodes, rows| {
+            match self.endpoints.iter().position(|&number| number == node_type) {
+                Some(of) => keep(of, nodes, rows),
+                None => Ok(()),
+            }
+        })
     }
 
     fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<HeteroColumns<'a>> {

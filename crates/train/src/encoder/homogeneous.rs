@@ -9,13 +9,15 @@ use gnarl_config::{Method, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::MiniBatch;
+use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::{Model, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
 use gnarl_sample::{Sampler, Scratch};
 
-use super::layers::{local, partitioned};
+use super::build::budget;
+use super::layers::{self, partitioned};
 use super::samplers::sampler;
-use super::{Encoder, Outputs, Source};
+use super::{Encoder, Keep, Outputs, Source};
 use crate::data::batch::{Input, gather};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
@@ -30,6 +32,10 @@ pub(crate) struct Homogeneous {
     graph: Arc<Graph>,
     /// The program's own sampler, if the run names one.
     sampler: Option<Arc<BuildSampler>>,
+    /// Memory of inference.
+    budget: Budget,
+    /// Most values of a row in any layer.
+    width: usize,
 }
 
 impl Homogeneous {
@@ -49,7 +55,8 @@ impl Homogeneous {
     ) -> Result<Self> {
         let sizes = ModelConfig { in_dim: graph.width(), out_dim: width, ..config.model.clone() };
         let sampler = registry.sampler(config)?;
-        Ok(Self { model: registry.model(&sizes, params)?.into(), graph, sampler })
+        let (budget, width) = (budget(config), sizes.in_dim.max(sizes.hidden).max(width));
+        Ok(Self { model: registry.model(&sizes, params)?.into(), graph, sampler, budget, width })
     }
 }
 
@@ -67,7 +74,8 @@ impl Encoder for Homogeneous {
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
         let graph = Arc::new(Graph::open(part, config.dataset.normalize)?);
-        Ok(Self { model: self.model.clone(), graph, sampler: self.sampler.clone() })
+        let (model, sampler) = (self.model.clone(), self.sampler.clone());
+        Ok(Self { model, graph, sampler, budget: self.budget.clone(), width: self.width })
     }
 
     fn seed_ids(&self) -> Vec<u64> {
@@ -159,14 +167,22 @@ impl Encoder for Homogeneous {
         Ok((self.model.forward(tape, &batch.blocks.blocks, x)?, Vec::new()))
     }
 
-    fn all(&self, params: &Params, _: &[Rows<'_>]) -> Result<Vec<Tensor>> {
-        Ok(vec![local::embeddings(self.model.as_ref(), params, &self.graph)?])
+    fn num_nodes(&self) -> Vec<usize> {
+        vec![self.graph.core()]
     }
 
-    /// Computes embeddings of all nodes, since most of them are inputs of others.
-    fn some(&self, params: &Params, _: &[Rows<'_>], nodes: &[u32]) -> Result<(Tensor, Vec<u32>)> {
-        let all = local::embeddings(self.model.as_ref(), params, &self.graph)?;
-        Ok((all, nodes.to_vec()))
+    fn infer(
+        &self,
+        params: &Params,
+        _: &[Rows<'_>],
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures> {
+        let nodes = wanted.iter().flat_map(|(_, nodes)| nodes).copied().collect();
+        let model = (self.model.as_ref(), params);
+        layers::infer(model, &self.graph, (nodes, self.width), &self.budget, |nodes, rows| {
+            keep(0, nodes, rows)
+        })
     }
 
     fn by_all_ranks(

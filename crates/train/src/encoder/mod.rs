@@ -14,4 +14,4 @@ pub(crate) mod message_graph;
 mod samplers;
 mod subgraphs;
 
-pub(crate) use encode::{Encoder, Outputs, Source};
+pub(crate) use encode::{Encoder, Keep, Outputs, Source};

@@ -1,137 +1,163 @@
-//! Layer-wise inference on a heterogeneous graph, over the sampled edge types: each layer over all
-//! nodes of each type, a range at a time; the last one over the requested nodes.
+//! Inference over a heterogeneous graph, over the sampled edge types.
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_infer::Layers;
+use gnarl_infer::rows::Before;
 use gnarl_nn::models::heterogeneous::HeteroModel;
-use gnarl_nn::{Mode, Params, RelBlock, Span, Tape, Tensor, Var};
+use gnarl_nn::{Mode, Params, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch};
+use gnarl_sample::{HeteroFanouts, HeteroSampler, HeteroScratch};
 
-use super::RANGE_NODES;
+use crate::data::batch::Input;
 use crate::data::hetero_graph::HeteroGraph;
 use crate::embeddings::Rows;
 
-/// The embeddings of nodes of each of some types.
-///
-/// # Errors
-/// If shapes disagree.
-pub(crate) fn embeddings(
-    model: &dyn HeteroModel,
-    params: &Params,
-    tables: &[Rows<'_>],
-    (graph, fanouts): (&HeteroGraph, &HeteroFanouts),
-    wanted: &[(usize, Vec<u32>)],
-) -> Result<Vec<Tensor>> {
-    Layers { model, params, tables, graph, fanouts }.logits(wanted, RANGE_NODES)
-}
-
-struct Layers<'a> {
+/// The layers of a heterogeneous model: each over all nodes of each type that later layers read.
+pub(in crate::encoder) struct HeteroLayers<'a> {
     model: &'a dyn HeteroModel,
     params: &'a Params,
     tables: &'a [Rows<'a>],
     graph: &'a HeteroGraph,
-    fanouts: &'a HeteroFanouts,
+    /// Of each layer, over all neighbors of one hop.
+    samplers: Vec<HeteroSampler>,
+    /// Edge types that end in each node type.
+    incoming: Vec<Vec<usize>>,
+    width: usize,
 }
 
-impl Layers<'_> {
-    /// The logits of some nodes of each of some types, `range` nodes at a time.
-    fn logits(&self, wanted: &[(usize, Vec<u32>)], range: usize) -> Result<Vec<Tensor>> {
-        let graph = &self.graph.graph;
-        let mut scratch = HeteroScratch::new();
-        let types = graph.schema().node_types().len();
-        // Output of the previous layer for all nodes of each type.
-        let mut before: Option<Vec<Tensor>> = None;
-        let last = self.model.num_layers() - 1;
+/// The gathered inputs of a range.
+pub(in crate::encoder) struct Inputs {
+    block: RelBlock,
+    targets: Vec<u32>,
+    rows: Gathered,
+}
+
+enum Gathered {
+    /// Features by node type, and embeddings of the types without.
+    First(Vec<Option<Input>>, Vec<Tensor>),
+    /// The output of the layer before, by node type.
+    Before(Vec<Option<Tensor>>),
+}
+
+impl<'a> HeteroLayers<'a> {
+    /// `model` over `graph` and the edge types of `fanouts`; the widest row of a layer has `width` values.
+    ///
+    /// # Errors
+    /// If an edge type of the fan-outs is not in the graph.
+    pub fn new(
+        (model, params): (&'a dyn HeteroModel, &'a Params),
+        tables: &'a [Rows<'a>],
+        (graph, fanouts): (&'a HeteroGraph, &HeteroFanouts),
+        width: usize,
+    ) -> Result<Self> {
+        let last = model.num_layers() - 1;
         // The last layer is the seeds' hop.
         let sampler = |layer: usize| {
-            HeteroSampler::new(graph, &self.fanouts.in_full(last - layer), Rule::Uniform)
+            HeteroSampler::new(&graph.graph, &fanouts.in_full(last - layer), Rule::Uniform)
         };
-        for layer in 0..last {
-            let sampler = sampler(layer)?;
-            let mut after = Vec::with_capacity(types);
-            for node_type in 0..types {
-                let all: Vec<u32> = (0..graph.num_nodes(node_type) as u32).collect();
-                let rows = self.layer(
-                    (layer, node_type, &all),
-                    range,
-                    before.as_deref(),
-                    &sampler,
-                    &mut scratch,
-                )?;
-                after.push(rows);
-            }
-            before = Some(after);
-        }
-        let sampler = sampler(last)?;
-        let of_type = |(node_type, nodes): &(usize, Vec<u32>)| {
-            let target = (last, *node_type, &nodes[..]);
-            self.layer(target, range, before.as_deref(), &sampler, &mut scratch)
+        let schema = graph.graph.schema();
+        let into = |node_type: usize| {
+            let types = 0..schema.edge_types().len();
+            types.filter(|&edge_type| schema.ends(edge_type).1 == node_type).collect()
         };
-        wanted.iter().map(of_type).collect()
+        Ok(Self {
+            samplers: (0..=last).map(sampler).collect::<Result<_>>()?,
+            incoming: (0..schema.node_types().len()).map(into).collect(),
+            model,
+            params,
+            tables,
+            graph,
+            width,
+        })
+    }
+}
+
+impl Layers for HeteroLayers<'_> {
+    type Inputs = Inputs;
+    type Scratch = HeteroScratch;
+
+    fn num_layers(&self) -> usize {
+        self.model.num_layers()
     }
 
-    /// The output of a layer for some nodes of a type.
-    fn layer(
-        &self,
-        (layer, node_type, nodes): (usize, usize, &[u32]),
-        range: usize,
-        before: Option<&[Tensor]>,
-        sampler: &HeteroSampler,
-        scratch: &mut HeteroScratch,
-    ) -> Result<Tensor> {
+    fn num_nodes(&self) -> Vec<usize> {
+        (0..self.incoming.len()).map(|number| self.graph.graph.num_nodes(number)).collect()
+    }
+
+    fn input_width(&self) -> usize {
+        self.width
+    }
+
+    fn inputs_of(&self, _: usize, of: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
+        visit(of, node);
         let graph = &self.graph.graph;
-        let name = &graph.schema().node_types()[node_type];
-        let mut out: Option<Tensor> = None;
-        for (i, nodes_now) in nodes.chunks(range).enumerate() {
-            let batch = sampler.sample(name, nodes_now, Key::new(0), scratch)?;
-            let fused = batch.fuse(graph)?;
-            let block = RelBlock::new(&fused.blocks[0], &fused.segments, graph.schema())?;
-            let mut tape = Tape::new(self.params, Mode::Eval);
-            let x = self.input(&mut tape, &batch, block.sources(), before)?;
-            let y = self.model.layer(&mut tape, layer, &block, x)?;
-            let y = tape.gather_rows(y, &fused.targets);
-            let y = tape.take(y);
-            let width = y.cols();
-            let all = out.get_or_insert_with(|| Tensor::zeros(nodes.len(), width));
-            let start = i * range * width;
-            all.data_mut()[start..start + y.data().len()].copy_from_slice(y.data());
+        for &edge_type in &self.incoming[of] {
+            let from = graph.schema().ends(edge_type).0;
+            graph.csc(edge_type).sources(node).iter().for_each(|&source| visit(from, source));
         }
-        Ok(out.unwrap_or_else(|| Tensor::zeros(0, 0)))
     }
 
-    /// The inputs of a batch: features and embeddings of its input nodes, or the output of the
-    /// previous layer.
-    fn input<'b>(
+    fn num_inputs(&self, _: usize, of: usize, node: u32) -> usize {
+        let graph = &self.graph.graph;
+        let count = |&edge_type: &usize| graph.csc(edge_type).sources(node).len();
+        1 + self.incoming[of].iter().map(count).sum::<usize>()
+    }
+
+    fn gather(
         &self,
-        tape: &mut Tape<'b>,
-        batch: &HeteroBatch,
-        spans: &'b [Span],
-        before: Option<&[Tensor]>,
-    ) -> Result<Var> {
-        let Some(before) = before else {
-            let features = self.graph.features(&batch.input_nodes)?;
-            let embeddings = self.graph.embedding_types().zip(self.tables);
-            let embeddings =
-                embeddings.map(|((number, _), table)| table.gather(&batch.ids[number]));
-            let embeddings = embeddings.collect::<Result<Vec<_>>>()?;
-            let (rows, _) = self.graph.leaves(tape, &features, embeddings);
-            return self.model.input(tape, spans, &rows);
+        layer: usize,
+        of: usize,
+        nodes: &[u32],
+        before: Option<&Before>,
+        scratch: &mut HeteroScratch,
+    ) -> Result<Inputs> {
+        let graph = &self.graph.graph;
+        let name = &graph.schema().node_types()[of];
+        let batch = self.samplers[layer].sample(name, nodes, Key::new(0), scratch)?;
+        let fused = batch.fuse(graph)?;
+        let block = RelBlock::new(&fused.blocks[0], &fused.segments, graph.schema())?;
+        let rows = match before {
+            None => {
+                let tables = self.graph.embedding_types().zip(self.tables);
+                let embeddings =
+                    tables.map(|((number, _), table)| table.gather(&batch.ids[number]));
+                let embeddings = embeddings.collect::<Result<_>>()?;
+                Gathered::First(self.graph.features(&batch.input_nodes)?, embeddings)
+            }
+            Some(before) => {
+                let of_type = |(number, nodes): (usize, &Vec<u32>)| match nodes.is_empty() {
+                    true => Ok(None),
+                    false => before.gather(number, nodes).map(Some),
+                };
+                let types = batch.input_nodes.iter().enumerate();
+                Gathered::Before(types.map(of_type).collect::<Result<_>>()?)
+            }
         };
-        let width = before.iter().map(Tensor::cols).max().unwrap_or(0);
-        let mut parts = Vec::with_capacity(before.len());
-        for (rows, nodes) in before.iter().zip(&batch.input_nodes) {
-            parts.push(match nodes.is_empty() {
-                true => None,
-                false => {
-                    let all = tape.dense(rows.clone());
-                    Some(tape.gather_rows(all, nodes))
+        Ok(Inputs { block, targets: fused.targets, rows })
+    }
+
+    fn compute(&self, layer: usize, inputs: Inputs) -> Result<Tensor> {
+        let Inputs { block, targets, rows } = inputs;
+        let mut tape = Tape::new(self.params, Mode::Eval);
+        let spans = block.sources();
+        let x = match rows {
+            Gathered::First(features, embeddings) => {
+                let (rows, _) = self.graph.leaves(&mut tape, &features, embeddings);
+                self.model.input(&mut tape, spans, &rows)?
+            }
+            Gathered::Before(rows) => {
+                let width = rows.iter().flatten().map(Tensor::cols).max().unwrap_or(0);
+                let put = |rows: Option<Tensor>| rows.map(|rows| tape.dense(rows));
+                let parts: Vec<Option<Var>> = rows.into_iter().map(put).collect();
+                if spans.iter().any(|span| parts[span.weight].is_none()) {
+                    return Err(Error::invalid("a batch lacks inputs of a node type"));
                 }
-            });
-        }
-        if spans.iter().any(|span| parts[span.weight].is_none()) {
-            return Err(Error::invalid("a batch lacks inputs of a node type"));
-        }
-        Ok(tape.interleave(&parts, spans, width))
+                tape.interleave(&parts, spans, width)
+            }
+        };
+        let y = self.model.layer(&mut tape, layer, &block, x)?;
+        let y = tape.gather_rows(y, &targets);
+        Ok(tape.take(y))
     }
 }

@@ -1,8 +1,13 @@
-//! Layer-wise inference: embeddings by full neighborhoods, without sampling.
+//! Layer-wise inference: models over graphs as [`gnarl_infer::Layers`], by full neighborhoods.
 
-pub(super) mod heterogeneous;
-pub(super) mod local;
+mod blocks;
+mod heterogeneous;
+mod homogeneous;
 pub(super) mod partitioned;
+mod stages;
 
-/// Nodes per range where a graph is too large for one block.
+pub(super) use heterogeneous::HeteroLayers;
+pub(super) use homogeneous::infer;
+
+/// Nodes per range where all ranks compute the layers of a partitioned graph together.
 const RANGE_NODES: usize = 1 << 14;

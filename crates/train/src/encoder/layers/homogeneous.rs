@@ -1,0 +1,184 @@
+//! Inference over a homogeneous graph.
+
+use gnarl_common::Result;
+use gnarl_infer::{Budget, Figures, run};
+use gnarl_nn::models::Model;
+use gnarl_nn::{Mode, Params, Tape, Tensor};
+use gnarl_sample::{FullSampler, SampleGraph, whole_graph};
+
+use super::blocks::Blocks;
+use super::stages::StagedLayers;
+use crate::data::batch::gather;
+use crate::data::graph::Graph;
+
+/// Computes the embeddings of the nodes `wanted`, and hands them to `keep` as [`run`] does. `width` is the largest width
+/// of a layer's output.
+///
+/// # Errors
+/// If shapes disagree, or those of `keep`.
+pub(in crate::encoder) fn infer(
+    (model, params): (&dyn Model, &Params),
+    task: &Graph,
+    (wanted, width): (Vec<u32>, usize),
+    budget: &Budget,
+    mut keep: impl FnMut(&[u32], &Tensor) -> Result<()>,
+) -> Result<Figures> {
+    let graph = task.lists()?;
+    if graph.core() < graph.num_nodes() {
+        let all = of_part(model, params, task, graph)?;
+        keep(&wanted, &rows_of(&all, &wanted))?;
+        return Ok(Figures::default());
+    }
+    let features = task.features.as_ref();
+    let width = width.max(features.width());
+    let wanted = [(0, wanted)];
+    if let Some(stages) = model.stages(features.is_sparse()) {
+        let layers = StagedLayers::new(stages, params, (graph, features), width)?;
+        return run(&layers, &wanted, budget, |_, nodes, rows| keep(nodes, rows));
+    }
+    let sampler = FullSampler::new(graph, 1)?;
+    let layers = Blocks { model, params, graph, features, sampler, width };
+    run(&layers, &wanted, budget, |_, nodes, rows| keep(nodes, rows))
+}
+
+/// Embeddings of all nodes of a part, by one block: lists of halo nodes are incomplete, and are in no range.
+fn of_part(
+    model: &dyn Model,
+    params: &Params,
+    task: &Graph,
+    graph: &SampleGraph,
+) -> Result<Tensor> {
+    let batch = whole_graph(graph, model.num_layers())?;
+    let input = gather(task.features.as_ref(), &batch.input_nodes)?;
+    let mut tape = Tape::new(params, Mode::Eval);
+    let x = input.on(&mut tape);
+    let out = model.forward(&mut tape, &batch.blocks, x)?;
+    Ok(tape.take(out))
+}
+
+fn rows_of(all: &Tensor, nodes: &[u32]) -> Tensor {
+    let values = nodes.iter().flat_map(|&node| all.row(node as usize)).copied().collect();
+    Tensor::from_vec(nodes.len(), all.cols(), values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_common::rng::Key;
+    use gnarl_graph::{Csc, Features};
+    use gnarl_nn::models::{self, ModelConfig};
+    use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
+
+    /// Rows of 5 values.
+    struct DenseRows(Vec<f32>);
+
+    impl FeatureStore for DenseRows {
+        fn rows(&self) -> usize {
+            self.0.len() / 5
+        }
+
+        fn width(&self) -> usize {
+            5
+        }
+
+        fn is_sparse(&self) -> bool {
+            false
+        }
+
+        fn gather(&self, ids: &[u32]) -> Result<Rows> {
+            let mut out = vec![0.0; 5 * ids.len()];
+            self.gather_into(ids, &mut out)?;
+            Ok(Rows::Dense(out))
+        }
+
+        fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+            for (&id, out) in ids.iter().zip(out.chunks_exact_mut(5)) {
+                out.copy_from_slice(&self.0[5 * id as usize..][..5]);
+            }
+            Ok(())
+        }
+    }
+
+    /// 100 nodes with 5 features each and 700 random edges: a hub, isolated nodes, parallel edges.
+    fn task(sparse: bool) -> Graph {
+        let key = Key::new(11);
+        let mut edges: Vec<(u32, u32)> = (0..700)
+            .map(|i| (key.below(2 * i, 100) as u32, key.below(2 * i + 1, 90) as u32))
+            .collect();
+        edges.extend((0..95).map(|source| (source, 3)));
+        edges.extend([(7, 8), (7, 8), (7, 8)]);
+        let values: Vec<f32> = (0..500).map(|i| key.with(1).normal(i) as f32).collect();
+        let graph = SampleGraph::new(Csc::from_edges(100, &edges)).unwrap();
+        let features = match sparse {
+            true => Features::Csr {
+                indptr: (0..=100u64).map(|r| 5 * r).collect::<Vec<_>>().into(),
+                indices: (0..500u32).map(|i| i % 5).collect::<Vec<_>>().into(),
+                values: values.into(),
+                width: 5,
+            },
+            false => return Graph::local(graph, Box::new(DenseRows(values))),
+        };
+        Graph::local(graph, Box::new(MappedFeatures::new(features, Normalize::None).unwrap()))
+    }
+
+    #[test]
+    fn every_model_is_inferred_as_over_the_whole_graph() {
+        let some: Vec<u32> = vec![3, 8, 50, 93, 99];
+        for sparse in [true, false] {
+            let task = task(sparse);
+            let graph = task.lists().unwrap();
+            let decoupled = ["gcn", "gat"].map(|name| (name, true));
+            let coupled = models::names().iter().map(|&name| (name, false));
+            for (name, decoupled) in coupled.chain(decoupled) {
+                for aggregator in [
+                    models::Aggregator::Mean,
+                    models::Aggregator::MaxPool,
+                    models::Aggregator::Lstm,
+                ] {
+                    let config = ModelConfig {
+                        name: name.to_string(),
+                        decoupled,
+                        aggregator,
+                        teleport: 0.1,
+                        layers: 3,
+                        hidden: 8,
+                        in_dim: 5,
+                        out_dim: 3,
+                        ..ModelConfig::default()
+                    };
+                    let (model, params) = models::build(&config, Key::new(1)).unwrap();
+                    let whole = of_part(model.as_ref(), &params, &task, graph).unwrap();
+                    let infer = |wanted: &[u32], budget: &Budget| {
+                        let (mut nodes, mut values) = (Vec::new(), Vec::new());
+                        infer(
+                            (&*model, &params),
+                            &task,
+                            (wanted.to_vec(), 8),
+                            budget,
+                            |of, rows| {
+                                nodes.extend_from_slice(of);
+                                values.extend_from_slice(rows.data());
+                                Ok(())
+                            },
+                        )
+                        .unwrap();
+                        assert_eq!(nodes, wanted);
+                        values
+                    };
+                    let all: Vec<u32> = (0..100).collect();
+                    let roomy = infer(&all, &Budget::new(1 << 30));
+                    // Ranges of a few edges, and rows in files.
+                    let tight = infer(&all, &Budget::new(2000));
+                    assert_eq!(roomy, tight, "{name}: the budget changes nothing");
+                    for (a, b) in whole.data().iter().zip(&roomy) {
+                        assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {b}");
+                    }
+                    let few = infer(&some, &Budget::new(2000));
+                    let expected: Vec<f32> =
+                        some.iter().flat_map(|&v| &roomy[3 * v as usize..][..3]).copied().collect();
+                    assert_eq!(few, expected, "{name}: wanted nodes alone");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Models as stages: dense work once per node, then sums of neighbors' messages.
+//!
+//! The first layer is the first stage, of each node alone; there is none if that stage sends features as they are. Each
+//! further layer is one propagation; the last propagation of a pass is followed by the next stage. A row between two
+//! layers has the messages, the values that propagations mix with their result, and those that the stage kept, side by
+//! side. So a node's messages are made once, whatever the number of nodes that receive them (GLISP §IV-E).
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::Block;
+use gnarl_infer::Layers;
+use gnarl_infer::rows::Before;
+use gnarl_nn::models::Stages;
+use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
+use gnarl_nn::ops::pass::Passing;
+use gnarl_nn::{Mode, Params, Reduce, SparseRows, Tape, Tensor, Var};
+use gnarl_sample::{FullSampler, SampleGraph, Sampler, Scratch};
+use gnarl_store::FeatureStore;
+
+use crate::data::batch::{Input, gather};
+
+/// One layer: the first stage, or one propagation.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    First,
+    /// Propagation of a pass; the next stage follows the last one.
+    Propagate {
+        pass: usize,
+        last: bool,
+    },
+}
+
+/// Values of a node that a propagation reads beside its messages.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Own {
+    Nothing,
+    /// The messages that the node sends.
+    Sent,
+    /// So many columns of the row.
+    Columns(usize),
+}
+
+/// The columns of a row.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    sent: usize,
+    mixed: Own,
+    kept: Own,
+}
+
+/// The layers of a model's stages.
+pub(super) struct StagedLayers<'a> {
+    model: Box<dyn Stages + 'a>,
+    params: &'a Params,
+    graph: &'a SampleGraph,
+    features: &'a dyn FeatureStore,
+    sampler: FullSampler,
+    steps: Vec<Step>,
+    /// Of the input of each layer, once known; the first stage has none.
+    layouts: Vec<OnceLock<Layout>>,
+    width: usize,
+}
+
+/// The gathered inputs of a range.
+pub(super) enum Inputs {
+    First { ids: Vec<u64>, input: Input },
+    Propagate { block: Arc<Block>, x: Input, mixed: Option<Tensor>, kept: Option<Tensor> },
+}
+
+impl<'a> StagedLayers<'a> {
+    /// The layers of `model`, whose widest row has `width` values.
+    ///
+    /// # Errors
+    /// If the graph cannot be sampled, or shapes disagree.
+    pub fn new(
+        model: Box<dyn Stages + 'a>,
+        params: &'a Params,
+        (graph, features): (&'a SampleGraph, &'a dyn FeatureStore),
+        width: usize,
+    ) -> Result<Self> {
+        let sampler = FullSampler::new(graph, 1)?;
+        let unchanged = sends_features(model.as_ref(), params, features)?;
+        let mut steps = if unchanged.is_some() { Vec::new() } else { vec![Step::First] };
+        for pass in 0..model.passes() {
+            let times = match model.pass(pass) {
+                Pass::Max => 1,
+                Pass::Linear(Linear { times, .. }) => times,
+            };
+            steps.extend((1..=times).map(|time| Step::Propagate { pass, last: time == times }));
+        }
+        let layouts: Vec<OnceLock<Layout>> = steps.iter().map(|_| OnceLock::new()).collect();
+        if let Some(kept) = unchanged {
+            let mixed = mixed_of(model.pass(0));
+            layouts[0].get_or_init(|| Layout { sent: features.width(), mixed, kept });
+        }
+        // Messages, what they are mixed with, and kept values.
+        Ok(Self { model, params, graph, features, sampler, steps, layouts, width: 3 * width })
+    }
+
+    /// The layout of the input of layer `layer`.
+    fn layout(&self, layer: usize) -> Result<Layout> {
+        let known = self.layouts[layer].get().copied();
+        known.ok_or_else(|| Error::invalid(format!("layer {layer} before the one it reads")))
+    }
+
+    /// Joins the columns of a row for the layer after `layer`.
+    fn join(&self, tape: &mut Tape<'_>, layer: usize, made: Outgoing) -> Tensor {
+        let Some(Step::Propagate { pass, .. }) = self.steps.get(layer + 1) else {
+            return tape.take(made.sent);
+        };
+        let sent = densified(tape, made.sent);
+        let (kept, own) = match made.kept {
+            None => (Own::Nothing, None),
+            Some(kept) if kept == made.sent => (Own::Sent, None),
+            Some(kept) => {
+                let kept = densified(tape, kept);
+                (Own::Columns(tape.shape(kept).1), Some(kept))
+            }
+        };
+        let mixed = mixed_of(self.model.pass(*pass));
+        let layout = Layout { sent: tape.shape(sent).1, mixed, kept };
+        self.layouts[layer + 1].get_or_init(|| layout);
+        beside(tape, &[Some(sent), own])
+    }
+
+    /// The first stage.
+    fn first(&self, layer: usize, ids: &[u64], input: &Input) -> Result<Tensor> {
+        let mut tape = Tape::new(self.params, Mode::Eval);
+        let passed = input.on(&mut tape);
+        let made = self.model.stage(&mut tape, 0, ids, Incoming { passed, kept: None })?;
+        Ok(self.join(&mut tape, layer, made))
+    }
+
+    /// A propagation, and the next stage after the last one of a pass.
+    fn propagate(
+        &self,
+        layer: usize,
+        block: &Block,
+        x: &Input,
+        own: (Option<Tensor>, Option<Tensor>),
+    ) -> Result<Tensor> {
+        let Step::Propagate { pass, last } = self.steps[layer] else {
+            return Err(Error::invalid("the first stage receives no messages"));
+        };
+        let layout = self.layout(layer)?;
+        let mut tape = Tape::new(self.params, Mode::Eval);
+        let x = x.on(&mut tape);
+        let x = densified(&mut tape, x);
+        let mut read = |of: Own, columns: Option<Tensor>| match (of, columns) {
+            (Own::Sent, _) => Some(tape.head_rows(x, block.num_dst())),
+            (_, columns) => columns.map(|columns| tape.dense(columns)),
+        };
+        let (mixed, kept) = (read(layout.mixed, own.0), read(layout.kept, own.1));
+        let passed = match self.model.pass(pass) {
+            Pass::Max => tape.spmm(block, x, Reduce::Max, None),
+            Pass::Linear(linear) => {
+                let passed = tape.pass(&Arc::new(Passing::new(linear.operator, block)), x);
+                match mixed {
+                    None => passed,
+                    Some(first) => {
+                        let passed = tape.scale(passed, 1.0 - linear.teleport);
+                        let first = tape.scale(first, linear.teleport);
+                        tape.add(passed, first)
+                    }
+                }
+            }
+        };
+        if last {
+            let ids = &block.ids()[..block.num_dst()];
+            let made = self.model.stage(&mut tape, pass + 1, ids, Incoming { passed, kept })?;
+            return Ok(self.join(&mut tape, layer, made));
+        }
+        // The next propagation mixes and keeps the same values, which are no longer what is sent.
+        let columns =
+            |of: Option<Var>| of.map_or(Own::Nothing, |of| Own::Columns(tape.shape(of).1));
+        let next = Layout { mixed: columns(mixed), kept: columns(kept), ..layout };
+        self.layouts[layer + 1].get_or_init(|| next);
+        Ok(beside(&mut tape, &[Some(passed), mixed, kept]))
+    }
+}
+
+impl Layout {
+    fn mixed(self) -> Option<Range<usize>> {
+        match self.mixed {
+            Own::Columns(width) => Some(self.sent..self.sent + width),
+            Own::Nothing | Own::Sent => None,
+        }
+    }
+
+    fn kept(self) -> Option<Range<usize>> {
+        let first = self.mixed().map_or(self.sent, |mixed| mixed.end);
+        match self.kept {
+            Own::Columns(width) => Some(first..first + width),
+            Own::Nothing | Own::Sent => None,
+        }
+    }
+}
+
+/// The values that the first propagation of a pass mixes with its result.
+fn mixed_of(pass: Pass) -> Own {
+    match pass {
+        Pass::Linear(Linear { teleport, .. }) if teleport > 0.0 => Own::Sent,
+        Pass::Linear(_) | Pass::Max => Own::Nothing,
+    }
+}
+
+/// The values that the first stage keeps, if it sends its input as it is; found on no rows.
+fn sends_features(
+    model: &dyn Stages,
+    params: &Params,
+    features: &dyn FeatureStore,
+) -> Result<Option<Own>> {
+    if model.passes() == 0 {
+        return Ok(None);
+    }
+    let mut tape = Tape::new(params, Mode::Eval);
+    let width = features.width();
+    let passed = match features.is_sparse() {
+        true => tape.sparse(Arc::new(SparseRows::new(width, vec![0], Vec::new(), Vec::new()))),
+        false => tape.dense(Tensor::zeros(0, width)),
+    };
+    let made = model.stage(&mut tape, 0, &[], Incoming { passed, kept: None })?;
+    Ok(match made {
+        Outgoing { sent, kept: None } if sent == passed => Some(Own::Nothing),
+        Outgoing { sent, kept: Some(kept) } if sent == passed && kept == passed => Some(Own::Sent),
+        _ => None,
+    })
+}
+
+fn densified(tape: &mut Tape<'_>, x: Var) -> Var {
+    if tape.is_sparse(x) { tape.densify(x) } else { x }
+}
+
+/// Columns side by side.
+fn beside(tape: &mut Tape<'_>, parts: &[Option<Var>]) -> Tensor {
+    let parts: Vec<Var> = parts.iter().flatten().copied().collect();
+    let all = match parts[..] {
+        [only] => only,
+        _ => tape.concat_cols(&parts),
+    };
+    tape.take(all)
+}
+
+impl Layers for StagedLayers<'_> {
+    type Inputs = Inputs;
+    type Scratch = Scratch;
+
+    fn num_layers(&self) -> usize {
+        self.steps.len()
+    }
+
+    fn num_nodes(&self) -> Vec<usize> {
+        vec![self.graph.num_nodes()]
+    }
+
+    fn input_width(&self) -> usize {
+        self.width
+    }
+
+    fn inputs_of(&self, layer: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
+        visit(0, node);
+        if let Step::Propagate { .. } = self.steps[layer] {
+            self.graph.csc().sources(node).iter().for_each(|&source| visit(0, source));
+        }
+    }
+
+    fn num_inputs(&self, layer: usize, _: usize, node: u32) -> usize {
+        match self.steps[layer] {
+            Step::First => 1,
+            Step::Propagate { .. } => 1 + self.graph.csc().sources(node).len(),
+        }
+    }
+
+    fn gather(
+        &self,
+        layer: usize,
+        _: usize,
+        nodes: &[u32],
+        before: Option<&Before>,
+        scratch: &mut Scratch,
+    ) -> Result<Inputs> {
+        if let Step::First = self.steps[layer] {
+            let ids = nodes.iter().map(|&node| self.graph.id(node)).collect();
+            return Ok(Inputs::First { ids, input: gather(self.features, nodes)? });
+        }
+        let layout = self.layout(layer)?;
+        let mut batch = self.sampler.sample(nodes, Key::new(0), scratch)?;
+        let sources = &batch.input_nodes;
+        let columns = |columns: Option<Range<usize>>| match (columns, before) {
+            (Some(columns), Some(before)) => before.gather_columns(0, nodes, columns).map(Some),
+            _ => Ok(None),
+        };
+        Ok(Inputs::Propagate {
+            x: match before {
+                Some(before) => Input::Dense(before.gather_columns(0, sources, 0..layout.sent)?),
+                None => gather(self.features, sources)?,
+            },
+            mixed: columns(layout.mixed())?,
+            kept: columns(layout.kept())?,
+            block: batch.blocks.swap_remove(0),
+        })
+    }
+
+    fn compute(&self, layer: usize, inputs: Inputs) -> Result<Tensor> {
+        match inputs {
+            Inputs::First { ids, input } => self.first(layer, &ids, &input),
+            Inputs::Propagate { block, x, mixed, kept } => {
+                self.propagate(layer, &block, &x, (mixed, kept))
+            }
+        }
+    }
+}
