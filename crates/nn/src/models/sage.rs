@@ -60,6 +60,11 @@ impl Convolution {
         let both = params.join(own, neighbors);
         Self { own, neighbors, both, bias, gather, input, output }
     }
+
+    /// Returns whether aggregation mixes columns, so that no slice of them can be aggregated alone.
+    pub(super) fn mixes_columns(&self) -> bool {
+        matches!(self.gather, Gather::Lstm { .. })
+    }
 }
 
 impl Layer for Convolution {
@@ -105,10 +110,8 @@ impl Layer for Convolution {
     }
 
     fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
-        // An LSTM mixes the columns of its input, so that no slice of them can be computed alone.
-        let mixes = |layer: &Self| matches!(layer.gather, Gather::Lstm { .. });
-        let staged = !stack.layers.iter().any(mixes);
-        staged.then(|| Box::new(StackStages { stack, sparse }) as _)
+        let mixes = stack.layers.iter().any(Self::mixes_columns);
+        (!mixes).then(|| Box::new(StackStages { stack, sparse }) as _)
     }
 }
 

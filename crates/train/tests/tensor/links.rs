@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gnarl_config::{Leakage, RunConfig, Strategy, TaskKind};
 use gnarl_graph::import::{TriplesOptions, triples};
-use gnarl_nn::models::Decomposition;
+use gnarl_nn::models::{Aggregator, Decomposition};
 use gnarl_train::{Begin, run};
 
 use crate::equal::{one_step_moves_weights_alike, runs_end_alike};
@@ -65,6 +65,11 @@ fn gin_is_the_same_for_any_number_of_ranks() {
         c.train.lr = 0.003;
         c.decoder.name = "cosine".into();
     });
+}
+
+#[test]
+fn ngnn_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks("ngnn", |_| ());
 }
 
 #[test]
@@ -215,6 +220,6 @@ fn what_cannot_train_by_columns_is_refused() {
     assert!(none.contains("model.name is 'none'"), "{none}");
     let all = refused("all", &|c| c.sample.batch_size = 0);
     assert!(all.contains("leaves none for messages"), "{all}");
-    let ngnn = refused("ngnn", &|c| c.model.name = "ngnn".into());
-    assert!(ngnn.contains("ngnn does not train by columns"), "{ngnn}");
+    let lstm = refused("lstm", &|c| c.model.aggregator = Aggregator::Lstm);
+    assert!(lstm.contains("the recurrence mixes all features"), "{lstm}");
 }
