@@ -189,9 +189,9 @@ fn feature_slices(c: Combination<'_>) -> Option<Error> {
     if !relational {
         return check_columns(&c.run.model).err();
     }
-    (!["rgcn", "mlp"].contains(&model) && heterogeneous::names().contains(&model)).then(|| {
+    (!["rgcn", "rgat", "hgt", "mlp"].contains(&model) && heterogeneous::names().contains(&model)).then(|| {
         Error::usage(format!("{model} does not train by columns on graphs with types"))
-            .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
+            .hint("train.strategy = 'tensor' knows rgcn, rgat, hgt and mlp there; 'gradient' knows all models")
     })
 }
 

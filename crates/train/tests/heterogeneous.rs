@@ -220,7 +220,7 @@ fn what_graphs_with_types_lack_is_told() {
     refuse(&|c| c.task.node_type = Some("venue".into()), "no labels");
     refuse(&|c| c.model.name = "sage".into(), "model.relation_layer");
     let tensor = |c: &mut RunConfig| c.train.strategy = Strategy::Tensor;
-    refuse(&|c| (tensor(c), c.model.name = "rgat".into()).0, "rgat does not train by columns");
+    refuse(&|c| (tensor(c), c.model.name = "hetero".into()).0, "hetero does not train by columns");
     refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "evaluated as a whole");
     refuse(&|c| c.sample.method = Method::SaintNode, "subgraphs");
     let fanouts = |name: &str, fanouts: &[i64]| {

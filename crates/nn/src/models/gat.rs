@@ -1,12 +1,11 @@
 //! GAT (Veličković et al., ICLR 2018).
 
-use std::ops::Range;
-
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::attention::Attention;
+use super::heads::HeadSlice;
 use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::transform::PRODUCT_SPEEDUP;
@@ -71,34 +70,6 @@ impl Gat {
         let of_destination = tape.head_scores(own, self.destination);
         let attention = self.attention.coefficients(tape, block, of_source, of_destination);
         tape.spmm_weighted(block, z, attention)
-    }
-
-    /// Weighted sums of a feature slice of all heads side by side: whole heads at once, and the
-    /// remainders of the first and the last one.
-    fn sum_columns<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        block: &'b Block,
-        (x, columns): (Var, Range<usize>),
-        attention: Var,
-    ) -> Var {
-        let mut sums = Vec::new();
-        let mut at = columns.start;
-        while at < columns.end {
-            let head = at / self.width;
-            let whole = at.is_multiple_of(self.width);
-            let heads = if whole { ((columns.end - at) / self.width).max(1) } else { 1 };
-            let end = columns.end.min((head + heads) * self.width);
-            let part = tape.slice_cols(x, at - columns.start, end - at);
-            let weights = tape.slice_cols(attention, head, heads);
-            sums.push(tape.spmm_weighted(block, part, weights));
-            at = end;
-        }
-        match sums.is_empty() {
-            // No columns, but a gradient for the weights: all ranks exchange theirs.
-            true => tape.spmm_weighted(block, x, attention),
-            false => tape.concat_cols(&sums),
-        }
     }
 
     /// Returns whether projecting all sources is less work than projecting a sum of inputs for
@@ -168,8 +139,8 @@ impl Layer for Gat {
         let attention = self.attention.coefficients(tape, block, of_source, of_destination);
         let cols = self.heads * self.width;
         let slice = tape.split(slices.exchange, z)?;
-        let columns = slices.exchange.columns(cols);
-        let sums = self.sum_columns(tape, block, (slice, columns), attention);
+        let own = HeadSlice::new(slices.exchange.columns(cols), self.width);
+        let sums = own.sum(tape, block, slice, (attention, 0));
         let joined = tape.gather(slices.exchange, sums, cols)?;
         let y = self.finish(tape, joined, after.activation);
         Ok(Some(tape.dropout(y, after.dropout, slices.ids)))

@@ -38,6 +38,7 @@ mod decoupled;
 mod gat;
 mod gcn;
 mod gin;
+mod heads;
 pub mod heterogeneous;
 mod mlp;
 mod model;

@@ -90,7 +90,7 @@ fn decoupled_gcn_is_the_same_for_any_number_of_ranks() {
 fn edges_between_types_are_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();
     heterogeneous::graph(dir.path(), 3);
-    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+    over_types_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.task.edge_type = Some("paper:r0:author".into());
         config
@@ -101,13 +101,27 @@ fn edges_between_types_are_the_same_for_any_number_of_ranks() {
 fn decoupled_rgcn_is_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();
     heterogeneous::graph(dir.path(), 3);
-    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+    over_types_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.task.edge_type = Some("paper:r0:author".into());
         config.model.decoupled = true;
         (config.model.propagations, config.model.teleport) = (Some(3), 0.1);
         config
     });
+}
+
+#[test]
+fn attention_between_types_is_the_same_for_any_number_of_ranks() {
+    let dir = tempfile::tempdir().unwrap();
+    heterogeneous::graph(dir.path(), 3);
+    for model in ["rgat", "hgt"] {
+        over_types_is_the_same_for_any_number_of_ranks(&|name| {
+            let mut config = links(dir.path(), &format!("{model}-{name}"), model);
+            config.task.edge_type = Some("paper:r0:author".into());
+            config.model.heads = 2;
+            config
+        });
+    }
 }
 
 /// Entities on a ring, and relations that lead some steps on.
@@ -137,7 +151,7 @@ fn knowledge_graphs_are_the_same_for_any_number_of_ranks() {
         memory: 1 << 26,
     };
     triples(&options, &path("graph")).unwrap();
-    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+    over_types_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.decoder.name = "distmult".into();
         config.model.decomposition = Decomposition::Basis;
@@ -147,7 +161,7 @@ fn knowledge_graphs_are_the_same_for_any_number_of_ranks() {
     });
 }
 
-fn rgcn_is_the_same_for_any_number_of_ranks(make: &dyn Fn(&str) -> RunConfig) {
+fn over_types_is_the_same_for_any_number_of_ranks(make: &dyn Fn(&str) -> RunConfig) {
     let make = |name: &str| {
         let mut config = make(name);
         config.model.hidden = 10;

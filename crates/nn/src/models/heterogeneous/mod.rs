@@ -13,10 +13,12 @@
 mod decoupled;
 mod hetero;
 mod hgt;
+mod hgt_sliced;
 mod input;
 mod mlp;
 mod model;
 mod rgat;
+mod rgat_sliced;
 mod rgcn;
 mod rgcn_sliced;
 mod slices;

@@ -97,8 +97,9 @@ pub trait HeteroModel: Send + Sync {
 }
 
 pub(super) fn no_columns(model: &str) -> Error {
-    Error::usage(format!("{model} does not train by columns on graphs with types"))
-        .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
+    Error::usage(format!("{model} does not train by columns on graphs with types")).hint(
+        "train.strategy = 'tensor' knows rgcn, rgat, hgt and mlp there; 'gradient' knows all models",
+    )
 }
 
 /// The model names that [`build`](super::build) accepts.
