@@ -186,13 +186,10 @@ fn feature_slices(c: Combination<'_>) -> Option<Error> {
         return None;
     }
     let relational = c.heterogeneous || !names().contains(&model);
-    if !relational {
-        return check_columns(&c.run.model).err();
+    match relational {
+        true => heterogeneous::check_columns(&c.run.model).err(),
+        false => check_columns(&c.run.model).err(),
     }
-    (!["rgcn", "rgat", "hgt", "mlp"].contains(&model) && heterogeneous::names().contains(&model)).then(|| {
-        Error::usage(format!("{model} does not train by columns on graphs with types"))
-            .hint("train.strategy = 'tensor' knows rgcn, rgat, hgt and mlp there; 'gradient' knows all models")
-    })
 }
 
 fn sampling_and_tensor(c: Combination<'_>) -> Option<Error> {

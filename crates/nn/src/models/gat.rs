@@ -5,7 +5,8 @@ use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::attention::Attention;
-use super::heads::HeadSlice;
+use super::head_slice::HeadSlice;
+use super::relation_layer::{Aggregation, Attending, RelationLayer};
 use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::transform::PRODUCT_SPEEDUP;
@@ -88,6 +89,48 @@ impl Gat {
         let bias = tape.param(self.bias);
         let y = tape.add_row(y, bias);
         tape.activation(y, activation)
+    }
+}
+
+impl Attending for Gat {
+    fn heads(&self) -> usize {
+        self.heads
+    }
+
+    fn attention(&self) -> &Attention {
+        &self.attention
+    }
+
+    fn source_scores(&self, tape: &mut Tape<'_>, messages: Var) -> Var {
+        tape.head_scores(messages, self.source)
+    }
+
+    fn destination_scores(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let to_scores = tape.score_weights(self.weight, self.destination);
+        tape.matmul(x, to_scores)
+    }
+}
+
+/// Sources are projected before they are sent.
+impl RelationLayer for Stack<Gat> {
+    fn draws(&self) -> u64 {
+        3
+    }
+
+    fn aggregation(&self) -> Option<Aggregation<'_>> {
+        Some(Aggregation::Attention(&self.layers[0]))
+    }
+
+    fn widths(&self) -> (Option<usize>, usize) {
+        (None, self.layers[0].heads * self.layers[0].width)
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        tape.linear(x, self.layers[0].weight, None, Activation::None)
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, _: Var, aggregate: Var, _: bool) -> Var {
+        self.layers[0].finish(tape, aggregate, Activation::None)
     }
 }
 

@@ -8,8 +8,8 @@ use gnarl_common::threads::even_share;
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::{Csc, Triple};
 use gnarl_nn::models::heterogeneous::{self, HeteroSlices, Source, WholeRelations};
-use gnarl_nn::models::{ModelConfig, Softmax};
-use gnarl_nn::{Mode, RelBlock, Tape, Tensor};
+use gnarl_nn::models::{Aggregator, ModelConfig, Softmax};
+use gnarl_nn::{Mode, Reduce, RelBlock, Tape, Tensor};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{HeteroFanouts, HeteroSampleGraph, HeteroSampler, HeteroScratch};
 
@@ -159,4 +159,18 @@ fn hgt_is_the_same_for_any_number_of_ranks() {
         same(&ModelConfig { hidden, heads, ..config("hgt") }, heads == 2);
     }
     same(&ModelConfig { layers: 3, ..config("hgt") }, false);
+}
+
+/// Sums of sliced rows or of mapped ones, maxima and attention; the last layer is narrow or wide.
+#[test]
+fn hetero_is_the_same_for_any_number_of_ranks() {
+    for relation_layer in ["sage", "gat", "gin"] {
+        for (across, hidden) in [(Reduce::Sum, 8), (Reduce::Mean, 2), (Reduce::Max, 8)] {
+            let relation_layer = relation_layer.into();
+            let base = ModelConfig { relation_layer, across, hidden, ..config("hetero") };
+            same(&ModelConfig { out_heads: 2, ..base.clone() }, true);
+            same(&base, false);
+        }
+    }
+    same(&ModelConfig { aggregator: Aggregator::MaxPool, ..config("hetero") }, false);
 }

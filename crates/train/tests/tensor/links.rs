@@ -110,6 +110,22 @@ fn decoupled_rgcn_is_the_same_for_any_number_of_ranks() {
     });
 }
 
+/// Edges leave their groups, and the sums of the others stand for them.
+#[test]
+fn layers_of_edge_types_are_the_same_for_any_number_of_ranks() {
+    let dir = tempfile::tempdir().unwrap();
+    heterogeneous::graph(dir.path(), 3);
+    for layer in ["sage", "gat", "gin"] {
+        over_types_is_the_same_for_any_number_of_ranks(&|name| {
+            let mut config = links(dir.path(), &format!("{layer}-{name}"), "hetero");
+            config.task.edge_type = Some("paper:r0:author".into());
+            config.model.relation_layer = layer.into();
+            config.train.lr = 0.003;
+            config
+        });
+    }
+}
+
 #[test]
 fn attention_between_types_is_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();

@@ -160,9 +160,9 @@ impl HeteroLayer for Hgt {
         slices: &HeteroSlices<'b>,
         x: Var,
         after: After,
-    ) -> Result<Option<Var>> {
+    ) -> Result<Var> {
         let sum = self.attended(tape, slices, x)?;
-        Ok(Some(self.finish(tape, (x, sum), (slices.graph.own(), slices.ids), after)))
+        Ok(self.finish(tape, (x, sum), (slices.graph.own(), slices.ids), after))
     }
 
     fn prepare(&self, graph: &WholeRelations) {

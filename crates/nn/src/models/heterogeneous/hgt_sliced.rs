@@ -11,7 +11,7 @@ use gnarl_common::Result;
 
 use super::hgt::Hgt;
 use super::slices::HeteroSlices;
-use crate::models::heads::HeadSlice;
+use crate::models::head_slice::HeadSlice;
 use crate::{Lists, Reduce, Tape, Var};
 
 impl Hgt {

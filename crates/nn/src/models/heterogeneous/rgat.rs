@@ -136,10 +136,10 @@ impl HeteroLayer for Rgat {
         slices: &HeteroSlices<'b>,
         x: Var,
         after: After,
-    ) -> Result<Option<Var>> {
+    ) -> Result<Var> {
         let sum = self.attended(tape, slices, x)?;
         let y = self.finish(tape, x, sum, after.activation);
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+        Ok(tape.dropout(y, after.dropout, slices.ids))
     }
 
     fn prepare(&self, graph: &WholeRelations) {

@@ -12,7 +12,7 @@ use gnarl_common::Result;
 use super::rgat::Rgat;
 use super::slices::{HeteroSlices, WholeRelations};
 use crate::models::Softmax;
-use crate::models::heads::HeadSlice;
+use crate::models::head_slice::HeadSlice;
 use crate::{Activation, Lists, Reduce, Tape, Var};
 
 impl Rgat {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::pairs::Pairs;
 use crate::exchange::Exchange;
 use crate::lists::EdgeLists;
 use crate::{Lists, RelBlock, Span};
@@ -38,6 +39,7 @@ pub struct WholeRelations {
     heard: OnceLock<Heard>,
     sent: OnceLock<Sent>,
     heard_senders: OnceLock<EdgeLists>,
+    pairs: OnceLock<Pairs>,
 }
 
 /// Groups in the order of nodes.
@@ -103,6 +105,7 @@ impl WholeRelations {
             heard: OnceLock::new(),
             sent: OnceLock::new(),
             heard_senders: OnceLock::new(),
+            pairs: OnceLock::new(),
         }
     }
 
@@ -139,6 +142,13 @@ impl WholeRelations {
 
     pub(super) fn sent(&self) -> &Sent {
         self.sent.get_or_init(|| Sent::new(&self.block, &self.senders, &self.rows))
+    }
+
+    pub(super) fn pairs(&self) -> &Pairs {
+        self.pairs.get_or_init(|| {
+            let Heard { ends, spans, .. } = self.heard();
+            Pairs::new(self.block.schema(), &self.own, ends, spans)
+        })
     }
 
     /// The senders of each group's edges, groups in the order of nodes. The edges are in the order
