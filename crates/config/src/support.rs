@@ -184,9 +184,10 @@ fn links_without_model(c: Combination<'_>) -> Option<Error> {
     }
     c.tensor().then(|| {
         Error::usage(
-            "train.strategy = 'tensor' shares out what messages pass, and model.name is 'none'",
+            "train.strategy = 'tensor' slices the features of messages, and model.name is 'none', which \
+             passes no messages",
         )
-        .hint("set train.strategy to 'gradient', or take an encoder")
+        .hint("set train.strategy to 'gradient', or model.name to an encoder")
     })
 }
 
@@ -203,10 +204,9 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
         );
     }
     let model = &c.run.model;
-    let pools = c.model() == "sage" && model.aggregator != Aggregator::Mean;
     let cut = match (c.model(), model.decoupled) {
         ("gcn", _) | ("gin" | "sgc" | "mlp", false) => true,
-        ("sage", false) => !pools,
+        ("sage" | "ngnn", false) => model.aggregator == Aggregator::Mean,
         // A program's own model has a check of its own.
         ("", _) => true,
         _ => false,
@@ -214,7 +214,7 @@ fn chunks(c: Combination<'_>) -> Option<Error> {
     let form = if model.decoupled { "decoupled " } else { "" };
     (!cut).then(|| {
         Error::usage(format!("{form}{} does not train in chunks", c.model())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage (mean), gin, sgc, mlp, decoupled gcn",
+            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean), gin, sgc, mlp, decoupled gcn",
         )
     })
 }
@@ -225,13 +225,10 @@ fn feature_slices(c: Combination<'_>) -> Option<Error> {
         return None;
     }
     let relational = c.heterogeneous || !names().contains(&model);
-    if !relational {
-        return check_columns(&c.run.model).err();
+    match relational {
+        true => heterogeneous::check_columns(&c.run.model).err(),
+        false => check_columns(&c.run.model).err(),
     }
-    (!["rgcn", "mlp"].contains(&model) && heterogeneous::names().contains(&model)).then(|| {
-        Error::usage(format!("{model} does not train by columns on graphs with types"))
-            .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
-    })
 }
 
 fn sampling_and_tensor(c: Combination<'_>) -> Option<Error> {

@@ -34,6 +34,11 @@ pub trait Exchange: Sync {
     /// cols`.
     fn sum_rows(&self, all: &Tensor) -> Result<Tensor>;
 
+    /// Sums columns of heads that several ranks share. Let a matrix of `cols` columns consist of
+    /// `heads` equally wide heads, and a rank have those of [`heads_in`] its slice: `own` has a column
+    /// for each of these, and the result its sum over all ranks that have the head.
+    fn sum_heads(&self, own: &Tensor, cols: usize, heads: usize) -> Result<Tensor>;
+
     /// Requests rows from their owners: `wanted` lists the nodes, ascending.
     fn route(&self, wanted: &[u32]) -> Result<Routes>;
 
@@ -51,4 +56,12 @@ pub struct Routes {
     pub asked: Vec<Vec<u32>>,
     /// Per rank, the number of its rows that this rank requested.
     pub wanted: Vec<usize>,
+}
+
+/// The heads, of `width` columns each and side by side, that have some of `columns`.
+pub fn heads_in(columns: &Range<usize>, width: usize) -> Range<usize> {
+    match columns.is_empty() {
+        true => 0..0,
+        false => columns.start / width..columns.end.div_ceil(width),
+    }
 }

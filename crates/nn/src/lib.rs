@@ -45,7 +45,7 @@ pub mod state;
 pub mod tape;
 pub mod tensor;
 
-pub use exchange::{Exchange, Routes};
+pub use exchange::{Exchange, Routes, heads_in};
 pub use lists::{EdgeLists, Lists};
 pub use ops::activation::Activation;
 pub use ops::gat::Gat;

@@ -192,6 +192,11 @@ impl RelBlock {
         &self.relation
     }
 
+    /// Number of edges that each group has in the whole graph.
+    pub(crate) fn degrees(&self) -> &[u32] {
+        &self.degrees
+    }
+
     /// The destination of each group, as lists of one.
     pub fn ends(&self) -> &EdgeLists {
         &self.ends

@@ -70,6 +70,13 @@ impl<'b> Tape<'b> {
         self.draws
     }
 
+    /// Skips as many random keys as operations that are not on this tape would draw.
+    pub(crate) fn skip_draws(&mut self, draws: u64) {
+        if self.is_training() {
+            self.draws += draws;
+        }
+    }
+
     /// Columns of all values so far that have as many rows as `var`, shared or not.
     pub fn columns(&self, var: Var) -> usize {
         let rows = self.shape(var).0;
@@ -334,6 +341,17 @@ impl Gradients<'_> {
             tail.fill(0.0);
             self.vars[var.0] = Some(full);
         }
+    }
+
+    /// Adds `grad` to the rows from `first` on of the gradient of `var`, which has `rows` rows.
+    pub(crate) fn add_rows(&mut self, var: Var, grad: &Tensor, first: usize, rows: usize) {
+        if !self.wants(var) {
+            return;
+        }
+        let cols = grad.cols();
+        let sum = self.vars[var.0].get_or_insert_with(|| Tensor::zeros(rows, cols));
+        let part = &mut sum.data_mut()[first * cols..(first + grad.rows()) * cols];
+        elementwise::add_assign(part, grad.data());
     }
 
     /// The gradients of all parameters, to add to.

@@ -225,6 +225,45 @@ fn gradients_are_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
+fn masks_do_not_depend_on_edge_types_that_a_batch_lacks() {
+    let graph = large();
+    let sampler = HeteroSampler::new(&graph, &HeteroFanouts::new(&[4]), Rule::Uniform).unwrap();
+    let seeds: Vec<u32> = (0..50).collect();
+    for relation_layer in ["sage", "gat", "gin"] {
+        let config = ModelConfig {
+            name: "hetero".into(),
+            relation_layer: relation_layer.into(),
+            hidden: 8,
+            attention_dropout: 0.3,
+            dropout: 0.5,
+            out_dim: 2,
+            ..ModelConfig::default()
+        };
+        let sources = [Source::Embeddings; 2];
+        let (model, params) =
+            heterogeneous::build(&config, graph.schema(), &sources, Key::new(3)).unwrap();
+        // The hidden layer for nodes of some types: nobody in a batch of the first one receives
+        // messages over the edge type to the second.
+        let hidden = |types: &[usize]| {
+            let seeds: Vec<(usize, &[u32])> = types.iter().map(|&t| (t, &seeds[..])).collect();
+            let batch =
+                sampler.sample_types(&seeds, Key::new(1), &mut HeteroScratch::new()).unwrap();
+            let fused = batch.fuse(&graph).unwrap();
+            let blocks = RelBlock::all(&fused, graph.schema()).unwrap();
+            let ids = blocks[0].block().ids();
+            let value = |id: u64, column| Key::new(9).with(id).normal(column) as f32;
+            let values = ids.iter().flat_map(|&id| (0..8).map(move |column| value(id, column)));
+            let mut tape = Tape::new(&params, Mode::Train { key: Key::new(4) });
+            let x = tape.dense(Tensor::from_vec(ids.len(), 8, values.collect()));
+            let y = model.layer(&mut tape, 0, &blocks[0], x).unwrap();
+            let y = tape.gather_rows(y, &fused.targets[..50]);
+            tape.take(y).data().to_vec()
+        };
+        assert_close(relation_layer, "hidden", &hidden(&[0]), &hidden(&[0, 1]));
+    }
+}
+
+#[test]
 fn wrong_requests_are_usage_errors() {
     let graph = large();
     let sources = [Source::Features(4), Source::Embeddings];

@@ -55,12 +55,14 @@ fn bytes_of_columns_are_those_of_a_run() {
     let base = config(dir.path(), 701, 21, 3);
     let dataset = Dataset::open(&base.dataset.path).unwrap();
     type Change = fn(&mut RunConfig);
-    let changes: [(&str, Change); 10] = [
+    let changes: [(&str, Change); 12] = [
         ("gcn", |_| ()),
         ("gcn-kept", |c| (c.model.hidden, c.model.input_dropout) = (33, Some(0.0))),
         ("gcn-deep", |c| (c.model.layers, c.model.hidden) = (3, 33)),
         ("sage", |_| ()),
         ("sage-pool", |c| c.model.aggregator = Aggregator::MaxPool),
+        ("ngnn", |c| c.model.layers = 3),
+        ("ngnn-pool", |c| c.model.aggregator = Aggregator::MaxPool),
         ("gin", |_| ()),
         ("gat", |c| c.model.out_heads = 2),
         ("sgc", |_| ()),
@@ -178,9 +180,9 @@ fn what_cannot_run_is_listed_with_its_reason() {
     // Two of three parts.
     assert_eq!(average.work.steps, 2);
     config.partition.parts = gnarl_config::Parts::Count(1);
-    config.model.name = "ngnn".into();
-    let ngnn = plan(&config, &[2]);
-    assert!(reason(&ngnn, Strategy::Tensor, false).contains("ngnn does not train by columns"));
+    (config.model.name, config.model.aggregator) = ("ngnn".into(), Aggregator::Lstm);
+    let lstm = plan(&config, &[2]);
+    assert!(reason(&lstm, Strategy::Tensor, false).contains("the recurrence mixes all features"));
     config.sample.method = Method::ClusterGcn;
     let none = plan(&config, &[2]);
     assert!(none.fastest().is_none(), "{:?}", none.predictions);

@@ -135,6 +135,7 @@ fn what_no_strategy_can_train_is_refused_before_anything_is_written() {
     assert!(memory.contains("plan.memory is 10 B"), "{memory}");
     let subgraphs = refused("subgraphs", &|c| {
         (c.model.name, c.sample.method) = ("ngnn".into(), Method::SaintNode);
+        c.model.aggregator = Aggregator::Lstm;
     });
     assert!(subgraphs.contains("do not support subgraph sampling"), "{subgraphs}");
     // Full-graph steps could train it, without the sampler it asks for.

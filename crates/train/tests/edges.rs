@@ -346,11 +346,12 @@ fn bad_input_is_told() {
         assert!(error.exit_code() == 2 && error.to_string().contains(text), "{error}");
     };
     usage(&|c| c.model.name = "none".into(), "needs an encoder");
-    let ngnn = |c: &mut RunConfig| {
+    let lstm = |c: &mut RunConfig| {
         c.train.strategy = Strategy::Tensor;
         c.model.name = "ngnn".into();
+        c.model.aggregator = gnarl_nn::models::Aggregator::Lstm;
     };
-    usage(&ngnn, "ngnn does not train by columns");
+    usage(&lstm, "the recurrence mixes all features");
     usage(&|c| c.train.metric = Some("rmse".into()), "unknown metric 'rmse'");
     usage(&|c| c.decoder.name = "complex".into(), "unknown decoder 'complex'");
     usage(&|c| c.loss.name = "margin".into(), "always uses cross-entropy");

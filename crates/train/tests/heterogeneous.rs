@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use gnarl_config::{EvaluateOn, Method, Parts, RandomSplit, RunConfig, Strategy};
 use gnarl_graph::generate::{HeteroOptions, heterogeneous};
 use gnarl_graph::import::{HeteroNpyOptions, heterogeneous_npy};
+use gnarl_nn::models::Aggregator;
 use gnarl_train::{Begin, Finished, Summary, run};
 
 struct Bench(tempfile::TempDir);
@@ -220,7 +221,11 @@ fn what_graphs_with_types_lack_is_told() {
     refuse(&|c| c.task.node_type = Some("venue".into()), "no labels");
     refuse(&|c| c.model.name = "sage".into(), "model.relation_layer");
     let tensor = |c: &mut RunConfig| c.train.strategy = Strategy::Tensor;
-    refuse(&|c| (tensor(c), c.model.name = "rgat".into()).0, "rgat does not train by columns");
+    let lstm = |c: &mut RunConfig| {
+        tensor(c);
+        (c.model.name, c.model.aggregator) = ("hetero".into(), Aggregator::Lstm);
+    };
+    refuse(&lstm, "the recurrence mixes all features");
     refuse(&|c| c.train.evaluate_on = EvaluateOn::Parts, "evaluated as a whole");
     refuse(&|c| c.sample.method = Method::SaintNode, "subgraphs");
     let fanouts = |name: &str, fanouts: &[i64]| {

@@ -1,12 +1,12 @@
 //! GAT (Veličković et al., ICLR 2018).
 
-use std::ops::Range;
-
 use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::attention::Attention;
+use super::head_slice::HeadSlice;
+use super::relation_layer::{Aggregation, Attending, RelationLayer};
 use super::slices::Slices;
 use super::stack::{After, Layer, Stack};
 use super::transform::PRODUCT_SPEEDUP;
@@ -73,34 +73,6 @@ impl Gat {
         tape.spmm_weighted(block, z, attention)
     }
 
-    /// Weighted sums of a feature slice of all heads side by side: whole heads at once, and the
-    /// remainders of the first and the last one.
-    fn sum_columns<'b>(
-        &self,
-        tape: &mut Tape<'b>,
-        block: &'b Block,
-        (x, columns): (Var, Range<usize>),
-        attention: Var,
-    ) -> Var {
-        let mut sums = Vec::new();
-        let mut at = columns.start;
-        while at < columns.end {
-            let head = at / self.width;
-            let whole = at.is_multiple_of(self.width);
-            let heads = if whole { ((columns.end - at) / self.width).max(1) } else { 1 };
-            let end = columns.end.min((head + heads) * self.width);
-            let part = tape.slice_cols(x, at - columns.start, end - at);
-            let weights = tape.slice_cols(attention, head, heads);
-            sums.push(tape.spmm_weighted(block, part, weights));
-            at = end;
-        }
-        match sums.is_empty() {
-            // No columns, but a gradient for the weights: all ranks exchange theirs.
-            true => tape.spmm_weighted(block, x, attention),
-            false => tape.concat_cols(&sums),
-        }
-    }
-
     /// Returns whether projecting all sources is less work than projecting a sum of inputs for
     /// every destination and head; the counterpart of [`super::transform_first`].
     fn projects_first(&self, tape: &Tape<'_>, block: &Block, x: Var) -> bool {
@@ -117,6 +89,48 @@ impl Gat {
         let bias = tape.param(self.bias);
         let y = tape.add_row(y, bias);
         tape.activation(y, activation)
+    }
+}
+
+impl Attending for Gat {
+    fn heads(&self) -> usize {
+        self.heads
+    }
+
+    fn attention(&self) -> &Attention {
+        &self.attention
+    }
+
+    fn source_scores(&self, tape: &mut Tape<'_>, messages: Var) -> Var {
+        tape.head_scores(messages, self.source)
+    }
+
+    fn destination_scores(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        let to_scores = tape.score_weights(self.weight, self.destination);
+        tape.matmul(x, to_scores)
+    }
+}
+
+/// Sources are projected before they are sent.
+impl RelationLayer for Stack<Gat> {
+    fn draws(&self) -> u64 {
+        3
+    }
+
+    fn aggregation(&self) -> Option<Aggregation<'_>> {
+        Some(Aggregation::Attention(&self.layers[0]))
+    }
+
+    fn widths(&self) -> (Option<usize>, usize) {
+        (None, self.layers[0].heads * self.layers[0].width)
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        tape.linear(x, self.layers[0].weight, None, Activation::None)
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, _: Var, aggregate: Var, _: bool) -> Var {
+        self.layers[0].finish(tape, aggregate, Activation::None)
     }
 }
 
@@ -168,8 +182,8 @@ impl Layer for Gat {
         let attention = self.attention.coefficients(tape, block, of_source, of_destination);
         let cols = self.heads * self.width;
         let slice = tape.split(slices.exchange, z)?;
-        let columns = slices.exchange.columns(cols);
-        let sums = self.sum_columns(tape, block, (slice, columns), attention);
+        let own = HeadSlice::new(slices.exchange.columns(cols), self.width);
+        let sums = own.sum(tape, block, slice, (attention, 0));
         let joined = tape.gather(slices.exchange, sums, cols)?;
         let y = self.finish(tape, joined, after.activation);
         Ok(Some(tape.dropout(y, after.dropout, slices.ids)))

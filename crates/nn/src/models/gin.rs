@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use gnarl_graph::blocks::Block;
 
+use super::relation_layer::{Aggregation, RelationLayer};
 use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
 use super::stages::{Incoming, Outgoing, Pass, Stages};
 use super::{ModelConfig, transform_first};
 use crate::ops::pass::{Operator, Passing};
-use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, Tape, Var};
 
 /// `h' = MLP((1 + ε) h + Σ_u h_u)`, eq. 4.1, with learnable ε and a two-layer MLP as wide as the
 /// layer's output. In a sampled block the sum stands for the whole neighborhood: it is scaled by
@@ -78,6 +79,27 @@ impl Layer for Gin {
 
     fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
         Some(Box::new(StackStages { stack, sparse }))
+    }
+}
+
+impl RelationLayer for Stack<Gin> {
+    fn aggregation(&self) -> Option<Aggregation<'_>> {
+        Some(Aggregation::Reduce(Reduce::Sum))
+    }
+
+    fn widths(&self) -> (Option<usize>, usize) {
+        let (input, hidden) = self.layers[0].dims;
+        (Some(input), hidden)
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        tape.linear(x, self.layers[0].inner.0, None, Activation::None)
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, x: Var, aggregate: Var, mapped: bool) -> Var {
+        let kept = Some(if mapped { self.send(tape, x) } else { x });
+        let rows = Incoming { passed: aggregate, kept };
+        self.layers[0].receive(tape, rows, mapped, Activation::None)
     }
 }
 

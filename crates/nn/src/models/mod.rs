@@ -38,10 +38,12 @@ mod decoupled;
 mod gat;
 mod gcn;
 mod gin;
+mod head_slice;
 pub mod heterogeneous;
 mod mlp;
 mod model;
 mod ngnn;
+mod relation_layer;
 mod sage;
 mod sgc;
 mod slices;
@@ -58,7 +60,7 @@ pub use transform::transform_first;
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::error::{Error, Result};
 use gnarl_common::rng::Key;
-use model::no_columns;
+use model::{lstm_mixes, no_slices};
 
 use crate::{Params, ParamsBuilder};
 
@@ -109,12 +111,11 @@ pub fn names() -> &'static [&'static str] {
 /// Rejects models without a tensor-parallel form, see [`Model::forward_sliced`].
 ///
 /// # Errors
-/// A usage error that names the model.
+/// A usage error with the reason.
 pub fn check_columns(config: &ModelConfig) -> Result<()> {
     match (config.name.as_str(), config.aggregator) {
-        // An LSTM mixes the columns of its input, so that no slice of them can be computed alone.
-        ("sage", Aggregator::Lstm) => Err(no_columns("sage")),
-        ("gat" | "gcn" | "gin" | "mlp" | "sage" | "sgc", _) => Ok(()),
-        (other, _) => Err(no_columns(other)),
+        (name @ ("ngnn" | "sage"), Aggregator::Lstm) => Err(lstm_mixes(name)),
+        (name, _) if names().contains(&name) => Ok(()),
+        (other, _) => Err(no_slices(other)),
     }
 }

@@ -40,7 +40,7 @@ pub trait Model: Send + Sync {
     fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {
         match self.stages(tape.is_sparse(x)) {
             Some(model) => stages::forward(model.as_ref(), tape, slices, x),
-            None => Err(no_columns(self.name())),
+            None => Err(no_slices(self.name())),
         }
     }
 
@@ -68,7 +68,19 @@ pub trait Model: Send + Sync {
     }
 }
 
-pub(super) fn no_columns(model: &str) -> Error {
-    Error::usage(format!("{model} does not train by columns"))
-        .hint("train.strategy = 'tensor' knows gcn, sage (mean, max-pool), gin, gat, sgc and mlp")
+/// The refusal of a model without a tensor-parallel form.
+pub(super) fn no_slices(model: &str) -> Error {
+    Error::usage(format!("model '{model}' does not train by feature slices")).hint(
+        "train.strategy = 'tensor' requires Model::stages or Model::forward_sliced; 'gradient' \
+         supports all models",
+    )
+}
+
+/// The refusal of a model that aggregates neighbors by an LSTM.
+pub(super) fn lstm_mixes(model: &str) -> Error {
+    Error::usage(format!(
+        "model '{model}' with aggregator 'lstm' does not train by feature slices: the recurrence \
+         mixes all features at every neighbor, so that a slice of them cannot be aggregated alone"
+    ))
+    .hint("set model.aggregator to 'mean' or 'max-pool', or train.strategy to 'gradient'")
 }

@@ -4,8 +4,9 @@ use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::sage::{Convolution, convolutions};
-use super::stack::{After, Layer, Stack};
-use crate::{Init, ParamId, ParamsBuilder, Tape, Var};
+use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
+use super::stages::{Incoming, Outgoing, Pass, Stages};
+use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// GraphSAGE whose hidden layers go through one more linear map and activation: eq. 2 with one
 /// inner layer, `h' = σ(σ(conv(h)) W + b)`. The last layer is a plain convolution.
@@ -39,5 +40,35 @@ impl Layer for Ngnn {
         let Some((weight, bias)) = self.inner else { return y };
         let y = tape.linear(y, weight, Some(bias), after.activation);
         after.drop(tape, block, y)
+    }
+
+    fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        let mixes = stack.layers.iter().any(|layer| layer.convolution.mixes_columns());
+        (!mixes).then(|| Box::new(StackStages { stack, sparse }) as _)
+    }
+}
+
+impl StagedLayer for Ngnn {
+    fn dims(&self) -> (usize, usize) {
+        self.convolution.dims()
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
+        self.convolution.send(tape, x, narrow)
+    }
+
+    fn pass(&self) -> Pass {
+        self.convolution.pass()
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, narrow: bool, act: Activation) -> Var {
+        let y = self.convolution.receive(tape, rows, narrow, act);
+        let Some((weight, bias)) = self.inner else { return y };
+        // On blocks the convolution draws a key of its own, and later masks follow from the number
+        // of keys drawn before them.
+        tape.skip_draws(1);
+        let mapped = tape.linear(y, weight, Some(bias), act);
+        tape.release(y);
+        mapped
     }
 }

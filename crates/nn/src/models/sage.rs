@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_graph::blocks::Block;
 
+use super::relation_layer::{Aggregation, RelationLayer};
 use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
 use super::stages::{Incoming, Outgoing, Pass, Stages};
 use super::{Aggregator, ModelConfig, transform_first};
@@ -60,6 +61,29 @@ impl Convolution {
         let both = params.join(own, neighbors);
         Self { own, neighbors, both, bias, gather, input, output }
     }
+
+    /// Mapped messages from the input of their senders.
+    fn message(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        match self.gather {
+            Gather::MaxPool { weight, bias } => {
+                tape.linear(x, weight, Some(bias), Activation::Relu)
+            }
+            _ => tape.linear(x, self.neighbors, None, Activation::None),
+        }
+    }
+
+    /// The values that nodes keep while messages pass, from their input.
+    fn keep(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Var {
+        match narrow && self.pass() != Pass::Max {
+            true => tape.linear(x, self.own, Some(self.bias), Activation::None),
+            false => x,
+        }
+    }
+
+    /// Returns whether aggregation mixes columns, so that no slice of them can be aggregated alone.
+    pub(super) fn mixes_columns(&self) -> bool {
+        matches!(self.gather, Gather::Lstm { .. })
+    }
 }
 
 impl Layer for Convolution {
@@ -105,10 +129,8 @@ impl Layer for Convolution {
     }
 
     fn stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
-        // An LSTM mixes the columns of its input, so that no slice of them can be computed alone.
-        let mixes = |layer: &Self| matches!(layer.gather, Gather::Lstm { .. });
-        let staged = !stack.layers.iter().any(mixes);
-        staged.then(|| Box::new(StackStages { stack, sparse }) as _)
+        let mixes = stack.layers.iter().any(Self::mixes_columns);
+        (!mixes).then(|| Box::new(StackStages { stack, sparse }) as _)
     }
 }
 
@@ -120,18 +142,9 @@ impl StagedLayer for Convolution {
     /// Features that are mapped first keep their mapped self part: neither is wider than the output
     /// then.
     fn send(&self, tape: &mut Tape<'_>, x: Var, narrow: bool) -> Outgoing {
-        match self.gather {
-            Gather::MaxPool { weight, bias } => {
-                let pooled = tape.linear(x, weight, Some(bias), Activation::Relu);
-                Outgoing { sent: pooled, kept: Some(x) }
-            }
-            _ if narrow => {
-                let sent = tape.linear(x, self.neighbors, None, Activation::None);
-                let own = tape.linear(x, self.own, Some(self.bias), Activation::None);
-                Outgoing { sent, kept: Some(own) }
-            }
-            _ => Outgoing { sent: x, kept: Some(x) },
-        }
+        let maps = narrow || self.pass() == Pass::Max;
+        let sent = if maps { self.message(tape, x) } else { x };
+        Outgoing { sent, kept: Some(self.keep(tape, x, narrow)) }
     }
 
     fn pass(&self) -> Pass {
@@ -151,6 +164,34 @@ impl StagedLayer for Convolution {
             tape.add(own, passed)
         };
         tape.activation_last(sum, act)
+    }
+}
+
+impl RelationLayer for Stack<Convolution> {
+    fn aggregation(&self) -> Option<Aggregation<'_>> {
+        match self.layers[0].gather {
+            Gather::Mean => Some(Aggregation::Reduce(Reduce::Mean)),
+            Gather::MaxPool { .. } => Some(Aggregation::Reduce(Reduce::Max)),
+            Gather::Lstm { .. } => None,
+        }
+    }
+
+    fn widths(&self) -> (Option<usize>, usize) {
+        let layer = &self.layers[0];
+        match layer.gather {
+            Gather::MaxPool { .. } => (None, layer.input),
+            _ => (Some(layer.input), layer.output),
+        }
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var) -> Var {
+        self.layers[0].message(tape, x)
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, x: Var, aggregate: Var, mapped: bool) -> Var {
+        let layer = &self.layers[0];
+        let kept = Some(layer.keep(tape, x, mapped));
+        layer.receive(tape, Incoming { passed: aggregate, kept }, mapped, Activation::None)
     }
 }
 

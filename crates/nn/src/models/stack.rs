@@ -4,7 +4,7 @@ use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
-use super::model::{Model, no_columns};
+use super::model::{Model, no_slices};
 use super::slices::Slices;
 use super::stages::{self, Incoming, Outgoing, Pass, Stages};
 use crate::{Activation, Tape, Var};
@@ -130,7 +130,7 @@ impl<L: Layer> Model for Stack<L> {
         self.layers.iter().enumerate().try_fold(x, |x, (index, layer)| {
             let x = self.begin(tape, index, slices.ids, x)?;
             let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
-            passed.ok_or_else(|| no_columns(L::NAME))
+            passed.ok_or_else(|| no_slices(L::NAME))
         })
     }
 }

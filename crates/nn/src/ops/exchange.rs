@@ -41,6 +41,24 @@ impl<'b> Tape<'b> {
         }))
     }
 
+    /// [`Exchange::sum_heads`] of `x`. Each rank that has a head uses its sum for columns of its own,
+    /// so that the gradient is the sum of theirs.
+    ///
+    /// # Errors
+    /// As [`Tape::split`].
+    pub fn sum_heads(
+        &mut self,
+        exchange: &'b dyn Exchange,
+        x: Var,
+        cols: usize,
+        heads: usize,
+    ) -> Result<Var> {
+        let y = exchange.sum_heads(self.value(x), cols, heads)?;
+        Ok(self.push(y, self.needs_grad(x), move |grads, grad| {
+            add_or_fail(grads, x, exchange.sum_heads(&grad, cols, heads));
+        }))
+    }
+
     /// [`Exchange::fetch`] of `x`.
     ///
     /// # Errors

@@ -14,14 +14,16 @@ const AHEAD: usize = 4;
 
 impl<'b> Tape<'b> {
     /// `out[d, h] = Σ_e w[e, h] · x[source of e, h]` over the edges of `d`: `x` has one row a
-    /// source, made of one part a head side by side; `w` has one row an edge, one column a head.
+    /// source, made of one part a head side by side; `w` has one row an edge, one column a head. Rows
+    /// without columns may have no heads.
     ///
     /// # Panics
     /// If the shapes disagree.
     pub fn spmm_weighted(&mut self, block: &'b impl Lists, x: Var, w: Var) -> Var {
         let (cols, heads) = (self.shape(x).1, self.shape(w).1);
-        assert!(heads > 0 && cols % heads == 0, "spmm_weighted: {cols} columns, {heads} heads");
-        self.head_sums(block, x, w, Shape { heads, width: cols / heads, step: cols / heads })
+        assert!(cols.is_multiple_of(heads), "spmm_weighted: {cols} columns, {heads} heads");
+        let width = cols.checked_div(heads).unwrap_or(0);
+        self.head_sums(block, x, w, Shape { heads, width, step: width })
     }
 
     /// Like [`Tape::spmm_weighted`] with one `x` for all heads: `out[d, h] = Σ_e w[e, h] ·

@@ -49,7 +49,7 @@ impl<'b> Tape<'b> {
 }
 
 /// Copies in parallel.
-fn copy(to: &mut [f32], from: &[f32]) {
+pub(super) fn copy(to: &mut [f32], from: &[f32]) {
     const CHUNK: usize = 1 << 16;
     to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(|(to, from)| {
         to.copy_from_slice(from);

@@ -1,7 +1,10 @@
 //! Selection of rows and columns.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
+use super::interleave::copy;
 use crate::kernel::gather::{Rows, gather_sum};
 use crate::{Tape, Tensor, Var};
 
@@ -51,6 +54,19 @@ impl Tape<'_> {
         self.push(head, needed, move |grads, grad| grads.add_head(x, grad, all))
     }
 
+    /// Successive rows of `x`. Gradients of many ranges are added up in place.
+    ///
+    /// # Panics
+    /// If there are fewer rows.
+    pub fn row_range(&mut self, x: Var, range: Range<usize>) -> Var {
+        let (rows, cols) = self.shape(x);
+        let mut y = Tensor::scratch(range.len(), cols);
+        copy(y.data_mut(), &self.value(x).data()[range.start * cols..range.end * cols]);
+        self.push(y, self.needs_grad(x), move |grads, grad| {
+            grads.add_rows(x, &grad, range.start, rows);
+        })
+    }
+
     /// Reshapes `x` to another shape of as many values.
     ///
     /// # Panics
@@ -87,6 +103,37 @@ impl Tape<'_> {
                     grads.add(part, to_part);
                 }
                 at += width;
+            }
+        })
+    }
+
+    /// The rows of all `parts`, one part below the other.
+    ///
+    /// # Panics
+    /// If the numbers of columns differ or there is no part.
+    pub fn concat_rows(&mut self, parts: &[Var]) -> Var {
+        let cols = self.shape(parts[0]).1;
+        assert!(parts.iter().all(|&p| self.shape(p).1 == cols), "concat_rows of {cols} columns");
+        let heights: Vec<usize> = parts.iter().map(|&p| self.shape(p).0).collect();
+        let mut y = Tensor::scratch(heights.iter().sum(), cols);
+        let mut rest = y.data_mut();
+        for (&part, height) in parts.iter().zip(&heights) {
+            let (out, tail) = rest.split_at_mut(height * cols);
+            copy(out, self.value(part).data());
+            rest = tail;
+        }
+        let needed = parts.iter().any(|&p| self.needs_grad(p));
+        let parts = parts.to_vec();
+        self.push(y, needed, move |grads, grad| {
+            let mut rest = grad.data();
+            for (part, height) in parts.into_iter().zip(heights) {
+                let (from, tail) = rest.split_at(height * cols);
+                if grads.wants(part) {
+                    let mut to_part = Tensor::scratch(height, cols);
+                    copy(to_part.data_mut(), from);
+                    grads.add(part, to_part);
+                }
+                rest = tail;
             }
         })
     }

@@ -6,17 +6,15 @@ use crate::{Lists, Tape, Tensor, Var};
 
 impl<'b> Tape<'b> {
     /// `out[e, h] = x[source of e, h] · q[list of e, h]`: `x` has one row a source and `q` one a list,
-    /// both made of `heads` equally wide parts.
+    /// both made of `heads` equally wide parts. Rows without columns may have none.
     ///
     /// # Panics
     /// If the shapes disagree.
     pub fn sddmm_dot(&mut self, lists: &'b impl Lists, x: Var, q: Var, heads: usize) -> Var {
         let cols = self.shape(x).1;
-        assert!(
-            heads > 0 && cols.is_multiple_of(heads),
-            "sddmm_dot: {cols} columns, {heads} heads"
-        );
-        let shape = Shape { heads, width: cols / heads, step: cols / heads };
+        assert!(cols.is_multiple_of(heads), "sddmm_dot: {cols} columns, {heads} heads");
+        let width = cols.checked_div(heads).unwrap_or(0);
+        let shape = Shape { heads, width, step: width };
         self.dots(lists, x, q, shape)
     }
 

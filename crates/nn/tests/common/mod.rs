@@ -232,6 +232,13 @@ pub const CASES: &[(&str, Case)] = &[
         let part = t.slice_cols(x, 1, 2);
         t.concat_cols(&[part, x, part])
     }),
+    ("rows of parts", |t, s, x| {
+        let (mapped, rows) = (s.linear(t, x, Activation::Tanh), t.shape(x).0);
+        let (half, third) = (rows / 2, rows / 3);
+        let parts = [0..half, half..half, third..rows].map(|range| t.row_range(x, range));
+        let parts = t.concat_rows(&parts);
+        t.concat_rows(&[mapped, parts])
+    }),
     ("spmm sum", |t, s, x| t.spmm(&s.block, x, Reduce::Sum, None)),
     ("spmm sum weighted", |t, s, x| t.spmm(&s.block, x, Reduce::Sum, weights(s))),
     ("spmm mean", |t, s, x| t.spmm(&s.block, x, Reduce::Mean, None)),

@@ -107,6 +107,12 @@ fn gin_is_the_same_for_any_number_of_ranks() {
     same_for_any_number_of_ranks("gin", |c| c.train.lr = 0.003);
 }
 
+#[test]
+fn ngnn_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks("ngnn", |c| c.model.layers = 3);
+    same_for_any_number_of_ranks("ngnn", |c| c.model.aggregator = Aggregator::MaxPool);
+}
+
 /// Heads are cut by the shares of columns: 20 columns of 4 heads over 3 ranks.
 #[test]
 fn gat_is_the_same_for_any_number_of_ranks() {
@@ -133,11 +139,13 @@ fn what_cannot_train_by_columns_is_refused() {
         error.to_string()
     };
     let lstm = refused("lstm", &|c| c.model.aggregator = Aggregator::Lstm);
-    assert!(lstm.contains("sage does not train by columns"), "{lstm}");
+    assert!(lstm.contains("the recurrence mixes all features"), "{lstm}");
     let decoupled = refused("decoupled", &|c| c.model.decoupled = true);
     assert!(decoupled.contains("'sage' has no decoupled form"), "{decoupled}");
-    let ngnn = refused("ngnn", &|c| c.model.name = "ngnn".into());
-    assert!(ngnn.contains("ngnn does not train by columns"), "{ngnn}");
+    let ngnn = refused("ngnn", &|c| {
+        (c.model.name, c.model.aggregator) = ("ngnn".into(), Aggregator::Lstm);
+    });
+    assert!(ngnn.contains("'ngnn' with aggregator 'lstm'"), "{ngnn}");
     let parts = refused("parts", &|c| c.partition.parts = Parts::Count(2));
     assert!(parts.contains("not parts"), "{parts}");
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use gnarl_config::{Method, RunConfig, Strategy};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
-use gnarl_nn::models::Decomposition;
+use gnarl_nn::Reduce;
+use gnarl_nn::models::{Aggregator, Decomposition, Softmax};
 use gnarl_sample::HeteroSampleGraph;
 use gnarl_train::{Begin, ExchangedBytes, run};
 
@@ -96,6 +97,38 @@ fn bases_are_the_same_for_any_number_of_ranks() {
 fn blocks_are_the_same_for_any_number_of_ranks() {
     same_for_any_number_of_ranks(|c| {
         (c.model.decomposition, c.model.bases) = (Decomposition::Block, 5);
+    });
+}
+
+/// The columns of a head are cut by the shares of three ranks.
+#[test]
+fn rgat_is_the_same_for_any_number_of_ranks() {
+    for softmax in [Softmax::Within, Softmax::Across] {
+        same_for_any_number_of_ranks(|c| {
+            (c.model.name, c.model.heads, c.model.softmax) = ("rgat".into(), 2, softmax);
+        });
+    }
+}
+
+/// Two heads of five columns over three ranks: the second rank has columns of both.
+#[test]
+fn hgt_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks(|c| (c.model.name, c.model.heads) = ("hgt".into(), 2));
+}
+
+#[test]
+fn layers_of_edge_types_are_the_same_for_any_number_of_ranks() {
+    let layers = [("sage", Reduce::Sum), ("gat", Reduce::Mean), ("gin", Reduce::Max)];
+    for (layer, across) in layers {
+        same_for_any_number_of_ranks(|c| {
+            c.model.name = "hetero".into();
+            (c.model.relation_layer, c.model.across) = (layer.into(), across);
+            c.model.attention_dropout = 0.2;
+            c.train.lr = 0.003;
+        });
+    }
+    same_for_any_number_of_ranks(|c| {
+        (c.model.name, c.model.aggregator) = ("hetero".into(), Aggregator::MaxPool);
     });
 }
 
@@ -211,6 +244,57 @@ fn layers_send_the_fewest_rows_and_columns() {
     assert!(ways.len() > 2, "{ways:?}");
 }
 
+/// Slices of senders or of a part per head of groups, and scores; keys and values of nodes, queries
+/// and sums of groups, and scores of heads that two ranks share; sums of rows that are as wide as the
+/// input or as the output.
+#[test]
+fn models_send_rows_scores_and_shared_heads() {
+    let dir = tempfile::tempdir().unwrap();
+    graph(dir.path(), 4);
+    let opened = opened(dir.path());
+    let [nodes, groups, senders] = counts(&opened);
+    let lists = |edge_type| opened.csc(edge_type).num_edges() as u64;
+    let edges: u64 = (0..opened.schema().edge_types().len()).map(lists).sum();
+    let share = |values: u64, ranks: u64| values * (ranks - 1) / ranks * 4;
+    let scores = |heads: u64, ranks: u64| (ranks - 1) * (senders + groups) * heads * 4;
+    let cases: [(&str, &dyn Fn(u64) -> u64); 4] = [
+        ("rgat", &|ranks| {
+            let layer = |input: u64, output: u64, heads: u64| {
+                let values = ((senders + nodes) * output).min((nodes + heads * groups) * input);
+                share(values, ranks) + scores(heads, ranks)
+            };
+            layer(12, 12, 2) + layer(12, 4, 1)
+        }),
+        ("hgt", &|ranks| {
+            // Two heads of six columns: four ranks have three columns each.
+            let shared = if ranks == 4 { 2 * 2 * edges * 4 } else { 0 };
+            2 * (share(2 * (nodes + groups) * 12, ranks) + shared)
+        }),
+        ("sage", &|ranks| {
+            let last = ((nodes + groups) * 12).min((senders + groups) * 4);
+            share((nodes + groups) * 12, ranks) + share(last, ranks)
+        }),
+        ("gat", &|ranks| {
+            let layer = |output: u64| share((senders + groups) * output, ranks) + scores(1, ranks);
+            layer(12) + layer(4)
+        }),
+    ];
+    for (model, bytes) in cases {
+        for ranks in [2, 4] {
+            let mut config = nodes_of(dir.path(), &format!("{model}-{ranks}"));
+            config.model.name = model.into();
+            if ["sage", "gat"].contains(&model) {
+                (config.model.name, config.model.relation_layer) = ("hetero".into(), model.into());
+            }
+            (config.model.hidden, config.model.heads) = (12, 2);
+            (config.train.strategy, config.train.workers) = (Strategy::Tensor, ranks as usize);
+            let each_way = bytes(ranks);
+            let all = ExchangedBytes { forward: each_way, backward: each_way };
+            assert_eq!(exchanged(&config), [Some(all); 5], "{model} on {ranks}");
+        }
+    }
+}
+
 fn opened(dir: &Path) -> HeteroSampleGraph {
     HeteroSampleGraph::open(&Dataset::open(dir.join("graph")).unwrap()).unwrap()
 }
@@ -248,14 +332,11 @@ fn what_cannot_train_by_columns_is_refused() {
         assert_eq!(error.exit_code(), 2, "{error}");
         format!("{error:?}")
     };
-    for model in ["rgat", "hgt", "hetero"] {
-        let told = refused(model, &|c| {
-            c.model.name = model.into();
-            c.model.heads = 2;
-        });
-        assert!(told.contains(&format!("{model} does not train by columns")), "{told}");
-        assert!(told.contains("knows rgcn"), "{told}");
-    }
+    let lstm = refused("lstm", &|c| {
+        (c.model.name, c.model.aggregator) = ("hetero".into(), Aggregator::Lstm);
+    });
+    assert!(lstm.contains("'hetero' with aggregator 'lstm'"), "{lstm}");
+    assert!(lstm.contains("the recurrence mixes all features"), "{lstm}");
     let decoupled = refused("decoupled", &|c| {
         decouple(c);
         c.model.name = "mlp".into();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gnarl_config::{Leakage, RunConfig, Strategy, TaskKind};
 use gnarl_graph::import::{TriplesOptions, triples};
-use gnarl_nn::models::Decomposition;
+use gnarl_nn::models::{Aggregator, Decomposition};
 use gnarl_train::{Begin, run};
 
 use crate::equal::{one_step_moves_weights_alike, runs_end_alike};
@@ -68,6 +68,11 @@ fn gin_is_the_same_for_any_number_of_ranks() {
 }
 
 #[test]
+fn ngnn_is_the_same_for_any_number_of_ranks() {
+    same_for_any_number_of_ranks("ngnn", |_| ());
+}
+
+#[test]
 fn gat_is_the_same_for_any_number_of_ranks() {
     same_for_any_number_of_ranks("gat", |c| c.negatives.kind = "uniform".into());
 }
@@ -85,7 +90,7 @@ fn decoupled_gcn_is_the_same_for_any_number_of_ranks() {
 fn edges_between_types_are_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();
     heterogeneous::graph(dir.path(), 3);
-    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+    over_types_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.task.edge_type = Some("paper:r0:author".into());
         config
@@ -96,13 +101,43 @@ fn edges_between_types_are_the_same_for_any_number_of_ranks() {
 fn decoupled_rgcn_is_the_same_for_any_number_of_ranks() {
     let dir = tempfile::tempdir().unwrap();
     heterogeneous::graph(dir.path(), 3);
-    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+    over_types_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.task.edge_type = Some("paper:r0:author".into());
         config.model.decoupled = true;
         (config.model.propagations, config.model.teleport) = (Some(3), 0.1);
         config
     });
+}
+
+/// Edges leave their groups, and the sums of the others stand for them.
+#[test]
+fn layers_of_edge_types_are_the_same_for_any_number_of_ranks() {
+    let dir = tempfile::tempdir().unwrap();
+    heterogeneous::graph(dir.path(), 3);
+    for layer in ["sage", "gat", "gin"] {
+        over_types_is_the_same_for_any_number_of_ranks(&|name| {
+            let mut config = links(dir.path(), &format!("{layer}-{name}"), "hetero");
+            config.task.edge_type = Some("paper:r0:author".into());
+            config.model.relation_layer = layer.into();
+            config.train.lr = 0.003;
+            config
+        });
+    }
+}
+
+#[test]
+fn attention_between_types_is_the_same_for_any_number_of_ranks() {
+    let dir = tempfile::tempdir().unwrap();
+    heterogeneous::graph(dir.path(), 3);
+    for model in ["rgat", "hgt"] {
+        over_types_is_the_same_for_any_number_of_ranks(&|name| {
+            let mut config = links(dir.path(), &format!("{model}-{name}"), model);
+            config.task.edge_type = Some("paper:r0:author".into());
+            config.model.heads = 2;
+            config
+        });
+    }
 }
 
 /// Entities on a ring, and relations that lead some steps on.
@@ -132,7 +167,7 @@ fn knowledge_graphs_are_the_same_for_any_number_of_ranks() {
         memory: 1 << 26,
     };
     triples(&options, &path("graph")).unwrap();
-    rgcn_is_the_same_for_any_number_of_ranks(&|name| {
+    over_types_is_the_same_for_any_number_of_ranks(&|name| {
         let mut config = links(dir.path(), name, "rgcn");
         config.decoder.name = "distmult".into();
         config.model.decomposition = Decomposition::Basis;
@@ -142,7 +177,7 @@ fn knowledge_graphs_are_the_same_for_any_number_of_ranks() {
     });
 }
 
-fn rgcn_is_the_same_for_any_number_of_ranks(make: &dyn Fn(&str) -> RunConfig) {
+fn over_types_is_the_same_for_any_number_of_ranks(make: &dyn Fn(&str) -> RunConfig) {
     let make = |name: &str| {
         let mut config = make(name);
         config.model.hidden = 10;
@@ -215,6 +250,6 @@ fn what_cannot_train_by_columns_is_refused() {
     assert!(none.contains("model.name is 'none'"), "{none}");
     let all = refused("all", &|c| c.sample.batch_size = 0);
     assert!(all.contains("leaves none for messages"), "{all}");
-    let ngnn = refused("ngnn", &|c| c.model.name = "ngnn".into());
-    assert!(ngnn.contains("ngnn does not train by columns"), "{ngnn}");
+    let lstm = refused("lstm", &|c| c.model.aggregator = Aggregator::Lstm);
+    assert!(lstm.contains("the recurrence mixes all features"), "{lstm}");
 }

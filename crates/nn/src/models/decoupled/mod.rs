@@ -14,7 +14,7 @@ use gnarl_graph::blocks::Block;
 use propagation::Propagation;
 
 use super::mlp::Mlp;
-use super::model::{Model, no_columns};
+use super::model::{Model, no_slices};
 use super::slices::Slices;
 use super::stack::{Stack, check_input};
 use super::stages::{self, Incoming, Linear, Outgoing, Pass, Stages, mix};
@@ -121,7 +121,7 @@ impl<P: Propagation> Model for Decoupled<P> {
         }
         let rows = self.dense.rows(tape, slices.ids, x)?;
         let weights = self.propagation.weigh_sliced(tape, slices, rows);
-        let weights = weights.ok_or_else(|| no_columns(P::NAME))??;
+        let weights = weights.ok_or_else(|| no_slices(P::NAME))??;
         slices.pass(tape, rows, |tape, block, first| {
             (0..self.propagations).fold(first, |x, _| {
                 let passed = self.propagation.pass(tape, block, &weights, x);

@@ -4,19 +4,21 @@ use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Schema;
 
 use super::Source;
+use super::slices::{HeteroSlices, WholeRelations};
 use super::stack::{HeteroLayer, HeteroStack};
+use crate::models::relation_layer::RelationLayer;
 use crate::models::stack::After;
-use crate::models::{Model, ModelConfig, add};
+use crate::models::{ModelConfig, gat, gin, sage};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Var};
 
 /// Every edge type passes messages by a layer of its own (`model.relation_layer`); a node's
 /// messages over several edge types are combined by `model.across`. A node type that no edge type
 /// ends in keeps a linear map of its own features.
 pub(super) struct Hetero {
-    relations: Vec<Box<dyn Model>>,
+    pub(super) relations: Vec<Box<dyn RelationLayer>>,
     /// For node types that no edge type ends in.
-    own: Vec<Option<(ParamId, ParamId)>>,
-    across: Reduce,
+    pub(super) own: Vec<Option<(ParamId, ParamId)>>,
+    pub(super) across: Reduce,
     output: usize,
 }
 
@@ -36,6 +38,19 @@ pub(super) fn build(
     }
     HeteroStack::new(config, (schema, sources), params, |i, params| {
         params.scoped(&format!("layer{i}."), |params| Hetero::new(config, schema, i, params))
+    })
+}
+
+/// The layer of an edge type that `config` describes.
+fn relation_layer(
+    config: &ModelConfig,
+    params: &mut ParamsBuilder,
+) -> Result<Box<dyn RelationLayer>> {
+    config.check()?;
+    Ok(match config.name.as_str() {
+        "gat" => Box::new(gat::build(config, params)?),
+        "gin" => Box::new(gin::build(config, params)),
+        _ => Box::new(sage::build(config, params)),
     })
 }
 
@@ -59,7 +74,7 @@ impl Hetero {
             ..config.clone()
         };
         let layer = |triple: &gnarl_graph::Triple| {
-            params.scoped(&format!("{triple}."), |params| add(&one, params))
+            params.scoped(&format!("{triple}."), |params| relation_layer(&one, params))
         };
         let relations = schema.edge_types().iter().map(layer).collect::<Result<_>>()?;
         let silent = |node_type: usize| {
@@ -101,10 +116,16 @@ impl HeteroLayer for Hetero {
         after: After,
     ) -> Result<Var> {
         let mut heard = vec![Vec::new(); self.own.len()];
-        for one in block.homogeneous() {
+        let mut blocks = block.homogeneous().iter().peekable();
+        for (edge_type, layer) in self.relations.iter().enumerate() {
+            let Some(one) = blocks.next_if(|one| one.relation == edge_type) else {
+                // A mask is that of a node in any batch, whatever edge types the batch lacks.
+                tape.skip_draws(layer.draws());
+                continue;
+            };
             let rows = tape.gather_rows(x, &one.rows);
-            let y = self.relations[one.relation].layer(tape, 0, &one.block, rows)?;
-            heard[block.schema().ends(one.relation).1].push(y);
+            let y = layer.layer(tape, 0, &one.block, rows)?;
+            heard[block.schema().ends(edge_type).1].push(y);
         }
         let rows = block.rows_by_type();
         let mut parts = Vec::with_capacity(heard.len());
@@ -121,5 +142,21 @@ impl HeteroLayer for Hetero {
         let y = tape.interleave(&parts, block.own(), self.output);
         let y = tape.activation(y, after.activation);
         Ok(after.drop(tape, block.block(), y))
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &HeteroSlices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Var> {
+        let y = self.combined(tape, slices, x)?;
+        let y = tape.activation(y, after.activation);
+        Ok(tape.dropout(y, after.dropout, slices.ids))
+    }
+
+    fn prepare(&self, graph: &WholeRelations) {
+        Hetero::prepare(self, graph);
     }
 }

@@ -5,6 +5,7 @@ use gnarl_graph::blocks::Schema;
 
 use super::Source;
 use super::rgat::{heads_do_not_divide, softmax_across};
+use super::slices::{HeteroSlices, WholeRelations};
 use super::stack::{HeteroLayer, HeteroStack};
 use crate::models::ModelConfig;
 use crate::models::stack::After;
@@ -14,22 +15,24 @@ use crate::{Activation, Init, Lists, ParamId, ParamsBuilder, Reduce, RelBlock, S
 /// and message matrices and a prior by edge type; the result through a map by node type, added to
 /// the node's own row. After the last layer a linear map gives the logits.
 pub(super) struct Hgt {
-    query: ByType,
-    key: ByType,
-    value: ByType,
+    pub(super) query: ByType,
+    pub(super) key: ByType,
+    pub(super) value: ByType,
     output: ByType,
     /// `relations·width × hidden`, one block per head.
-    attention: ParamId,
-    message: ParamId,
+    pub(super) attention: ParamId,
+    pub(super) message: ParamId,
     /// `relations × heads`.
     prior: ParamId,
-    heads: usize,
+    pub(super) heads: usize,
+    /// Columns of a head.
+    pub(super) width: usize,
     logits: Option<(ParamId, ParamId)>,
 }
 
 /// A linear map of each node type.
 #[derive(Clone, Copy)]
-struct ByType {
+pub(super) struct ByType {
     weight: ParamId,
     bias: ParamId,
 }
@@ -41,7 +44,7 @@ impl ByType {
         Self { weight, bias: params.add(format!("{name}.bias"), types, hidden, Init::Zeros) }
     }
 
-    fn apply<'b>(self, tape: &mut Tape<'b>, x: Var, spans: &'b [Span]) -> Var {
+    pub(super) fn apply<'b>(self, tape: &mut Tape<'b>, x: Var, spans: &'b [Span]) -> Var {
         let (weight, bias) = (tape.param(self.weight), tape.param(self.bias));
         let y = tape.span_linear(x, weight, spans);
         tape.span_bias(y, bias, spans)
@@ -78,6 +81,7 @@ impl Hgt {
             message: params.add("message", relations * width, hidden, glorot),
             prior: params.add("prior", relations, heads, Init::Ones),
             heads,
+            width,
             logits: last.then(|| {
                 let weight =
                     params.add("logits.weight", hidden, config.out_dim, Init::XavierUniform);
@@ -96,12 +100,35 @@ impl Hgt {
         let query = tape.span_linear_heads(query, by_type, block.spans(), self.heads);
         let key = self.key.apply(tape, x, block.sources());
         let scores = tape.sddmm_dot(block.groups(), key, query, self.heads);
-        let width = tape.shape(x).1 / self.heads;
-        let prior = tape.param(self.prior);
-        let prior = tape.scale(prior, 1.0 / (width as f32).sqrt());
+        let prior = self.scaled_prior(tape);
         let prior = tape.gather_rows(prior, &block.edge_relation());
         let scores = tape.mul(scores, prior);
         softmax_across(tape, block, scores)
+    }
+
+    /// The factors of scores: priors over the square root of a head's width.
+    pub(super) fn scaled_prior(&self, tape: &mut Tape<'_>) -> Var {
+        let prior = tape.param(self.prior);
+        tape.scale(prior, 1.0 / (self.width as f32).sqrt())
+    }
+
+    /// The output of nodes with the input `x`, the sum of their messages, and these types and
+    /// dropout ids.
+    fn finish<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        (x, sum): (Var, Var),
+        (spans, ids): (&'b [Span], &'b [u64]),
+        after: After,
+    ) -> Var {
+        let sum = tape.activation(sum, Activation::Relu);
+        let mapped = self.output.apply(tape, sum, spans);
+        let mapped = tape.dropout(mapped, after.dropout, ids);
+        let y = tape.add(mapped, x);
+        match self.logits {
+            Some((weight, bias)) => tape.linear(y, weight, Some(bias), Activation::None),
+            None => y,
+        }
     }
 }
 
@@ -122,14 +149,24 @@ impl HeteroLayer for Hgt {
         let by_type = tape.param(self.message);
         let messages = tape.span_linear_heads(heard, by_type, block.spans(), self.heads);
         let sum = tape.spmm(block.destinations(), messages, Reduce::Sum, None);
-        let sum = tape.activation(sum, Activation::Relu);
-        let mapped = self.output.apply(tape, sum, block.own());
-        let mapped = after.drop(tape, block.block(), mapped);
         let own = tape.head_rows(x, block.num_dst());
-        let y = tape.add(mapped, own);
-        Ok(match self.logits {
-            Some((weight, bias)) => tape.linear(y, weight, Some(bias), Activation::None),
-            None => y,
-        })
+        let of = (block.own(), block.block().ids());
+        Ok(self.finish(tape, (own, sum), of, after))
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &HeteroSlices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Var> {
+        let sum = self.attended(tape, slices, x)?;
+        Ok(self.finish(tape, (x, sum), (slices.graph.own(), slices.ids), after))
+    }
+
+    fn prepare(&self, graph: &WholeRelations) {
+        graph.heard().groups.transpose();
+        graph.heard().own.transpose();
     }
 }

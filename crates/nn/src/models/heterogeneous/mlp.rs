@@ -53,8 +53,8 @@ impl HeteroLayer for Mlp {
         slices: &HeteroSlices<'b>,
         x: Var,
         after: After,
-    ) -> Result<Option<Var>> {
+    ) -> Result<Var> {
         let y = tape.linear(x, self.weight, Some(self.bias), after.activation);
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+        Ok(tape.dropout(y, after.dropout, slices.ids))
     }
 }

@@ -12,11 +12,16 @@
 
 mod decoupled;
 mod hetero;
+mod hetero_attention;
+mod hetero_sliced;
 mod hgt;
+mod hgt_sliced;
 mod input;
 mod mlp;
 mod model;
+mod pairs;
 mod rgat;
+mod rgat_sliced;
 mod rgcn;
 mod rgcn_sliced;
 mod slices;
@@ -32,7 +37,8 @@ use gnarl_common::error::{Error, Result};
 use gnarl_common::rng::Key;
 use gnarl_graph::blocks::Schema;
 
-use super::ModelConfig;
+use super::model::lstm_mixes;
+use super::{Aggregator, ModelConfig};
 use crate::{Params, ParamsBuilder};
 
 /// Builds the model that `config` describes for heterogeneous graphs of `schema`, with inputs from
@@ -90,4 +96,15 @@ pub fn add(
         }
         _ => Box::new(rgcn::build(config, schema, sources, params)?),
     })
+}
+
+/// Rejects models without a tensor-parallel form, see [`HeteroModel::forward_sliced`].
+///
+/// # Errors
+/// A usage error with the reason.
+pub fn check_columns(config: &ModelConfig) -> Result<()> {
+    match (config.name.as_str(), config.relation_layer.as_str(), config.aggregator) {
+        (name @ "hetero", "sage", Aggregator::Lstm) => Err(lstm_mixes(name)),
+        _ => Ok(()),
+    }
 }

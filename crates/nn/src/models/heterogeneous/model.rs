@@ -81,24 +81,18 @@ pub trait HeteroModel: Send + Sync {
     /// layer.
     ///
     /// # Errors
-    /// As [`HeteroModel::forward`], if a rank fails, or if the model has no such form.
+    /// As [`HeteroModel::forward`], if a rank fails, or if the model mixes columns where it
+    /// aggregates.
     fn forward_sliced<'b>(
         &self,
-        _tape: &mut Tape<'b>,
-        _slices: &HeteroSlices<'b>,
-        _rows: &[Option<Var>],
-    ) -> Result<Var> {
-        Err(no_columns(self.name()))
-    }
+        tape: &mut Tape<'b>,
+        slices: &HeteroSlices<'b>,
+        rows: &[Option<Var>],
+    ) -> Result<Var>;
 
     /// Builds the transposes that [`HeteroModel::forward_sliced`] and its backward pass need of
     /// `graph`, so that the compute stage finds them ready.
     fn prepare_sliced(&self, _graph: &WholeRelations) {}
-}
-
-pub(super) fn no_columns(model: &str) -> Error {
-    Error::usage(format!("{model} does not train by columns on graphs with types"))
-        .hint("train.strategy = 'tensor' knows rgcn and mlp there; 'gradient' knows all models")
 }
 
 /// The model names that [`build`](super::build) accepts.

@@ -4,6 +4,7 @@ use gnarl_common::error::{Error, Result};
 use gnarl_graph::blocks::Schema;
 
 use super::Source;
+use super::slices::{HeteroSlices, WholeRelations};
 use super::stack::{HeteroLayer, HeteroStack};
 use crate::models::stack::After;
 use crate::models::{ModelConfig, Softmax};
@@ -12,16 +13,20 @@ use crate::{Activation, Init, ParamId, ParamsBuilder, Reduce, RelBlock, Tape, Va
 /// Attention with a projection `W_r` and score vectors of each edge type (§2.2–2.4): heads side by
 /// side in hidden layers, their mean in the last. A self-loop has a weight of its own, as in R-GCN.
 pub(super) struct Rgat {
-    weight: ParamId,
-    source: ParamId,
-    destination: ParamId,
+    pub(super) weight: ParamId,
+    pub(super) source: ParamId,
+    pub(super) destination: ParamId,
     own: ParamId,
     bias: ParamId,
-    heads: usize,
+    /// Columns of the input.
+    pub(super) input: usize,
+    pub(super) heads: usize,
+    /// Columns of a head.
+    pub(super) width: usize,
     /// True if the mean over heads is taken.
     mean: bool,
-    softmax: Softmax,
-    negative_slope: f32,
+    pub(super) softmax: Softmax,
+    pub(super) negative_slope: f32,
 }
 
 pub(super) fn build(
@@ -63,7 +68,9 @@ impl Rgat {
             destination: add("attn_dst", relations, all, glorot(heads, width)),
             own: add("self.weight", input, output, Init::XavierUniform),
             bias: add("bias", 1, output, Init::Zeros),
+            input,
             heads,
+            width,
             mean: last && heads > 1,
             softmax: config.softmax,
             negative_slope: config.negative_slope,
@@ -84,6 +91,14 @@ impl Rgat {
             Softmax::Within => tape.edge_softmax(block.groups(), scores),
             Softmax::Across => softmax_across(tape, block, scores),
         }
+    }
+
+    /// The output of nodes with the input `x` and the sum of their messages.
+    fn finish(&self, tape: &mut Tape<'_>, x: Var, sum: Var, activation: Activation) -> Var {
+        let sum = if self.mean { tape.mean_heads(sum, self.heads) } else { sum };
+        let own = tape.linear(x, self.own, Some(self.bias), Activation::None);
+        let y = tape.add(own, sum);
+        tape.activation(y, activation)
     }
 }
 
@@ -110,11 +125,24 @@ impl HeteroLayer for Rgat {
         let heard = tape.spmm_heads(block.groups(), x, attention);
         let messages = tape.span_linear_heads(heard, weight, block.spans(), self.heads);
         let sum = tape.spmm(block.destinations(), messages, Reduce::Sum, None);
-        let sum = if self.mean { tape.mean_heads(sum, self.heads) } else { sum };
         let own = tape.head_rows(x, block.num_dst());
-        let own = tape.linear(own, self.own, Some(self.bias), Activation::None);
-        let y = tape.add(own, sum);
-        let y = tape.activation(y, after.activation);
+        let y = self.finish(tape, own, sum, after.activation);
         Ok(after.drop(tape, block.block(), y))
+    }
+
+    fn apply_sliced<'b>(
+        &self,
+        tape: &mut Tape<'b>,
+        slices: &HeteroSlices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Var> {
+        let sum = self.attended(tape, slices, x)?;
+        let y = self.finish(tape, x, sum, after.activation);
+        Ok(tape.dropout(y, after.dropout, slices.ids))
+    }
+
+    fn prepare(&self, graph: &WholeRelations) {
+        Rgat::prepare(self, graph);
     }
 }

@@ -178,12 +178,12 @@ impl HeteroLayer for Rgcn {
         slices: &HeteroSlices<'b>,
         x: Var,
         after: After,
-    ) -> Result<Option<Var>> {
+    ) -> Result<Var> {
         let heard = self.heard_sliced(tape, slices, x)?;
         let own = self.own(tape, x);
         let y = tape.add(own, heard);
         let y = tape.activation(y, after.activation);
-        Ok(Some(tape.dropout(y, after.dropout, slices.ids)))
+        Ok(tape.dropout(y, after.dropout, slices.ids))
     }
 
     fn prepare(&self, graph: &WholeRelations) {

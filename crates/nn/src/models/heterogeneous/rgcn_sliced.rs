@@ -77,9 +77,7 @@ impl Rgcn {
 
     /// The order that exchanges the fewest values; the first of equal ones.
     fn way(&self, graph: &WholeRelations) -> Way {
-        let last = |offsets: &[u32]| offsets.last().map_or(0, |&end| end as usize);
-        let nodes = graph.block().num_dst();
-        let (groups, senders) = (last(graph.groups()), last(graph.senders()));
+        let [nodes, groups, senders] = graph.counts();
         let (input, output) = self.dims;
         let mut ways = vec![
             (Way::HearThenMap, (nodes + groups) * input),
@@ -114,7 +112,7 @@ impl Rgcn {
         x: Var,
     ) -> Result<Var> {
         let sent = slices.graph.sent();
-        let rows = tape.gather_rows(x, &sent.order);
+        let rows = tape.gather_rows(x, sent.own.indices());
         let (matrices, blocks) = self.matrices(tape);
         let mapped = tape.span_linear_heads(rows, matrices, &sent.spans, blocks);
         let mapped = tape.gather_rows(mapped, &sent.places);

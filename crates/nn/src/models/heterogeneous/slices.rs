@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use super::pairs::Pairs;
 use crate::exchange::Exchange;
 use crate::lists::EdgeLists;
 use crate::{Lists, RelBlock, Span};
@@ -37,6 +38,8 @@ pub struct WholeRelations {
     senders: Vec<u32>,
     heard: OnceLock<Heard>,
     sent: OnceLock<Sent>,
+    heard_senders: OnceLock<EdgeLists>,
+    pairs: OnceLock<Pairs>,
 }
 
 /// Groups in the order of nodes.
@@ -56,6 +59,8 @@ pub(super) struct Heard {
     pub(super) spans: Vec<Span>,
     /// Per own node the places of its groups.
     pub(super) own: EdgeLists,
+    /// The own node, counted from the first, of each own group by edge type, as lists of one.
+    pub(super) ends: EdgeLists,
 }
 
 /// Senders in the order of nodes.
@@ -69,8 +74,8 @@ pub(super) struct Sent {
     pub(super) destinations: EdgeLists,
     /// Weights of those, normalized over each group.
     pub(super) weights: Arc<[f32]>,
-    /// Own nodes, counted from the first, of the own senders by edge type.
-    pub(super) order: Vec<u32>,
+    /// The own node, counted from the first, of each own sender by edge type, as lists of one.
+    pub(super) own: EdgeLists,
     /// Places in that order, by edge type.
     pub(super) spans: Vec<Span>,
     /// The place of each own sender in that order.
@@ -92,8 +97,16 @@ impl WholeRelations {
         };
         let own = block.own().iter().filter_map(clip).collect();
         let senders = senders(&block);
-        let (heard, sent) = (OnceLock::new(), OnceLock::new());
-        Self { block, rows, own, senders, heard, sent }
+        Self {
+            block,
+            rows,
+            own,
+            senders,
+            heard: OnceLock::new(),
+            sent: OnceLock::new(),
+            heard_senders: OnceLock::new(),
+            pairs: OnceLock::new(),
+        }
     }
 
     /// The graph.
@@ -117,6 +130,12 @@ impl WholeRelations {
         &self.senders
     }
 
+    /// Numbers of nodes, groups and senders.
+    pub(super) fn counts(&self) -> [usize; 3] {
+        let last = |offsets: &[u32]| offsets.last().map_or(0, |&end| end as usize);
+        [self.block.num_dst(), last(self.groups()), last(self.senders())]
+    }
+
     pub(super) fn heard(&self) -> &Heard {
         self.heard.get_or_init(|| Heard::new(&self.block, &self.rows))
     }
@@ -124,9 +143,35 @@ impl WholeRelations {
     pub(super) fn sent(&self) -> &Sent {
         self.sent.get_or_init(|| Sent::new(&self.block, &self.senders, &self.rows))
     }
+
+    pub(super) fn pairs(&self) -> &Pairs {
+        self.pairs.get_or_init(|| {
+            let Heard { ends, spans, .. } = self.heard();
+            Pairs::new(self.block.schema(), &self.own, ends, spans)
+        })
+    }
+
+    /// The senders of each group's edges, groups in the order of nodes. The edges are in the order
+    /// of [`RelBlock::block`], as in all lists of [`Heard`] and [`Sent`].
+    pub(super) fn heard_senders(&self) -> &EdgeLists {
+        self.heard_senders.get_or_init(|| {
+            let (groups, senders) = (&self.heard().groups, &self.sent().destinations);
+            let (offsets, indices) = (groups.indptr().to_vec(), senders.indices().to_vec());
+            EdgeLists::new(senders.num_src(), offsets, indices)
+        })
+    }
 }
 
 impl Heard {
+    /// Edge type of each edge.
+    pub(super) fn edge_relation(&self) -> Vec<u32> {
+        let groups = self.groups.indptr().windows(2).zip(&self.relation);
+        let of = |(ends, &relation): (&[u32], &u32)| {
+            std::iter::repeat_n(relation, (ends[1] - ends[0]) as usize)
+        };
+        groups.flat_map(of).collect()
+    }
+
     fn new(block: &RelBlock, rows: &Range<usize>) -> Self {
         let (by_type, lists) = (block.groups(), block.destinations());
         let mut groups = (vec![0u32], Vec::with_capacity(by_type.num_edges()));
@@ -145,7 +190,12 @@ impl Heard {
         let own = &relation[first as usize..lists.indptr()[rows.end] as usize];
         let (order, spans, places) = by_relation(own);
         let offsets = lists.indptr()[rows.start..=rows.end].iter().map(|&o| o - first).collect();
+        let ends = order.iter().map(|&group| {
+            let group = lists.indices()[(first + group) as usize];
+            block.ends().indices()[group as usize] - rows.start as u32
+        });
         Self {
+            ends: lists_of_one(rows.len(), ends.collect()),
             groups: EdgeLists::new(by_type.num_src(), groups.0, groups.1),
             weights: weights.map(Arc::from),
             destinations: EdgeLists::new(relation.len(), lists.indptr().to_vec(), all),
@@ -196,17 +246,21 @@ impl Sent {
         let own = senders[rows.start] as usize..senders[rows.end] as usize;
         let (order, spans, places) = by_relation(&relation[own.clone()]);
         let node = |&at: &u32| nodes[own.start + at as usize] - rows.start as u32;
-        let order = order.iter().map(node).collect();
         Self {
-            nodes: EdgeLists::new(block.num_src(), (0..=total as u32).collect(), nodes),
+            own: lists_of_one(rows.len(), order.iter().map(node).collect()),
+            nodes: lists_of_one(block.num_src(), nodes),
             destinations: EdgeLists::new(total, offsets, indices),
             weights: weights.into(),
             relation,
-            order,
             spans,
             places,
         }
     }
+}
+
+/// One list per source in `indices`.
+fn lists_of_one(num_src: usize, indices: Vec<u32>) -> EdgeLists {
+    EdgeLists::new(num_src, (0..=indices.len() as u32).collect(), indices)
 }
 
 /// Positions of a list's edges.

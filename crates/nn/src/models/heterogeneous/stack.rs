@@ -4,7 +4,7 @@ use gnarl_common::error::Result;
 use gnarl_graph::blocks::Schema;
 
 use super::input::Input;
-use super::model::{HeteroModel, Source, no_columns};
+use super::model::{HeteroModel, Source};
 use super::slices::{HeteroSlices, WholeRelations};
 use crate::models::ModelConfig;
 use crate::models::stack::{After, check_input};
@@ -26,20 +26,17 @@ pub(super) trait HeteroLayer: Send + Sync {
         after: After,
     ) -> Result<Var>;
 
-    /// Message passing in tensor parallelism, see [`HeteroModel::forward_sliced`]; `None` if
-    /// unsupported.
+    /// Message passing in tensor parallelism, see [`HeteroModel::forward_sliced`].
     ///
     /// # Errors
-    /// If a rank fails.
+    /// If a rank fails, or the layer mixes columns where it aggregates.
     fn apply_sliced<'b>(
         &self,
-        _tape: &mut Tape<'b>,
-        _slices: &HeteroSlices<'b>,
-        _x: Var,
-        _after: After,
-    ) -> Result<Option<Var>> {
-        Ok(None)
-    }
+        tape: &mut Tape<'b>,
+        slices: &HeteroSlices<'b>,
+        x: Var,
+        after: After,
+    ) -> Result<Var>;
 
     /// See [`HeteroModel::prepare_sliced`].
     fn prepare(&self, _graph: &WholeRelations) {}
@@ -118,8 +115,7 @@ impl<L: HeteroLayer> HeteroModel for HeteroStack<L> {
         let mut x = self.input.apply(tape, slices.graph.own(), rows)?;
         for (index, layer) in self.layers.iter().enumerate() {
             x = self.drop_input(tape, index, slices.ids, x);
-            let passed = layer.apply_sliced(tape, slices, x, self.after(index))?;
-            x = passed.ok_or_else(|| no_columns(L::NAME))?;
+            x = layer.apply_sliced(tape, slices, x, self.after(index))?;
         }
         Ok(x)
     }

@@ -50,7 +50,7 @@ pub(crate) fn with<T>(
     let Source { model, graph } = source;
     let stages = model.stages(graph.features.is_sparse()).ok_or_else(|| {
         Error::usage(format!("{} does not train in chunks", model.name())).hint(
-            "tensor.memory and tensor.chunks support: gcn, sage (mean), gin, sgc, mlp, decoupled gcn",
+            "tensor.memory and tensor.chunks support: gcn, sage and ngnn (mean), gin, sgc, mlp, decoupled gcn",
         )
     })?;
     let block = graph.whole_block()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gnarl_common::threads::even_share;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
-use gnarl_nn::{Exchange, Routes, Tensor};
+use gnarl_nn::{Exchange, Routes, Tensor, heads_in};
 
 use super::counted::Counted;
 
@@ -176,6 +176,41 @@ impl Exchange for Columns<'_> {
         Ok(rows)
     }
 
+    fn sum_heads(&self, own: &Tensor, cols: usize, heads: usize) -> Result<Tensor> {
+        if self.comm.size() == 1 {
+            return Ok(own.clone());
+        }
+        let width = cols / heads;
+        let mine = heads_in(&self.columns(cols), width);
+        // Columns of `own`, of the heads that the other rank has as well.
+        let shared = |rank| {
+            let other = heads_in(&self.columns_of(rank, cols), width);
+            let start = other.start.clamp(mine.start, mine.end) - mine.start;
+            start..other.end.clamp(mine.start, mine.end) - mine.start
+        };
+        let of = |rank| {
+            let columns = shared(rank);
+            let mut bytes = Vec::with_capacity(own.rows() * columns.len() * size_of::<f32>());
+            for row in 0..own.rows() {
+                bytes.extend_from_slice(bytemuck::cast_slice(&own.row(row)[columns.clone()]));
+            }
+            bytes
+        };
+        let wanted = |from| own.rows() * shared(from).len();
+        let incoming = self.exchange("sums of heads", of, wanted)?;
+        let mut sums = Tensor::zeros(own.rows(), own.cols());
+        // In the order of ranks, so that sums are the same in every run, and on all ranks.
+        for (from, bytes) in incoming.iter().enumerate() {
+            let (columns, mut terms) = (shared(from), bytes.as_chunks().0.iter());
+            for row in sums.data_mut().chunks_exact_mut(own.cols().max(1)) {
+                for (sum, term) in row[columns.clone()].iter_mut().zip(&mut terms) {
+                    *sum += f32::from_le_bytes(*term);
+                }
+            }
+        }
+        Ok(sums)
+    }
+
     fn route(&self, wanted: &[u32]) -> Result<Routes> {
         let from = |rank: usize| {
             let rows = self.rows_of(rank);
@@ -293,6 +328,31 @@ mod tests {
             .unwrap();
         }
     }
+
+    /// Heads that several ranks have columns of are summed, at either end of a slice.
+    #[test]
+    fn shared_heads_are_summed_where_they_are() {
+        for (ranks, cols, heads) in
+            [(1, 6, 2), (2, 6, 3), (3, 8, 2), (4, 6, 3), (5, 3, 3), (7, 5, 1)]
+        {
+            local::run(ranks, Duration::from_secs(20), |comm| {
+                let exchange = Columns::new(comm, 9);
+                let of = |rank| heads_in(&exchange.columns_of(rank, cols), cols / heads);
+                let own = of(comm.rank());
+                let sums = exchange.sum_heads(&matrix(0..2, own.clone()), cols, heads)?;
+                let sharing = |head: usize| (0..ranks).filter(|r| of(*r).contains(&head)).count();
+                let sum = |row, head| sharing(head) as f32 * value(row, head);
+                let expected = (0..2).flat_map(|row| own.clone().map(move |head| (row, head)));
+                let expected: Vec<f32> = expected.map(|(row, head)| sum(row, head)).collect();
+                assert_eq!((sums.shape(), sums.data()), ((2, own.len()), &expected[..]));
+                let others = own.map(|head| sharing(head) as u64 - 1).sum::<u64>();
+                assert_eq!(exchange.counted().sent(), 4 * 2 * others);
+                Ok(())
+            })
+            .unwrap();
+        }
+    }
+
     #[test]
     fn rows_come_from_where_they_are_and_gradients_go_back() {
         // No rows of rank 2; rank 1 wants none.

@@ -56,7 +56,7 @@ pub(crate) trait WholeModel: Send + Sync {
     /// The output for the own nodes, and the leaves of the `embeddings` in it.
     ///
     /// # Errors
-    /// If shapes disagree, a rank fails, or the model does not train by columns.
+    /// If shapes disagree, a rank fails, or the model has no form over feature slices.
     fn forward<'t>(
         &'t self,
         tape: &mut Tape<'t>,
