@@ -5,11 +5,12 @@ use std::time::Duration;
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
+use gnarl_infer::Figures;
 use gnarl_nn::Params;
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::embeddings::Rows;
-use crate::encoder::{Encoder, Source};
+use crate::encoder::{Encoder, Keep, Output, Source};
 use crate::evaluation::{Evaluation, NodeScores};
 use crate::session::Session;
 use crate::state::TrainState;
@@ -50,6 +51,24 @@ pub(crate) trait Training: Send + Sync {
         comm: &dyn Communicator,
         state: TrainState,
     ) -> Result<TrainState>;
+
+    /// Names and numbers of nodes of the types with outputs.
+    fn node_types(&self) -> Vec<(String, usize)>;
+
+    /// The nodes of a split, ascending; none unless nodes are predicted.
+    fn split(&self, name: &str) -> Option<&[u32]>;
+
+    /// Computes an output of the model, see [`crate::TrainedRun::infer`].
+    ///
+    /// # Errors
+    /// If the model has no such output, features cannot be read, or those of `keep`.
+    fn infer(
+        &self,
+        weights: (&Params, &[Rows<'_>]),
+        output: Output,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures>;
 
     /// Scores of weights and all embeddings on the whole graph, on one machine, with leakage
     /// counts.
@@ -163,6 +182,27 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
             }
             Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }
+    }
+
+    fn node_types(&self) -> Vec<(String, usize)> {
+        let counts = self.whole.num_nodes();
+        let names = self.whole.type_names();
+        let names = names.unwrap_or_else(|| vec![self.task.node_type().into()]);
+        names.into_iter().zip(counts).collect()
+    }
+
+    fn split(&self, name: &str) -> Option<&[u32]> {
+        self.task.split(name)
+    }
+
+    fn infer(
+        &self,
+        (params, tables): (&Params, &[Rows<'_>]),
+        output: Output,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures> {
+        self.whole.infer(params, tables, (output, wanted), keep)
     }
 
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

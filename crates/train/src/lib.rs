@@ -44,10 +44,11 @@ mod task;
 pub mod telemetry;
 
 pub use data::edge_set::LeakageCount;
+pub use encoder::Output;
 pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
 pub use run::folder::Begin;
-pub use run::{Finished, Summary, eval_run, run, run_on};
+pub use run::{Finished, OpenOptions, Summary, TrainedRun, eval_run, run, run_on};
 pub use sync::outer::OuterOptimizer;
 pub use task::objective::{Objective, Scorer, Targets};
 pub use telemetry::{Balance, EpochRecord, ExchangedBytes, Stages, Verdict};

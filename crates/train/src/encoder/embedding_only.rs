@@ -9,7 +9,7 @@ use gnarl_infer::Figures;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 
-use super::{Encoder, Keep, Outputs};
+use super::{Encoder, Keep, Output, Outputs};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::NoColumns;
@@ -103,7 +103,7 @@ impl Encoder for EmbeddingOnly {
         &self,
         _: &Params,
         tables: &[Rows<'_>],
-        wanted: &[(usize, Vec<u32>)],
+        (_, wanted): (Output, &[(usize, Vec<u32>)]),
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         for nodes in wanted.iter().flat_map(|(_, nodes)| nodes.chunks(RANGE_NODES)) {

@@ -1,7 +1,7 @@
 //! The trait of encoders.
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
@@ -14,6 +14,32 @@ use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::WholeModel;
+
+/// An output of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// The output of the last layer: logits where nodes are predicted, else embeddings.
+    Last,
+    /// The input of the last layer: embeddings where nodes are predicted.
+    Hidden,
+}
+
+impl Output {
+    /// Number of layers that compute it, of a model with `layers`.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if there is no hidden layer.
+    pub(super) fn layers(self, layers: usize) -> Result<usize> {
+        match self {
+            Self::Last => Ok(layers),
+            Self::Hidden if layers > 1 => Ok(layers - 1),
+            Self::Hidden => {
+                Err(Error::usage("the model has one layer, and so no hidden embeddings")
+                    .hint("ask for its logits"))
+            }
+        }
+    }
+}
 
 /// Receives embeddings: the index of a type with endpoints, ascending nodes, and a row for each.
 pub(crate) type Keep<'k> = dyn FnMut(usize, &[u32], &Tensor) -> Result<()> + 'k;
@@ -122,9 +148,14 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         &self,
         params: &Params,
         tables: &[Rows<'_>],
-        wanted: &[(usize, Vec<u32>)],
+        wanted: (Output, &[(usize, Vec<u32>)]),
         keep: &mut Keep<'_>,
     ) -> Result<Figures>;
+
+    /// Names of the types with endpoints; none if the graph has one type.
+    fn type_names(&self) -> Option<Vec<String>> {
+        None
+    }
 
     /// Embeddings of all nodes by full neighborhoods, one tensor per type with endpoints.
     ///
@@ -134,7 +165,8 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         let counts = self.num_nodes();
         let wanted = counts.iter().enumerate().map(|(of, &n)| (of, (0..n as u32).collect()));
         let mut values = vec![(Vec::new(), 0); counts.len()];
-        self.infer(params, tables, &wanted.collect::<Vec<_>>(), &mut |of, _, rows| {
+        let wanted = wanted.collect::<Vec<_>>();
+        self.infer(params, tables, (Output::Last, &wanted), &mut |of, _, rows| {
             values[of].0.extend_from_slice(rows.data());
             values[of].1 = rows.cols();
             Ok(())
@@ -158,7 +190,8 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         distinct.sort_unstable();
         distinct.dedup();
         let (mut values, mut width) = (Vec::new(), 0);
-        self.infer(params, tables, &[(0, distinct.clone())], &mut |_, _, rows| {
+        let wanted = [(0, distinct.clone())];
+        self.infer(params, tables, (Output::Last, &wanted), &mut |_, _, rows| {
             values.extend_from_slice(rows.data());
             width = rows.cols();
             Ok(())

@@ -16,7 +16,7 @@ use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scr
 use super::build::budget;
 use super::layers::HeteroLayers;
 use super::samplers::fanouts;
-use super::{Encoder, Keep, Outputs};
+use super::{Encoder, Keep, Output, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::HeteroGraph;
@@ -219,6 +219,11 @@ impl Encoder for Heterogeneous {
         Ok((self.model.forward(tape, &batch.blocks, &rows)?, leaves))
     }
 
+    fn type_names(&self) -> Option<Vec<String>> {
+        let names = self.graph.graph.schema().node_types();
+        Some(self.endpoints.iter().map(|&number| names[number].clone()).collect())
+    }
+
     fn num_nodes(&self) -> Vec<usize> {
         self.endpoints.iter().map(|&number| self.graph.graph.num_nodes(number)).collect()
     }
@@ -227,11 +232,13 @@ impl Encoder for Heterogeneous {
         &self,
         params: &Params,
         tables: &[Rows<'_>],
-        wanted: &[(usize, Vec<u32>)],
+        (output, wanted): (Output, &[(usize, Vec<u32>)]),
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         let model = (self.model.as_ref(), params);
-        let layers = HeteroLayers::new(model, tables, (&self.graph, &self.fanouts), self.width)?;
+        let depth = output.layers(self.model.num_layers())?;
+        let graph = (&self.graph, &self.fanouts);
+        let layers = HeteroLayers::new(model, tables, graph, (depth, self.width))?;
         let wanted: Vec<(usize, Vec<u32>)> =
             wanted.iter().map(|(of, nodes)| (self.endpoints[*of], nodes.clone())).collect();
         run(&layers, &wanted, &self.budget, |node_type, nodes, rows| {

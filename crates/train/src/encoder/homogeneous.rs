@@ -17,7 +17,7 @@ use gnarl_sample::{Sampler, Scratch};
 use super::build::budget;
 use super::layers::{self, partitioned};
 use super::samplers::sampler;
-use super::{Encoder, Keep, Outputs, Source};
+use super::{Encoder, Keep, Output, Outputs, Source};
 use crate::data::batch::{Input, gather};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
@@ -175,14 +175,18 @@ impl Encoder for Homogeneous {
         &self,
         params: &Params,
         _: &[Rows<'_>],
-        wanted: &[(usize, Vec<u32>)],
+        (output, wanted): (Output, &[(usize, Vec<u32>)]),
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         let nodes = wanted.iter().flat_map(|(_, nodes)| nodes).copied().collect();
         let model = (self.model.as_ref(), params);
-        layers::infer(model, &self.graph, (nodes, self.width), &self.budget, |nodes, rows| {
-            keep(0, nodes, rows)
-        })
+        layers::infer(
+            model,
+            &self.graph,
+            (nodes, output, self.width),
+            &self.budget,
+            |nodes, rows| keep(0, nodes, rows),
+        )
     }
 
     fn by_all_ranks(

@@ -14,4 +14,5 @@ pub(crate) mod message_graph;
 mod samplers;
 mod subgraphs;
 
+pub use encode::Output;
 pub(crate) use encode::{Encoder, Keep, Outputs, Source};

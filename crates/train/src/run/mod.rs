@@ -11,7 +11,9 @@ mod partition;
 pub(crate) mod setup;
 mod summary;
 mod train;
+mod trained;
 
 pub use eval::eval_run;
 pub use summary::{Finished, Summary};
 pub use train::{run, run_on};
+pub use trained::{OpenOptions, TrainedRun};

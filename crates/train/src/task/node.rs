@@ -243,6 +243,15 @@ impl Task for NodePrediction {
         self.scores().of_shares(comm, logits, own.cols())
     }
 
+    fn split(&self, name: &str) -> Option<&[u32]> {
+        match name {
+            "train" => Some(&self.whole.train),
+            "valid" => Some(&self.whole.valid),
+            "test" => Some(&self.whole.test),
+            _ => None,
+        }
+    }
+
     fn node_scores(&self) -> Option<NodeScores<'_>> {
         Some(self.scores())
     }

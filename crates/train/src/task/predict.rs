@@ -194,6 +194,11 @@ pub(crate) trait Task: Send + Sync {
         threads: Threads,
     ) -> Result<Evaluation>;
 
+    /// The nodes of a split, ascending; none unless nodes are predicted.
+    fn split(&self, _name: &str) -> Option<&[u32]> {
+        None
+    }
+
     /// The scoring of nodes, for node tasks.
     fn node_scores(&self) -> Option<NodeScores<'_>> {
         None

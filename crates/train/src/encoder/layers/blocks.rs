@@ -22,6 +22,8 @@ pub(super) struct Blocks<'a> {
     pub features: &'a dyn FeatureStore,
     /// Draws all neighbors of one hop.
     pub sampler: FullSampler,
+    /// Number of layers, from the first one on.
+    pub depth: usize,
     /// Most values of a row in any layer.
     pub width: usize,
 }
@@ -31,7 +33,7 @@ impl Layers for Blocks<'_> {
     type Scratch = Scratch;
 
     fn num_layers(&self) -> usize {
-        self.model.num_layers()
+        self.depth
     }
 
     fn num_nodes(&self) -> Vec<usize> {

@@ -41,7 +41,7 @@ enum Gathered {
 }
 
 impl<'a> HeteroLayers<'a> {
-    /// `model` over `graph` and the edge types of `fanouts`; the widest row of a layer has `width` values.
+    /// The first `depth` layers of `model` over `graph` and the edge types of `fanouts`; the widest row of a layer has `width` values.
     ///
     /// # Errors
     /// If an edge type of the fan-outs is not in the graph.
@@ -49,7 +49,7 @@ impl<'a> HeteroLayers<'a> {
         (model, params): (&'a dyn HeteroModel, &'a Params),
         tables: &'a [Rows<'a>],
         (graph, fanouts): (&'a HeteroGraph, &HeteroFanouts),
-        width: usize,
+        (depth, width): (usize, usize),
     ) -> Result<Self> {
         let last = model.num_layers() - 1;
         // The last layer is the seeds' hop.
@@ -62,7 +62,7 @@ impl<'a> HeteroLayers<'a> {
             types.filter(|&edge_type| schema.ends(edge_type).1 == node_type).collect()
         };
         Ok(Self {
-            samplers: (0..=last).map(sampler).collect::<Result<_>>()?,
+            samplers: (0..depth).map(sampler).collect::<Result<_>>()?,
             incoming: (0..schema.node_types().len()).map(into).collect(),
             model,
             params,
@@ -78,7 +78,7 @@ impl Layers for HeteroLayers<'_> {
     type Scratch = HeteroScratch;
 
     fn num_layers(&self) -> usize {
-        self.model.num_layers()
+        self.samplers.len()
     }
 
     fn num_nodes(&self) -> Vec<usize> {

@@ -10,8 +10,9 @@ use super::blocks::Blocks;
 use super::stages::StagedLayers;
 use crate::data::batch::gather;
 use crate::data::graph::Graph;
+use crate::encoder::Output;
 
-/// Computes the embeddings of the nodes `wanted`, and hands them to `keep` as [`run`] does. `width` is the largest width
+/// Computes an output of the nodes `wanted`, and hands them to `keep` as [`run`] does. `width` is the largest width
 /// of a layer's output.
 ///
 /// # Errors
@@ -19,7 +20,7 @@ use crate::data::graph::Graph;
 pub(in crate::encoder) fn infer(
     (model, params): (&dyn Model, &Params),
     task: &Graph,
-    (wanted, width): (Vec<u32>, usize),
+    (wanted, output, width): (Vec<u32>, Output, usize),
     budget: &Budget,
     mut keep: impl FnMut(&[u32], &Tensor) -> Result<()>,
 ) -> Result<Figures> {
@@ -32,12 +33,15 @@ pub(in crate::encoder) fn infer(
     let features = task.features.as_ref();
     let width = width.max(features.width());
     let wanted = [(0, wanted)];
-    if let Some(stages) = model.stages(features.is_sparse()) {
+    let depth = output.layers(model.num_layers())?;
+    // Stages send projections of hidden rows, not the rows.
+    let staged = (output == Output::Last).then(|| model.stages(features.is_sparse())).flatten();
+    if let Some(stages) = staged {
         let layers = StagedLayers::new(stages, params, (graph, features), width)?;
         return run(&layers, &wanted, budget, |_, nodes, rows| keep(nodes, rows));
     }
     let sampler = FullSampler::new(graph, 1)?;
-    let layers = Blocks { model, params, graph, features, sampler, width };
+    let layers = Blocks { model, params, graph, features, sampler, depth, width };
     run(&layers, &wanted, budget, |_, nodes, rows| keep(nodes, rows))
 }
 
@@ -153,7 +157,7 @@ mod tests {
                         infer(
                             (&*model, &params),
                             &task,
-                            (wanted.to_vec(), 8),
+                            (wanted.to_vec(), Output::Last, 8),
                             budget,
                             |of, rows| {
                                 nodes.extend_from_slice(of);

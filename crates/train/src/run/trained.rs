@@ -1,0 +1,136 @@
+//! A trained run: its configuration, dataset and best weights.
+
+use std::path::{Path, PathBuf};
+
+use gnarl_common::{Context, Error, Kind, Result, ResultExt};
+use gnarl_config::{RunConfig, TaskKind};
+use gnarl_graph::Dataset;
+use gnarl_infer::Figures;
+use gnarl_nn::{Params, Tensor};
+
+use crate::embeddings::{Rows, about_model, model_from_bytes};
+use crate::encoder::Output;
+use crate::evaluation::Evaluation;
+use crate::fit::Training;
+use crate::registry::Registry;
+use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
+use crate::run::setup::{Setup, Source};
+use crate::state::Start;
+
+/// A run with weights, finished or not, over its dataset or another one.
+pub struct TrainedRun {
+    config: RunConfig,
+    source: Source,
+    task: Box<dyn Training>,
+    params: Params,
+    tables: Vec<Rows<'static>>,
+}
+
+/// How a trained run is opened.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// A dataset in place of the run's.
+    pub dataset: Option<PathBuf>,
+    /// Bytes of memory for inference, in place of `evaluate.memory`.
+    pub memory: Option<u64>,
+}
+
+impl TrainedRun {
+    /// Opens the run in `dir`, whose custom models and tasks are those of `registry`.
+    ///
+    /// # Errors
+    /// If the folder holds no run with weights, or they do not fit the dataset.
+    pub fn open(registry: &Registry, dir: &Path, options: &OpenOptions) -> Result<Self> {
+        let mut config = config_of(dir)?;
+        let dataset = options.dataset.as_deref();
+        let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
+        if let Some(dataset) = dataset {
+            config.dataset.path = dataset.into();
+        }
+        if let Some(bytes) = options.memory {
+            config.evaluate.memory = Some(bytesize::ByteSize::b(bytes));
+        }
+        if config.dataset.path.as_os_str().is_empty() {
+            return Err(Error::usage("the run was trained on parts, without a dataset")
+                .hint("give the whole one with --dataset"));
+        }
+        config.partition.servers = None;
+        let source = Source::open(&config)?;
+        if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
+            let hint = "take the current data with --dataset";
+            made.check(&config, &source.fingerprint(), hint)?;
+        }
+        let Setup { task, start, source, .. } = Setup::new((&config, registry), source, None)?;
+        let Start { mut params, tables } = start;
+        let path = dir.join(MODEL);
+        if !path.exists() {
+            return Err(Error::invalid(format!("{}: no weights yet", path.display()))
+                .hint("a run writes its best weights after evaluations, see train.eval_every"));
+        }
+        let bytes = std::fs::read(&path).at(&path)?;
+        let reading = || format!("reading {}", path.display());
+        if !dir.join(SUMMARY).exists() {
+            let about = about_model(&bytes).while_doing(reading)?;
+            let (place, epoch) = (dir.display(), about.unwrap_or_default().epoch);
+            tracing::warn!(
+                "{place}: the run is not finished; these are its best weights so far, epoch {epoch}"
+            );
+        }
+        let tables = model_from_bytes(&mut params, &tables, &bytes).while_doing(reading)?;
+        Ok(Self { config, source, task, params, tables })
+    }
+
+    /// The kind of its task.
+    pub fn kind(&self) -> TaskKind {
+        self.config.task.kind
+    }
+
+    /// The dataset, if it is on this host.
+    pub fn dataset(&self) -> Option<&Dataset> {
+        self.source.dataset()
+    }
+
+    /// Names and numbers of nodes of the types with outputs: that of the predicted nodes, or those of the endpoints of
+    /// predicted edges.
+    pub fn node_types(&self) -> Vec<(String, usize)> {
+        self.task.node_types()
+    }
+
+    /// The nodes of the split `name`, ascending; none unless nodes are predicted.
+    pub fn split(&self, name: &str) -> Option<&[u32]> {
+        self.task.split(name)
+    }
+
+    /// Computes `output` by full neighborhoods, layer by layer, of the nodes `wanted` of some of
+    /// [`TrainedRun::node_types`], and hands it to `keep`: the index of a type, ascending nodes, and a row for each.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`] if the model has no such output; if features cannot be read; those of `keep`.
+    pub fn infer(
+        &self,
+        output: Output,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut dyn FnMut(usize, &[u32], &Tensor) -> Result<()>,
+    ) -> Result<Figures> {
+        self.task.infer((&self.params, &self.tables), output, wanted, keep)
+    }
+
+    /// Scores on the splits of the dataset.
+    ///
+    /// # Errors
+    /// If features cannot be read.
+    pub fn evaluate(&self) -> Result<Evaluation> {
+        self.task.evaluate(&self.params, &self.tables)
+    }
+}
+
+/// The configuration of the run in `dir`.
+fn config_of(dir: &Path) -> Result<RunConfig> {
+    let path = dir.join(CONFIG);
+    if !path.exists() {
+        return Err(Error::new(Kind::Io, format!("{}: no run", dir.display()))
+            .hint("name the folder of a run, which output.dir said"));
+    }
+    let text = std::fs::read_to_string(&path).at(&path)?;
+    toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
+}
