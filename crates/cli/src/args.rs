@@ -4,7 +4,9 @@ use std::ffi::OsString;
 
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::commands::{bench, eval, generate, import, inspect, partition, plan, serve, train};
+use crate::commands::{
+    bench, eval, generate, import, infer, inspect, partition, plan, serve, train,
+};
 use crate::help;
 
 /// Graph neural networks at really large scale.
@@ -48,6 +50,8 @@ pub enum Command {
     Repeat(bench::accuracy::RepeatArgs),
     /// Evaluate a trained model on its dataset's splits
     Eval(eval::EvalArgs),
+    /// Write an embedding or a prediction for every node, by the ids of the input
+    Infer(infer::InferArgs),
     /// Describe a dataset, a part or a partition
     Inspect(inspect::InspectArgs),
     /// Serve parts to other machines over Arrow Flight: neighbor sampling and features

@@ -82,6 +82,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
         "configuration.md",
     ),
     ("eval", "gnarl eval runs/mine", "formats.md#run-folder"),
+    ("infer", "gnarl infer runs/mine --out predictions.parquet", "inference.md"),
     ("inspect", "gnarl inspect data/mine --verify", "formats.md#dataset-directory"),
     ("serve", "gnarl serve data/mine-8 --part 0 --listen 127.0.0.1:7070", "serving.md"),
     ("bench accuracy", "gnarl bench accuracy examples/sage.toml --seeds 5", "configuration.md"),

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const DOCUMENTS: [&str; 16] = [
+const DOCUMENTS: [&str; 17] = [
     "README.md",
     "CONTRIBUTING.md",
     "docs/coming-from-pyg-and-dgl.md",
     "docs/edges.md",
     "docs/guide.md",
     "docs/importing.md",
+    "docs/inference.md",
     "docs/link-prediction.md",
     "docs/partitioning.md",
     "docs/plan.md",

@@ -55,6 +55,7 @@ pub use gnarl_common::{npy, rng};
 pub use gnarl_config as config;
 pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
+pub use gnarl_infer as infer;
 pub use gnarl_nn as nn;
 pub use gnarl_partition as partition;
 pub use gnarl_planner as planner;

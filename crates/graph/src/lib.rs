@@ -39,9 +39,11 @@ pub mod generate;
 pub mod import;
 pub mod inspect;
 mod manifest;
+mod names;
 mod narrow;
 pub mod splits;
 pub mod triples;
+mod user_ids;
 mod writer;
 
 pub use column::{Column, ColumnSpec};
@@ -52,5 +54,7 @@ pub use features::{Features, Labels};
 pub use manifest::{
     DEFAULT_NODE_TYPE, EdgeFacts, EdgeType, MANIFEST, Manifest, NodeType, Triple, VERSION,
 };
+pub use names::Names;
 pub use narrow::{Narrow, NarrowSlice};
+pub use user_ids::{UserIdKind, UserIds};
 pub use writer::{ColumnWriter, DatasetWriter, EdgeWriter, FinishOptions, IdWidth};

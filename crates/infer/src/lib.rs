@@ -70,6 +70,7 @@
 
 mod budget;
 mod engine;
+pub mod export;
 mod layers;
 mod needed;
 pub mod ranges;

@@ -19,6 +19,16 @@ impl Needed {
         Self { nodes, some: None, count: nodes }
     }
 
+    /// Some of so many nodes.
+    ///
+    /// # Panics
+    /// If one of `wanted` is not below `nodes`.
+    pub fn some(nodes: usize, wanted: &[u32]) -> Self {
+        let mut bits = vec![0; nodes.div_ceil(64)];
+        wanted.iter().for_each(|&node| bits[node as usize / 64] |= 1 << (node % 64));
+        Self::of_bits(nodes, bits)
+    }
+
     /// Those of so many nodes whose bits are set.
     fn of_bits(nodes: usize, bits: Vec<u64>) -> Self {
         let mut count = 0u32;

@@ -146,6 +146,7 @@ fn held_out_edges_whose_reverses_are_trained_on_are_refused() {
     let mut config = bench.config("run");
     config.dataset.path = bench.path("given");
     config.train.epochs = 1;
+    config.sample.batch_size = 32;
     let error = run(&config, Begin::Restart, &|_| ()).err().unwrap();
     assert!(error.to_string().contains("5 of 5 held-out edges"), "{error}");
     assert!(error.to_string().contains("task.leakage"), "{error}");

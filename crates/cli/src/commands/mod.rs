@@ -6,6 +6,7 @@ mod dataset;
 pub mod eval;
 pub mod generate;
 pub mod import;
+pub mod infer;
 pub mod inspect;
 mod parse;
 pub mod partition;
@@ -28,6 +29,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Train(args) => train::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Infer(args) => infer::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Bench(args) => bench::run(args.what),

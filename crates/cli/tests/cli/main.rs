@@ -9,6 +9,7 @@ mod errors;
 mod faults;
 mod heterogeneous;
 mod import;
+mod infer;
 mod interrupted;
 mod memory;
 mod metrics;

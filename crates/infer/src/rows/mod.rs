@@ -101,7 +101,7 @@ impl Before {
 }
 
 /// The output of a layer while it is computed.
-pub(crate) struct After<'a> {
+pub struct After<'a> {
     budget: &'a Budget,
     /// Bytes of rows that stay in memory, of both layers.
     left: u64,

@@ -161,3 +161,91 @@ impl Layers for HeteroLayers<'_> {
         Ok(tape.take(y))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gnarl_graph::generate::{HeteroOptions, heterogeneous};
+    use gnarl_infer::{Budget, run};
+    use gnarl_nn::models::ModelConfig;
+    use gnarl_nn::models::heterogeneous as models;
+    use gnarl_store::Normalize;
+
+    use super::*;
+
+    const HIDDEN: usize = 8;
+    const OUT: usize = 5;
+
+    /// The rows of all layers at once, over all nodes as one batch: of each type, in the order of nodes.
+    fn whole(
+        (model, params): (&dyn HeteroModel, &Params),
+        tables: &[Rows<'_>],
+        graph: &HeteroGraph,
+        all: &[(usize, Vec<u32>)],
+    ) -> Tensor {
+        let fanouts = HeteroFanouts::new(&[-1, -1]);
+        let sampler = HeteroSampler::new(&graph.graph, &fanouts, Rule::Uniform).unwrap();
+        let seeds: Vec<(usize, &[u32])> = all.iter().map(|(of, nodes)| (*of, &**nodes)).collect();
+        let mut scratch = HeteroScratch::new();
+        let batch = sampler.sample_types(&seeds, Key::new(0), &mut scratch).unwrap();
+        let fused = batch.fuse(&graph.graph).unwrap();
+        let blocks = RelBlock::all(&fused, graph.graph.schema()).unwrap();
+        let mut tape = Tape::new(params, Mode::Eval);
+        let features = graph.features(&batch.input_nodes).unwrap();
+        let embeddings = graph.embedding_types().zip(tables);
+        let embeddings = embeddings.map(|((of, _), table)| table.gather(&batch.ids[of]).unwrap());
+        let (rows, _) = graph.leaves(&mut tape, &features, embeddings.collect::<Vec<_>>());
+        let y = model.forward(&mut tape, &blocks, &rows).unwrap();
+        let y = tape.gather_rows(y, &fused.targets);
+        tape.take(y)
+    }
+
+    #[test]
+    fn every_model_is_inferred_as_over_the_whole_graph() {
+        let dir = tempfile::tempdir().unwrap();
+        let options =
+            HeteroOptions { nodes: 150, edges: 900, communities: 4, ..HeteroOptions::default() };
+        let made = heterogeneous(&options, &dir.path().join("graph")).unwrap();
+        let graph = HeteroGraph::open(&made.dataset, Normalize::None).unwrap();
+        let types = 0..graph.graph.schema().node_types().len();
+        let all: Vec<(usize, Vec<u32>)> =
+            types.map(|of| (of, (0..graph.graph.num_nodes(of) as u32).collect())).collect();
+        for name in models::names() {
+            let config = ModelConfig {
+                name: name.to_string(),
+                hidden: HIDDEN,
+                out_dim: OUT,
+                heads: 2,
+                ..ModelConfig::default()
+            };
+            let (schema, sources) = (graph.graph.schema(), graph.sources());
+            let (model, params) = models::build(&config, schema, &sources, Key::new(3)).unwrap();
+            let table = |(of, _): (usize, &str)| {
+                let values = graph.graph.num_nodes(of) * config.input_width();
+                let values: Vec<f32> =
+                    (0..values as u64).map(|i| Key::new(5).normal(i) as f32).collect();
+                Rows { width: config.input_width(), values: values.into() }
+            };
+            let tables: Vec<Rows<'_>> = graph.embedding_types().map(table).collect();
+            let model = (&*model, &params);
+            let expected = whole(model, &tables, &graph, &all);
+            let fanouts = HeteroFanouts::new(&[-1, -1]);
+            let layers =
+                HeteroLayers::new(model, &tables, (&graph, &fanouts), (2, HIDDEN)).unwrap();
+            let infer = |budget: u64| {
+                let mut found = Vec::new();
+                run(&layers, &all, &Budget::new(budget), |_, _, rows| {
+                    found.extend_from_slice(rows.data());
+                    Ok(())
+                })
+                .unwrap();
+                found
+            };
+            let (roomy, tight) = (infer(1 << 30), infer(3000));
+            assert_eq!(roomy.len(), expected.data().len());
+            for ((a, b), c) in expected.data().iter().zip(&roomy).zip(&tight) {
+                assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {b}");
+                assert!((a - c).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {c}");
+            }
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! `gnarl infer`: predictions and embeddings by the ids of the input.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use gnarl_graph::{Dataset, Labels};
+
+use crate::common::{Bench, fail, path, run_file, succeed};
+
+const RUN: &str = "[train]\nepochs = 6\n";
+
+/// The header and the rows of a CSV file.
+fn table(file: &Path) -> (Vec<String>, Vec<Vec<String>>) {
+    let text = std::fs::read_to_string(file).unwrap();
+    let cells = |line: &str| line.split(',').map(String::from).collect::<Vec<_>>();
+    let mut lines = text.lines().map(cells);
+    (lines.next().unwrap(), lines.collect())
+}
+
+fn classes(graph: &Path) -> Vec<i32> {
+    match Dataset::open(graph).unwrap().labels("_N").unwrap() {
+        Some(Labels::Single { classes, .. }) => classes.to_vec(),
+        _ => panic!("no classes"),
+    }
+}
+
+#[test]
+fn classes_of_a_split_have_the_accuracy_of_the_run() {
+    let bench = Bench::new(RUN);
+    let trained = bench.train(&[]);
+    let out = bench.dir.path().join("test.csv");
+    let run = path(&bench.run);
+    let found = succeed(&["infer", run, "--out", path(&out), "--split", "test"]);
+    let (header, rows) = table(&out);
+    assert_eq!(header, ["id", "class", "probability"]);
+    assert_eq!(found["nodes"], rows.len());
+    let labels = classes(&bench.graph);
+    let right = |row: &&Vec<String>| {
+        labels[row[0].parse::<usize>().unwrap()] == row[1].parse::<i32>().unwrap()
+    };
+    let accuracy = rows.iter().filter(right).count() as f64 / rows.len() as f64;
+    let expected = trained["test"]["accuracy"].as_f64().unwrap();
+    assert!((accuracy - expected).abs() < 1e-6, "{accuracy}, and the run says {expected}");
+    assert!(rows.iter().all(|row| (0.25..=1.0).contains(&row[2].parse::<f64>().unwrap())));
+}
+
+#[test]
+fn every_output_of_every_node_is_written_in_any_memory() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let run = path(&bench.run);
+    let what = "embeddings,logits,classes,probabilities";
+    let files = ["roomy.csv", "tight.csv"].map(|name| bench.dir.path().join(name));
+    let roomy = succeed(&["infer", run, "--out", path(&files[0]), "--what", what]);
+    let tight =
+        succeed(&["infer", run, "--out", path(&files[1]), "--what", what, "--memory", "256KiB"]);
+    let (header, rows) = table(&files[0]);
+    assert_eq!(rows.len(), 2000);
+    assert_eq!(header.len(), 1 + 32 + 4 + 2 + 4, "{header:?}");
+    assert_eq!((&*header[1], &*header[33], &*header[37]), ("embedding_0", "logits_0", "class"));
+    assert_eq!(std::fs::read(&files[0]).unwrap(), std::fs::read(&files[1]).unwrap());
+    let ranges = |found: &serde_json::Value| {
+        let layers = found["layers"].as_array().unwrap().iter();
+        layers.map(|layer| layer["ranges"].as_u64().unwrap()).max().unwrap()
+    };
+    assert!(ranges(&tight) > 4 * ranges(&roomy), "{roomy} {tight}");
+    for row in rows.iter().step_by(97) {
+        let numbers = |range: std::ops::Range<usize>| -> Vec<f64> {
+            row[range].iter().map(|cell| cell.parse().unwrap()).collect()
+        };
+        let (logits, probabilities) = (numbers(33..37), numbers(39..43));
+        let class: usize = row[37].parse().unwrap();
+        assert!(logits.iter().all(|logit| *logit <= logits[class]), "{row:?}");
+        assert_eq!(row[38], row[39 + class]);
+        assert!((probabilities.iter().sum::<f64>() - 1.0).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn ids_and_class_names_are_those_of_the_input() {
+    let dir = tempfile::tempdir().unwrap();
+    let (mut edges, mut nodes) = (String::from("from,to\n"), String::from("name,x,kind,part\n"));
+    for v in 0..60 {
+        edges += &format!("node-{v},node-{}\n", (v + 2) % 60);
+        let (kind, part) = (["even", "odd"][v % 2], ["train", "valid", "test"][v / 2 % 3]);
+        nodes += &format!("node-{v},{}.5,{kind},{part}\n", v % 2);
+    }
+    let files = [("edges.csv", edges), ("nodes.csv", nodes)].map(|(name, text)| {
+        std::fs::write(dir.path().join(name), text).unwrap();
+        dir.path().join(name)
+    });
+    let graph = dir.path().join("graph");
+    let words = "--src from --dst to --id name --features x --label kind --split part";
+    let mut args = vec!["import", "csv", "--edges", path(&files[0]), "--nodes", path(&files[1])];
+    args.extend(words.split(' '));
+    succeed(&[&args[..], &["--symmetrize", "--out", path(&graph)]].concat());
+    let run = dir.path().join("run");
+    let rest = format!("[train]\nepochs = 30\nlr = 0.05\n[output]\ndir = '{}'\n", run.display());
+    succeed(&["train", path(&run_file(dir.path(), &graph, &rest))]);
+    let (out, ids) = (dir.path().join("out.csv"), dir.path().join("ids.txt"));
+    succeed(&["infer", path(&run), "--out", path(&out)]);
+    let (_, rows) = table(&out);
+    let by_id: HashMap<&str, &str> = rows.iter().map(|row| (&*row[0], &*row[1])).collect();
+    assert_eq!(by_id.len(), 60);
+    for v in 0..60 {
+        assert_eq!(by_id[&*format!("node-{v}")], ["even", "odd"][v % 2], "node {v}");
+    }
+    std::fs::write(&ids, "node-7\nnode-12\n").unwrap();
+    let some = ["infer", path(&run), "--ids", path(&ids), "--force", "--out", path(&out)];
+    assert_eq!(succeed(&some)["nodes"], 2);
+    let (_, rows) = table(&out);
+    assert_eq!(rows.len(), 2);
+    std::fs::write(&ids, "node-7\nnode-99\n").unwrap();
+    let text = fail(&some, 1);
+    assert!(text.contains("ids.txt: line 2: unknown node id 'node-99'"), "{text}");
+    assert_eq!(table(&out).1.len(), 2, "a failed command leaves the file");
+}
+
+#[test]
+fn impossible_requests_are_refused() {
+    let bench = Bench::new(RUN);
+    let run = path(&bench.run);
+    let out = bench.dir.path().join("out.parquet");
+    let infer = |args: &[&str], code| {
+        let all = [&["infer", run, "--out", path(&out)], args].concat();
+        fail(&all, code)
+    };
+    assert!(infer(&[], 1).contains("no run"));
+    bench.train(&[]);
+    let text = infer(&["--what", "values"], 2);
+    assert!(text.contains("--what values: the run predicts classes"), "{text}");
+    assert!(infer(&["--what", "everything"], 2).contains("everything"));
+    let text = infer(&["--split", "held-out"], 2);
+    assert!(
+        text.contains("unknown split 'held-out'") && text.contains("train, valid, test"),
+        "{text}"
+    );
+    let text = infer(&["--node-type", "film"], 2);
+    assert!(text.contains("no outputs for 'film'"), "{text}");
+    let other = bench.dir.path().join("out.txt");
+    let text = fail(&["infer", run, "--out", path(&other)], 2);
+    assert!(text.contains("parquet"), "{text}");
+    assert!(!out.exists() && !other.exists());
+    succeed(&["infer", run, "--out", path(&out)]);
+    let text = infer(&[], 2);
+    assert!(text.contains("--force"), "{text}");
+    succeed(&["infer", run, "--out", path(&out), "--force"]);
+}
+
+#[test]
+fn models_of_links_give_embeddings_of_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = dir.path().join("graph");
+    let typed = ["generate", "typed", "--nodes", "400", "--edges", "2000", "--out", path(&graph)];
+    succeed(&typed);
+    let dataset = Dataset::open(&graph).unwrap();
+    let triple = dataset.manifest().edge_types[0].triple.clone();
+    let run = dir.path().join("run");
+    let rest = format!(
+        "[task]\nkind = 'link-prediction'\nedge_type = '{triple}'\n[model]\nname = 'rgcn'\nhidden = 8\n\
+         [embedding]\ndim = 6\n[sample]\nfanouts = [4, 4]\nbatch_size = 64\n[train]\nepochs = 1\n\
+         [output]\ndir = '{}'\n",
+        run.display()
+    );
+    succeed(&["train", path(&run_file(dir.path(), &graph, &rest))]);
+    let out = dir.path().join("out.csv");
+    let infer = ["infer", path(&run), "--out", path(&out)];
+    let text = fail(&[&infer[..], &["--node-type", &triple.src, "--what", "classes"]].concat(), 2);
+    assert!(text.contains("--what classes: the run predicts edges"), "{text}");
+    if triple.src != triple.dst {
+        let text = fail(&infer, 2);
+        assert!(text.contains("several node types") && text.contains("--node-type"), "{text}");
+    }
+    succeed(&[&infer[..], &["--node-type", &triple.src]].concat());
+    let (header, rows) = table(&out);
+    assert_eq!(header.len(), 1 + 6, "{header:?}");
+    let count = dataset.manifest().node_type(&triple.src).unwrap().count;
+    assert_eq!(rows.len() as u64, count);
+}
