@@ -39,7 +39,7 @@ VARIANTS = {
     "moments": {"average.moments": "true"},
     "slowmo": {"average.outer": "slowmo"},
     "nesterov": {"average.outer": "nesterov"},
-    "two hops": {"partition.hops": 2},
+    "one hop": {"partition.hops": 1},
 }
 COLORS = ["#222222", "#c0392b", "#2471a3", "#1e8449", "#b9770e", "#7d3c98", "#5d6d7e"]
 
