@@ -34,8 +34,12 @@ fn settings_without_effect_are_warned_about() {
             "parts have halo nodes of 1 hop, and sage has 2",
         ),
         (
-            &["partition.parts=2", "dataset.split={train=0.4, valid=0.2, test=0.4}"],
-            "dataset.split draws its splits after partitioning: knot balances the dataset's own",
+            &[
+                "partition.parts=2",
+                "partition.constraints=['nodes', 'train']",
+                "dataset.split={train=0.4, valid=0.2, test=0.4}",
+            ],
+            "partition.constraints balances the dataset's own",
         ),
     ] {
         let text = log(&bench.args(sets));

@@ -3,7 +3,7 @@
 use gnarl_config::{Applied, Method, Parts, RunConfig, Strategy, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
 use gnarl_nn::models::Aggregator;
-use gnarl_partition::PartitionManifest;
+use gnarl_partition::{Constraint, PartitionManifest};
 
 use crate::run::setup::Source;
 
@@ -114,17 +114,17 @@ fn shares(config: &RunConfig, dataset: &Dataset) -> Option<String> {
 
 /// Splits drawn by the run, which partitioners do not see.
 fn balance(config: &RunConfig, dataset: &Dataset) -> Option<String> {
-    let balances = ["knot", "metis", "spring"].contains(&config.partition.algorithm.as_str());
+    let splits = [Constraint::Train, Constraint::Valid, Constraint::Test];
+    let asked = config.partition.constraints.as_ref()?.iter().any(|one| splits.contains(one));
     let cut = config.partition.parts != Parts::Count(1) && config.partition.path.is_none();
     let nodes = config.task.kind.is_of_nodes();
-    (config.dataset.split.is_some() && balances && cut && nodes).then(|| {
+    (config.dataset.split.is_some() && asked && cut && nodes).then(|| {
         let name = dataset.manifest().node_types.first().map_or("", |node| &node.name);
         let own = dataset.split_names(name).is_ok_and(|names| !names.is_empty());
         format!(
-            "dataset.split draws its splits after partitioning: {} balances {}, and parts have about equally many \
-             training nodes by chance",
-            config.partition.algorithm,
-            if own { "the dataset's own" } else { "none of them" }
+            "dataset.split draws its splits after partitioning: partition.constraints balances {}, and parts have \
+             about equally many nodes of the drawn ones by chance",
+            if own { "the dataset's own" } else { "none, as the dataset has none" }
         )
     })
 }
