@@ -23,7 +23,7 @@ const TYPES: [(&str, u64); 4] = [("paper", 8), ("author", 5), ("venue", 1), ("to
 /// Number of [`TYPES`] with features.
 const WITH_FEATURES: usize = 2;
 
-/// Options of [`typed`](super::typed).
+/// Options of [`heterogeneous`](super::heterogeneous()).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HeteroOptions {
     /// Nodes of all types.
