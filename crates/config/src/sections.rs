@@ -381,7 +381,7 @@ impl RunConfig {
             )));
         }
         let checkpoint = self.train.checkpoint_seconds;
-        if !(checkpoint >= 0.0) {
+        if checkpoint.is_nan() || checkpoint < 0.0 {
             return Err(Error::usage(format!(
                 "invalid train.checkpoint_seconds '{checkpoint}': expected 0 (after every epoch) or a number above 0"
             )));
