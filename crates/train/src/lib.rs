@@ -44,7 +44,7 @@ mod task;
 pub mod telemetry;
 
 pub use data::edge_set::LeakageCount;
-pub use encoder::Output;
+pub use encoder::{Keep, Output};
 pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
 pub use run::folder::Begin;

@@ -14,5 +14,5 @@ pub(crate) mod message_graph;
 mod samplers;
 mod subgraphs;
 
-pub use encode::Output;
-pub(crate) use encode::{Encoder, Keep, Outputs, Source};
+pub(crate) use encode::{Encoder, Outputs, Source};
+pub use encode::{Keep, Output};

@@ -6,10 +6,10 @@ use gnarl_common::{Context, Error, Kind, Result, ResultExt};
 use gnarl_config::{RunConfig, TaskKind};
 use gnarl_graph::Dataset;
 use gnarl_infer::Figures;
-use gnarl_nn::{Params, Tensor};
+use gnarl_nn::Params;
 
 use crate::embeddings::{Rows, about_model, model_from_bytes};
-use crate::encoder::Output;
+use crate::encoder::{Keep, Output};
 use crate::evaluation::Evaluation;
 use crate::fit::Training;
 use crate::registry::Registry;
@@ -110,7 +110,7 @@ impl TrainedRun {
         &self,
         output: Output,
         wanted: &[(usize, Vec<u32>)],
-        keep: &mut dyn FnMut(usize, &[u32], &Tensor) -> Result<()>,
+        keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         self.task.infer((&self.params, &self.tables), output, wanted, keep)
     }
