@@ -5,9 +5,10 @@ use std::time::Instant;
 use gnarl_common::{Error, Result};
 use gnarl_nn::Tensor;
 
+use crate::backwards::needed_by_layers;
 use crate::budget::Budget;
 use crate::layers::Layers;
-use crate::needed::{self, Needed};
+use crate::needed::Needed;
 use crate::ranges::Ranges;
 use crate::rows::{After, Before};
 
@@ -53,7 +54,7 @@ pub fn run<L: Layers>(
     budget: &Budget,
     mut keep: impl FnMut(usize, &[u32], &Tensor) -> Result<()>,
 ) -> Result<Figures> {
-    let needed = needed::of_layers(layers, wanted);
+    let needed = needed_by_layers(layers, wanted);
     let types = layers.num_nodes().len();
     let mut figures = Figures::default();
     let mut before: Option<Before> = None;

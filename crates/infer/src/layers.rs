@@ -25,7 +25,7 @@ pub trait Layers: Sync {
     fn input_width(&self) -> usize;
 
     /// Visits the nodes (type and number) whose output of the layer before, or whose features, layer `layer` reads for
-    /// `node`. A node may be visited more than once.
+    /// `node`; the node itself is among them. A node may be visited more than once.
     fn inputs_of(
         &self,
         layer: usize,

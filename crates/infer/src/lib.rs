@@ -68,6 +68,7 @@
 //! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
+mod backwards;
 mod budget;
 mod engine;
 pub mod export;

@@ -30,7 +30,9 @@ impl Runner {
     /// Trains one case; a resumed one is stopped after its first epoch.
     pub fn run(&self, case: &Case) -> Result<Outcome> {
         let file = self.run_file(case)?;
-        let out = Path::new("runs").join(case.name.replace(['/', ' '], "_"));
+        // Names end in numbers of workers, and so do those of runs beside a finished one.
+        let name = format!("{}.run", case.name.replace(['/', ' '], "_"));
+        let out = Path::new("runs").join(name);
         let mut sets = case.sets.clone();
         sets.push(format!("output.dir={}", out.display()));
         if case.resumed {

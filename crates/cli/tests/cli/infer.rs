@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use gnarl_graph::{Dataset, Labels};
+use serde_json::json;
 
 use crate::common::{Bench, fail, path, run_file, succeed};
 
@@ -68,7 +69,8 @@ fn every_output_of_every_node_is_written_in_any_memory() {
         let numbers = |range: std::ops::Range<usize>| -> Vec<f64> {
             row[range].iter().map(|cell| cell.parse().unwrap()).collect()
         };
-        let (logits, probabilities) = (numbers(33..37), numbers(39..43));
+        let logits = numbers(33..37);
+        let probabilities = numbers(39..43);
         let class: usize = row[37].parse().unwrap();
         assert!(logits.iter().all(|logit| *logit <= logits[class]), "{row:?}");
         assert_eq!(row[38], row[39 + class]);
@@ -79,10 +81,12 @@ fn every_output_of_every_node_is_written_in_any_memory() {
 #[test]
 fn ids_and_class_names_are_those_of_the_input() {
     let dir = tempfile::tempdir().unwrap();
-    let (mut edges, mut nodes) = (String::from("from,to\n"), String::from("name,x,kind,part\n"));
+    let mut edges = String::from("from,to\n");
+    let mut nodes = String::from("name,x,kind,part\n");
     for v in 0..60 {
         edges += &format!("node-{v},node-{}\n", (v + 2) % 60);
-        let (kind, part) = (["even", "odd"][v % 2], ["train", "valid", "test"][v / 2 % 3]);
+        let kind = ["even", "odd"][v % 2];
+        let part = ["train", "valid", "test"][v / 2 % 3];
         nodes += &format!("node-{v},{}.5,{kind},{part}\n", v % 2);
     }
     let files = [("edges.csv", edges), ("nodes.csv", nodes)].map(|(name, text)| {
@@ -144,7 +148,13 @@ fn impossible_requests_are_refused() {
     succeed(&["infer", run, "--out", path(&out)]);
     let text = infer(&[], 2);
     assert!(text.contains("--force"), "{text}");
-    succeed(&["infer", run, "--out", path(&out), "--force"]);
+    let again = ["infer", run, "--out", path(&out), "--force", "--what", "classes,logits,classes"];
+    assert_eq!(succeed(&again)["columns"], json!(["id", "class", "probability", "logits"]));
+    let text = fail(
+        &["infer", run, "--out", path(&bench.dir.path().join("a.npy")), "--what", "classes"],
+        2,
+    );
+    assert!(text.contains("one column of numbers") && text.contains(".parquet"), "{text}");
 }
 
 #[test]

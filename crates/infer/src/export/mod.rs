@@ -37,7 +37,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Context, Error, Result};
@@ -50,9 +50,16 @@ pub use table::{Cells, Column, Kind, Table, Written};
 /// The known extensions of tables.
 pub const EXTENSIONS: [&str; 3] = ["parquet", "npy", "csv"];
 
-/// Starts a table of `rows` rows that will appear at `out`, in the format of its extension. An
-/// existing file is replaced in the end if `force` is set. The folder of `out` is created if
-/// necessary.
+/// A claimed place for a table, before the widths of its lists are known.
+pub struct Claim {
+    out: PathBuf,
+    extension: String,
+    place: Place,
+}
+
+/// Claims the place of a table at `out`, in the format of its extension. An existing file is replaced
+/// in the end if `force` is set. The folder of `out` is created if necessary. Of `columns`, the widths
+/// of lists play no part.
 ///
 /// In npy, the last column is the file, and a column of ids before it becomes a second file:
 /// `<stem>.ids.npy` of integers, or `<stem>.ids.txt` of texts, one per line.
@@ -60,9 +67,9 @@ pub const EXTENSIONS: [&str; 3] = ["parquet", "npy", "csv"];
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] if the extension is unknown, the format cannot have the columns, a
 /// file is in the way, or another process is writing there.
-pub fn create(out: &Path, columns: &[Column], rows: u64, force: bool) -> Result<Box<dyn Table>> {
-    if columns.is_empty() || columns.iter().any(|column| column.kind == Kind::List(0)) {
-        return Err(table::internal(out, "a table of no columns, or of lists of no elements"));
+pub fn claim(out: &Path, columns: &[Column], force: bool) -> Result<Claim> {
+    if columns.is_empty() {
+        return Err(table::internal(out, "a table of no columns"));
     }
     let extension = out.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let others = match extension.as_str() {
@@ -71,13 +78,35 @@ pub fn create(out: &Path, columns: &[Column], rows: u64, force: bool) -> Result<
         _ => return Err(unknown_extension(out, &extension)),
     };
     let place = Place::claim(out, others, force)?;
-    let format: Result<Box<dyn Format>> = match extension.as_str() {
-        "parquet" => parquet::create(&place.temporary(out), columns),
-        "csv" => csv::create(&place.temporary(out), columns),
-        _ => npy::create(out, columns, &place),
-    };
-    let format = format.while_doing(|| format!("writing {}", out.display()))?;
-    Ok(Box::new(Staged::new(out, columns, rows, format, place)))
+    Ok(Claim { out: out.into(), extension, place })
+}
+
+impl Claim {
+    /// Starts the table, of `rows` rows. `columns` are those of the claim, with the widths of lists.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub fn create(self, columns: &[Column], rows: u64) -> Result<Box<dyn Table>> {
+        let Self { out, extension, place } = self;
+        if columns.iter().any(|column| column.kind == Kind::List(0)) {
+            return Err(table::internal(&out, "lists of no elements"));
+        }
+        let format: Result<Box<dyn Format>> = match extension.as_str() {
+            "parquet" => parquet::create(&place.temporary(&out), columns),
+            "csv" => csv::create(&place.temporary(&out), columns),
+            _ => npy::create(&out, columns, &place),
+        };
+        let format = format.while_doing(|| format!("writing {}", out.display()))?;
+        Ok(Box::new(Staged::new(&out, columns, rows, format, place)))
+    }
+}
+
+/// Claims the place of a table and starts it: [`claim`], then [`Claim::create`].
+///
+/// # Errors
+/// Those of both.
+pub fn create(out: &Path, columns: &[Column], rows: u64, force: bool) -> Result<Box<dyn Table>> {
+    claim(out, columns, force)?.create(columns, rows)
 }
 
 fn unknown_extension(out: &Path, extension: &str) -> Error {

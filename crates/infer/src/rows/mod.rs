@@ -103,7 +103,7 @@ impl Before {
 /// The output of a layer while it is computed.
 pub struct After<'a> {
     budget: &'a Budget,
-    /// Bytes of rows that stay in memory, of both layers.
+    /// Bytes of further rows that may be in memory.
     left: u64,
     types: Vec<Option<(Needed, Writer)>>,
 }

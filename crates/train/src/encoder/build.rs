@@ -6,7 +6,6 @@ use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_graph::splits::features_of;
 use gnarl_graph::{Dataset, Triple};
-use gnarl_infer::Budget;
 use gnarl_nn::ParamsBuilder;
 use gnarl_store::MappedFeatures;
 
@@ -18,11 +17,6 @@ use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::{HeteroGraph, features_of_types};
 use crate::registry::Registry;
-
-/// The memory of inference that the run file allows.
-pub(crate) fn budget(config: &RunConfig) -> Budget {
-    config.evaluate.memory.map_or_else(Budget::of_system, |bytes| Budget::new(bytes.as_u64()))
-}
 
 /// Heterogeneous models that can treat every relation of one edge type as an edge type.
 pub(crate) const RELATIONAL: [&str; 4] = ["rgcn", "rgat", "hgt", "hetero"];

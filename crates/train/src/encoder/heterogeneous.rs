@@ -13,7 +13,7 @@ use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scratch};
 
-use super::build::budget;
+use super::budget::budget;
 use super::layers::HeteroLayers;
 use super::samplers::fanouts;
 use super::{Encoder, Keep, Output, Outputs};

@@ -14,7 +14,7 @@ use gnarl_nn::models::{Model, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
 use gnarl_sample::{Sampler, Scratch};
 
-use super::build::budget;
+use super::budget::budget;
 use super::layers::{self, partitioned};
 use super::samplers::sampler;
 use super::{Encoder, Keep, Output, Outputs, Source};

@@ -4,6 +4,7 @@
 //! tasks, the target edges of a batch are removed from the message graph for that batch, with their
 //! reverses: else the very message that passes over an edge would leak it (DistDGLv2, section 5.6).
 
+mod budget;
 pub(crate) mod build;
 pub(crate) mod embedding_only;
 mod encode;

@@ -21,6 +21,8 @@ use crate::state::Start;
 pub struct TrainedRun {
     config: RunConfig,
     source: Source,
+    /// The dataset that the run was trained on.
+    trained_on: PathBuf,
     task: Box<dyn Training>,
     params: Params,
     tables: Vec<Rows<'static>>,
@@ -42,6 +44,7 @@ impl TrainedRun {
     /// If the folder holds no run with weights, or they do not fit the dataset.
     pub fn open(registry: &Registry, dir: &Path, options: &OpenOptions) -> Result<Self> {
         let mut config = config_of(dir)?;
+        let trained_on = config.dataset.path.clone();
         let dataset = options.dataset.as_deref();
         let provenance = Provenance::read(dir)?.filter(|_| dataset.is_none());
         if let Some(dataset) = dataset {
@@ -77,7 +80,7 @@ impl TrainedRun {
             );
         }
         let tables = model_from_bytes(&mut params, &tables, &bytes).while_doing(reading)?;
-        Ok(Self { config, source, task, params, tables })
+        Ok(Self { config, source, trained_on, task, params, tables })
     }
 
     /// The kind of its task.
@@ -88,6 +91,11 @@ impl TrainedRun {
     /// The dataset, if it is on this host.
     pub fn dataset(&self) -> Option<&Dataset> {
         self.source.dataset()
+    }
+
+    /// The path of the dataset that the run was trained on; empty if it was trained on parts.
+    pub fn trained_on(&self) -> &Path {
+        &self.trained_on
     }
 
     /// Names and numbers of nodes of the types with outputs: that of the predicted nodes, or those of the endpoints of

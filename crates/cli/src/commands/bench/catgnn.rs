@@ -136,7 +136,8 @@ impl Bench<'_> {
             _ => config.sample.method = Method::Full,
         }
         config.train.strategy = Strategy::Average;
-        // The paper's averaging, in steps over all nodes of a part.
+        // One hop of halo nodes, and the averaging of the paper, in steps over all nodes of a part.
+        config.partition.hops = Some(1);
         config.average.warmup = 0;
         config.train.workers = parts.min(2);
         config.train.epochs = self.epochs.unwrap_or(graph.epochs);

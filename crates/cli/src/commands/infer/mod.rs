@@ -1,64 +1,34 @@
 //! `gnarl infer`
 
+mod args;
 mod outputs;
 mod selection;
 
-use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::Args;
 use gnarl_common::memory::peak_rss;
 use gnarl_common::{Context, Error, Result};
-use gnarl_graph::{Dataset, UserIdKind, UserIds};
-use gnarl_infer::export::{self, Cells, Column, Kind, Table, Written};
+use gnarl_graph::UserIdKind;
+use gnarl_infer::export::{self, Cells, Claim, Column, Kind, Table, Written};
 use gnarl_infer::rows::After;
 use gnarl_infer::{Budget, Figures, Needed};
 use gnarl_nn::Tensor;
 use gnarl_train::{OpenOptions, Output, Registry, TrainedRun};
 use serde_json::{Value, json};
 
-use super::parse::size;
 use crate::allocator::hold_little;
 use crate::output::while_busy;
+pub use args::InferArgs;
 use outputs::{Outputs, What, Widths};
 use selection::Selection;
-
-/// `gnarl infer`
-#[derive(Debug, Args)]
-pub struct InferArgs {
-    /// The run's folder
-    pub run_dir: PathBuf,
-    /// The file of predictions: .parquet, .npy or .csv
-    #[arg(long)]
-    pub out: PathBuf,
-    /// What to write of each node, of embeddings, logits, classes, probabilities and values; by default what the task
-    /// predicts, or embeddings
-    #[arg(long, value_delimiter = ',')]
-    pub what: Vec<What>,
-    /// Only the nodes of this split: train, valid or test
-    #[arg(long, conflicts_with = "ids")]
-    pub split: Option<String>,
-    /// Only the nodes whose ids are in this file, one per line
-    #[arg(long)]
-    pub ids: Option<PathBuf>,
-    /// The node type, where predicted edges join several
-    #[arg(long)]
-    pub node_type: Option<String>,
-    /// Another dataset with the same types and features
-    #[arg(long)]
-    pub dataset: Option<PathBuf>,
-    /// Memory of the inference, such as 2GiB; by default evaluate.memory of the run
-    #[arg(long, value_parser = size)]
-    pub memory: Option<u64>,
-    /// Replace an existing file
-    #[arg(long)]
-    pub force: bool,
-}
 
 pub fn run(args: &InferArgs) -> Result<Value> {
     let start = Instant::now();
     hold_little(true);
-    let options = OpenOptions { dataset: args.dataset.clone(), memory: args.memory };
+    // Two passes share the memory: rows of the first wait for the second.
+    let passes = if args.what.contains(&What::Embeddings) && args.what.len() > 1 { 2 } else { 1 };
+    let memory = args.memory.map(|bytes| bytes / passes);
+    let options = OpenOptions { dataset: args.dataset.clone(), memory };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
     let dataset = run.dataset().ok_or_else(|| {
         Error::usage("the run was trained on parts, without a dataset")
@@ -66,84 +36,103 @@ pub fn run(args: &InferArgs) -> Result<Value> {
     })?;
     let selection = Selection::of(args, &run, dataset)?;
     let outputs = Outputs::of(&args.what, &run, dataset, &selection.node_type)?;
-    let writing = || format!("inference of {}", args.run_dir.display());
-    let work = || write(args, &run, &selection, &outputs);
-    let (written, figures) = while_busy("inferring", &args.out, work).while_doing(writing)?;
+    let columns = columns(&selection, &outputs, Widths { embedding: 1, last: 1 });
+    // Before anything is computed.
+    let claim = export::claim(&args.out, &columns, args.force)?;
+    let budget = memory.map_or_else(Budget::of_system, Budget::new);
+    let work =
+        || Inference { run: &run, selection: &selection, outputs: &outputs }.write(claim, &budget);
+    let (written, figures) = while_busy("inferring", &args.out, work)
+        .while_doing(|| format!("inference of {}", args.run_dir.display()))?;
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     Ok(json!({
         "out": args.out,
         "files": written.files,
         "bytes": written.bytes,
         "node_type": selection.node_type,
         "nodes": selection.nodes.len(),
-        "columns": outputs.columns(Widths { embedding: 1, last: 1 }).iter().map(|column| column.name.clone()).collect::<Vec<_>>(),
+        "columns": names,
         "seconds": start.elapsed().as_secs_f64(),
         "layers": layers(&figures),
         "peak_rss_bytes": peak_rss(),
     }))
 }
 
-/// Computes all outputs and writes them beside the ids.
-fn write(
-    args: &InferArgs,
-    run: &TrainedRun,
-    selection: &Selection,
-    outputs: &Outputs,
-) -> Result<(Written, Vec<Figures>)> {
-    let wanted = [(selection.of, selection.nodes.clone())];
-    let mut file = File { args, selection, outputs, table: None };
-    let hidden = outputs.needs_hidden();
-    if !(hidden && outputs.needs_last()) {
-        let output = if hidden { Output::Hidden } else { Output::Last };
-        let figures = run.infer(output, &wanted, &mut |_, nodes, rows| match hidden {
-            true => file.append(nodes, Some(rows), None),
-            false => file.append(nodes, None, Some(rows)),
-        })?;
-        return Ok((file.finish()?, vec![figures]));
-    }
-    // Logits wait, in memory or in a file, until the hidden rows of the same nodes are computed.
-    let budget = args.memory.map_or_else(Budget::of_system, Budget::new);
-    let mut logits = After::new(&budget, 1, budget.rows());
-    let needed = Needed::some(selection.num_nodes, &selection.nodes);
-    let first =
-        run.infer(Output::Last, &wanted, &mut |_, _, rows| logits.append(0, &needed, rows))?;
-    let (logits, _) = logits.finish()?;
-    let second = run.infer(Output::Hidden, &wanted, &mut |_, nodes, rows| {
-        let logits = logits.gather(0, nodes)?;
-        file.append(nodes, Some(rows), Some(&logits))
-    })?;
-    Ok((file.finish()?, vec![first, second]))
+/// The columns of the file: ids, then outputs.
+fn columns(selection: &Selection, outputs: &Outputs, widths: Widths) -> Vec<Column> {
+    let kind = match selection.ids.kind() {
+        UserIdKind::Integer => Kind::Integer,
+        UserIdKind::Text => Kind::Text,
+    };
+    let mut columns = vec![Column::new("id", kind)];
+    columns.extend(outputs.columns(widths));
+    columns
 }
 
-/// The file of predictions, created with the first rows, whose widths its columns have.
-struct File<'a> {
-    args: &'a InferArgs,
+/// A trained run, the nodes it is asked for, and what is written of them.
+struct Inference<'a> {
+    run: &'a TrainedRun,
     selection: &'a Selection,
     outputs: &'a Outputs,
+}
+
+impl Inference<'_> {
+    /// Computes all outputs and writes them beside the ids.
+    fn write(&self, claim: Claim, budget: &Budget) -> Result<(Written, Vec<Figures>)> {
+        let Self { run, selection, outputs } = self;
+        let wanted = [(selection.of, selection.nodes.clone())];
+        let mut file = File { selection, outputs, claim: Some(claim), table: None };
+        let hidden = outputs.needs_hidden();
+        if !(hidden && outputs.needs_last()) {
+            let output = if hidden { Output::Hidden } else { Output::Last };
+            let figures = run.infer(output, &wanted, &mut |_, nodes, rows| match hidden {
+                true => file.append(nodes, Some(rows), None),
+                false => file.append(nodes, None, Some(rows)),
+            })?;
+            return Ok((file.finish()?, vec![figures]));
+        }
+        // Logits wait, in memory or in a file, until the hidden rows of the same nodes are computed.
+        let mut logits = After::new(budget, 1, budget.rows());
+        let needed = Needed::some(selection.num_nodes, &selection.nodes);
+        let first =
+            run.infer(Output::Last, &wanted, &mut |_, _, rows| logits.append(0, &needed, rows))?;
+        let (logits, _) = logits.finish()?;
+        let second = run.infer(Output::Hidden, &wanted, &mut |_, nodes, rows| {
+            let logits = logits.gather(0, nodes)?;
+            file.append(nodes, Some(rows), Some(&logits))
+        })?;
+        Ok((file.finish()?, vec![first, second]))
+    }
+}
+
+/// The file of predictions: its columns have the widths of the first rows.
+struct File<'a> {
+    selection: &'a Selection,
+    outputs: &'a Outputs,
+    claim: Option<Claim>,
     table: Option<Box<dyn Table>>,
 }
 
 impl File<'_> {
+    /// Appends some nodes, of which `hidden` and `last` are rows of the model.
     fn append(
         &mut self,
         nodes: &[u32],
         hidden: Option<&Tensor>,
         last: Option<&Tensor>,
     ) -> Result<()> {
-        let ids = &self.selection.ids;
-        if self.table.is_none() {
-            let kind = match ids.kind() {
-                UserIdKind::Integer => Kind::Integer,
-                UserIdKind::Text => Kind::Text,
-            };
+        if let Some(claim) = self.claim.take() {
             let widths = Widths {
-                embedding: hidden.or(last).map_or(1, Tensor::cols),
-                last: last.map_or(1, Tensor::cols),
+                embedding: hidden.or(last).map_or(0, Tensor::cols),
+                last: last.map_or(0, Tensor::cols),
             };
-            let mut columns = vec![Column::new("id", kind)];
-            columns.extend(self.outputs.columns(widths));
-            let rows = self.selection.nodes.len() as u64;
-            self.table = Some(export::create(&self.args.out, &columns, rows, self.args.force)?);
+            let columns = columns(self.selection, self.outputs, widths);
+            self.table = Some(claim.create(&columns, self.selection.nodes.len() as u64)?);
         }
+        let Some(table) = &mut self.table else {
+            return Err(Error::invalid("rows after a failure"));
+        };
+        let ids = &self.selection.ids;
         let integers: Vec<i64>;
         let texts: Vec<&str>;
         let nodes = nodes.iter().map(|&node| u64::from(node));
@@ -157,9 +146,7 @@ impl File<'_> {
                 Cells::Texts(&texts)
             }
         };
-        let outputs = self.outputs;
-        let Some(table) = &mut self.table else { return Ok(()) };
-        outputs.cells(hidden, last, |cells| {
+        self.outputs.cells(hidden, last, |cells| {
             let mut all = vec![own];
             all.extend(cells);
             table.append(&all)
@@ -187,9 +174,4 @@ fn layers(figures: &[Figures]) -> Vec<Value> {
         })
     })
     .collect()
-}
-
-/// The ids and nodes of a dataset's type.
-fn ids_of(dataset: &Dataset, node_type: &str) -> Result<UserIds> {
-    UserIds::open(dataset, node_type)
 }

@@ -1,4 +1,4 @@
-//! What is written of each node.
+//! The outputs of a run, as columns.
 
 use clap::ValueEnum;
 use gnarl_common::{Error, Result};
@@ -9,7 +9,7 @@ use gnarl_nn::Tensor;
 use gnarl_train::TrainedRun;
 use rayon::prelude::*;
 
-/// What to write of each node.
+/// One output of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum What {
     /// The input of the last layer where nodes are predicted, else the model's output: column embedding
@@ -32,8 +32,6 @@ enum Labels {
     /// Any of some labels.
     Several,
     Numbers,
-    /// Those of a program's own task.
-    Custom,
     /// None of nodes.
     None,
 }
@@ -56,11 +54,14 @@ impl Outputs {
             Labels::Classes => What::Classes,
             Labels::Several => What::Probabilities,
             Labels::Numbers => What::Values,
-            Labels::Custom => What::Logits,
             Labels::None => What::Embeddings,
         };
-        let mut all = if what.is_empty() { vec![default] } else { what.to_vec() };
-        all.dedup();
+        let mut all = if what.is_empty() { vec![default] } else { Vec::new() };
+        for &one in what {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
         for &one in &all {
             let fits = match one {
                 What::Embeddings => true,
@@ -77,14 +78,16 @@ impl Outputs {
                         ("several labels per node", "probabilities, logits, embeddings")
                     }
                     Labels::Numbers => ("numbers", "values, logits, embeddings"),
-                    Labels::Custom => ("what its task says", "logits, embeddings"),
                     Labels::None => ("edges", "embeddings"),
                 };
                 return Err(Error::usage(format!("--what {name}: the run predicts {predicts}"))
                     .hint(format!("it has: {hint}")));
             }
         }
-        let names = Names::of_nodes(dataset, node_type, "class_name")?;
+        let names = match all.contains(&What::Classes) {
+            true => class_names(run, node_type)?,
+            false => None,
+        };
         Ok(Self { what: all, labels, names })
     }
 
@@ -182,6 +185,24 @@ pub(super) struct Widths {
     pub last: usize,
 }
 
+/// The names of classes, as the run was trained on them: another dataset may number them otherwise.
+///
+/// # Errors
+/// If they are damaged.
+fn class_names(run: &TrainedRun, node_type: &str) -> Result<Option<Names>> {
+    match Dataset::open(run.trained_on()) {
+        Ok(dataset) => Names::of_nodes(&dataset, node_type, "class_name"),
+        Err(e) => {
+            let place = run.trained_on().display();
+            tracing::warn!(
+                "classes are written by number: their names are in {place}, which is not there: {e}"
+            );
+            Ok(None)
+        }
+    }
+}
+
+/// The kind of labels that a run predicts.
 fn labels(run: &TrainedRun, dataset: &Dataset, node_type: &str) -> Result<Labels> {
     Ok(match run.kind() {
         TaskKind::NodeRegression => Labels::Numbers,
@@ -189,7 +210,7 @@ fn labels(run: &TrainedRun, dataset: &Dataset, node_type: &str) -> Result<Labels
             Some(gnarl_graph::Labels::Multi { .. }) => Labels::Several,
             _ => Labels::Classes,
         },
-        TaskKind::Custom => Labels::Custom,
+        // Tasks of a program's own are opened, and inferred, by that program.
         _ => Labels::None,
     })
 }

@@ -6,7 +6,7 @@ use gnarl_common::{Error, Result, ResultExt};
 use gnarl_graph::{Dataset, UserIds};
 use gnarl_train::TrainedRun;
 
-use super::{InferArgs, ids_of};
+use super::args::InferArgs;
 
 /// Nodes of one type, ascending, and their ids.
 pub(super) struct Selection {
@@ -39,7 +39,7 @@ impl Selection {
             })?,
         };
         let (node_type, num_nodes) = types[of].clone();
-        let ids = ids_of(dataset, &node_type)?;
+        let ids = UserIds::open(dataset, &node_type)?;
         let nodes: Vec<u32> = match (&args.split, &args.ids) {
             (Some(split), _) => of_split(run, split)?,
             (None, Some(path)) => of_file(&ids, path)?,

@@ -240,7 +240,8 @@ mod tests {
                 .unwrap();
                 found
             };
-            let (roomy, tight) = (infer(1 << 30), infer(3000));
+            let roomy = infer(1 << 30);
+            let tight = infer(3000);
             assert_eq!(roomy.len(), expected.data().len());
             for ((a, b), c) in expected.data().iter().zip(&roomy).zip(&tight) {
                 assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {b}");

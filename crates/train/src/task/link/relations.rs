@@ -1,7 +1,7 @@
 //! Relations of edges: their numbers and their names.
 
 use gnarl_common::{Error, Result};
-use gnarl_graph::{Dataset, Triple};
+use gnarl_graph::{Dataset, Names, Triple};
 
 /// Number of relations, each of which must occur.
 ///
@@ -26,19 +26,12 @@ fn gaps(most: usize, what: String) -> Error {
 }
 
 /// Names of relations; none if they are numbers.
+///
+/// # Errors
+/// If their columns are damaged.
 pub(super) fn names(dataset: &Dataset, triple: &Triple) -> Result<Vec<String>> {
-    let Some(offsets) = dataset.edge_column(triple, "relation_name.offsets")? else {
-        return Ok(Vec::new());
-    };
-    let bytes = dataset.edge_column(triple, "relation_name.bytes")?;
-    let bytes = bytes.ok_or_else(|| Error::invalid("column relation_name.bytes is missing"))?;
-    let (offsets, bytes) = (offsets.values::<u64>()?, bytes.values::<u8>()?);
-    let name = |pair: &[u64]| {
-        let text = bytes.get(pair[0] as usize..pair[1] as usize);
-        let text = text.ok_or_else(|| Error::invalid("relation_name.offsets are out of range"))?;
-        Ok(String::from_utf8_lossy(text).into_owned())
-    };
-    offsets.windows(2).map(name).collect()
+    let names = Names::of_edges(dataset, triple, "relation_name")?;
+    Ok(names.map_or_else(Vec::new, |names| names.iter().map(String::from).collect()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,40 @@
+//! The arguments of `gnarl infer`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::outputs::What;
+use crate::commands::parse::size;
+
+/// `gnarl infer`
+#[derive(Debug, Args)]
+pub struct InferArgs {
+    /// The run's folder
+    pub run_dir: PathBuf,
+    /// The file of predictions: .parquet, .npy or .csv
+    #[arg(long)]
+    pub out: PathBuf,
+    /// Columns to write, of embeddings, logits, classes, probabilities and values; by default the prediction of the
+    /// task, or embeddings
+    #[arg(long, value_delimiter = ',')]
+    pub what: Vec<What>,
+    /// Only the nodes of this split: train, valid or test
+    #[arg(long, conflicts_with = "ids")]
+    pub split: Option<String>,
+    /// Only the nodes whose ids are in this file, one per line
+    #[arg(long)]
+    pub ids: Option<PathBuf>,
+    /// The node type, where predicted edges join several
+    #[arg(long)]
+    pub node_type: Option<String>,
+    /// Another dataset with the same types and features
+    #[arg(long)]
+    pub dataset: Option<PathBuf>,
+    /// Memory of the inference, such as 2GiB; by default evaluate.memory of the run
+    #[arg(long, value_parser = size)]
+    pub memory: Option<u64>,
+    /// Replace an existing file
+    #[arg(long)]
+    pub force: bool,
+}
