@@ -9,7 +9,7 @@
 //! are in memory, or in a file of a scratch folder where they would exceed the [`Budget`] ([`rows`]).
 //!
 //! Sums over neighbors are in the order of the lists whatever the ranges, and products of a row depend on that row
-//! alone: embeddings do not depend on the budget, nor on which nodes are wanted.
+//! alone: embeddings do not depend on the budget, nor on which nodes are wanted, beyond the rounding of products.
 //!
 //! ```
 //! use gnarl_common::Result;

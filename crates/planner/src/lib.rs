@@ -121,7 +121,6 @@ impl RunPlan {
             predictions: Vec::new(),
             refused: Vec::new(),
         };
-        sampled::check(config)?;
         for &workers in workers {
             if workers == 0 {
                 return Err(Error::usage("invalid number of workers '0': expected at least 1"));
@@ -142,7 +141,16 @@ impl RunPlan {
     /// As [`RunPlan::of`], and for samplers that are not predicted: steps over the whole graph would drop
     /// them.
     pub fn of_run(config: &RunConfig, dataset: &Dataset) -> Result<Self> {
+        sampled::check(config)?;
         Self::of(config, dataset, &[config.train.workers])
+    }
+
+    /// Returns whether a strategy can train and predict the run. Steps over the whole graph would drop a subgraph
+    /// sampler, which is another run than the one asked about.
+    fn supported(facts: &Facts<'_>, run: &RunConfig, predict: &dyn Predict) -> Result<()> {
+        allowed(run)?;
+        sampled::check(run)?;
+        predict.check(facts, run)
     }
 
     fn add(
@@ -159,7 +167,7 @@ impl RunPlan {
         let mut refuse = |reason: String| {
             self.refused.push(RefusedStrategy { strategy, decoupled, workers, reason });
         };
-        if let Err(error) = allowed(&run).and_then(|()| predict.check(facts, &run)) {
+        if let Err(error) = Self::supported(facts, &run, predict) {
             if error.kind() != gnarl_common::Kind::Usage {
                 return Err(error);
             }

@@ -187,3 +187,16 @@ fn models_of_links_give_embeddings_of_nodes() {
     let count = dataset.manifest().node_type(&triple.src).unwrap().count;
     assert_eq!(rows.len() as u64, count);
 }
+
+#[test]
+fn decoupled_models_have_logits_and_no_hidden_embeddings() {
+    let bench = Bench::new(RUN);
+    bench.train(&["model.name=gcn", "model.decoupled=true"]);
+    let out = bench.dir.path().join("out.npy");
+    let infer = ["infer", path(&bench.run), "--out", path(&out), "--what"];
+    let text = fail(&[&infer[..], &["embeddings"]].concat(), 2);
+    assert!(text.contains("a decoupled gcn has no hidden embeddings"), "{text}");
+    assert!(!out.exists() && !out.with_file_name("out.ids.npy").exists());
+    succeed(&[&infer[..], &["logits"]].concat());
+    assert!(out.exists() && out.with_file_name("out.ids.npy").exists());
+}

@@ -120,6 +120,14 @@ impl TrainedRun {
         wanted: &[(usize, Vec<u32>)],
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
+        if output == Output::Hidden && self.config.model.decoupled {
+            // Its layers propagate logits: there is no row between them that embeds a node.
+            return Err(Error::usage(format!(
+                "a decoupled {} has no hidden embeddings: its layers propagate logits",
+                self.config.model.name
+            ))
+            .hint("ask for its logits"));
+        }
         self.task.infer((&self.params, &self.tables), output, wanted, keep)
     }
 

@@ -84,8 +84,12 @@ fn parts_of_another_dataset_are_refused() {
 #[test]
 fn plans_do_not_drop_the_sampler() {
     let bench = Bench::new(RUN);
-    let text = fail(&["plan", path(&bench.file), "--set", "sample.method=cluster-gcn"], 2);
-    assert!(text.contains("predictions do not support subgraph sampling"), "{text}");
+    let plan = succeed(&["plan", path(&bench.file), "--set", "sample.method=cluster-gcn"]);
+    assert!(plan["predictions"].as_array().unwrap().is_empty(), "{plan}");
+    let refused = plan["refused"].as_array().unwrap();
+    let tensor = refused.iter().find(|one| one["strategy"] == "tensor").unwrap();
+    let reason = tensor["reason"].as_str().unwrap();
+    assert!(reason.contains("predictions do not support subgraph sampling"), "{plan}");
 }
 
 /// A graph of a few edges whose relations are known, and a run file that predicts them.
