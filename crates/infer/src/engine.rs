@@ -14,10 +14,9 @@ use crate::rows::{After, Before};
 
 /// Ranges gathered ahead of the one that is computed.
 const AHEAD: usize = 1;
-/// Most nodes of a range.
-const RANGE_NODES: usize = 1 << 15;
-/// Bytes of a value of a range: gathered, projected, and its result.
-const BYTES_OF_VALUE: u64 = 12;
+/// Most nodes of a range: enough for every thread to have work, and few enough for rows of some hundred values to stay in
+/// caches between the operations of a layer.
+const RANGE_NODES: usize = 1 << 12;
 
 /// Measured figures of an inference.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +43,8 @@ pub struct LayerFigures {
 /// Computes the outputs of the last layer for the nodes `wanted` of some types, within `budget`, and hands them to
 /// `keep` by ranges: a type, ascending nodes, and a row for each.
 ///
-/// A range is gathered while the one before is computed, both on the threads of the current rayon pool.
+/// While a range is computed, the next one is gathered and the one before is kept, all on the threads of the current
+/// rayon pool.
 ///
 /// # Errors
 /// Those of `layers` and of `keep`; if files cannot be written.
@@ -52,7 +52,7 @@ pub fn run<L: Layers>(
     layers: &L,
     wanted: &[(usize, Vec<u32>)],
     budget: &Budget,
-    mut keep: impl FnMut(usize, &[u32], &Tensor) -> Result<()>,
+    mut keep: impl FnMut(usize, &[u32], &Tensor) -> Result<()> + Send,
 ) -> Result<Figures> {
     let needed = needed_by_layers(layers, wanted);
     let types = layers.num_nodes().len();
@@ -61,23 +61,15 @@ pub fn run<L: Layers>(
     let last = layers.num_layers() - 1;
     for (layer, needed) in needed.iter().enumerate() {
         let start = Instant::now();
-        let mut figures_now = LayerFigures::default();
         // Two layers at a time: each has half of the memory for rows.
         let mut after = After::new(budget, types, budget.rows() / 2);
-        pass(
-            layers,
-            layer,
-            needed,
-            before.as_ref(),
-            budget,
-            &mut figures_now,
-            |node_type, nodes, rows| {
-                if layer == last {
-                    return keep(node_type, nodes, rows);
-                }
+        let pass = Pass { layers, layer, needed, before: before.as_ref(), budget };
+        let mut figures_now = match layer == last {
+            true => pass.run(&mut keep)?,
+            false => pass.run(&mut |node_type, _: &[u32], rows: &Tensor| {
                 after.append(node_type, &needed[node_type], rows)
-            },
-        )?;
+            })?,
+        };
         let (made, spilled) = after.finish()?;
         before = Some(made);
         (figures_now.seconds, figures_now.spilled) = (start.elapsed().as_secs_f64(), spilled);
@@ -86,54 +78,89 @@ pub fn run<L: Layers>(
     Ok(figures)
 }
 
-/// Computes one layer for the nodes `needed` of each type.
-fn pass<L: Layers>(
-    layers: &L,
+/// One layer for the nodes `needed` of each type.
+struct Pass<'a, L> {
+    layers: &'a L,
     layer: usize,
-    needed: &[Needed],
-    before: Option<&Before>,
-    budget: &Budget,
-    figures: &mut LayerFigures,
-    mut keep: impl FnMut(usize, &[u32], &Tensor) -> Result<()>,
-) -> Result<()> {
-    let most = most_inputs(layers, before, budget);
-    let mut scratch = L::Scratch::default();
-    let mut ranges = needed.iter().enumerate().flat_map(|(node_type, needed)| {
-        let inputs = move |node| layers.num_inputs(layer, node_type, node);
-        Ranges::new(needed.iter(), inputs, RANGE_NODES, most).map(move |nodes| (node_type, nodes))
-    });
-    let gather = |range: Option<(usize, Vec<u32>)>, scratch: &mut L::Scratch| {
-        let gathered = range.map(|(node_type, nodes)| {
-            let inputs = layers.gather(layer, node_type, &nodes, before, scratch)?;
-            Ok::<_, Error>((node_type, nodes, inputs))
-        });
-        gathered.transpose()
-    };
-    let mut gathered = gather(ranges.next(), &mut scratch)?;
-    while let Some((node_type, nodes, inputs)) = gathered.take() {
-        let next = ranges.next();
-        // Both are parallel themselves, and no thread of the pool waits for another to gather.
-        let (rows, ahead) =
-            rayon::join(|| layers.compute(layer, inputs), || gather(next, &mut scratch));
-        let rows = rows?;
-        gathered = ahead?;
-        if rows.rows() != nodes.len() {
-            let (found, nodes) = (rows.rows(), nodes.len());
-            return Err(Error::invalid(format!("layer {layer}: {found} rows of {nodes} nodes")));
-        }
-        figures.nodes += nodes.len() as u64;
-        figures.inputs +=
-            nodes.iter().map(|&node| layers.num_inputs(layer, node_type, node) as u64).sum::<u64>();
-        figures.ranges += 1;
-        keep(node_type, &nodes, &rows)?;
-    }
-    Ok(())
+    needed: &'a [Needed],
+    before: Option<&'a Before>,
+    budget: &'a Budget,
 }
 
-/// Most inputs of a range: those gathered ahead and the one that is computed share the memory of ranges.
-fn most_inputs<L: Layers>(layers: &L, before: Option<&Before>, budget: &Budget) -> usize {
-    let widths = |before: &Before| (0..before.num_types()).map(|t| before.width(t)).max();
-    let width = layers.input_width().max(before.and_then(widths).unwrap_or(0)).max(1) as u64;
-    let ranges = AHEAD as u64 + 2;
-    (budget.ranges() / (ranges * BYTES_OF_VALUE * width)).max(1) as usize
+/// Nodes of one type, and their rows.
+type Made = (usize, Vec<u32>, Tensor);
+
+impl<L: Layers> Pass<'_, L> {
+    fn run(
+        &self,
+        keep: &mut (impl FnMut(usize, &[u32], &Tensor) -> Result<()> + Send),
+    ) -> Result<LayerFigures> {
+        let mut figures = LayerFigures::default();
+        let mut scratch = L::Scratch::default();
+        let mut ranges = self.ranges();
+        let mut gathered = self.gather(ranges.next(), &mut scratch)?;
+        let mut made: Option<Made> = None;
+        while let Some((node_type, nodes, inputs)) = gathered.take() {
+            let next = ranges.next();
+            // All three are parallel themselves, and no thread of the pool waits for another to gather or to write.
+            let ((rows, kept), ahead) = rayon::join(
+                || rayon::join(|| self.compute(&nodes, inputs), || given(keep, made.as_ref())),
+                || self.gather(next, &mut scratch),
+            );
+            kept?;
+            figures.add(self, node_type, &nodes);
+            made = Some((node_type, nodes, rows?));
+            gathered = ahead?;
+        }
+        given(keep, made.as_ref())?;
+        Ok(figures)
+    }
+
+    /// The ranges of all types.
+    fn ranges(&self) -> impl Iterator<Item = (usize, Vec<u32>)> {
+        // Those gathered ahead, the one that is computed and its result share the memory of ranges.
+        let most = (self.budget.ranges() / (AHEAD as u64 + 2)).max(1) as usize;
+        self.needed.iter().enumerate().flat_map(move |(node_type, needed)| {
+            let bytes = move |node| self.layers.range_bytes(self.layer, node_type, node);
+            Ranges::new(needed.iter(), bytes, RANGE_NODES, most)
+                .map(move |nodes| (node_type, nodes))
+        })
+    }
+
+    fn gather(
+        &self,
+        range: Option<(usize, Vec<u32>)>,
+        scratch: &mut L::Scratch,
+    ) -> Result<Option<(usize, Vec<u32>, L::Inputs)>> {
+        let Some((node_type, nodes)) = range else { return Ok(None) };
+        let inputs = self.layers.gather(self.layer, node_type, &nodes, self.before, scratch)?;
+        Ok(Some((node_type, nodes, inputs)))
+    }
+
+    fn compute(&self, nodes: &[u32], inputs: L::Inputs) -> Result<Tensor> {
+        let rows = self.layers.compute(self.layer, inputs)?;
+        if rows.rows() != nodes.len() {
+            let (layer, found, nodes) = (self.layer, rows.rows(), nodes.len());
+            return Err(Error::invalid(format!("layer {layer}: {found} rows of {nodes} nodes")));
+        }
+        Ok(rows)
+    }
+}
+
+/// Hands the rows of a range over, if there is one.
+fn given(
+    keep: &mut impl FnMut(usize, &[u32], &Tensor) -> Result<()>,
+    made: Option<&Made>,
+) -> Result<()> {
+    made.map_or(Ok(()), |(node_type, nodes, rows)| keep(*node_type, nodes, rows))
+}
+
+impl LayerFigures {
+    /// Counts a range.
+    fn add<L: Layers>(&mut self, pass: &Pass<'_, L>, node_type: usize, nodes: &[u32]) {
+        let inputs = |&node: &u32| pass.layers.num_inputs(pass.layer, node_type, node) as u64;
+        self.nodes += nodes.len() as u64;
+        self.inputs += nodes.iter().map(inputs).sum::<u64>();
+        self.ranges += 1;
+    }
 }

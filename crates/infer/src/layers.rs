@@ -21,9 +21,6 @@ pub trait Layers: Sync {
     /// Number of nodes of each type.
     fn num_nodes(&self) -> Vec<usize>;
 
-    /// The largest number of values of a row that any layer reads or computes.
-    fn input_width(&self) -> usize;
-
     /// Visits the nodes (type and number) whose output of the layer before, or whose features, layer `layer` reads for
     /// `node`; the node itself is among them. A node may be visited more than once.
     fn inputs_of(
@@ -36,6 +33,9 @@ pub trait Layers: Sync {
 
     /// Number of inputs that [`Layers::inputs_of`] visits, or an upper bound.
     fn num_inputs(&self, layer: usize, node_type: usize, node: u32) -> usize;
+
+    /// Bytes of memory that one node takes in a range: its gathered inputs, and the layer's values of it.
+    fn range_bytes(&self, layer: usize, node_type: usize, node: u32) -> usize;
 
     /// Gathers the inputs of `nodes`, which ascend, for layer `layer`. `before` has the output of the layer before; there
     /// is none for the first one.

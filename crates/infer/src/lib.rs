@@ -32,10 +32,6 @@
 //!         vec![self.0 as usize]
 //!     }
 //!
-//!     fn input_width(&self) -> usize {
-//!         1
-//!     }
-//!
 //!     fn inputs_of(&self, _: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
 //!         visit(0, node);
 //!         visit(0, node.saturating_sub(1));
@@ -43,6 +39,10 @@
 //!
 //!     fn num_inputs(&self, _: usize, _: usize, _: u32) -> usize {
 //!         2
+//!     }
+//!
+//!     fn range_bytes(&self, _: usize, _: usize, _: u32) -> usize {
+//!         12
 //!     }
 //!
 //!     fn gather(&self, _: usize, _: usize, nodes: &[u32], before: Option<&Before>, _: &mut ()) -> Result<Vec<f32>> {

@@ -199,6 +199,33 @@ impl SampleGraph {
         &self.csc
     }
 
+    /// Sources of a node's edges, in the order of its list.
+    ///
+    /// # Errors
+    /// If the list is not inside the graph.
+    pub fn sources(&self, node: u32) -> Result<&[u32]> {
+        let (start, degree) = self.view().list(node)?;
+        Ok(&self.csc.indices[start..start + degree as usize])
+    }
+
+    /// Copies the weights of a node's edges, in the order of its list, into `out`; returns whether there are any.
+    ///
+    /// # Errors
+    /// If the list is not inside the graph.
+    ///
+    /// # Panics
+    /// If `out` is not as long as the list.
+    pub fn copy_weights(&self, node: u32, out: &mut [f32]) -> Result<bool> {
+        let view = self.view();
+        let (start, degree) = view.list(node)?;
+        assert_eq!(out.len(), degree as usize, "one weight an edge");
+        let Some(weights) = view.weights else { return Ok(false) };
+        for (position, out) in (start..).zip(out) {
+            *out = view.weight(weights, position);
+        }
+        Ok(true)
+    }
+
     /// Dataset id of a local node.
     pub fn id(&self, node: u32) -> u64 {
         self.ids.as_ref().map_or(u64::from(node), |ids| ids[node as usize])

@@ -81,6 +81,11 @@ pub trait FeatureStore: Send + Sync {
     /// If an id has no row, or the rows are sparse.
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()>;
 
+    /// All rows, one after the other, where they are dense and stored as they are read.
+    fn as_f32(&self) -> Option<&[f32]> {
+        None
+    }
+
     /// Advises that the features of `ids` are not read for a while, so that a store of mapped files
     /// may release their memory.
     fn forget(&self, _ids: Range<usize>) {}

@@ -153,6 +153,13 @@ impl FeatureStore for MappedFeatures {
         Ok(Rows::Dense(out))
     }
 
+    fn as_f32(&self) -> Option<&[f32]> {
+        match &self.source {
+            Source::Dense(Values::F32(values)) if self.normalize == Normalize::None => Some(values),
+            Source::Dense(_) | Source::Csr { .. } => None,
+        }
+    }
+
     fn forget(&self, ids: Range<usize>) {
         let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
         match &self.source {

@@ -53,6 +53,11 @@ impl Before {
         self.types.len()
     }
 
+    /// The places of nodes and their rows, one after the other; none if the layer has none of the type.
+    pub fn table(&self, node_type: usize) -> Option<(&Needed, &[f32])> {
+        self.types.get(node_type)?.as_ref().map(|(needed, values)| (needed, values.all()))
+    }
+
     /// The rows of `nodes`, in their order.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Output {
 }
 
 /// Receives embeddings: the index of a type with endpoints, ascending nodes, and a row for each.
-pub type Keep<'k> = dyn FnMut(usize, &[u32], &Tensor) -> Result<()> + 'k;
+pub type Keep<'k> = dyn FnMut(usize, &[u32], &Tensor) -> Result<()> + Send + 'k;
 
 /// A model over a message graph, with its batch construction.
 pub(crate) trait Encoder: Send + Sync + Sized {

@@ -16,7 +16,6 @@ use gnarl_nn::Tensor;
 use gnarl_train::{OpenOptions, Output, Registry, TrainedRun};
 use serde_json::{Value, json};
 
-use crate::allocator::hold_little;
 use crate::output::while_busy;
 pub use args::InferArgs;
 use outputs::{Outputs, What, Widths};
@@ -24,7 +23,7 @@ use selection::Selection;
 
 pub fn run(args: &InferArgs) -> Result<Value> {
     let start = Instant::now();
-    hold_little(true);
+
     // Two passes share the memory: rows of the first wait for the second.
     let passes = if args.what.contains(&What::Embeddings) && args.what.len() > 1 { 2 } else { 1 };
     let memory = args.memory.map(|bytes| bytes / passes);

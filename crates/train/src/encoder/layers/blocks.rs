@@ -12,7 +12,8 @@ use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::{FullSampler, SampleGraph, Sampler, Scratch};
 use gnarl_store::FeatureStore;
 
-use crate::data::batch::{Input, gather};
+use super::features::gather;
+use crate::data::batch::Input;
 
 /// The layers of a model. A source is projected in every range that reads it.
 pub(super) struct Blocks<'a> {
@@ -40,10 +41,6 @@ impl Layers for Blocks<'_> {
         vec![self.graph.num_nodes()]
     }
 
-    fn input_width(&self) -> usize {
-        self.width
-    }
-
     fn inputs_of(&self, _: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
         visit(0, node);
         self.graph.csc().sources(node).iter().for_each(|&source| visit(0, source));
@@ -51,6 +48,11 @@ impl Layers for Blocks<'_> {
 
     fn num_inputs(&self, _: usize, _: usize, node: u32) -> usize {
         1 + self.graph.csc().sources(node).len()
+    }
+
+    /// Of each input, its gathered row, its projection and the value of its edge.
+    fn range_bytes(&self, layer: usize, node_type: usize, node: u32) -> usize {
+        12 * self.width * self.num_inputs(layer, node_type, node)
     }
 
     fn gather(

@@ -85,10 +85,6 @@ impl Layers for HeteroLayers<'_> {
         (0..self.incoming.len()).map(|number| self.graph.graph.num_nodes(number)).collect()
     }
 
-    fn input_width(&self) -> usize {
-        self.width
-    }
-
     fn inputs_of(&self, _: usize, of: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
         visit(of, node);
         let graph = &self.graph.graph;
@@ -102,6 +98,11 @@ impl Layers for HeteroLayers<'_> {
         let graph = &self.graph.graph;
         let count = |&edge_type: &usize| graph.csc(edge_type).sources(node).len();
         1 + self.incoming[of].iter().map(count).sum::<usize>()
+    }
+
+    /// Of each input, its gathered row, its projection and the value of its edge.
+    fn range_bytes(&self, layer: usize, of: usize, node: u32) -> usize {
+        12 * self.width * self.num_inputs(layer, of, node)
     }
 
     fn gather(

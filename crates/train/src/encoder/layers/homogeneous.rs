@@ -22,7 +22,7 @@ pub(in crate::encoder) fn infer(
     task: &Graph,
     (wanted, output, width): (Vec<u32>, Output, usize),
     budget: &Budget,
-    mut keep: impl FnMut(&[u32], &Tensor) -> Result<()>,
+    mut keep: impl FnMut(&[u32], &Tensor) -> Result<()> + Send,
 ) -> Result<Figures> {
     let graph = task.lists()?;
     if graph.core() < graph.num_nodes() {
@@ -73,8 +73,17 @@ mod tests {
     use gnarl_nn::models::{self, ModelConfig};
     use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
 
-    /// Rows of 5 values.
-    struct DenseRows(Vec<f32>);
+    /// The places of features and edge weights.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Kind {
+        Sparse,
+        Copied,
+        InPlace,
+        Weighted,
+    }
+
+    /// Rows of 5 values, and whether they may be read in place.
+    struct DenseRows(Vec<f32>, bool);
 
     impl FeatureStore for DenseRows {
         fn rows(&self) -> usize {
@@ -101,10 +110,14 @@ mod tests {
             }
             Ok(())
         }
+
+        fn as_f32(&self) -> Option<&[f32]> {
+            self.1.then_some(&self.0)
+        }
     }
 
     /// 100 nodes with 5 features each and 700 random edges: a hub, isolated nodes, parallel edges.
-    fn task(sparse: bool) -> Graph {
+    fn task(kind: Kind) -> Graph {
         let key = Key::new(11);
         let mut edges: Vec<(u32, u32)> = (0..700)
             .map(|i| (key.below(2 * i, 100) as u32, key.below(2 * i + 1, 90) as u32))
@@ -112,15 +125,23 @@ mod tests {
         edges.extend((0..95).map(|source| (source, 3)));
         edges.extend([(7, 8), (7, 8), (7, 8)]);
         let values: Vec<f32> = (0..500).map(|i| key.with(1).normal(i) as f32).collect();
-        let graph = SampleGraph::new(Csc::from_edges(100, &edges)).unwrap();
-        let features = match sparse {
-            true => Features::Csr {
+        let mut graph = SampleGraph::new(Csc::from_edges(100, &edges)).unwrap();
+        if kind == Kind::Weighted {
+            let weight = |i: usize| 0.1 + key.with(2).unit(i as u64) as f32;
+            let weights: Vec<f32> = (0..edges.len()).map(weight).collect();
+            graph = graph.with_list_weights(weights.into()).unwrap();
+        }
+        let features = match kind {
+            Kind::Sparse => Features::Csr {
                 indptr: (0..=100u64).map(|r| 5 * r).collect::<Vec<_>>().into(),
                 indices: (0..500u32).map(|i| i % 5).collect::<Vec<_>>().into(),
                 values: values.into(),
                 width: 5,
             },
-            false => return Graph::local(graph, Box::new(DenseRows(values))),
+            _ => {
+                let rows = DenseRows(values, kind != Kind::Copied);
+                return Graph::local(graph, Box::new(rows));
+            }
         };
         Graph::local(graph, Box::new(MappedFeatures::new(features, Normalize::None).unwrap()))
     }
@@ -128,8 +149,8 @@ mod tests {
     #[test]
     fn every_model_is_inferred_as_over_the_whole_graph() {
         let some: Vec<u32> = vec![3, 8, 50, 93, 99];
-        for sparse in [true, false] {
-            let task = task(sparse);
+        for kind in [Kind::Sparse, Kind::Copied, Kind::InPlace, Kind::Weighted] {
+            let task = task(kind);
             let graph = task.lists().unwrap();
             let decoupled = ["gcn", "gat"].map(|name| (name, true));
             let coupled = models::names().iter().map(|&name| (name, false));

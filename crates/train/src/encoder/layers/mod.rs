@@ -1,9 +1,11 @@
 //! Layer-wise inference: models over graphs as [`gnarl_infer::Layers`], by full neighborhoods.
 
 mod blocks;
+mod features;
 mod heterogeneous;
 mod homogeneous;
 pub(super) mod partitioned;
+mod propagation;
 mod stages;
 
 pub(super) use heterogeneous::HeteroLayers;

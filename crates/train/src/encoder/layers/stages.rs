@@ -8,19 +8,18 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_graph::blocks::Block;
 use gnarl_infer::Layers;
 use gnarl_infer::rows::Before;
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
-use gnarl_nn::ops::pass::Passing;
-use gnarl_nn::{Mode, Params, Reduce, SparseRows, Tape, Tensor, Var};
-use gnarl_sample::{FullSampler, SampleGraph, Sampler, Scratch};
+use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor, Var};
+use gnarl_sample::{SampleGraph, Scratch};
 use gnarl_store::FeatureStore;
 
-use crate::data::batch::{Input, gather};
+use super::features::{dense, gather};
+use super::propagation::Propagation;
+use crate::data::batch::Input;
 
 /// One layer: the first stage, or one propagation.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +56,7 @@ pub(super) struct StagedLayers<'a> {
     params: &'a Params,
     graph: &'a SampleGraph,
     features: &'a dyn FeatureStore,
-    sampler: FullSampler,
+    propagation: Propagation<'a>,
     steps: Vec<Step>,
     /// Of the input of each layer, once known; the first stage has none.
     layouts: Vec<OnceLock<Layout>>,
@@ -67,7 +66,7 @@ pub(super) struct StagedLayers<'a> {
 /// The gathered inputs of a range.
 pub(super) enum Inputs {
     First { ids: Vec<u64>, input: Input },
-    Propagate { block: Arc<Block>, x: Input, mixed: Option<Tensor>, kept: Option<Tensor> },
+    Propagate { ids: Vec<u64>, passed: Tensor, mixed: Option<Tensor>, kept: Option<Tensor> },
 }
 
 impl<'a> StagedLayers<'a> {
@@ -81,7 +80,7 @@ impl<'a> StagedLayers<'a> {
         (graph, features): (&'a SampleGraph, &'a dyn FeatureStore),
         width: usize,
     ) -> Result<Self> {
-        let sampler = FullSampler::new(graph, 1)?;
+        let propagation = Propagation::new(graph, features)?;
         let unchanged = sends_features(model.as_ref(), params, features)?;
         let mut steps = if unchanged.is_some() { Vec::new() } else { vec![Step::First] };
         for pass in 0..model.passes() {
@@ -96,8 +95,7 @@ impl<'a> StagedLayers<'a> {
             let mixed = mixed_of(model.pass(0));
             layouts[0].get_or_init(|| Layout { sent: features.width(), mixed, kept });
         }
-        // Messages, what they are mixed with, and kept values.
-        Ok(Self { model, params, graph, features, sampler, steps, layouts, width: 3 * width })
+        Ok(Self { model, params, graph, features, propagation, steps, layouts, width })
     }
 
     /// The layout of the input of layer `layer`.
@@ -134,12 +132,12 @@ impl<'a> StagedLayers<'a> {
         Ok(self.join(&mut tape, layer, made))
     }
 
-    /// A propagation, and the next stage after the last one of a pass.
+    /// The rest of a propagation, of which `passed` are the sums, and the next stage after the last one of a pass.
     fn propagate(
         &self,
         layer: usize,
-        block: &Block,
-        x: &Input,
+        ids: &[u64],
+        passed: Tensor,
         own: (Option<Tensor>, Option<Tensor>),
     ) -> Result<Tensor> {
         let Step::Propagate { pass, last } = self.steps[layer] else {
@@ -147,29 +145,17 @@ impl<'a> StagedLayers<'a> {
         };
         let layout = self.layout(layer)?;
         let mut tape = Tape::new(self.params, Mode::Eval);
-        let x = x.on(&mut tape);
-        let x = densified(&mut tape, x);
-        let mut read = |of: Own, columns: Option<Tensor>| match (of, columns) {
-            (Own::Sent, _) => Some(tape.head_rows(x, block.num_dst())),
-            (_, columns) => columns.map(|columns| tape.dense(columns)),
-        };
-        let (mixed, kept) = (read(layout.mixed, own.0), read(layout.kept, own.1));
-        let passed = match self.model.pass(pass) {
-            Pass::Max => tape.spmm(block, x, Reduce::Max, None),
-            Pass::Linear(linear) => {
-                let passed = tape.pass(&Arc::new(Passing::new(linear.operator, block)), x);
-                match mixed {
-                    None => passed,
-                    Some(first) => {
-                        let passed = tape.scale(passed, 1.0 - linear.teleport);
-                        let first = tape.scale(first, linear.teleport);
-                        tape.add(passed, first)
-                    }
-                }
+        let passed = tape.dense(passed);
+        let [mixed, kept] = [own.0, own.1].map(|rows| rows.map(|rows| tape.dense(rows)));
+        let passed = match (self.model.pass(pass), mixed) {
+            (Pass::Linear(linear), Some(first)) => {
+                let passed = tape.scale(passed, 1.0 - linear.teleport);
+                let first = tape.scale(first, linear.teleport);
+                tape.add(passed, first)
             }
+            _ => passed,
         };
         if last {
-            let ids = &block.ids()[..block.num_dst()];
             let made = self.model.stage(&mut tape, pass + 1, ids, Incoming { passed, kept })?;
             return Ok(self.join(&mut tape, layer, made));
         }
@@ -184,17 +170,20 @@ impl<'a> StagedLayers<'a> {
 
 impl Layout {
     fn mixed(self) -> Option<Range<usize>> {
-        match self.mixed {
-            Own::Columns(width) => Some(self.sent..self.sent + width),
-            Own::Nothing | Own::Sent => None,
-        }
+        self.columns(self.mixed, self.sent)
     }
 
     fn kept(self) -> Option<Range<usize>> {
-        let first = self.mixed().map_or(self.sent, |mixed| mixed.end);
-        match self.kept {
+        let mixed = if let Own::Columns(width) = self.mixed { width } else { 0 };
+        self.columns(self.kept, self.sent + mixed)
+    }
+
+    /// The columns of `own`, which begin at `first` unless they are those that are sent.
+    fn columns(self, own: Own, first: usize) -> Option<Range<usize>> {
+        match own {
+            Own::Nothing => None,
+            Own::Sent => Some(0..self.sent),
             Own::Columns(width) => Some(first..first + width),
-            Own::Nothing | Own::Sent => None,
         }
     }
 }
@@ -256,10 +245,6 @@ impl Layers for StagedLayers<'_> {
         vec![self.graph.num_nodes()]
     }
 
-    fn input_width(&self) -> usize {
-        self.width
-    }
-
     fn inputs_of(&self, layer: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
         visit(0, node);
         if let Step::Propagate { .. } = self.steps[layer] {
@@ -274,6 +259,15 @@ impl Layers for StagedLayers<'_> {
         }
     }
 
+    fn range_bytes(&self, layer: usize, _: usize, node: u32) -> usize {
+        // Sums, mixed and kept values, their products, and what is made of them.
+        let rows = 4 * 6 * self.width;
+        match self.steps[layer] {
+            Step::First => rows,
+            Step::Propagate { .. } => rows + self.propagation.list_bytes(node, layer == 0),
+        }
+    }
+
     fn gather(
         &self,
         layer: usize,
@@ -282,33 +276,33 @@ impl Layers for StagedLayers<'_> {
         before: Option<&Before>,
         scratch: &mut Scratch,
     ) -> Result<Inputs> {
-        if let Step::First = self.steps[layer] {
-            let ids = nodes.iter().map(|&node| self.graph.id(node)).collect();
+        let ids = nodes.iter().map(|&node| self.graph.id(node)).collect();
+        let Step::Propagate { pass, .. } = self.steps[layer] else {
             return Ok(Inputs::First { ids, input: gather(self.features, nodes)? });
-        }
-        let layout = self.layout(layer)?;
-        let mut batch = self.sampler.sample(nodes, Key::new(0), scratch)?;
-        let sources = &batch.input_nodes;
-        let columns = |columns: Option<Range<usize>>| match (columns, before) {
+        };
+        let (layout, pass) = (self.layout(layer)?, self.model.pass(pass));
+        let own = |columns: Option<Range<usize>>| match (columns, before) {
+            (None, _) => Ok(None),
             (Some(columns), Some(before)) => before.gather_columns(0, nodes, columns).map(Some),
-            _ => Ok(None),
+            (Some(_), None) => dense(self.features, nodes).map(Some),
+        };
+        let passed = match before {
+            Some(before) => self.propagation.of_rows(pass, nodes, (before, layout.sent))?,
+            None => self.propagation.of_features(pass, nodes, scratch)?,
         };
         Ok(Inputs::Propagate {
-            x: match before {
-                Some(before) => Input::Dense(before.gather_columns(0, sources, 0..layout.sent)?),
-                None => gather(self.features, sources)?,
-            },
-            mixed: columns(layout.mixed())?,
-            kept: columns(layout.kept())?,
-            block: batch.blocks.swap_remove(0),
+            ids,
+            passed,
+            mixed: own(layout.mixed())?,
+            kept: own(layout.kept())?,
         })
     }
 
     fn compute(&self, layer: usize, inputs: Inputs) -> Result<Tensor> {
         match inputs {
             Inputs::First { ids, input } => self.first(layer, &ids, &input),
-            Inputs::Propagate { block, x, mixed, kept } => {
-                self.propagate(layer, &block, &x, (mixed, kept))
+            Inputs::Propagate { ids, passed, mixed, kept } => {
+                self.propagate(layer, &ids, passed, (mixed, kept))
             }
         }
     }
