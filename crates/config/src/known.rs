@@ -32,7 +32,9 @@ pub(super) fn known() -> Table {
     for key in ["name", "outer_lr", "outer_momentum"] {
         add("average", key, Value::Boolean(true));
     }
-    add("evaluate", "memory", Value::Boolean(true));
+    for key in ["memory", "fanouts"] {
+        add("evaluate", key, Value::Boolean(true));
+    }
     for key in ["memory", "spill"] {
         add("tensor", key, Value::Boolean(true));
     }

@@ -36,7 +36,7 @@ mod unused;
 mod words;
 
 pub use average::{AverageSection, Batch, Outer};
-pub use evaluate::EvaluateSection;
+pub use evaluate::{EvaluateSection, ScoredSplit};
 pub use gnarl_graph::splits::RandomSplit;
 pub use gnarl_nn::optim::ScheduleKind;
 pub use listen::Listen;

@@ -398,6 +398,9 @@ impl RunConfig {
             )));
         }
         self.check_fanouts()?;
+        if self.model.name != "none" {
+            self.evaluate.check((self.model.blocks(), self.model.blocks_key()))?;
+        }
         self.check_split()?;
         self.check_servers()?;
         self.plan.check()?;
@@ -442,10 +445,10 @@ impl RunConfig {
         if !uses || fanouts.len() == hops {
             return Ok(());
         }
-        let key = if self.model.decoupled { "propagations" } else { "layers" };
+        let key = self.model.blocks_key();
         let found = fanouts.len();
         Err(Error::usage(format!(
-            "invalid sample.fanouts: expected {hops} entries (model.{key}), found {found}"
+            "invalid sample.fanouts: expected {hops} entries ({key}), found {found}"
         ))
         .hint("give one fan-out per layer, the seeds' hop first; -1 takes all neighbors"))
     }

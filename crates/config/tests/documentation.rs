@@ -68,6 +68,7 @@ fn full() -> RunConfig {
     full.average.name = Some("own".into());
     full.average.outer_lr = Some(0.7);
     full.average.outer_momentum = Some(0.9);
+    full.evaluate.fanouts = vec![10, 10];
     full.evaluate.memory = Some(bytesize::ByteSize::gib(2));
     full.tensor.memory = Some(bytesize::ByteSize::gib(8));
     full.tensor.spill = Some("scratch".into());

@@ -142,11 +142,8 @@ impl TrainState {
             _ => true,
         };
         if better {
-            self.best.copy_from_slice(self.params.flat());
-            for table in &mut self.tables {
-                table.best.copy_from_slice(table.rows.values());
-            }
-            p.best_epoch = p.epoch;
+            self.keep_latest();
+            let p = &mut self.progress;
             p.best_valid = evaluation.valid.clone();
             p.best_loss = evaluation.valid_loss;
             p.best_test = evaluation.test.clone();
@@ -156,9 +153,18 @@ impl TrainState {
             p.since_best += 1;
             p.stopped = patience > 0 && p.since_best >= patience;
         }
-        if let Some(last) = p.history.last_mut() {
+        if let Some(last) = self.progress.history.last_mut() {
             last.valid = evaluation.valid.clone();
             last.test = evaluation.test.clone();
         }
+    }
+
+    /// Keeps the current weights as the best ones.
+    pub fn keep_latest(&mut self) {
+        self.best.copy_from_slice(self.params.flat());
+        for table in &mut self.tables {
+            table.best.copy_from_slice(table.rows.values());
+        }
+        self.progress.best_epoch = self.progress.epoch;
     }
 }

@@ -279,6 +279,16 @@ pub(super) const RULES: &[Rule] = &[
         to: "runs that are evaluated on the way, and train.eval_every is 0",
     },
     Rule {
+        keys: &["train.patience", "train.eval_every", "train.evaluate_on", "evaluate.fanouts"],
+        applies: |a| !a.run.evaluate.is_never(),
+        to: "runs that are evaluated, and evaluate.splits is empty",
+    },
+    Rule {
+        keys: &["evaluate.fanouts"],
+        applies: |a| !a.tensor() && !a.model(&["none", "mlp"]),
+        to: "models that read neighbors, with strategies 'gradient' and 'average'",
+    },
+    Rule {
         keys: &["train.prefetch"],
         applies: |a| a.run.train.pipeline != Pipeline::Off,
         to: "train.pipeline 'non-stop' and 'epoch'",

@@ -148,6 +148,11 @@ impl ModelConfig {
         if self.decoupled { self.propagations.unwrap_or(self.layers) } else { self.layers }
     }
 
+    /// The key of a run file that sets [`ModelConfig::blocks`].
+    pub fn blocks_key(&self) -> &'static str {
+        if self.decoupled { "model.propagations" } else { "model.layers" }
+    }
+
     /// Returns a usage error if a value is out of range.
     pub fn check(&self) -> Result<()> {
         let positive = [

@@ -16,6 +16,8 @@ pub struct NodeTargets {
     pub valid: Vec<u32>,
     /// Test nodes.
     pub test: Vec<u32>,
+    /// Whether validation and whether test nodes are scored.
+    pub scored: [bool; 2],
 }
 
 impl NodeTargets {
@@ -33,6 +35,12 @@ impl NodeTargets {
         let train = with(Role::Train);
         let valid = with(Role::Valid);
         let test = with(Role::Test);
-        Self { labels, outputs, train, valid, test }
+        Self { labels, outputs, train, valid, test, scored: [true; 2] }
+    }
+
+    /// The validation and the test nodes that are scored.
+    pub fn scored(&self) -> [&[u32]; 2] {
+        let nodes = [&self.valid[..], &self.test];
+        [0, 1].map(|split| if self.scored[split] { nodes[split] } else { &[] })
     }
 }

@@ -113,8 +113,8 @@ impl Encoder for EmbeddingOnly {
         Ok(Figures::default())
     }
 
-    fn all(&self, _: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
-        Ok(vec![tables[0].clone().into_tensor()])
+    fn tables_alone(&self, tables: &[Rows<'_>]) -> Option<Tensor> {
+        Some(tables[0].clone().into_tensor())
     }
 
     fn gathered<'t>(

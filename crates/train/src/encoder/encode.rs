@@ -157,48 +157,9 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         None
     }
 
-    /// Embeddings of all nodes by full neighborhoods, one tensor per type with endpoints.
-    ///
-    /// # Errors
-    /// If shapes disagree.
-    fn all(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Vec<Tensor>> {
-        let counts = self.num_nodes();
-        let wanted = counts.iter().enumerate().map(|(of, &n)| (of, (0..n as u32).collect()));
-        let mut values = vec![(Vec::new(), 0); counts.len()];
-        let wanted = wanted.collect::<Vec<_>>();
-        self.infer(params, tables, (Output::Last, &wanted), &mut |of, _, rows| {
-            values[of].0.extend_from_slice(rows.data());
-            values[of].1 = rows.cols();
-            Ok(())
-        })?;
-        let tensor =
-            |(n, (values, width)): (usize, (Vec<f32>, usize))| Tensor::from_vec(n, width, values);
-        Ok(counts.into_iter().zip(values).map(tensor).collect())
-    }
-
-    /// Embeddings of some nodes of the first type with endpoints, and the row of each.
-    ///
-    /// # Errors
-    /// If shapes disagree.
-    fn some(
-        &self,
-        params: &Params,
-        tables: &[Rows<'_>],
-        nodes: &[u32],
-    ) -> Result<(Tensor, Vec<u32>)> {
-        let mut distinct = nodes.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let (mut values, mut width) = (Vec::new(), 0);
-        let wanted = [(0, distinct.clone())];
-        self.infer(params, tables, (Output::Last, &wanted), &mut |_, _, rows| {
-            values.extend_from_slice(rows.data());
-            width = rows.cols();
-            Ok(())
-        })?;
-        let found = Tensor::from_vec(distinct.len(), width, values);
-        let row = |node: &u32| distinct.partition_point(|other| other < node) as u32;
-        Ok((found, nodes.iter().map(row).collect()))
+    /// Embeddings of all nodes, where they are those of the first table; none where a model computes them.
+    fn tables_alone(&self, _tables: &[Rows<'_>]) -> Option<Tensor> {
+        None
     }
 
     /// Embeddings of each list of nodes, `width` wide, computed by all ranks together; none where

@@ -20,9 +20,9 @@ pub(crate) struct NodeScores<'a> {
 impl NodeScores<'_> {
     /// Scores of the predictions for validation and for test nodes, in their order.
     pub fn of(self, logits: [Tensor; 2]) -> Evaluation {
-        let NodeTargets { labels, valid, test, .. } = self.targets;
+        let NodeTargets { labels, .. } = self.targets;
         let mut splits = [self.objective.scorer(), self.objective.scorer()];
-        for ((split, nodes), logits) in splits.iter_mut().zip([valid, test]).zip(&logits) {
+        for ((split, nodes), logits) in splits.iter_mut().zip(self.targets.scored()).zip(&logits) {
             let rows: Vec<u32> = (0..nodes.len() as u32).collect();
             split.add(logits, &rows, &Targets::of(labels, nodes));
         }
@@ -51,9 +51,8 @@ impl NodeScores<'_> {
             }
             Ok(Tensor::from_vec(nodes.len(), cols, values))
         };
-        let valid = gather(&self.targets.valid, &own[0])?;
-        let test = gather(&self.targets.test, &own[1])?;
-        Ok(self.of([valid, test]))
+        let [valid, test] = self.targets.scored();
+        Ok(self.of([gather(valid, &own[0])?, gather(test, &own[1])?]))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gnarl_common::{Context, Error, Kind, Result, ResultExt};
-use gnarl_config::{RunConfig, TaskKind};
+use gnarl_config::{RunConfig, ScoredSplit, TaskKind};
 use gnarl_graph::Dataset;
 use gnarl_infer::Figures;
 use gnarl_nn::Params;
@@ -58,6 +58,9 @@ impl TrainedRun {
                 .hint("give the whole one with --dataset"));
         }
         config.partition.servers = None;
+        // Asked for by name, scores are of both splits, and exact.
+        config.evaluate.splits = ScoredSplit::ALL.to_vec();
+        config.evaluate.fanouts.clear();
         let source = Source::open(&config)?;
         if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
             let hint = "take the current data with --dataset";

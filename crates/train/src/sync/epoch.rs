@@ -85,6 +85,9 @@ pub(super) fn gathered(comm: &dyn Communicator, tally: &Tally) -> Result<Vec<Fig
 /// Returns whether `epoch` (counted from 1) ends with an evaluation.
 pub(super) fn evaluates(session: &Session<'_>, epoch: usize) -> bool {
     let train = &session.config.train;
+    if session.config.evaluate.is_never() {
+        return false;
+    }
     epoch == train.epochs || (train.eval_every > 0 && epoch.is_multiple_of(train.eval_every))
 }
 
@@ -125,6 +128,9 @@ pub(super) fn close_epochs<L: TrainStep>(
             last.stages.evaluate = start.elapsed().as_secs_f64();
             session.meter.spent(Stages { evaluate: last.stages.evaluate, ..Stages::default() });
         }
+    }
+    if session.config.evaluate.is_never() && epoch == session.config.train.epochs {
+        state.keep_latest();
     }
     for record in &state.progress.history[first..] {
         session.meter.epoch(record);

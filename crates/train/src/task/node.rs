@@ -16,7 +16,7 @@ use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, NodeScores, by_first, within};
+use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, within};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -42,9 +42,10 @@ impl NodePrediction {
         config: &RunConfig,
         node_type: &str,
         objective: Box<dyn Objective>,
-        targets: NodeTargets,
+        mut targets: NodeTargets,
         roles: Option<Roles>,
     ) -> Self {
+        targets.scored = config.evaluate.scored();
         Self {
             config: config.clone(),
             node_type: node_type.into(),
@@ -61,6 +62,10 @@ impl NodePrediction {
         self.parts.get(graph).unwrap_or(&self.whole)
     }
 
+    fn forwards<'a, E: Encoder>(&'a self, encoder: &'a E) -> Forwards<'a, E> {
+        Forwards::new(&self.config, encoder)
+    }
+
     fn scores(&self) -> NodeScores<'_> {
         NodeScores { targets: &self.whole, objective: &*self.objective }
     }
@@ -74,15 +79,16 @@ impl NodePrediction {
         let mut valid = self.objective.scorer();
         let mut test = self.objective.scorer();
         for (encoder, targets) in graphs {
-            let nodes = [&targets.valid[..], &targets.test].concat();
+            let scored = targets.scored();
+            let nodes = scored.concat();
             if nodes.is_empty() {
                 continue;
             }
-            let (logits, rows) = encoder.some(params, tables, &nodes)?;
-            let (of_valid, of_test) = rows.split_at(targets.valid.len());
+            let (logits, rows) = self.forwards(*encoder).some((params, tables), &nodes)?;
+            let (of_valid, of_test) = rows.split_at(scored[0].len());
             let labels = |nodes: &[u32]| Targets::of(&targets.labels, nodes);
-            valid.add(&logits, of_valid, &labels(&targets.valid));
-            test.add(&logits, of_test, &labels(&targets.test));
+            valid.add(&logits, of_valid, &labels(scored[0]));
+            test.add(&logits, of_test, &labels(scored[1]));
         }
         Ok(Evaluation::of(&*valid, &*test))
     }
@@ -127,7 +133,8 @@ impl Task for NodePrediction {
         let Some(roles) = &self.roles else { return Ok(()) };
         let labels = self.config.task.kind.labels_of(part, &self.node_type)?;
         let (outputs, ids) = (self.whole.outputs, ids.iter().copied());
-        self.parts.push(NodeTargets::new(labels, outputs, roles, ids));
+        let targets = NodeTargets::new(labels, outputs, roles, ids);
+        self.parts.push(NodeTargets { scored: self.whole.scored, ..targets });
         Ok(())
     }
 
@@ -182,7 +189,8 @@ impl Task for NodePrediction {
         Ok((loss, BatchLoss { sum, weight: rows.len() as f64 }))
     }
 
-    /// A local graph is evaluated by rank 0 with all threads, a partitioned one by all ranks.
+    /// A local graph is evaluated by rank 0 with all threads, a partitioned one, and one over sampled neighbors, by all
+    /// ranks.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,
@@ -190,10 +198,15 @@ impl Task for NodePrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
-        let NodeTargets { outputs, valid, test, .. } = &self.whole;
+        let (outputs, scored) = (self.whole.outputs, self.whole.scored());
         let params = &state.params;
-        let together =
-            encoders.whole.by_all_ranks(params, [valid, test], *outputs, comm, threads.each)?;
+        let on_parts = self.config.train.evaluate_on == EvaluateOn::Parts;
+        let forwards = self.forwards(encoders.whole);
+        if forwards.is_sampled() && state.tables.is_empty() && !on_parts {
+            let logits = forwards.shares(params, scored, comm, threads.each)?;
+            return self.scores().of_shares(comm, logits, outputs);
+        }
+        let together = encoders.whole.by_all_ranks(params, scored, outputs, comm, threads.each)?;
         if let Some(logits) = together {
             return Ok(self.scores().of(logits));
         }
@@ -234,8 +247,7 @@ impl Task for NodePrediction {
         comm: &dyn Communicator,
         _: Threads,
     ) -> Result<Evaluation> {
-        let NodeTargets { valid, test, .. } = &self.whole;
-        let logits = [valid, test].map(|nodes| {
+        let logits = self.whole.scored().map(|nodes| {
             let nodes = within(nodes, &model.own_nodes());
             let rows = model.own_rows(nodes).into_iter();
             rows.flat_map(|row| own.row(row as usize)).copied().collect()

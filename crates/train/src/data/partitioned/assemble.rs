@@ -57,7 +57,8 @@ pub(super) fn open(
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
     let whole = Whole::default();
-    let targets = NodeTargets { outputs: labels.outputs(), labels, train, valid, test };
+    let targets =
+        NodeTargets { outputs: labels.outputs(), labels, train, valid, test, scored: [true; 2] };
     Ok((Graph { topology, features, whole }, targets))
 }
 

@@ -25,15 +25,23 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
     }
     let widths = widths(config, outputs);
     let bytes = |columns: usize| 4.0 * nodes as f64 * columns as f64;
-    // A layer reads the complete output of the previous one.
-    let evaluation = (0..widths.len())
-        .map(|i| widths[i] + if i > 0 { widths[i - 1] } else { 0 })
-        .max()
-        .map_or(0.0, bytes);
+    let last = widths.last().copied().unwrap_or(0);
+    let evaluation = match (config.evaluate.is_never(), tensor) {
+        (true, _) => 0.0,
+        // A layer reads the complete output of the previous one.
+        (false, true) => (0..widths.len())
+            .map(|i| widths[i] + if i > 0 { widths[i - 1] } else { 0 })
+            .max()
+            .map_or(0.0, bytes),
+        // Rows between layers go to files beyond evaluate.memory; the endpoints of edges are all in memory.
+        (false, false) if config.task.kind.is_of_nodes() => 0.0,
+        (false, false) => bytes(last),
+    };
     let steps = if tensor { bytes(KEPT * widths.iter().sum::<usize>()) } else { 0.0 };
     let (what, of, needed) = match steps > evaluation {
         true => ("a full-graph step", "what its layers keep of all nodes", steps),
-        false => ("evaluation", "the hidden features of all nodes", evaluation),
+        false if tensor => ("evaluation", "the hidden features of all nodes", evaluation),
+        false => ("evaluation", "the embeddings of all nodes", evaluation),
     };
     let left = memory.left as f64;
     if needed <= left {
@@ -41,16 +49,13 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
     }
     let place = if memory.grouped { "in this control group" } else { "on this host" };
     let plain = config.task.kind.is_of_nodes() && config.task.node_type.is_none();
-    let bounded = match (tensor, plain) {
-        (true, true) => "set tensor.memory, which keeps the rest on disk",
-        (false, true) => {
-            "train.strategy = 'tensor' with tensor.memory keeps the rest on disk, and \
-             train.eval_every = 0 leaves one evaluation, the last"
-        }
-        (_, false) => "train.eval_every = 0 leaves one evaluation, the last",
+    let width = if tensor { "model.hidden" } else { "embedding.dim" };
+    let bounded = match tensor && plain {
+        true => "set tensor.memory, which keeps the rest on disk",
+        false => "train.eval_every = 0 leaves one evaluation, the last, and evaluate.splits = [] none",
     };
     Some(format!(
-        "{what} needs about {} ({of}), and {} are left {place}: lower model.hidden or give the run \
+        "{what} needs about {} ({of}), and {} are left {place}: lower {width} or give the run \
          more memory; {bounded}",
         gib(needed),
         gib(left),
@@ -67,6 +72,7 @@ fn widths(config: &RunConfig, outputs: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_config::TaskKind;
 
     fn line(change: impl Fn(&mut RunConfig), left: u64) -> Option<String> {
         let mut config = RunConfig::default();
@@ -77,13 +83,22 @@ mod tests {
 
     #[test]
     fn an_evaluation_that_does_not_fit_is_told() {
-        // 2²⁰ nodes of 256 hidden values and 44 outputs.
-        let text = line(|_| (), 1 << 30).unwrap();
-        assert!(text.contains("evaluation needs about 1.2 GiB"), "{text}");
+        // 2²⁰ nodes of 512 values.
+        let links = |c: &mut RunConfig| {
+            c.task.kind = TaskKind::LinkPrediction;
+            c.embedding.dim = 512;
+        };
+        let text = line(links, 1 << 30).unwrap();
+        assert!(text.contains("evaluation needs about 2.0 GiB"), "{text}");
         assert!(text.contains("1.0 GiB are left in this control group"), "{text}");
-        assert!(text.contains("model.hidden") && text.contains("tensor.memory"), "{text}");
-        assert_eq!(line(|_| (), 2 << 30), None);
-        assert_eq!(line(|c| c.model.hidden = 64, 1 << 30), None);
+        assert!(text.contains("embedding.dim") && text.contains("evaluate.splits"), "{text}");
+        assert_eq!(line(links, 3 << 30), None);
+        assert_eq!(line(|_| (), 1 << 20), None, "rows between layers go to files");
+        let never = |c: &mut RunConfig| {
+            links(c);
+            c.evaluate.splits.clear();
+        };
+        assert_eq!(line(never, 1 << 30), None);
     }
 
     #[test]

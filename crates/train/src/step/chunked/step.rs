@@ -78,7 +78,7 @@ impl<'a> Chunked<'a> {
         let (mut picked, mut cols) = ([Vec::new(), Vec::new()], 0);
         let mut visit = |range: &Range<usize>, logits: &Tensor| {
             cols = logits.cols();
-            for (picked, nodes) in picked.iter_mut().zip([&targets.valid, &targets.test]) {
+            for (picked, nodes) in picked.iter_mut().zip(targets.scored()) {
                 for &node in within(nodes, range) {
                     picked.extend_from_slice(logits.row(node as usize - range.start));
                 }

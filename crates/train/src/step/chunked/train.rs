@@ -58,7 +58,7 @@ pub(crate) fn with<T>(
         model: stages.as_ref(),
         params,
         graph,
-        evaluated: scores.targets.valid.len() + scores.targets.test.len(),
+        evaluated: scores.targets.scored().iter().map(|nodes| nodes.len()).sum(),
         block: &block,
         rank: (comm.rank(), comm.size()),
         neighbors: local_ranks,

@@ -23,8 +23,13 @@ pub(super) fn of_embeddings(
     params: &Params,
     embeddings: &[Tensor],
 ) -> Result<Evaluation> {
-    let (valid, valid_loss) = score(task, params, embeddings, &task.splits.valid)?;
-    let (test, _) = score(task, params, embeddings, &task.splits.test)?;
+    let of = |scored: bool, split: &Split| match scored {
+        true => score(task, params, embeddings, split),
+        false => Ok((Scores::new(), 0.0)),
+    };
+    let scored = task.config.evaluate.scored();
+    let (valid, valid_loss) = of(scored[0], &task.splits.valid)?;
+    let (test, _) = of(scored[1], &task.splits.test)?;
     Ok(Evaluation { valid, valid_loss, test, ..Evaluation::default() })
 }
 

@@ -15,7 +15,7 @@ use crate::data::batch::{BatchSpec, Input, gather};
 use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, LeakageReport, by_first};
+use crate::evaluation::{Evaluation, Forwards, LeakageReport, by_first};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -150,7 +150,8 @@ impl Task for EdgePrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        evaluate::of_embeddings(self, params, &encoders.whole.all(params, tables)?)
+        let by_type = Forwards::new(&self.config, encoders.whole).all((params, tables))?;
+        evaluate::of_embeddings(self, params, &by_type)
     }
 
     fn leakage<E: Encoder>(

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use gnarl_config::RunConfig;
-use gnarl_graph::triples::FilteredSet;
+use gnarl_graph::triples::{FilteredSet, Triples};
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::losses::Loss;
 use gnarl_sample::negatives::NegativeSampler;
@@ -30,6 +30,15 @@ pub(crate) struct LinkPrediction {
 }
 
 impl LinkPrediction {
+    /// The validation and the test edges that are scored; `nothing` in place of those that are not.
+    pub(super) fn scored<'a>(&'a self, nothing: &'a Triples) -> [&'a Triples; 2] {
+        let [valid, test] = self.config.evaluate.scored();
+        [
+            if valid { &self.edges.valid } else { nothing },
+            if test { &self.edges.test } else { nothing },
+        ]
+    }
+
     /// The negative sampler.
     pub(super) fn negatives(&self) -> &dyn NegativeSampler {
         self.negatives.get().expect("steps make the task ready").as_ref()

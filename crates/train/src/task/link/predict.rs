@@ -16,7 +16,7 @@ use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, LeakageReport, by_first};
+use crate::evaluation::{Evaluation, Forwards, LeakageReport, by_first};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -146,7 +146,7 @@ impl Task for LinkPrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let by_type = encoders.whole.all(params, tables)?;
+        let by_type = Forwards::new(&self.config, encoders.whole).all((params, tables))?;
         ranking::of_embeddings(self, params, joined(by_type))
     }
 

@@ -13,7 +13,6 @@ use gnarl_nn::metrics::{self, Ranks, Targets};
 use gnarl_nn::{Params, Tensor};
 use rayon::ThreadPool;
 
-use super::edges::Edges;
 use super::links::LinkPrediction;
 use crate::embeddings::Rows;
 use crate::evaluation::{Evaluation, RelationScores, Scores};
@@ -41,7 +40,8 @@ pub(super) fn of_embeddings(
     rows: Tensor,
 ) -> Result<Evaluation> {
     let evaluator = Evaluator { links, params, rows };
-    let Edges { valid, test, .. } = &links.edges;
+    let nothing = Triples::default();
+    let [valid, test] = links.scored(&nothing);
     if !links.encoded || RANKED.contains(&links.metric.as_str()) {
         let all = |edges: &Triples| evaluator.ranks(edges, 0..edges.len());
         let mut found = evaluator.evaluation(&all(valid), &all(test));
@@ -80,8 +80,9 @@ pub(super) fn together(
             Err(Error::new(Kind::Rank, "a rank sent too few ranks of edges"))
         }
     };
-    let (valid, test) = (joined(&links.edges.valid)?, joined(&links.edges.test)?);
-    Ok(evaluator.evaluation(&valid, &test))
+    let nothing = Triples::default();
+    let [valid, test] = links.scored(&nothing);
+    Ok(evaluator.evaluation(&joined(valid)?, &joined(test)?))
 }
 
 struct Evaluator<'a> {

@@ -1,0 +1,159 @@
+//! Embeddings for evaluation: layer by layer over all neighbors, or over sampled ones (`evaluate.fanouts`).
+
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
+use gnarl_common::threads::{even_share, pool};
+use gnarl_config::{Method, RunConfig};
+use gnarl_engine::Communicator;
+use gnarl_nn::{Mode, Params, Tape, Tensor};
+use gnarl_sample::Scratch;
+use rayon::prelude::*;
+
+use crate::embeddings::Rows;
+use crate::encoder::{Encoder, Keep, Output};
+
+/// Seeds of a sampled batch.
+const SEEDS: usize = 1024;
+/// Key of the draws: every evaluation reads the same neighbors.
+const DRAWS: u64 = 0xe7a1;
+
+/// Weights of a model, and rows of its embedding tables.
+type Weights<'w> = (&'w Params, &'w [Rows<'w>]);
+
+/// Forward passes of a model for evaluation.
+pub(crate) struct Forwards<'a, E> {
+    config: &'a RunConfig,
+    encoder: &'a E,
+}
+
+impl<'a, E: Encoder> Forwards<'a, E> {
+    /// Passes of the model of `encoder`.
+    pub fn new(config: &'a RunConfig, encoder: &'a E) -> Self {
+        Self { config, encoder }
+    }
+
+    /// Returns whether neighbors are sampled.
+    pub fn is_sampled(&self) -> bool {
+        !self.config.evaluate.fanouts.is_empty()
+    }
+
+    /// Computes embeddings of the nodes `wanted` of types with endpoints, and hands them to `keep` as
+    /// [`Encoder::infer`] does.
+    fn each(
+        &self,
+        (params, tables): Weights<'_>,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<()> {
+        match self.is_sampled() {
+            true => self.sampled((params, tables), wanted, keep),
+            false => self.encoder.infer(params, tables, (Output::Last, wanted), keep).map(drop),
+        }
+    }
+
+    /// Embeddings of all nodes, one tensor per type with endpoints.
+    ///
+    /// # Errors
+    /// If shapes disagree.
+    pub fn all(&self, weights: Weights<'_>) -> Result<Vec<Tensor>> {
+        if !self.is_sampled()
+            && let Some(all) = self.encoder.tables_alone(weights.1)
+        {
+            return Ok(vec![all]);
+        }
+        let counts = self.encoder.num_nodes();
+        let wanted = counts.iter().enumerate().map(|(of, &n)| (of, (0..n as u32).collect()));
+        let mut values = vec![(Vec::new(), 0); counts.len()];
+        self.each(weights, &wanted.collect::<Vec<_>>(), &mut |of, _, rows| {
+            values[of].0.extend_from_slice(rows.data());
+            values[of].1 = rows.cols();
+            Ok(())
+        })?;
+        let tensor =
+            |(n, (values, width)): (usize, (Vec<f32>, usize))| Tensor::from_vec(n, width, values);
+        Ok(counts.into_iter().zip(values).map(tensor).collect())
+    }
+
+    /// Embeddings of some nodes of the first type with endpoints, and the row of each.
+    ///
+    /// # Errors
+    /// If shapes disagree.
+    pub fn some(&self, weights: Weights<'_>, nodes: &[u32]) -> Result<(Tensor, Vec<u32>)> {
+        let mut distinct = nodes.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let (mut values, mut width) = (Vec::new(), 0);
+        self.each(weights, &[(0, distinct.clone())], &mut |_, _, rows| {
+            values.extend_from_slice(rows.data());
+            width = rows.cols();
+            Ok(())
+        })?;
+        let found = Tensor::from_vec(distinct.len(), width, values);
+        let row = |node: &u32| distinct.partition_point(|other| other < node) as u32;
+        Ok((found, nodes.iter().map(row).collect()))
+    }
+
+    /// Values over sampled neighbors of this rank's even share of each list of nodes, in their order.
+    ///
+    /// # Errors
+    /// If a part of the graph does not reply.
+    pub fn shares(
+        &self,
+        params: &Params,
+        lists: [&[u32]; 2],
+        comm: &dyn Communicator,
+        threads: usize,
+    ) -> Result<[Vec<f32>; 2]> {
+        let own = lists.map(|nodes| &nodes[even_share(nodes.len(), comm.rank(), comm.size())]);
+        let of = |nodes: &[u32]| {
+            let mut values = Vec::new();
+            self.sampled((params, &[]), &[(0, nodes.to_vec())], &mut |_, _, rows| {
+                values.extend_from_slice(rows.data());
+                Ok(())
+            })?;
+            Ok(values)
+        };
+        let [valid, test] = own.map(|nodes| pool(threads)?.install(|| of(nodes)));
+        Ok([valid?, test?])
+    }
+
+    /// Batches over sampled neighbors. The draws of a node depend on that node alone, and so its embedding does not
+    /// depend on the batch that it is in.
+    fn sampled(
+        &self,
+        (params, tables): Weights<'_>,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<()> {
+        let mut config = self.config.clone();
+        config.sample.fanouts.clone_from(&config.evaluate.fanouts);
+        config.sample.edge_fanouts.clear();
+        config.sample.method = Method::Neighbor;
+        let sampler = self.encoder.sampler(&config, &[])?;
+        let types = self.encoder.num_nodes().len();
+        let batch = |of: usize, nodes: &[u32], scratch: &mut Scratch| -> Result<Tensor> {
+            let mut seeds = vec![Vec::new(); types];
+            seeds[of] = nodes.to_vec();
+            let sampled = self.encoder.sample(&sampler, &seeds, Key::new(DRAWS), scratch)?;
+            let (batch, outputs) = self.encoder.fetch(sampled)?;
+            let ids = self.encoder.embedding_ids(&batch).iter().zip(tables);
+            let embeddings = ids.map(|(ids, table)| table.gather(ids)).collect::<Result<_>>()?;
+            let mut tape = Tape::new(params, Mode::Eval);
+            let (y, _) = self.encoder.forward(&mut tape, &batch, embeddings)?;
+            let y = tape.gather_rows(y, &outputs.rows);
+            Ok(tape.take(y))
+        };
+        for (of, nodes) in wanted {
+            // A batch for each thread at a time: what is in memory does not grow with the nodes.
+            for group in nodes.chunks(SEEDS * rayon::current_num_threads()) {
+                let each = group.par_chunks(SEEDS);
+                let each = each.map_init(Scratch::new, |scratch, nodes| batch(*of, nodes, scratch));
+                let found = each.collect::<Result<Vec<Tensor>>>()?;
+                for (nodes, rows) in group.chunks(SEEDS).zip(&found) {
+                    keep(*of, nodes, rows)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
