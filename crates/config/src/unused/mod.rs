@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     /// Keys that apply to every run.
-    const ALWAYS: [&str; 23] = [
+    const ALWAYS: [&str; 24] = [
         "dataset.path",
         "dataset.normalize",
         "dataset.import.format",
@@ -81,7 +81,6 @@ mod tests {
         "train.epochs",
         "train.lr",
         "train.seed",
-        "train.eval_every",
         "train.metric",
         "train.clip_norm",
         "train.pipeline",
@@ -90,10 +89,12 @@ mod tests {
         "optimizer.name",
         "schedule.kind",
         "schedule.warmup",
+        "evaluate.memory",
+        "evaluate.splits",
     ];
 
     /// Sections that apply to every run, or to other commands.
-    const ALWAYS_SECTIONS: [&str; 3] = ["evaluate.", "plan.", "output."];
+    const ALWAYS_SECTIONS: [&str; 2] = ["plan.", "output."];
 
     /// Lines about a run of node classification in a homogeneous graph.
     fn lines(text: &str) -> Vec<String> {
