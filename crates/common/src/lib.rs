@@ -32,9 +32,11 @@ pub mod prefetch;
 pub mod rng;
 mod scatter;
 pub mod staging;
+mod stored;
 pub mod threads;
 
 pub use buf::Buf;
 pub use dtype::{DType, Element};
 pub use error::{Context, Error, Kind, Result, ResultExt};
 pub use scatter::NpyScatter;
+pub use stored::Stored;

@@ -40,7 +40,7 @@ pub use source::RowSource;
 
 use std::ops::Range;
 
-use gnarl_common::Result;
+use gnarl_common::{Result, Stored};
 
 /// Gathered features, in the order of the requested ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,8 +81,8 @@ pub trait FeatureStore: Send + Sync {
     /// If an id has no row, or the rows are sparse.
     fn gather_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()>;
 
-    /// All rows, one after the other, where they are dense and stored as they are read.
-    fn as_f32(&self) -> Option<&[f32]> {
+    /// All rows, one after the other, where they are dense and not normalized.
+    fn stored(&self) -> Option<Stored<'_>> {
         None
     }
 

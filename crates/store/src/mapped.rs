@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Buf, Error, Result, Stored};
 use gnarl_graph::Features;
 use serde::{Deserialize, Serialize};
 
@@ -153,10 +153,12 @@ impl FeatureStore for MappedFeatures {
         Ok(Rows::Dense(out))
     }
 
-    fn as_f32(&self) -> Option<&[f32]> {
-        match &self.source {
-            Source::Dense(Values::F32(values)) if self.normalize == Normalize::None => Some(values),
-            Source::Dense(_) | Source::Csr { .. } => None,
+    fn stored(&self) -> Option<Stored<'_>> {
+        match (&self.source, self.normalize) {
+            (Source::Dense(Values::F32(values)), Normalize::None) => Some(Stored::F32(values)),
+            (Source::Dense(Values::F16(values)), Normalize::None) => Some(Stored::F16(values)),
+            (Source::Dense(Values::Bf16(values)), Normalize::None) => Some(Stored::Bf16(values)),
+            _ => None,
         }
     }
 

@@ -6,6 +6,7 @@ pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod gemm;
 pub(crate) mod math;
+pub(crate) mod widen;
 
 /// Defines a function compiled twice: for the baseline processor, and for AVX2 and FMA, chosen at
 /// run time. The default build targets baseline x86-64, whose four-lane loops are half as fast.

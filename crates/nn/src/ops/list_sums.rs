@@ -1,15 +1,18 @@
 //! Sums and maxima over lists of a table's rows, without a tape: message passing of inference, where sources are read
 //! where they are instead of being copied into a block first.
 
+use gnarl_common::Stored;
+use half::{bf16, f16};
 use rayon::prelude::*;
 
 use crate::Tensor;
 use crate::kernel::gather::{Rows, gather_sum};
+use crate::kernel::widen::{Widen, gather_widened};
 
 /// Rows of `cols` values that begin `stride` values apart.
 #[derive(Debug, Clone, Copy)]
 pub struct RowTable<'a> {
-    data: &'a [f32],
+    data: Stored<'a>,
     stride: usize,
     cols: usize,
 }
@@ -21,12 +24,22 @@ impl<'a> RowTable<'a> {
     /// If a row has fewer values.
     pub fn new(data: &'a [f32], stride: usize, cols: usize) -> Self {
         assert!(cols <= stride, "a row has fewer values than columns are asked for");
-        Self { data, stride, cols }
+        Self { data: Stored::F32(data), stride, cols }
+    }
+
+    /// Rows of `cols` values as they are stored.
+    pub fn stored(data: Stored<'a>, cols: usize) -> Self {
+        Self { data, stride: cols, cols }
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.data.len().checked_div(self.stride).unwrap_or(0)
+        let values = match self.data {
+            Stored::F32(data) => data.len(),
+            Stored::F16(data) => data.len(),
+            Stored::Bf16(data) => data.len(),
+        };
+        values.checked_div(self.stride).unwrap_or(0)
     }
 }
 
@@ -62,17 +75,25 @@ pub enum Factors<'a> {
 /// # Panics
 /// If there are fewer rows or factors.
 pub fn sum(table: RowTable<'_>, lists: RowLists<'_>, factors: Factors<'_>) -> Tensor {
-    let mut out = Tensor::scratch(lists.len(), table.cols);
-    let RowTable { data, stride, cols } = table;
-    let (rows, both) = (Rows { data, stride, cols }, (lists.indptr, lists.rows));
     match factors {
-        Factors::None => gather_sum(out.data_mut(), both, rows, |_, _| 1.0, None),
-        Factors::OfList(factors) => {
-            gather_sum(out.data_mut(), both, rows, |_, list| factors[list], None);
-        }
-        Factors::OfEntry(factors) => {
-            gather_sum(out.data_mut(), both, rows, |entry, _| factors[entry], None);
-        }
+        Factors::None => weighted(table, lists, |_, _| 1.0),
+        Factors::OfList(factors) => weighted(table, lists, |_, list| factors[list]),
+        Factors::OfEntry(factors) => weighted(table, lists, |entry, _| factors[entry]),
+    }
+}
+
+fn weighted(
+    table: RowTable<'_>,
+    lists: RowLists<'_>,
+    weight: impl Fn(usize, usize) -> f32 + Sync,
+) -> Tensor {
+    let RowTable { data, stride, cols } = table;
+    let mut out = Tensor::scratch(lists.len(), cols);
+    let (both, sums) = ((lists.indptr, lists.rows), out.data_mut());
+    match data {
+        Stored::F32(data) => gather_sum(sums, both, Rows { data, stride, cols }, weight, None),
+        Stored::F16(data) => gather_widened(sums, both, (data, cols), weight),
+        Stored::Bf16(data) => gather_widened(sums, both, (data, cols), weight),
     }
     out
 }
@@ -82,24 +103,44 @@ pub fn sum(table: RowTable<'_>, lists: RowLists<'_>, factors: Factors<'_>) -> Te
 /// # Panics
 /// If there are fewer rows.
 pub fn max(table: RowTable<'_>, lists: RowLists<'_>) -> Tensor {
-    let mut out = Tensor::zeros(lists.len(), table.cols);
     let RowTable { data, stride, cols } = table;
+    match data {
+        Stored::F32(data) => {
+            let rows = Rows { data, stride, cols };
+            largest(cols, lists, |row, wide| wide.copy_from_slice(rows.get(row)))
+        }
+        Stored::F16(data) => {
+            largest(cols, lists, |row, wide| f16::widen(&data[row * cols..][..cols], wide))
+        }
+        Stored::Bf16(data) => {
+            largest(cols, lists, |row, wide| bf16::widen(&data[row * cols..][..cols], wide))
+        }
+    }
+}
+
+/// The largest values of rows that `read` copies.
+fn largest(cols: usize, lists: RowLists<'_>, read: impl Fn(usize, &mut [f32]) + Sync) -> Tensor {
+    let mut out = Tensor::zeros(lists.len(), cols);
     if cols == 0 {
         return out;
     }
-    let rows = Rows { data, stride, cols };
     let each = out.data_mut().par_chunks_mut(cols).enumerate().with_min_len(256);
-    each.for_each(|(list, out)| {
-        let entries = lists.indptr[list] as usize..lists.indptr[list + 1] as usize;
-        let mut entries = lists.rows[entries].iter().map(|&row| rows.get(row as usize));
-        let Some(first) = entries.next() else { return };
-        out.copy_from_slice(first);
-        for row in entries {
-            for (out, &value) in out.iter_mut().zip(row) {
-                *out = if value > *out { value } else { *out };
+    each.for_each_init(
+        || vec![0.0; cols],
+        |wide, (list, out)| {
+            let entries = lists.indptr[list] as usize..lists.indptr[list + 1] as usize;
+            for (n, &row) in lists.rows[entries].iter().enumerate() {
+                if n == 0 {
+                    read(row as usize, out);
+                    continue;
+                }
+                read(row as usize, wide);
+                for (out, &value) in out.iter_mut().zip(&*wide) {
+                    *out = if value > *out { value } else { *out };
+                }
             }
-        }
-    });
+        },
+    );
     out
 }
 
@@ -119,6 +160,25 @@ mod tests {
         assert_eq!(sum(table, LISTS, of_list).data(), [1.5, 0.0, -6.0]);
         let of_entry = Factors::OfEntry(&[1.0, 0.0, 1.0, 2.0, 3.0]);
         assert_eq!(sum(table, LISTS, of_entry).data(), [1.0, 0.0, -6.0]);
+    }
+
+    #[test]
+    fn stored_rows_give_what_wide_ones_do() {
+        let values: Vec<f32> = (0..60).map(|i| (i as f32 * 0.37).sin()).collect();
+        let half: Vec<f16> = values.iter().map(|&v| f16::from_f32(v)).collect();
+        let upper: Vec<bf16> = values.iter().map(|&v| bf16::from_f32(v)).collect();
+        let of_half: Vec<f32> = half.iter().map(|v| v.to_f32()).collect();
+        let of_upper: Vec<f32> = upper.iter().map(|v| v.to_f32()).collect();
+        let lists = RowLists { indptr: &[0, 3, 3, 4], rows: &[2, 0, 1, 2] };
+        for (stored, wide) in [(Stored::F16(&half), &of_half), (Stored::Bf16(&upper), &of_upper)] {
+            let (stored, wide) = (RowTable::stored(stored, 20), RowTable::new(wide, 20, 20));
+            assert_eq!(stored.rows(), 3);
+            for factors in [Factors::None, Factors::OfEntry(&[0.3, 1.0, -2.0, 0.7])] {
+                let found = sum(stored, lists, factors);
+                assert_eq!(found.data(), sum(wide, lists, factors).data());
+            }
+            assert_eq!(max(stored, lists).data(), max(wide, lists).data());
+        }
     }
 
     #[test]

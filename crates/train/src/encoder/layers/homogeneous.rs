@@ -68,6 +68,7 @@ fn rows_of(all: &Tensor, nodes: &[u32]) -> Tensor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gnarl_common::Stored;
     use gnarl_common::rng::Key;
     use gnarl_graph::{Csc, Features};
     use gnarl_nn::models::{self, ModelConfig};
@@ -111,8 +112,8 @@ mod tests {
             Ok(())
         }
 
-        fn as_f32(&self) -> Option<&[f32]> {
-            self.1.then_some(&self.0)
+        fn stored(&self) -> Option<Stored<'_>> {
+            self.1.then_some(Stored::F32(&self.0))
         }
     }
 

@@ -46,7 +46,7 @@ impl<'a> Propagation<'a> {
     /// Bytes of memory that the list of a node takes in a range; `of_features` if it is one of features.
     pub fn list_bytes(&self, node: u32, of_features: bool) -> usize {
         // A row number and a factor, and a copied row.
-        let copied = of_features && self.features.as_f32().is_none();
+        let copied = of_features && self.features.stored().is_none();
         let row = if copied { 4 * self.features.width() } else { 0 };
         (8 + row) * (1 + self.graph.csc().sources(node).len())
     }
@@ -81,8 +81,8 @@ impl<'a> Propagation<'a> {
     /// If lists are damaged, or features cannot be read.
     pub fn of_features(&self, pass: Pass, nodes: &[u32], scratch: &mut Scratch) -> Result<Tensor> {
         let width = self.features.width();
-        if let Some(data) = self.features.as_f32() {
-            let table = RowTable::new(data, width, width);
+        if let Some(stored) = self.features.stored() {
+            let table = RowTable::stored(stored, width);
             return self.sum(pass, nodes, table, self.in_place(pass, nodes, table.rows())?);
         }
         // Rows that are widened or normalized on the way are so once for each range.

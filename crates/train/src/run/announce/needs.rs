@@ -52,7 +52,9 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
     let width = if tensor { "model.hidden" } else { "embedding.dim" };
     let bounded = match tensor && plain {
         true => "set tensor.memory, which keeps the rest on disk",
-        false => "train.eval_every = 0 leaves one evaluation, the last, and evaluate.splits = [] none",
+        false => {
+            "train.eval_every = 0 leaves one evaluation, the last, and evaluate.splits = [] none"
+        }
     };
     Some(format!(
         "{what} needs about {} ({of}), and {} are left {place}: lower {width} or give the run \
