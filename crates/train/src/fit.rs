@@ -20,7 +20,7 @@ use crate::step::mini_batch::MiniBatch;
 use crate::sync::all_reduce::AllReduce;
 use crate::sync::model_averaging::{self, ModelAveraging};
 use crate::sync::synchronization::Synchronization;
-use crate::task::{Encoders, Sizes, Task};
+use crate::task::{EdgeScores, Encoders, Sizes, Task};
 
 /// The operations of a run on its task.
 pub(crate) trait Training: Send + Sync {
@@ -57,6 +57,9 @@ pub(crate) trait Training: Send + Sync {
 
     /// The nodes of a split, ascending; none unless nodes are predicted.
     fn split(&self, name: &str) -> Option<&[u32]>;
+
+    /// The scoring of edges, for tasks of edges.
+    fn edge_scores(&self) -> Option<&dyn EdgeScores>;
 
     /// Computes an output of the model, see [`crate::TrainedRun::infer`].
     ///
@@ -193,6 +196,10 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
 
     fn split(&self, name: &str) -> Option<&[u32]> {
         self.task.split(name)
+    }
+
+    fn edge_scores(&self) -> Option<&dyn EdgeScores> {
+        self.task.edge_scores()
     }
 
     fn infer(

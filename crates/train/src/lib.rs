@@ -48,7 +48,10 @@ pub use encoder::{Keep, Output};
 pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
 pub use run::folder::Begin;
-pub use run::{Finished, OpenOptions, Summary, TrainedRun, eval_run, run, run_on};
+pub use run::{
+    EdgeModel, Finished, KeepEdges, OpenOptions, Summary, TrainedRun, eval_run, run, run_on,
+};
 pub use sync::outer::OuterOptimizer;
+pub use task::EdgeBatch;
 pub use task::objective::{Objective, Scorer, Targets};
 pub use telemetry::{Balance, EpochRecord, ExchangedBytes, Stages, Verdict};

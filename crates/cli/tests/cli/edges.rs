@@ -42,6 +42,18 @@ fn labels_of_edges_are_imported_learnt_and_judged() {
     let found = succeed(&["eval", path(&run)]);
     assert_eq!(accuracy(&found), accuracy(&summary));
     assert_eq!(found["leakage"]["train"]["seen"], 0, "{found}");
+    let out = dir.path().join("labels.csv");
+    let told = succeed(&["infer", path(&run), "--edges", "test", "--out", path(&out)]);
+    assert_eq!(told["columns"], serde_json::json!(["head", "tail", "class", "probability"]));
+    let text = std::fs::read_to_string(&out).unwrap();
+    let right = |line: &&str| {
+        let row: Vec<&str> = line.split(',').collect();
+        let [head, tail] = [0, 1].map(|end: usize| row[end].parse::<usize>().unwrap());
+        row[2] == if (tail + 40 - head) % 40 % 2 == 0 { "even" } else { "odd" }
+    };
+    let shares =
+        text.lines().skip(1).filter(right).count() as f64 / text.lines().skip(1).count() as f64;
+    assert!((shares - accuracy(&summary)).abs() < 1e-6, "{shares}");
     let sets = ["--set", "train.strategy=average", "--set", "partition.parts=2"];
     let averaged = succeed(&[&["train", path(&file), "--restart"][..], &sets].concat());
     assert!(accuracy(&averaged) > 0.8, "{averaged}");

@@ -10,6 +10,7 @@ mod faults;
 mod heterogeneous;
 mod import;
 mod infer;
+mod infer_edges;
 mod interrupted;
 mod memory;
 mod metrics;

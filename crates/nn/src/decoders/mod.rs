@@ -33,6 +33,7 @@ mod ranking;
 mod rotate;
 mod scores;
 mod similarity;
+mod top;
 mod transe;
 mod turn;
 
@@ -46,6 +47,7 @@ pub use links::{Candidates, LinkBatch, LinkLoss};
 pub use ranking::{Rank, Ranker};
 pub use scores::{Groups, score, score_backward};
 pub use similarity::Similarity;
+pub use top::{Candidate, TopK};
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;

@@ -15,5 +15,6 @@ pub(crate) mod message_graph;
 mod samplers;
 mod subgraphs;
 
+pub(crate) use budget::budget as budget_of;
 pub(crate) use encode::{Encoder, Outputs, Source};
 pub use encode::{Keep, Output};

@@ -3,6 +3,7 @@
 mod announce;
 mod auto;
 pub(crate) mod checkpoint;
+mod edges;
 mod eval;
 mod finish;
 pub mod folder;
@@ -13,6 +14,7 @@ mod summary;
 mod train;
 mod trained;
 
+pub use edges::{EdgeModel, KeepEdges};
 pub use eval::eval_run;
 pub use summary::{Finished, Summary};
 pub use train::{run, run_on};

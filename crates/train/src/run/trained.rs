@@ -86,9 +86,29 @@ impl TrainedRun {
         Ok(Self { config, source, trained_on, task, params, tables })
     }
 
+    /// Its configuration.
+    pub(crate) fn config(&self) -> &RunConfig {
+        &self.config
+    }
+
+    /// Its task, ready for inference.
+    pub(crate) fn task(&self) -> &dyn Training {
+        self.task.as_ref()
+    }
+
+    /// Its weights, without embedding tables.
+    pub(crate) fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// The kind of its task.
     pub fn kind(&self) -> TaskKind {
         self.config.task.kind
+    }
+
+    /// The column with the labels of edges.
+    pub fn label(&self) -> &str {
+        &self.config.task.label
     }
 
     /// The dataset, if it is on this host.

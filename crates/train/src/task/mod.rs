@@ -1,6 +1,7 @@
 //! Tasks: targets, training examples and evaluation. One folder or file per task.
 
 pub(crate) mod edge;
+mod edge_scores;
 pub(crate) mod link;
 pub(crate) mod node;
 mod numbers;
@@ -8,5 +9,7 @@ pub mod objective;
 mod predict;
 mod schedule;
 
+pub use edge_scores::EdgeBatch;
+pub(crate) use edge_scores::{EdgeScores, Ranking};
 pub(crate) use predict::{Encoders, Sizes, Task};
 pub(crate) use schedule::Sharing;

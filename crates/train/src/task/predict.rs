@@ -10,6 +10,7 @@ use gnarl_graph::triples::Triples;
 use gnarl_nn::metrics::smaller_is_better;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
+use super::edge_scores::EdgeScores;
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
@@ -196,6 +197,11 @@ pub(crate) trait Task: Send + Sync {
 
     /// The nodes of a split, ascending; none unless nodes are predicted.
     fn split(&self, _name: &str) -> Option<&[u32]> {
+        None
+    }
+
+    /// The scoring of edges, for tasks of edges.
+    fn edge_scores(&self) -> Option<&dyn EdgeScores> {
         None
     }
 

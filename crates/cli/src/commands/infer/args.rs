@@ -1,5 +1,6 @@
 //! The arguments of `gnarl infer`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -25,6 +26,25 @@ pub struct InferArgs {
     /// Only the nodes whose ids are in this file, one per line
     #[arg(long)]
     pub ids: Option<PathBuf>,
+    /// Scores of edges in place of predictions of nodes: of all of the dataset, of a split (train, valid or test), or of
+    /// a file with a head and a tail, or a head, a relation and a tail, per line
+    #[arg(long, value_name = "all|SPLIT|FILE", conflicts_with_all = ["split", "ids", "node_type"])]
+    pub edges: Option<String>,
+    /// The likeliest endpoints of edges: so many for each node of --heads or --tails
+    #[arg(long, value_name = "K", requires = "given", conflicts_with_all = ["edges", "split", "ids", "node_type", "what"])]
+    pub top_k: Option<NonZeroUsize>,
+    /// The heads whose tails are asked for: a file of ids, one per line
+    #[arg(long, value_name = "FILE", group = "given", requires = "top_k")]
+    pub heads: Option<PathBuf>,
+    /// The tails whose heads are asked for, likewise
+    #[arg(long, value_name = "FILE", group = "given", requires = "top_k")]
+    pub tails: Option<PathBuf>,
+    /// The relation of the edges, by name or number, where there are several
+    #[arg(long)]
+    pub relation: Option<String>,
+    /// Leave out endpoints that complete an edge of the dataset
+    #[arg(long, requires = "top_k")]
+    pub unknown: bool,
     /// The node type, where predicted edges join several
     #[arg(long)]
     pub node_type: Option<String>,

@@ -1,15 +1,18 @@
 //! `gnarl infer`
 
 mod args;
+mod edge_source;
+mod edges;
+mod ids;
 mod outputs;
+mod ranked;
 mod selection;
 
 use std::time::Instant;
 
 use gnarl_common::memory::peak_rss;
 use gnarl_common::{Context, Error, Result};
-use gnarl_graph::UserIdKind;
-use gnarl_infer::export::{self, Cells, Claim, Column, Kind, Table, Written};
+use gnarl_infer::export::{self, Claim, Column, Table, Written};
 use gnarl_infer::rows::After;
 use gnarl_infer::{Budget, Figures, Needed};
 use gnarl_nn::Tensor;
@@ -18,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::output::while_busy;
 pub use args::InferArgs;
+use ids::Ids;
 use outputs::{Outputs, What, Widths};
 use selection::Selection;
 
@@ -25,7 +29,8 @@ pub fn run(args: &InferArgs) -> Result<Value> {
     let start = Instant::now();
 
     // Two passes share the memory: rows of the first wait for the second.
-    let passes = if args.what.contains(&What::Embeddings) && args.what.len() > 1 { 2 } else { 1 };
+    let twice = args.what.contains(&What::Embeddings) && args.what.len() > 1;
+    let passes = if twice || args.edges.is_some() || args.top_k.is_some() { 2 } else { 1 };
     let memory = args.memory.map(|bytes| bytes / passes);
     let options = OpenOptions { dataset: args.dataset.clone(), memory };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
@@ -33,6 +38,16 @@ pub fn run(args: &InferArgs) -> Result<Value> {
         Error::usage("the run was trained on parts, without a dataset")
             .hint("give the whole one with --dataset")
     })?;
+    if let Some(k) = args.top_k {
+        return ranked::run(args, (&run, dataset), k.get(), start);
+    }
+    if let Some(which) = &args.edges {
+        return edges::run(args, (&run, dataset), which, start);
+    }
+    if args.relation.is_some() {
+        return Err(Error::usage("--relation: nodes have none")
+            .hint("it goes with --top-k, or with --edges FILE"));
+    }
     let selection = Selection::of(args, &run, dataset)?;
     let outputs = Outputs::of(&args.what, &run, dataset, &selection.node_type)?;
     let columns = columns(&selection, &outputs, Widths { embedding: 1, last: 1 });
@@ -59,11 +74,7 @@ pub fn run(args: &InferArgs) -> Result<Value> {
 
 /// The columns of the file: ids, then outputs.
 fn columns(selection: &Selection, outputs: &Outputs, widths: Widths) -> Vec<Column> {
-    let kind = match selection.ids.kind() {
-        UserIdKind::Integer => Kind::Integer,
-        UserIdKind::Text => Kind::Text,
-    };
-    let mut columns = vec![Column::new("id", kind)];
+    let mut columns = vec![Column::new("id", ids::kind(&selection.ids))];
     columns.extend(outputs.columns(widths));
     columns
 }
@@ -131,22 +142,9 @@ impl File<'_> {
         let Some(table) = &mut self.table else {
             return Err(Error::invalid("rows after a failure"));
         };
-        let ids = &self.selection.ids;
-        let integers: Vec<i64>;
-        let texts: Vec<&str>;
-        let nodes = nodes.iter().map(|&node| u64::from(node));
-        let own = match ids.kind() {
-            UserIdKind::Integer => {
-                integers = nodes.map(|node| ids.integer(node)).collect();
-                Cells::Integers(&integers)
-            }
-            UserIdKind::Text => {
-                texts = nodes.map(|node| ids.text(node)).collect();
-                Cells::Texts(&texts)
-            }
-        };
+        let ids = Ids::of(&self.selection.ids, nodes.iter().copied());
         self.outputs.cells(hidden, last, |cells| {
-            let mut all = vec![own];
+            let mut all = vec![ids.cells()];
             all.extend(cells);
             table.append(&all)
         })

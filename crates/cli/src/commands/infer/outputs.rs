@@ -50,6 +50,35 @@ impl Outputs {
     /// If the run has no such output.
     pub fn of(what: &[What], run: &TrainedRun, dataset: &Dataset, node_type: &str) -> Result<Self> {
         let labels = labels(run, dataset, node_type)?;
+        Self::new(what, labels, || class_names(run, node_type))
+    }
+
+    /// The outputs `what` of the labels of edges, whose classes are named by `names`.
+    ///
+    /// # Errors
+    /// If the run has no such output.
+    pub fn of_edges(
+        what: &[What],
+        (kind, several): (TaskKind, bool),
+        names: impl FnOnce() -> Result<Option<Names>>,
+    ) -> Result<Self> {
+        let labels = match kind {
+            TaskKind::EdgeRegression => Labels::Numbers,
+            _ if several => Labels::Several,
+            _ => Labels::Classes,
+        };
+        if what.contains(&What::Embeddings) {
+            return Err(Error::usage("--what embeddings: edges have none")
+                .hint("leave out --edges to write embeddings of nodes"));
+        }
+        Self::new(what, labels, names)
+    }
+
+    fn new(
+        what: &[What],
+        labels: Labels,
+        names: impl FnOnce() -> Result<Option<Names>>,
+    ) -> Result<Self> {
         let default = match labels {
             Labels::Classes => What::Classes,
             Labels::Several => What::Probabilities,
@@ -85,7 +114,7 @@ impl Outputs {
             }
         }
         let names = match all.contains(&What::Classes) {
-            true => class_names(run, node_type)?,
+            true => names()?,
             false => None,
         };
         Ok(Self { what: all, labels, names })

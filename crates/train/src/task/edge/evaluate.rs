@@ -1,14 +1,12 @@
 //! Evaluation: labels of held-out edges from the embeddings of all nodes.
 
 use gnarl_common::Result;
-use gnarl_nn::heads::EdgeRows;
-use gnarl_nn::{Mode, Params, Tape, Tensor};
-use gnarl_store::MappedFeatures;
+use gnarl_nn::{Params, Tensor};
 
 use super::labels::EdgePrediction;
 use super::splits::Split;
-use crate::data::batch::gather;
 use crate::evaluation::{Evaluation, Scores};
+use crate::task::edge_scores::{EdgeBatch, EdgeScores};
 use crate::task::objective::Targets;
 
 /// Edges predicted together.
@@ -58,22 +56,15 @@ fn logits(
     split: &Split,
     places: &[u32],
 ) -> Result<Tensor> {
-    let mut tape = Tape::new(params, Mode::Eval);
     let edges = split.edges.at(places);
-    let mut end = |of: &Tensor, nodes: &[u32]| {
-        let all = tape.dense(of.clone());
-        tape.gather_rows(all, nodes)
+    let end = |of: &Tensor, nodes: &[u32]| {
+        let mut rows = Tensor::scratch(nodes.len(), of.cols());
+        let each = rows.data_mut().chunks_exact_mut(of.cols().max(1)).zip(nodes);
+        each.for_each(|(row, &node)| row.copy_from_slice(of.row(node as usize)));
+        rows
     };
     let heads = end(&nodes[0], &edges.heads);
     let tails = end(&nodes[nodes.len() - 1], &edges.tails);
-    let of_edges = |features: &MappedFeatures| {
-        let edges: Vec<u32> =
-            places.iter().map(|&place| split.rows[place as usize] as u32).collect();
-        gather(features, &edges)
-    };
-    let features =
-        task.features.as_ref().map(|features| of_edges(features.as_ref())).transpose()?;
-    let features = features.as_ref().map(|features| features.on(&mut tape));
-    let logits = task.head.forward(&mut tape, EdgeRows { heads, tails, features });
-    Ok(tape.take(logits))
+    let rows = places.iter().map(|&place| split.rows[place as usize]).collect();
+    task.score(params, [heads, tails], &EdgeBatch { edges, rows })
 }

@@ -22,7 +22,7 @@ use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
 use crate::task::objective::Targets;
 use crate::task::schedule::{DrawBatches, EdgeSchedule, edges_by_part};
-use crate::task::{Encoders, Sharing, Sizes, Task};
+use crate::task::{EdgeScores, Encoders, Sharing, Sizes, Task};
 
 /// Edges of a batch, their features and labels.
 pub(crate) struct EdgeExamples {
@@ -160,6 +160,10 @@ impl Task for EdgePrediction {
         train: &dyn Fn() -> Result<LeakageCount>,
     ) -> Result<Option<LeakageReport>> {
         leakage::report(self, encoder, train()?).map(Some)
+    }
+
+    fn edge_scores(&self) -> Option<&dyn EdgeScores> {
+        Some(self)
     }
 
     /// The first rank evaluates with all threads.

@@ -17,6 +17,7 @@ pub(super) struct Edges {
     pub train: Triples,
     pub valid: Triples,
     pub test: Triples,
+    pub triple: Triple,
     pub endpoints: Endpoints,
     /// Held-out edges in the message graph, for heterogeneous graphs.
     pub held: Option<(Triple, EdgeSet)>,
@@ -78,7 +79,13 @@ impl Edges {
             held.extend(both_ways(&endpoints.in_dataset(test.clone()), |_| ways));
             (edge.triple.clone(), held)
         });
-        Ok(Self { train, valid, test, endpoints, held, relations, names })
+        let triple = edge.triple.clone();
+        Ok(Self { train, valid, test, triple, endpoints, held, relations, names })
+    }
+
+    /// Names of relations; none if they are numbers.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// The name of a relation, or its number.

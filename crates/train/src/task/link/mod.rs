@@ -12,6 +12,7 @@ mod negatives;
 mod predict;
 mod ranking;
 mod relations;
+mod scoring;
 mod setup;
 
 pub(crate) use edges::check_count;

@@ -1,0 +1,135 @@
+//! Scores of edges: `gnarl infer --edges`.
+
+use std::time::Instant;
+
+use gnarl_common::memory::peak_rss;
+use gnarl_common::{Context, Error, Result};
+use gnarl_config::TaskKind;
+use gnarl_graph::{Dataset, Names, UserIds};
+use gnarl_infer::Figures;
+use gnarl_infer::export::{self, Cells, Column, Kind, Table, Written};
+use gnarl_nn::Tensor;
+use gnarl_train::{EdgeBatch, EdgeModel, TrainedRun};
+use serde_json::{Value, json};
+
+use super::args::InferArgs;
+use super::edge_source::EdgeSource;
+use super::ids::{Ids, Relations, kind};
+use super::layers;
+use super::outputs::{Outputs, Widths};
+use crate::output::while_busy;
+
+/// Scores the edges `which`.
+pub(super) fn run(
+    args: &InferArgs,
+    (run, dataset): (&TrainedRun, &Dataset),
+    which: &str,
+    start: Instant,
+) -> Result<Value> {
+    let model = EdgeModel::of(run).ok_or_else(|| {
+        Error::usage("--edges: the run predicts nodes").hint("leave it out, or name a run of edges")
+    })?;
+    let triple = model.triple().clone();
+    let ids = [&triple.src, &triple.dst].map(|name| UserIds::open(dataset, name));
+    let [heads, tails] = ids;
+    let ids = [heads?, tails?];
+    let source = EdgeSource::of(which, args.relation.as_deref(), &model, &ids)?;
+    let outputs = outputs(args, run, dataset, &model)?;
+    let relations = Relations::of(&model);
+    let columns = |last: usize| {
+        let mut columns = vec![Column::new("head", kind(&ids[0]))];
+        columns.extend(relations.column());
+        columns.push(Column::new("tail", kind(&ids[1])));
+        match &outputs {
+            Some(outputs) => columns.extend(outputs.columns(Widths { embedding: 1, last })),
+            None => columns.push(Column::new("score", Kind::Float)),
+        }
+        columns
+    };
+    let count = match &source {
+        EdgeSource::All => dataset.manifest().edge_type(&triple)?.count,
+        EdgeSource::Some(batch) => batch.edges.len() as u64,
+    };
+    let mut claim = Some(export::claim(&args.out, &columns(1), args.force)?);
+    let mut table: Option<Box<dyn Table>> = None;
+    let mut keep = |batch: &EdgeBatch, scores: &Tensor| -> Result<()> {
+        if let Some(claim) = claim.take() {
+            table = Some(claim.create(&columns(scores.cols()), count)?);
+        }
+        let Some(table) = &mut table else { return Err(Error::invalid("rows after a failure")) };
+        let edges = &batch.edges;
+        let heads = Ids::of(&ids[0], edges.heads.iter().copied());
+        let of = relations.ids(&edges.relations);
+        let tails = Ids::of(&ids[1], edges.tails.iter().copied());
+        let mut cells = vec![heads.cells()];
+        cells.extend(of.as_ref().map(Ids::cells));
+        cells.push(tails.cells());
+        match &outputs {
+            None => {
+                cells.push(Cells::Floats(scores.data()));
+                table.append(&cells)
+            }
+            Some(outputs) => outputs.cells(None, Some(scores), |labels| {
+                let mut all = cells;
+                all.extend(labels);
+                table.append(&all)
+            }),
+        }
+    };
+    let work = || match &source {
+        EdgeSource::All => model.score_all(&mut keep),
+        EdgeSource::Some(batch) => model.score(batch, &mut keep),
+    };
+    let figures = while_busy("inferring", &args.out, work)
+        .while_doing(|| format!("scoring edges by {}", args.run_dir.display()))?;
+    let table = table.ok_or_else(|| Error::invalid("no edges were scored"))?;
+    Ok(summary((args, start), table.finish()?, &columns(1), json!({ "edges": count }), figures))
+}
+
+/// The line about a finished inference, with the counts `counts`.
+pub(super) fn summary(
+    (args, start): (&InferArgs, Instant),
+    written: Written,
+    columns: &[Column],
+    counts: Value,
+    figures: Figures,
+) -> Value {
+    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let mut line = json!({
+        "out": args.out,
+        "files": written.files,
+        "bytes": written.bytes,
+        "columns": names,
+        "seconds": start.elapsed().as_secs_f64(),
+        "layers": layers(&[figures]),
+        "peak_rss_bytes": peak_rss(),
+    });
+    if let (Some(line), Value::Object(counts)) = (line.as_object_mut(), counts) {
+        line.extend(counts);
+    }
+    line
+}
+
+/// The outputs of labeled edges; none where edges are predicted, and have a score.
+fn outputs(
+    args: &InferArgs,
+    run: &TrainedRun,
+    dataset: &Dataset,
+    model: &EdgeModel<'_>,
+) -> Result<Option<Outputs>> {
+    if run.kind() == TaskKind::LinkPrediction {
+        return match args.what.is_empty() {
+            true => Ok(None),
+            false => Err(Error::usage("--what: scores of predicted edges have no other output")
+                .hint("leave it out; the column is score")),
+        };
+    }
+    let label = run.label();
+    let column = dataset.edge_column(model.triple(), label)?;
+    let several = column.is_some_and(|column| column.spec().shape.len() == 2);
+    let names = || match Dataset::open(run.trained_on()) {
+        Ok(trained) => Names::of_edges(&trained, model.triple(), "class_name"),
+        Err(_) => Ok(None),
+    };
+    Outputs::of_edges(&args.what, (run.kind(), several), names).map(Some)
+}

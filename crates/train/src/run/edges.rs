@@ -1,0 +1,225 @@
+//! Scores of edges, and ranked candidates, of a trained run.
+
+use gnarl_common::{Error, Result};
+use gnarl_graph::triples::{Side, Triples};
+use gnarl_graph::{EdgeChunk, EdgeStream, Triple};
+use gnarl_infer::rows::{After, Before};
+use gnarl_infer::{Figures, Needed};
+use gnarl_nn::Tensor;
+use gnarl_nn::decoders::{Candidate, TopK};
+
+use crate::encoder::{Output, budget_of};
+use crate::run::trained::TrainedRun;
+use crate::task::{EdgeBatch, EdgeScores, Ranking};
+
+/// Edges scored together.
+const EDGES: usize = 1 << 14;
+/// Candidates compared with at a time.
+const CANDIDATES: usize = 1 << 13;
+/// Queries ranked together: the candidates are read once for all of them.
+const QUERIES: usize = 1 << 12;
+
+/// The edges that a trained run scores.
+pub struct EdgeModel<'a> {
+    run: &'a TrainedRun,
+    scores: &'a dyn EdgeScores,
+}
+
+/// Receives some edges with their scores, one row each.
+pub type KeepEdges<'k> = dyn FnMut(&EdgeBatch, &Tensor) -> Result<()> + 'k;
+
+impl<'a> EdgeModel<'a> {
+    /// The edges that `run` scores; none if it predicts nodes.
+    pub fn of(run: &'a TrainedRun) -> Option<Self> {
+        run.task().edge_scores().map(|scores| Self { run, scores })
+    }
+
+    /// The type of the edges.
+    pub fn triple(&self) -> &Triple {
+        self.scores.triple()
+    }
+
+    /// Number of relations.
+    pub fn num_relations(&self) -> usize {
+        self.scores.num_relations()
+    }
+
+    /// Names of relations; none if they are numbers.
+    pub fn relation_names(&self) -> &[String] {
+        self.scores.relation_names()
+    }
+
+    /// The edges of a split; none if there is no such split.
+    pub fn split(&self, name: &str) -> Option<EdgeBatch> {
+        self.scores.split(name)
+    }
+
+    /// Returns whether scores depend on features of the edges, so that only edges of the dataset have some.
+    pub fn reads_rows(&self) -> bool {
+        self.scores.reads_rows()
+    }
+
+    /// Returns whether candidates can be ranked: edges are predicted, not labeled.
+    pub fn ranks(&self) -> bool {
+        self.scores.ranking().is_some()
+    }
+
+    /// Index of the type of the endpoints on `side` among [`TrainedRun::node_types`], and the number of its nodes.
+    fn endpoints(&self, side: Side) -> (usize, usize) {
+        let types = self.run.node_types();
+        let of = if side == Side::Tail { types.len() - 1 } else { 0 };
+        (of, types[of].1)
+    }
+
+    /// Scores `batch` and hands it to `keep` in pieces, in order.
+    ///
+    /// # Errors
+    /// If features cannot be read; those of `keep`.
+    pub fn score(&self, batch: &EdgeBatch, keep: &mut KeepEdges<'_>) -> Result<Figures> {
+        let ends = [Side::Head, Side::Tail];
+        let wanted = ends.map(|side| (self.endpoints(side).0, batch.edges.ends(side).to_vec()));
+        let (rows, figures) = self.embeddings(wanted.into())?;
+        self.pieces(&rows, batch, keep)?;
+        Ok(figures)
+    }
+
+    /// Scores all edges of the dataset, in its order, and hands them to `keep`.
+    ///
+    /// # Errors
+    /// As [`EdgeModel::score`], and if the dataset is not on this host.
+    pub fn score_all(&self, keep: &mut KeepEdges<'_>) -> Result<Figures> {
+        let dataset = self.run.dataset().ok_or_else(|| Error::usage("no dataset on this host"))?;
+        let ends = [Side::Head, Side::Tail].map(|side| self.endpoints(side));
+        let wanted = ends.map(|(of, nodes)| (of, (0..nodes as u32).collect()));
+        let (rows, figures) = self.embeddings(wanted.into())?;
+        let relation = dataset.edge_column(self.triple(), "relation")?;
+        let relation = relation.map(|column| column.values::<u32>()).transpose()?;
+        let relation = relation.filter(|_| self.num_relations() > 1);
+        let (mut edges, mut chunk) = (dataset.edges_of(self.triple())?, EdgeChunk::default());
+        edges.reset()?;
+        let mut row = 0u64;
+        while edges.next_chunk(&mut chunk)? {
+            let mut batch = EdgeBatch::default();
+            for (head, tail) in chunk.iter() {
+                let of = relation.as_ref().map_or(0, |relation| relation[row as usize]);
+                batch.edges.push(head as u32, of, tail as u32);
+                batch.rows.push(row);
+                row += 1;
+            }
+            self.pieces(&rows, &batch, keep)?;
+        }
+        Ok(figures)
+    }
+
+    /// The `k` likeliest endpoints on `side` of edges of the `given` other endpoints and the relation beside each,
+    /// handed to `keep` in their order: the index of a query, and its candidates, the likeliest first. `unknown` leaves
+    /// out those that complete an edge of the dataset.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if edges are labeled and not predicted; as [`EdgeModel::score`].
+    pub fn top(
+        &self,
+        side: Side,
+        given: &[(u32, u32)],
+        (k, unknown): (usize, bool),
+        keep: &mut dyn FnMut(usize, &[Candidate]) -> Result<()>,
+    ) -> Result<Figures> {
+        let ranking = self.scores.ranking().ok_or_else(|| {
+            Error::usage("the run labels edges, and has no candidates for their endpoints")
+                .hint("score edges of your own with --edges FILE")
+        })?;
+        let (of, nodes) = self.endpoints(side);
+        let wanted = vec![
+            (self.endpoints(side.other()).0, given.iter().map(|&(node, _)| node).collect()),
+            (of, (0..nodes as u32).collect()),
+        ];
+        let (rows, figures) = self.embeddings(wanted)?;
+        for (first, given) in (0..given.len()).step_by(QUERIES).zip(given.chunks(QUERIES)) {
+            let found = self.ranked(&ranking, &rows, (side, nodes), given, (k, unknown))?;
+            for (i, candidates) in found.iter().enumerate() {
+                keep(first + i, candidates)?;
+            }
+        }
+        Ok(figures)
+    }
+
+    fn ranked(
+        &self,
+        ranking: &Ranking<'_>,
+        rows: &Before,
+        (side, nodes): (Side, usize),
+        given: &[(u32, u32)],
+        (k, unknown): (usize, bool),
+    ) -> Result<Vec<Vec<Candidate>>> {
+        let (decoder, params) = (ranking.decoder, self.run.params());
+        let (others, relations): (Vec<u32>, Vec<u32>) = given.iter().copied().unzip();
+        let known_rows = rows.gather(self.endpoints(side.other()).0, &others)?;
+        let queries = decoder.query(params, side, &known_rows, &relations);
+        // Tails are numbered after heads where the two are of different types.
+        let number = |node: u32, of: Side| match of {
+            Side::Head => node,
+            Side::Tail => node + ranking.first_tail,
+        };
+        let left_out = |query: usize| -> &[u32] {
+            let (other, relation) = given[query];
+            match unknown {
+                true => ranking.known.ends(side, number(other, side.other()), relation),
+                false => &[],
+            }
+        };
+        let mut top = TopK::new(given.len(), k);
+        let of = self.endpoints(side).0;
+        for start in (0..nodes as u32).step_by(CANDIDATES) {
+            let block: Vec<u32> = (start..(nodes as u32).min(start + CANDIDATES as u32)).collect();
+            let candidates = decoder.candidate(params, side, &rows.gather(of, &block)?);
+            let similarity = decoder.similarity(params);
+            top.add(similarity, &queries, (number(start, side), &candidates), left_out);
+        }
+        let mut found = top.finish();
+        let first = number(0, side);
+        found.iter_mut().flatten().for_each(|candidate| candidate.node -= first);
+        Ok(found)
+    }
+
+    /// Embeddings of some nodes of types with outputs, in memory or in files.
+    fn embeddings(&self, wanted: Vec<(usize, Vec<u32>)>) -> Result<(Before, Figures)> {
+        let types = self.run.node_types();
+        let mut by_type: Vec<Vec<u32>> = vec![Vec::new(); types.len()];
+        wanted.into_iter().for_each(|(of, nodes)| by_type[of].extend(nodes));
+        for nodes in &mut by_type {
+            nodes.sort_unstable();
+            nodes.dedup();
+        }
+        let all = types.iter().zip(&by_type);
+        let needed: Vec<Needed> = all.map(|((_, n), nodes)| Needed::some(*n, nodes)).collect();
+        let wanted: Vec<(usize, Vec<u32>)> =
+            by_type.into_iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()).collect();
+        let budget = budget_of(self.run.config());
+        let mut after = After::new(&budget, types.len(), budget.rows());
+        let figures = self
+            .run
+            .infer(Output::Last, &wanted, &mut |of, _, rows| after.append(of, &needed[of], rows))?;
+        Ok((after.finish()?.0, figures))
+    }
+
+    fn pieces(&self, rows: &Before, batch: &EdgeBatch, keep: &mut KeepEdges<'_>) -> Result<()> {
+        let EdgeBatch { edges, rows: numbers } = batch;
+        let [heads, tails] = [Side::Head, Side::Tail].map(|side| self.endpoints(side).0);
+        for start in (0..edges.len()).step_by(EDGES) {
+            let range = start..edges.len().min(start + EDGES);
+            let piece = EdgeBatch {
+                edges: Triples {
+                    heads: edges.heads[range.clone()].to_vec(),
+                    relations: edges.relations[range.clone()].to_vec(),
+                    tails: edges.tails[range.clone()].to_vec(),
+                },
+                rows: numbers.get(range).map_or_else(Vec::new, <[u64]>::to_vec),
+            };
+            let ends =
+                [rows.gather(heads, &piece.edges.heads)?, rows.gather(tails, &piece.edges.tails)?];
+            let scores = self.scores.score(self.run.params(), ends, &piece)?;
+            keep(&piece, &scores)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! The seam between tasks of edges and the inference of trained runs.
+
+use gnarl_common::Result;
+use gnarl_graph::Triple;
+use gnarl_graph::triples::{FilteredSet, Triples};
+use gnarl_nn::decoders::Decoder;
+use gnarl_nn::{Params, Tensor};
+
+/// Edges to score: endpoints by their numbers within their node types.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeBatch {
+    /// Endpoints and relations.
+    pub edges: Triples,
+    /// Rows of the edges in the dataset; empty if they are no edges of it.
+    pub rows: Vec<u64>,
+}
+
+/// A task that scores edges from the embeddings of their endpoints.
+pub(crate) trait EdgeScores: Send + Sync {
+    /// The type of its edges.
+    fn triple(&self) -> &Triple;
+
+    /// Number of relations.
+    fn num_relations(&self) -> usize;
+
+    /// Names of relations; none if they are numbers.
+    fn relation_names(&self) -> &[String];
+
+    /// The edges of a split; none if there is no such split.
+    fn split(&self, name: &str) -> Option<EdgeBatch>;
+
+    /// Returns whether scores depend on features of the edges, so that only edges of the dataset have some.
+    fn reads_rows(&self) -> bool;
+
+    /// Scores of edges, one row each, from the embeddings of their endpoints.
+    ///
+    /// # Errors
+    /// If features of edges cannot be read.
+    fn score(&self, params: &Params, endpoints: [Tensor; 2], batch: &EdgeBatch) -> Result<Tensor>;
+
+    /// The means to rank candidates; none where edges are labeled, not predicted.
+    fn ranking(&self) -> Option<Ranking<'_>> {
+        None
+    }
+}
+
+/// The means to rank candidates for an endpoint of an edge.
+pub(crate) struct Ranking<'a> {
+    pub decoder: &'a dyn Decoder,
+    /// The edges of all splits, with tails numbered from `first_tail` on.
+    pub known: &'a FilteredSet,
+    pub first_tail: u32,
+}

@@ -1,0 +1,55 @@
+//! Scores of edges outside of evaluation.
+
+use gnarl_common::Result;
+use gnarl_graph::Triple;
+use gnarl_nn::decoders::{Groups, Side, score};
+use gnarl_nn::{Params, Tensor};
+
+use super::links::LinkPrediction;
+use crate::task::edge_scores::{EdgeBatch, EdgeScores, Ranking};
+
+impl EdgeScores for LinkPrediction {
+    fn triple(&self) -> &Triple {
+        &self.edges.triple
+    }
+
+    fn num_relations(&self) -> usize {
+        self.edges.relations
+    }
+
+    fn relation_names(&self) -> &[String] {
+        self.edges.names()
+    }
+
+    fn split(&self, name: &str) -> Option<EdgeBatch> {
+        let edges = match name {
+            "train" => &self.edges.train,
+            "valid" => &self.edges.valid,
+            "test" => &self.edges.test,
+            _ => return None,
+        };
+        Some(EdgeBatch { edges: self.edges.endpoints.in_dataset(edges.clone()), rows: Vec::new() })
+    }
+
+    fn reads_rows(&self) -> bool {
+        false
+    }
+
+    fn score(
+        &self,
+        params: &Params,
+        [heads, tails]: [Tensor; 2],
+        batch: &EdgeBatch,
+    ) -> Result<Tensor> {
+        let (decoder, edges) = (self.decoder.as_ref(), &batch.edges);
+        let query = decoder.query(params, Side::Tail, &heads, &edges.relations);
+        let candidates = decoder.candidate(params, Side::Tail, &tails);
+        let groups = Groups::each(edges.len(), 1);
+        Ok(score(decoder.similarity(params), &query, &candidates, &groups))
+    }
+
+    fn ranking(&self) -> Option<Ranking<'_>> {
+        let first_tail = self.edges.endpoints.first_tail();
+        Some(Ranking { decoder: self.decoder.as_ref(), known: &self.known, first_tail })
+    }
+}
