@@ -73,6 +73,19 @@ pub enum Labels {
 }
 
 impl Labels {
+    /// Labels of so many nodes, none of which is known, of the kind of these.
+    pub fn unknown(&self, nodes: usize) -> Self {
+        match self {
+            Self::Single { count, .. } => {
+                Self::Single { classes: vec![-1; nodes].into(), count: *count }
+            }
+            Self::Multi { tasks, .. } => {
+                Self::Multi { values: vec![0; nodes * tasks].into(), tasks: *tasks }
+            }
+            Self::Values { .. } => Self::Values { values: vec![f32::NAN; nodes].into() },
+        }
+    }
+
     /// Width of a model's output for these labels.
     pub fn outputs(&self) -> usize {
         match self {

@@ -58,18 +58,27 @@ impl Roles {
         labels: &Labels,
         split: Option<&RandomSplit>,
     ) -> Result<Self> {
-        let mut roles = vec![Role::None; dataset.manifest().node_type(node_type)?.count as usize];
-        for (name, role) in Role::SPLITS {
-            for &id in dataset.split(node_type, name)?.unwrap_or_default().iter() {
-                roles[id as usize] = role;
-            }
-        }
+        let Self(roles) = Self::given(dataset, node_type)?;
         let place = dataset.dir().display();
         let place = match dataset.plain() {
             Ok(_) => place.to_string(),
             Err(_) => format!("{place}: node type '{node_type}'"),
         };
         Self::new(roles, labels, split, &place)
+    }
+
+    /// The splits of a node type as they are stored, of labeled nodes and of others; any may be empty.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn given(dataset: &Dataset, node_type: &str) -> Result<Self> {
+        let mut roles = vec![Role::None; dataset.manifest().node_type(node_type)?.count as usize];
+        for (name, role) in Role::SPLITS {
+            for &id in dataset.split(node_type, name)?.unwrap_or_default().iter() {
+                roles[id as usize] = role;
+            }
+        }
+        Ok(Self(roles))
     }
 
     /// The given roles, without those of unlabeled nodes, or the roles that `split` draws instead.

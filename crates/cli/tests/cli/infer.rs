@@ -109,6 +109,25 @@ fn ids_and_class_names_are_those_of_the_input() {
     for v in 0..60 {
         assert_eq!(by_id[&*format!("node-{v}")], ["even", "odd"][v % 2], "node {v}");
     }
+    // Another graph, whose nodes have neither labels nor splits.
+    let bare = dir.path().join("bare");
+    let mut args = vec!["import", "csv", "--edges", path(&files[0]), "--nodes", path(&files[1])];
+    args.extend("--src from --dst to --id name --features x --symmetrize --out".split(' '));
+    args.push(path(&bare));
+    succeed(&args);
+    let there = dir.path().join("there.csv");
+    let on_bare = ["infer", path(&run), "--dataset", path(&bare), "--force", "--out", path(&there)];
+    succeed(&on_bare);
+    assert_eq!(table(&there).1, rows);
+    let text = fail(&["eval", path(&run), "--dataset", path(&bare)], 1);
+    assert!(text.contains("no labels"), "{text}");
+    let text = fail(&[&on_bare[..], &["--split", "test"]].concat(), 2);
+    assert!(text.contains("no node is selected"), "{text}");
+    let away = dir.path().join("away");
+    std::fs::rename(&graph, &away).unwrap();
+    let text = fail(&on_bare, 1);
+    assert!(text.contains("the run was trained on"), "{text}");
+    std::fs::rename(&away, &graph).unwrap();
     std::fs::write(&ids, "node-7\nnode-12\n").unwrap();
     let some = ["infer", path(&run), "--ids", path(&ids), "--force", "--out", path(&out)];
     assert_eq!(succeed(&some)["nodes"], 2);

@@ -7,7 +7,7 @@ use gnarl_common::{Error, Result};
 use gnarl_config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind, support::Combination};
 use gnarl_engine::Communicator;
 use gnarl_graph::splits::Roles;
-use gnarl_graph::{Dataset, NodeType};
+use gnarl_graph::{Dataset, Labels, NodeType};
 use gnarl_nn::ParamsBuilder;
 use gnarl_partition::{PartitionedDataset, fingerprint};
 
@@ -41,6 +41,15 @@ pub(crate) type KeptServer = ();
 
 /// This rank of a run, and the host of each; none for all threads of one process.
 pub(crate) type Ranks<'a> = Option<(&'a dyn Communicator, &'a [String])>;
+
+/// The purpose that a graph is opened for.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// Training, or scores: nodes have labels and splits.
+    Training(Ranks<'a>),
+    /// Inference: nodes may lack both. Labels of the dataset that the run was trained on say of which kind they are.
+    Inference(&'a Labels),
+}
 
 /// The setup of a run: graph, targets, and the initial state.
 pub(crate) struct Setup {
@@ -95,23 +104,23 @@ impl Source {
 }
 
 impl Setup {
-    /// Loads `source` as one of some ranks, or for all threads of one process.
+    /// Loads `source` for `purpose`.
     ///
     /// # Errors
     /// If the configuration does not fit the dataset.
     pub fn new(
         (config, registry): (&RunConfig, &Registry),
         source: Source,
-        ranks: Ranks<'_>,
+        purpose: Purpose<'_>,
     ) -> Result<Self> {
         let heterogeneous = is_heterogeneous(config, &source);
         Combination { run: config, heterogeneous }.check()?;
         let (task, start) = match config.task.kind {
             kind if kind.is_of_nodes() && heterogeneous => {
-                heterogeneous_nodes((config, registry), &source)?
+                heterogeneous_nodes((config, registry), &source, purpose)?
             }
             kind if kind.is_of_nodes() => {
-                return homogeneous_nodes((config, registry), source, ranks);
+                return homogeneous_nodes((config, registry), source, purpose);
             }
             TaskKind::LinkPrediction => {
                 let config = sampled(config);
@@ -153,6 +162,7 @@ fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
 fn heterogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
     source: &Source,
+    purpose: Purpose<'_>,
 ) -> Result<(Box<dyn Training>, Start)> {
     let dataset = whole(source)?;
     let mut config = sampled(config);
@@ -169,10 +179,9 @@ fn heterogeneous_nodes(
     if let Err(e) = dataset.manifest().node_type(&node_type) {
         return Err(Error::usage(format!("task.node_type: {e}")));
     }
-    let labels = config.task.kind.labels_of(dataset, &node_type)?;
+    let (labels, roles) = labels_and_roles(&config, dataset, &node_type, purpose)?;
     let objective = registry.objective(&config, &labels)?;
     let outputs = objective.outputs(&labels)?;
-    let roles = Roles::of(dataset, &node_type, &labels, config.dataset.split.as_ref())?;
     let graph = HeteroGraph::open(dataset, config.dataset.normalize)?;
     let target = graph.graph.schema().node_type(&node_type)?;
     let targets = NodeTargets::new(labels, outputs, &roles, 0..graph.graph.core(target) as u64);
@@ -184,11 +193,43 @@ fn heterogeneous_nodes(
     Ok((Box::new(Fit::new(&config, task, encoder)), start))
 }
 
+/// The labels of nodes of a type, and their splits.
+fn labels_and_roles(
+    config: &RunConfig,
+    dataset: &Dataset,
+    node_type: &str,
+    purpose: Purpose<'_>,
+) -> Result<(Labels, Roles)> {
+    let kind = config.task.kind;
+    let split = config.dataset.split.as_ref();
+    let Purpose::Inference(known) = purpose else {
+        let labels = kind.labels_of(dataset, node_type)?;
+        let roles = Roles::of(dataset, node_type, &labels, split)?;
+        return Ok((labels, roles));
+    };
+    let bare = dataset.labels(node_type)?.is_none() && dataset.values(node_type)?.is_none();
+    let labels = match bare {
+        true => known.unknown(dataset.manifest().node_type(node_type)?.count as usize),
+        false => match (kind.labels_of(dataset, node_type)?, known) {
+            // The highest class may not be among the nodes of another dataset.
+            (Labels::Single { classes, count }, Labels::Single { count: of_run, .. }) => {
+                Labels::Single { classes, count: count.max(*of_run) }
+            }
+            (labels, _) => labels,
+        },
+    };
+    let roles = match split {
+        Some(_) if !bare => Roles::of(dataset, node_type, &labels, split)?,
+        _ => Roles::given(dataset, node_type)?,
+    };
+    Ok((labels, roles))
+}
+
 /// The node type to classify where the run file names none.
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] unless exactly one has labels.
-fn only_labeled_type(kind: TaskKind, dataset: &Dataset) -> Result<String> {
+pub(super) fn only_labeled_type(kind: TaskKind, dataset: &Dataset) -> Result<String> {
     let names: &[&str] = match kind {
         TaskKind::NodeRegression => &["value"],
         TaskKind::Custom => &["label", "value"],
@@ -211,19 +252,19 @@ fn only_labeled_type(kind: TaskKind, dataset: &Dataset) -> Result<String> {
 fn homogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
     source: Source,
-    ranks: Ranks<'_>,
+    purpose: Purpose<'_>,
 ) -> Result<Setup> {
     let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             let (node, _) = dataset.plain()?;
-            let labels = config.task.kind.labels_of(dataset, &node.name)?;
-            let roles = Roles::of(dataset, &node.name, &labels, config.dataset.split.as_ref())?;
+            let (labels, roles) = labels_and_roles(config, dataset, &node.name, purpose)?;
             let graph = Graph::open(dataset, config.dataset.normalize)?;
             let outputs = labels.outputs();
             let targets = NodeTargets::new(labels, outputs, &roles, 0..graph.core() as u64);
             (graph, targets, Some(roles), KeptServer::default())
         }
         Source::Parts(cut) => {
+            let ranks = if let Purpose::Training(ranks) = purpose { ranks } else { None };
             let (graph, targets, server) = partitioned(config, cut, ranks)?;
             (graph, targets, None, server)
         }

@@ -23,7 +23,7 @@ use crate::run::checkpoint::{self, CHECKPOINT, atomic_write};
 use crate::run::finish;
 use crate::run::folder::{Begin, MODEL, RunFolder};
 use crate::run::handshake;
-use crate::run::setup::{KeptServer, Setup, Source};
+use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
 use crate::session::{Session, Threads};
 use crate::state::{Progress, Start, TrainState};
@@ -72,7 +72,7 @@ impl Registry {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(config, &source)?;
-        let setup = Setup::new((config, self), source, None)?;
+        let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
         let cut = setup.source.cut((config, self), &folder, config.train.workers)?;
@@ -115,7 +115,7 @@ impl Registry {
         let fingerprint = source.fingerprint();
         let hosts = handshake::reach(comm, &config, fingerprint.clone())?;
         let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
-        let setup = Setup::new((&config, self), source, Some((comm, &hosts)))?;
+        let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;
         let lead = comm.rank() == 0;
         let opened = lead.then(|| RunFolder::open(&config, begin, &fingerprint)).transpose()?;
         let dir = opened.as_ref().map_or(PathBuf::new(), |(folder, _)| folder.dir().into());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::{Context, Error, Kind, Result, ResultExt};
 use gnarl_config::{RunConfig, ScoredSplit, TaskKind};
-use gnarl_graph::Dataset;
+use gnarl_graph::{Dataset, Labels};
 use gnarl_infer::Figures;
 use gnarl_nn::Params;
 
@@ -14,7 +14,7 @@ use crate::evaluation::Evaluation;
 use crate::fit::Training;
 use crate::registry::Registry;
 use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
-use crate::run::setup::{Setup, Source};
+use crate::run::setup::{Purpose, Setup, Source, only_labeled_type};
 use crate::state::Start;
 
 /// A run with weights, finished or not, over its dataset or another one.
@@ -35,6 +35,8 @@ pub struct OpenOptions {
     pub dataset: Option<PathBuf>,
     /// Bytes of memory for inference, in place of `evaluate.memory`.
     pub memory: Option<u64>,
+    /// True for inference, which needs neither labels nor splits of nodes; else there are scores.
+    pub unlabeled: bool,
 }
 
 impl TrainedRun {
@@ -66,7 +68,13 @@ impl TrainedRun {
             let hint = "take the current data with --dataset";
             made.check(&config, &source.fingerprint(), hint)?;
         }
-        let Setup { task, start, source, .. } = Setup::new((&config, registry), source, None)?;
+        let trained = match options.unlabeled && config.task.kind.is_of_nodes() {
+            true => Some(labels_of_training(&mut config, &source, &trained_on)?),
+            false => None,
+        };
+        let purpose = trained.as_ref().map_or(Purpose::Training(None), Purpose::Inference);
+        let setup = Setup::new((&config, registry), source, purpose)?;
+        let Setup { task, start, source, .. } = setup;
         let Start { mut params, tables } = start;
         let path = dir.join(MODEL);
         if !path.exists() {
@@ -161,6 +169,44 @@ impl TrainedRun {
     pub fn evaluate(&self) -> Result<Evaluation> {
         self.task.evaluate(&self.params, &self.tables)
     }
+}
+
+/// The labels that the run was trained on, which say of which kind its predictions are. Sets the type of the nodes if
+/// the run file does not name it.
+fn labels_of_training(config: &mut RunConfig, source: &Source, place: &Path) -> Result<Labels> {
+    let given = source.dataset();
+    let trained_on = match given.filter(|dataset| dataset.dir() == place) {
+        Some(_) => Ok(None),
+        None => Dataset::open(place).map(Some),
+    };
+    let dataset = match (&trained_on, given) {
+        (Ok(Some(dataset)), _) | (Ok(None), Some(dataset)) => dataset,
+        // Its own labels are of the kind, if it has some.
+        (Err(_), Some(dataset)) if has_labels(dataset) => dataset,
+        _ => {
+            return Err(Error::invalid(format!(
+                "the dataset has no labels, and {}, which the run was trained on, is not there to say of which kind \
+                 its predictions are",
+                place.display()
+            )));
+        }
+    };
+    let node_type = match (&config.task.node_type, dataset.plain()) {
+        (Some(name), _) => name.clone(),
+        (None, Ok((node, _))) => node.name.clone(),
+        (None, Err(_)) => {
+            let only = only_labeled_type(config.task.kind, dataset)?;
+            config.task.node_type = Some(only.clone());
+            only
+        }
+    };
+    config.task.kind.labels_of(dataset, &node_type)
+}
+
+/// Returns whether nodes of any type have labels or numbers to learn.
+fn has_labels(dataset: &Dataset) -> bool {
+    let mut columns = dataset.manifest().node_types.iter().flat_map(|t| &t.columns);
+    columns.any(|column| column.name == "label" || column.name == "value")
 }
 
 /// The configuration of the run in `dir`.

@@ -32,7 +32,7 @@ pub fn run(args: &InferArgs) -> Result<Value> {
     let twice = args.what.contains(&What::Embeddings) && args.what.len() > 1;
     let passes = if twice || args.edges.is_some() || args.top_k.is_some() { 2 } else { 1 };
     let memory = args.memory.map(|bytes| bytes / passes);
-    let options = OpenOptions { dataset: args.dataset.clone(), memory };
+    let options = OpenOptions { dataset: args.dataset.clone(), memory, unlabeled: true };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
     let dataset = run.dataset().ok_or_else(|| {
         Error::usage("the run was trained on parts, without a dataset")
