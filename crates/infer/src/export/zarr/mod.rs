@@ -1,0 +1,120 @@
+//! Tables as Zarr version 3: a group with an array per column, written chunk by chunk.
+
+mod chunk;
+mod column;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error as StdError;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gnarl_common::{Error, Kind as ErrorKind, Result};
+use rayon::prelude::*;
+use serde_json::json;
+use zarrs::filesystem::FilesystemStore;
+use zarrs::group::GroupBuilder;
+
+use super::format::Format;
+use super::table::{Cells, Column};
+use chunk::Chunk;
+use column::ColumnArray;
+
+/// The most rows of a chunk.
+const ROWS: usize = 1 << 15;
+/// The most bytes of a chunk of numbers, where a row has fewer.
+const BYTES: usize = 16 << 20;
+
+/// Sizes of the chunks of a table.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    rows: usize,
+    bytes: usize,
+}
+
+/// A group being written.
+struct ZarrTable {
+    folder: PathBuf,
+    columns: Vec<ColumnArray>,
+}
+
+/// Starts a table of `rows` rows in `folder`, which exists.
+///
+/// # Errors
+/// If a file cannot be made.
+pub(super) fn create(folder: &Path, columns: &[Column], rows: u64) -> Result<Box<dyn Format>> {
+    Ok(Box::new(ZarrTable::new(folder, columns, rows, Limits { rows: ROWS, bytes: BYTES })?))
+}
+
+impl ZarrTable {
+    /// Starts a table whose chunks have at most `limits`.
+    fn new(folder: &Path, columns: &[Column], rows: u64, limits: Limits) -> Result<Self> {
+        let store = FilesystemStore::new(folder).map_err(|e| failed(folder, &e))?;
+        let store = Arc::new(store);
+        // The order of columns is nowhere else: a group's arrays have none.
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let maker = format!("gnarl {}", env!("CARGO_PKG_VERSION"));
+        let attributes = [
+            ("written_by".to_string(), json!(maker)),
+            ("rows".to_string(), json!(rows)),
+            ("columns".to_string(), json!(names)),
+        ];
+        let group = GroupBuilder::new()
+            .attributes(attributes.into_iter().collect())
+            .build(store.clone(), "/")
+            .map_err(|e| failed(folder, &e))?;
+        group.store_metadata().map_err(|e| failed(folder, &e))?;
+        let columns = columns.iter().map(|column| {
+            ColumnArray::create(&store, column, rows, limits)
+                .map_err(|e| failed(&folder.join(&column.name), &*e))
+        });
+        Ok(Self { folder: folder.into(), columns: columns.collect::<Result<_>>()? })
+    }
+
+    /// Writes chunks of the columns of those numbers, several at once.
+    fn write(&self, chunks: Vec<(usize, u64, Chunk)>) -> Result<()> {
+        chunks.into_par_iter().try_for_each(|(column, number, chunk)| {
+            let column = &self.columns[column];
+            column.write(number, chunk).map_err(|e| failed(&self.folder.join(column.name()), &*e))
+        })
+    }
+}
+
+impl Format for ZarrTable {
+    fn append(&mut self, cells: &[Cells<'_>], rows: usize) -> Result<()> {
+        // As many as are compressed at once: a piece may be larger than the memory that is left.
+        let most = rayon::current_num_threads();
+        let mut full = Vec::new();
+        for i in 0..self.columns.len() {
+            let mut start = 0;
+            while start < rows {
+                let column = &mut self.columns[i];
+                let end = rows.min(start + column.room());
+                column.extend(cells[i], start..end);
+                start = end;
+                if let Some((number, chunk)) = column.take_full() {
+                    full.push((i, number, chunk));
+                }
+                if full.len() >= most {
+                    self.write(std::mem::take(&mut full))?;
+                }
+            }
+        }
+        self.write(full)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        let rest = self.columns.iter_mut().enumerate();
+        let rest = rest.filter_map(|(i, column)| {
+            let (number, chunk) = column.take_rest()?;
+            Some((i, number, chunk))
+        });
+        let rest = rest.collect();
+        self.write(rest)
+    }
+}
+
+/// An error of the Zarr library at `path`; that of the system, if there is one below it.
+fn failed(path: &Path, e: &(dyn StdError + 'static)) -> Error {
+    Error::new(ErrorKind::Io, format!("{}: {e}", path.display()))
+}
