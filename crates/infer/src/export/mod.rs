@@ -94,6 +94,11 @@ pub fn claim(out: &Path, columns: &[Column], force: bool) -> Result<Claim> {
 }
 
 impl Claim {
+    /// The files or the folder that the table will have: its own first.
+    pub fn files(&self) -> &[PathBuf] {
+        self.place.files()
+    }
+
     /// Starts the table, of `rows` rows. `columns` are those of the claim, with the widths of lists.
     ///
     /// # Errors

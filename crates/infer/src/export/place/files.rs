@@ -38,6 +38,11 @@ impl Files {
         Ok(Self { files, force, staging })
     }
 
+    /// The names of the files.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
     /// The path of `file` until it has its name.
     pub fn temporary(&self, file: &Path) -> PathBuf {
         self.staging.path().join(file.file_name().unwrap_or_default())

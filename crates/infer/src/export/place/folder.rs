@@ -33,6 +33,11 @@ impl Folder {
         Ok(Self { out: out.into(), force, staging })
     }
 
+    /// The name of the folder.
+    pub fn files(&self) -> &[PathBuf] {
+        std::slice::from_ref(&self.out)
+    }
+
     /// The path of the folder until it has its name.
     pub fn temporary(&self) -> PathBuf {
         self.staging.path().into()

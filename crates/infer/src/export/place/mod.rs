@@ -32,6 +32,15 @@ impl Place {
         }
     }
 
+    /// The names that the table will have.
+    pub fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Files(files) => files.files(),
+            #[cfg(feature = "zarr")]
+            Self::Folder(folder) => folder.files(),
+        }
+    }
+
     /// Gives the table its name.
     ///
     /// # Errors

@@ -60,6 +60,16 @@ impl ColumnArray {
             }
         };
         builder.dimension_names(Some(dimensions));
+        // Random numbers do not compress. 250,000 lists of 128 normally distributed values, by one
+        // core of a busy two-core host, medians of four, relative to the bytes of the values:
+        //
+        // | codec  | size  | write    | read       |
+        // |--------|-------|----------|------------|
+        // | none   | 100 % | 519 MB/s | 1,055 MB/s |
+        // | zstd 1 |  92 % | 231 MB/s |   250 MB/s |
+        // | zstd 3 |  92 % | 100 MB/s |   215 MB/s |
+        //
+        // A twelfth of the size is not worth three quarters of the speed of readers.
         if !matches!(kind, Kind::List(_)) {
             builder.bytes_to_bytes_codecs(vec![Arc::new(ZstdCodec::new(LEVEL, false))]);
         }
