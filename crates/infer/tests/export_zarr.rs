@@ -65,7 +65,7 @@ fn every_kind_is_read_back() {
     }
     assert!(!out.exists(), "before the end");
     let written = table.finish().unwrap();
-    assert_eq!(written.files, [out.clone()]);
+    assert_eq!(written.files, std::slice::from_ref(&out));
     assert!(written.bytes > 24 + 24 + 12);
     assert_eq!(names(dir.path()), ["t.zarr"]);
     assert_eq!(names(&out), ["embedding", "id", "name", "score", "zarr.json"]);
