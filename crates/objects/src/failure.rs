@@ -12,15 +12,31 @@ use crate::uri::Uri;
 pub(crate) fn failed(uri: &Uri, doing: &str, e: &StoreError) -> Error {
     let error = match e {
         StoreError::AlreadyExists { .. } | StoreError::Precondition { .. } => exists(uri),
-        StoreError::NotFound { .. } => {
-            Error::new(Kind::Io, format!("{uri}: not found: {e}")).hint(bucket_hint(uri))
-        }
-        StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
+        _ if is_missing(e) => Error::new(Kind::Io, format!("{uri}: {e}")).hint(bucket_hint(uri)),
+        _ if is_forbidden(e) => {
             Error::new(Kind::Io, format!("{uri}: {e}")).hint(credentials_hint(uri))
         }
         _ => Error::new(Kind::Io, format!("{uri}: {e}")).hint(endpoint_hint(uri)),
     };
     error.context(doing.to_string())
+}
+
+/// True if the object, or the bucket, is not there.
+fn is_missing(e: &StoreError) -> bool {
+    matches!(e, StoreError::NotFound { .. }) || has_status(e, "404")
+}
+
+/// True if the credentials do not suffice.
+pub(crate) fn is_forbidden(e: &StoreError) -> bool {
+    matches!(e, StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. })
+        || has_status(e, "403")
+        || has_status(e, "401")
+}
+
+/// True if a server answered with the status `code`: errors of listings have it in their text alone.
+fn has_status(e: &StoreError, code: &str) -> bool {
+    matches!(e, StoreError::Generic { .. })
+        && e.to_string().contains(&format!("status code: {code} "))
 }
 
 /// The error of an object that is in the way.

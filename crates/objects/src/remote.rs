@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::connect::connect;
 use crate::limits::Limits;
+use crate::listing::reach;
 use crate::upload::{group, object};
 use crate::uri::Uri;
 
@@ -77,9 +78,11 @@ impl Remote {
     /// is to be replaced. This is asked before long work; uploads ask again.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Usage`] if one is in the way; if the store cannot be reached.
+    /// [`gnarl_common::Kind::Usage`] if one is in the way; if there is no such bucket, or the store cannot be
+    /// reached.
     pub fn check_objects(&self, names: &[&str], replace: bool) -> Result<()> {
         self.wait(async {
+            reach(&self.target).await?;
             for name in names {
                 object::check(&self.target.sibling(name), replace).await?;
             }

@@ -36,7 +36,7 @@ fn tables_are_uploaded() {
     assert!(moto.get("bucket/a/few.csv").starts_with(b"id,class,probability\n"));
     assert!(moto.fail(&small, 2, dir).contains("exists already"));
     let text = moto.fail(&["infer", run, "--out", "s3://no-bucket/nodes.csv"], 1, dir);
-    assert!(text.contains("s3://no-bucket/nodes.csv: "), "{text}");
+    assert!(text.contains("looking for the bucket: s3://no-bucket/nodes.csv: "), "{text}");
     assert!(text.contains("hint: is there a bucket 'no-bucket'"), "{text}");
     assert_eq!(scratch(dir), 0);
 }
