@@ -11,8 +11,8 @@ use object_store::{Error as StoreError, GetOptions, ObjectMeta};
 use tokio::task::JoinSet;
 
 use crate::failure::within;
-use crate::remote::Target;
-use crate::upload::arrived;
+use crate::target::Target;
+use crate::tasks::arrived;
 
 /// Objects and the names of their files, with slashes.
 pub(crate) type Objects = [(String, ObjectMeta)];

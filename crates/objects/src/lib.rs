@@ -31,6 +31,8 @@ mod failure;
 mod limits;
 mod listing;
 mod remote;
+mod target;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod upload;

@@ -5,7 +5,7 @@ use gnarl_common::Result;
 use object_store::ObjectMeta;
 
 use crate::failure::{is_forbidden, within};
-use crate::remote::Target;
+use crate::target::Target;
 
 /// Makes sure that the bucket of `target` is there: a store says of an object in no bucket only that there is no such
 /// object. Who may write need not be allowed to list.

@@ -12,6 +12,8 @@ use tokio::runtime::{Builder, Runtime};
 use crate::connect::connect;
 use crate::limits::Limits;
 use crate::listing::reach;
+use crate::target::Target;
+use crate::upload::check::check;
 use crate::upload::{group, object};
 use crate::uri::Uri;
 
@@ -20,25 +22,6 @@ use crate::uri::Uri;
 pub struct Remote {
     pub(crate) target: Target,
     runtime: Runtime,
-}
-
-/// The store and the place there, as tasks share them.
-#[derive(Debug, Clone)]
-pub(crate) struct Target {
-    pub uri: Uri,
-    pub path: Path,
-    pub store: Arc<dyn ObjectStore>,
-    pub limits: Limits,
-}
-
-impl Target {
-    /// The place of `name` in the same folder.
-    pub fn sibling(&self, name: &str) -> Self {
-        let mut parts: Vec<_> = self.path.parts().collect();
-        parts.pop();
-        let path = parts.into_iter().chain([name.into()]).collect();
-        Self { uri: self.uri.sibling(name), path, ..self.clone() }
-    }
 }
 
 impl Remote {
@@ -84,7 +67,7 @@ impl Remote {
         self.wait(async {
             reach(&self.target).await?;
             for name in names {
-                object::check(&self.target.sibling(name), replace).await?;
+                check(&self.target.sibling(name), replace).await?;
             }
             Ok(())
         })

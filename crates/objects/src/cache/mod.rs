@@ -4,7 +4,7 @@ mod room;
 mod settings;
 mod usage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gnarl_common::staging::Staging;
 use gnarl_common::{Error, Kind, Result, ResultExt};
@@ -105,15 +105,4 @@ fn key(uri: &Uri, objects: &[(String, ObjectMeta)]) -> u64 {
     }
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
-}
-
-/// Bytes of the files in a folder and the folders below it.
-fn bytes_in(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder).at(folder)? {
-        let entry = entry.at(folder)?;
-        let metadata = entry.metadata().at(entry.path())?;
-        bytes += if metadata.is_dir() { bytes_in(&entry.path())? } else { metadata.len() };
-    }
-    Ok(bytes)
 }

@@ -9,11 +9,11 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, ObjectStoreExt};
 use tokio::task::JoinSet;
 
-use super::arrived;
-use super::object;
+use super::{check as single, object};
 use crate::failure::{exists, within};
 use crate::listing::list;
-use crate::remote::Target;
+use crate::target::Target;
+use crate::tasks::arrived;
 
 /// The object that makes a group of the others.
 const MARKER: &str = "zarr.json";
@@ -24,7 +24,7 @@ const MARKER: &str = "zarr.json";
 /// If objects are in the way, or the store cannot be reached.
 pub(crate) async fn check(target: &Target, replace: bool) -> Result<Vec<Path>> {
     // An object of the group's own name, beside which there could be objects below it.
-    object::check(target, false).await.map_err(|e| match e.kind() {
+    single::check(target, false).await.map_err(|e| match e.kind() {
         gnarl_common::Kind::Usage => foreign(target),
         _ => e,
     })?;

@@ -4,30 +4,12 @@ use std::path::Path as LocalPath;
 
 use bytes::Bytes;
 use gnarl_common::{Result, ResultExt};
-use object_store::{Error as StoreError, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{Error as StoreError, PutMode, PutOptions};
 
+use super::check::check;
 use super::parts;
-use crate::failure::{exists, failed, within};
-use crate::remote::Target;
-
-/// Makes sure that an object can be uploaded to `target`.
-///
-/// # Errors
-/// If it exists and is not to be replaced, or the store cannot be reached.
-pub(crate) async fn check(target: &Target, replace: bool) -> Result<()> {
-    let Target { uri, path, store, limits } = target;
-    let found = async {
-        match store.head(path).await {
-            Ok(_) => Ok(true),
-            Err(StoreError::NotFound { .. }) => Ok(false),
-            Err(e) => Err(e),
-        }
-    };
-    match within(limits.deadline, uri, "looking for the object", found).await? {
-        true if !replace => Err(exists(uri)),
-        _ => Ok(()),
-    }
-}
+use crate::failure::{failed, within};
+use crate::target::Target;
 
 /// Uploads `file` to `target`.
 ///

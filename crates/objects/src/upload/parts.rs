@@ -9,11 +9,11 @@ use gnarl_common::{Result, ResultExt};
 use object_store::{MultipartUpload, ObjectStoreExt};
 use tokio::task::JoinSet;
 
-use super::arrived;
-use super::object::check;
+use super::check::check;
 use crate::failure::within;
 use crate::limits::PARTS;
-use crate::remote::Target;
+use crate::target::Target;
+use crate::tasks::arrived;
 
 /// Uploads `file`, of `size` bytes, to `target`. The object changes when the last part has arrived.
 ///

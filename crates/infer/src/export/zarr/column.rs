@@ -10,8 +10,8 @@ use zarrs::array::{
 };
 use zarrs::filesystem::FilesystemStore;
 
-use super::Limits;
 use super::chunk::Chunk;
+use super::limits::Limits;
 use crate::export::table::{Cells, Column, Kind};
 
 /// Level of compression.

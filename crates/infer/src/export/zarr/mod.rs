@@ -2,6 +2,7 @@
 
 mod chunk;
 mod column;
+mod limits;
 #[cfg(test)]
 mod tests;
 
@@ -19,18 +20,7 @@ use super::format::Format;
 use super::table::{Cells, Column};
 use chunk::Chunk;
 use column::ColumnArray;
-
-/// The most rows of a chunk.
-const ROWS: usize = 1 << 15;
-/// The most bytes of a chunk of numbers, where a row has fewer.
-const BYTES: usize = 16 << 20;
-
-/// Sizes of the chunks of a table.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    rows: usize,
-    bytes: usize,
-}
+use limits::Limits;
 
 /// A group being written.
 struct ZarrTable {
@@ -43,7 +33,7 @@ struct ZarrTable {
 /// # Errors
 /// If a file cannot be made.
 pub(super) fn create(folder: &Path, columns: &[Column], rows: u64) -> Result<Box<dyn Format>> {
-    Ok(Box::new(ZarrTable::new(folder, columns, rows, Limits { rows: ROWS, bytes: BYTES })?))
+    Ok(Box::new(ZarrTable::new(folder, columns, rows, Limits::default())?))
 }
 
 impl ZarrTable {
@@ -114,7 +104,7 @@ impl Format for ZarrTable {
     }
 }
 
-/// An error of the Zarr library at `path`; that of the system, if there is one below it.
+/// An error of the Zarr library at `path`; its text is that of the system where there is one below it.
 fn failed(path: &Path, e: &(dyn StdError + 'static)) -> Error {
     Error::new(ErrorKind::Io, format!("{}: {e}", path.display()))
 }
