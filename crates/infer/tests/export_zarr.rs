@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use common::{all_kinds, columns, names};
 use gnarl_common::{Kind as ErrorKind, Result};
-use gnarl_infer::export::{self, Cells, Column, Kind, Written};
+use gnarl_infer::export::{self, Cells, Column, Kind, Table, Written};
 use zarrs::array::{Array, ElementOwned};
 use zarrs::filesystem::FilesystemStore;
 use zarrs::group::Group;
@@ -158,22 +158,45 @@ fn a_place_has_one_writer() {
     assert_eq!(names(out.parent().unwrap()), ["t.zarr"]);
 }
 
+/// A table of two rows, in whose temporary folder there is a file where the folder of chunks of `d` is to be.
+fn broken(dir: &Path) -> Box<dyn Table> {
+    let lists = ["a", "b", "c", "d"].map(|name| (name, Kind::List(2)));
+    let table = export::create(&dir.join("t.zarr"), &columns(&lists), 2, false).unwrap();
+    let temporary = names(dir).into_iter().find(|name| name.contains(".tmp-")).unwrap();
+    fs::write(dir.join(temporary).join("d").join("c"), "").unwrap();
+    table
+}
+
+fn is_named(error: &gnarl_common::Error) {
+    assert_eq!(error.kind(), ErrorKind::Io);
+    let text = error.to_string();
+    assert!(text.starts_with("writing ") && text.contains("d: "), "{text}");
+    assert!(text.contains("os error"), "{text}");
+}
+
 #[test]
 fn a_failed_append_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let out = dir.path().join("t.zarr");
-    let kinds = columns(&[("id", Kind::Integer), ("embedding", Kind::List(2))]);
-    let mut table = export::create(&out, &kinds, 2, false).unwrap();
-    let temporary = names(dir.path()).into_iter().find(|name| name.contains(".tmp-")).unwrap();
-    // A file where a folder of chunks is about to be made.
-    fs::write(dir.path().join(temporary).join("embedding").join("c"), "").unwrap();
-    let cells = [Cells::Integers(&[1, 2]), Cells::Lists(&[0.0, 1.0, 2.0, 3.0])];
-    let error = table.append(&cells).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Io);
-    let text = error.to_string();
-    assert!(text.starts_with("writing ") && text.contains("embedding: "), "{text}");
-    assert!(text.contains("os error"), "{text}");
+    let mut table = broken(dir.path());
+    // Four full chunks are written at once.
+    let cells = [Cells::Lists(&[0.0, 1.0, 2.0, 3.0]); 4];
+    is_named(&table.append(&cells).unwrap_err());
     assert!(names(dir.path()).is_empty(), "at once");
     assert!(table.append(&cells).is_err());
     assert!(table.finish().is_err());
+}
+
+#[test]
+fn a_failed_end_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("old.zarr");
+    write(&out, &[1], false).unwrap();
+    let lists = columns(&[("a", Kind::List(2))]);
+    let mut table = export::create(&out, &lists, 2, true).unwrap();
+    let temporary = names(dir.path()).into_iter().find(|name| name.contains(".tmp-")).unwrap();
+    fs::write(dir.path().join(temporary).join("a").join("c"), "").unwrap();
+    table.append(&[Cells::Lists(&[0.0, 1.0, 2.0, 3.0])]).unwrap();
+    assert_eq!(table.finish().unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(names(dir.path()), ["old.zarr"]);
+    assert_eq!(read::<i64>(&out, "id"), [1]);
 }

@@ -1,7 +1,6 @@
 //! Addresses in object stores.
 
 use std::fmt;
-use std::path::Path;
 
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Error, Result};
@@ -20,11 +19,6 @@ pub struct Uri {
 }
 
 impl Uri {
-    /// True if `path` is an address, and no path of this host.
-    pub fn is(path: &Path) -> bool {
-        path.to_str().is_some_and(|text| text.contains("://"))
-    }
-
     /// The address in `text`.
     ///
     /// # Errors
@@ -125,7 +119,6 @@ mod tests {
         );
         let file = Uri::parse("file:///data/nodes.csv").unwrap();
         assert_eq!((file.bucket(), file.path()), ("", "data/nodes.csv"));
-        assert!(Uri::is(Path::new("az://c/p")) && !Uri::is(Path::new("runs/mine")));
     }
 
     #[test]

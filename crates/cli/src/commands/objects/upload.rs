@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use gnarl_common::staging::Staging;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Result, ResultExt};
 use gnarl_objects::{Remote, Uri};
 
 use crate::output::while_busy;
@@ -26,6 +26,7 @@ impl Upload {
         // A place of this process alone. What another one left unfinished there is removed.
         let place = std::env::temp_dir().join(format!("gnarl-upload-{}", std::process::id()));
         let scratch = Staging::create(&place, "upload")?;
+        keep_private(scratch.path())?;
         Ok(Self { remote, scratch })
     }
 
@@ -63,6 +64,18 @@ impl Upload {
         drop(scratch);
         Ok(names.iter().map(|name| remote.uri().sibling(name).to_string()).collect())
     }
+}
+
+/// Closes a folder to other users, with whom this one may share the folder for temporary files.
+#[cfg(unix)]
+fn keep_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700)).at(folder)
+}
+
+#[cfg(not(unix))]
+fn keep_private(_: &Path) -> Result<()> {
+    Ok(())
 }
 
 /// True for the folder of a Zarr group, which is one object per file.

@@ -22,10 +22,15 @@ use chunk::Chunk;
 use column::ColumnArray;
 use limits::Limits;
 
+/// Chunks written at once: each waits for the disk. They have as many bytes as a group of Parquet.
+const AT_ONCE: usize = 4;
+
 /// A group being written.
 struct ZarrTable {
     folder: PathBuf,
     columns: Vec<ColumnArray>,
+    /// Chunks to be written: of a column, under a number.
+    full: Vec<(usize, u64, Chunk)>,
 }
 
 /// Starts a table of `rows` rows in `folder`, which exists.
@@ -58,23 +63,23 @@ impl ZarrTable {
             ColumnArray::create(&store, column, rows, limits)
                 .map_err(|e| failed(&folder.join(&column.name), &*e))
         });
-        Ok(Self { folder: folder.into(), columns: columns.collect::<Result<_>>()? })
+        let columns = columns.collect::<Result<_>>()?;
+        Ok(Self { folder: folder.into(), columns, full: Vec::new() })
     }
 
-    /// Writes chunks of the columns of those numbers, several at once.
-    fn write(&self, chunks: Vec<(usize, u64, Chunk)>) -> Result<()> {
-        chunks.into_par_iter().try_for_each(|(column, number, chunk)| {
+    /// Writes the full chunks, several at once.
+    fn flush(&mut self) -> Result<()> {
+        let full = std::mem::take(&mut self.full);
+        full.into_par_iter().try_for_each(|(column, number, chunk)| {
             let column = &self.columns[column];
-            column.write(number, chunk).map_err(|e| failed(&self.folder.join(column.name()), &*e))
+            let written = column.write(number, chunk);
+            written.map_err(|e| failed(&self.folder.join(column.name()), &*e))
         })
     }
 }
 
 impl Format for ZarrTable {
     fn append(&mut self, cells: &[Cells<'_>], rows: usize) -> Result<()> {
-        // As many as are compressed at once: a piece may be larger than the memory that is left.
-        let most = rayon::current_num_threads();
-        let mut full = Vec::new();
         for i in 0..self.columns.len() {
             let mut start = 0;
             while start < rows {
@@ -83,24 +88,23 @@ impl Format for ZarrTable {
                 column.extend(cells[i], start..end);
                 start = end;
                 if let Some((number, chunk)) = column.take_full() {
-                    full.push((i, number, chunk));
+                    self.full.push((i, number, chunk));
                 }
-                if full.len() >= most {
-                    self.write(std::mem::take(&mut full))?;
+                if self.full.len() >= AT_ONCE {
+                    self.flush()?;
                 }
             }
         }
-        self.write(full)
+        Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        let rest = self.columns.iter_mut().enumerate();
-        let rest = rest.filter_map(|(i, column)| {
-            let (number, chunk) = column.take_rest()?;
-            Some((i, number, chunk))
-        });
-        let rest = rest.collect();
-        self.write(rest)
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            if let Some((number, chunk)) = column.take_rest() {
+                self.full.push((i, number, chunk));
+            }
+        }
+        self.flush()
     }
 }
 
