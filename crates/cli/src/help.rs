@@ -171,7 +171,12 @@ fn metrics() -> String {
 /// Version, features and target, as printed by `--version`.
 pub fn long_version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| {
-        let features = [("mpi", cfg!(feature = "mpi")), ("serve", cfg!(feature = "serve"))];
+        let features = [
+            ("cloud", cfg!(feature = "cloud")),
+            ("mpi", cfg!(feature = "mpi")),
+            ("serve", cfg!(feature = "serve")),
+            ("zarr", cfg!(feature = "zarr")),
+        ];
         let built = features.iter().map(|(name, built)| match built {
             true => format!("+{name}"),
             false => format!("-{name}"),

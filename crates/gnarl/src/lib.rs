@@ -10,6 +10,7 @@
 //! | [`sample`] | seeds → a [`graph::blocks::MiniBatch`] |
 //! | [`store`] | node ids → feature rows |
 //! | `serve` (a feature) | parts → neighbors and features for other machines |
+//! | `objects` (a feature) | files → objects of a store, and datasets back |
 //! | [`engine`] | each rank's values → what all ranks agree on |
 //! | [`nn`] | a mini-batch and rows → loss and gradients |
 //! | [`config`] | a run file → a [`config::RunConfig`] |
@@ -57,6 +58,8 @@ pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
 pub use gnarl_infer as infer;
 pub use gnarl_nn as nn;
+#[cfg(feature = "cloud")]
+pub use gnarl_objects as objects;
 pub use gnarl_partition as partition;
 pub use gnarl_planner as planner;
 pub use gnarl_report as report;

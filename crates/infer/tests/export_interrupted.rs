@@ -8,7 +8,14 @@ use gnarl_infer::export::{self, Cells, Column, Kind};
 fn an_interruption_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let columns = [Column::new("id", Kind::Integer), Column::new("embedding", Kind::List(2))];
-    let tables = ["t.parquet", "t.npy", "t.csv"].map(|name| {
+    let names = [
+        "t.parquet",
+        "t.npy",
+        "t.csv",
+        #[cfg(feature = "zarr")]
+        "t.zarr",
+    ];
+    let tables = names.map(|name| {
         let mut table = export::create(&dir.path().join(name), &columns, 2, false).unwrap();
         table.append(&[Cells::Integers(&[7]), Cells::Lists(&[0.5, 1.5])]).unwrap();
         table

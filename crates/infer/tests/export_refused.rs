@@ -84,9 +84,9 @@ fn unsuitable_formats_are_named() {
     let path = |name: &str| dir.path().join(name);
     let text = refused(path("t.parket"), &all_kinds(), false);
     assert!(text.contains("t.parket: unknown extension 'parket'"), "{text}");
-    assert!(text.contains("did you mean 'parquet'? Known: parquet, npy, csv"), "{text}");
+    assert!(text.contains("did you mean 'parquet'? Known: parquet, npy, csv, zarr"), "{text}");
     let text = refused(path("t"), &all_kinds(), false);
-    assert!(text.contains("extension is the format: .parquet, .npy, .csv"), "{text}");
+    assert!(text.contains("extension is the format: .parquet, .npy, .csv, .zarr"), "{text}");
     let text = refused(path("t.npy"), &all_kinds(), false);
     assert!(text.contains("invalid columns 'id, name, score, embedding'"), "{text}");
     assert!(text.contains("hint: write a .parquet file"), "{text}");

@@ -13,7 +13,7 @@ use gnarl_graph::{MANIFEST, Manifest};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::import;
+use super::{import, objects};
 use crate::output::json;
 
 /// The import request of a run file; stored with the dataset, so that another run file with the
@@ -67,13 +67,20 @@ pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
 }
 
 /// Sets `dataset.path` to the dataset that the section asks for, or to where it is to be made;
-/// `true` if it is there.
+/// `true` if it is there. A dataset in an object store is fetched, and `dataset.path` is its folder in the cache.
 ///
 /// # Errors
-/// [`gnarl_common::Kind::Usage`] if files changed since they were imported.
+/// If it cannot be fetched; [`gnarl_common::Kind::Usage`] if files changed since they were imported.
 pub fn find(config: &mut RunConfig, run_file: &Path) -> Result<bool> {
-    let Some(section) = &config.dataset.import else { return Ok(true) };
+    let Some(section) = &config.dataset.import else {
+        config.dataset.path = objects::local(&config.dataset.path)?;
+        return Ok(true);
+    };
     let given = config.dataset.path.clone();
+    if objects::is_uri(&given) {
+        return Err(Error::usage(format!("{}: imports are made on this host", given.display()))
+            .hint("set dataset.path to a folder, or leave out [dataset.import]"));
+    }
     let request = Request::of(section, base(run_file))?;
     for number in 1.. {
         let place = numbered(&given, number);

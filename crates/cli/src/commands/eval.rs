@@ -7,6 +7,7 @@ use gnarl_common::Result;
 use gnarl_train::eval_run;
 use serde_json::{Value, json};
 
+use super::objects;
 use crate::allocator::hold_little;
 
 /// `gnarl eval`
@@ -14,14 +15,15 @@ use crate::allocator::hold_little;
 pub struct EvalArgs {
     /// The run's folder
     pub run_dir: PathBuf,
-    /// Evaluate on this dataset instead of the run's
+    /// Evaluate on this dataset instead of the run's: its directory, or its address in an object store
     #[arg(long)]
     pub dataset: Option<PathBuf>,
 }
 
 pub fn run(args: &EvalArgs) -> Result<Value> {
     hold_little(true);
-    let evaluation = eval_run(&args.run_dir, args.dataset.as_deref())?;
+    let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
+    let evaluation = eval_run(&args.run_dir, dataset.as_deref())?;
     let mut found = json!({
         "test": evaluation.test,
         "valid": evaluation.valid,

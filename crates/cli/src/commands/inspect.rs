@@ -1,6 +1,6 @@
 //! `gnarl inspect`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gnarl_common::Result;
@@ -11,12 +11,13 @@ use gnarl_partition::{
 };
 use serde_json::{Value, json};
 
+use super::objects;
 use crate::output::json;
 
 /// `gnarl inspect`
 #[derive(Debug, Args)]
 pub struct InspectArgs {
-    /// A dataset, part or partition directory
+    /// A dataset, part or partition: its directory, or its address in an object store
     pub path: PathBuf,
     /// Read every file and compare checksums
     #[arg(long)]
@@ -24,25 +25,26 @@ pub struct InspectArgs {
 }
 
 pub fn run(args: &InspectArgs) -> Result<Value> {
-    if args.path.join(PARTITION).exists() {
-        return partition(args);
+    let path = objects::local(&args.path)?;
+    if path.join(PARTITION).exists() {
+        return partition(args, &path);
     }
-    let dataset = Dataset::open(&args.path)?;
+    let dataset = Dataset::open(&path)?;
     let report = inspect(&dataset)?;
     eprint!("{report}");
     let mut value = json(&report);
     if args.verify {
         value["verified"] = json(&verify(&dataset)?);
     }
-    let topology = args.path.join(TOPOLOGY);
+    let topology = path.join(TOPOLOGY);
     if topology.exists() {
         value[TOPOLOGY] = describe(&VertexCutPart::open(topology)?, args.verify)?;
     }
     Ok(value)
 }
 
-fn partition(args: &InspectArgs) -> Result<Value> {
-    let cut = PartitionedDataset::open(&args.path)?;
+fn partition(args: &InspectArgs, path: &Path) -> Result<Value> {
+    let cut = PartitionedDataset::open(path)?;
     let manifest = cut.manifest();
     let kept = match manifest.layout {
         PartLayout::EdgeCut => match manifest.hops {
@@ -79,7 +81,7 @@ fn partition(args: &InspectArgs) -> Result<Value> {
         parts.push(report);
     }
     let mut value = json!({ "partition": manifest, "parts": parts, "verified": args.verify });
-    if args.path.join(BUCKETS).exists() {
+    if path.join(BUCKETS).exists() {
         value[BUCKETS] = buckets(&cut.buckets()?, args.verify)?;
     }
     Ok(value)

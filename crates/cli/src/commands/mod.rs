@@ -8,6 +8,7 @@ pub mod generate;
 pub mod import;
 pub mod infer;
 pub mod inspect;
+mod objects;
 mod parse;
 pub mod partition;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! The binary as a user runs it.
 
 mod bench;
+mod cloud;
 mod common;
 mod console;
 mod edges;
@@ -23,4 +24,5 @@ mod recipes;
 mod resume;
 #[cfg(feature = "serve")]
 mod serve;
+mod tables;
 mod train;

@@ -1,4 +1,4 @@
-//! Tables of predictions in files: Parquet, npy or CSV, by the extension of the file.
+//! Tables of predictions in files: Parquet, npy, CSV or Zarr, by the extension of the file.
 //!
 //! **In:** columns, and their cells in pieces of any number of rows. **Out:** whole files under
 //! their names, or none: they are written in a temporary folder beside their place and moved from
@@ -9,6 +9,11 @@
 //! | `.parquet` | INT64 | STRING | FLOAT | LIST of FLOAT |
 //! | `.npy` | `<i8` `[N]` | ids only, in a text file | `<f4` `[N]` | `<f4` `[N, width]` |
 //! | `.csv` | a column | a column | a column | a column per element, `embedding_0` … |
+//! | `.zarr` | `int64` `[N]` | `string` `[N]` | `float32` `[N]` | `float32` `[N, width]` |
+//!
+//! A `.zarr` is a folder: a group of Zarr version 3 with an array per column, in chunks of 32,768 rows, or
+//! of fewer where they would have more than 16 MiB. It needs the cargo feature `zarr`, which is on by
+//! default.
 //!
 //! No value is missing: cells have no nulls. Memory is bounded for any number of rows.
 //!
@@ -36,6 +41,8 @@ mod staged;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "zarr")]
+mod zarr;
 
 use std::path::{Path, PathBuf};
 
@@ -43,12 +50,12 @@ use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Context, Error, Result};
 
 use format::Format;
-use place::Place;
+use place::{Files, Place};
 use staged::Staged;
 pub use table::{Cells, Column, Kind, Table, Written};
 
 /// The known extensions of tables.
-pub const EXTENSIONS: [&str; 3] = ["parquet", "npy", "csv"];
+pub const EXTENSIONS: [&str; 4] = ["parquet", "npy", "csv", "zarr"];
 
 /// A claimed place for a table, before the widths of its lists are known.
 pub struct Claim {
@@ -66,7 +73,8 @@ pub struct Claim {
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] if the extension is unknown, the format cannot have the columns, a
-/// file is in the way, or another process is writing there.
+/// file is in the way, or another process is writing there. A folder is replaced only if it is a Zarr
+/// group.
 pub fn claim(out: &Path, columns: &[Column], force: bool) -> Result<Claim> {
     if columns.is_empty() {
         return Err(table::internal(out, "a table of no columns"));
@@ -75,13 +83,22 @@ pub fn claim(out: &Path, columns: &[Column], force: bool) -> Result<Claim> {
     let others = match extension.as_str() {
         "parquet" | "csv" => Vec::new(),
         "npy" => npy::files_beside(out, columns)?,
+        "zarr" => {
+            let place = folder(out, force)?;
+            return Ok(Claim { out: out.into(), extension, place });
+        }
         _ => return Err(unknown_extension(out, &extension)),
     };
-    let place = Place::claim(out, others, force)?;
+    let place = Place::Files(Files::claim(out, others, force)?);
     Ok(Claim { out: out.into(), extension, place })
 }
 
 impl Claim {
+    /// The files or the folder that the table will have: its own first.
+    pub fn files(&self) -> &[PathBuf] {
+        self.place.files()
+    }
+
     /// Starts the table, of `rows` rows. `columns` are those of the claim, with the widths of lists.
     ///
     /// # Errors
@@ -94,6 +111,8 @@ impl Claim {
         let format: Result<Box<dyn Format>> = match extension.as_str() {
             "parquet" => parquet::create(&place.temporary(&out), columns),
             "csv" => csv::create(&place.temporary(&out), columns),
+            #[cfg(feature = "zarr")]
+            "zarr" => zarr::create(&place.temporary(&out), columns, rows),
             _ => npy::create(&out, columns, &place),
         };
         let format = format.while_doing(|| format!("writing {}", out.display()))?;
@@ -107,6 +126,18 @@ impl Claim {
 /// Those of both.
 pub fn create(out: &Path, columns: &[Column], rows: u64, force: bool) -> Result<Box<dyn Table>> {
     claim(out, columns, force)?.create(columns, rows)
+}
+
+/// Claims the folder of a Zarr group.
+#[cfg(feature = "zarr")]
+fn folder(out: &Path, force: bool) -> Result<Place> {
+    Ok(Place::Folder(place::Folder::claim(out, force)?))
+}
+
+#[cfg(not(feature = "zarr"))]
+fn folder(out: &Path, _: bool) -> Result<Place> {
+    Err(Error::usage(format!("{}: this gnarl was built without Zarr", out.display()))
+        .hint("build it with the cargo feature zarr, or write a .parquet file"))
 }
 
 fn unknown_extension(out: &Path, extension: &str) -> Error {

@@ -80,7 +80,7 @@ pub trait Table: Send {
 /// The files of a finished table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The file that was asked for, and the one beside it, if there is one.
+    /// The file or folder that was asked for, and the file beside it, if there is one.
     pub files: Vec<PathBuf>,
     /// Their size in bytes.
     pub bytes: u64,

@@ -13,7 +13,8 @@ use crate::commands::parse::size;
 pub struct InferArgs {
     /// The run's folder
     pub run_dir: PathBuf,
-    /// The file of predictions: .parquet, .npy or .csv
+    /// The predictions: a file .parquet, .npy or .csv, or a folder .zarr; or such an address in an object store, as in
+    /// s3://bucket/nodes.parquet
     #[arg(long)]
     pub out: PathBuf,
     /// Columns to write, of embeddings, logits, classes, probabilities and values; by default the prediction of the
@@ -48,7 +49,7 @@ pub struct InferArgs {
     /// The node type, where predicted edges join several
     #[arg(long)]
     pub node_type: Option<String>,
-    /// Another dataset with the same types and features
+    /// Another dataset with the same types and features: its directory, or its address in an object store
     #[arg(long)]
     pub dataset: Option<PathBuf>,
     /// Memory of the inference, such as 2GiB; by default evaluate.memory of the run

@@ -7,12 +7,13 @@ use gnarl_common::{Context, Error, Result};
 use gnarl_config::TaskKind;
 use gnarl_graph::{Dataset, Names, UserIds};
 use gnarl_infer::Figures;
-use gnarl_infer::export::{self, Cells, Column, Kind, Table, Written};
+use gnarl_infer::export::{Cells, Column, Kind, Table, Written};
 use gnarl_nn::Tensor;
 use gnarl_train::{EdgeBatch, EdgeModel, TrainedRun};
 use serde_json::{Value, json};
 
 use super::args::InferArgs;
+use super::destination::Destination;
 use super::edge_source::EdgeSource;
 use super::ids::{Ids, Relations, kind};
 use super::layers;
@@ -50,7 +51,8 @@ pub(super) fn run(
         EdgeSource::All => dataset.manifest().edge_type(&triple)?.count,
         EdgeSource::Some(batch) => batch.edges.len() as u64,
     };
-    let mut claim = Some(export::claim(&args.out, &columns(1), args.force)?);
+    let destination = Destination::of(&args.out, args.force)?;
+    let mut claim = Some(destination.claim(&columns(1))?);
     let mut table: Option<Box<dyn Table>> = None;
     let mut keep = |batch: &EdgeBatch, scores: &Tensor| -> Result<()> {
         if let Some(claim) = claim.take() {
@@ -83,21 +85,26 @@ pub(super) fn run(
     let figures = while_busy("inferring", &args.out, work)
         .while_doing(|| format!("scoring edges by {}", args.run_dir.display()))?;
     let table = table.ok_or_else(|| Error::invalid("no edges were scored"))?;
-    Ok(summary((args, start), table.finish()?, &columns(1), json!({ "edges": count }), figures))
+    let written = (destination, table.finish()?);
+    summary((args, start), written, &columns(1), json!({ "edges": count }), figures)
 }
 
-/// The line about a finished inference, with the counts `counts`.
+/// Delivers what is written; the line about a finished inference, with the counts `counts`.
+///
+/// # Errors
+/// If an object store does not take it.
 pub(super) fn summary(
     (args, start): (&InferArgs, Instant),
-    written: Written,
+    (destination, written): (Destination, Written),
     columns: &[Column],
     counts: Value,
     figures: Figures,
-) -> Value {
+) -> Result<Value> {
+    let files = destination.deliver(&written)?;
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let mut line = json!({
         "out": args.out,
-        "files": written.files,
+        "files": files,
         "bytes": written.bytes,
         "columns": names,
         "seconds": start.elapsed().as_secs_f64(),
@@ -107,7 +114,7 @@ pub(super) fn summary(
     if let (Some(line), Value::Object(counts)) = (line.as_object_mut(), counts) {
         line.extend(counts);
     }
-    line
+    Ok(line)
 }
 
 /// The outputs of labeled edges; none where edges are predicted, and have a score.

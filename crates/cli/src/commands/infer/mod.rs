@@ -1,6 +1,7 @@
 //! `gnarl infer`
 
 mod args;
+mod destination;
 mod edge_source;
 mod edges;
 mod ids;
@@ -12,27 +13,29 @@ use std::time::Instant;
 
 use gnarl_common::memory::peak_rss;
 use gnarl_common::{Context, Error, Result};
-use gnarl_infer::export::{self, Claim, Column, Table, Written};
+use gnarl_infer::export::{Claim, Column, Table, Written};
 use gnarl_infer::rows::After;
 use gnarl_infer::{Budget, Figures, Needed};
 use gnarl_nn::Tensor;
 use gnarl_train::{OpenOptions, Output, Registry, TrainedRun};
 use serde_json::{Value, json};
 
+use crate::commands::objects;
 use crate::output::while_busy;
 pub use args::InferArgs;
+use destination::Destination;
 use ids::Ids;
 use outputs::{Outputs, What, Widths};
 use selection::Selection;
 
 pub fn run(args: &InferArgs) -> Result<Value> {
     let start = Instant::now();
-
     // Two passes share the memory: rows of the first wait for the second.
     let twice = args.what.contains(&What::Embeddings) && args.what.len() > 1;
     let passes = if twice || args.edges.is_some() || args.top_k.is_some() { 2 } else { 1 };
     let memory = args.memory.map(|bytes| bytes / passes);
-    let options = OpenOptions { dataset: args.dataset.clone(), memory, unlabeled: true };
+    let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
+    let options = OpenOptions { dataset, memory, unlabeled: true };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
     let dataset = run.dataset().ok_or_else(|| {
         Error::usage("the run was trained on parts, without a dataset")
@@ -52,16 +55,18 @@ pub fn run(args: &InferArgs) -> Result<Value> {
     let outputs = Outputs::of(&args.what, &run, dataset, &selection.node_type)?;
     let columns = columns(&selection, &outputs, Widths { embedding: 1, last: 1 });
     // Before anything is computed.
-    let claim = export::claim(&args.out, &columns, args.force)?;
+    let destination = Destination::of(&args.out, args.force)?;
+    let claim = destination.claim(&columns)?;
     let budget = memory.map_or_else(Budget::of_system, Budget::new);
     let work =
         || Inference { run: &run, selection: &selection, outputs: &outputs }.write(claim, &budget);
     let (written, figures) = while_busy("inferring", &args.out, work)
         .while_doing(|| format!("inference of {}", args.run_dir.display()))?;
+    let files = destination.deliver(&written)?;
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     Ok(json!({
         "out": args.out,
-        "files": written.files,
+        "files": files,
         "bytes": written.bytes,
         "node_type": selection.node_type,
         "nodes": selection.nodes.len(),

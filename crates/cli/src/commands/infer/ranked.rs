@@ -6,12 +6,13 @@ use std::time::Instant;
 use gnarl_common::{Context, Error, Result, ResultExt};
 use gnarl_graph::triples::Side;
 use gnarl_graph::{Dataset, UserIds};
-use gnarl_infer::export::{self, Cells, Column, Kind};
+use gnarl_infer::export::{Cells, Column, Kind};
 use gnarl_nn::decoders::Candidate;
 use gnarl_train::{EdgeModel, TrainedRun};
 use serde_json::{Value, json};
 
 use super::args::InferArgs;
+use super::destination::Destination;
 use super::edge_source::relation;
 use super::edges::summary;
 use super::ids::{Ids, Relations, kind};
@@ -47,7 +48,8 @@ pub(super) fn run(
     columns.extend(relations.column());
     columns.push(Column::new("tail", kind(&tails)));
     columns.extend([Column::new("score", Kind::Float), Column::new("rank", Kind::Integer)]);
-    let claim = export::claim(&args.out, &columns, args.force)?;
+    let destination = Destination::of(&args.out, args.force)?;
+    let claim = destination.claim(&columns)?;
     // Fewer than k where few are unknown: the number of rows is known at the end.
     let mut found: Vec<Vec<Candidate>> = Vec::with_capacity(given.len());
     let work = || {
@@ -73,7 +75,7 @@ pub(super) fn run(
         table.append(&cells)?;
     }
     let counts = json!({ "queries": given.len(), "rows": rows });
-    Ok(summary((args, start), table.finish()?, &columns, counts, figures))
+    summary((args, start), (destination, table.finish()?), &columns, counts, figures)
 }
 
 /// The nodes whose ids are the lines of a file, in their order.

@@ -1,4 +1,4 @@
-//! The place of a table: one file, or two that belong together.
+//! Tables in files: one, or two that belong together.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gnarl_common::staging::Staging;
 use gnarl_common::{Error, Result, ResultExt};
 
-use super::table::Written;
+use crate::export::table::Written;
 
 /// Suffix of the name that is claimed for a table. The name of the table itself would be that of a
 /// folder: only folders are claimed.
@@ -14,14 +14,14 @@ const SUFFIX: &str = ".export";
 
 /// Files being written in a temporary folder beside their place. Dropping it removes them, and so
 /// does an interruption.
-pub(super) struct Place {
+pub struct Files {
     /// The table's file first.
     files: Vec<PathBuf>,
     force: bool,
     staging: Staging,
 }
 
-impl Place {
+impl Files {
     /// Claims the places of `out` and of `others` in the same folder.
     ///
     /// # Errors
@@ -36,6 +36,11 @@ impl Place {
         claimed.push(SUFFIX);
         let staging = Staging::create(Path::new(&claimed), "export")?;
         Ok(Self { files, force, staging })
+    }
+
+    /// The names of the files.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
     }
 
     /// The path of `file` until it has its name.

@@ -1,0 +1,108 @@
+//! Datasets of object stores, fetched into a folder of this host.
+
+mod room;
+mod settings;
+mod usage;
+
+use std::path::PathBuf;
+
+use gnarl_common::staging::Staging;
+use gnarl_common::{Error, Kind, Result, ResultExt};
+use object_store::ObjectMeta;
+use object_store::path::Path as ObjectPath;
+
+use crate::download::download;
+use crate::listing::list;
+use crate::remote::Remote;
+use crate::uri::Uri;
+use room::make_room;
+pub use settings::CacheSettings;
+use usage::Usage;
+
+/// The folder of this host with the files below `uri`, which are fetched unless it has them: whole or not at all. It is
+/// kept for as long as the process lives, and after that until room is needed. `markers` are the files
+/// of which a folder has one, such as `dataset.json`.
+///
+/// # Errors
+/// [`Kind::Usage`] if no marker is below `uri`; [`Kind::Limit`] if the files do not fit in the cache; if a request
+/// fails or misses its deadline, or an object changes meanwhile.
+pub fn fetch(uri: &Uri, markers: &[&str], settings: &CacheSettings) -> Result<PathBuf> {
+    fetch_from(&Remote::open(uri)?, markers, settings)
+}
+
+/// As [`fetch`], of a store that is connected to.
+pub(crate) fn fetch_from(
+    remote: &Remote,
+    markers: &[&str],
+    settings: &CacheSettings,
+) -> Result<PathBuf> {
+    let uri = remote.uri();
+    let found = remote.wait(list(&remote.target))?;
+    let objects = named(remote, found)?;
+    let marker = markers.iter().find(|marker| objects.iter().any(|(name, _)| name == *marker));
+    let Some(marker) = marker else {
+        let message = format!("{uri}: no {} among {} objects", markers.join(" or "), objects.len());
+        return Err(Error::usage(message).hint("name the folder of a dataset, and its bucket"));
+    };
+    let root = &settings.folder;
+    std::fs::create_dir_all(root).at(root)?;
+    let name = format!("{}-{:016x}", uri.name(), key(uri, &objects));
+    let folder = root.join(&name);
+    loop {
+        // Before the folder is looked for: what is in use is not removed.
+        let usage = Usage::begin(root, &name)?;
+        if folder.join(marker).exists() {
+            usage.keep();
+            return Ok(folder);
+        }
+        drop(usage);
+        let _alone = Usage::alone(root, &name)?;
+        // Another process may have fetched it meanwhile.
+        if !folder.join(marker).exists() {
+            let bytes = objects.iter().map(|(_, meta)| meta.size).sum();
+            make_room(uri, bytes, settings)?;
+            let staging = Staging::create(&folder, marker)?;
+            tracing::info!("fetching {uri}: {bytes} bytes in {} files", objects.len());
+            remote.wait(download(&remote.target, &objects, staging.path()))?;
+            staging.commit()?;
+        }
+    }
+}
+
+/// Objects by the names of their files, ascending.
+fn named(remote: &Remote, found: Vec<ObjectMeta>) -> Result<Vec<(String, ObjectMeta)>> {
+    let prefix: &ObjectPath = &remote.target.path;
+    let mut objects = Vec::new();
+    for meta in found {
+        let Some(parts) = meta.location.prefix_match(prefix) else { continue };
+        let parts: Vec<String> = parts.map(|part| part.as_ref().to_string()).collect();
+        // The folder itself, which some stores list as an object.
+        if parts.is_empty() {
+            continue;
+        }
+        if parts
+            .iter()
+            .any(|part| matches!(part.as_str(), "" | "." | "..") || part.contains(['\\', '\0']))
+        {
+            let message = format!("{}: no name of a file: {}", remote.uri(), meta.location);
+            return Err(Error::new(Kind::InvalidInput, message));
+        }
+        objects.push((parts.join("/"), meta));
+    }
+    objects.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(objects)
+}
+
+/// A number of the address and of the versions of all objects: FNV-1a, which is the same in every build.
+fn key(uri: &Uri, objects: &[(String, ObjectMeta)]) -> u64 {
+    let mut text = uri.to_string();
+    for (name, meta) in objects {
+        let version = match &meta.e_tag {
+            Some(tag) => tag.clone(),
+            None => meta.last_modified.to_rfc3339(),
+        };
+        text += &format!("\n{name}\t{}\t{version}", meta.size);
+    }
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+}

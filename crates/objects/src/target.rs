@@ -1,0 +1,28 @@
+//! The place of an object in a store.
+
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::path::Path;
+
+use crate::limits::Limits;
+use crate::uri::Uri;
+
+/// The store and the place there, as tasks share them.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub uri: Uri,
+    pub path: Path,
+    pub store: Arc<dyn ObjectStore>,
+    pub limits: Limits,
+}
+
+impl Target {
+    /// The place of `name` in the same folder.
+    pub fn sibling(&self, name: &str) -> Self {
+        let mut parts: Vec<_> = self.path.parts().collect();
+        parts.pop();
+        let path = parts.into_iter().chain([name.into()]).collect();
+        Self { uri: self.uri.sibling(name), path, ..self.clone() }
+    }
+}
