@@ -11,7 +11,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Keep, Output, Source};
-use crate::evaluation::{Evaluation, NodeScores};
+use crate::evaluation::{Evaluation, Forwards, NodeScores};
 use crate::session::Session;
 use crate::state::TrainState;
 use crate::step::chunked;
@@ -209,7 +209,11 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         wanted: &[(usize, Vec<u32>)],
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
-        self.whole.infer(params, tables, (output, wanted), keep)
+        let forwards = Forwards::new(&self.config, &self.whole);
+        match forwards.is_sampled() {
+            true => forwards.sampled((params, tables), wanted, keep).map(|()| Figures::default()),
+            false => self.whole.infer(params, tables, (output, wanted), keep),
+        }
     }
 
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

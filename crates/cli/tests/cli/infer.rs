@@ -79,6 +79,46 @@ fn every_output_of_every_node_is_written_in_any_memory() {
 }
 
 #[test]
+fn neighbors_are_sampled_on_request() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let run = path(&bench.run);
+    let infer = |name: &str, args: &[&str]| {
+        let out = bench.dir.path().join(name);
+        succeed(&[&["infer", run, "--what", "logits", "--out", path(&out)], args].concat());
+        let values = |row: &Vec<String>| -> Vec<f32> {
+            row.iter().map(|cell| cell.parse().unwrap()).collect()
+        };
+        table(&out).1.iter().map(values).collect::<Vec<_>>()
+    };
+    let exact = infer("exact.csv", &[]);
+    let all = infer("all.csv", &["--fanouts", "-1,-1"]);
+    for (one, other) in exact.iter().flatten().zip(all.iter().flatten()) {
+        assert!((one - other).abs() <= 1e-5 * (1.0 + one.abs()), "{one} {other}");
+    }
+    let few = infer("few.csv", &["--fanouts", "2,2"]);
+    assert_ne!(few, exact);
+    // Draws of a node do not depend on the others that are asked for.
+    let ids = bench.dir.path().join("ids.txt");
+    std::fs::write(&ids, "7\n1999\n").unwrap();
+    let some = infer("some.csv", &["--fanouts", "2,2", "--ids", path(&ids)]);
+    assert_eq!(some.len(), 2);
+    for (row, node) in some.iter().zip([7, 1999]) {
+        for (one, other) in row.iter().zip(&few[node]) {
+            assert!((one - other).abs() <= 1e-5 * (1.0 + one.abs()), "{one} {other}");
+        }
+    }
+    let out = bench.dir.path().join("out.csv");
+    let refused = |args: &[&str]| fail(&[&["infer", run, "--out", path(&out)], args].concat(), 2);
+    let text = refused(&["--fanouts", "5"]);
+    assert!(text.contains("expected 2 entries (model.layers), found 1"), "{text}");
+    let text = refused(&["--fanouts", "5,0"]);
+    assert!(text.contains("0 neighbors"), "{text}");
+    let text = refused(&["--fanouts", "5,5", "--what", "embeddings"]);
+    assert!(text.contains("over all neighbors only"), "{text}");
+}
+
+#[test]
 fn ids_and_class_names_are_those_of_the_input() {
     let dir = tempfile::tempdir().unwrap();
     let mut edges = String::from("from,to\n");

@@ -35,6 +35,8 @@ pub struct OpenOptions {
     pub dataset: Option<PathBuf>,
     /// Bytes of memory for inference, in place of `evaluate.memory`.
     pub memory: Option<u64>,
+    /// Neighbors sampled per node, the seeds' hop first, in place of all of them; empty for all.
+    pub fanouts: Vec<i64>,
     /// True for inference, which needs neither labels nor splits of nodes; else there are scores.
     pub unlabeled: bool,
 }
@@ -60,9 +62,14 @@ impl TrainedRun {
                 .hint("give the whole one with --dataset"));
         }
         config.partition.servers = None;
-        // Asked for by name, scores are of both splits, and exact.
+        // Asked for by name, scores are of both splits, and exact unless fan-outs are asked for, too.
         config.evaluate.splits = ScoredSplit::ALL.to_vec();
-        config.evaluate.fanouts.clear();
+        config.evaluate.fanouts.clone_from(&options.fanouts);
+        if !options.fanouts.is_empty() && ["none", "mlp"].contains(&config.model.name.as_str()) {
+            let message = format!("fan-outs: {} reads no neighbors", config.model.name);
+            return Err(Error::usage(message).hint("leave out --fanouts"));
+        }
+        config.check()?;
         let source = Source::open(&config)?;
         if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
             let hint = "take the current data with --dataset";
@@ -140,7 +147,7 @@ impl TrainedRun {
         self.task.split(name)
     }
 
-    /// Computes `output` by full neighborhoods, layer by layer, of the nodes `wanted` of some of
+    /// Computes `output` by full neighborhoods, layer by layer, or by sampled ones, of the nodes `wanted` of some of
     /// [`TrainedRun::node_types`], and hands it to `keep`: the index of a type, ascending nodes, and a row for each.
     ///
     /// # Errors
@@ -158,6 +165,10 @@ impl TrainedRun {
                 self.config.model.name
             ))
             .hint("ask for its logits"));
+        }
+        if output == Output::Hidden && !self.config.evaluate.fanouts.is_empty() {
+            return Err(Error::usage("hidden embeddings are computed over all neighbors only")
+                .hint("leave out --fanouts, or ask for the model's output"));
         }
         self.task.infer((&self.params, &self.tables), output, wanted, keep)
     }

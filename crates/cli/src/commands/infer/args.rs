@@ -52,6 +52,9 @@ pub struct InferArgs {
     /// Another dataset with the same types and features: its directory, or its address in an object store
     #[arg(long)]
     pub dataset: Option<PathBuf>,
+    /// Sample so many neighbors per node, the seeds' hop first, such as 10,10, in place of all of them; -1 takes all
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true)]
+    pub fanouts: Vec<i64>,
     /// Memory of the inference, such as 2GiB; by default evaluate.memory of the run
     #[arg(long, value_parser = size)]
     pub memory: Option<u64>,
