@@ -73,5 +73,7 @@ impl Rows {
 }
 
 fn failed(folder: &Path, error: std::io::Error) -> Error {
-    Error::io(folder, error).context("keeping the rows of a layer")
+    Error::io(folder, error).context("keeping the rows of a layer").hint(
+        "rows beyond the memory of an inference go there: name a folder with more room by TMPDIR",
+    )
 }

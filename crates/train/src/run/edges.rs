@@ -111,6 +111,17 @@ impl<'a> EdgeModel<'a> {
         Ok(figures)
     }
 
+    /// Number of rows that [`EdgeModel::top`] hands over: fewer than `k` for each query where there are not as many
+    /// candidates.
+    pub fn num_top(&self, side: Side, given: &[(u32, u32)], (k, unknown): (usize, bool)) -> u64 {
+        let Some(ranking) = self.scores.ranking().filter(|_| unknown) else {
+            return (given.len() * k.min(self.endpoints(side).1)) as u64;
+        };
+        let nodes = self.endpoints(side).1;
+        let rows = given.iter().map(|query| k.min(nodes - ranking.known_ends(side, *query).len()));
+        rows.sum::<usize>() as u64
+    }
+
     /// The `k` likeliest endpoints on `side` of edges of the `given` other endpoints and the relation beside each,
     /// handed to `keep` in their order: the index of a query, and its candidates, the likeliest first. `unknown` leaves
     /// out those that complete an edge of the dataset.
@@ -129,6 +140,7 @@ impl<'a> EdgeModel<'a> {
                 .hint("score edges of your own with --edges FILE")
         })?;
         let (of, nodes) = self.endpoints(side);
+        let k = k.min(nodes);
         let wanted = vec![
             (self.endpoints(side.other()).0, given.iter().map(|&(node, _)| node).collect()),
             (of, (0..nodes as u32).collect()),
@@ -155,17 +167,8 @@ impl<'a> EdgeModel<'a> {
         let (others, relations): (Vec<u32>, Vec<u32>) = given.iter().copied().unzip();
         let known_rows = rows.gather(self.endpoints(side.other()).0, &others)?;
         let queries = decoder.query(params, side, &known_rows, &relations);
-        // Tails are numbered after heads where the two are of different types.
-        let number = |node: u32, of: Side| match of {
-            Side::Head => node,
-            Side::Tail => node + ranking.first_tail,
-        };
         let left_out = |query: usize| -> &[u32] {
-            let (other, relation) = given[query];
-            match unknown {
-                true => ranking.known.ends(side, number(other, side.other()), relation),
-                false => &[],
-            }
+            if unknown { ranking.known_ends(side, given[query]) } else { &[] }
         };
         let mut top = TopK::new(given.len(), k);
         let of = self.endpoints(side).0;
@@ -173,10 +176,11 @@ impl<'a> EdgeModel<'a> {
             let block: Vec<u32> = (start..(nodes as u32).min(start + CANDIDATES as u32)).collect();
             let candidates = decoder.candidate(params, side, &rows.gather(of, &block)?);
             let similarity = decoder.similarity(params);
-            top.add(similarity, &queries, (number(start, side), &candidates), left_out);
+            let first = ranking.number(start, side);
+            top.add(similarity, &queries, (first, &candidates), left_out);
         }
         let mut found = top.finish();
-        let first = number(0, side);
+        let first = ranking.number(0, side);
         found.iter_mut().flatten().for_each(|candidate| candidate.node -= first);
         Ok(found)
     }

@@ -2,7 +2,7 @@
 
 use gnarl_common::Result;
 use gnarl_graph::Triple;
-use gnarl_graph::triples::{FilteredSet, Triples};
+use gnarl_graph::triples::{FilteredSet, Side, Triples};
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::{Params, Tensor};
 
@@ -50,4 +50,19 @@ pub(crate) struct Ranking<'a> {
     /// The edges of all splits, with tails numbered from `first_tail` on.
     pub known: &'a FilteredSet,
     pub first_tail: u32,
+}
+
+impl Ranking<'_> {
+    /// The number of a node in `known`: tails follow heads where the two are of different types.
+    pub fn number(&self, node: u32, side: Side) -> u32 {
+        match side {
+            Side::Head => node,
+            Side::Tail => node + self.first_tail,
+        }
+    }
+
+    /// The numbers of the endpoints on `side` of the known edges of a node and a relation.
+    pub fn known_ends(&self, side: Side, (given, relation): (u32, u32)) -> &[u32] {
+        self.known.ends(side, self.number(given, side.other()), relation)
+    }
 }

@@ -50,19 +50,10 @@ pub(super) fn run(
     columns.extend([Column::new("score", Kind::Float), Column::new("rank", Kind::Integer)]);
     let destination = Destination::of(&args.out, args.force)?;
     let claim = destination.claim(&columns)?;
-    // Fewer than k where few are unknown: the number of rows is known at the end.
-    let mut found: Vec<Vec<Candidate>> = Vec::with_capacity(given.len());
-    let work = || {
-        model.top(side, &given, (k, args.unknown), &mut |_, candidates| {
-            found.push(candidates.to_vec());
-            Ok(())
-        })
-    };
-    let figures = while_busy("inferring", &args.out, work)
-        .while_doing(|| format!("ranking candidates by {}", args.run_dir.display()))?;
-    let rows: usize = found.iter().map(Vec::len).sum();
-    let mut table = claim.create(&columns, rows as u64)?;
-    for (&(node, of), candidates) in given.iter().zip(&found) {
+    let rows = model.num_top(side, &given, (k, args.unknown));
+    let mut table = claim.create(&columns, rows)?;
+    let mut keep = |query: usize, candidates: &[Candidate]| {
+        let (node, of) = given[query];
         let same = Ids::of(given_ids, std::iter::repeat_n(node, candidates.len()));
         let others = Ids::of(candidate_ids, candidates.iter().map(|found| found.node));
         let (heads, tails) = if side == Side::Tail { (same, others) } else { (others, same) };
@@ -72,8 +63,11 @@ pub(super) fn run(
         let mut cells = vec![heads.cells()];
         cells.extend(of.as_ref().map(Ids::cells));
         cells.extend([tails.cells(), Cells::Floats(&scores), Cells::Integers(&ranks)]);
-        table.append(&cells)?;
-    }
+        table.append(&cells)
+    };
+    let work = || model.top(side, &given, (k, args.unknown), &mut keep);
+    let figures = while_busy("inferring", &args.out, work)
+        .while_doing(|| format!("ranking candidates by {}", args.run_dir.display()))?;
     let counts = json!({ "queries": given.len(), "rows": rows });
     summary((args, start), (destination, table.finish()?), &columns, counts, figures)
 }
