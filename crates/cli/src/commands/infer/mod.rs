@@ -3,9 +3,9 @@
 mod args;
 mod destination;
 mod edge_source;
-mod edges;
+pub(super) mod edges;
 mod ids;
-mod outputs;
+pub(super) mod outputs;
 mod ranked;
 mod selection;
 
