@@ -11,7 +11,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Keep, Output, Source};
-use crate::evaluation::{Evaluation, NodeScores};
+use crate::evaluation::{Evaluation, Forwards, NodeScores};
 use crate::session::Session;
 use crate::state::TrainState;
 use crate::step::chunked;
@@ -209,7 +209,16 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         wanted: &[(usize, Vec<u32>)],
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
-        self.whole.infer(params, tables, (output, wanted), keep)
+        let forwards = Forwards::new(&self.config, &self.whole);
+        if !forwards.is_sampled() {
+            return self.whole.infer(params, tables, (output, wanted), keep);
+        }
+        if output == Output::Hidden {
+            return Err(Error::usage("sampled neighbors give no hidden embeddings")
+                .hint("leave out the fan-outs to read all neighbors"));
+        }
+        forwards.sampled((params, tables), wanted, keep)?;
+        Ok(Figures::default())
     }
 
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

@@ -406,6 +406,35 @@ fn edges_of_a_link_run_have_the_scores_of_infer() {
 }
 
 #[test]
+fn sampled_neighbors_are_the_same_whatever_nodes_are_batched_with() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let exact = inferred(&bench.run, &["--what", "logits"], 1);
+    let logits = |serving: &Serving, ids: &[usize]| -> Vec<Vec<f64>> {
+        let rows = serving.rows("/nodes", &json!({ "ids": ids, "what": ["logits"] }));
+        rows.iter().map(|row| values(row, &["id"])).collect()
+    };
+    let ids: Vec<usize> = (0..300).map(|i| i * 13 % 2000).collect();
+    let full = Serving::start(&bench.run, &["--fanouts", "-1,-1"]);
+    for (row, id) in logits(&full, &ids).iter().zip(&ids) {
+        let expected = exact[&id.to_string()].iter().map(|cell| cell.parse::<f64>().unwrap());
+        assert!(row.iter().zip(expected).all(|(one, other)| (one - other).abs() < 1e-4), "{id}");
+    }
+    let sampled = Serving::start(&bench.run, &["--fanouts", "3,2"]);
+    let together = logits(&sampled, &ids);
+    for (row, id) in together.iter().zip(&ids).step_by(29) {
+        let alone = &logits(&sampled, &[*id])[0];
+        assert!(row.iter().zip(alone).all(|(one, other)| (one - other).abs() < 1e-6), "{id}");
+    }
+    let differs = |(row, id): (&Vec<f64>, &usize)| !close(row, &exact[&id.to_string()]);
+    assert!(together.iter().zip(&ids).any(differs));
+    let (status, answer) = sampled.post("/nodes", &json!({ "ids": [1], "what": ["embedding"] }));
+    assert!(status == 400 && answer["error"].as_str().unwrap().contains("no output 'embedding'"));
+    let text = fail(&["serve-model", path(&bench.run), "--fanouts", "3"], 2);
+    assert!(text.contains("expected 2 entries"), "{text}");
+}
+
+#[test]
 fn connections_are_encrypted_by_a_certificate() {
     let bench = Bench::new(RUN);
     bench.train(&[]);

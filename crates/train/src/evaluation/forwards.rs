@@ -119,7 +119,10 @@ impl<'a, E: Encoder> Forwards<'a, E> {
 
     /// Batches over sampled neighbors. The draws of a node depend on that node alone, and so its embedding does not
     /// depend on the batch that it is in.
-    fn sampled(
+    ///
+    /// # Errors
+    /// If features cannot be read; those of `keep`.
+    pub fn sampled(
         &self,
         (params, tables): Weights<'_>,
         wanted: &[(usize, Vec<u32>)],

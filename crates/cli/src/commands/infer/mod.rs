@@ -35,7 +35,7 @@ pub fn run(args: &InferArgs) -> Result<Value> {
     let passes = if twice || args.edges.is_some() || args.top_k.is_some() { 2 } else { 1 };
     let memory = args.memory.map(|bytes| bytes / passes);
     let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
-    let options = OpenOptions { dataset, memory, unlabeled: true };
+    let options = OpenOptions { dataset, memory, unlabeled: true, ..OpenOptions::default() };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
     let dataset = run.dataset().ok_or_else(|| {
         Error::usage("the run was trained on parts, without a dataset")

@@ -23,6 +23,9 @@ pub struct ServeModelArgs {
     /// Memory of the inference of a batch, such as 2GiB; by default evaluate.memory of the run
     #[arg(long, value_parser = size)]
     pub memory: Option<u64>,
+    /// Neighbors sampled per node, the nodes' own first, such as 10,10; all by default, and for -1
+    #[arg(long, value_delimiter = ',', allow_hyphen_values = true, value_name = "FANOUTS")]
+    pub fanouts: Vec<i64>,
     /// Most ids, or edges, of a request
     #[arg(long, default_value = "4096", value_name = "IDS")]
     pub max_ids: NonZeroUsize,

@@ -29,7 +29,12 @@ pub fn run(args: &ServeModelArgs) -> Result<Value> {
     };
     check_address(args.listen, token.is_some(), tls.is_some(), args.open_to_everyone)?;
     let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
-    let options = OpenOptions { dataset, memory: args.memory, unlabeled: true };
+    let options = OpenOptions {
+        dataset,
+        memory: args.memory,
+        fanouts: args.fanouts.clone(),
+        unlabeled: true,
+    };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
     let dataset = run.dataset().ok_or_else(|| {
         Error::usage("the run was trained on parts, without a dataset")
