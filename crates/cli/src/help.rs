@@ -90,6 +90,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("bench catgnn", "gnarl bench catgnn --data graphs --out catgnn.md", "catgnn.md"),
     ("bench load", "gnarl bench load data/mine-8 --rule exact", "partitioning.md"),
     (
+        "bench online",
+        "gnarl bench online --url http://127.0.0.1:8080 --rate 100 --ids 32 --seconds 10",
+        "inference.md#online",
+    ),
+    (
         "bench partition",
         "gnarl bench partition --dataset data/mine --parts 4,8 --out partitioners.md",
         "partitioning.md#comparing-partitioners",

@@ -435,6 +435,24 @@ fn sampled_neighbors_are_the_same_whatever_nodes_are_batched_with() {
 }
 
 #[test]
+fn latencies_are_measured_at_a_rate() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let token = bench.dir.path().join("token");
+    std::fs::write(&token, "0123abcd\n").unwrap();
+    let token = ["--token-file", path(&token)];
+    let serving = Serving::start(&bench.run, &[&token[..], &["--deadline-ms", "60000"]].concat());
+    let url = format!("http://{}/", serving.address);
+    let args = ["bench", "online", "--url", &url, "--rate", "200", "--seconds", "0.1"];
+    let found = succeed(&[&args[..], &["--ids", "5"], &token].concat());
+    assert_eq!((&found["requests"], &found["answered"]), (&json!(20), &json!(20)));
+    assert!(found["p50_ms"].as_f64().unwrap() <= found["p99_ms"].as_f64().unwrap(), "{found}");
+    serving.terminate();
+    assert_eq!(serving.end()["ids"], 100);
+    assert!(fail(&args, 1).contains(url.trim_start_matches("http://").trim_end_matches('/')));
+}
+
+#[test]
 fn connections_are_encrypted_by_a_certificate() {
     let bench = Bench::new(RUN);
     bench.train(&[]);

@@ -143,7 +143,7 @@ impl Scores {
             }
         }
         let mut all = Self { values: Vec::new(), width: 0, given: 0, failed: None };
-        if batch.edges.len() > 0 {
+        if !batch.edges.is_empty() {
             let computed = model.score(&batch, &mut |_, scores| {
                 all.values.extend_from_slice(scores.data());
                 all.width = scores.cols();
