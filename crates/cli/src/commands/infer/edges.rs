@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::args::InferArgs;
 use super::destination::Destination;
 use super::edge_source::EdgeSource;
+use super::figures::layers;
 use super::ids::{Ids, Relations, kind};
-use super::layers;
 use super::outputs::{Outputs, What, Widths};
 use crate::output::while_busy;
 
