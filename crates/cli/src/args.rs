@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    bench, eval, generate, import, infer, inspect, partition, plan, serve, train,
+    bench, eval, generate, import, infer, inspect, partition, plan, serve, serve_model, train,
 };
 use crate::help;
 
@@ -56,6 +56,8 @@ pub enum Command {
     Inspect(inspect::InspectArgs),
     /// Serve parts to other machines over Arrow Flight: neighbor sampling and features
     Serve(serve::ServeArgs),
+    /// Answer requests for predictions of a trained model over HTTP
+    ServeModel(Box<serve_model::ServeModelArgs>),
     /// Measure and compare
     Bench(bench::BenchArgs),
 }

@@ -85,9 +85,15 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("infer", "gnarl infer runs/mine --out predictions.parquet", "inference.md"),
     ("inspect", "gnarl inspect data/mine --verify", "formats.md#dataset-directory"),
     ("serve", "gnarl serve data/mine-8 --part 0 --listen 127.0.0.1:7070", "serving.md"),
+    ("serve-model", "gnarl serve-model runs/mine --listen 127.0.0.1:8080", "inference.md#online"),
     ("bench accuracy", "gnarl bench accuracy examples/sage.toml --seeds 5", "configuration.md"),
     ("bench catgnn", "gnarl bench catgnn --data graphs --out catgnn.md", "catgnn.md"),
     ("bench load", "gnarl bench load data/mine-8 --rule exact", "partitioning.md"),
+    (
+        "bench online",
+        "gnarl bench online --url http://127.0.0.1:8080 --rate 100 --ids 32 --seconds 10",
+        "inference.md#online",
+    ),
     (
         "bench partition",
         "gnarl bench partition --dataset data/mine --parts 4,8 --out partitioners.md",
@@ -120,9 +126,11 @@ pub fn complete(command: Command) -> Command {
     });
     let command = match cfg!(feature = "serve") {
         true => command,
-        false => at(command, "serve", &|found| {
-            let about = found.get_about().cloned().unwrap_or_default();
-            found.about(format!("{about} (not in this build)"))
+        false => ["serve", "serve-model"].iter().fold(command, |command, path| {
+            at(command, path, &|found| {
+                let about = found.get_about().cloned().unwrap_or_default();
+                found.about(format!("{about} (not in this build)"))
+            })
         }),
     };
     match cfg!(feature = "mpi") {

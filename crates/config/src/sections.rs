@@ -398,9 +398,7 @@ impl RunConfig {
             )));
         }
         self.check_fanouts()?;
-        if self.model.name != "none" {
-            self.evaluate.check((self.model.blocks(), self.model.blocks_key()))?;
-        }
+        self.check_evaluation()?;
         self.check_split()?;
         self.check_servers()?;
         self.plan.check()?;
@@ -435,6 +433,17 @@ impl RunConfig {
         let alone = self.train.strategy == Strategy::Average && self.task.kind.is_of_nodes();
         let default = if alone && self.model.name != "mlp" { self.model.blocks() } else { 1 };
         self.partition.hops.unwrap_or(default)
+    }
+
+    /// Rejects fan-outs of evaluation that do not fit the model.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] naming what is expected.
+    pub fn check_evaluation(&self) -> Result<()> {
+        match &*self.model.name {
+            "none" => Ok(()),
+            _ => self.evaluate.check((self.model.blocks(), self.model.blocks_key())),
+        }
     }
 
     fn check_fanouts(&self) -> Result<()> {

@@ -87,8 +87,8 @@ struct Pass<'a, L> {
     budget: &'a Budget,
 }
 
-/// Nodes of one type, and their rows.
-type Made = (usize, Vec<u32>, Tensor);
+/// Nodes of one type, and what they have: gathered inputs, or rows.
+type Range<T> = (usize, Vec<u32>, T);
 
 impl<L: Layers> Pass<'_, L> {
     fn run(
@@ -99,7 +99,7 @@ impl<L: Layers> Pass<'_, L> {
         let mut scratch = L::Scratch::default();
         let mut ranges = self.ranges();
         let mut gathered = self.gather(ranges.next(), &mut scratch)?;
-        let mut made: Option<Made> = None;
+        let mut made: Option<Range<Tensor>> = None;
         while let Some((node_type, nodes, inputs)) = gathered.take() {
             let next = ranges.next();
             // All three are parallel themselves, and no thread of the pool waits for another to gather or to write.
@@ -131,7 +131,7 @@ impl<L: Layers> Pass<'_, L> {
         &self,
         range: Option<(usize, Vec<u32>)>,
         scratch: &mut L::Scratch,
-    ) -> Result<Option<(usize, Vec<u32>, L::Inputs)>> {
+    ) -> Result<Option<Range<L::Inputs>>> {
         let Some((node_type, nodes)) = range else { return Ok(None) };
         let inputs = self.layers.gather(self.layer, node_type, &nodes, self.before, scratch)?;
         Ok(Some((node_type, nodes, inputs)))
@@ -150,7 +150,7 @@ impl<L: Layers> Pass<'_, L> {
 /// Hands the rows of a range over, if there is one.
 fn given(
     keep: &mut impl FnMut(usize, &[u32], &Tensor) -> Result<()>,
-    made: Option<&Made>,
+    made: Option<&Range<Tensor>>,
 ) -> Result<()> {
     made.map_or(Ok(()), |(node_type, nodes, rows)| keep(*node_type, nodes, rows))
 }

@@ -60,6 +60,6 @@ pub use features::PartitionedFeatures;
 pub use heterogeneous::HeteroRows;
 pub use remote::RemotePart;
 pub use rows::DividedRows;
-pub use security::{Tls, random_token, read_token};
+pub use security::{Guard, Tls, check_address, random_token, read_token};
 pub use served::{Description, ServedPart};
 pub use server::{Server, ServerConfig};

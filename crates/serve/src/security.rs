@@ -71,7 +71,10 @@ pub fn read_token(path: &Path) -> Result<String> {
 }
 
 /// Rejects a public address without a token and encryption, unless `open` allows it.
-pub(crate) fn check(listen: SocketAddr, token: bool, tls: bool, open: bool) -> Result<()> {
+///
+/// # Errors
+/// [`Kind::Usage`] naming what the address `listen` requires.
+pub fn check_address(listen: SocketAddr, token: bool, tls: bool, open: bool) -> Result<()> {
     if listen.ip().is_loopback() || open || (token && tls) {
         return Ok(());
     }
@@ -87,23 +90,33 @@ pub(crate) fn check(listen: SocketAddr, token: bool, tls: bool, open: bool) -> R
 
 /// Admits calls that bear the token.
 #[derive(Clone)]
-pub(crate) struct Guard(Option<String>);
+pub struct Guard(Option<String>);
 
 impl Guard {
-    pub(crate) fn new(token: Option<String>) -> Self {
+    /// Admits all calls without a token.
+    pub fn new(token: Option<String>) -> Self {
         Self(token.map(|token| bearer(&token)))
+    }
+
+    /// Compares the header `authorization` of a call, empty if there is none, in constant time.
+    ///
+    /// # Errors
+    /// If it does not bear the token: the reason, for the client.
+    pub fn admit(&self, header: &[u8]) -> Result<(), &'static str> {
+        match &self.0 {
+            Some(expected) if !bool::from(header.ct_eq(expected.as_bytes())) => {
+                Err(if header.is_empty() { "no token was given" } else { "the token is wrong" })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 impl tonic::service::Interceptor for Guard {
     fn call(&mut self, request: Request<()>) -> Result<Request<()>, Status> {
-        let Some(expected) = &self.0 else { return Ok(request) };
         let given = header(request.metadata());
-        if bool::from(given.as_bytes().ct_eq(expected.as_bytes())) {
-            return Ok(request);
-        }
-        let what = if given.is_empty() { "no token was given" } else { "the token is wrong" };
-        Err(Status::unauthenticated(what))
+        self.admit(given.as_bytes()).map_err(Status::unauthenticated)?;
+        Ok(request)
     }
 }
 
@@ -122,7 +135,8 @@ mod tests {
 
     #[test]
     fn only_loopback_is_open() {
-        let check = |at: &str, token, tls, open| check(at.parse().unwrap(), token, tls, open);
+        let check =
+            |at: &str, token, tls, open| check_address(at.parse().unwrap(), token, tls, open);
         check("127.0.0.1:1", false, false, false).unwrap();
         check("[::1]:1", false, false, false).unwrap();
         check("10.0.0.1:1", true, true, false).unwrap();

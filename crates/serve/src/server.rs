@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::interceptor::InterceptedService;
 
-use crate::security::{Guard, Tls, check};
+use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
 use crate::service::Service;
 
@@ -55,7 +55,7 @@ impl Server {
     /// If the address is taken, or is public without a token and encryption.
     pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
-        check(config.listen, token, tls, config.open_to_everyone)?;
+        check_address(config.listen, token, tls, config.open_to_everyone)?;
         let refused = |e: std::io::Error| {
             Error::usage(format!("cannot listen at {}: {e}", config.listen))
                 .hint("take another port, or port 0 for a free one")

@@ -4,6 +4,7 @@ pub mod accuracy;
 mod catgnn;
 mod kept;
 pub mod load;
+pub mod online;
 pub mod partition;
 pub mod sample;
 mod scores;
@@ -48,6 +49,8 @@ pub enum Bench {
     },
     /// GLISP's Figure 10: how evenly sampling falls on the parts of partitions
     Load(load::LoadBench),
+    /// Latencies of gnarl serve-model at a constant rate of requests
+    Online(online::OnlineBench),
     /// All partitioners on all graphs: replication, cut, balances, time and memory
     Partition(partition::PartitionBench),
     /// Edges sampled a second by one thread, and memory of the graph
@@ -61,6 +64,7 @@ pub fn run(what: Bench) -> Result<Value> {
             catgnn::run(&data, &out, seeds, epochs, &graphs)
         }
         Bench::Load(args) => load::run(&args),
+        Bench::Online(args) => online::run(&args),
         Bench::Partition(args) => partition::run(&args),
         Bench::Sample(args) => sample::run(&args),
     }

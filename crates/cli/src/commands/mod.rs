@@ -13,6 +13,7 @@ mod parse;
 pub mod partition;
 pub mod plan;
 pub mod serve;
+pub mod serve_model;
 pub mod train;
 
 use gnarl_common::Result;
@@ -33,6 +34,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Infer(args) => infer::run(&args),
         Command::Inspect(args) => inspect::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::ServeModel(args) => serve_model::run(&args),
         Command::Bench(args) => bench::run(args.what),
     }
 }

@@ -24,5 +24,7 @@ mod recipes;
 mod resume;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "serve")]
+mod serve_model;
 mod tables;
 mod train;

@@ -35,7 +35,8 @@ pub struct OpenOptions {
     pub dataset: Option<PathBuf>,
     /// Bytes of memory for inference, in place of `evaluate.memory`.
     pub memory: Option<u64>,
-    /// Neighbors sampled per node, the seeds' hop first, in place of all of them; empty for all.
+    /// Neighbors sampled per node, the seeds' hop first, instead of all of them; -1 takes all. Only
+    /// [`Output::Last`] is computed over sampled neighbors.
     pub fanouts: Vec<i64>,
     /// True for inference, which needs neither labels nor splits of nodes; else there are scores.
     pub unlabeled: bool,
@@ -65,11 +66,7 @@ impl TrainedRun {
         // Asked for by name, scores are of both splits, and exact unless fan-outs are asked for, too.
         config.evaluate.splits = ScoredSplit::ALL.to_vec();
         config.evaluate.fanouts.clone_from(&options.fanouts);
-        if !options.fanouts.is_empty() && ["none", "mlp"].contains(&config.model.name.as_str()) {
-            let message = format!("fan-outs: {} reads no neighbors", config.model.name);
-            return Err(Error::usage(message).hint("leave out --fanouts"));
-        }
-        config.check()?;
+        check_fanouts(&config)?;
         let source = Source::open(&config)?;
         if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
             let hint = "take the current data with --dataset";
@@ -147,8 +144,8 @@ impl TrainedRun {
         self.task.split(name)
     }
 
-    /// Computes `output` by full neighborhoods, layer by layer, or by sampled ones, of the nodes `wanted` of some of
-    /// [`TrainedRun::node_types`], and hands it to `keep`: the index of a type, ascending nodes, and a row for each.
+    /// Computes `output` by full neighborhoods, layer by layer, or by those of [`OpenOptions::fanouts`], of the nodes
+    /// `wanted` of some of [`TrainedRun::node_types`], and hands it to `keep`: the index of a type, ascending nodes, and a row for each.
     ///
     /// # Errors
     /// [`Kind::Usage`] if the model has no such output; if features cannot be read; those of `keep`.
@@ -180,6 +177,16 @@ impl TrainedRun {
     pub fn evaluate(&self) -> Result<Evaluation> {
         self.task.evaluate(&self.params, &self.tables)
     }
+}
+
+/// Rejects fan-outs that do not fit the model.
+fn check_fanouts(config: &RunConfig) -> Result<()> {
+    let name = &*config.model.name;
+    if !config.evaluate.fanouts.is_empty() && ["none", "mlp"].contains(&name) {
+        return Err(Error::usage(format!("fan-outs: the model '{name}' reads no neighbors"))
+            .hint("leave them out"));
+    }
+    config.check_evaluation()
 }
 
 /// The labels that the run was trained on, which say of which kind its predictions are. Sets the type of the nodes if

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::args::InferArgs;
 use super::destination::Destination;
 use super::edge_source::EdgeSource;
+use super::figures::layers;
 use super::ids::{Ids, Relations, kind};
-use super::layers;
-use super::outputs::{Outputs, Widths};
+use super::outputs::{Outputs, What, Widths};
 use crate::output::while_busy;
 
 /// Scores the edges `which`.
@@ -35,7 +35,7 @@ pub(super) fn run(
     let [heads, tails] = ids;
     let ids = [heads?, tails?];
     let source = EdgeSource::of(which, args.relation.as_deref(), &model, &ids)?;
-    let outputs = outputs(args, run, dataset, &model)?;
+    let outputs = outputs(&args.what, run, dataset, &model)?;
     let relations = Relations::of(&model);
     let columns = |last: usize| {
         let mut columns = vec![Column::new("head", kind(&ids[0]))];
@@ -118,14 +118,17 @@ pub(super) fn summary(
 }
 
 /// The outputs of labeled edges; none where edges are predicted, and have a score.
-fn outputs(
-    args: &InferArgs,
+///
+/// # Errors
+/// If the run has no output of `what`.
+pub(in crate::commands) fn outputs(
+    what: &[What],
     run: &TrainedRun,
     dataset: &Dataset,
     model: &EdgeModel<'_>,
 ) -> Result<Option<Outputs>> {
     if run.kind() == TaskKind::LinkPrediction {
-        return match args.what.is_empty() {
+        return match what.is_empty() {
             true => Ok(None),
             false => Err(Error::usage("--what: scores of predicted edges have no other output")
                 .hint("leave it out; the column is score")),
@@ -138,5 +141,5 @@ fn outputs(
         Ok(trained) => Names::of_edges(&trained, model.triple(), "class_name"),
         Err(_) => Ok(None),
     };
-    Outputs::of_edges(&args.what, (run.kind(), several), names).map(Some)
+    Outputs::of_edges(what, (run.kind(), several), names).map(Some)
 }

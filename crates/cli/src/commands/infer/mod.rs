@@ -3,9 +3,10 @@
 mod args;
 mod destination;
 mod edge_source;
-mod edges;
+pub(super) mod edges;
+mod figures;
 mod ids;
-mod outputs;
+pub(super) mod outputs;
 mod ranked;
 mod selection;
 
@@ -24,6 +25,7 @@ use crate::commands::objects;
 use crate::output::while_busy;
 pub use args::InferArgs;
 use destination::Destination;
+use figures::layers;
 use ids::Ids;
 use outputs::{Outputs, What, Widths};
 use selection::Selection;
@@ -161,19 +163,4 @@ impl File<'_> {
             None => Err(Error::invalid("no rows were computed")),
         }
     }
-}
-
-/// Figures of each layer, of one pass over the model after the other.
-fn layers(figures: &[Figures]) -> Vec<Value> {
-    let each = figures.iter().flat_map(|figures| &figures.layers);
-    each.map(|layer| {
-        json!({
-            "nodes": layer.nodes,
-            "inputs": layer.inputs,
-            "ranges": layer.ranges,
-            "seconds": layer.seconds,
-            "file_bytes": layer.spilled,
-        })
-    })
-    .collect()
 }

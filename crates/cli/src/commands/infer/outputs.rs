@@ -36,8 +36,34 @@ enum Labels {
     None,
 }
 
+impl What {
+    /// The name of its first column.
+    pub(in crate::commands) fn column(self) -> &'static str {
+        match self {
+            Self::Embeddings => "embedding",
+            Self::Logits => "logits",
+            Self::Classes => "class",
+            Self::Probabilities => "probabilities",
+            Self::Values => "value",
+        }
+    }
+}
+
+impl Labels {
+    /// The outputs of a model of such labels, the default first.
+    fn outputs(self) -> &'static [What] {
+        match self {
+            Self::Classes => &[What::Classes, What::Probabilities, What::Logits, What::Embeddings],
+            Self::Several => &[What::Probabilities, What::Logits, What::Embeddings],
+            Self::Numbers => &[What::Values, What::Logits, What::Embeddings],
+            Self::None => &[What::Embeddings],
+        }
+    }
+}
+
 /// The outputs of a run, and the names of its classes.
-pub(super) struct Outputs {
+#[derive(Clone)]
+pub(in crate::commands) struct Outputs {
     what: Vec<What>,
     labels: Labels,
     names: Option<Names>,
@@ -79,45 +105,43 @@ impl Outputs {
         labels: Labels,
         names: impl FnOnce() -> Result<Option<Names>>,
     ) -> Result<Self> {
-        let default = match labels {
-            Labels::Classes => What::Classes,
-            Labels::Several => What::Probabilities,
-            Labels::Numbers => What::Values,
-            Labels::None => What::Embeddings,
-        };
-        let mut all = if what.is_empty() { vec![default] } else { Vec::new() };
+        let has = labels.outputs();
+        let mut all = if what.is_empty() { vec![has[0]] } else { Vec::new() };
         for &one in what {
             if !all.contains(&one) {
                 all.push(one);
             }
         }
-        for &one in &all {
-            let fits = match one {
-                What::Embeddings => true,
-                What::Logits => labels != Labels::None,
-                What::Classes => labels == Labels::Classes,
-                What::Probabilities => matches!(labels, Labels::Classes | Labels::Several),
-                What::Values => labels == Labels::Numbers,
+        let name =
+            |one: What| one.to_possible_value().map_or(String::new(), |v| v.get_name().into());
+        if let Some(&one) = all.iter().find(|one| !has.contains(one)) {
+            let predicts = match labels {
+                Labels::Classes => "classes",
+                Labels::Several => "several labels per node",
+                Labels::Numbers => "numbers",
+                Labels::None => "edges",
             };
-            if !fits {
-                let name = one.to_possible_value().map_or(String::new(), |v| v.get_name().into());
-                let (predicts, hint) = match labels {
-                    Labels::Classes => ("classes", "classes, probabilities, logits, embeddings"),
-                    Labels::Several => {
-                        ("several labels per node", "probabilities, logits, embeddings")
-                    }
-                    Labels::Numbers => ("numbers", "values, logits, embeddings"),
-                    Labels::None => ("edges", "embeddings"),
-                };
-                return Err(Error::usage(format!("--what {name}: the run predicts {predicts}"))
-                    .hint(format!("it has: {hint}")));
-            }
+            let names: Vec<String> = has.iter().map(|&one| name(one)).collect();
+            return Err(Error::usage(format!("--what {}: the run predicts {predicts}", name(one)))
+                .hint(format!("it has: {}", names.join(", "))));
         }
         let names = match all.contains(&What::Classes) {
             true => names()?,
             false => None,
         };
         Ok(Self { what: all, labels, names })
+    }
+
+    /// The outputs that the run has, the default first.
+    #[cfg(feature = "serve")]
+    pub fn available(&self) -> &'static [What] {
+        self.labels.outputs()
+    }
+
+    /// The outputs `what`, of those available, of the same run. Names of classes are those of its default outputs.
+    #[cfg(feature = "serve")]
+    pub fn select(&self, what: Vec<What>) -> Self {
+        Self { what, ..self.clone() }
     }
 
     /// True if hidden rows are among the outputs.
@@ -133,14 +157,15 @@ impl Outputs {
     /// The columns beside the ids.
     pub fn columns(&self, widths: Widths) -> Vec<Column> {
         let of = |what: &What| match what {
-            What::Embeddings => vec![Column::new("embedding", Kind::List(widths.embedding))],
-            What::Logits => vec![Column::new("logits", Kind::List(widths.last))],
+            What::Embeddings => vec![Column::new(what.column(), Kind::List(widths.embedding))],
+            What::Logits | What::Probabilities => {
+                vec![Column::new(what.column(), Kind::List(widths.last))]
+            }
             What::Classes => {
                 let class = if self.names.is_some() { Kind::Text } else { Kind::Integer };
-                vec![Column::new("class", class), Column::new("probability", Kind::Float)]
+                vec![Column::new(what.column(), class), Column::new("probability", Kind::Float)]
             }
-            What::Probabilities => vec![Column::new("probabilities", Kind::List(widths.last))],
-            What::Values => vec![Column::new("value", Kind::Float)],
+            What::Values => vec![Column::new(what.column(), Kind::Float)],
         };
         self.what.iter().flat_map(of).collect()
     }
@@ -209,7 +234,7 @@ impl Outputs {
 
 /// Widths of rows.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Widths {
+pub(in crate::commands) struct Widths {
     pub embedding: usize,
     pub last: usize,
 }
