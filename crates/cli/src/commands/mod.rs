@@ -12,6 +12,7 @@ mod objects;
 mod parse;
 pub mod partition;
 pub mod plan;
+mod security;
 pub mod serve;
 pub mod serve_model;
 pub mod train;

@@ -26,6 +26,10 @@ impl Serving {
         let listen = ["serve-model", path(run), "--listen", "127.0.0.1:0"];
         let mut command = gnarl();
         command.args(listen).args(args).stderr(Stdio::piped()).stdout(Stdio::piped());
+        if !args.contains(&"--deadline-ms") {
+            // A busy machine may take longer than the default.
+            command.args(["--deadline-ms", "60000"]);
+        }
         let mut child = command.spawn().expect("the binary starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let mut seen = String::new();

@@ -1,5 +1,6 @@
 //! The edges that scores are asked for.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use gnarl_common::did_you_mean::unknown;
@@ -92,7 +93,11 @@ fn of_file(
         .hint("take --edges all or a split, or train with task.edge_features = false"));
     }
     let text = std::fs::read_to_string(path).at(path)?;
-    let (mut heads, mut tails, mut relations) = (Vec::new(), Vec::new(), Vec::new());
+    let mut heads = Vec::new();
+    let mut tails = Vec::new();
+    let mut relations = Vec::new();
+    // Lines are many, and relations may be.
+    let mut known: HashMap<Option<&str>, u32> = HashMap::new();
     let apart =
         ['\t', ','].into_iter().find(|&apart| text.lines().any(|line| line.contains(apart)));
     let named = |line: usize| format!("{}: line {line}", path.display());
@@ -114,7 +119,15 @@ fn of_file(
         };
         heads.push(head);
         tails.push(tail);
-        relations.push(relation(of, model).map_err(|e| e.context(named(line + 1)))?);
+        let number = match known.get(&of) {
+            Some(&number) => number,
+            None => {
+                let number = relation(of, model).map_err(|e| e.context(named(line + 1)))?;
+                known.insert(of, number);
+                number
+            }
+        };
+        relations.push(number);
     }
     let found = |of: &UserIds, ids: &[&str]| -> Result<Vec<u32>> {
         let nodes = of.find(ids).map_err(|e| e.context(path.display().to_string()))?;

@@ -50,16 +50,16 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
 }
 
 fn config(args: &ServeArgs) -> Result<ServerConfig> {
-    let tls = match (&args.tls_cert, &args.tls_key) {
+    let tls = match (&args.security.tls_cert, &args.security.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::read(certificate, key)?),
         _ => None,
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     Ok(ServerConfig {
         listen: args.listen,
-        token: args.token_file.as_deref().map(read_token).transpose()?,
+        token: args.security.token_file.as_deref().map(read_token).transpose()?,
         tls,
-        open_to_everyone: args.open_to_everyone,
+        open_to_everyone: args.security.open_to_everyone,
         threads: if args.threads == 0 { cores } else { args.threads },
     })
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::commands::parse::size;
+use crate::commands::security::SecurityArgs;
 
 /// `gnarl serve-model`
 #[derive(Debug, Args)]
@@ -38,19 +39,10 @@ pub struct ServeModelArgs {
     /// Most requests that wait; others are refused with status 503
     #[arg(long, default_value = "64", value_name = "REQUESTS")]
     pub queue: NonZeroUsize,
-    /// Milliseconds after which a request that still waits is refused with status 504
+    /// Milliseconds within which a request is answered, or else refused with status 504
     #[arg(long, default_value_t = 1000, value_name = "MS")]
     pub deadline_ms: u64,
-    /// A file with the token that clients must bear
-    #[arg(long, value_name = "FILE")]
-    pub token_file: Option<PathBuf>,
-    /// Certificate, in PEM: encrypts connections
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    pub tls_cert: Option<PathBuf>,
-    /// Its private key, in PEM
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    pub tls_key: Option<PathBuf>,
-    /// Listen beyond this machine without a token or encryption
-    #[arg(long)]
-    pub open_to_everyone: bool,
+    /// Who may connect.
+    #[command(flatten)]
+    pub security: SecurityArgs,
 }

@@ -143,7 +143,7 @@ impl Service {
             let message = format!("no answer within {} ms", self.deadline.as_millis());
             Refusal::new(StatusCode::GATEWAY_TIMEOUT, message)
         };
-        let (reply, mut computed) = oneshot::channel();
+        let (reply, computed) = oneshot::channel();
         let number = self.queue.push(Job { work, reply }, count).map_err(|rejected| {
             let message = match rejected {
                 Rejected::Full => "too many requests wait",
@@ -151,13 +151,9 @@ impl Service {
             };
             Refusal::new(StatusCode::SERVICE_UNAVAILABLE, message)
         })?;
-        let ticket = Ticket { queue: &self.queue, number };
-        let found = match timeout(self.deadline, &mut computed).await {
-            Ok(found) => found,
-            Err(_) if ticket.queue.withdraw(ticket.number) => return Err(late()),
-            // It is being computed.
-            Err(_) => computed.await,
-        };
+        let _ticket = Ticket { queue: &self.queue, number };
+        // Late is late, computed meanwhile or not: nobody waits for the answer any more.
+        let found = timeout(self.deadline, computed).await.map_err(|_| late())?;
         // Without a reply it was late when its batch was taken.
         let found = found.map_err(|_| late())??;
         self.meters.ids(count);

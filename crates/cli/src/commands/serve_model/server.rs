@@ -22,12 +22,12 @@ use crate::commands::objects;
 
 /// Serves until the process is signaled to end.
 pub fn run(args: &ServeModelArgs) -> Result<Value> {
-    let token = args.token_file.as_deref().map(read_token).transpose()?;
-    let tls = match (&args.tls_cert, &args.tls_key) {
+    let token = args.security.token_file.as_deref().map(read_token).transpose()?;
+    let tls = match (&args.security.tls_cert, &args.security.tls_key) {
         (Some(certificate), Some(key)) => Some(tls::acceptor(&Tls::read(certificate, key)?)?),
         _ => None,
     };
-    check_address(args.listen, token.is_some(), tls.is_some(), args.open_to_everyone)?;
+    check_address(args.listen, token.is_some(), tls.is_some(), args.security.open_to_everyone)?;
     let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
     let options = OpenOptions {
         dataset,
