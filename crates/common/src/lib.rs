@@ -26,6 +26,7 @@ mod buf;
 pub mod did_you_mean;
 mod dtype;
 pub mod error;
+pub mod folders;
 pub mod memory;
 pub mod npy;
 pub mod prefetch;

@@ -1,8 +1,7 @@
 //! Room in the cache: the datasets used longest ago are removed.
 
-use std::path::Path;
-
 use bytesize::ByteSize;
+use gnarl_common::folders::bytes_in;
 use gnarl_common::{Error, Kind, Result, ResultExt};
 
 use super::settings::CacheSettings;
@@ -66,15 +65,4 @@ fn is_key(name: &str) -> bool {
     digits.is_some_and(|digits| {
         digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
     })
-}
-
-/// Bytes of the files in a folder and the folders below it.
-fn bytes_in(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder).at(folder)? {
-        let entry = entry.at(folder)?;
-        let metadata = entry.metadata().at(entry.path())?;
-        bytes += if metadata.is_dir() { bytes_in(&entry.path())? } else { metadata.len() };
-    }
-    Ok(bytes)
 }

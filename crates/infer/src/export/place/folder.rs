@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use gnarl_common::folders::bytes_in;
 use gnarl_common::staging::{Claim, Staging};
 use gnarl_common::{Error, Result, ResultExt};
 
@@ -82,15 +83,4 @@ fn is_group(folder: &Path) -> bool {
     let Ok(text) = std::fs::read(folder.join(MARKER)) else { return false };
     let metadata: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
     metadata.is_some_and(|metadata| metadata["node_type"] == "group")
-}
-
-/// Bytes of the files in a folder and the folders below it.
-fn bytes_in(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in std::fs::read_dir(folder).at(folder)? {
-        let entry = entry.at(folder)?;
-        let metadata = entry.metadata().at(entry.path())?;
-        bytes += if metadata.is_dir() { bytes_in(&entry.path())? } else { metadata.len() };
-    }
-    Ok(bytes)
 }
