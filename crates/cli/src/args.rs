@@ -51,7 +51,7 @@ pub enum Command {
     /// Evaluate a trained model on its dataset's splits
     Eval(eval::EvalArgs),
     /// Write an embedding or a prediction for every node, by the ids of the input
-    Infer(infer::InferArgs),
+    Infer(Box<infer::InferArgs>),
     /// Describe a dataset, a part or a partition
     Inspect(inspect::InspectArgs),
     /// Serve parts to other machines over Arrow Flight: neighbor sampling and features

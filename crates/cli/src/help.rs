@@ -135,10 +135,12 @@ pub fn complete(command: Command) -> Command {
     };
     match cfg!(feature = "mpi") {
         true => command,
-        false => at(command, "train", &|found| {
-            found.mut_arg("engine", |arg| {
-                let text = arg.get_help().cloned().unwrap_or_default();
-                arg.help(format!("{text} (mpi is not in this build)"))
+        false => ["train", "infer"].iter().fold(command, |command, path| {
+            at(command, path, &|found| {
+                found.mut_arg("engine", |arg| {
+                    let text = arg.get_help().cloned().unwrap_or_default();
+                    arg.help(format!("{text} (mpi is not in this build)"))
+                })
             })
         }),
     }

@@ -42,8 +42,10 @@ pub fn start() -> Result<()> {
 /// Waits for a signal, and ends the process.
 fn end(signals: &Receiver<i32>) {
     let Ok(signal) = signals.recv() else { return };
+    // Asked first: work that stops at the request may be done before anyone looks again.
+    let stops = interrupt::stops();
     interrupt::request(signal);
-    if let Some(when) = interrupt::stops() {
+    if let Some(when) = stops {
         say(&format!(
             "{}: stopping {when}, after {} s in any case; once more to stop at once",
             name(signal),

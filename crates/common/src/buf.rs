@@ -1,10 +1,14 @@
 //! Read-only arrays that are either owned or mapped from a file.
 
+use std::fs::File;
 use std::ops::{Deref, Range};
+use std::path::Path;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use memmap2::Mmap;
+
+use crate::{Result, ResultExt};
 
 /// A shared, immutable slice of plain values: in memory or mapped. Cloning is cheap.
 #[derive(Clone)]
@@ -27,6 +31,41 @@ impl<T: Pod> Buf<T> {
         let bytes = map.get(offset..end)?;
         bytemuck::try_cast_slice::<u8, T>(bytes).ok()?;
         Some(Self { source: Source::Mapped { map, offset, len } })
+    }
+}
+
+impl Buf<u8> {
+    /// The bytes of a file that is replaced but never changed, as all files that went through
+    /// [`crate::staging`].
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn map(path: &Path) -> Result<Self> {
+        let file = File::open(path).at(path)?;
+        let len = file.metadata().at(path)?.len() as usize;
+        if len == 0 {
+            return Ok(Self::default());
+        }
+        // Benefit: a table of embeddings is read where it is, by as much as is used.
+        // SAFETY: the file is written under a temporary name and renamed; another one of its name
+        // leaves this one as it is. The mapping is read-only plain data.
+        let map = Arc::new(unsafe { Mmap::map(&file) }.at(path)?);
+        Ok(Self { source: Source::Mapped { map, offset: 0, len } })
+    }
+
+    /// The values of another type at `range`, which share the bytes where they are aligned.
+    pub fn values<T: Pod>(&self, range: Range<usize>) -> Option<Buf<T>> {
+        let len = range.len() / size_of::<T>();
+        if let Source::Mapped { map, offset, .. } = &self.source
+            && let Some(values) = Buf::mapped(Arc::clone(map), offset + range.start, len)
+        {
+            return Some(values);
+        }
+        let bytes = self.get(range)?;
+        let mut values = vec![T::zeroed(); len];
+        bytemuck::cast_slice_mut::<T, u8>(&mut values)
+            .copy_from_slice(&bytes[..len * size_of::<T>()]);
+        Some(values.into())
     }
 }
 
@@ -93,6 +132,24 @@ impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Buf<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_of_a_file_stay_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let bytes: Vec<u8> = (0..24).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let all = Buf::map(&path).unwrap();
+        assert_eq!(&all[..], &bytes);
+        for (range, copied) in [(8..16, false), (9..17, true)] {
+            let values = all.values::<u32>(range.clone()).unwrap();
+            assert_eq!(bytemuck::cast_slice::<u32, u8>(&values), &bytes[range]);
+            assert_eq!(all.as_ptr_range().contains(&values.as_ptr().cast()), !copied);
+        }
+        assert!(all.values::<u32>(20..28).is_none());
+        std::fs::write(&path, "").unwrap();
+        assert!(Buf::map(&path).unwrap().is_empty());
+    }
 
     #[test]
     fn owned_values_are_shared() {

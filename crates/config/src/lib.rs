@@ -43,8 +43,7 @@ pub use listen::Listen;
 pub use load::load;
 pub use negatives::{NegativesSection, Sides};
 pub use parts::{CacheSection, PartitionSection, Parts, Servers};
-pub use paths::absolute;
-pub use paths::home_of;
+pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,

@@ -3,6 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use gnarl_common::{Error, Result};
+use gnarl_graph::MANIFEST;
+use gnarl_objects::{is_uri, local};
+use gnarl_partition::PARTITION;
 
 use super::RunConfig;
 
@@ -33,6 +36,15 @@ pub(super) fn expand_home(config: &mut RunConfig) -> Result<()> {
     Ok(())
 }
 
+/// The folder of this host with the dataset or the partition at `path`: the path itself, or, if it is an address in an
+/// object store, the folder of the cache into which it is fetched.
+///
+/// # Errors
+/// If it cannot be fetched, or this build has no object stores.
+pub fn data_folder(path: &Path) -> Result<PathBuf> {
+    local(path, &[MANIFEST, PARTITION], &[])
+}
+
 /// `path` with a leading `~` replaced by the user's home folder.
 ///
 /// # Errors
@@ -56,10 +68,13 @@ pub fn home_of(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The configuration with absolute paths, independent of the working directory.
+/// The configuration with absolute paths, independent of the working directory. Addresses in object stores stay.
 pub fn absolute(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
     for (_, path) in paths(&mut config) {
+        if is_uri(path) {
+            continue;
+        }
         // An empty path stands for none.
         if let Ok(full) = std::path::absolute(&*path) {
             *path = full;
@@ -89,6 +104,8 @@ mod tests {
         let kept = absolute(&config);
         assert!(kept.dataset.path.is_absolute() && kept.output.dir.is_absolute());
         assert!(kept.partition.path.is_some_and(|path| path.is_absolute()));
+        config.dataset.path = "s3://bucket/g".into();
+        assert_eq!(absolute(&config).dataset.path, Path::new("s3://bucket/g"));
         config.dataset.path = PathBuf::new();
         assert_eq!(absolute(&config).dataset.path, Path::new(""));
     }

@@ -58,7 +58,6 @@ pub use gnarl_engine as engine;
 pub use gnarl_graph as graph;
 pub use gnarl_infer as infer;
 pub use gnarl_nn as nn;
-#[cfg(feature = "cloud")]
 pub use gnarl_objects as objects;
 pub use gnarl_partition as partition;
 pub use gnarl_planner as planner;

@@ -22,23 +22,28 @@ pub trait Layers: Sync {
     fn num_nodes(&self) -> Vec<usize>;
 
     /// Visits the nodes (type and number) whose output of the layer before, or whose features, layer `layer` reads for
-    /// `node`; the node itself is among them. A node may be visited more than once.
+    /// `nodes`; these themselves are among them. A node may be visited more than once.
+    ///
+    /// # Errors
+    /// If lists cannot be read.
     fn inputs_of(
         &self,
         layer: usize,
         node_type: usize,
-        node: u32,
+        nodes: &[u32],
         visit: &mut dyn FnMut(usize, u32),
-    );
+    ) -> Result<()>;
 
-    /// Number of inputs that [`Layers::inputs_of`] visits, or an upper bound.
+    /// Number of inputs that [`Layers::inputs_of`] visits for a node, or an estimate. Orders and the ranges of ranks go by
+    /// that of the last layer.
     fn num_inputs(&self, layer: usize, node_type: usize, node: u32) -> usize;
 
-    /// Bytes of memory that one node takes in a range: its gathered inputs, and the layer's values of it.
+    /// Bytes of memory that one node takes in a range: its gathered inputs, and the layer's values of it. Rows of the layer
+    /// before that are copied because they are read by chunks, see [`Before::is_chunked`], are counted beside them.
     fn range_bytes(&self, layer: usize, node_type: usize, node: u32) -> usize;
 
-    /// Gathers the inputs of `nodes`, which ascend, for layer `layer`. `before` has the output of the layer before; there
-    /// is none for the first one.
+    /// Gathers the inputs of `nodes`, which are distinct and in the order of the inference, for layer `layer`. `before` has
+    /// the output of the layer before; there is none for the first one.
     ///
     /// # Errors
     /// If features cannot be read.

@@ -8,13 +8,16 @@
 //! edges and by nodes, the inputs of a range being gathered while the range before is computed. Between two layers rows
 //! are in memory, or in a file of a scratch folder where they would exceed the [`Budget`] ([`rows`]).
 //!
+//! Nodes are computed, and their rows kept, by number or in another [`order`]. Several ranks compute the nodes they own,
+//! and fetch before each layer the rows that they read of the others ([`Peers`]).
+//!
 //! Sums over neighbors are in the order of the lists whatever the ranges, and products of a row depend on that row
 //! alone: embeddings do not depend on the budget, nor on which nodes are wanted, beyond the rounding of products.
 //!
 //! ```
 //! use gnarl_common::Result;
 //! use gnarl_infer::rows::Before;
-//! use gnarl_infer::{Budget, Layers, run};
+//! use gnarl_infer::{Budget, Inference, Layers};
 //! use gnarl_nn::Tensor;
 //!
 //! /// Adds up the values of a node and of the one before it, twice. The first values are the numbers of nodes.
@@ -32,9 +35,15 @@
 //!         vec![self.0 as usize]
 //!     }
 //!
-//!     fn inputs_of(&self, _: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
-//!         visit(0, node);
-//!         visit(0, node.saturating_sub(1));
+//!     fn inputs_of(
+//!         &self,
+//!         _: usize,
+//!         _: usize,
+//!         nodes: &[u32],
+//!         visit: &mut dyn FnMut(usize, u32),
+//!     ) -> Result<()> {
+//!         nodes.iter().flat_map(|&node| [node, node.saturating_sub(1)]).for_each(|v| visit(0, v));
+//!         Ok(())
 //!     }
 //!
 //!     fn num_inputs(&self, _: usize, _: usize, _: u32) -> usize {
@@ -60,7 +69,8 @@
 //! }
 //!
 //! let mut found = Vec::new();
-//! run(&Sums(1000), &[(0, vec![5, 9])], &Budget::new(1 << 20), |_, nodes, rows| {
+//! let inference = Inference::within(&Budget::new(1 << 20));
+//! inference.run(&Sums(1000), &[(0, vec![5, 9])], |_, nodes, rows| {
 //!     found.extend(nodes.iter().zip(rows.data()).map(|(&node, &value)| (node, value)));
 //!     Ok(())
 //! })?;
@@ -69,15 +79,26 @@
 //! ```
 
 mod backwards;
+mod bits;
 mod budget;
+mod copied;
 mod engine;
 pub mod export;
+mod figures;
+mod journal;
 mod layers;
 mod needed;
+pub mod order;
+mod peers;
+mod places;
 pub mod ranges;
 pub mod rows;
 
 pub use budget::Budget;
-pub use engine::{Figures, LayerFigures, run};
+pub use engine::{Inference, Parts};
+pub use figures::{Figures, Hub, LayerFigures};
+pub use journal::LayerFolder;
 pub use layers::Layers;
 pub use needed::Needed;
+pub use peers::{EvenOwners, Owners, PartOwners, Peers};
+pub use places::Places;

@@ -1,5 +1,6 @@
 //! The nodes that a layer is computed for.
 
+use gnarl_common::Result;
 use rayon::prelude::*;
 
 /// Nodes of one type, with the place of each among them.
@@ -69,18 +70,28 @@ impl Needed {
         (word_bits >> bit & 1 == 1).then(|| before[word] as usize + below.count_ones() as usize)
     }
 
-    /// Calls `visit` with all needed nodes, in no order, on all threads.
-    pub(crate) fn for_each(&self, visit: impl Fn(u32) + Sync) {
-        let words = 0..self.nodes.div_ceil(64);
-        words.into_par_iter().for_each(|word| {
-            let nodes = (64 * word) as u32..(64 * (word + 1)).min(self.nodes) as u32;
-            match &self.some {
-                None => nodes.for_each(&visit),
+    /// Calls `visit` with the needed nodes of ranges of about `each`, in no order, on all threads.
+    ///
+    /// # Errors
+    /// Those of `visit`.
+    pub(crate) fn for_each(
+        &self,
+        each: usize,
+        visit: impl Fn(&[u32]) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let words = each.div_ceil(64);
+        let ranges = 0..self.nodes.div_ceil(64 * words);
+        ranges.into_par_iter().try_for_each(|range| {
+            let nodes = 64 * words * range..(64 * words * (range + 1)).min(self.nodes);
+            let nodes = nodes.map(|node| node as u32);
+            let some: Vec<u32> = match &self.some {
+                None => nodes.collect(),
                 Some((bits, _)) => {
-                    nodes.filter(|n| bits[word] >> (n % 64) & 1 == 1).for_each(&visit)
+                    nodes.filter(|n| bits[*n as usize / 64] >> (n % 64) & 1 == 1).collect()
                 }
-            }
-        });
+            };
+            if some.is_empty() { Ok(()) } else { visit(&some) }
+        })
     }
 
     /// The needed nodes, ascending.

@@ -3,15 +3,19 @@
 //! **In:** a [`Uri`] such as `s3://bucket/prefix/nodes.parquet`, and files of this host. **Out:** objects that
 //! are whole or not there. A file is uploaded when it is complete, in several parts at once where it is large;
 //! an object has its old content until the last part has arrived. The folder of a dataset is fetched into a
-//! cache on this host, whole or not at all ([`fetch`]).
+//! cache on this host, whole or not at all ([`local`]). The files of a folder that changes can be kept in a store, too
+//! ([`Mirror`]).
+//!
+//! Requests are made by builds with the feature `cloud`; others know an address when they see one, and refuse it.
 //!
 //! Credentials, endpoints and further settings come from the environment, by the names that the crate
-//! [`object_store`] reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`. Every wait has a deadline.
+//! [object_store](https://docs.rs/object_store) reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`. Every wait has a deadline.
 //!
 //! ```
+//! # #[cfg(feature = "cloud")]
+//! # fn main() -> gnarl_common::Result<()> {
 //! use gnarl_objects::{Remote, Uri};
 //!
-//! # fn main() -> gnarl_common::Result<()> {
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let file = dir.path().join("nodes.csv");
 //! # std::fs::write(&file, "id\n7\n").unwrap();
@@ -22,22 +26,18 @@
 //! assert!(remote.check_objects(&["nodes.csv"], false).is_err());
 //! # Ok(())
 //! # }
+//! # #[cfg(not(feature = "cloud"))]
+//! # fn main() {}
 //! ```
 
-mod cache;
-mod connect;
-mod download;
-mod failure;
-mod limits;
-mod listing;
-mod remote;
-mod target;
-mod tasks;
-#[cfg(test)]
-mod tests;
-mod upload;
+#[cfg(not(feature = "cloud"))]
+mod missing;
+#[cfg(feature = "cloud")]
+mod store;
 mod uri;
 
-pub use cache::{CacheSettings, fetch};
-pub use remote::Remote;
-pub use uri::{SCHEMES, Uri};
+#[cfg(not(feature = "cloud"))]
+pub use missing::{Mirror, local, refused, working_folder};
+#[cfg(feature = "cloud")]
+pub use store::{CacheSettings, Mirror, Remote, Wanted, fetch, local, working_folder};
+pub use uri::{SCHEMES, Uri, is_uri};

@@ -1,12 +1,18 @@
 //! Addresses in object stores.
 
 use std::fmt;
+use std::path::Path;
 
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::{Error, Result};
 
 /// The known schemes.
 pub const SCHEMES: [&str; 4] = ["s3", "gs", "az", "file"];
+
+/// True if `path` is an address, such as `s3://bucket/nodes.parquet`, rather than a path of this host.
+pub fn is_uri(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.contains("://"))
+}
 
 /// The address of an object, or of a folder of objects: `s3://bucket/path`, `gs://bucket/path`,
 /// `az://container/path`, or `file:///path`.

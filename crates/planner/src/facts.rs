@@ -2,7 +2,7 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{Parts, RunConfig};
+use gnarl_config::{Parts, RunConfig, data_folder};
 use gnarl_graph::splits::features_of;
 use gnarl_graph::splits::{Role, Roles};
 use gnarl_graph::{Dataset, Features};
@@ -101,7 +101,7 @@ impl<'a> Facts<'a> {
     pub fn cut(&self, config: &RunConfig) -> Result<Cut> {
         let section = &config.partition;
         if let Some(path) = &section.path {
-            let cut = PartitionedDataset::open(path)?;
+            let cut = PartitionedDataset::open(data_folder(path)?)?;
             let made = cut.manifest();
             let inside: u64 = (0..made.parts).map(|p| made.cut[p][p]).sum();
             let all: u64 = made.cut.iter().flatten().sum();

@@ -1,7 +1,7 @@
-//! Reports of runs and of partitions: one HTML page each, with its charts.
+//! Reports of runs, of partitions and of inferences: one HTML page each, with its charts.
 //!
-//! **In:** a finished run ([`gnarl_train::Finished`]) or the manifest of a partition. **Out:**
-//! `report.html`, a page that needs neither network nor scripts.
+//! **In:** a finished run ([`gnarl_train::Finished`]), the manifest of a partition, or the figures of an inference
+//! ([`Inference`]). **Out:** a page that needs neither network nor scripts.
 //!
 //! ```
 //! use gnarl_graph::generate::{CommunityOptions, community};
@@ -20,9 +20,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod inference;
 mod page;
 mod partition;
 mod run;
 
+pub use inference::{Inference, write_inference_report};
 pub use partition::write_partition_report;
 pub use run::write_run_report;

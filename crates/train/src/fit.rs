@@ -10,7 +10,7 @@ use gnarl_nn::Params;
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::embeddings::Rows;
-use crate::encoder::{Encoder, Keep, Output, Source};
+use crate::encoder::{Course, Encoder, Keep, Output, Source};
 use crate::evaluation::{Evaluation, Forwards, NodeScores};
 use crate::session::Session;
 use crate::state::TrainState;
@@ -68,8 +68,8 @@ pub(crate) trait Training: Send + Sync {
     fn infer(
         &self,
         weights: (&Params, &[Rows<'_>]),
-        output: Output,
-        wanted: &[(usize, Vec<u32>)],
+        wanted: (Output, &[(usize, Vec<u32>)]),
+        course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures>;
 
@@ -205,15 +205,19 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
     fn infer(
         &self,
         (params, tables): (&Params, &[Rows<'_>]),
-        output: Output,
-        wanted: &[(usize, Vec<u32>)],
+        (output, wanted): (Output, &[(usize, Vec<u32>)]),
+        course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         let forwards = Forwards::new(&self.config, &self.whole);
-        match forwards.is_sampled() {
-            true => forwards.sampled((params, tables), wanted, keep).map(|()| Figures::default()),
-            false => self.whole.infer(params, tables, (output, wanted), keep),
+        if !forwards.is_sampled() {
+            return self.whole.infer((params, tables), (output, wanted), course, keep);
         }
+        if !course.is_plain() {
+            return Err(Error::usage("sampled neighbors are read batch by batch, by one process")
+                .hint("leave out --order, --cache, --layers and --ranks, or --fanouts"));
+        }
+        forwards.sampled((params, tables), wanted, keep).map(|()| Figures::default())
     }
 
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

@@ -49,7 +49,8 @@ pub use evaluation::{LeakageReport, RelationScores, Scores};
 pub use registry::Registry;
 pub use run::folder::Begin;
 pub use run::{
-    EdgeModel, Finished, KeepEdges, OpenOptions, Summary, TrainedRun, eval_run, run, run_on,
+    EdgeModel, Finished, Infer, KeepEdges, Leader, OpenOptions, Summary, TrainedRun, eval_run,
+    infer_by_threads, infer_on, run, run_folder, run_on,
 };
 pub use sync::outer::OuterOptimizer;
 pub use task::EdgeBatch;

@@ -48,6 +48,8 @@ pub struct Threads {
     pub each: usize,
     /// Of all ranks of a host, for work of one of them while the others wait.
     pub host: usize,
+    /// True if ranks are on several hosts, so that work of one of them leaves hosts idle.
+    pub several_hosts: bool,
 }
 
 /// Keys of everything random in a run, one stream per use.

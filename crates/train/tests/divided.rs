@@ -6,15 +6,19 @@ use std::time::Duration;
 
 use gnarl_common::Kind;
 use gnarl_config::{Method, RunConfig, Servers};
-use gnarl_engine::local;
+use gnarl_engine::{Communicator, local};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{CommunityOptions, community};
+use gnarl_infer::order::NodeOrder;
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
-use gnarl_train::{Begin, Finished, Summary, run, run_on};
+use gnarl_train::{
+    Begin, Finished, Infer, OpenOptions, Output, Registry, Summary, TrainedRun, eval_run,
+    infer_by_threads, infer_on, run, run_on,
+};
 
 const PARTS: usize = 4;
 
@@ -108,6 +112,77 @@ fn parts_on_one_machine_train_as_the_whole_graph() {
     }
 }
 
+/// The output of the run in `config` for some nodes, by so many ranks.
+fn inferred(config: &RunConfig, options: &OpenOptions, ranks: usize) -> Vec<f32> {
+    let run = TrainedRun::open(&Registry::default(), &config.output.dir, options).unwrap();
+    let nodes: Vec<u32> = (0..run.node_types()[0].1 as u32).step_by(3).collect();
+    let by = |by: &dyn Infer| {
+        let mut found = Vec::new();
+        by.infer(Output::Last, &[(0, nodes.clone())], &mut |_, _, rows| {
+            found.extend_from_slice(rows.data());
+            Ok(())
+        })?;
+        assert!(!found.is_empty());
+        Ok(found)
+    };
+    match ranks {
+        1 => by(&run).unwrap(),
+        ranks => infer_by_threads(&run, ranks, 1, |leader| by(leader)).unwrap(),
+    }
+}
+
+#[test]
+fn models_on_parts_are_inferred_as_on_the_whole_graph() {
+    let bench = Bench::new();
+    let cuts = [(PartLayout::EdgeCut, "spring"), (PartLayout::VertexCut, "adadne")];
+    let cuts = cuts.map(|(layout, algorithm)| bench.cut(layout, algorithm));
+    for (model, decoupled) in [("sage", false), ("gat", false), ("gcn", false), ("gcn", true)] {
+        let mut config = bench.config(&format!("{model}-{decoupled}"));
+        (config.model.name, config.model.decoupled) = (model.into(), decoupled);
+        config.train.epochs = 1;
+        train(&config);
+        let whole = inferred(&config, &OpenOptions::default(), 1);
+        for cut in &cuts {
+            let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-5 * (1.0 + a.abs());
+            let what = format!("{model} {decoupled} {}", cut.dir().display());
+            // The whole dataset, with ranks and orders by its parts.
+            for (order, ranks) in [(NodeOrder::Part, 1), (NodeOrder::PartDegree, 3)] {
+                let partition = Some(cut.dir().to_path_buf());
+                let options = OpenOptions { order, partition, ..OpenOptions::default() };
+                assert_eq!(inferred(&config, &options, ranks), whole, "{what} {order}");
+            }
+            // Nothing but parts: the weights of the run over the whole graph.
+            let mut divided = bench.divided(&what.replace('/', "-"), cut.dir(), Servers::Ranks);
+            (divided.model, divided.train.epochs) = (config.model.clone(), 1);
+            train(&divided);
+            for ranks in [1, 3] {
+                let found = inferred(&divided, &OpenOptions::default(), ranks);
+                assert_eq!(found.len(), whole.len());
+                assert!(found.iter().zip(&whole).all(near), "{what} {ranks} ranks");
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_of_an_inference_have_the_same_weights() {
+    let bench = Bench::new();
+    let runs = ["one", "other"].map(|name| {
+        let mut config = bench.config(name);
+        config.train.epochs = if name == "one" { 1 } else { 2 };
+        train(&config);
+        let options = OpenOptions::default();
+        TrainedRun::open(&Registry::default(), &config.output.dir, &options).unwrap()
+    });
+    let found = local::run(2, Duration::from_secs(60), |rank| {
+        infer_on(&runs[rank.rank()], (rank, 1), 1, |leader| {
+            leader.infer(Output::Last, &[(0, vec![3])], &mut |_, _, _| Ok(()))
+        })
+    });
+    let error = found.unwrap_err();
+    assert!(error.to_string().contains("rank 1 has gnarl"), "{error}");
+}
+
 #[test]
 fn parts_behind_servers_train_as_the_whole_graph_with_and_without_a_cache() {
     let bench = Bench::new();
@@ -125,6 +200,8 @@ fn parts_behind_servers_train_as_the_whole_graph_with_and_without_a_cache() {
         config.cache.memory = memory.parse().unwrap();
         let Finished { summary, history, .. } = run(&config, Begin::Fresh, &|_| ()).unwrap();
         assert_same(&whole, &summary, memory);
+        let found = eval_run(&config.output.dir, None).unwrap();
+        assert_eq!((&found.test, &found.valid), (&summary.test, &summary.valid), "evaluated again");
         let rate = history[3].cache_hit_rate.unwrap();
         assert_eq!(rate > 0.9, memory == "1MiB", "{memory}: {rate}");
         assert_eq!(rate == 0.0, memory == "0", "{memory}: {rate}");

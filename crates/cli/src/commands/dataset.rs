@@ -10,6 +10,7 @@ use gnarl_common::{Context, Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_config::{ImportSection, home_of};
 use gnarl_graph::{MANIFEST, Manifest};
+use gnarl_objects::is_uri;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -67,17 +68,17 @@ pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
 }
 
 /// Sets `dataset.path` to the dataset that the section asks for, or to where it is to be made;
-/// `true` if it is there. A dataset in an object store is fetched, and `dataset.path` is its folder in the cache.
+/// `true` if it is there. A dataset in an object store is fetched into the cache.
 ///
 /// # Errors
 /// If it cannot be fetched; [`gnarl_common::Kind::Usage`] if files changed since they were imported.
 pub fn find(config: &mut RunConfig, run_file: &Path) -> Result<bool> {
     let Some(section) = &config.dataset.import else {
-        config.dataset.path = objects::local(&config.dataset.path)?;
+        objects::local(&config.dataset.path)?;
         return Ok(true);
     };
     let given = config.dataset.path.clone();
-    if objects::is_uri(&given) {
+    if is_uri(&given) {
         return Err(Error::usage(format!("{}: imports are made on this host", given.display()))
             .hint("set dataset.path to a folder, or leave out [dataset.import]"));
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_common::Result;
-use gnarl_train::eval_run;
+use gnarl_train::{eval_run, run_folder};
 use serde_json::{Value, json};
 
 use super::objects;
@@ -13,7 +13,7 @@ use crate::allocator::hold_little;
 /// `gnarl eval`
 #[derive(Debug, Args)]
 pub struct EvalArgs {
-    /// The run's folder
+    /// The run's folder, or its address in an object store
     pub run_dir: PathBuf,
     /// Evaluate on this dataset instead of the run's: its directory, or its address in an object store
     #[arg(long)]
@@ -23,12 +23,13 @@ pub struct EvalArgs {
 pub fn run(args: &EvalArgs) -> Result<Value> {
     hold_little(true);
     let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
-    let evaluation = eval_run(&args.run_dir, dataset.as_deref())?;
+    let run = run_folder(&args.run_dir)?;
+    let evaluation = eval_run(&run, dataset.as_deref())?;
     let mut found = json!({
         "test": evaluation.test,
         "valid": evaluation.valid,
         "run_dir": args.run_dir,
-        "finished": args.run_dir.join("summary.json").exists(),
+        "finished": run.join("summary.json").exists(),
         "peak_rss_bytes": gnarl_common::memory::peak_rss(),
     });
     if let Some(leakage) = evaluation.leakage {

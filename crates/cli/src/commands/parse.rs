@@ -1,4 +1,11 @@
-//! Parsers shared by several commands.
+//! Parsers and checks shared by several commands.
+
+use gnarl_common::Error;
+use gnarl_config::Engine;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+
+use crate::output::launched;
 
 /// Parses `512MiB`, `4GiB`, `1000000`.
 pub fn size(text: &str) -> Result<u64, String> {
@@ -22,6 +29,22 @@ pub fn size(text: &str) -> Result<u64, String> {
         return Err(format!("invalid size '{text}': expected a number with a unit such as 512MiB"));
     }
     Ok((number * factor) as u64)
+}
+
+/// The engine of that name.
+pub fn engine(text: &str) -> Result<Engine, String> {
+    let engine = Engine::deserialize(text.into_deserializer());
+    engine.map_err(|e: serde::de::value::Error| e.to_string())
+}
+
+/// Returns an error if this is one of several processes without MPI, all of which would write to the same place.
+pub fn alone(what: &str, otherwise: &str) -> gnarl_common::Result<()> {
+    let processes = launched("SIZE").unwrap_or(1);
+    if processes < 2 {
+        return Ok(());
+    }
+    Err(Error::usage(format!("{what} runs one process; found {processes}"))
+        .hint(format!("add --engine mpi, or {otherwise}")))
 }
 
 #[cfg(test)]

@@ -4,18 +4,17 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use gnarl_common::{Error, Result};
+use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_config::{Engine, load};
 use gnarl_train::{Begin, EpochRecord, Finished, Summary};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
 use serde_json::Value;
 
 use super::dataset;
+use super::parse::{alone, engine};
 use crate::allocator::hold_little;
-use crate::output::{json, launched};
+use crate::output::json;
 
 /// `gnarl train`
 #[derive(Debug, Args)]
@@ -36,12 +35,6 @@ pub struct TrainArgs {
     pub restart: bool,
 }
 
-/// The engine of that name.
-fn engine(text: &str) -> Result<Engine, String> {
-    let engine = Engine::deserialize(text.into_deserializer());
-    engine.map_err(|e: serde::de::value::Error| e.to_string())
-}
-
 pub fn run(args: &TrainArgs) -> Result<Value> {
     let mut config = load(&args.run, &args.settings)?;
     config.train.engine = args.engine.unwrap_or(config.train.engine);
@@ -55,23 +48,12 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
     }
     match config.train.engine {
         Engine::Local => {
-            alone()?;
+            alone("train.engine = 'local'", "start one process and set train.workers")?;
             dataset::prepare(&mut config, &args.run)?;
             Ok(json(&train(&config, begin)?))
         }
         Engine::Mpi => under_mpi(&config, begin, &args.run),
     }
-}
-
-/// Returns an error if this is one of several processes without MPI: all would write to the same
-/// folder.
-fn alone() -> Result<()> {
-    let processes = launched("SIZE").unwrap_or(1);
-    if processes < 2 {
-        return Ok(());
-    }
-    Err(Error::usage(format!("train.engine = 'local' runs one process; found {processes}"))
-        .hint("add --engine mpi, or start one process and set train.workers"))
 }
 
 /// Trains as one of the processes started by `mpirun`; only the first returns a result.
@@ -99,7 +81,7 @@ fn under_mpi(config: &RunConfig, begin: Begin, run_file: &Path) -> Result<Value>
 
 #[cfg(not(feature = "mpi"))]
 fn under_mpi(_: &RunConfig, _: Begin, _: &Path) -> Result<Value> {
-    Err(Error::usage("train.engine = 'mpi' is not supported by this build")
+    Err(gnarl_common::Error::usage("train.engine = 'mpi' is not supported by this build")
         .hint("build with --features mpi, which requires an MPI library; see docs/cluster.md"))
 }
 
@@ -113,7 +95,8 @@ pub fn train(config: &RunConfig, begin: Begin) -> Result<Summary> {
 
 /// Writes the report of a finished run and logs its result.
 fn report(finished: Finished) -> Result<Summary> {
-    gnarl_report::write_run_report(&finished.summary.run_dir, &finished)?;
+    gnarl_report::write_run_report(&finished.folder, &finished)?;
+    finished.keep_report()?;
     let verdict = finished.verdict();
     let summary = finished.summary;
     let scores = |scores: &gnarl_train::evaluation::Scores| {

@@ -101,6 +101,13 @@ impl Bench {
     }
 }
 
+/// The results of a run that do not depend on times, memory and places.
+pub fn results(summary: &Value) -> Value {
+    let keys = ["test", "valid", "best_epoch", "epochs", "losses"];
+    let named = keys.map(|key| (key.to_string(), summary[key].clone()));
+    named.into_iter().collect::<serde_json::Map<_, _>>().into()
+}
+
 /// A path as an argument.
 pub fn path(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")

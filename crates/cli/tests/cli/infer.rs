@@ -79,6 +79,90 @@ fn every_output_of_every_node_is_written_in_any_memory() {
 }
 
 #[test]
+fn orders_caches_and_ranks_change_nothing() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let (run, parts) = (path(&bench.run), bench.dir.path().join("parts"));
+    let graph = path(&bench.graph);
+    succeed(&["partition", graph, "--parts", "4", "--hops", "0", "--out", path(&parts)]);
+    let infer = |name: &str, args: &[&str]| {
+        let out = bench.dir.path().join(name);
+        let what = ["--what", "embeddings,classes"];
+        let all = ["infer", run, "--out", path(&out)];
+        let found = succeed(&[&all, &what[..], args].concat());
+        (found, std::fs::read(out).unwrap())
+    };
+    let (plain, expected) = infer("plain.parquet", &[]);
+    let layers = |found: &serde_json::Value, key: &str| -> u64 {
+        found["layers"].as_array().unwrap().iter().map(|layer| layer[key].as_u64().unwrap()).sum()
+    };
+    let parts = path(&parts);
+    let by_part = ["--order", "pds", "--partition", parts];
+    let cached = ["--cache", "fifo:10%", "--chunk-rows", "64"];
+    let courses = [
+        vec!["--order", "ds"],
+        vec!["--order", "ps", "--partition", parts],
+        cached.to_vec(),
+        vec!["--ranks", "3"],
+        [&by_part[..], &cached].concat(),
+        [&by_part[..], &cached, &["--ranks", "2", "--memory", "1MiB"]].concat(),
+    ];
+    for (number, course) in courses.iter().enumerate() {
+        let (found, bytes) = infer(&format!("{number}.parquet"), course);
+        assert!(bytes == expected, "{course:?} changes the file");
+        let chunks = layers(&found, "chunk_reads");
+        assert_eq!(chunks > 0, course.contains(&"--cache"), "{course:?}: {found}");
+        assert_eq!(layers(&found, "nodes"), layers(&plain, "nodes"), "{course:?}");
+        let fetched = layers(&found, "fetched_bytes");
+        assert_eq!(fetched > 0, course.contains(&"--ranks"), "{course:?}: {found}");
+    }
+    let out = bench.dir.path().join("none.parquet");
+    let fails = |args: &[&str]| fail(&[&["infer", run, "--out", path(&out)], args].concat(), 2);
+    let text = fails(&["--order", "pds"]);
+    assert!(text.contains("--partition DIR"), "{text}");
+    let (other, cut) = (bench.dir.path().join("other"), bench.dir.path().join("cut"));
+    succeed(&["generate", "community", "--nodes", "2000", "--seed", "9", "--out", path(&other)]);
+    succeed(&["partition", path(&other), "--parts", "2", "--out", path(&cut)]);
+    let text = fails(&["--order", "pds", "--partition", path(&cut)]);
+    assert!(text.contains("is no partition of"), "{text}");
+    let text = fails(&["--order", "pdq"]);
+    assert!(text.contains("pdq") && text.contains("pds"), "{text}");
+    let text = fails(&["--cache", "fifo"]);
+    assert!(text.contains("its memory is missing"), "{text}");
+    let text = fails(&["--fanouts", "3,3", "--ranks", "2"]);
+    assert!(text.contains("--ranks"), "{text}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn rows_of_layers_are_kept_until_the_end() {
+    let bench = Bench::new(RUN);
+    bench.train(&[]);
+    let (run, layers) = (path(&bench.run), bench.dir.path().join("layers"));
+    let out = bench.dir.path().join("out.parquet");
+    let all = ["infer", run, "--out", path(&out), "--what", "embeddings,logits", "--force"];
+    succeed(&all);
+    let expected = std::fs::read(&out).unwrap();
+    for ranks in ["1", "3"] {
+        let page = bench.dir.path().join("report.html");
+        let kept = ["--layers", path(&layers), "--ranks", ranks, "--report", path(&page)];
+        let found = succeed(&[&all[..], &kept].concat());
+        let page = std::fs::read_to_string(page).unwrap();
+        assert!(page.contains("embeddings 1") && page.contains("Hubs"), "{page}");
+        assert_eq!(page.contains("from other ranks"), ranks == "3", "{page}");
+        assert!(found["layers"][0]["file_bytes"].as_u64() > Some(0), "{found}");
+        assert!(std::fs::read(&out).unwrap() == expected, "{ranks} ranks");
+        assert!(!layers.exists(), "nothing is left");
+    }
+    let record = "{\"inference\":\"of yesterday\",\"at\":0,\"layers\":{}}";
+    std::fs::create_dir_all(layers.join("last")).unwrap();
+    std::fs::write(layers.join("last/rank-0.json"), record).unwrap();
+    let text = fail(&[&all[..], &["--layers", path(&layers)]].concat(), 2);
+    assert!(text.contains("of yesterday") && text.contains("another folder"), "{text}");
+    assert!(std::fs::read(&out).unwrap() == expected);
+}
+
+#[test]
 fn neighbors_are_sampled_on_request() {
     let bench = Bench::new(RUN);
     bench.train(&[]);

@@ -171,6 +171,10 @@ fn impossible_requests_are_refused() {
     assert!(infer(&["--edges", "held-out"], 2).contains("no split and no file"));
     assert!(infer(&["--edges", "test", "--relation", "likes"], 2).contains("--relation likes"));
     assert!(infer(&["--edges", "test", "--what", "classes"], 2).contains("--what"));
+    for option in ["--order=ds", "--cache=lru:1MiB", "--layers=rows"] {
+        let text = infer(&["--edges", "test", option], 2);
+        assert!(text.contains("the model 'none' has no layers"), "{option}: {text}");
+    }
     assert!(!out.exists());
     let nodes = Bench::new("[train]\nepochs = 1\n");
     nodes.train(&[]);

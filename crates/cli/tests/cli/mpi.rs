@@ -152,6 +152,45 @@ pub fn machines(args: &[String], fault: Option<(usize, &str)>) -> Command {
     mpirun
 }
 
+#[test]
+fn processes_infer_what_one_does() {
+    let bench = Bench::new(RUN);
+    succeed(&bench.args(&[]));
+    let infer = |name: &str| {
+        let out = bench.dir.path().join(name);
+        let what = "--what=embeddings,logits";
+        ["infer", path(&bench.run), "--out", path(&out), what].map(String::from).to_vec()
+    };
+    succeed(&infer("one.parquet").iter().map(String::as_str).collect::<Vec<_>>());
+    for ranks in [2, 3] {
+        let name = format!("{ranks}.parquet");
+        let args = [infer(&name), vec!["--engine".into(), "mpi".into()]].concat();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let found = result(&mpirun(ranks, &args).output().unwrap());
+        assert_eq!(found["nodes"], 2000);
+        let [one, other] = ["one.parquet", &name].map(|name| bench.dir.path().join(name));
+        assert!(std::fs::read(one).unwrap() == std::fs::read(other).unwrap(), "{ranks} ranks");
+    }
+}
+
+/// Ranks on several hosts evaluate together, on one host the first of them does.
+#[cfg(feature = "serve")]
+#[test]
+fn machines_evaluate_as_one_does() {
+    let bench = Bench::new(RUN);
+    let nodes = ["train.strategy=gradient", "evaluate.memory=1MiB"];
+    let links = ["task.kind=link-prediction", "negatives.count=16", "train.epochs=2"];
+    for sets in [&nodes[..], &links] {
+        let args = [&bench.args(sets)[..], &["--engine", "mpi", "--restart"]].concat();
+        for ranks in [3, 4] {
+            let one = result(&mpirun(ranks, &args).output().unwrap());
+            let run = launcher(ranks).args(["sh", "-c", &in_pairs(&args)]).output().unwrap();
+            let found = result(&run);
+            assert_eq!((&one["test"], &one["valid"]), (&found["test"], &found["valid"]));
+        }
+    }
+}
+
 #[cfg(feature = "serve")]
 #[test]
 fn machines_serve_their_parts_to_each_other() {

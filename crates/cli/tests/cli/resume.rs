@@ -4,19 +4,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::common::{Bench, fail, gnarl, path, succeed};
+use crate::common::{Bench, fail, gnarl, path, results, succeed};
 use serde_json::Value;
 
 const RUN: &str = "[train]\nepochs = 40\nworkers = 2\ncheckpoint_seconds = 0\n";
-
-/// What must be the same; times and memory may differ.
-fn results(summary: &Value) -> Value {
-    let keys = ["test", "valid", "best_epoch", "epochs", "losses"];
-    keys.iter()
-        .map(|k| (k.to_string(), summary[*k].clone()))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
-}
 
 /// Kills the run ten times after delays spread over its length, resuming each time.
 fn killed_ten_times(file: &Path, out: &str, length: Duration) -> Value {

@@ -1,14 +1,21 @@
-//! Rows between two layers: in memory, or in a file.
+//! Rows between two layers: in memory, in a mapped file, or in chunks of a file behind a cache.
 
+mod after;
+mod cache;
+mod chunks;
 mod file;
 mod memory;
+mod pieces;
 
 use gnarl_common::{Error, Result};
 use gnarl_nn::Tensor;
 use rayon::prelude::*;
 
-use crate::budget::Budget;
-use crate::needed::Needed;
+use crate::places::Places;
+
+pub use after::After;
+pub use cache::{Cache, CacheMemory, ChunkReads};
+pub(crate) use pieces::Kept;
 
 /// Rows copied per task.
 const TASK_ROWS: usize = 256;
@@ -16,14 +23,15 @@ const TASK_ROWS: usize = 256;
 /// The output of a layer, by node type.
 #[derive(Debug, Default)]
 pub struct Before {
-    types: Vec<Option<(Needed, Values)>>,
+    types: Vec<Option<(Places, Values)>>,
 }
 
-/// Rows of one layer and type, in the order of needed nodes.
+/// Rows of one layer and type, in the order of their places.
 #[derive(Debug)]
 enum Values {
     Memory(memory::Rows),
     File(file::Rows),
+    Chunks(chunks::Rows),
 }
 
 impl Values {
@@ -31,13 +39,7 @@ impl Values {
         match self {
             Self::Memory(rows) => rows.width,
             Self::File(rows) => rows.width,
-        }
-    }
-
-    fn all(&self) -> &[f32] {
-        match self {
-            Self::Memory(rows) => &rows.values,
-            Self::File(rows) => rows.values(),
+            Self::Chunks(rows) => rows.width(),
         }
     }
 }
@@ -45,7 +47,7 @@ impl Values {
 impl Before {
     /// Width of the rows of a node type; 0 if the layer has none of it.
     pub fn width(&self, node_type: usize) -> usize {
-        self.types.get(node_type).and_then(Option::as_ref).map_or(0, |(_, values)| values.width())
+        self.of(node_type).map_or(0, |(_, values)| values.width())
     }
 
     /// Number of node types.
@@ -53,15 +55,37 @@ impl Before {
         self.types.len()
     }
 
-    /// The places of nodes and their rows, one after the other; none if the layer has none of the type.
-    pub fn table(&self, node_type: usize) -> Option<(&Needed, &[f32])> {
-        self.types.get(node_type)?.as_ref().map(|(needed, values)| (needed, values.all()))
+    /// The places of nodes and their rows, one after the other; none if the layer has none of the type, or they are read
+    /// by chunks.
+    pub fn table(&self, node_type: usize) -> Option<(&Places, &[f32])> {
+        let (places, values) = self.of(node_type)?;
+        match values {
+            Values::Memory(rows) => Some((places, &rows.values)),
+            Values::File(rows) => Some((places, rows.values())),
+            Values::Chunks(_) => None,
+        }
+    }
+
+    /// Returns whether rows of a type are read by chunks, so that a range should read each row once.
+    pub fn is_chunked(&self, node_type: usize) -> bool {
+        matches!(self.of(node_type), Some((_, Values::Chunks(_))))
+    }
+
+    /// The chunks read so far, of all types.
+    pub fn chunk_reads(&self) -> ChunkReads {
+        let mut all = ChunkReads::default();
+        for (_, values) in self.types.iter().flatten() {
+            if let Values::Chunks(rows) = values {
+                all.add(rows.reads());
+            }
+        }
+        all
     }
 
     /// The rows of `nodes`, in their order.
     ///
     /// # Errors
-    /// If the layer was not computed for one of them.
+    /// If the layer was not computed for one of them, or a file cannot be read.
     pub fn gather(&self, node_type: usize, nodes: &[u32]) -> Result<Tensor> {
         self.gather_columns(node_type, nodes, 0..self.width(node_type))
     }
@@ -81,13 +105,22 @@ impl Before {
                 "node {node} of type {node_type} has no row of the layer before"
             ))
         };
-        let Some((needed, values)) = self.types.get(node_type).and_then(Option::as_ref) else {
+        let Some((places, values)) = self.of(node_type) else {
             return match nodes.first() {
                 Some(&node) => Err(missing(node)),
                 None => Ok(Tensor::zeros(0, 0)),
             };
         };
-        let (width, all) = (values.width(), values.all());
+        let place = |node: u32| places.place(node).ok_or_else(|| missing(node));
+        let all = match values {
+            Values::Memory(rows) => &rows.values,
+            Values::File(rows) => rows.values(),
+            Values::Chunks(rows) => {
+                let places = nodes.iter().map(|&node| place(node)).collect::<Result<Vec<_>>>()?;
+                return rows.gather(&places, columns);
+            }
+        };
+        let width = values.width();
         let mut out = Tensor::scratch(nodes.len(), columns.len());
         if columns.is_empty() {
             return Ok(out);
@@ -95,79 +128,15 @@ impl Before {
         let tasks = out.data_mut().par_chunks_mut(TASK_ROWS * columns.len());
         tasks.zip(nodes.par_chunks(TASK_ROWS)).try_for_each(|(out, nodes)| {
             for (out, &node) in out.chunks_exact_mut(columns.len()).zip(nodes) {
-                let place = needed.place(node).ok_or_else(|| missing(node))?;
-                let first = place * width;
+                let first = place(node)? * width;
                 out.copy_from_slice(&all[first + columns.start..first + columns.end]);
             }
             Ok(())
         })?;
         Ok(out)
     }
-}
 
-/// The output of a layer while it is computed.
-pub struct After<'a> {
-    budget: &'a Budget,
-    /// Bytes of further rows that may be in memory.
-    left: u64,
-    types: Vec<Option<(Needed, Writer)>>,
-}
-
-enum Writer {
-    Memory(memory::Rows),
-    File(file::Writer),
-}
-
-impl<'a> After<'a> {
-    /// Rows of the nodes `needed` of each type; `left` bytes of them may be in memory.
-    pub fn new(budget: &'a Budget, types: usize, left: u64) -> Self {
-        Self { budget, left, types: (0..types).map(|_| None).collect() }
-    }
-
-    /// Appends the rows of the next nodes of a type.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
-    pub fn append(&mut self, node_type: usize, needed: &Needed, rows: &Tensor) -> Result<()> {
-        let slot = &mut self.types[node_type];
-        if slot.is_none() {
-            let bytes = 4 * needed.len() as u64 * rows.cols() as u64;
-            let writer = if bytes <= self.left {
-                self.left -= bytes;
-                Writer::Memory(memory::Rows::with_capacity(needed.len(), rows.cols()))
-            } else {
-                Writer::File(file::Writer::create(self.budget.scratch(), rows.cols())?)
-            };
-            *slot = Some((needed.clone(), writer));
-        }
-        match slot.as_mut().map(|(_, writer)| writer) {
-            Some(Writer::Memory(all)) => {
-                all.values.extend_from_slice(rows.data());
-                Ok(())
-            }
-            Some(Writer::File(file)) => file.append(rows.data()),
-            None => Ok(()),
-        }
-    }
-
-    /// The finished layer, and the bytes of it that are in files.
-    ///
-    /// # Errors
-    /// If a file cannot be written or mapped.
-    pub fn finish(self) -> Result<(Before, u64)> {
-        let mut spilled = 0;
-        let of = |slot: Option<(Needed, Writer)>| -> Result<Option<(Needed, Values)>> {
-            Ok(match slot {
-                None => None,
-                Some((needed, Writer::Memory(rows))) => Some((needed, Values::Memory(rows))),
-                Some((needed, Writer::File(file))) => {
-                    let rows = file.finish()?;
-                    spilled += 4 * rows.values().len() as u64;
-                    Some((needed, Values::File(rows)))
-                }
-            })
-        };
-        let types = self.types.into_iter().map(of).collect::<Result<_>>()?;
-        Ok((Before { types }, spilled))
+    fn of(&self, node_type: usize) -> Option<&(Places, Values)> {
+        self.types.get(node_type)?.as_ref()
     }
 }

@@ -18,6 +18,10 @@ impl Attention {
         Self { self_loops, negative_slope, dropout }
     }
 
+    pub(super) fn self_loops(&self) -> bool {
+        self.self_loops
+    }
+
     pub(super) fn slope(&self) -> f32 {
         self.negative_slope
     }

@@ -8,8 +8,10 @@ use super::attention::Attention;
 use super::head_slice::HeadSlice;
 use super::relation_layer::{Aggregation, Attending, RelationLayer};
 use super::slices::Slices;
-use super::stack::{After, Layer, Stack};
+use super::stack::{After, Layer, Stack, StackStages, StagedLayer};
+use super::stages::{Incoming, Outgoing, Pass, Stages};
 use super::transform::PRODUCT_SPEEDUP;
+use crate::ops::list_attention;
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// Multi-head attention over each destination's neighborhood, itself included (eq. 1–6): heads
@@ -111,6 +113,33 @@ impl Attending for Gat {
     }
 }
 
+/// Every node is projected once, and sends its scores as a source and as a destination beside its projection.
+impl StagedLayer for Gat {
+    fn dims(&self) -> (usize, usize) {
+        (self.input, self.heads * self.width)
+    }
+
+    fn send(&self, tape: &mut Tape<'_>, x: Var, _: bool) -> Outgoing {
+        let z = tape.linear(x, self.weight, None, Activation::None);
+        let of_source = tape.head_scores(z, self.source);
+        let of_destination = tape.head_scores(z, self.destination);
+        Outgoing { sent: tape.concat_cols(&[z, of_source, of_destination]), kept: None }
+    }
+
+    fn pass(&self) -> Pass {
+        Pass::Attention(list_attention::Attention {
+            heads: self.heads,
+            width: self.width,
+            slope: self.attention.slope(),
+            self_loops: self.attention.self_loops(),
+        })
+    }
+
+    fn receive(&self, tape: &mut Tape<'_>, rows: Incoming, _: bool, act: Activation) -> Var {
+        self.finish(tape, rows.passed, act)
+    }
+}
+
 /// Sources are projected before they are sent.
 impl RelationLayer for Stack<Gat> {
     fn draws(&self) -> u64 {
@@ -162,6 +191,10 @@ impl Layer for Gat {
             if self.mean { self.finish(tape, joined, after.activation) } else { joined }
         };
         after.drop(tape, looped, y)
+    }
+
+    fn inference_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        Some(Box::new(StackStages { stack, sparse }))
     }
 
     /// All ranks gather the scores of all nodes, and so have the weights of all edges.

@@ -32,6 +32,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// The model as row-wise stages for inference, whose passes may read whole rows.
+    fn inference_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        self.stages(sparse)
+    }
+
     /// Applies all layers to this rank's own nodes, in tensor parallelism; the result has as many
     /// rows. All ranks together compute [`Model::forward`] with `slices.block` in each layer.
     ///

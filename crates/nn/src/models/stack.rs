@@ -48,6 +48,14 @@ pub(super) trait Layer: Send + Sync {
         None
     }
 
+    /// A stack of this layer as stages for inference, see [`Model::inference_stages`].
+    fn inference_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>>
+    where
+        Self: Sized,
+    {
+        Self::stages(stack, sparse)
+    }
+
     /// Message passing in tensor parallelism for layers without stages, see
     /// [`Model::forward_sliced`]; `None` if unsupported.
     fn apply_sliced<'b>(
@@ -121,6 +129,10 @@ impl<L: Layer> Model for Stack<L> {
 
     fn stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
         L::stages(self, sparse)
+    }
+
+    fn inference_stages(&self, sparse: bool) -> Option<Box<dyn Stages + '_>> {
+        L::inference_stages(self, sparse)
     }
 
     fn forward_sliced<'b>(&self, tape: &mut Tape<'b>, slices: &Slices<'b>, x: Var) -> Result<Var> {

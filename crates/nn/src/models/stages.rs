@@ -10,6 +10,7 @@ use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
 use super::slices::Slices;
+use crate::ops::list_attention::Attention;
 use crate::ops::pass::{Operator, Passing};
 use crate::{Reduce, Tape, Var};
 
@@ -38,6 +39,8 @@ pub enum Pass {
     Max,
     /// Weighted sum over neighbors.
     Linear(Linear),
+    /// Sum over neighbors weighted by attention, which reads whole rows: of inference alone.
+    Attention(Attention),
 }
 
 /// Sums over neighbors, one or several times: `H ← (1 - α) P H + α H⁰`.
@@ -56,9 +59,19 @@ impl Pass {
         Self::Linear(Linear { operator, times: 1, teleport: 0.0 })
     }
 
+    /// Width of what arrives where so many columns are sent.
+    pub fn width(self, sent: usize) -> usize {
+        match self {
+            Self::Attention(attention) => attention.heads * attention.width,
+            Self::Max | Self::Linear(_) => sent,
+        }
+    }
+
     fn apply<'b>(self, tape: &mut Tape<'b>, block: &'b Block, first: Var) -> Var {
-        let Self::Linear(Linear { operator, times, teleport }) = self else {
-            return tape.spmm(block, first, Reduce::Max, None);
+        let Linear { operator, times, teleport } = match self {
+            Self::Max => return tape.spmm(block, first, Reduce::Max, None),
+            Self::Attention(attention) => return attention.of_block(tape, block, first),
+            Self::Linear(linear) => linear,
         };
         let passing = Arc::new(Passing::new(operator, block));
         (0..times).fold(first, |x, _| {

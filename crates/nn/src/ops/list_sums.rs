@@ -32,6 +32,15 @@ impl<'a> RowTable<'a> {
         Self { data, stride: cols, cols }
     }
 
+    /// The rows, which are `f32`.
+    ///
+    /// # Panics
+    /// If they are not.
+    pub(super) fn wide(self) -> Rows<'a> {
+        let Stored::F32(data) = self.data else { panic!("rows of other values than f32") };
+        Rows { data, stride: self.stride, cols: self.cols }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         let values = match self.data {

@@ -16,6 +16,7 @@ mod heads;
 mod interleave;
 mod linear;
 mod links;
+pub mod list_attention;
 pub mod list_sums;
 mod loss;
 mod lstm;

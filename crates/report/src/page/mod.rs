@@ -17,9 +17,13 @@ pub(crate) const REPORT: &str = "report.html";
 
 /// Writes a page to `report.html` in `dir`, entirely or not at all.
 pub(crate) fn write(dir: &Path, page: &str) -> Result<()> {
-    let path = dir.join(REPORT);
-    let mut file = AtomicFile::create(&path)?;
-    file.write_all(page.as_bytes()).at(&path)?;
+    write_to(&dir.join(REPORT), page)
+}
+
+/// Writes a page to `path`, entirely or not at all.
+pub(crate) fn write_to(path: &Path, page: &str) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    file.write_all(page.as_bytes()).at(path)?;
     file.commit()
 }
 

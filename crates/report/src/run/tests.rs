@@ -54,7 +54,8 @@ fn finished(epochs: usize) -> Finished {
         parts: 4,
         run_dir: "runs/cora".into(),
     };
-    Finished { config: config(), summary, history, partition: None, relations: Vec::new() }
+    let (config, partition, relations) = (config(), None, Vec::new());
+    Finished { config, summary, history, partition, relations, folder: "runs/r".into() }
 }
 
 fn partition(parts: usize) -> PartitionManifest {

@@ -75,11 +75,19 @@ impl CachePolicy {
                 let ids = choose(rows)?;
                 Box::new(Fixed::new(&ids[..rows.min(ids.len())]))
             }
-            (Self::Fifo, Some(rows)) => Box::new(Fifo::new(rows)),
-            (Self::Lru, Some(rows)) => Box::new(Lru::new(rows)),
-            (Self::ClockPro, Some(rows)) => Box::new(ClockPro::new(rows)),
+            (_, Some(rows)) => self.slots(rows),
         };
         Ok(CachedRows::new(source, policy))
+    }
+
+    /// Slots for keys, of rows or of more. Those of [`CachePolicy::Fixed`] stay empty.
+    pub fn slots(self, slots: NonZeroUsize) -> Box<dyn Policy> {
+        match self {
+            Self::Fixed => Box::new(Fixed::new(&[])),
+            Self::Fifo => Box::new(Fifo::new(slots)),
+            Self::Lru => Box::new(Lru::new(slots)),
+            Self::ClockPro => Box::new(ClockPro::new(slots)),
+        }
     }
 }
 

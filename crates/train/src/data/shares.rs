@@ -38,23 +38,6 @@ impl<'a> Shares<'a> {
         let rank = self.bounds.partition_point(|&first| first <= new) - 1;
         (rank, new - self.bounds[rank])
     }
-
-    /// The nodes of a rank, in the order of their rows.
-    pub fn nodes(&self, rank: usize) -> Vec<u32> {
-        let range = self.bounds[rank]..self.bounds[rank + 1];
-        let mut nodes = vec![0; (range.end - range.start) as usize];
-        for (node, new) in self.divided.new_ids.iter().enumerate() {
-            if range.contains(new) {
-                nodes[(new - range.start) as usize] = node as u32;
-            }
-        }
-        nodes
-    }
-
-    /// Size of the largest share in nodes.
-    pub fn longest(&self) -> usize {
-        self.bounds.windows(2).map(|pair| (pair[1] - pair[0]) as usize).max().unwrap_or(0)
-    }
 }
 
 /// The parts that `ranks` of `size` have between them. Several ranks may share one.

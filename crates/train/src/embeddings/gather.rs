@@ -1,10 +1,10 @@
 //! Gathering of the embeddings of all ranks.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 use bytemuck::Pod;
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 use gnarl_store::RowSource;
@@ -20,7 +20,42 @@ pub struct Rows<'a> {
     /// Embedding width.
     pub width: usize,
     /// `rows × width`.
-    pub values: Cow<'a, [f32]>,
+    pub values: Values<'a>,
+}
+
+/// The values of embeddings.
+#[derive(Debug, Clone)]
+pub enum Values<'a> {
+    /// Those of a table in memory.
+    Borrowed(&'a [f32]),
+    /// Of their own, or those of a mapped file, which is read by as much as is used.
+    Shared(Buf<f32>),
+}
+
+impl Deref for Values<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        match self {
+            Self::Borrowed(values) => values,
+            Self::Shared(values) => values,
+        }
+    }
+}
+
+impl From<Vec<f32>> for Values<'_> {
+    fn from(values: Vec<f32>) -> Self {
+        Self::Shared(values.into())
+    }
+}
+
+impl<'a> From<Cow<'a, [f32]>> for Values<'a> {
+    fn from(values: Cow<'a, [f32]>) -> Self {
+        match values {
+            Cow::Borrowed(values) => Self::Borrowed(values),
+            Cow::Owned(values) => values.into(),
+        }
+    }
 }
 
 impl Rows<'_> {
@@ -38,14 +73,9 @@ impl Rows<'_> {
         Ok(out)
     }
 
-    /// The embeddings, owned.
-    pub fn into_owned(self) -> Rows<'static> {
-        Rows { width: self.width, values: self.values.into_owned().into() }
-    }
-
     /// All embeddings as a tensor.
     pub fn into_tensor(self) -> Tensor {
-        Tensor::from_vec(self.values.len() / self.width, self.width, self.values.into_owned())
+        Tensor::from_vec(self.values.len() / self.width, self.width, self.values.to_vec())
     }
 }
 
@@ -71,7 +101,7 @@ impl Table {
     /// If a rank fails.
     pub fn gather_to_root(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
         let values = self.array_on_first(comm, self.rows.values(), self.rows.width())?;
-        Ok(Rows { width: self.rows.width(), values })
+        Ok(Rows { width: self.rows.width(), values: values.into() })
     }
 
     /// Gathers the embeddings of the best evaluation on the first rank; none on the others.
@@ -80,7 +110,20 @@ impl Table {
     /// If a rank fails.
     pub fn best_on_first(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
         let values = self.array_on_first(comm, &self.best, self.rows.width())?;
-        Ok(Rows { width: self.rows.width(), values })
+        Ok(Rows { width: self.rows.width(), values: values.into() })
+    }
+
+    /// Gathers the embeddings of the best evaluation on the first rank, and drops the table; none on the others.
+    ///
+    /// # Errors
+    /// If a rank fails.
+    pub fn into_best_on_first(self, comm: &dyn Communicator) -> Result<Rows<'static>> {
+        let width = self.rows.width();
+        let values = match comm.size() {
+            1 => self.best,
+            _ => self.array_on_first(comm, &self.best, width)?.into_owned(),
+        };
+        Ok(Rows { width, values: values.into() })
     }
 
     /// Gathers all embeddings on every rank. A collective of all ranks.
@@ -90,7 +133,7 @@ impl Table {
     pub fn all_gather(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
         let (width, values) = (self.rows.width(), self.rows.values());
         if comm.size() == 1 {
-            return Ok(Rows { width, values: values.into() });
+            return Ok(Rows { width, values: Values::Borrowed(values) });
         }
         let mut all = Vec::with_capacity(self.owners.rows() as usize * width);
         for ids in self.rounds(width) {

@@ -13,12 +13,12 @@ mod replicas;
 mod table;
 
 pub use exchange::RowGradients;
-pub use gather::{Rows, Whole};
+pub use gather::{Rows, Values, Whole};
 pub use owners::Owners;
 pub use table::{Table, TableSpec};
 
 pub(crate) use exchange::{clip, squares};
-pub(crate) use model::{About, about_model, model_from_bytes, model_to_bytes};
+pub(crate) use model::{About, about_model, read_model, write_model};
 pub(crate) use owners::by_parts;
 pub(crate) use replicas::Replicas;
 

@@ -1,12 +1,17 @@
 //! Weights and embeddings as one file.
 
-use gnarl_common::{Error, Result};
+use std::path::Path;
+
+use gnarl_common::staging::AtomicFile;
+use gnarl_common::{Buf, Error, Result, ResultExt};
 use gnarl_nn::Params;
-use gnarl_nn::state::{Matrix, about, from_bytes, to_bytes};
+use gnarl_nn::state::{Matrix, about, from_file, write};
 use serde::{Deserialize, Serialize};
 
+use super::gather::Values;
 use super::{Rows, TableSpec};
 use crate::evaluation::Scores;
+use crate::faults;
 use crate::json;
 
 /// The metadata of a weights file, as JSON under `gnarl`.
@@ -31,27 +36,30 @@ pub(crate) struct About {
     pub valid: Scores,
 }
 
-/// Weights and embedding tables as a safetensors file.
+/// Writes weights and embedding tables to the safetensors file at `path`, entirely or not at all.
 ///
 /// # Errors
-/// If the format cannot hold them.
-pub(crate) fn model_to_bytes(
+/// If the format cannot hold them, or the disk is full.
+pub(crate) fn write_model(
+    path: &Path,
     params: &Params,
-    tables: &[TableSpec],
-    rows: Vec<Rows<'_>>,
+    (tables, rows): (&[TableSpec], &[Rows<'_>]),
     about: &About,
-) -> Result<Vec<u8>> {
-    let matrix = |(table, rows): (&TableSpec, Rows<'_>)| Matrix {
-        name: table.name.clone(),
-        shape: (table.count as usize, table.width),
-        values: rows.values.into_owned(),
-    };
+) -> Result<()> {
     let about = serde_json::to_string(about)
         .map_err(|e| Error::invalid(format!("the model cannot be described: {e}")))?;
-    to_bytes(params, &tables.iter().zip(rows).map(matrix).collect::<Vec<_>>(), Some(about))
+    let mut matrices = Vec::with_capacity(tables.len());
+    for (table, rows) in tables.iter().zip(rows) {
+        let (name, shape) = (table.name.clone(), (table.count as usize, table.width));
+        matrices.push(Matrix { name, shape, values: &rows.values });
+    }
+    let mut file = AtomicFile::create(path)?;
+    write(&mut file, params, &matrices, Some(about))?.at(path)?;
+    faults::reached("replace");
+    file.commit()
 }
 
-/// The metadata from [`model_to_bytes`]; none in a file of an older build.
+/// The metadata from [`write_model`]; none in a file of an older build.
 ///
 /// # Errors
 /// If the bytes are no safetensors file.
@@ -59,21 +67,21 @@ pub(crate) fn about_model(bytes: &[u8]) -> Result<Option<About>> {
     Ok(about(bytes)?.and_then(|text| serde_json::from_str(&text).ok()))
 }
 
-/// Fills weights from the output of [`model_to_bytes`]; returns the embeddings of each table.
+/// Fills weights from the file of [`write_model`]; returns the embeddings of each table, which stay there.
 ///
 /// # Errors
-/// If the bytes are of another model.
-pub(crate) fn model_from_bytes(
+/// If the file is of another model.
+pub(crate) fn read_model(
     params: &mut Params,
     tables: &[TableSpec],
-    bytes: &[u8],
+    file: &Buf<u8>,
 ) -> Result<Vec<Rows<'static>>> {
     let shape = |table: &TableSpec| (table.name.clone(), (table.count as usize, table.width));
     let shapes: Vec<_> = tables.iter().map(shape).collect();
-    let values = from_bytes(params, &shapes, bytes)?;
-    let rows = |(values, table): (Vec<f32>, &TableSpec)| Rows {
+    let values = from_file(params, &shapes, file)?;
+    let rows = |(values, table): (Buf<f32>, &TableSpec)| Rows {
         width: table.width,
-        values: values.into(),
+        values: Values::Shared(values),
     };
     Ok(values.into_iter().zip(tables).map(rows).collect())
 }

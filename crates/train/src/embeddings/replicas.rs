@@ -236,7 +236,7 @@ mod tests {
             }
             table.average(comm, 0, &replicas)?;
             table.refresh(comm, 0, &mut replicas)?;
-            let all = table.all_gather(comm)?.values.into_owned();
+            let all = table.all_gather(comm)?.values.to_vec();
             for replicas in &replicas {
                 for (id, row) in
                     replicas.rows[0].ids().iter().zip(replicas.rows[0].values().chunks(2))

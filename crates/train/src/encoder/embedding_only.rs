@@ -9,6 +9,7 @@ use gnarl_infer::Figures;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
 
+use super::course::Course;
 use super::{Encoder, Keep, Output, Outputs};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::embeddings::{Rows, Table};
@@ -101,11 +102,15 @@ impl Encoder for EmbeddingOnly {
 
     fn infer(
         &self,
-        _: &Params,
-        tables: &[Rows<'_>],
+        (_, tables): (&Params, &[Rows<'_>]),
         (_, wanted): (Output, &[(usize, Vec<u32>)]),
+        course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
+        // Nothing is computed: the first rank has all rows.
+        if course.comm.is_some_and(|comm| comm.rank() > 0) {
+            return Ok(Figures::default());
+        }
         for nodes in wanted.iter().flat_map(|(_, nodes)| nodes.chunks(RANGE_NODES)) {
             let ids: Vec<u64> = nodes.iter().map(|&node| node.into()).collect();
             keep(0, nodes, &tables[0].gather(&ids)?)?;

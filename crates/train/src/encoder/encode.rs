@@ -9,14 +9,16 @@ use gnarl_infer::Figures;
 use gnarl_nn::models::Model;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 use gnarl_sample::Scratch;
+use serde::{Deserialize, Serialize};
 
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
 use crate::embeddings::{Rows, Table};
+use crate::encoder::course::Course;
 use crate::step::tensor_parallel::WholeModel;
 
 /// An output of a model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Output {
     /// The output of the last layer: logits where nodes are predicted, else embeddings.
     Last,
@@ -25,6 +27,14 @@ pub enum Output {
 }
 
 impl Output {
+    /// Its name in files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Last => "last",
+            Self::Hidden => "hidden",
+        }
+    }
+
     /// Number of layers that compute it, of a model with `layers`.
     ///
     /// # Errors
@@ -140,15 +150,15 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     fn num_nodes(&self) -> Vec<usize>;
 
     /// Computes embeddings by full neighborhoods, layer by layer, of the nodes `wanted` of types with endpoints, and hands
-    /// them to `keep`: a type, ascending nodes, and a row for each.
+    /// them to `keep`, on the first rank of `course`: a type, ascending nodes, and a row for each.
     ///
     /// # Errors
-    /// If shapes disagree, or those of `keep`.
+    /// If shapes disagree, a rank fails, or those of `keep`.
     fn infer(
         &self,
-        params: &Params,
-        tables: &[Rows<'_>],
+        weights: (&Params, &[Rows<'_>]),
         wanted: (Output, &[(usize, Vec<u32>)]),
+        course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures>;
 
@@ -162,20 +172,9 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         None
     }
 
-    /// Embeddings of each list of nodes, `width` wide, computed by all ranks together; none where
-    /// one rank can do it alone.
-    ///
-    /// # Errors
-    /// If a part does not reply or a rank fails.
-    fn by_all_ranks(
-        &self,
-        _params: &Params,
-        _nodes: [&[u32]; 2],
-        _width: usize,
-        _comm: &dyn Communicator,
-        _threads: usize,
-    ) -> Result<Option<[Tensor; 2]>> {
-        Ok(None)
+    /// Returns whether no rank has the graph as a whole, so that all of them compute its embeddings together.
+    fn is_partitioned(&self) -> bool {
+        false
     }
 
     /// Gathers the embeddings of all nodes on every rank, where they are a table only.

@@ -7,13 +7,14 @@ use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_graph::{Dataset, Triple};
-use gnarl_infer::{Budget, Figures, run};
+use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scratch};
 
 use super::budget::budget;
+use super::course::Course;
 use super::layers::HeteroLayers;
 use super::samplers::fanouts;
 use super::{Encoder, Keep, Output, Outputs};
@@ -230,9 +231,9 @@ impl Encoder for Heterogeneous {
 
     fn infer(
         &self,
-        params: &Params,
-        tables: &[Rows<'_>],
+        (params, tables): (&Params, &[Rows<'_>]),
         (output, wanted): (Output, &[(usize, Vec<u32>)]),
+        course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         let model = (self.model.as_ref(), params);
@@ -241,7 +242,8 @@ impl Encoder for Heterogeneous {
         let layers = HeteroLayers::new(model, tables, graph, (depth, self.width))?;
         let wanted: Vec<(usize, Vec<u32>)> =
             wanted.iter().map(|(of, nodes)| (self.endpoints[*of], nodes.clone())).collect();
-        run(&layers, &wanted, &self.budget, |node_type, nodes, rows| {
+        let names = self.graph.graph.schema().node_types();
+        course.run((&layers, names), &wanted, &self.budget, |node_type, nodes, rows| {
             match self.endpoints.iter().position(|&number| number == node_type) {
                 Some(of) => keep(of, nodes, rows),
                 None => Ok(()),

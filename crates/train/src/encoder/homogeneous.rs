@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_common::threads::pool;
 use gnarl_config::{Method, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
@@ -15,7 +14,8 @@ use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
 use gnarl_sample::{Sampler, Scratch};
 
 use super::budget::budget;
-use super::layers::{self, partitioned};
+use super::course::Course;
+use super::layers;
 use super::samplers::sampler;
 use super::{Encoder, Keep, Output, Outputs, Source};
 use crate::data::batch::{Input, gather};
@@ -173,35 +173,21 @@ impl Encoder for Homogeneous {
 
     fn infer(
         &self,
-        params: &Params,
-        _: &[Rows<'_>],
+        (params, _): (&Params, &[Rows<'_>]),
         (output, wanted): (Output, &[(usize, Vec<u32>)]),
+        course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         let nodes = wanted.iter().flat_map(|(_, nodes)| nodes).copied().collect();
         let model = (self.model.as_ref(), params);
-        layers::infer(
-            model,
-            &self.graph,
-            (nodes, output, self.width),
-            &self.budget,
-            |nodes, rows| keep(0, nodes, rows),
-        )
+        let wanted = (nodes, output, self.width);
+        layers::infer(model, &self.graph, wanted, (course, &self.budget), |nodes, rows| {
+            keep(0, nodes, rows)
+        })
     }
 
-    fn by_all_ranks(
-        &self,
-        params: &Params,
-        nodes: [&[u32]; 2],
-        width: usize,
-        comm: &dyn Communicator,
-        threads: usize,
-    ) -> Result<Option<[Tensor; 2]>> {
-        let Topology::Partitioned(parts) = &self.graph.topology else { return Ok(None) };
-        let graph = (&*self.graph, parts);
-        let model = self.model.as_ref();
-        let pool = pool(threads)?;
-        partitioned::embeddings(model, params, graph, (nodes, width), comm, &pool).map(Some)
+    fn is_partitioned(&self) -> bool {
+        matches!(self.graph.topology, Topology::Partitioned(_))
     }
 
     fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<HomoColumns<'a>> {

@@ -6,6 +6,7 @@
 
 mod budget;
 pub(crate) mod build;
+pub(crate) mod course;
 pub(crate) mod embedding_only;
 mod encode;
 pub(crate) mod heterogeneous;
@@ -16,5 +17,6 @@ mod samplers;
 mod subgraphs;
 
 pub(crate) use budget::budget as budget_of;
+pub(crate) use course::Course;
 pub(crate) use encode::{Encoder, Outputs, Source};
 pub use encode::{Keep, Output};

@@ -17,11 +17,19 @@ pub(crate) fn by_first(
     threads: Threads,
     evaluate: impl FnOnce() -> Result<Evaluation> + Send,
 ) -> Result<Evaluation> {
-    let mut bytes = Vec::new();
-    if comm.rank() == 0 {
-        let found = pool(threads.host)?.install(evaluate)?;
-        bytes = serde_json::to_vec(&found).unwrap_or_default();
-    }
+    let found = match comm.rank() {
+        0 => Some(pool(threads.host)?.install(evaluate)?),
+        _ => None,
+    };
+    of_first(comm, found)
+}
+
+/// The result `found` on the first rank, on all ranks.
+///
+/// # Errors
+/// If a rank fails.
+pub(crate) fn of_first(comm: &dyn Communicator, found: Option<Evaluation>) -> Result<Evaluation> {
+    let bytes = found.map_or_else(Vec::new, |found| serde_json::to_vec(&found).unwrap_or_default());
     let all = comm.all_gather("evaluation", &bytes)?;
     serde_json::from_slice(&all[0])
         .map_err(|e| Error::new(Kind::Rank, format!("rank 0 sent no evaluation: {e}")))

@@ -10,7 +10,9 @@ use gnarl_sample::Scratch;
 use rayon::prelude::*;
 
 use crate::embeddings::Rows;
-use crate::encoder::{Encoder, Keep, Output};
+use crate::encoder::{Course, Encoder, Keep, Output};
+use crate::session::Threads;
+use crate::state::TrainState;
 
 /// Seeds of a sampled batch.
 const SEEDS: usize = 1024;
@@ -24,12 +26,18 @@ type Weights<'w> = (&'w Params, &'w [Rows<'w>]);
 pub(crate) struct Forwards<'a, E> {
     config: &'a RunConfig,
     encoder: &'a E,
+    course: Course<'a>,
 }
 
 impl<'a, E: Encoder> Forwards<'a, E> {
     /// Passes of the model of `encoder`.
     pub fn new(config: &'a RunConfig, encoder: &'a E) -> Self {
-        Self { config, encoder }
+        Self { config, encoder, course: Course::default() }
+    }
+
+    /// The same passes by all ranks of `comm`; the first one is given the embeddings.
+    pub fn by_ranks(self, comm: &'a dyn Communicator) -> Self {
+        Self { course: Course::by_ranks(comm), ..self }
     }
 
     /// Returns whether neighbors are sampled.
@@ -47,7 +55,10 @@ impl<'a, E: Encoder> Forwards<'a, E> {
     ) -> Result<()> {
         match self.is_sampled() {
             true => self.sampled((params, tables), wanted, keep),
-            false => self.encoder.infer(params, tables, (Output::Last, wanted), keep).map(drop),
+            false => {
+                let wanted = (Output::Last, wanted);
+                self.encoder.infer((params, tables), wanted, &self.course, keep).map(drop)
+            }
         }
     }
 
@@ -63,15 +74,48 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         }
         let counts = self.encoder.num_nodes();
         let wanted = counts.iter().enumerate().map(|(of, &n)| (of, (0..n as u32).collect()));
-        let mut values = vec![(Vec::new(), 0); counts.len()];
-        self.each(weights, &wanted.collect::<Vec<_>>(), &mut |of, _, rows| {
+        self.of_types(weights, &wanted.collect::<Vec<_>>())
+    }
+
+    /// Embeddings of the nodes `wanted`, which ascend, of types with endpoints; an empty tensor for types without.
+    ///
+    /// # Errors
+    /// If shapes disagree.
+    pub fn of_types(
+        &self,
+        weights: Weights<'_>,
+        wanted: &[(usize, Vec<u32>)],
+    ) -> Result<Vec<Tensor>> {
+        let types = self.encoder.num_nodes().len();
+        let mut values = vec![(Vec::new(), 0); types];
+        self.each(weights, wanted, &mut |of, _, rows| {
             values[of].0.extend_from_slice(rows.data());
             values[of].1 = rows.cols();
             Ok(())
         })?;
+        let mut counts = vec![0; types];
+        wanted.iter().for_each(|(of, nodes)| counts[*of] = nodes.len());
         let tensor =
             |(n, (values, width)): (usize, (Vec<f32>, usize))| Tensor::from_vec(n, width, values);
         Ok(counts.into_iter().zip(values).map(tensor).collect())
+    }
+
+    /// The result of `pass` on the first rank, by all ranks together where they are on several hosts; none if one rank has to
+    /// compute it alone, as where others have rows of tables.
+    ///
+    /// # Errors
+    /// If shapes disagree, or a rank fails.
+    pub fn together<T: Send>(
+        self,
+        state: &TrainState,
+        (comm, threads): (&'a dyn Communicator, Threads),
+        pass: impl FnOnce(&Self, Weights<'_>) -> Result<T> + Send,
+    ) -> Result<Option<T>> {
+        if !threads.several_hosts || !state.tables.is_empty() || self.is_sampled() {
+            return Ok(None);
+        }
+        let forwards = self.by_ranks(comm);
+        pool(threads.each)?.install(|| pass(&forwards, (&state.params, &[]))).map(Some)
     }
 
     /// Embeddings of some nodes of the first type with endpoints, and the row of each.

@@ -1,12 +1,14 @@
 //! Evaluation of a model: metrics and splits.
 
 mod by_first;
+mod embedded;
 mod forwards;
 mod found;
 mod node_scores;
 mod scores;
 
-pub(crate) use by_first::by_first;
+pub(crate) use by_first::{by_first, of_first};
+pub(crate) use embedded::Embedded;
 pub(crate) use forwards::Forwards;
 pub use found::Evaluation;
 pub(crate) use node_scores::{NodeScores, within};

@@ -10,9 +10,10 @@ use std::io::Write;
 use std::path::Path;
 
 use gnarl_common::staging::AtomicFile;
-use gnarl_common::{Context, Error, Result, ResultExt};
+use gnarl_common::{Buf, Context, Error, Result, ResultExt};
+use gnarl_nn::state::stream::{self, Named};
 use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::Dtype;
 
 use crate::embeddings::Whole;
 use crate::faults;
@@ -31,7 +32,7 @@ const OUTER: &str = "outer.";
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
 pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> {
     faults::reached("checkpoint");
-    let floats = |name: String, values| (name, Dtype::F32, bytemuck::cast_slice::<f32, u8>(values));
+    let floats = |name: String, values| flat(name, Dtype::F32, bytemuck::cast_slice(values));
     let mut tensors = vec![
         floats("weights".to_string(), state.params.flat()),
         floats("best".to_string(), &state.best),
@@ -50,7 +51,8 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
         {
             tensors.push(floats(entry(table.name, part), values));
         }
-        tensors.push((entry(table.name, "steps"), Dtype::U32, bytemuck::cast_slice(&table.steps)));
+        let steps = bytemuck::cast_slice(&table.steps);
+        tensors.push(flat(entry(table.name, "steps"), Dtype::U32, steps));
     }
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
     let metadata = HashMap::from([("progress".to_string(), progress)]);
@@ -65,19 +67,17 @@ fn entry(table: &str, part: &str) -> String {
     format!("table.{table}.{part}")
 }
 
-/// Writes flat arrays of four-byte values atomically.
-fn write(
-    path: &Path,
-    tensors: &[(String, Dtype, &[u8])],
-    metadata: HashMap<String, String>,
-) -> Result<()> {
-    let mut views = Vec::new();
-    for (name, dtype, bytes) in tensors {
-        let view = TensorView::new(*dtype, vec![bytes.len() / 4], bytes).map_err(corrupt)?;
-        views.push((name.as_str(), view));
-    }
-    let bytes = safetensors::serialize(views, Some(metadata)).map_err(corrupt)?;
-    atomic_write(path, &bytes)
+/// A flat array of four-byte values.
+fn flat(name: String, dtype: Dtype, bytes: &[u8]) -> Named<'_> {
+    Named { name, dtype, shape: vec![bytes.len() / 4], bytes }
+}
+
+/// Writes arrays atomically.
+fn write(path: &Path, tensors: &[Named<'_>], metadata: HashMap<String, String>) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    stream::write(&mut file, tensors, Some(metadata))?.at(path)?;
+    faults::reached("replace");
+    file.commit()
 }
 
 /// Replaces `path` by `bytes`, entirely or not at all.
@@ -95,9 +95,8 @@ pub fn atomic_write(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// If there is none.
-pub fn read(dir: &Path) -> Result<Vec<u8>> {
-    let path = dir.join(CHECKPOINT);
-    std::fs::read(&path).at(&path)
+pub fn read(dir: &Path) -> Result<Buf<u8>> {
+    Buf::map(&dir.join(CHECKPOINT))
 }
 
 /// Decodes the bytes of a checkpoint to the state of a rank; `start` is its initial state.
@@ -212,7 +211,7 @@ mod tests {
         let all = local::run(3, Duration::from_secs(60), |rank| {
             let own = decode(&bytes, start(5).share(&[], rank.rank(), 3)?)?;
             assert!(own.tables[0].rows.ids().len() < 3, "a share");
-            Ok(own.tables[0].all_gather(rank)?.values.into_owned())
+            Ok(own.tables[0].all_gather(rank)?.values.to_vec())
         });
         for values in all.unwrap() {
             assert_eq!(values, state.tables[0].rows.values());

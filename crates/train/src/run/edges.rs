@@ -4,11 +4,12 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::triples::{Side, Triples};
 use gnarl_graph::{EdgeChunk, EdgeStream, Triple};
 use gnarl_infer::rows::{After, Before};
-use gnarl_infer::{Figures, Needed};
+use gnarl_infer::{Figures, Needed, Places};
 use gnarl_nn::Tensor;
 use gnarl_nn::decoders::{Candidate, TopK};
 
 use crate::encoder::{Output, budget_of};
+use crate::run::infer::Infer;
 use crate::run::trained::TrainedRun;
 use crate::task::{EdgeBatch, EdgeScores, Ranking};
 
@@ -22,6 +23,7 @@ const QUERIES: usize = 1 << 12;
 /// The edges that a trained run scores.
 pub struct EdgeModel<'a> {
     run: &'a TrainedRun,
+    by: &'a dyn Infer,
     scores: &'a dyn EdgeScores,
 }
 
@@ -29,9 +31,10 @@ pub struct EdgeModel<'a> {
 pub type KeepEdges<'k> = dyn FnMut(&EdgeBatch, &Tensor) -> Result<()> + 'k;
 
 impl<'a> EdgeModel<'a> {
-    /// The edges that `run` scores; none if it predicts nodes.
-    pub fn of(run: &'a TrainedRun) -> Option<Self> {
-        run.task().edge_scores().map(|scores| Self { run, scores })
+    /// The edges that `run` scores, with embeddings that `by` computes: the run itself, or ranks that have it; none if it
+    /// predicts nodes.
+    pub fn of(run: &'a TrainedRun, by: &'a dyn Infer) -> Option<Self> {
+        run.task().edge_scores().map(|scores| Self { run, by, scores })
     }
 
     /// The type of the edges.
@@ -195,14 +198,14 @@ impl<'a> EdgeModel<'a> {
             nodes.dedup();
         }
         let all = types.iter().zip(&by_type);
-        let needed: Vec<Needed> = all.map(|((_, n), nodes)| Needed::some(*n, nodes)).collect();
+        let places = all.map(|((_, n), nodes)| Places::from(Needed::some(*n, nodes))).collect();
         let wanted: Vec<(usize, Vec<u32>)> =
             by_type.into_iter().enumerate().filter(|(_, nodes)| !nodes.is_empty()).collect();
         let budget = budget_of(self.run.config());
-        let mut after = After::new(&budget, types.len(), budget.rows());
-        let figures = self
-            .run
-            .infer(Output::Last, &wanted, &mut |of, _, rows| after.append(of, &needed[of], rows))?;
+        let mut after = After::new(&budget, places, budget.rows());
+        let figures = self.by.infer(Output::Last, &wanted, &mut |of, _, rows| {
+            after.append(of, rows.data(), rows.cols())
+        })?;
         Ok((after.finish()?.0, figures))
     }
 

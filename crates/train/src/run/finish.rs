@@ -8,14 +8,14 @@ use gnarl_partition::PartitionManifest;
 use super::folder::RunFolder;
 use super::summary::{Finished, Summary};
 use crate::run::checkpoint::atomic_write;
-use crate::run::folder::{RELATIONS, SUMMARY};
+use crate::run::folder::{METRICS, RELATIONS, SUMMARY};
 use crate::state::Progress;
 use crate::telemetry::EpochRecord;
 
 /// Writes the results of a run to its folder.
 ///
 /// # Errors
-/// If the disk is full.
+/// If the disk is full, or the results cannot be uploaded.
 pub(super) fn finish(
     config: &RunConfig,
     folder: &RunFolder,
@@ -37,7 +37,7 @@ pub(super) fn finish(
         parameters,
         workers: config.train.workers,
         parts: partition.as_ref().map_or(1, |p| p.parts),
-        run_dir: folder.dir().into(),
+        run_dir: folder.place().into(),
     };
     let relations = progress.best_relations;
     if !relations.is_empty() {
@@ -46,7 +46,10 @@ pub(super) fn finish(
     }
     let text = serde_json::to_string_pretty(&summary).unwrap_or_default();
     atomic_write(&folder.dir().join(SUMMARY), text.as_bytes())?;
-    Ok(Finished { config: config.clone(), summary, history, partition, relations })
+    folder.changed(&[METRICS, RELATIONS, SUMMARY])?;
+    folder.finish_uploads()?;
+    let (config, folder) = (config.clone(), folder.dir().into());
+    Ok(Finished { config, summary, history, partition, relations, folder })
 }
 
 fn per_second(history: &[EpochRecord]) -> f64 {

@@ -8,7 +8,9 @@ mod eval;
 mod finish;
 pub mod folder;
 mod handshake;
+mod infer;
 mod partition;
+mod places;
 pub(crate) mod setup;
 mod summary;
 mod train;
@@ -16,6 +18,8 @@ mod trained;
 
 pub use edges::{EdgeModel, KeepEdges};
 pub use eval::eval_run;
+pub use infer::{Infer, Leader, infer_by_threads, infer_on};
+pub use places::run_folder;
 pub use summary::{Finished, Summary};
 pub use train::{run, run_on};
 pub use trained::{OpenOptions, TrainedRun};

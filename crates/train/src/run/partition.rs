@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use gnarl_common::{Error, Result, ResultExt};
-use gnarl_config::{Parts, RunConfig};
+use gnarl_config::{Parts, RunConfig, data_folder};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
     PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
@@ -24,7 +24,7 @@ pub(crate) fn cut(
     local_ranks: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
-        let made = PartitionedDataset::open(path)?;
+        let made = PartitionedDataset::open(data_folder(path)?)?;
         if made.manifest().source.fingerprint != fingerprint(dataset.manifest()) {
             let message = format!(
                 "partition.path: {} was made of another dataset than {}",

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{EvaluateOn, Method, RunConfig, Strategy, TaskKind, support::Combination};
+use gnarl_config::{
+    EvaluateOn, Method, RunConfig, Strategy, TaskKind, data_folder, support::Combination,
+};
 use gnarl_engine::Communicator;
 use gnarl_graph::splits::Roles;
 use gnarl_graph::{Dataset, Labels, NodeType};
@@ -65,9 +67,10 @@ impl Source {
     pub fn open(config: &RunConfig) -> Result<Self> {
         let section = &config.partition;
         if let (Some(_), Some(path)) = (&section.servers, &section.path) {
-            return PartitionedDataset::open(path).map(|cut| Self::Parts(Box::new(cut)));
+            let cut = PartitionedDataset::open(data_folder(path)?)?;
+            return Ok(Self::Parts(Box::new(cut)));
         }
-        Ok(Self::Whole(Box::new(Dataset::open(&config.dataset.path)?)))
+        Ok(Self::Whole(Box::new(Dataset::open(data_folder(&config.dataset.path)?)?)))
     }
 
     /// The fingerprint of the graph.

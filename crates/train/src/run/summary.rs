@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_partition::PartitionManifest;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluation::{RelationScores, Scores};
 use crate::json;
+use crate::run::folder;
 use crate::telemetry::{EpochRecord, Verdict};
 
 /// The summary of a run, printed as the last line of `gnarl train`.
@@ -40,7 +42,7 @@ pub struct Summary {
     pub workers: usize,
     /// Number of parts; 1 if the graph was not partitioned.
     pub parts: usize,
-    /// The run's folder.
+    /// The run's folder: its path, or its address in an object store.
     pub run_dir: PathBuf,
 }
 
@@ -56,11 +58,22 @@ pub struct Finished {
     pub partition: Option<PartitionManifest>,
     /// Test scores of each relation, in link prediction.
     pub relations: Vec<RelationScores>,
+    /// The run's folder on this host.
+    pub folder: PathBuf,
 }
 
 impl Finished {
     /// The bottleneck of the run, and advice.
     pub fn verdict(&self) -> Verdict {
         Verdict::of_run(&self.history, &self.config.train)
+    }
+
+    /// Brings the report, which is in the folder, to where the run is kept. The folder of this host is removed if that
+    /// is an object store.
+    ///
+    /// # Errors
+    /// If it cannot be uploaded.
+    pub fn keep_report(&self) -> Result<()> {
+        folder::keep_report(&self.summary.run_dir)
     }
 }

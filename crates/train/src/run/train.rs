@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_common::staging::interrupt::{self, Stoppable};
-use gnarl_common::{Context, Error, Result};
-use gnarl_config::{RunConfig, Strategy};
+use gnarl_common::{Buf, Context, Error, Result};
+use gnarl_config::{RunConfig, Strategy, data_folder};
 use gnarl_engine::{Communicator, local};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::Serialize;
 
-use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, model_to_bytes};
+use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, write_model};
 use crate::evaluation::Goal;
 use crate::fit::Training;
 use crate::registry::Registry;
 use crate::run::announce::Opening;
 use crate::run::auto;
-use crate::run::checkpoint::{self, CHECKPOINT, atomic_write};
+use crate::run::checkpoint::{self, CHECKPOINT};
 use crate::run::finish;
-use crate::run::folder::{Begin, MODEL, RunFolder};
+use crate::run::folder::{Begin, METRICS, MODEL, RunFolder};
 use crate::run::handshake;
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
@@ -79,7 +79,8 @@ impl Registry {
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
         let (run, workers) = (Run::new((config, self), setup, folder, cut)?, config.train.workers);
         run.announce(1)?;
-        let mut states = run.states(0..workers, workers, checkpoint)?;
+        let mut states = run.states(0..workers, workers, checkpoint.as_deref())?;
+        drop(checkpoint);
         run.recall(&mut states)?;
         let states: Vec<_> = states.into_iter().map(|state| Mutex::new(Some(state))).collect();
         let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
@@ -127,7 +128,7 @@ impl Registry {
         let mut parts =
             if lead { setup.source.cut((&config, self), &folder, local_ranks)? } else { None };
         // A state to continue from is never empty.
-        let state = if resume { checkpoint::read(folder.dir())? } else { Vec::new() };
+        let state = if resume { checkpoint::read(folder.dir())? } else { Buf::default() };
         let state = comm.all_gather("checkpoint to resume", &state)?.swap_remove(0);
         let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
         let place = comm.all_gather("partition of the run", place)?.swap_remove(0);
@@ -135,12 +136,12 @@ impl Registry {
             // Hosts may have existing partitions at different paths.
             let given = config.partition.path.clone();
             let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
-            parts = Some(PartitionedDataset::open(&path)?);
+            parts = Some(PartitionedDataset::open(data_folder(&path)?)?);
         }
         if let Some(made) = &parts {
             handshake::same_parts(comm, made, &hosts)?;
         }
-        let checkpoint = Some(state).filter(|state| !state.is_empty());
+        let checkpoint = Some(&*state).filter(|state| !state.is_empty());
         let run = Run::new((&config, self), setup, folder, parts)?;
         let own = comm.rank()..comm.rank() + 1;
         let mut states = run.states(own, comm.size(), checkpoint)?;
@@ -219,12 +220,12 @@ impl<'a> Run<'a> {
         &self,
         ranks: Range<usize>,
         size: usize,
-        checkpoint: Option<Vec<u8>>,
+        checkpoint: Option<&[u8]>,
     ) -> Result<Vec<TrainState>> {
         let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
         let state = |comm| {
             let start = self.start.share(&self.placements, comm, size)?;
-            match &checkpoint {
+            match checkpoint {
                 Some(bytes) => checkpoint::decode(bytes, start).while_doing(path),
                 None => Ok(start),
             }
@@ -242,7 +243,7 @@ impl<'a> Run<'a> {
             config: self.config,
             source: &self.source,
             sizes: self.task.sizes(),
-            dir: self.folder.dir(),
+            dir: self.folder.place(),
             parameters: self.parameters() as u64,
             tables: !self.start.tables.is_empty(),
             partition: self.partition.as_ref(),
@@ -285,6 +286,7 @@ impl<'a> Run<'a> {
             first().take().map_or(Ok(()), Err)?;
             self.folder.sync_metrics()?;
             checkpoint::save(self.folder.dir(), state, tables)?;
+            self.folder.changed(&[METRICS, CHECKPOINT])?;
             interrupt::advise(go_on(state.progress.epoch));
             Ok(())
         };
@@ -292,7 +294,7 @@ impl<'a> Run<'a> {
         let _stoppable = Stoppable::new("at the end of this epoch");
         interrupt::advise(go_on(state.progress.epoch));
         let keep = |state: &TrainState, rows: Vec<Rows<'_>>| {
-            self.write_model(&state.best, rows, &state.progress)
+            self.write_model(&state.best, &rows, &state.progress)
         };
         let meter = metrics.meter(comm.rank());
         let lead = comm.rank() == 0;
@@ -309,7 +311,11 @@ impl<'a> Run<'a> {
             config: self.config,
             registry: self.registry,
             goal: &self.goal,
-            threads: Threads { each: threads, host: threads * busy },
+            threads: Threads {
+                each: threads,
+                host: threads * busy,
+                several_hosts: comm.size() > local_ranks,
+            },
             local_ranks,
             tables: &self.start.tables,
             meter: &meter,
@@ -321,13 +327,13 @@ impl<'a> Run<'a> {
         };
         let train = || self.task.train(&session, comm, state);
         let state = if lead { pulse.while_working(train)? } else { train()? };
-        let rows = state.tables.iter().map(|table| table.best_on_first(comm));
-        let rows = rows.map(|rows| rows.map(Rows::into_owned)).collect::<Result<_>>()?;
+        let rows = state.tables.into_iter().map(|table| table.into_best_on_first(comm));
+        let rows = rows.collect::<Result<_>>()?;
         Ok(Trained { progress: state.progress, weights: state.best, rows })
     }
 
     /// Writes the best weights and embeddings so far, with `progress` as metadata.
-    fn write_model(&self, weights: &[f32], rows: Vec<Rows<'_>>, progress: &Progress) -> Result<()> {
+    fn write_model(&self, weights: &[f32], rows: &[Rows<'_>], progress: &Progress) -> Result<()> {
         let Start { params, tables } = &self.start;
         let mut params = params.clone();
         params.flat_mut().copy_from_slice(weights);
@@ -341,9 +347,9 @@ impl<'a> Run<'a> {
             epoch: progress.best_epoch,
             valid: progress.best_valid.clone(),
         };
-        let bytes = model_to_bytes(&params, tables, rows, &about)?;
-        atomic_write(&self.folder.dir().join(MODEL), &bytes)
-            .while_doing(|| "writing the best weights")
+        write_model(&self.folder.dir().join(MODEL), &params, (tables, rows), &about)
+            .while_doing(|| "writing the best weights")?;
+        self.folder.changed(&[MODEL])
     }
 
     /// Number of weights, embeddings included.
@@ -354,7 +360,7 @@ impl<'a> Run<'a> {
 
     fn finish(self, trained: Trained) -> Result<Finished> {
         let Trained { progress, weights, rows } = trained;
-        self.write_model(&weights, rows, &progress)?;
+        self.write_model(&weights, &rows, &progress)?;
         let figures = (self.goal.metric.clone(), self.parameters());
         finish::finish(self.config, &self.folder, self.partition, figures, progress)
     }

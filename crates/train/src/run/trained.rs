@@ -1,19 +1,26 @@
 //! A trained run: its configuration, dataset and best weights.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use gnarl_common::{Context, Error, Kind, Result, ResultExt};
-use gnarl_config::{RunConfig, ScoredSplit, TaskKind};
+use gnarl_common::{Buf, Context, Error, Kind, Result, ResultExt};
+use gnarl_config::{RunConfig, ScoredSplit, TaskKind, data_folder};
+use gnarl_engine::Communicator;
 use gnarl_graph::{Dataset, Labels};
-use gnarl_infer::Figures;
+use gnarl_infer::order::NodeOrder;
+use gnarl_infer::rows::Cache;
+use gnarl_infer::{Figures, LayerFolder};
 use gnarl_nn::Params;
+use gnarl_objects::is_uri;
+use gnarl_partition::{PartitionedDataset, fingerprint};
 
-use crate::embeddings::{Rows, about_model, model_from_bytes};
-use crate::encoder::{Keep, Output};
+use crate::embeddings::{Rows, about_model, read_model};
+use crate::encoder::{Course, Keep, Output};
 use crate::evaluation::Evaluation;
 use crate::fit::Training;
 use crate::registry::Registry;
 use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
+use crate::run::places::run_folder;
 use crate::run::setup::{Purpose, Setup, Source, only_labeled_type};
 use crate::state::Start;
 
@@ -26,6 +33,13 @@ pub struct TrainedRun {
     task: Box<dyn Training>,
     params: Params,
     tables: Vec<Rows<'static>>,
+    order: NodeOrder,
+    cache: Option<Cache>,
+    parts: Option<PartitionedDataset>,
+    /// A folder for rows of layers.
+    layers: Option<PathBuf>,
+    /// The version, the weights and the data.
+    identity: String,
 }
 
 /// How a trained run is opened.
@@ -38,16 +52,25 @@ pub struct OpenOptions {
     /// Neighbors sampled per node, the seeds' hop first, instead of all of them; -1 takes all. Only
     /// [`Output::Last`] is computed over sampled neighbors.
     pub fanouts: Vec<i64>,
+    /// The order in which inference computes nodes, and reads and keeps their rows.
+    pub order: NodeOrder,
+    /// Rows between layers are in files, read by chunks behind this cache.
+    pub cache: Option<Cache>,
+    /// A partition of the dataset, for orders that go by parts, and for ranks.
+    pub partition: Option<PathBuf>,
+    /// A folder for the rows of all layers, from which an interrupted inference goes on.
+    pub layers: Option<PathBuf>,
     /// True for inference, which needs neither labels nor splits of nodes; else there are scores.
     pub unlabeled: bool,
 }
 
 impl TrainedRun {
-    /// Opens the run in `dir`, whose custom models and tasks are those of `registry`.
+    /// Opens the run in `dir`, a folder or its address in an object store, whose custom models and tasks are those of `registry`.
     ///
     /// # Errors
     /// If the folder holds no run with weights, or they do not fit the dataset.
     pub fn open(registry: &Registry, dir: &Path, options: &OpenOptions) -> Result<Self> {
+        let dir = &run_folder(dir)?;
         let mut config = config_of(dir)?;
         let trained_on = config.dataset.path.clone();
         let dataset = options.dataset.as_deref();
@@ -58,15 +81,17 @@ impl TrainedRun {
         if let Some(bytes) = options.memory {
             config.evaluate.memory = Some(bytesize::ByteSize::b(bytes));
         }
-        if config.dataset.path.as_os_str().is_empty() {
+        if dataset.is_some() || is_there(&config.dataset.path) {
+            config.partition.servers = None;
+        } else if options.unlabeled && config.dataset.path.as_os_str().is_empty() {
             return Err(Error::usage("the run was trained on parts, without a dataset")
                 .hint("give the whole one with --dataset"));
         }
-        config.partition.servers = None;
         // Asked for by name, scores are of both splits, and exact unless fan-outs are asked for, too.
         config.evaluate.splits = ScoredSplit::ALL.to_vec();
         config.evaluate.fanouts.clone_from(&options.fanouts);
         check_fanouts(&config)?;
+        check_course(&config, options)?;
         let source = Source::open(&config)?;
         if let Some(made) = provenance.filter(|made| made.dataset == config.dataset.path) {
             let hint = "take the current data with --dataset";
@@ -76,6 +101,23 @@ impl TrainedRun {
             true => Some(labels_of_training(&mut config, &source, &trained_on)?),
             false => None,
         };
+        let parts = options
+            .partition
+            .as_deref()
+            .map(|path| data_folder(path).and_then(PartitionedDataset::open));
+        let parts = parts.transpose()?;
+        if let (Some(cut), Source::Whole(dataset)) = (&parts, &source)
+            && cut.manifest().source.fingerprint != fingerprint(dataset.manifest())
+        {
+            let [cut, dataset] = [cut.dir(), dataset.dir()].map(Path::display);
+            return Err(Error::usage(format!("{cut} is no partition of {dataset}"))
+                .hint("name one of this dataset, or partition it anew"));
+        }
+        if options.order.by_part() && parts.is_none() {
+            let order = options.order;
+            return Err(Error::usage(format!("order '{order}' goes by parts"))
+                .hint("name a partition of the dataset: --partition DIR"));
+        }
         let purpose = trained.as_ref().map_or(Purpose::Training(None), Purpose::Inference);
         let setup = Setup::new((&config, registry), source, purpose)?;
         let Setup { task, start, source, .. } = setup;
@@ -85,7 +127,7 @@ impl TrainedRun {
             return Err(Error::invalid(format!("{}: no weights yet", path.display()))
                 .hint("a run writes its best weights after evaluations, see train.eval_every"));
         }
-        let bytes = std::fs::read(&path).at(&path)?;
+        let bytes = Buf::map(&path)?;
         let reading = || format!("reading {}", path.display());
         if !dir.join(SUMMARY).exists() {
             let about = about_model(&bytes).while_doing(reading)?;
@@ -94,13 +136,43 @@ impl TrainedRun {
                 "{place}: the run is not finished; these are its best weights so far, epoch {epoch}"
             );
         }
-        let tables = model_from_bytes(&mut params, &tables, &bytes).while_doing(reading)?;
-        Ok(Self { config, source, trained_on, task, params, tables })
+        let (weights, version) = (crc32fast::hash(&bytes), env!("CARGO_PKG_VERSION"));
+        let identity =
+            format!("gnarl {version}, weights {weights:08x}, data {}", source.fingerprint());
+        let tables = read_model(&mut params, &tables, &bytes).while_doing(reading)?;
+        let OpenOptions { order, cache, .. } = *options;
+        let layers = options.layers.clone();
+        Ok(Self {
+            config,
+            source,
+            trained_on,
+            task,
+            params,
+            tables,
+            order,
+            cache,
+            parts,
+            layers,
+            identity,
+        })
+    }
+
+    /// The deadline of waits between the ranks of the run in `dir`.
+    ///
+    /// # Errors
+    /// If the folder holds no run.
+    pub fn deadline_of(dir: &Path) -> Result<Duration> {
+        Ok(Duration::from_secs_f64(config_of(&run_folder(dir)?)?.train.deadline_seconds))
     }
 
     /// Its configuration.
     pub(crate) fn config(&self) -> &RunConfig {
         &self.config
+    }
+
+    /// Its version, weights and data, alike on all ranks.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
     }
 
     /// Its task, ready for inference.
@@ -155,6 +227,17 @@ impl TrainedRun {
         wanted: &[(usize, Vec<u32>)],
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
+        self.infer_by(None, output, wanted, keep)
+    }
+
+    /// [`Self::infer`] by all ranks of `comm`, if there are some; `keep` is called on the first one.
+    pub(crate) fn infer_by(
+        &self,
+        comm: Option<&dyn Communicator>,
+        output: Output,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<Figures> {
         if output == Output::Hidden && self.config.model.decoupled {
             // Its layers propagate logits: there is no row between them that embeds a node.
             return Err(Error::usage(format!(
@@ -167,7 +250,57 @@ impl TrainedRun {
             return Err(Error::usage("hidden embeddings are computed over all neighbors only")
                 .hint("leave out --fanouts, or ask for the model's output"));
         }
-        self.task.infer((&self.params, &self.tables), output, wanted, keep)
+        let Self { order, cache, parts, .. } = self;
+        let layers = self.layers(comm, output, wanted);
+        let course = Course {
+            order: *order,
+            parts: parts.as_ref(),
+            cache: cache.as_ref(),
+            layers: layers.as_ref(),
+            comm,
+        };
+        self.task.infer((&self.params, &self.tables), (output, wanted), &course, keep)
+    }
+
+    /// The folder of an inference's rows, described by all that they and their places depend on.
+    fn layers(
+        &self,
+        comm: Option<&dyn Communicator>,
+        output: Output,
+        wanted: &[(usize, Vec<u32>)],
+    ) -> Option<LayerFolder> {
+        let folder = self.layers.as_ref()?;
+        let mut nodes = crc32fast::Hasher::new();
+        for (node_type, wanted) in wanted {
+            nodes.update(&node_type.to_le_bytes());
+            nodes.update(bytemuck::cast_slice(wanted));
+        }
+        let count: usize = wanted.iter().map(|(_, nodes)| nodes.len()).sum();
+        let parts = self.parts.as_ref().map_or_else(String::new, |cut| {
+            let made = cut.manifest();
+            format!(" of {} {:?} of {}", made.algorithm, made.part_counts, made.source.fingerprint)
+        });
+        let (identity, order, nodes) = (&self.identity, self.order, nodes.finalize());
+        let ranks = comm.map_or(1, Communicator::size);
+        Some(LayerFolder::new(
+            folder.join(output.name()),
+            format!(
+                "{identity}, {} of {count} nodes {nodes:08x}, order {order}{parts}, {ranks} ranks",
+                output.name()
+            ),
+        ))
+    }
+
+    /// Removes the rows of layers that were kept: whatever was made of them is complete.
+    ///
+    /// # Errors
+    /// If files cannot be removed.
+    pub fn forget_layers(&self) -> Result<()> {
+        let Some(folder) = &self.layers else { return Ok(()) };
+        for output in [Output::Last, Output::Hidden] {
+            LayerFolder::remove(&folder.join(output.name()))?;
+        }
+        LayerFolder::remove(folder)
     }
 
     /// Scores on the splits of the dataset.
@@ -177,6 +310,11 @@ impl TrainedRun {
     pub fn evaluate(&self) -> Result<Evaluation> {
         self.task.evaluate(&self.params, &self.tables)
     }
+}
+
+/// Returns whether a dataset is to be expected at `path`.
+fn is_there(path: &Path) -> bool {
+    is_uri(path) || path.exists()
 }
 
 /// Rejects fan-outs that do not fit the model.
@@ -189,13 +327,30 @@ fn check_fanouts(config: &RunConfig) -> Result<()> {
     config.check_evaluation()
 }
 
+/// Rejects orders and rows of layers where there are no layers.
+fn check_course(config: &RunConfig, options: &OpenOptions) -> Result<()> {
+    let asked = [
+        ("order", options.order != NodeOrder::default()),
+        ("cache", options.cache.is_some()),
+        ("partition", options.partition.is_some()),
+        ("layers", options.layers.is_some()),
+    ];
+    match asked.iter().find(|(_, asked)| *asked && config.model.name == "none") {
+        Some((name, _)) => Err(Error::usage(format!(
+            "{name}: the model 'none' has no layers, its embeddings are read from their table"
+        ))
+        .hint(format!("leave out --{name}"))),
+        None => Ok(()),
+    }
+}
+
 /// The labels that the run was trained on, which say of which kind its predictions are. Sets the type of the nodes if
 /// the run file does not name it.
 fn labels_of_training(config: &mut RunConfig, source: &Source, place: &Path) -> Result<Labels> {
     let given = source.dataset();
     let trained_on = match given.filter(|dataset| dataset.dir() == place) {
         Some(_) => Ok(None),
-        None => Dataset::open(place).map(Some),
+        None => data_folder(place).and_then(Dataset::open).map(Some),
     };
     let dataset = match (&trained_on, given) {
         (Ok(Some(dataset)), _) | (Ok(None), Some(dataset)) => dataset,

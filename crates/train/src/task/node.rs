@@ -3,20 +3,21 @@
 use std::ops::Range;
 
 use gnarl_common::Result;
+use gnarl_common::threads::pool;
 use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::splits::Roles;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
-use super::objective::{Objective, Targets};
+use super::objective::{Objective, Scorer, Targets};
 use super::schedule::{DrawBatches, NodeSchedule, Sharing};
 use super::{Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, within};
+use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, of_first, within};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -76,22 +77,50 @@ impl NodePrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let mut valid = self.objective.scorer();
-        let mut test = self.objective.scorer();
+        let mut scorers = [self.objective.scorer(), self.objective.scorer()];
         for (encoder, targets) in graphs {
-            let scored = targets.scored();
-            let nodes = scored.concat();
-            if nodes.is_empty() {
-                continue;
+            let nodes = targets.scored().concat();
+            if !nodes.is_empty() {
+                let found = self.forwards(*encoder).some((params, tables), &nodes)?;
+                add(&mut scorers, targets, found);
             }
-            let (logits, rows) = self.forwards(*encoder).some((params, tables), &nodes)?;
-            let (of_valid, of_test) = rows.split_at(scored[0].len());
-            let labels = |nodes: &[u32]| Targets::of(&targets.labels, nodes);
-            valid.add(&logits, of_valid, &labels(scored[0]));
-            test.add(&logits, of_test, &labels(scored[1]));
         }
-        Ok(Evaluation::of(&*valid, &*test))
+        Ok(Evaluation::of(&*scorers[0], &*scorers[1]))
     }
+
+    /// Scores over the whole graph, which all ranks compute together.
+    fn score_together<E: Encoder>(
+        &self,
+        encoder: &E,
+        weights: (&Params, &[Rows<'_>]),
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        let mut scorers = [self.objective.scorer(), self.objective.scorer()];
+        let nodes = self.whole.scored().concat();
+        if !nodes.is_empty() {
+            let forwards = self.forwards(encoder).by_ranks(comm);
+            let found = pool(threads.each)?.install(|| forwards.some(weights, &nodes))?;
+            if comm.rank() == 0 {
+                add(&mut scorers, &self.whole, found);
+            }
+        }
+        let found = || Evaluation::of(&*scorers[0], &*scorers[1]);
+        of_first(comm, (comm.rank() == 0).then(found))
+    }
+}
+
+/// Adds the predictions for the validation and test nodes of `targets`: logits, and the row of each.
+fn add(
+    [valid, test]: &mut [Box<dyn Scorer + '_>; 2],
+    targets: &NodeTargets,
+    (logits, rows): (Tensor, Vec<u32>),
+) {
+    let scored = targets.scored();
+    let (of_valid, of_test) = rows.split_at(scored[0].len());
+    let labels = |nodes: &[u32]| Targets::of(&targets.labels, nodes);
+    valid.add(&logits, of_valid, &labels(scored[0]));
+    test.add(&logits, of_test, &labels(scored[1]));
 }
 
 /// Nodes of a batch, and their labels.
@@ -189,8 +218,8 @@ impl Task for NodePrediction {
         Ok((loss, BatchLoss { sum, weight: rows.len() as f64 }))
     }
 
-    /// A local graph is evaluated by rank 0 with all threads, a partitioned one, and one over sampled neighbors, by all
-    /// ranks.
+    /// A local graph is evaluated by rank 0 with all threads of its host. All ranks take part in that of a graph in parts,
+    /// over sampled neighbors, and on several hosts.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,
@@ -206,9 +235,9 @@ impl Task for NodePrediction {
             let logits = forwards.shares(params, scored, comm, threads.each)?;
             return self.scores().of_shares(comm, logits, outputs);
         }
-        let together = encoders.whole.by_all_ranks(params, scored, outputs, comm, threads.each)?;
-        if let Some(logits) = together {
-            return Ok(self.scores().of(logits));
+        let spread = threads.several_hosts && state.tables.is_empty() && !on_parts;
+        if spread || encoders.whole.is_partitioned() {
+            return self.score_together(encoders.whole, (params, &[]), comm, threads);
         }
         let tables = gather_to_root(&state.tables, comm)?;
         let graphs: Vec<(&E, &NodeTargets)> = match self.config.train.evaluate_on {

@@ -4,14 +4,17 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
+use gnarl_config::Engine;
+use gnarl_infer::order::NodeOrder;
+use gnarl_infer::rows::Cache;
 
 use super::outputs::What;
-use crate::commands::parse::size;
+use crate::commands::parse::{engine, size};
 
 /// `gnarl infer`
 #[derive(Debug, Args)]
 pub struct InferArgs {
-    /// The run's folder
+    /// The run's folder, or its address in an object store
     pub run_dir: PathBuf,
     /// The predictions: a file .parquet, .npy or .csv, or a folder .zarr; or such an address in an object store, as in
     /// s3://bucket/nodes.parquet
@@ -58,7 +61,61 @@ pub struct InferArgs {
     /// Memory of the inference, such as 2GiB; by default evaluate.memory of the run
     #[arg(long, value_parser = size)]
     pub memory: Option<u64>,
+    /// Order in which nodes are computed and their rows kept: ns (by number), ds (by degree), ps (by part) or pds (by part
+    /// and degree); no result depends on it
+    #[arg(long, value_parser = order)]
+    pub order: Option<NodeOrder>,
+    /// A partition of the dataset: orders ps and pds go by its parts, and each of several ranks computes some of them
+    #[arg(long, value_name = "DIR")]
+    pub partition: Option<PathBuf>,
+    /// Read rows between layers by chunks, behind a cache: a policy (fifo, lru or clockpro) and its memory, as in fifo:10%
+    /// of all chunks or lru:256MiB
+    #[arg(long, value_name = "POLICY:MEMORY", value_parser = cache)]
+    pub cache: Option<Cache>,
+    /// Rows of a chunk, 1024 by default
+    #[arg(long, value_name = "ROWS", requires = "cache")]
+    pub chunk_rows: Option<NonZeroUsize>,
+    /// Keep the rows of all layers in this folder until the predictions are complete: after an interruption the same command
+    /// goes on from them
+    #[arg(long, value_name = "DIR")]
+    pub layers: Option<PathBuf>,
+    /// Compute with so many ranks, each of which has some of the nodes: threads of this process
+    #[arg(long, conflicts_with = "engine")]
+    pub ranks: Option<NonZeroUsize>,
+    /// Engine of the ranks: local, or mpi under mpirun
+    #[arg(long, value_parser = engine)]
+    pub engine: Option<Engine>,
+    /// A page about the inference: time and reads of each layer, and the nodes with the most inputs
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
     /// Replace an existing file
     #[arg(long)]
     pub force: bool,
+}
+
+impl InferArgs {
+    /// The cache of chunks, with chunks as large as they are asked for.
+    pub(super) fn cache(&self) -> Option<Cache> {
+        let chunk_rows = |cache: Cache| self.chunk_rows.unwrap_or(cache.chunk_rows);
+        self.cache.map(|cache| Cache { chunk_rows: chunk_rows(cache), ..cache })
+    }
+
+    /// Number of passes over the model.
+    pub(super) fn passes(&self) -> usize {
+        if self.what.contains(&What::Embeddings) && self.what.len() > 1 { 2 } else { 1 }
+    }
+
+    /// Memory of a pass. Rows of a first pass wait for the second, and embeddings for edges.
+    pub(super) fn memory_of_pass(&self) -> Option<u64> {
+        let shared = self.passes() > 1 || self.edges.is_some() || self.top_k.is_some();
+        self.memory.map(|bytes| bytes / if shared { 2 } else { 1 })
+    }
+}
+
+fn order(text: &str) -> Result<NodeOrder, String> {
+    text.parse().map_err(|e: gnarl_common::Error| e.to_string())
+}
+
+fn cache(text: &str) -> Result<Cache, String> {
+    text.parse().map_err(|e: gnarl_common::Error| e.to_string())
 }

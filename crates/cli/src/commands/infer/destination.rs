@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::Result;
 use gnarl_infer::export::{self, Claim, Column, Written};
+use gnarl_objects::is_uri;
 
-use crate::commands::objects::{self, Upload};
+use crate::commands::objects::Upload;
 
 /// Where the table is written, and where it goes from there.
 pub(super) struct Destination {
@@ -20,7 +21,7 @@ impl Destination {
     /// # Errors
     /// If it is the address of no object, or this build has no object stores.
     pub fn of(out: &Path, force: bool) -> Result<Self> {
-        let upload = objects::is_uri(out).then(|| Upload::prepare(out)).transpose()?;
+        let upload = is_uri(out).then(|| Upload::prepare(out)).transpose()?;
         Ok(Self { out: out.into(), force, upload })
     }
 

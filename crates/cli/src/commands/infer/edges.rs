@@ -2,20 +2,18 @@
 
 use std::time::Instant;
 
-use gnarl_common::memory::peak_rss;
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::TaskKind;
 use gnarl_graph::{Dataset, Names, UserIds};
-use gnarl_infer::Figures;
-use gnarl_infer::export::{Cells, Column, Kind, Table, Written};
+use gnarl_infer::export::{Cells, Column, Kind, Table};
 use gnarl_nn::Tensor;
-use gnarl_train::{EdgeBatch, EdgeModel, TrainedRun};
+use gnarl_train::{EdgeBatch, EdgeModel, Infer, TrainedRun};
 use serde_json::{Value, json};
 
 use super::args::InferArgs;
 use super::destination::Destination;
 use super::edge_source::EdgeSource;
-use super::figures::layers;
+use super::figures::Finished;
 use super::ids::{Ids, Relations, kind};
 use super::outputs::{Outputs, What, Widths};
 use crate::output::while_busy;
@@ -23,11 +21,11 @@ use crate::output::while_busy;
 /// Scores the edges `which`.
 pub(super) fn run(
     args: &InferArgs,
-    (run, dataset): (&TrainedRun, &Dataset),
+    (run, by, dataset): (&TrainedRun, &dyn Infer, &Dataset),
     which: &str,
     start: Instant,
 ) -> Result<Value> {
-    let model = EdgeModel::of(run).ok_or_else(|| {
+    let model = EdgeModel::of(run, by).ok_or_else(|| {
         Error::usage("--edges: the run predicts nodes").hint("leave it out, or name a run of edges")
     })?;
     let triple = model.triple().clone();
@@ -86,35 +84,9 @@ pub(super) fn run(
         .while_doing(|| format!("scoring edges by {}", args.run_dir.display()))?;
     let table = table.ok_or_else(|| Error::invalid("no edges were scored"))?;
     let written = (destination, table.finish()?);
-    summary((args, start), written, &columns(1), json!({ "edges": count }), figures)
-}
-
-/// Delivers what is written; the line about a finished inference, with the counts `counts`.
-///
-/// # Errors
-/// If an object store does not take it.
-pub(super) fn summary(
-    (args, start): (&InferArgs, Instant),
-    (destination, written): (Destination, Written),
-    columns: &[Column],
-    counts: Value,
-    figures: Figures,
-) -> Result<Value> {
-    let files = destination.deliver(&written)?;
-    let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let mut line = json!({
-        "out": args.out,
-        "files": files,
-        "bytes": written.bytes,
-        "columns": names,
-        "seconds": start.elapsed().as_secs_f64(),
-        "layers": layers(&[figures]),
-        "peak_rss_bytes": peak_rss(),
-    });
-    if let (Some(line), Value::Object(counts)) = (line.as_object_mut(), counts) {
-        line.extend(counts);
-    }
-    Ok(line)
+    let (columns, passes) = (columns(1), vec![("embeddings".into(), figures)]);
+    let finished = Finished { args, start, dataset, columns: &columns, rows: count, passes };
+    finished.deliver(written, json!({ "edges": count }))
 }
 
 /// The outputs of labeled edges; none where edges are predicted, and have a score.

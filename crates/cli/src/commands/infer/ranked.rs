@@ -8,20 +8,20 @@ use gnarl_graph::triples::Side;
 use gnarl_graph::{Dataset, UserIds};
 use gnarl_infer::export::{Cells, Column, Kind};
 use gnarl_nn::decoders::Candidate;
-use gnarl_train::{EdgeModel, TrainedRun};
+use gnarl_train::{EdgeModel, Infer, TrainedRun};
 use serde_json::{Value, json};
 
 use super::args::InferArgs;
 use super::destination::Destination;
 use super::edge_source::relation;
-use super::edges::summary;
+use super::figures::Finished;
 use super::ids::{Ids, Relations, kind};
 use crate::output::while_busy;
 
 /// Ranks the `k` likeliest endpoints of edges for each node of a file.
 pub(super) fn run(
     args: &InferArgs,
-    (run, dataset): (&TrainedRun, &Dataset),
+    (run, by, dataset): (&TrainedRun, &dyn Infer, &Dataset),
     k: usize,
     start: Instant,
 ) -> Result<Value> {
@@ -29,7 +29,7 @@ pub(super) fn run(
         Error::usage("--top-k: the run does not predict edges")
             .hint("it goes with task.kind = 'link-prediction'")
     };
-    let model = EdgeModel::of(run).filter(EdgeModel::ranks).ok_or_else(refused)?;
+    let model = EdgeModel::of(run, by).filter(EdgeModel::ranks).ok_or_else(refused)?;
     let triple = model.triple().clone();
     let [heads, tails] = [&triple.src, &triple.dst].map(|name| UserIds::open(dataset, name));
     let (heads, tails) = (heads?, tails?);
@@ -69,7 +69,9 @@ pub(super) fn run(
     let figures = while_busy("inferring", &args.out, work)
         .while_doing(|| format!("ranking candidates by {}", args.run_dir.display()))?;
     let counts = json!({ "queries": given.len(), "rows": rows });
-    summary((args, start), (destination, table.finish()?), &columns, counts, figures)
+    let passes = vec![("embeddings".into(), figures)];
+    let finished = Finished { args, start, dataset, columns: &columns, rows, passes };
+    finished.deliver((destination, table.finish()?), counts)
 }
 
 /// The nodes whose ids are the lines of a file, in their order.

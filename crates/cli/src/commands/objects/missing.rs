@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_common::{Error, Result};
+use gnarl_common::Result;
+use gnarl_objects::refused;
 
 /// An upload that cannot be prepared.
 pub enum Upload {}
@@ -36,17 +37,4 @@ impl Upload {
     pub fn finish(self, _: &[PathBuf], _: bool) -> Result<Vec<String>> {
         match self {}
     }
-}
-
-/// The folder of a dataset that cannot be fetched.
-///
-/// # Errors
-/// In any case.
-pub fn fetch(path: &Path) -> Result<PathBuf> {
-    Err(refused(path))
-}
-
-fn refused(path: &Path) -> Error {
-    Error::usage(format!("{}: this build lacks object stores", path.display()))
-        .hint("build with --features cloud, see docs/inference.md")
 }

@@ -8,7 +8,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde_json::Value;
 
 use super::args::PlanArgs;
-use crate::commands::dataset;
+use crate::commands::{dataset, objects};
 use crate::output::json;
 
 pub fn run(args: &PlanArgs) -> Result<Value> {
@@ -24,7 +24,7 @@ pub fn run(args: &PlanArgs) -> Result<Value> {
     if args.measure {
         config.plan = measure(&config.plan)?;
     }
-    let opened = Dataset::open(&config.dataset.path)?;
+    let opened = Dataset::open(objects::local(&config.dataset.path)?)?;
     let own = [config.train.workers];
     let workers = if args.workers.is_empty() { &own[..] } else { &args.workers };
     let plan = RunPlan::of(&config, &opened, workers)?;

@@ -13,7 +13,7 @@ use crate::commands::security::SecurityArgs;
 #[derive(Debug, Args)]
 #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "read by the server only"))]
 pub struct ServeModelArgs {
-    /// The run's folder
+    /// The run's folder, or its address in an object store
     pub run_dir: PathBuf,
     /// Address and port to listen at; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS:PORT")]

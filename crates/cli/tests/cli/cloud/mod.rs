@@ -7,6 +7,8 @@ mod missing;
 #[cfg(feature = "cloud")]
 mod moto;
 #[cfg(feature = "cloud")]
+mod runs;
+#[cfg(feature = "cloud")]
 mod s3;
 
 const RUN: &str = "[train]\nepochs = 1\n";

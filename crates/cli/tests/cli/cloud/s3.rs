@@ -75,3 +75,30 @@ fn datasets_are_fetched() {
     let text = moto.fail(&["inspect", "s3://bucket/data"], 2, dir);
     assert!(text.contains("no dataset.json or partition.json among"), "{text}");
 }
+
+#[test]
+fn runs_are_uploaded() {
+    let Some(moto) = Moto::start() else { return };
+    let bench = Bench::new(RUN);
+    let dir = bench.dir.path();
+    let args = bench.args(&["output.dir=s3://bucket/runs/a"]);
+    let train = |words: &[&'static str]| [&args[..], words].concat();
+    let expected = bench.train(&["train.epochs=3"]);
+    let first = moto.succeed(&train(&["--set", "train.epochs=3"]), dir);
+    assert_eq!(first["run_dir"], "s3://bucket/runs/a");
+    assert_eq!(first["losses"], expected["losses"]);
+    assert!(moto.get("bucket/runs/a/report.html").starts_with(b"<!DOCTYPE html>"));
+    assert!(moto.get("bucket/runs/a/checkpoint.safetensors").len() > 1000);
+    let found = moto.succeed(&["eval", "s3://bucket/runs/a"], dir);
+    assert_eq!((&found["test"], &found["finished"]), (&expected["test"], &json!(true)));
+    // Longer, from the checkpoint.
+    let longer = moto.succeed(&train(&["--resume", "--set", "train.epochs=5"]), dir);
+    assert_eq!(longer["losses"], bench.train(&["train.epochs=5"])["losses"]);
+    let other = moto.succeed(&train(&[]), dir);
+    assert_eq!(other["run_dir"], "s3://bucket/runs/a-2");
+    let text = moto.fail(&["eval", "s3://bucket/runs/b"], 2, dir);
+    assert!(text.contains("s3://bucket/runs/b: no config.toml among 0 objects"), "{text}");
+    let out = "output.dir=s3://no-bucket/a";
+    let text = moto.fail(&bench.args(&[out]), 1, dir);
+    assert!(text.contains("looking for runs") && text.contains("no-bucket"), "{text}");
+}

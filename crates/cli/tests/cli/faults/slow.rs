@@ -47,7 +47,7 @@ fn a_stuck_rank_is_named_soon_after_the_deadline_and_the_run_goes_on() {
     for (rank, fault, stage) in [
         (1, "fetch=35*off->sleep(600000)", "gradients"),
         (0, "compute=25*off->sleep(600000)", "gradients"),
-        (1, "evaluate=1*off->sleep(600000)", "evaluation: requests"),
+        (1, "evaluate=1*off->sleep(600000)", "inference: nodes to request"),
         (0, "checkpoint=1*off->sleep(600000)", "gradients"),
     ] {
         let start = Instant::now();

@@ -41,9 +41,18 @@ impl Layers for Blocks<'_> {
         vec![self.graph.num_nodes()]
     }
 
-    fn inputs_of(&self, _: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
-        visit(0, node);
-        self.graph.csc().sources(node).iter().for_each(|&source| visit(0, source));
+    fn inputs_of(
+        &self,
+        _: usize,
+        _: usize,
+        nodes: &[u32],
+        visit: &mut dyn FnMut(usize, u32),
+    ) -> Result<()> {
+        for &node in nodes {
+            visit(0, node);
+            self.graph.csc().sources(node).iter().for_each(|&source| visit(0, source));
+        }
+        Ok(())
     }
 
     fn num_inputs(&self, _: usize, _: usize, node: u32) -> usize {
@@ -63,18 +72,44 @@ impl Layers for Blocks<'_> {
         before: Option<&Before>,
         scratch: &mut Scratch,
     ) -> Result<Self::Inputs> {
-        let mut batch = self.sampler.sample(nodes, Key::new(0), scratch)?;
-        let input = match before {
-            Some(before) => Input::Dense(before.gather(0, &batch.input_nodes)?),
-            None => gather(self.features, &batch.input_nodes)?,
-        };
-        Ok((batch.blocks.swap_remove(0), input))
+        inputs((&self.sampler, self.features), nodes, before, scratch)
     }
 
-    fn compute(&self, layer: usize, (block, input): Self::Inputs) -> Result<Tensor> {
-        let mut tape = Tape::new(self.params, Mode::Eval);
-        let x = input.on(&mut tape);
-        let y = self.model.layer(&mut tape, layer, &block, x)?;
-        Ok(tape.take(y))
+    fn compute(&self, layer: usize, inputs: Self::Inputs) -> Result<Tensor> {
+        output((self.model, self.params), layer, &inputs)
     }
+}
+
+/// The block of the in-neighbors of `nodes`, which a sampler of one hop takes, and its inputs: rows of the layer before, or
+/// features.
+///
+/// # Errors
+/// If lists or rows cannot be read.
+pub(super) fn inputs(
+    (sampler, features): (&dyn Sampler, &dyn FeatureStore),
+    nodes: &[u32],
+    before: Option<&Before>,
+    scratch: &mut Scratch,
+) -> Result<(Arc<Block>, Input)> {
+    let mut batch = sampler.sample(nodes, Key::new(0), scratch)?;
+    let input = match before {
+        Some(before) => Input::Dense(before.gather(0, &batch.input_nodes)?),
+        None => gather(features, &batch.input_nodes)?,
+    };
+    Ok((batch.blocks.swap_remove(0), input))
+}
+
+/// A layer over a block.
+///
+/// # Errors
+/// If shapes disagree.
+pub(super) fn output(
+    (model, params): (&dyn Model, &Params),
+    layer: usize,
+    (block, input): &(Arc<Block>, Input),
+) -> Result<Tensor> {
+    let mut tape = Tape::new(params, Mode::Eval);
+    let x = input.on(&mut tape);
+    let y = model.layer(&mut tape, layer, block, x)?;
+    Ok(tape.take(y))
 }

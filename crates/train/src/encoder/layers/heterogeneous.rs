@@ -85,13 +85,22 @@ impl Layers for HeteroLayers<'_> {
         (0..self.incoming.len()).map(|number| self.graph.graph.num_nodes(number)).collect()
     }
 
-    fn inputs_of(&self, _: usize, of: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
-        visit(of, node);
+    fn inputs_of(
+        &self,
+        _: usize,
+        of: usize,
+        nodes: &[u32],
+        visit: &mut dyn FnMut(usize, u32),
+    ) -> Result<()> {
         let graph = &self.graph.graph;
+        nodes.iter().for_each(|&node| visit(of, node));
         for &edge_type in &self.incoming[of] {
             let from = graph.schema().ends(edge_type).0;
-            graph.csc(edge_type).sources(node).iter().for_each(|&source| visit(from, source));
+            let csc = graph.csc(edge_type);
+            let sources = nodes.iter().flat_map(|&node| csc.sources(node));
+            sources.for_each(|&source| visit(from, source));
         }
+        Ok(())
     }
 
     fn num_inputs(&self, _: usize, of: usize, node: u32) -> usize {
@@ -165,13 +174,20 @@ impl Layers for HeteroLayers<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use gnarl_engine::local;
     use gnarl_graph::generate::{HeteroOptions, heterogeneous};
-    use gnarl_infer::{Budget, run};
+    use gnarl_infer::Budget;
+    use gnarl_infer::order::NodeOrder;
+    use gnarl_infer::rows::{Cache, CacheMemory};
     use gnarl_nn::models::ModelConfig;
     use gnarl_nn::models::heterogeneous as models;
     use gnarl_store::Normalize;
+    use gnarl_store::cache::CachePolicy;
 
     use super::*;
+    use crate::encoder::course::Course;
 
     const HIDDEN: usize = 8;
     const OUT: usize = 5;
@@ -232,21 +248,32 @@ mod tests {
             let fanouts = HeteroFanouts::new(&[-1, -1]);
             let layers =
                 HeteroLayers::new(model, &tables, (&graph, &fanouts), (2, HIDDEN)).unwrap();
-            let infer = |budget: u64| {
+            let infer = |course: &Course<'_>, budget: u64| {
                 let mut found = Vec::new();
-                run(&layers, &all, &Budget::new(budget), |_, _, rows| {
+                let keep = |_: usize, _: &[u32], rows: &Tensor| {
                     found.extend_from_slice(rows.data());
                     Ok(())
-                })
-                .unwrap();
+                };
+                let names = graph.graph.schema().node_types();
+                course.run((&layers, names), &all, &Budget::new(budget), keep).unwrap();
                 found
             };
-            let roomy = infer(1 << 30);
-            let tight = infer(3000);
+            let roomy = infer(&Course::default(), 1 << 30);
+            let cache = Cache::new(CachePolicy::Fifo, CacheMemory::Share(0.2));
+            let cache = Cache { chunk_rows: 8.try_into().unwrap(), ..cache };
+            let order = NodeOrder::Degree;
+            let course = Course { order, cache: Some(&cache), ..Course::default() };
+            let tight = infer(&course, 3000);
+            let by_ranks = local::run(3, Duration::from_secs(60), |rank| {
+                Ok(infer(&Course { comm: Some(rank), ..course }, 3000))
+            });
+            let by_ranks = by_ranks.unwrap().swap_remove(0);
+            assert_eq!(by_ranks.len(), roomy.len());
             assert_eq!(roomy.len(), expected.data().len());
-            for ((a, b), c) in expected.data().iter().zip(&roomy).zip(&tight) {
-                assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {b}");
-                assert!((a - c).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {c}");
+            for (i, a) in expected.data().iter().enumerate() {
+                for b in [roomy[i], tight[i], by_ranks[i]] {
+                    assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {b}");
+                }
             }
         }
     }

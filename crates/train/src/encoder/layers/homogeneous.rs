@@ -1,30 +1,42 @@
 //! Inference over a homogeneous graph.
 
-use gnarl_common::Result;
-use gnarl_infer::{Budget, Figures, run};
+use gnarl_common::{Error, Result};
+use gnarl_infer::order::NodeOrder;
+use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::{FullSampler, SampleGraph, whole_graph};
 
 use super::blocks::Blocks;
+use super::partitioned::PartLayers;
 use super::stages::StagedLayers;
 use crate::data::batch::gather;
-use crate::data::graph::Graph;
+use crate::data::graph::{Graph, Partitioned, Topology};
+use crate::data::shares::Shares;
 use crate::encoder::Output;
+use crate::encoder::course::Course;
 
-/// Computes an output of the nodes `wanted`, and hands them to `keep` as [`run`] does. `width` is the largest width
-/// of a layer's output.
+/// An output that a model computes: nodes, which output, and the largest width of a layer.
+type Wanted = (Vec<u32>, Output, usize);
+
+/// Computes an output of the nodes wanted, and hands them to `keep` as [`gnarl_infer::Inference::run`] does.
 ///
 /// # Errors
 /// If shapes disagree, or those of `keep`.
 pub(in crate::encoder) fn infer(
     (model, params): (&dyn Model, &Params),
     task: &Graph,
-    (wanted, output, width): (Vec<u32>, Output, usize),
-    budget: &Budget,
+    (wanted, output, width): Wanted,
+    (course, budget): (&Course<'_>, &Budget),
     mut keep: impl FnMut(&[u32], &Tensor) -> Result<()> + Send,
 ) -> Result<Figures> {
-    let graph = task.lists()?;
+    let graph = match &task.topology {
+        Topology::Local(graph) => graph,
+        Topology::Partitioned(parts) => {
+            let wanted = (wanted, output, width);
+            return of_parts((model, params), (task, parts), wanted, (course, budget), keep);
+        }
+    };
     if graph.core() < graph.num_nodes() {
         let all = of_part(model, params, task, graph)?;
         keep(&wanted, &rows_of(&all, &wanted))?;
@@ -34,15 +46,40 @@ pub(in crate::encoder) fn infer(
     let width = width.max(features.width());
     let wanted = [(0, wanted)];
     let depth = output.layers(model.num_layers())?;
+    let keep = |_: usize, nodes: &[u32], rows: &Tensor| keep(nodes, rows);
+    let names = course.parts.map_or_else(Vec::new, |cut| {
+        cut.manifest().node_types.iter().map(|of| of.name.clone()).collect()
+    });
     // Stages send projections of hidden rows, not the rows.
-    let staged = (output == Output::Last).then(|| model.stages(features.is_sparse())).flatten();
+    let staged =
+        (output == Output::Last).then(|| model.inference_stages(features.is_sparse())).flatten();
     if let Some(stages) = staged {
         let layers = StagedLayers::new(stages, params, (graph, features), width)?;
-        return run(&layers, &wanted, budget, |_, nodes, rows| keep(nodes, rows));
+        return course.run((&layers, &names), &wanted, budget, keep);
     }
     let sampler = FullSampler::new(graph, 1)?;
     let layers = Blocks { model, params, graph, features, sampler, depth, width };
-    run(&layers, &wanted, budget, |_, nodes, rows| keep(nodes, rows))
+    course.run((&layers, &names), &wanted, budget, keep)
+}
+
+/// The same over parts, whose nodes belong to ranks as the parts do.
+fn of_parts(
+    (model, params): (&dyn Model, &Params),
+    (task, parts): (&Graph, &Partitioned),
+    (wanted, output, width): Wanted,
+    (course, budget): (&Course<'_>, &Budget),
+    mut keep: impl FnMut(&[u32], &Tensor) -> Result<()> + Send,
+) -> Result<Figures> {
+    if course.parts.is_some() || course.order != NodeOrder::Natural {
+        return Err(Error::usage("a partitioned graph has its own parts, in their order")
+            .hint("leave out --partition and --order"));
+    }
+    let depth = output.layers(model.num_layers())?;
+    let width = width.max(task.features.width());
+    let layers = PartLayers::new((model, params), (task, parts), (depth, width))?;
+    let owners = Shares::new(parts, course.comm.map_or(1, |comm| comm.size()));
+    let keep = |_: usize, nodes: &[u32], rows: &Tensor| keep(nodes, rows);
+    course.run_owned((&layers, &owners), &[(0, wanted)], budget, keep)
 }
 
 /// Embeddings of all nodes of a part, by one block: lists of halo nodes are incomplete, and are in no range.
@@ -67,11 +104,16 @@ fn rows_of(all: &Tensor, nodes: &[u32]) -> Tensor {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use gnarl_common::Stored;
     use gnarl_common::rng::Key;
+    use gnarl_engine::local;
     use gnarl_graph::{Csc, Features};
+    use gnarl_infer::rows::{Cache, CacheMemory};
     use gnarl_nn::models::{self, ModelConfig};
+    use gnarl_store::cache::CachePolicy;
     use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
 
     /// The places of features and edge weights.
@@ -150,6 +192,9 @@ mod tests {
     #[test]
     fn every_model_is_inferred_as_over_the_whole_graph() {
         let some: Vec<u32> = vec![3, 8, 50, 93, 99];
+        let chunk_rows = 6.try_into().unwrap();
+        let cached =
+            Some(Cache { chunk_rows, ..Cache::new(CachePolicy::Lru, CacheMemory::Share(0.3)) });
         for kind in [Kind::Sparse, Kind::Copied, Kind::InPlace, Kind::Weighted] {
             let task = task(kind);
             let graph = task.lists().unwrap();
@@ -174,13 +219,13 @@ mod tests {
                     };
                     let (model, params) = models::build(&config, Key::new(1)).unwrap();
                     let whole = of_part(model.as_ref(), &params, &task, graph).unwrap();
-                    let infer = |wanted: &[u32], budget: &Budget| {
+                    let infer = |wanted: &[u32], budget: &Budget, course: &Course<'_>| {
                         let (mut nodes, mut values) = (Vec::new(), Vec::new());
                         infer(
                             (&*model, &params),
                             &task,
                             (wanted.to_vec(), Output::Last, 8),
-                            budget,
+                            (course, budget),
                             |of, rows| {
                                 nodes.extend_from_slice(of);
                                 values.extend_from_slice(rows.data());
@@ -188,18 +233,35 @@ mod tests {
                             },
                         )
                         .unwrap();
-                        assert_eq!(nodes, wanted);
+                        let first = course.comm.is_none_or(|comm| comm.rank() == 0);
+                        assert_eq!(nodes, if first { wanted } else { &[] });
                         values
                     };
                     let all: Vec<u32> = (0..100).collect();
-                    let roomy = infer(&all, &Budget::new(1 << 30));
+                    let roomy = infer(&all, &Budget::new(1 << 30), &Course::default());
                     // Ranges of a few edges, and rows in files.
-                    let tight = infer(&all, &Budget::new(2000));
+                    let tight = infer(&all, &Budget::new(2000), &Course::default());
                     assert_eq!(roomy, tight, "{name}: the budget changes nothing");
+                    for (order, cache) in [(NodeOrder::Degree, None), (NodeOrder::Natural, cached)]
+                    {
+                        let course = Course { order, cache: cache.as_ref(), ..Course::default() };
+                        let found = infer(&all, &Budget::new(2000), &course);
+                        assert_eq!(roomy, found, "{name}: order and cache change nothing");
+                        let by_ranks = local::run(3, Duration::from_secs(60), |rank| {
+                            let course = Course { comm: Some(rank), ..course };
+                            Ok(infer(&some, &Budget::new(2000), &course))
+                        });
+                        let expected: Vec<f32> = some
+                            .iter()
+                            .flat_map(|&v| &roomy[3 * v as usize..][..3])
+                            .copied()
+                            .collect();
+                        assert_eq!(by_ranks.unwrap()[0], expected, "{name}: ranks change nothing");
+                    }
                     for (a, b) in whole.data().iter().zip(&roomy) {
                         assert!((a - b).abs() <= 1e-5 * (1.0 + a.abs()), "{name}: {a} {b}");
                     }
-                    let few = infer(&some, &Budget::new(2000));
+                    let few = infer(&some, &Budget::new(2000), &Course::default());
                     let expected: Vec<f32> =
                         some.iter().flat_map(|&v| &roomy[3 * v as usize..][..3]).copied().collect();
                     assert_eq!(few, expected, "{name}: wanted nodes alone");

@@ -1,149 +1,132 @@
-//! Layer-wise inference on a partitioned graph, by all ranks together.
+//! Any homogeneous model over a partitioned graph: lists and features come from the parts, here or at servers.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Kind, Result};
-use gnarl_engine::Communicator;
+use gnarl_graph::blocks::Block;
+use gnarl_infer::rows::Before;
+use gnarl_infer::{Layers, Owners};
 use gnarl_nn::models::Model;
-use gnarl_nn::{Mode, Params, Tape, Tensor};
+use gnarl_nn::{Params, Tensor};
 use gnarl_sample::parts::{PartsSampler, Rule};
 use gnarl_sample::{Sampler, Scratch};
-use rayon::ThreadPool;
 
-use super::RANGE_NODES;
-use crate::data::batch::gather;
+use super::blocks::{inputs, output};
+use crate::data::batch::Input;
 use crate::data::graph::{Graph, Partitioned};
 use crate::data::shares::Shares;
 
-/// Embeddings of each list of nodes, `width` wide, on every rank. Each rank computes its share of
-/// all nodes: the ranks run the layers together, and exchange the output of the previous layer.
-/// Memory: a row of each layer for the own nodes, and those of a range's neighbors.
-///
-/// # Errors
-/// If shapes disagree, a part does not reply, or a rank fails.
-pub(crate) fn embeddings(
-    model: &dyn Model,
-    params: &Params,
-    (task, graph): (&Graph, &Partitioned),
-    (nodes, width): ([&[u32]; 2], usize),
-    comm: &dyn Communicator,
-    pool: &ThreadPool,
-) -> Result<[Tensor; 2]> {
-    let sampler = graph.sampler(Rule::Exact, &[-1])?;
-    let shares = Shares::new(graph, comm.size());
-    let pass = Pass { model, params, task, comm, pool, sampler, shares };
-    let own = pass.own()?;
-    let [first, second] = nodes.map(|nodes| pass.gathered(nodes, width, &own));
-    Ok([first?, second?])
-}
-
-struct Pass<'a> {
+/// The layers of a model over parts.
+pub(super) struct PartLayers<'a> {
     model: &'a dyn Model,
     params: &'a Params,
     task: &'a Graph,
-    comm: &'a dyn Communicator,
-    pool: &'a ThreadPool,
+    nodes: usize,
+    /// Takes all neighbors of one hop.
     sampler: PartsSampler,
-    shares: Shares<'a>,
+    /// Number of layers, from the first one on.
+    depth: usize,
+    /// Most values of a row in any layer.
+    width: usize,
+    /// In-neighbors of each node, as far as its list was read; else 0.
+    degrees: Vec<AtomicU32>,
+    /// Lists read, and their neighbors.
+    read: [AtomicU64; 2],
+    /// Memory of threads that read lists: each takes a number per node of the graph.
+    scratches: Mutex<Vec<Scratch>>,
 }
 
-impl Pass<'_> {
-    /// The embeddings of this rank's nodes.
-    fn own(&self) -> Result<Tensor> {
-        let own = self.shares.nodes(self.comm.rank());
-        // Every rank takes part in every exchange, even when its own nodes are done.
-        let steps = self.shares.longest().div_ceil(RANGE_NODES);
-        let mut scratch = Scratch::new();
-        let mut before: Option<Tensor> = None;
-        for layer in 0..self.model.num_layers() {
-            let (mut values, mut width) = (Vec::new(), 0);
-            for step in 0..steps {
-                let range = own.chunks(RANGE_NODES).nth(step).unwrap_or_default();
-                let out = self.range(layer, range, before.as_ref(), &mut scratch)?;
-                width = width.max(out.cols());
-                values.extend_from_slice(out.data());
-            }
-            before = Some(Tensor::from_vec(own.len(), width, values));
-        }
-        Ok(before.unwrap_or_else(|| Tensor::zeros(0, 0)))
+impl<'a> PartLayers<'a> {
+    /// The first `depth` layers of `model` over `graph`, the parts of `task`.
+    ///
+    /// # Errors
+    /// If the parts cannot be sampled.
+    pub fn new(
+        (model, params): (&'a dyn Model, &'a Params),
+        (task, graph): (&'a Graph, &Partitioned),
+        (depth, width): (usize, usize),
+    ) -> Result<Self> {
+        let sampler = graph.sampler(Rule::Exact, &[-1])?;
+        let nodes = graph.new_ids.len();
+        let degrees = (0..nodes).map(|_| AtomicU32::new(0)).collect();
+        let (read, scratches) = Default::default();
+        Ok(Self { model, params, task, nodes, sampler, depth, width, degrees, read, scratches })
     }
 
-    /// A layer over some nodes, from all ranks' output of the previous layer.
-    fn range(
+    /// Notes the lengths of the lists of `nodes`.
+    fn note(&self, nodes: &[u32], block: &Block) {
+        for (node, ends) in nodes.iter().zip(block.indptr().windows(2)) {
+            let degree = ends[1] - ends[0];
+            if self.degrees[*node as usize].swap(degree, Ordering::Relaxed) == 0 {
+                self.read[0].fetch_add(1, Ordering::Relaxed);
+                self.read[1].fetch_add(degree.into(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+impl Layers for PartLayers<'_> {
+    type Inputs = (Arc<Block>, Input);
+    type Scratch = Scratch;
+
+    fn num_layers(&self) -> usize {
+        self.depth
+    }
+
+    fn num_nodes(&self) -> Vec<usize> {
+        vec![self.nodes]
+    }
+
+    fn inputs_of(
         &self,
-        layer: usize,
+        _: usize,
+        _: usize,
         nodes: &[u32],
-        before: Option<&Tensor>,
+        visit: &mut dyn FnMut(usize, u32),
+    ) -> Result<()> {
+        let unused = || self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = unused().pop().unwrap_or_default();
+        let batch = self.sampler.sample(nodes, Key::new(0), &mut scratch)?;
+        unused().push(scratch);
+        self.note(nodes, &batch.blocks[0]);
+        batch.input_nodes.iter().for_each(|&node| visit(0, node));
+        Ok(())
+    }
+
+    /// The mean of the lists read so far stands for those that were not.
+    fn num_inputs(&self, _: usize, _: usize, node: u32) -> usize {
+        let [lists, neighbors] = [&self.read[0], &self.read[1]].map(|n| n.load(Ordering::Relaxed));
+        match self.degrees[node as usize].load(Ordering::Relaxed) {
+            0 => 1 + neighbors.div_ceil(lists.max(1)) as usize,
+            degree => 1 + degree as usize,
+        }
+    }
+
+    /// Of each input, its gathered row, its projection and the value of its edge.
+    fn range_bytes(&self, layer: usize, node_type: usize, node: u32) -> usize {
+        12 * self.width * self.num_inputs(layer, node_type, node)
+    }
+
+    fn gather(
+        &self,
+        _: usize,
+        _: usize,
+        nodes: &[u32],
+        before: Option<&Before>,
         scratch: &mut Scratch,
-    ) -> Result<Tensor> {
-        let batch = self.sampler.sample(nodes, Key::new(0), scratch)?;
-        let mut tape = Tape::new(self.params, Mode::Eval);
-        let x = match before {
-            None if nodes.is_empty() => return Ok(Tensor::zeros(0, 0)),
-            None => gather(self.task.features.as_ref(), &batch.input_nodes)?.on(&mut tape),
-            Some(own) => tape.dense(self.exchange(own, &batch.input_nodes)?),
-        };
-        if nodes.is_empty() {
-            return Ok(Tensor::zeros(0, 0));
-        }
-        let model = self.model;
-        let y = self.pool.install(|| model.layer(&mut tape, layer, &batch.blocks[0], x))?;
-        Ok(tape.take(y))
+    ) -> Result<Self::Inputs> {
+        inputs((&self.sampler, self.task.features.as_ref()), nodes, before, scratch)
     }
 
-    /// Fetches the rows of `nodes` from their owners; `own` are this rank's.
-    fn exchange(&self, own: &Tensor, nodes: &[u32]) -> Result<Tensor> {
-        let mut places = vec![Vec::new(); self.comm.size()];
-        let mut asked = vec![Vec::<u64>::new(); self.comm.size()];
-        for (place, &node) in nodes.iter().enumerate() {
-            let (rank, row) = self.shares.place(node);
-            places[rank].push(place);
-            asked[rank].push(row);
-        }
-        let asked = asked.iter().map(|rows| bytemuck::cast_slice(rows).to_vec()).collect();
-        let wanted = self.comm.all_to_all("evaluation: requests", asked)?;
-        let give = |wanted: &Vec<u8>| -> Vec<u8> {
-            let row = |at: &[u8; 8]| own.row(u64::from_le_bytes(*at) as usize);
-            let rows = wanted.as_chunks().0.iter().map(row);
-            rows.flat_map(bytemuck::cast_slice::<f32, u8>).copied().collect()
-        };
-        let given = wanted.iter().map(give).collect();
-        let found = self.comm.all_to_all("evaluation: rows", given)?;
-        let width = found.iter().zip(&places).find(|(_, places)| !places.is_empty());
-        let width = width.map_or(0, |(bytes, places)| bytes.len() / 4 / places.len());
-        let mut out = Tensor::zeros(nodes.len(), width);
-        for (from, (bytes, places)) in found.iter().zip(&places).enumerate() {
-            if bytes.len() != 4 * width * places.len() {
-                let what = format!("rank {from} sent rows of another width");
-                return Err(Error::new(Kind::Rank, what));
-            }
-            for (&place, row) in places.iter().zip(bytes.chunks_exact(4 * width.max(1))) {
-                let out = &mut out.data_mut()[place * width..(place + 1) * width];
-                bytemuck::cast_slice_mut(out).copy_from_slice(row);
-            }
-        }
-        Ok(out)
+    fn compute(&self, layer: usize, inputs: Self::Inputs) -> Result<Tensor> {
+        output((self.model, self.params), layer, &inputs)
     }
+}
 
-    /// Gathers the rows of `nodes` from all ranks' `logits`.
-    fn gathered(&self, nodes: &[u32], width: usize, logits: &Tensor) -> Result<Tensor> {
-        let here = self.comm.rank();
-        let own = nodes.iter().map(|&node| (node, self.shares.place(node)));
-        let own: Vec<_> = own.filter(|(_, (rank, _))| *rank == here).collect();
-        let rows = own.iter().flat_map(|&(_, (_, row))| logits.row(row as usize));
-        let rows: Vec<f32> = rows.copied().collect();
-        let all = self.comm.all_gather("evaluation: logits", bytemuck::cast_slice(&rows))?;
-        let mut out = Tensor::zeros(nodes.len(), width);
-        let mut rest: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
-        for (place, &node) in nodes.iter().enumerate() {
-            let from = self.shares.place(node).0;
-            let (row, after) = rest[from].split_at_checked(4 * width).ok_or_else(|| {
-                let what = format!("rank {from} sent too few logits");
-                Error::new(Kind::Rank, what)
-            })?;
-            rest[from] = after;
-            let out = &mut out.data_mut()[place * width..(place + 1) * width];
-            bytemuck::cast_slice_mut(out).copy_from_slice(row);
-        }
-        Ok(out)
+impl Owners for Shares<'_> {
+    fn rank_of(&self, _: usize, node: u32) -> usize {
+        self.place(node).0
     }
 }

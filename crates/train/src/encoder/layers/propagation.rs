@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::blocks::Block;
 use gnarl_infer::rows::Before;
 use gnarl_nn::Tensor;
 use gnarl_nn::models::stages::{Linear, Pass};
@@ -32,6 +33,8 @@ pub(super) struct Propagation<'a> {
 struct Lists<'a> {
     indptr: Vec<u32>,
     rows: Cow<'a, [u32]>,
+    /// The row of each node itself, where the pass reads it apart from the list.
+    own: Vec<u32>,
 }
 
 impl<'a> Propagation<'a> {
@@ -43,12 +46,10 @@ impl<'a> Propagation<'a> {
         Ok(Self { graph, features, sampler: FullSampler::new(graph, 1)? })
     }
 
-    /// Bytes of memory that the list of a node takes in a range; `of_features` if it is one of features.
-    pub fn list_bytes(&self, node: u32, of_features: bool) -> usize {
+    /// Bytes of memory that the list of a node takes in a range where rows of `copied` values are copied first.
+    pub fn list_bytes(&self, node: u32, copied: usize) -> usize {
         // A row number and a factor, and a copied row.
-        let copied = of_features && self.features.stored().is_none();
-        let row = if copied { 4 * self.features.width() } else { 0 };
-        (8 + row) * (1 + self.graph.csc().sources(node).len())
+        (8 + 4 * copied) * (1 + self.graph.csc().sources(node).len())
     }
 
     /// The sums of `pass` for `nodes`, over the first `cols` columns of the rows `before`.
@@ -69,7 +70,7 @@ impl<'a> Propagation<'a> {
             let place = needed.place(node).map(|place| place as u32);
             place.ok_or_else(|| Error::invalid(format!("node {node} has no row to read")))
         };
-        match needed.is_all() {
+        match needed.is_by_number() {
             true => self.sum(pass, nodes, table, self.in_place(pass, nodes, table.rows())?),
             false => self.sum(pass, nodes, table, self.by_place(pass, nodes, place)?),
         }
@@ -87,11 +88,43 @@ impl<'a> Propagation<'a> {
         }
         // Rows that are widened or normalized on the way are so once for each range.
         let batch = self.sampler.sample(nodes, Key::new(0), scratch)?;
-        let block = &batch.blocks[0];
         let rows = dense(self.features, &batch.input_nodes)?;
-        let table = RowTable::new(rows.data(), width, width);
+        self.of_copies(pass, nodes, &batch.blocks[0], (&rows, width))
+    }
+
+    /// The sums of `pass` for `nodes`, over the first `cols` columns of rows that are read by chunks; and the rows that
+    /// were read, those of `nodes` first.
+    ///
+    /// # Errors
+    /// As [`Propagation::of_rows`], or if chunks cannot be read.
+    pub fn of_chunks(
+        &self,
+        pass: Pass,
+        nodes: &[u32],
+        (before, cols): (&Before, usize),
+        scratch: &mut Scratch,
+    ) -> Result<(Tensor, Tensor)> {
+        let batch = self.sampler.sample(nodes, Key::new(0), scratch)?;
+        let rows = before.gather(0, &batch.input_nodes)?;
+        let passed = self.of_copies(pass, nodes, &batch.blocks[0], (&rows, cols))?;
+        Ok((passed, rows))
+    }
+
+    /// The sums of `pass` for `nodes`, over the first `cols` columns of the rows of a block's sources.
+    fn of_copies(
+        &self,
+        pass: Pass,
+        nodes: &[u32],
+        block: &Block,
+        (rows, cols): (&Tensor, usize),
+    ) -> Result<Tensor> {
+        let table = RowTable::new(rows.data(), rows.cols(), cols);
         let lists = match takes_own(pass) {
-            false => Lists { indptr: block.indptr().to_vec(), rows: block.indices().into() },
+            false => Lists {
+                indptr: block.indptr().to_vec(),
+                rows: block.indices().into(),
+                own: if reads_own(pass) { (0..nodes.len() as u32).collect() } else { Vec::new() },
+            },
             true => {
                 let own = |list: usize| (list as u32, block.sources(list));
                 with_own(nodes.len(), own)
@@ -107,7 +140,10 @@ impl<'a> Propagation<'a> {
             false => Err(Error::invalid(format!("node {node} of {rows} is in a neighbor list"))),
         };
         let adjacent = nodes.last().zip(nodes.first());
-        let adjacent = adjacent.is_some_and(|(last, first)| last - first + 1 == nodes.len() as u32);
+        // Another order of nodes may begin and end like this one.
+        let adjacent = adjacent.is_some_and(|(last, first)| {
+            last.checked_sub(*first).is_some_and(|more| more as usize + 1 == nodes.len())
+        }) && nodes.is_sorted();
         if takes_own(pass) || !adjacent {
             return self.by_place(pass, nodes, known);
         }
@@ -117,7 +153,8 @@ impl<'a> Propagation<'a> {
         let start = csc.indptr.get(nodes[0].into()) as usize;
         let sources = &csc.indices[start..start + indptr[nodes.len()] as usize];
         sources.par_iter().copied().try_for_each(|source| known(source).map(drop))?;
-        Ok(Lists { indptr, rows: sources.into() })
+        let own = if reads_own(pass) { nodes.to_vec() } else { Vec::new() };
+        Ok(Lists { indptr, rows: sources.into(), own })
     }
 
     /// Lists of `nodes` whose rows are at the places that `place` says.
@@ -141,7 +178,9 @@ impl<'a> Propagation<'a> {
             }
             Ok(())
         })?;
-        Ok(Lists { indptr, rows: rows.into() })
+        let own = if reads_own(pass) { nodes } else { &[] };
+        let own = own.iter().map(|&node| place(node)).collect::<Result<_>>()?;
+        Ok(Lists { indptr, rows: rows.into(), own })
     }
 
     /// Offsets of the lists of `nodes`, which have the node itself where `pass` takes its row.
@@ -161,6 +200,7 @@ impl<'a> Propagation<'a> {
         let lists = RowLists { indptr: &of.indptr, rows: &of.rows };
         let operator = match pass {
             Pass::Max => return Ok(list_sums::max(table, lists)),
+            Pass::Attention(attention) => return Ok(attention.of_lists(table, &of.own, lists)),
             Pass::Linear(Linear { operator, .. }) => operator,
         };
         let weighted = self.graph.is_weighted();
@@ -216,6 +256,11 @@ fn takes_own(pass: Pass) -> bool {
     matches!(pass, Pass::Linear(Linear { operator: Operator::Gcn, .. }))
 }
 
+/// Returns whether a pass reads a node's own row apart from its list.
+fn reads_own(pass: Pass) -> bool {
+    matches!(pass, Pass::Attention(_))
+}
+
 /// Lists that begin with a row of their own.
 fn with_own<'b>(lists: usize, of: impl Fn(usize) -> (u32, &'b [u32])) -> Lists<'b> {
     let (mut indptr, mut rows) = (vec![0], Vec::new());
@@ -225,7 +270,7 @@ fn with_own<'b>(lists: usize, of: impl Fn(usize) -> (u32, &'b [u32])) -> Lists<'
         rows.extend_from_slice(sources);
         indptr.push(rows.len() as u32);
     }
-    Lists { indptr, rows: rows.into() }
+    Lists { indptr, rows: rows.into(), own: Vec::new() }
 }
 
 /// Calls `fill` with each list and its entries in `all`, on all threads.

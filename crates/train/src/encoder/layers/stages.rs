@@ -85,7 +85,7 @@ impl<'a> StagedLayers<'a> {
         let mut steps = if unchanged.is_some() { Vec::new() } else { vec![Step::First] };
         for pass in 0..model.passes() {
             let times = match model.pass(pass) {
-                Pass::Max => 1,
+                Pass::Max | Pass::Attention(_) => 1,
                 Pass::Linear(Linear { times, .. }) => times,
             };
             steps.extend((1..=times).map(|time| Step::Propagate { pass, last: time == times }));
@@ -95,7 +95,28 @@ impl<'a> StagedLayers<'a> {
             let mixed = mixed_of(model.pass(0));
             layouts[0].get_or_init(|| Layout { sent: features.width(), mixed, kept });
         }
-        Ok(Self { model, params, graph, features, propagation, steps, layouts, width })
+        let mut all = Self { model, params, graph, features, propagation, steps, layouts, width };
+        all.lay_out()?;
+        // Scores lie beside messages, and several heads may be wider than a layer.
+        let sent = all.layouts.iter().filter_map(OnceLock::get).map(|layout| layout.sent);
+        all.width = sent.chain([width]).max().unwrap_or(width);
+        Ok(all)
+    }
+
+    /// Finds the layouts of all rows, on no rows: a layer may be read that another process computed.
+    fn lay_out(&self) -> Result<()> {
+        for layer in 0..self.steps.len() {
+            let Step::Propagate { pass, .. } = self.steps[layer] else {
+                self.first(layer, &[], &gather(self.features, &[])?)?;
+                continue;
+            };
+            let layout = self.layout(layer)?;
+            let none = |columns: Range<usize>| Tensor::zeros(0, columns.len());
+            let own = (layout.mixed().map(none), layout.kept().map(none));
+            let passed = self.model.pass(pass).width(layout.sent);
+            self.propagate(layer, &[], Tensor::zeros(0, passed), own)?;
+        }
+        Ok(())
     }
 
     /// The layout of the input of layer `layer`.
@@ -192,7 +213,7 @@ impl Layout {
 fn mixed_of(pass: Pass) -> Own {
     match pass {
         Pass::Linear(Linear { teleport, .. }) if teleport > 0.0 => Own::Sent,
-        Pass::Linear(_) | Pass::Max => Own::Nothing,
+        Pass::Linear(_) | Pass::Max | Pass::Attention(_) => Own::Nothing,
     }
 }
 
@@ -245,11 +266,19 @@ impl Layers for StagedLayers<'_> {
         vec![self.graph.num_nodes()]
     }
 
-    fn inputs_of(&self, layer: usize, _: usize, node: u32, visit: &mut dyn FnMut(usize, u32)) {
-        visit(0, node);
+    fn inputs_of(
+        &self,
+        layer: usize,
+        _: usize,
+        nodes: &[u32],
+        visit: &mut dyn FnMut(usize, u32),
+    ) -> Result<()> {
+        nodes.iter().for_each(|&node| visit(0, node));
         if let Step::Propagate { .. } = self.steps[layer] {
-            self.graph.csc().sources(node).iter().for_each(|&source| visit(0, source));
+            let csc = self.graph.csc();
+            nodes.iter().flat_map(|&node| csc.sources(node)).for_each(|&source| visit(0, source));
         }
+        Ok(())
     }
 
     fn num_inputs(&self, layer: usize, _: usize, node: u32) -> usize {
@@ -262,9 +291,13 @@ impl Layers for StagedLayers<'_> {
     fn range_bytes(&self, layer: usize, _: usize, node: u32) -> usize {
         // Sums, mixed and kept values, their products, and what is made of them.
         let rows = 4 * 6 * self.width;
+        let copied = match layer {
+            0 if self.features.stored().is_none() => self.features.width(),
+            _ => 0,
+        };
         match self.steps[layer] {
             Step::First => rows,
-            Step::Propagate { .. } => rows + self.propagation.list_bytes(node, layer == 0),
+            Step::Propagate { .. } => rows + self.propagation.list_bytes(node, copied),
         }
     }
 
@@ -281,6 +314,17 @@ impl Layers for StagedLayers<'_> {
             return Ok(Inputs::First { ids, input: gather(self.features, nodes)? });
         };
         let (layout, pass) = (self.layout(layer)?, self.model.pass(pass));
+        if let Some(before) = before.filter(|before| before.is_chunked(0)) {
+            let (passed, rows) =
+                self.propagation.of_chunks(pass, nodes, (before, layout.sent), scratch)?;
+            // The nodes' own rows are the first ones.
+            let own = |columns: Range<usize>| {
+                let values = (0..nodes.len()).flat_map(|row| &rows.row(row)[columns.clone()]);
+                Tensor::from_vec(nodes.len(), columns.len(), values.copied().collect())
+            };
+            let (mixed, kept) = (layout.mixed().map(own), layout.kept().map(own));
+            return Ok(Inputs::Propagate { ids, passed, mixed, kept });
+        }
         let own = |columns: Option<Range<usize>>| match (columns, before) {
             (None, _) => Ok(None),
             (Some(columns), Some(before)) => before.gather_columns(0, nodes, columns).map(Some),

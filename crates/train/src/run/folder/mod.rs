@@ -2,9 +2,11 @@
 
 mod begin;
 mod names;
+mod objects;
 mod place;
 mod provenance;
 mod same;
+mod uploads;
 
 use std::fs::File;
 use std::io::Write;
@@ -14,6 +16,7 @@ use std::sync::Mutex;
 use gnarl_common::staging::{LockFile, sweep_files};
 use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{OutputSection, RunConfig, absolute};
+use gnarl_objects::is_uri;
 use serde::Serialize;
 
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
@@ -24,12 +27,18 @@ pub use names::{CONFIG, METRICS, MODEL, PARTITION, RELATIONS, REPORT, SUMMARY};
 pub use provenance::{PROVENANCE, Provenance};
 
 use names::LOCK;
+use objects::{RunObjects, in_store};
+use uploads::Uploads;
 
 /// A run's folder, locked for this process.
 #[derive(Debug)]
 pub struct RunFolder {
     dir: PathBuf,
+    /// The path or the address that the user knows it by.
+    place: PathBuf,
     metrics: Mutex<Option<File>>,
+    /// None unless it is kept in an object store.
+    uploads: Mutex<Option<Uploads>>,
     /// None on ranks other than the first.
     _lock: Option<LockFile>,
 }
@@ -42,17 +51,36 @@ impl RunFolder {
     /// If the folder cannot be written, holds an unfinished run or something else, is in use by
     /// another process, or a different run is to be resumed.
     pub fn open(config: &RunConfig, begin: Begin, fingerprint: &str) -> Result<(Self, bool)> {
-        let dir = place::choose(&config.output.dir, begin)?;
+        let remote = is_uri(&config.output.dir);
+        let at = if remote { in_store } else { place::on_disk };
+        let place = place::choose(&config.output.dir, begin, at)?;
+        let objects = remote.then(|| RunObjects::open(&place)).transpose()?;
+        let dir = objects.as_ref().map_or_else(|| place.clone(), RunObjects::folder);
         std::fs::create_dir_all(&dir).at(&dir)?;
-        let lock = LockFile::acquire(&dir.join(LOCK), &dir, "a run is being trained there")?;
-        if dir != config.output.dir {
+        let lock = LockFile::acquire(&dir.join(LOCK), &place, "a run is being trained there")?;
+        let uploads = match objects {
+            Some(objects) => {
+                // Whoever trains there stops for a run that goes on, and for no other.
+                if begin == Begin::Resume && objects.pull_settings()? {
+                    check_same(&dir, config, fingerprint)?;
+                }
+                let uploads = Uploads::start(objects)?;
+                uploads.objects().take()?;
+                if begin == Begin::Resume {
+                    uploads.objects().pull()?;
+                }
+                Some(uploads)
+            }
+            None => None,
+        };
+        if place != config.output.dir {
             match begin {
                 Begin::Fresh => tracing::info!(
                     "{} holds a finished run; this one goes to {}",
                     config.output.dir.display(),
-                    dir.display()
+                    place.display()
                 ),
-                _ => tracing::info!("the last run of its name is in {}", dir.display()),
+                _ => tracing::info!("the last run of its name is in {}", place.display()),
             }
         }
         let resume = begin == Begin::Resume && dir.join(CHECKPOINT).exists();
@@ -61,10 +89,7 @@ impl RunFolder {
             false => &[CHECKPOINT, METRICS, MODEL, SUMMARY, RELATIONS, REPORT, PROVENANCE],
         };
         if resume {
-            same::check(&dir.join(CONFIG), &same::read(&dir.join(CONFIG))?, config)?;
-            if let Some(made) = Provenance::read(&dir)? {
-                made.check(config, fingerprint, "bring it back, or start over with --restart")?;
-            }
+            check_same(&dir, config, fingerprint)?;
         }
         for name in stale {
             let path = dir.join(name);
@@ -74,7 +99,7 @@ impl RunFolder {
         }
         sweep_files(&dir)?;
         let kept = absolute(&RunConfig {
-            output: OutputSection { dir: dir.clone(), ..config.output.clone() },
+            output: OutputSection { dir: place.clone(), ..config.output.clone() },
             ..config.clone()
         });
         let text = toml::to_string_pretty(&kept)
@@ -83,12 +108,22 @@ impl RunFolder {
         if !resume {
             Provenance::now(config, fingerprint).write(&dir)?;
         }
-        Ok((Self { dir, metrics: Mutex::new(None), _lock: Some(lock) }, resume))
+        if let Some(uploads) = &uploads {
+            uploads.objects().begin(stale)?;
+        }
+        let (metrics, uploads) = (Mutex::new(None), Mutex::new(uploads));
+        let folder = Self { dir, place, metrics, uploads, _lock: Some(lock) };
+        if resume {
+            // An upload may have failed before.
+            folder.changed(&[METRICS, MODEL, CHECKPOINT])?;
+        }
+        Ok((folder, resume))
     }
 
     /// The folder that another rank prepared in `dir`.
     pub fn join(dir: PathBuf) -> Self {
-        Self { dir, metrics: Mutex::new(None), _lock: None }
+        let (place, metrics, uploads) = (dir.clone(), Mutex::new(None), Mutex::new(None));
+        Self { dir, place, metrics, uploads, _lock: None }
     }
 
     /// Possible places of a partition for the same run file: in this folder, and in those of
@@ -99,7 +134,32 @@ impl RunFolder {
         folders.map(|folder| folder.join(PARTITION)).collect()
     }
 
-    /// Path of the folder.
+    /// The path or the address that the user knows the folder by.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// Uploads some of its files soon, those that exist, if it is kept in an object store.
+    ///
+    /// # Errors
+    /// If another process has taken the run over.
+    pub fn changed(&self, names: &[&'static str]) -> Result<()> {
+        let uploads = self.uploads.lock().unwrap_or_else(|e| e.into_inner());
+        let names: Vec<&str> =
+            names.iter().copied().filter(|name| self.dir.join(name).exists()).collect();
+        uploads.as_ref().map_or(Ok(()), |uploads| uploads.changed(&names))
+    }
+
+    /// Waits for uploads, if it is kept in an object store.
+    ///
+    /// # Errors
+    /// If one fails.
+    pub fn finish_uploads(&self) -> Result<()> {
+        let uploads = self.uploads.lock().unwrap_or_else(|e| e.into_inner()).take();
+        uploads.map_or(Ok(()), Uploads::finish)
+    }
+
+    /// Path of the folder on this host.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -154,6 +214,26 @@ impl RunFolder {
             None => Ok(()),
         }
     }
+}
+
+/// Rejects going on with the run in `dir` by other settings or with other data than it was started with.
+fn check_same(dir: &Path, config: &RunConfig, fingerprint: &str) -> Result<()> {
+    let path = dir.join(CONFIG);
+    same::check(&path, &same::read(&path)?, config)?;
+    match Provenance::read(dir)? {
+        Some(made) => {
+            made.check(config, fingerprint, "bring it back, or start over with --restart")
+        }
+        None => Ok(()),
+    }
+}
+
+/// Uploads the report of a finished run, if `place` is an address in an object store, and removes the folder of this host.
+///
+/// # Errors
+/// If the store cannot be reached.
+pub(super) fn keep_report(place: &Path) -> Result<()> {
+    if is_uri(place) { objects::add(place, REPORT) } else { Ok(()) }
 }
 
 /// A line of `metrics.jsonl`.

@@ -16,3 +16,5 @@ pub const REPORT: &str = "report.html";
 pub const PARTITION: &str = "partition";
 /// Locked while a process trains in the folder.
 pub(super) const LOCK: &str = "run.lock";
+/// The process that trains, where the run is kept in an object store.
+pub(super) const WRITER: &str = "writer.json";

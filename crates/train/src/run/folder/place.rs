@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use gnarl_common::staging::is_temporary;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Result, ResultExt};
 
 use super::begin::Begin;
-use super::names::{CONFIG, SUMMARY};
+use super::names::{CONFIG, LOCK, SUMMARY, WRITER};
 use crate::run::checkpoint::CHECKPOINT;
 
 /// State of a candidate folder.
@@ -20,26 +20,60 @@ enum State {
     Finished,
 }
 
-/// The folder of a run that is to be in `dir`. Runs are kept: a new one goes to the first free name
-/// of `dir`, `dir-2`, `dir-3` and so on; one that continues or starts over is the last of them.
+/// Contents of a place, on this host or in a store.
+pub(super) enum Contents {
+    Nothing,
+    File,
+    /// Files and folders of these names.
+    Folder(Vec<String>),
+}
+
+/// The contents of a place on this host.
+pub(super) fn on_disk(dir: &Path) -> Result<Contents> {
+    if !dir.exists() {
+        return Ok(Contents::Nothing);
+    }
+    if !dir.is_dir() {
+        return Ok(Contents::File);
+    }
+    let entries = std::fs::read_dir(dir).at(dir)?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(Contents::Folder(names.collect()))
+}
+
+/// The folder of a run that is to be in `dir`, where `at` tells the contents of places. Runs are kept: a new one goes to
+/// the first free name of `dir`, `dir-2`, `dir-3` and so on; one that continues or starts over is the last of them.
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] if the last is unfinished and a new run is to begin, or if the folder
 /// holds something other than a run.
-pub(super) fn choose(dir: &Path, begin: Begin) -> Result<PathBuf> {
-    if state(dir)? == State::Free {
+pub(super) fn choose(
+    dir: &Path,
+    begin: Begin,
+    at: impl Fn(&Path) -> Result<Contents>,
+) -> Result<PathBuf> {
+    let first = at(dir)?;
+    if state(dir, &first)? == State::Free {
         return Ok(dir.into());
     }
-    let runs = all(dir);
-    let last = runs.last().cloned().unwrap_or_default();
-    match (begin, state(&last)?) {
-        (Begin::Fresh, State::Finished) => Ok(numbered(dir, runs.len() + 1)),
-        (Begin::Fresh, State::Unfinished) => {
-            Err(Error::usage(format!("{}: holds an unfinished run", last.display()))
-                .hint("continue with --resume, start over with --restart, or set output.dir"))
+    let (mut last, mut contents) = (dir.to_path_buf(), first);
+    for number in 2.. {
+        let next = numbered(dir, number);
+        let there = at(&next)?;
+        if let Contents::Nothing = there {
+            return match (begin, state(&last, &contents)?) {
+                (Begin::Fresh, State::Finished) => Ok(next),
+                (Begin::Fresh, State::Unfinished) => {
+                    Err(Error::usage(format!("{}: holds an unfinished run", last.display())).hint(
+                        "continue with --resume, start over with --restart, or set output.dir",
+                    ))
+                }
+                _ => Ok(last),
+            };
         }
-        _ => Ok(last),
+        (last, contents) = (next, there);
     }
+    Ok(last)
 }
 
 /// `dir` with a number appended to its name.
@@ -49,32 +83,34 @@ fn numbered(dir: &Path, number: usize) -> PathBuf {
     name.into()
 }
 
-/// The folders of runs for `dir`, in order.
+/// The folders of runs for `dir` on this host, in order.
 pub(super) fn all(dir: &Path) -> Vec<PathBuf> {
     let numbers = (2..).map(|number| numbered(dir, number));
     let folders = std::iter::once(dir.to_path_buf()).chain(numbers);
     folders.take_while(|folder| folder.exists()).collect()
 }
 
-fn state(dir: &Path) -> Result<State> {
-    let has = |name: &str| dir.join(name).exists();
+/// The state of a place, given what is there.
+fn state(dir: &Path, contents: &Contents) -> Result<State> {
     let refuse = |holds: &str| {
         Err(Error::usage(format!("output.dir: {} {holds}", dir.display()))
             .hint("name a folder for the run alone, such as runs/first"))
     };
-    if dir.exists() && !dir.is_dir() {
-        return refuse("is a file");
-    }
+    let names = match contents {
+        Contents::Nothing => return Ok(State::Free),
+        Contents::File => return refuse("is a file"),
+        Contents::Folder(names) => names,
+    };
+    let has = |name: &str| names.iter().any(|other| other == name);
     for (marker, kind) in [("dataset.json", "a dataset"), ("partition.json", "a partition")] {
         if has(marker) {
             return refuse(&format!("holds {kind}, not a run"));
         }
     }
-    let mut entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     // A lock and half-written files alone are leftovers of a run that was killed before it began.
-    let other =
-        entries.any(|entry| entry.file_name() != super::LOCK && !is_temporary(&entry.path()));
-    match other {
+    let begun =
+        |name: &String| ![LOCK, WRITER].contains(&name.as_str()) && !is_temporary(Path::new(name));
+    match names.iter().any(begun) {
         false => Ok(State::Free),
         true if !has(CONFIG) => refuse("holds other files than those of a run"),
         true if has(SUMMARY) => Ok(State::Finished),
@@ -96,7 +132,7 @@ mod tests {
     fn finished_runs_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let run = dir.path().join("run");
-        let chosen = |begin| choose(&run, begin).unwrap();
+        let chosen = |begin| choose(&run, begin, on_disk).unwrap();
         assert_eq!(chosen(Begin::Fresh), run);
         // Killed before its configuration was complete, and before its first checkpoint.
         make(&run, &[super::super::LOCK, "config.toml.tmp-a1B2c3"]);
@@ -109,7 +145,7 @@ mod tests {
         assert_eq!((chosen(Begin::Restart), chosen(Begin::Resume)), (run.clone(), run.clone()));
         make(&second, &[CONFIG, CHECKPOINT]);
         assert_eq!((chosen(Begin::Restart), chosen(Begin::Resume)), (second.clone(), second));
-        let error = choose(&run, Begin::Fresh).unwrap_err().to_string();
+        let error = choose(&run, Begin::Fresh, on_disk).unwrap_err().to_string();
         assert!(error.contains("run-2: holds an unfinished run"), "{error}");
     }
 
@@ -124,12 +160,12 @@ mod tests {
             let dir = dir.path().join(name);
             make(&dir, &[file]);
             for begin in [Begin::Fresh, Begin::Restart] {
-                let error = choose(&dir, begin).unwrap_err();
+                let error = choose(&dir, begin, on_disk).unwrap_err();
                 assert_eq!(error.exit_code(), 2);
                 assert!(error.to_string().contains(says), "{error}");
             }
         }
-        let error = choose(&dir.path().join("work/thesis.tex"), Begin::Fresh).unwrap_err();
+        let error = choose(&dir.path().join("work/thesis.tex"), Begin::Fresh, on_disk).unwrap_err();
         assert!(error.to_string().contains("is a file"), "{error}");
     }
 }

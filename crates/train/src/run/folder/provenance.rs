@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gnarl_common::{Error, Result, ResultExt};
-use gnarl_config::RunConfig;
+use gnarl_config::{RunConfig, absolute};
 use serde::{Deserialize, Serialize};
 
 use crate::run::checkpoint::atomic_write;
@@ -36,7 +36,7 @@ impl Provenance {
             version: env!("CARGO_PKG_VERSION").into(),
             host: host(),
             started: since.as_secs(),
-            dataset: std::path::absolute(data(config)).unwrap_or_default(),
+            dataset: data(&absolute(config)).into(),
             fingerprint: fingerprint.into(),
         }
     }

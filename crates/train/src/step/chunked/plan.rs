@@ -143,7 +143,7 @@ impl Need {
         let saved: usize = widths.sent.iter().chain(&widths.kept).sum();
         let repeats = (0..model.passes()).any(|index| match model.pass(index) {
             Pass::Linear(linear) => linear.times > 1,
-            Pass::Max => false,
+            Pass::Max | Pass::Attention(_) => false,
         });
         let judged = means.evaluated * widths.out * 2;
         let weights = 6 * params.len();

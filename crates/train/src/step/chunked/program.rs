@@ -97,8 +97,10 @@ impl<'a> Program<'a> {
         };
         let pass = |index| match model.pass(index) {
             Pass::Linear(linear) => Ok((passing(linear.operator), linear)),
-            Pass::Max => Err(Error::usage("max aggregation does not support chunks")
-                .hint("leave out tensor.memory and tensor.chunks, or use another aggregator")),
+            Pass::Max | Pass::Attention(_) => {
+                Err(Error::usage("max aggregation does not support chunks")
+                    .hint("leave out tensor.memory and tensor.chunks, or use another aggregator"))
+            }
         };
         let passes = (0..model.passes()).map(pass).collect::<Result<_>>()?;
         let first = OnceLock::new();

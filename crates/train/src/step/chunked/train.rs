@@ -1,9 +1,12 @@
 //! Training in chunks.
 
-use gnarl_common::{Error, Result};
+use std::path::{Path, PathBuf};
+
+use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_nn::Params;
+use gnarl_objects::{Uri, is_uri, working_folder};
 
 use super::plan::{Means, Plan};
 use super::step::Chunked;
@@ -35,6 +38,17 @@ pub(crate) fn train(
     })
 }
 
+/// The folder for rows that do not fit in memory: that of the run, or the one on this host if the run is in an object
+/// store.
+fn folder_of_rows(run: &Path) -> Result<PathBuf> {
+    if !is_uri(run) {
+        return Ok(run.into());
+    }
+    let folder = working_folder(&Uri::parse(&run.to_string_lossy())?)?;
+    std::fs::create_dir_all(&folder).at(&folder)?;
+    Ok(folder)
+}
+
 /// Calls `run` with steps in chunks, on a rank that shares a machine with so many.
 ///
 /// # Errors
@@ -62,7 +76,7 @@ pub(crate) fn with<T>(
         block: &block,
         rank: (comm.rank(), comm.size()),
         neighbors: local_ranks,
-        dir: config.output.dir.clone(),
+        dir: folder_of_rows(&config.output.dir)?,
     };
     let plan = Plan::new(&config.tensor, &means)?;
     run(&Chunked::new(stages.as_ref(), (&block, graph), scores, comm, &plan)?, &plan)

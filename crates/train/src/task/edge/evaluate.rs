@@ -1,25 +1,55 @@
-//! Evaluation: labels of held-out edges from the embeddings of all nodes.
+//! Evaluation: labels of held-out edges from the embeddings of their endpoints.
 
 use gnarl_common::Result;
 use gnarl_nn::{Params, Tensor};
+use rayon::prelude::*;
 
 use super::labels::EdgePrediction;
 use super::splits::Split;
-use crate::evaluation::{Evaluation, Scores};
+use crate::embeddings::Rows;
+use crate::encoder::Encoder;
+use crate::evaluation::{Embedded, Evaluation, Forwards, Scores};
 use crate::task::edge_scores::{EdgeBatch, EdgeScores};
 use crate::task::objective::Targets;
 
 /// Edges predicted together.
 const EDGES: usize = 1 << 14;
 
-/// Scores of embeddings, one tensor per type with endpoints, on the rayon pool this is called from.
+/// Embeddings of the endpoints of the edges that are scored, by type with endpoints.
+///
+/// # Errors
+/// If shapes disagree.
+pub(super) fn embeddings<E: Encoder>(
+    task: &EdgePrediction,
+    forwards: &Forwards<'_, E>,
+    weights: (&Params, &[Rows<'_>]),
+) -> Result<Vec<Embedded>> {
+    let types = if task.two_types() { 2 } else { 1 };
+    let mut nodes = vec![Vec::new(); types];
+    let splits =
+        [&task.splits.valid, &task.splits.test].into_iter().zip(task.config.evaluate.scored());
+    for (split, _) in splits.filter(|(_, scored)| *scored) {
+        nodes[0].extend_from_slice(&split.edges.heads);
+        nodes[types - 1].extend_from_slice(&split.edges.tails);
+    }
+    for nodes in &mut nodes {
+        nodes.par_sort_unstable();
+        nodes.dedup();
+    }
+    let wanted: Vec<(usize, Vec<u32>)> = nodes.into_iter().enumerate().collect();
+    let found = forwards.of_types(weights, &wanted)?;
+    let each = wanted.into_iter().zip(found);
+    Ok(each.map(|((_, nodes), rows)| Embedded::some(nodes, rows)).collect())
+}
+
+/// Scores of embeddings by type with endpoints, on the rayon pool this is called from.
 ///
 /// # Errors
 /// If shapes disagree.
 pub(super) fn of_embeddings(
     task: &EdgePrediction,
     params: &Params,
-    embeddings: &[Tensor],
+    embeddings: &[Embedded],
 ) -> Result<Evaluation> {
     let of = |scored: bool, split: &Split| match scored {
         true => score(task, params, embeddings, split),
@@ -35,7 +65,7 @@ pub(super) fn of_embeddings(
 fn score(
     task: &EdgePrediction,
     params: &Params,
-    rows: &[Tensor],
+    rows: &[Embedded],
     split: &Split,
 ) -> Result<(Scores, f64)> {
     let places: Vec<u32> = (0..split.edges.len() as u32).collect();
@@ -52,19 +82,13 @@ fn score(
 fn logits(
     task: &EdgePrediction,
     params: &Params,
-    nodes: &[Tensor],
+    nodes: &[Embedded],
     split: &Split,
     places: &[u32],
 ) -> Result<Tensor> {
     let edges = split.edges.at(places);
-    let end = |of: &Tensor, nodes: &[u32]| {
-        let mut rows = Tensor::scratch(nodes.len(), of.cols());
-        let each = rows.data_mut().chunks_exact_mut(of.cols().max(1)).zip(nodes);
-        each.for_each(|(row, &node)| row.copy_from_slice(of.row(node as usize)));
-        rows
-    };
-    let heads = end(&nodes[0], &edges.heads);
-    let tails = end(&nodes[nodes.len() - 1], &edges.tails);
+    let heads = nodes[0].of(&edges.heads);
+    let tails = nodes[nodes.len() - 1].of(&edges.tails);
     let rows = places.iter().map(|&place| split.rows[place as usize]).collect();
     task.score(params, [heads, tails], &EdgeBatch { edges, rows })
 }

@@ -15,7 +15,7 @@ use crate::data::batch::{BatchSpec, Input, gather};
 use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
-use crate::evaluation::{Evaluation, Forwards, LeakageReport, by_first};
+use crate::evaluation::{Embedded, Evaluation, Forwards, LeakageReport, by_first};
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
@@ -140,6 +140,14 @@ impl Task for EdgePrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
+        let forwards = Forwards::new(&self.config, encoders.whole);
+        let found = forwards.together(state, (comm, threads), |forwards, weights| {
+            evaluate::embeddings(self, forwards, weights)
+        });
+        if let Some(found) = found? {
+            let score = || evaluate::of_embeddings(self, &state.params, &found);
+            return by_first(comm, threads, score);
+        }
         let tables = gather_to_root(&state.tables, comm)?;
         by_first(comm, threads, || self.evaluate_alone(encoders, &state.params, &tables))
     }
@@ -150,8 +158,9 @@ impl Task for EdgePrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let by_type = Forwards::new(&self.config, encoders.whole).all((params, tables))?;
-        evaluate::of_embeddings(self, params, &by_type)
+        let forwards = Forwards::new(&self.config, encoders.whole);
+        let found = evaluate::embeddings(self, &forwards, (params, tables))?;
+        evaluate::of_embeddings(self, params, &found)
     }
 
     fn leakage<E: Encoder>(
@@ -187,7 +196,7 @@ impl Task for EdgePrediction {
             let mut first = 0;
             for &count in counts {
                 let values = all.data()[first * all.cols()..(first + count) * all.cols()].to_vec();
-                by_type.push(Tensor::from_vec(count, all.cols(), values));
+                by_type.push(Embedded::all(Tensor::from_vec(count, all.cols(), values)));
                 first += count;
             }
             evaluate::of_embeddings(self, params, &by_type)

@@ -136,6 +136,13 @@ impl Task for LinkPrediction {
             let pool = pool(threads.each)?;
             return ranking::together(self, &state.params, rows, comm, &pool);
         }
+        let forwards = Forwards::new(&self.config, encoders.whole);
+        let all =
+            forwards.together(state, (comm, threads), |forwards, weights| forwards.all(weights));
+        if let Some(all) = all? {
+            let score = || ranking::of_embeddings(self, &state.params, joined(all));
+            return by_first(comm, threads, score);
+        }
         let tables = gather_to_root(&state.tables, comm)?;
         by_first(comm, threads, || self.evaluate_alone(encoders, &state.params, &tables))
     }

@@ -1,0 +1,22 @@
+//! Requests to stores.
+
+mod cache;
+mod connect;
+mod download;
+mod failure;
+mod limits;
+mod listing;
+mod local;
+mod mirror;
+mod remote;
+mod target;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod upload;
+mod versions;
+
+pub use cache::{CacheSettings, Wanted, fetch};
+pub use local::local;
+pub use mirror::{Mirror, working_folder};
+pub use remote::Remote;
