@@ -73,6 +73,21 @@ impl Buf<u8> {
 const ALONG: usize = 2 << 20;
 
 impl<T: Pod> Buf<T> {
+    /// Advises the system that the values of `range` are read soon, so that it brings those of a mapped file into memory
+    /// ahead of that.
+    pub fn expect_reads(&self, range: Range<usize>) {
+        let Source::Mapped { map, offset, len } = &self.source else { return };
+        let (start, end) = (range.start.min(*len), range.end.min(*len));
+        #[cfg(unix)]
+        if start < end {
+            let (first, bytes) = (offset + start * size_of::<T>(), (end - start) * size_of::<T>());
+            // A failure changes nothing.
+            _ = map.advise_range(memmap2::Advice::WillNeed, first, bytes);
+        }
+        #[cfg(not(unix))]
+        let _ = (map, offset);
+    }
+
     /// Advises the system that the values of `range` are not read for a while: those of a mapped
     /// file no longer count as memory of this process. Reading them again brings them back.
     pub fn forget(&self, range: Range<usize>) {

@@ -5,7 +5,7 @@
 //! is generated from it.
 
 use gnarl_common::{Error, Result};
-use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
+use gnarl_nn::models::{Aggregator, OF_EDGE_FEATURES, check_columns, heterogeneous, names};
 
 use crate::{Method, Parts, RunConfig, Strategy, TaskKind};
 
@@ -27,6 +27,7 @@ const RULES: &[Rule] = &[
     servers_and_task,
     custom_sampler,
     weights_of_messages,
+    edge_features,
     subgraphs,
     partition_and_tensor,
     edges_without_model,
@@ -130,6 +131,28 @@ fn weights_of_messages(c: Combination<'_>) -> Option<Error> {
              weights, in both directions",
         )
         .hint("set sample.method to 'neighbor'")
+    })
+}
+
+/// Features of edges lie with the edges of a whole graph, or of a part that a rank has.
+fn edge_features(c: Combination<'_>) -> Option<Error> {
+    if !c.run.model.edge_features || !OF_EDGE_FEATURES.contains(&c.model()) {
+        return None;
+    }
+    if !c.predicts_nodes() {
+        return Some(
+            Error::usage(
+                "model.edge_features: the messages of edge tasks pass over edges without their features, in both \
+                 directions",
+            )
+            .hint("leave it out; task.edge_features gives features of edges to the decoder 'mlp'"),
+        );
+    }
+    c.served().then(|| {
+        Error::usage(
+            "model.edge_features: parts of other hosts are sampled without features of edges",
+        )
+        .hint("leave out partition.servers, or model.edge_features")
     })
 }
 

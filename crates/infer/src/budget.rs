@@ -41,6 +41,23 @@ impl Budget {
         self.bytes / 2
     }
 
+    /// Bytes for a sweep: its sums and the rows that come by. It leaves none to rows, which are in files then; those of the
+    /// layer before may be `in_memory` already.
+    pub(crate) fn sweep(&self, in_memory: bool) -> u64 {
+        let before = if in_memory { self.rows() / 2 } else { 0 };
+        self.bytes - self.ranges_of_sweep() - before
+    }
+
+    /// Bytes for the ranges of nodes whose sums a sweep made.
+    pub(crate) fn ranges_of_sweep(&self) -> u64 {
+        self.ranges() / 4
+    }
+
+    /// Bytes of memory for pages of files, where `left` is free.
+    pub(crate) fn pages(&self, left: Option<u64>) -> u64 {
+        left.map_or(u64::MAX, |left| left.saturating_sub(self.bytes))
+    }
+
     /// The folder for files.
     pub fn scratch(&self) -> &Path {
         &self.scratch

@@ -41,6 +41,10 @@ pub struct LayerFigures {
     pub seconds: f64,
     /// Bytes of its rows that went to a file.
     pub spilled: u64,
+    /// Sweeps over rows of the layer before that made its sums.
+    pub sweeps: u64,
+    /// Bytes of files that they read.
+    pub swept: u64,
     /// Chunks of rows of the layer before that it read, where they are read by chunks.
     pub chunks: ChunkReads,
     /// Bytes of its rows that came from other ranks, before the next layer.
@@ -85,14 +89,26 @@ impl LayerFigures {
         self.hubs.truncate(HUBS);
     }
 
-    fn counts(&self) -> [u64; 7] {
+    fn counts(&self) -> [u64; 9] {
         let ChunkReads { hits, misses } = self.chunks;
-        [self.nodes, self.inputs, self.ranges, self.spilled, hits, misses, self.fetched]
+        [
+            self.nodes,
+            self.inputs,
+            self.ranges,
+            self.spilled,
+            self.fetched,
+            hits,
+            misses,
+            self.sweeps,
+            self.swept,
+        ]
     }
 
-    fn set_counts(&mut self, counts: [u64; 7]) {
-        let (hits, misses);
-        [self.nodes, self.inputs, self.ranges, self.spilled, hits, misses, self.fetched] = counts;
+    fn set_counts(&mut self, counts: [u64; 9]) {
+        let [nodes, inputs, ranges, spilled, fetched, hits, misses, sweeps, swept] = counts;
+        [self.nodes, self.inputs, self.ranges] = [nodes, inputs, ranges];
+        [self.spilled, self.fetched] = [spilled, fetched];
+        [self.sweeps, self.swept] = [sweeps, swept];
         self.chunks = ChunkReads { hits, misses };
     }
 }

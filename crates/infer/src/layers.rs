@@ -1,9 +1,10 @@
 //! The trait of models over a graph, layer by layer.
 
-use gnarl_common::Result;
+use gnarl_common::{Error, Result};
 use gnarl_nn::Tensor;
 
 use crate::rows::Before;
+use crate::sweep::Sweeper;
 
 /// A trained model over a graph, computed one layer at a time.
 ///
@@ -55,6 +56,31 @@ pub trait Layers: Sync {
         before: Option<&Before>,
         scratch: &mut Self::Scratch,
     ) -> Result<Self::Inputs>;
+
+    /// The sums that layer `layer` gathers for nodes of a type, as ones that sweeps can make; none by default.
+    fn sweeper<'a>(
+        &'a self,
+        _layer: usize,
+        _node_type: usize,
+        _before: Option<&'a Before>,
+    ) -> Option<Box<dyn Sweeper + 'a>> {
+        None
+    }
+
+    /// Gathers the inputs of `nodes` as [`Layers::gather`] does beside their `sums`, which the sweeper made.
+    ///
+    /// # Errors
+    /// If features cannot be read, or there is no sweeper.
+    fn gather_beside(
+        &self,
+        layer: usize,
+        _node_type: usize,
+        _nodes: &[u32],
+        _before: Option<&Before>,
+        _sums: Tensor,
+    ) -> Result<Self::Inputs> {
+        Err(Error::invalid(format!("layer {layer} makes no sums by sweeps")))
+    }
 
     /// Computes layer `layer`: one row per node, in their order.
     ///

@@ -8,6 +8,8 @@
 //! edges and by nodes, the inputs of a range being gathered while the range before is computed. Between two layers rows
 //! are in memory, or in a file of a scratch folder where they would exceed the [`Budget`] ([`rows`]).
 //!
+//! Where the rows before are in files beyond the memory for their pages, sums are made by [sweeps](Sweeper) over them.
+//!
 //! Nodes are computed, and their rows kept, by number or in another [`order`]. Several ranks compute the nodes they own,
 //! and fetch before each layer the rows that they read of the others ([`Peers`]).
 //!
@@ -89,10 +91,12 @@ mod journal;
 mod layers;
 mod needed;
 pub mod order;
+mod pass;
 mod peers;
 mod places;
 pub mod ranges;
 pub mod rows;
+mod sweep;
 
 pub use budget::Budget;
 pub use engine::{Inference, Parts};
@@ -102,3 +106,4 @@ pub use layers::Layers;
 pub use needed::Needed;
 pub use peers::{EvenOwners, Owners, PartOwners, Peers};
 pub use places::Places;
+pub use sweep::{SweepMemory, Sweeper, Sweeps};

@@ -54,6 +54,11 @@ impl Places {
         self.sequence.is_none() && self.own.is_all()
     }
 
+    /// Returns whether places ascend with nodes.
+    pub fn is_ascending(&self) -> bool {
+        self.sequence.is_none() && self.fetched.is_none()
+    }
+
     /// The place of a node; none if it has no row.
     #[inline]
     pub fn place(&self, node: u32) -> Option<usize> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_graph::blocks::{Block, NodeInfo};
+use gnarl_graph::blocks::{Block, EdgeRows, NodeInfo};
 use gnarl_nn::models::{self, ModelConfig};
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor};
 use serde::Deserialize;
@@ -23,6 +23,7 @@ struct Layer {
     neighbors: Vec<Vec<u32>>,
     degrees: Vec<u32>,
     weights: Option<Vec<f32>>,
+    edge_features: Option<Vec<f32>>,
 }
 
 #[derive(Deserialize)]
@@ -46,7 +47,11 @@ impl Layer {
         let nodes =
             NodeInfo { ids: (0..self.num_src as u64).collect(), degrees: self.degrees.clone() };
         let indices = self.neighbors.concat();
-        Arc::new(Block::new(self.num_src, indptr, indices, self.weights.clone(), Arc::new(nodes)))
+        let rows = self.edge_features.clone();
+        let rows = rows.map(|values| EdgeRows { width: values.len() / indices.len(), values });
+        let weights = self.weights.clone();
+        let block = Block::new(self.num_src, indptr, indices, weights, Arc::new(nodes));
+        Arc::new(block.with_edge_features(rows))
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn layers(
         let passing = Layer { columns, constant, reads: reads(constant), ..Layer::default() };
         match model.name.as_str() {
             "mlp" => Layer { target: kept(product(input, output), KEPT * output), ..none() },
-            "gat" => attention(model, i, nonzeros),
+            "gat" | "gatv2" => attention(model, i, nonzeros),
             "gin" => {
                 let first = maps_first(i, input, model.hidden);
                 let columns = if first { model.hidden } else { input };

@@ -105,6 +105,6 @@ impl Sampler for ClusterSampler {
         }
         let weights =
             view.weights.map(|w| induced.positions.iter().map(|&p| view.weight(w, p)).collect());
-        Ok(induced.into_batch(self.layers, weights, info, scratch))
+        induced.into_batch((view, self.layers), weights, info, scratch)
     }
 }

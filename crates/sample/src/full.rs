@@ -74,6 +74,8 @@ pub fn whole_block(graph: &SampleGraph) -> Result<Block> {
     };
     let weights =
         view.weights.map(|w| (0..view.indices.len()).map(|p| view.weight(w, p)).collect());
+    let edge_features = view.rows_of(0..view.indices.len())?;
     let indptr = (0..=nodes).map(|v| view.indptr.get(v) as u32).collect();
-    Ok(Block::new(nodes, indptr, graph.csc().indices.clone(), weights, Arc::new(info)))
+    let block = Block::new(nodes, indptr, graph.csc().indices.clone(), weights, Arc::new(info));
+    Ok(block.with_edge_features(edge_features))
 }

@@ -1,8 +1,11 @@
 //! The graph that samplers read: in-neighbor lists in local ids, and attributes of the whole graph.
 
+use std::sync::Arc;
+
 use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
 
+use crate::edge_features::{EdgeFeatures, Shared};
 use crate::temporal::edge_times;
 use crate::view::View;
 use crate::weights::Weights;
@@ -24,6 +27,7 @@ pub struct SampleGraph {
     /// True if weights are in the order of the lists, not of the edge rows.
     listed: bool,
     times: Option<Buf<i64>>,
+    edge_features: Option<Shared>,
     core: usize,
 }
 
@@ -54,6 +58,7 @@ impl SampleGraph {
             weights: None,
             listed: false,
             times: None,
+            edge_features: None,
             core: nodes,
         })
     }
@@ -155,6 +160,21 @@ impl SampleGraph {
         Ok(self)
     }
 
+    /// Adds features of edges, a row per edge row as weights. Neighbor samplers read them with the edges they choose.
+    ///
+    /// # Errors
+    /// If an edge's row has none. Reads all rows once.
+    pub fn with_edge_features(mut self, features: Arc<dyn EdgeFeatures>) -> Result<Self> {
+        self.check_rows("feature", features.rows() as usize)?;
+        self.edge_features = Some(Shared(features));
+        Ok(self)
+    }
+
+    /// Width of the features of edges; 0 without.
+    pub fn edge_width(&self) -> usize {
+        self.edge_features.as_ref().map_or(0, |shared| shared.0.width())
+    }
+
     /// Rejects a column of `len` values that lacks the row of an edge.
     fn check_rows(&self, what: &str, len: usize) -> Result<()> {
         let Some(rows) = &self.csc.edge else {
@@ -226,6 +246,17 @@ impl SampleGraph {
         Ok(true)
     }
 
+    /// The weight of the edge at `position` of a node's list; none in a graph without weights.
+    ///
+    /// # Panics
+    /// If the list is shorter.
+    #[inline]
+    pub fn weight(&self, node: u32, position: usize) -> Option<f32> {
+        let view = self.view();
+        let first = self.csc.indptr.get(node.into()) as usize;
+        view.weights.map(|weights| view.weight(weights, first + position))
+    }
+
     /// Dataset id of a local node.
     pub fn id(&self, node: u32) -> u64 {
         self.ids.as_ref().map_or(u64::from(node), |ids| ids[node as usize])
@@ -287,6 +318,7 @@ impl SampleGraph {
             degrees: self.degrees.as_deref(),
             weights: self.weights.as_ref().map(Weights::as_slice),
             times: self.times.as_deref(),
+            edge_features: self.edge_features.as_ref().map(|shared| &*shared.0),
         }
     }
 }

@@ -89,22 +89,26 @@ impl Induced {
         self.indptr[dst + 1] - self.indptr[dst]
     }
 
-    /// The batch: one block for all layers, training nodes as targets.
+    /// The batch: one block for all layers, training nodes as targets, with features of edges where `view` has them.
+    ///
+    /// # Errors
+    /// If features cannot be read.
     pub fn into_batch(
         self,
-        layers: usize,
+        (view, layers): (View<'_>, usize),
         weights: Option<Vec<f32>>,
         info: NodeInfo,
         scratch: &Scratch,
-    ) -> MiniBatch {
+    ) -> Result<MiniBatch> {
         let nodes = scratch.nodes();
+        let edge_features = view.rows_of(self.positions.iter().copied())?;
         let block = Block::new(nodes.len(), self.indptr, self.indices, weights, Arc::new(info));
-        let block = Arc::new(block);
-        MiniBatch {
+        let block = Arc::new(block.with_edge_features(edge_features));
+        Ok(MiniBatch {
             blocks: vec![block; layers],
             input_nodes: nodes.to_vec(),
             targets: (0..self.num_targets as u32).collect(),
             target_weights: None,
-        }
+        })
     }
 }

@@ -36,6 +36,7 @@
 mod bottom_k;
 mod cluster;
 mod draw;
+mod edge_features;
 mod exact;
 mod full;
 mod graph;
@@ -58,6 +59,7 @@ mod weighted;
 mod weights;
 
 pub use cluster::ClusterSampler;
+pub use edge_features::EdgeFeatures;
 pub use exact::ExactSampler;
 pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_graph::blocks::MiniBatch;
+use gnarl_graph::blocks::{EdgeRows, MiniBatch};
 
 use crate::scratch::{Hop, Scratch, add_edges};
 use crate::view::View;
@@ -137,6 +137,8 @@ pub(crate) fn sample_from(
     scratch.reserve(num_edges);
     let mut indices = vec![0u32; num_edges];
     let mut weights = view.weights.map(|_| Vec::with_capacity(num_edges));
+    let mut edge_features =
+        view.edge_features.map(|of| EdgeRows::with_capacity(num_edges, of.width()));
     for first in (0..num_dst).step_by(GROUP) {
         let group = first..(first + GROUP).min(num_dst);
         let base = indptr[first] as usize;
@@ -155,6 +157,13 @@ pub(crate) fn sample_from(
                 out.extend(chosen.iter().map(|&p| view.weight(values, start + p as usize)));
             }
         }
+        if let (Some(out), Some(all)) = (&mut edge_features, view.edge_features) {
+            for (list, &(start, _)) in offsets.windows(2).zip(lists) {
+                for &position in &edges[list[0] as usize - base..list[1] as usize - base] {
+                    all.append(view.row(start + position as usize), &mut out.values)?;
+                }
+            }
+        }
         let mut largest = 0;
         for (list, &(start, degree)) in offsets.windows(2).zip(lists) {
             let sources = &view.indices[start..start + degree as usize];
@@ -169,7 +178,7 @@ pub(crate) fn sample_from(
         }
         scratch.insert_all(edges);
     }
-    Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights })
+    Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights, edge_features })
 }
 
 /// Looks up the lists of `nodes`; returns the block's offsets.

@@ -140,8 +140,9 @@ impl Sampler for SaintSampler {
             .iter()
             .map(|&v| self.loss_scale / self.node_counts[v as usize].max(1) as f32)
             .collect();
-        let info = scratch.node_info(self.graph.view());
-        let batch = induced.into_batch(self.layers, Some(weights), info, scratch);
+        let view = self.graph.view();
+        let info = scratch.node_info(view);
+        let batch = induced.into_batch((view, self.layers), Some(weights), info, scratch)?;
         Ok(MiniBatch { target_weights: Some(loss), ..batch })
     }
 }

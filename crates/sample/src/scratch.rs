@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::{Error, Kind, Result};
-use gnarl_graph::blocks::{Block, MiniBatch, NodeInfo};
+use gnarl_graph::blocks::{Block, EdgeRows, MiniBatch, NodeInfo};
 
 use crate::temporal::Pairs;
 use crate::view::View;
@@ -34,6 +34,7 @@ pub(crate) struct Hop {
     pub indptr: Vec<u32>,
     pub indices: Vec<u32>,
     pub weights: Option<Vec<f32>>,
+    pub edge_features: Option<EdgeRows>,
 }
 
 impl Scratch {
@@ -135,8 +136,9 @@ pub(crate) fn assemble(
 ) -> MiniBatch {
     let info = Arc::new(info);
     let block = |hop: Hop| {
-        let Hop { num_src, indptr, indices, weights } = hop;
-        Arc::new(Block::new(num_src, indptr, indices, weights, info.clone()))
+        let Hop { num_src, indptr, indices, weights, edge_features } = hop;
+        let block = Block::new(num_src, indptr, indices, weights, info.clone());
+        Arc::new(block.with_edge_features(edge_features))
     };
     let blocks = hops.into_iter().rev().map(block).collect();
     MiniBatch { blocks, input_nodes, targets, target_weights: None }

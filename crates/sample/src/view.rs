@@ -2,7 +2,9 @@
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::NarrowSlice;
+use gnarl_graph::blocks::EdgeRows;
 
+use crate::edge_features::EdgeFeatures;
 use crate::lanes::LANES;
 use crate::weights::WeightSlice;
 
@@ -27,6 +29,7 @@ pub struct View<'a> {
     pub degrees: Option<&'a [u32]>,
     pub weights: Option<WeightSlice<'a>>,
     pub times: Option<&'a [i64]>,
+    pub edge_features: Option<&'a dyn EdgeFeatures>,
 }
 
 impl<'a> View<'a> {
@@ -109,10 +112,32 @@ impl<'a> View<'a> {
         self.weights.filter(|_| self.weight_rows.is_none())
     }
 
+    /// Row of the edge at `position` of the indices in the edge columns.
+    #[inline(always)]
+    pub fn row(&self, position: usize) -> u64 {
+        self.edge.map_or(position as u64, |rows| rows.get(position))
+    }
+
+    /// Features of the edges at some positions of the indices, if edges have them.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn rows_of(
+        &self,
+        positions: impl ExactSizeIterator<Item = usize>,
+    ) -> Result<Option<EdgeRows>> {
+        let Some(all) = self.edge_features else { return Ok(None) };
+        let mut rows = EdgeRows::with_capacity(positions.len(), all.width());
+        for position in positions {
+            all.append(self.row(position), &mut rows.values)?;
+        }
+        Ok(Some(rows))
+    }
+
     /// Time of the edge at `position` of the indices.
     #[inline(always)]
     pub fn time(&self, times: &[i64], position: usize) -> i64 {
-        times[self.edge.map_or(position, |rows| rows.get(position) as usize)]
+        times[self.row(position) as usize]
     }
 
     /// The weights, or an error if edges have none.

@@ -86,6 +86,14 @@ pub trait FeatureStore: Send + Sync {
         None
     }
 
+    /// Bytes of files that dense features are read from in place, by pages; 0 where they are in memory or elsewhere.
+    fn file_bytes(&self) -> u64 {
+        0
+    }
+
+    /// Advises that the features of `ids` are read soon, so that a store of mapped files may read ahead.
+    fn expect_reads(&self, _ids: Range<usize>) {}
+
     /// Advises that the features of `ids` are not read for a while, so that a store of mapped files
     /// may release their memory.
     fn forget(&self, _ids: Range<usize>) {}

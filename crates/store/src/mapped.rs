@@ -78,6 +78,20 @@ impl MappedFeatures {
         Ok(())
     }
 
+    /// Copies a dense row of features, as they are stored, into `out`, of the row's width: those of edges, of which there
+    /// may be more than 2³².
+    ///
+    /// # Errors
+    /// As [`MappedFeatures::row_into`].
+    pub fn copy_row(&self, row: u64, out: &mut [f32]) -> Result<()> {
+        if row >= self.rows as u64 {
+            let message = format!("row {row} has no features: there are {} rows", self.rows);
+            return Err(Error::invalid(message));
+        }
+        self.dense()?.copy_row(row as usize, out);
+        Ok(())
+    }
+
     /// Prefetches a dense row that is read soon.
     #[inline]
     pub fn prefetch(&self, id: u32) {
@@ -159,6 +173,20 @@ impl FeatureStore for MappedFeatures {
             (Source::Dense(Values::F16(values)), Normalize::None) => Some(Stored::F16(values)),
             (Source::Dense(Values::Bf16(values)), Normalize::None) => Some(Stored::Bf16(values)),
             _ => None,
+        }
+    }
+
+    fn file_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Dense(values) => values.bytes(),
+            Source::Csr { .. } => 0,
+        }
+    }
+
+    fn expect_reads(&self, ids: Range<usize>) {
+        if let Source::Dense(values) = &self.source {
+            let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
+            values.expect_reads(ids.start * self.width..ids.end * self.width);
         }
     }
 

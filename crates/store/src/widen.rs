@@ -45,6 +45,27 @@ impl Values {
         }
     }
 
+    /// Number of bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = match self {
+            Self::F32(values) => size_of_val(&values[..]),
+            Self::F16(values) => size_of_val(&values[..]),
+            Self::Bf16(values) => size_of_val(&values[..]),
+            Self::U8(values) => size_of_val(&values[..]),
+        };
+        bytes as u64
+    }
+
+    /// Brings values of a mapped file into memory ahead of their reads.
+    pub(crate) fn expect_reads(&self, range: Range<usize>) {
+        match self {
+            Self::F32(values) => values.expect_reads(range),
+            Self::F16(values) => values.expect_reads(range),
+            Self::Bf16(values) => values.expect_reads(range),
+            Self::U8(values) => values.expect_reads(range),
+        }
+    }
+
     /// Releases the memory of values of a mapped file.
     pub(crate) fn forget(&self, range: Range<usize>) {
         match self {

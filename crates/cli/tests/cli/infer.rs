@@ -104,6 +104,7 @@ fn orders_caches_and_ranks_change_nothing() {
         vec!["--order", "ps", "--partition", parts],
         cached.to_vec(),
         vec!["--ranks", "3"],
+        vec!["--sweep", "always", "--memory", "1MiB"],
         [&by_part[..], &cached].concat(),
         [&by_part[..], &cached, &["--ranks", "2", "--memory", "1MiB"]].concat(),
     ];
@@ -113,6 +114,11 @@ fn orders_caches_and_ranks_change_nothing() {
         let chunks = layers(&found, "chunk_reads");
         assert_eq!(chunks > 0, course.contains(&"--cache"), "{course:?}: {found}");
         assert_eq!(layers(&found, "nodes"), layers(&plain, "nodes"), "{course:?}");
+        assert_eq!(
+            layers(&found, "sweeps") > 1,
+            course.contains(&"--sweep"),
+            "{course:?}: {found}"
+        );
         let fetched = layers(&found, "fetched_bytes");
         assert_eq!(fetched > 0, course.contains(&"--ranks"), "{course:?}: {found}");
     }

@@ -55,7 +55,7 @@ impl Applied<'_> {
     }
 
     pub(super) fn attends(&self) -> bool {
-        self.model(&["gat", "rgat"]) || self.hetero_of("gat")
+        self.model(&["gat", "gatv2", "rgat"]) || self.hetero_of("gat")
     }
 
     pub(super) fn decoder(&self, names: &[&str]) -> bool {

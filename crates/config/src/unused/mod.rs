@@ -153,7 +153,7 @@ mod tests {
             ("loss.margin = 3.0", "loss.margin applies to link prediction and regression"),
             ("embedding.dim = 7", "model.hidden wide"),
             ("embedding.lr = 0.1", "runs that learn embeddings"),
-            ("model.heads = 8", "the models gat, rgat and hgt"),
+            ("model.heads = 8", "the models gat, gatv2, rgat and hgt"),
             ("model.teleport = 0.1", "model.decoupled"),
             ("sample.clusters = 7", "'cluster-gcn'"),
             (

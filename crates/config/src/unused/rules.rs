@@ -51,7 +51,7 @@ pub(super) const RULES: &[Rule] = &[
         to: "runs that learn embeddings, where nodes have no features",
     },
     Rule {
-        keys: &["model.in_dim", "model.out_dim"],
+        keys: &["model.in_dim", "model.out_dim", "model.edge_dim"],
         applies: |_| false,
         to: "no run file: widths follow from the dataset",
     },
@@ -82,20 +82,30 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["model.heads"],
-        applies: |a| (a.model(&["gat", "rgat"]) || a.model(&["hgt"])) && !a.run.model.decoupled,
-        to: "the models gat, rgat and hgt; hetero and decoupled gat have model.out_heads",
+        applies: |a| a.model(&["gat", "gatv2", "rgat", "hgt"]) && !a.run.model.decoupled,
+        to: "the models gat, gatv2, rgat and hgt; hetero and decoupled gat have model.out_heads",
     },
     Rule {
         keys: &["model.out_heads", "model.negative_slope"],
         applies: |a| a.attends(),
-        to: "the models gat and rgat",
+        to: "the models gat, gatv2 and rgat",
     },
     Rule {
         keys: &["model.attention_dropout"],
-        applies: |a| a.model(&["gat"]) || a.hetero_of("gat"),
-        to: "the model gat",
+        applies: |a| a.model(&["gat", "gatv2"]) || a.hetero_of("gat"),
+        to: "the models gat and gatv2",
     },
-    Rule { keys: &["model.self_loops"], applies: |a| a.model(&["gat"]), to: "the model gat" },
+    Rule {
+        keys: &["model.self_loops"],
+        applies: |a| a.model(&["gat", "gatv2"]),
+        to: "the models gat and gatv2",
+    },
+    Rule {
+        keys: &["model.edge_features"],
+        // Other models refuse it; those of a program may read features of edges.
+        applies: |a| !a.model(&["none"]),
+        to: "models",
+    },
     Rule {
         keys: &["model.aggregator"],
         applies: |a| a.model(&["sage", "ngnn"]) || a.hetero_of("sage"),

@@ -14,6 +14,38 @@ pub struct NodeInfo {
     pub degrees: Vec<u32>,
 }
 
+/// Features of the edges of a block: a row for each, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeRows {
+    /// Values of a row.
+    pub width: usize,
+    /// The rows, one after the other.
+    pub values: Vec<f32>,
+}
+
+impl EdgeRows {
+    /// No rows of `width` values, with room for some.
+    pub fn with_capacity(rows: usize, width: usize) -> Self {
+        Self { width, values: Vec::with_capacity(rows * width) }
+    }
+
+    /// The row of an edge.
+    fn row(&self, edge: usize) -> &[f32] {
+        &self.values[edge * self.width..(edge + 1) * self.width]
+    }
+
+    /// Appends the mean of the rows of some edges, zeros for none.
+    fn extend_mean(&mut self, of: &Self, edges: std::ops::Range<usize>) {
+        let first = self.values.len();
+        self.values.resize(first + self.width, 0.0);
+        let mean = &mut self.values[first..];
+        let scale = 1.0 / edges.len().max(1) as f32;
+        for edge in edges {
+            mean.iter_mut().zip(of.row(edge)).for_each(|(mean, value)| *mean += scale * value);
+        }
+    }
+}
+
 /// One layer of message passing: a bipartite graph from source to destination nodes in CSC form.
 /// Destination nodes come first among the source nodes, in the same order: destination `i` is
 /// source `i`.
@@ -24,6 +56,7 @@ pub struct Block {
     indptr: Vec<u32>,
     indices: Buf<u32>,
     weights: Option<Vec<f32>>,
+    edge_features: Option<EdgeRows>,
     nodes: Arc<NodeInfo>,
     /// True if the set of edges is known to be symmetric.
     symmetric: bool,
@@ -66,8 +99,28 @@ impl Block {
         debug_assert!(indptr.windows(2).all(|w| w[0] <= w[1]));
         debug_assert!(indices.iter().all(|&s| (s as usize) < num_src));
         let (transpose, self_loops) = (OnceLock::new(), OnceLock::new());
-        let symmetric = false;
-        Self { num_dst, num_src, indptr, indices, weights, nodes, symmetric, transpose, self_loops }
+        Self {
+            num_dst,
+            num_src,
+            indptr,
+            indices,
+            weights,
+            edge_features: None,
+            nodes,
+            symmetric: false,
+            transpose,
+            self_loops,
+        }
+    }
+
+    /// The block with features of its edges, if it has some.
+    ///
+    /// # Panics
+    /// If there is not a row for each edge.
+    pub fn with_edge_features(self, edge_features: Option<EdgeRows>) -> Self {
+        let rows = |of: &EdgeRows| of.values.len() == of.width * self.num_edges();
+        assert!(edge_features.as_ref().is_none_or(rows), "a row for each edge");
+        Self { edge_features, ..self }
     }
 
     /// Detects symmetric edge sets, which need no separate lists by source. Pays for blocks that
@@ -125,6 +178,11 @@ impl Block {
         self.weights.as_deref()
     }
 
+    /// Features of the edges, where the sampler reads them.
+    pub fn edge_features(&self) -> Option<&EdgeRows> {
+        self.edge_features.as_ref()
+    }
+
     /// Dataset ids of the source nodes; the first `num_dst` are the destinations'.
     pub fn ids(&self) -> &[u64] {
         &self.nodes.ids[..self.num_src]
@@ -136,25 +194,36 @@ impl Block {
     }
 
     /// The block in which every destination is among its own sources: where it is not, an edge of
-    /// weight 1 from it to itself comes first. Built on first use and cached.
+    /// weight 1 from it to itself comes first, with the mean features of the destination's edges.
+    /// Built on first use and cached.
     pub fn with_self_loops(&self) -> &Block {
         self.self_loops.get_or_init(|| {
             let mut indptr = Vec::with_capacity(self.num_dst + 1);
             let mut indices = Vec::with_capacity(self.num_edges() + self.num_dst);
             let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(indices.capacity()));
+            let own = self.edge_features.as_ref();
+            let mut features =
+                own.map(|of| EdgeRows::with_capacity(self.num_edges() + self.num_dst, of.width));
             indptr.push(0);
             for d in 0..self.num_dst {
+                let edges = self.indptr[d] as usize..self.indptr[d + 1] as usize;
                 let missing = !self.sources(d).contains(&(d as u32));
                 indices.extend(missing.then_some(d as u32));
                 indices.extend_from_slice(self.sources(d));
                 if let (Some(out), Some(own)) = (&mut weights, &self.weights) {
                     out.extend(missing.then_some(1.0));
-                    out.extend(&own[self.indptr[d] as usize..self.indptr[d + 1] as usize]);
+                    out.extend(&own[edges.clone()]);
+                }
+                if let (Some(out), Some(own)) = (&mut features, own) {
+                    if missing {
+                        out.extend_mean(own, edges.clone());
+                    }
+                    out.values.extend(&own.values[edges.start * own.width..edges.end * own.width]);
                 }
                 indptr.push(indices.len() as u32);
             }
             let block = Block::new(self.num_src, indptr, indices, weights, self.nodes.clone());
-            Box::new(block)
+            Box::new(block.with_edge_features(features))
         })
     }
 
@@ -164,6 +233,8 @@ impl Block {
         let ids = self.ids();
         let (mut indptr, mut indices) = (vec![0], Vec::with_capacity(self.num_edges()));
         let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(self.num_edges()));
+        let own = self.edge_features.as_ref();
+        let mut features = own.map(|of| EdgeRows::with_capacity(self.num_edges(), of.width));
         for dst in 0..self.num_dst {
             for edge in self.indptr[dst] as usize..self.indptr[dst + 1] as usize {
                 let src = self.indices[edge];
@@ -174,15 +245,20 @@ impl Block {
                 if let (Some(out), Some(own)) = (&mut weights, &self.weights) {
                     out.push(own[edge]);
                 }
+                if let (Some(out), Some(own)) = (&mut features, own) {
+                    out.values.extend(own.row(edge));
+                }
             }
             indptr.push(indices.len() as u32);
         }
         Self::new(self.num_src, indptr, indices, weights, self.nodes.clone())
+            .with_edge_features(features)
     }
 
     /// Memory footprint in bytes, including the lists that backward passes read.
     pub fn bytes(&self) -> usize {
         let (edges, weights) = (self.num_edges(), self.weights.as_ref().map_or(0, Vec::len));
+        let weights = weights + self.edge_features.as_ref().map_or(0, |rows| rows.values.len());
         let turned = if self.symmetric { 0 } else { 4 * self.num_src + 8 * edges };
         4 * (self.indptr.len() + edges + weights) + 12 * self.nodes.ids.len() + turned
     }
@@ -265,5 +341,20 @@ mod tests {
         assert_eq!((left.indptr(), left.indices()), (&[0, 1, 2][..], &[1, 0][..]));
         assert_eq!(left.weights(), Some(&[0.1, 0.3][..]));
         assert_eq!((left.ids(), left.degrees()), (block.ids(), block.degrees()));
+    }
+
+    #[test]
+    fn features_of_edges_stay_with_them() {
+        let nodes = Arc::new(NodeInfo { ids: vec![40, 7, 9], degrees: vec![2, 1, 0] });
+        let rows = EdgeRows { width: 2, values: vec![1.0, 2.0, 3.0, 6.0, 5.0, 5.0] };
+        let block = Block::new(3, vec![0, 2, 3, 3], vec![1, 2, 1], None, nodes);
+        let block = block.with_edge_features(Some(rows));
+        let left = block.without(|src, dst| (src, dst) == (7, 40));
+        assert_eq!(left.edge_features().unwrap().values, [3.0, 6.0, 5.0, 5.0]);
+        // Nodes 0 and 2 have no loop; 2 has no edge at all.
+        let looped = block.with_self_loops();
+        assert_eq!(looped.indices(), [0, 1, 2, 1, 2]);
+        let rows = &looped.edge_features().unwrap().values;
+        assert_eq!(rows[..], [2.0, 4.0, 1.0, 2.0, 3.0, 6.0, 5.0, 5.0, 0.0, 0.0]);
     }
 }

@@ -5,6 +5,6 @@ mod block;
 mod fused;
 mod schema;
 
-pub use block::{Block, MiniBatch, NodeInfo, Transpose};
+pub use block::{Block, EdgeRows, MiniBatch, NodeInfo, Transpose};
 pub use fused::{FusedBatch, FusedBlock, Segment};
 pub use schema::Schema;

@@ -31,6 +31,24 @@ impl EdgeArrays {
         self.columns.push((Extra::Weight(stored), Values::Numbers(array)));
     }
 
+    /// A row of features for each edge.
+    ///
+    /// # Errors
+    /// If the array is not `[E, F]`.
+    pub fn features(&mut self, array: ArrayReader) -> Result<()> {
+        let &[_, width] = array.shape() else {
+            let shape = array.shape();
+            return Err(array
+                .error(format!("features of edges of shape {shape:?}, not [E, F]"))
+                .hint("numpy: features.reshape(len(features), -1)"));
+        };
+        if array.fortran() {
+            return Err(array.error("is stored column after column"));
+        }
+        self.columns.push((Extra::Features(width as usize), Values::Numbers(array)));
+        Ok(())
+    }
+
     /// Files of labels or of values, and of splits by name.
     ///
     /// # Errors
@@ -131,6 +149,7 @@ impl EdgeArrays {
             let what = match extra {
                 Extra::Weight(_) => "weights",
                 Extra::Split => "booleans",
+                Extra::Features(_) => "rows of features",
                 _ => "labels",
             };
             let arrays: Vec<&ArrayReader> = match values {
@@ -138,7 +157,7 @@ impl EdgeArrays {
                 Values::Masks(masks) => masks.iter().map(|(_, array)| array).collect(),
             };
             for array in arrays {
-                let rows = array.len() / extra.width() as u64;
+                let rows = array.len() / extra.width().max(1) as u64;
                 if matches!(extra, Extra::Weight(_)) {
                     array.expect_vector()?;
                 }

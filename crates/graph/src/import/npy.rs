@@ -39,6 +39,8 @@ pub struct NpyOptions {
     pub weights: Option<PathBuf>,
     /// The type of that column.
     pub weight_type: WeightType,
+    /// Features of edges: `[E, F]`, stored as f32.
+    pub edge_features: Option<PathBuf>,
     /// Labels of edges: `[E]` classes, -1 or NaN meaning none, or `[E, C]` of 0 and 1.
     pub edge_labels: Option<PathBuf>,
     /// Alternatively one number per edge, to be learned by regression.
@@ -66,6 +68,7 @@ impl NpyOptions {
             num_classes: None,
             splits: Vec::new(),
             weights: None,
+            edge_features: None,
             weight_type: WeightType::default(),
             edge_labels: None,
             edge_values: None,
@@ -81,7 +84,7 @@ impl NpyOptions {
 /// Makes the dataset `out` from numpy arrays. Ids are kept as they are; the number of nodes comes
 /// from features, labels or `num_nodes`, which must agree, else it is the largest id plus one.
 ///
-/// For the first invalid value, with file and row; nothing is left at `out` then.
+/// # Errors
 /// For the first bad value, with file and row; nothing is left at `out` then.
 pub fn npy(options: &NpyOptions, out: &Path) -> Result<Imported> {
     import(options, out).while_doing(|| "importing npy")
@@ -117,6 +120,9 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     let mut beside = EdgeArrays::default();
     if let Some(path) = &options.weights {
         beside.weights(ArrayReader::open(Source::npy(path)?)?, options.weight_type);
+    }
+    if let Some(path) = &options.edge_features {
+        beside.features(ArrayReader::open(Source::npy(path)?)?)?;
     }
     let (labels, values) = (options.edge_labels.as_deref(), options.edge_values.as_deref());
     beside.answers(labels, values, &options.edge_splits)?;

@@ -45,6 +45,8 @@ pub struct HeteroNpyOptions {
     pub weights: Vec<(Triple, PathBuf)>,
     /// The type of that column.
     pub weight_type: WeightType,
+    /// Features of the edges of a type: `[E, F]`.
+    pub edge_features: Vec<(Triple, PathBuf)>,
     /// Labels of the edges of a type, as [`NpyOptions::edge_labels`](super::NpyOptions::edge_labels).
     pub edge_labels: Vec<(Triple, PathBuf)>,
     /// Alternatively one number per edge of a type, to be learned by regression.
@@ -123,6 +125,9 @@ fn edge_arrays(triple: &Triple, options: &HeteroNpyOptions) -> Result<EdgeArrays
     if let Some(path) = of(&options.weights) {
         beside.weights(ArrayReader::open(Source::npy(&path)?)?, options.weight_type);
     }
+    if let Some(path) = of(&options.edge_features) {
+        beside.features(ArrayReader::open(Source::npy(&path)?)?)?;
+    }
     let splits = options.edge_splits.iter().filter(|(known, ..)| known == triple);
     let splits: Vec<_> = splits.map(|(_, name, path)| (name.clone(), path.clone())).collect();
     let (labels, values) = (of(&options.edge_labels), of(&options.edge_values));
@@ -168,6 +173,7 @@ fn check_types(options: &HeteroNpyOptions, types: &[String]) -> Result<()> {
     let splits = options.edge_splits.iter().map(|(triple, ..)| triple.clone()).collect();
     for (what, given) in [
         ("weights", of(&options.weights)),
+        ("edge-features", of(&options.edge_features)),
         ("edge-labels", of(&options.edge_labels)),
         ("edge-values", of(&options.edge_values)),
         ("edge-split", splits),

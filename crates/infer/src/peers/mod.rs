@@ -5,6 +5,7 @@
 
 mod deliver;
 mod fill;
+mod meetings;
 mod owners;
 mod ranks;
 mod requests;
@@ -12,10 +13,11 @@ mod rounds;
 
 pub(crate) use deliver::deliver;
 pub(crate) use fill::fill;
+pub(crate) use meetings::Meetings;
 pub use owners::{EvenOwners, Owners, PartOwners};
 pub use ranks::Peers;
 pub(crate) use requests::requested;
 
 /// Times that ranks wait for each other while a layer is computed: so no rank is later than a fraction of a layer, and
 /// deadlines need not cover whole ones.
-pub(crate) const MEETINGS: usize = 16;
+const MEETINGS: usize = 16;

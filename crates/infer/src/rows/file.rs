@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -178,6 +179,20 @@ impl Rows {
     /// All rows.
     pub fn values(&self) -> &[f32] {
         self.values.as_deref().unwrap_or_default()
+    }
+
+    /// Advises the system that some values are read soon.
+    pub fn expect_reads(&self, values: Range<usize>) {
+        if let Some(all) = &self.values {
+            all.expect_reads(values);
+        }
+    }
+
+    /// Advises the system that some values are not read for a while.
+    pub fn forget(&self, values: Range<usize>) {
+        if let Some(all) = &self.values {
+            all.forget(values);
+        }
     }
 }
 

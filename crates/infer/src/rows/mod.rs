@@ -4,6 +4,7 @@ mod after;
 mod cache;
 mod chunks;
 mod file;
+mod in_order;
 mod memory;
 mod pieces;
 
@@ -15,6 +16,7 @@ use crate::places::Places;
 
 pub use after::After;
 pub use cache::{Cache, CacheMemory, ChunkReads};
+pub use in_order::InOrder;
 pub(crate) use pieces::Kept;
 
 /// Rows copied per task.
@@ -69,6 +71,24 @@ impl Before {
     /// Returns whether rows of a type are read by chunks, so that a range should read each row once.
     pub fn is_chunked(&self, node_type: usize) -> bool {
         matches!(self.of(node_type), Some((_, Values::Chunks(_))))
+    }
+
+    /// Returns whether rows of a type are in a file that is mapped.
+    pub(crate) fn in_file(&self, node_type: usize) -> bool {
+        matches!(self.of(node_type), Some((_, Values::File(_))))
+    }
+
+    /// Rows of a type in the order of its nodes, to be read one after the other; none if they are in another order, or
+    /// are read by chunks.
+    pub fn in_order(&self, node_type: usize) -> Option<InOrder<'_>> {
+        let (places, values) = self.of(node_type)?;
+        let (file, values) = match values {
+            Values::Memory(rows) => (None, &rows.values[..]),
+            Values::File(rows) => (Some(rows), rows.values()),
+            Values::Chunks(_) => return None,
+        };
+        let width = self.width(node_type);
+        places.is_ascending().then_some(InOrder { places, file, values, width })
     }
 
     /// The chunks read so far, of all types.

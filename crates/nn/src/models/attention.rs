@@ -45,6 +45,11 @@ impl Attention {
         of_destination: Var,
     ) -> Var {
         let scores = tape.sddmm_add(edges, of_source, of_destination);
+        self.of_scores(tape, edges, scores)
+    }
+
+    /// The same from the scores of edges.
+    pub(super) fn of_scores<'b>(&self, tape: &mut Tape<'b>, edges: &'b Block, scores: Var) -> Var {
         let scores = tape.activation(scores, Activation::LeakyRelu(self.negative_slope));
         let attention = tape.edge_softmax(edges, scores);
         tape.edge_dropout(edges, attention, self.dropout)

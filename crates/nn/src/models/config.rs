@@ -3,6 +3,7 @@
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use super::OF_EDGE_FEATURES;
 use crate::{Activation, Reduce};
 
 /// The neighbor aggregator of GraphSAGE (Hamilton et al., NeurIPS 2017, §3.3).
@@ -73,6 +74,10 @@ pub struct ModelConfig {
     pub attention_dropout: f32,
     /// Width of the input; set from the dataset.
     pub in_dim: usize,
+    /// GAT, GATv2, GIN: edges' features are an input of every layer, not decoupled.
+    pub edge_features: bool,
+    /// Width of edges' features; set from the dataset where they are read.
+    pub edge_dim: usize,
     /// Width of the output: classes, or the size of an embedding; set from the dataset.
     pub out_dim: usize,
     /// GraphSAGE and NGNN: the neighbor aggregator.
@@ -113,6 +118,8 @@ impl Default for ModelConfig {
             input_dropout: None,
             attention_dropout: 0.0,
             in_dim: 0,
+            edge_features: false,
+            edge_dim: 0,
             out_dim: 0,
             aggregator: Aggregator::Mean,
             activation: None,
@@ -171,6 +178,13 @@ impl ModelConfig {
                     "invalid model.{key} '0': expected a positive number"
                 )));
             }
+        }
+        if self.edge_features && (!OF_EDGE_FEATURES.contains(&&*self.name) || self.decoupled) {
+            let name = &self.name;
+            let form = if self.decoupled { "decoupled " } else { "" };
+            return Err(Error::usage(format!("a {form}{name} reads no features of edges")).hint(
+                format!("leave out model.edge_features, or use {}", OF_EDGE_FEATURES.join(", ")),
+            ));
         }
         let has_bases = self.decomposition == Decomposition::Basis && !self.decoupled;
         if self.one_hot && !(self.name == "rgcn" && has_bases) {

@@ -5,6 +5,7 @@ use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
 use super::attention::Attention;
+use super::edge_input::EdgeInput;
 use super::head_slice::HeadSlice;
 use super::relation_layer::{Aggregation, Attending, RelationLayer};
 use super::slices::Slices;
@@ -16,12 +17,15 @@ use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
 /// Multi-head attention over each destination's neighborhood, itself included (eq. 1–6): heads
 /// side by side in hidden layers, their mean in the last; dropout on layer inputs and on attention
-/// coefficients, ELU between layers. Edge weights play no part: the softmax normalizes.
+/// coefficients, ELU between layers. Edge weights play no part: the softmax normalizes. With edge features the score of an
+/// edge has a third term, `a_eᵀ W_e e`.
 pub(super) struct Gat {
     weight: ParamId,
     source: ParamId,
     destination: ParamId,
     bias: ParamId,
+    /// The map of edges' features, and their score vectors.
+    edges: Option<(EdgeInput, ParamId)>,
     input: usize,
     heads: usize,
     /// Width of one head.
@@ -32,6 +36,13 @@ pub(super) struct Gat {
 }
 
 pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Stack<Gat>> {
+    check_heads(config)?;
+    let layers = (0..config.layers).map(|i| Gat::new(config, i, params)).collect();
+    Ok(Stack::new(config, layers))
+}
+
+/// Rejects hidden layers that heads do not divide.
+pub(super) fn check_heads(config: &ModelConfig) -> Result<()> {
     if config.layers > 1 && !config.hidden.is_multiple_of(config.heads) {
         return Err(Error::usage(format!(
             "invalid model.hidden '{}': expected a multiple of model.heads = {}",
@@ -39,8 +50,7 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<
         ))
         .hint("model.hidden is the width of all heads together"));
     }
-    let layers = (0..config.layers).map(|i| Gat::new(config, i, params)).collect();
-    Ok(Stack::new(config, layers))
+    Ok(())
 }
 
 impl Gat {
@@ -51,11 +61,20 @@ impl Gat {
         let width = if last { output } else { output / heads };
         let mut add =
             |part: &str, rows, cols, init| params.add(format!("layer{i}.{part}"), rows, cols, init);
+        let weight = add("weight", input, heads * width, Init::XavierUniform);
+        let source = add("attn_src", heads, width, Init::XavierUniform);
+        let destination = add("attn_dst", heads, width, Init::XavierUniform);
+        let bias = add("bias", 1, output, Init::Zeros);
+        let edges = EdgeInput::new(config, i, heads * width, params).map(|edges| {
+            let name = format!("layer{i}.attn_edge");
+            (edges, params.add(name, heads, width, Init::XavierUniform))
+        });
         Self {
-            weight: add("weight", input, heads * width, Init::XavierUniform),
-            source: add("attn_src", heads, width, Init::XavierUniform),
-            destination: add("attn_dst", heads, width, Init::XavierUniform),
-            bias: add("bias", 1, output, Init::Zeros),
+            weight,
+            source,
+            destination,
+            bias,
+            edges,
             input,
             heads,
             width,
@@ -71,7 +90,16 @@ impl Gat {
         let of_source = tape.head_scores(z, self.source);
         let own = tape.head_rows(z, block.num_dst());
         let of_destination = tape.head_scores(own, self.destination);
-        let attention = self.attention.coefficients(tape, block, of_source, of_destination);
+        let attention = match &self.edges {
+            None => self.attention.coefficients(tape, block, of_source, of_destination),
+            Some((edges, scores)) => {
+                let of_edge = edges.of(tape, block);
+                let of_edge = tape.head_scores(of_edge, *scores);
+                let both = tape.sddmm_add(block, of_source, of_destination);
+                let all = tape.add(both, of_edge);
+                self.attention.of_scores(tape, block, all)
+            }
+        };
         tape.spmm_weighted(block, z, attention)
     }
 
@@ -81,6 +109,7 @@ impl Gat {
         let extra_rows = block.num_src() - block.num_dst();
         let saved = self.heads * self.input.saturating_sub(self.width);
         tape.is_sparse(x)
+            || self.edges.is_some()
             || extra_rows * self.input * self.heads * self.width
                 <= saved * block.num_edges() * PRODUCT_SPEEDUP
     }
@@ -194,7 +223,8 @@ impl Layer for Gat {
     }
 
     fn inference_stages(stack: &Stack<Self>, sparse: bool) -> Option<Box<dyn Stages + '_>> {
-        Some(Box::new(StackStages { stack, sparse }))
+        let of_nodes = stack.layers.iter().all(|layer| layer.edges.is_none());
+        of_nodes.then(|| Box::new(StackStages { stack, sparse }) as Box<dyn Stages>)
     }
 
     /// All ranks gather the scores of all nodes, and so have the weights of all edges.

@@ -35,7 +35,9 @@
 mod attention;
 pub mod config;
 mod decoupled;
+mod edge_input;
 mod gat;
+mod gatv2;
 mod gcn;
 mod gin;
 mod head_slice;
@@ -60,7 +62,7 @@ pub use transform::transform_first;
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::error::{Error, Result};
 use gnarl_common::rng::Key;
-use model::{lstm_mixes, no_slices};
+use model::{edges_are_whole, lstm_mixes, no_slices, scores_mix};
 
 use crate::{Params, ParamsBuilder};
 
@@ -94,6 +96,7 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
     }
     Ok(match config.name.as_str() {
         "gat" => Box::new(gat::build(config, params)?),
+        "gatv2" => Box::new(gatv2::build(config, params)?),
         "gcn" => Box::new(gcn::build(config, params)),
         "gin" => Box::new(gin::build(config, params)),
         "mlp" => Box::new(mlp::build(config, params)),
@@ -105,8 +108,11 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
 
 /// The model names that [`build`] accepts.
 pub fn names() -> &'static [&'static str] {
-    &["gat", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
+    &["gat", "gatv2", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
 }
+
+/// Models that read features of edges, where [`ModelConfig::edge_features`] says so.
+pub const OF_EDGE_FEATURES: [&str; 3] = ["gat", "gatv2", "gin"];
 
 /// Rejects models without a tensor-parallel form, see [`Model::forward_sliced`].
 ///
@@ -115,6 +121,8 @@ pub fn names() -> &'static [&'static str] {
 pub fn check_columns(config: &ModelConfig) -> Result<()> {
     match (config.name.as_str(), config.aggregator) {
         (name @ ("ngnn" | "sage"), Aggregator::Lstm) => Err(lstm_mixes(name)),
+        ("gatv2", _) => Err(scores_mix()),
+        _ if config.edge_features => Err(edges_are_whole()),
         (name, _) if names().contains(&name) => Ok(()),
         (other, _) => Err(no_slices(other)),
     }

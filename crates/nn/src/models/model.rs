@@ -89,3 +89,18 @@ pub(super) fn lstm_mixes(model: &str) -> Error {
     ))
     .hint("set model.aggregator to 'mean' or 'max-pool', or train.strategy to 'gradient'")
 }
+
+/// The refusal of a model whose scores read all columns of both endpoints of an edge.
+pub(super) fn scores_mix() -> Error {
+    Error::usage(
+        "model 'gatv2' does not train by feature slices: the score of an edge is made of all features \
+         of both endpoints, after the nonlinearity",
+    )
+    .hint("use gat, or set train.strategy to 'gradient'")
+}
+
+/// The refusal of a model that reads features of edges, which belong to no rank's slice.
+pub(super) fn edges_are_whole() -> Error {
+    Error::usage("features of edges are not read in training by feature slices")
+        .hint("leave out model.edge_features, or set train.strategy to 'gradient'")
+}

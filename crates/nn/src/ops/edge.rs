@@ -98,6 +98,38 @@ impl<'b> Tape<'b> {
         })
     }
 
+    /// The sum of each list's edge values, times a factor an edge if there are some: a row a list.
+    ///
+    /// # Panics
+    /// If the numbers of rows or factors disagree.
+    pub fn sum_edges(
+        &mut self,
+        block: &'b impl Lists,
+        edges: Var,
+        factors: Option<Vec<f32>>,
+    ) -> Var {
+        let (rows, cols) = self.shape(edges);
+        assert_eq!(rows, block.num_edges(), "sum_edges: one row an edge");
+        assert!(factors.as_ref().is_none_or(|all| all.len() == rows), "sum_edges: factors");
+        let factor = move |edge: usize| factors.as_ref().map_or(1.0, |all| all[edge]);
+        let sums = weighted_list_sums(block, self.value(edges), &factor);
+        self.push(sums, self.needs_grad(edges), move |grads, grad| {
+            let mut to_edges = Tensor::scratch(rows, cols);
+            by_destination(to_edges.data_mut(), block, cols, |first, last, out| {
+                let mut edge = block.indptr()[first] as usize;
+                let mut rows = out.chunks_exact_mut(cols);
+                for list in first..last {
+                    for out in rows.by_ref().take(block.sources(list).len()) {
+                        let factor = factor(edge);
+                        out.iter_mut().zip(grad.row(list)).for_each(|(o, g)| *o = factor * g);
+                        edge += 1;
+                    }
+                }
+            });
+            grads.add(edges, to_edges);
+        })
+    }
+
     /// Dropout on edge values; the mask belongs to the dataset ids of the edge's endpoints.
     ///
     /// # Panics
@@ -116,10 +148,18 @@ impl<'b> Tape<'b> {
 
 /// The sum of the edge values of each list.
 fn list_sums(block: &impl Lists, edges: &Tensor) -> Tensor {
+    weighted_list_sums(block, edges, &|_| 1.0)
+}
+
+fn weighted_list_sums(
+    block: &impl Lists,
+    edges: &Tensor,
+    factor: &(impl Fn(usize) -> f32 + Sync),
+) -> Tensor {
     let mut sums = Tensor::scratch(block.num_dst(), edges.cols());
     let all: Vec<u32> = (0..block.num_edges() as u32).collect();
     let rows = Rows::new(edges.data(), edges.cols());
-    gather_sum(sums.data_mut(), (block.indptr(), &*all), rows, |_, _| 1.0, None);
+    gather_sum(sums.data_mut(), (block.indptr(), &*all), rows, |edge, _| factor(edge), None);
     sums
 }
 

@@ -18,6 +18,7 @@ mod linear;
 mod links;
 pub mod list_attention;
 pub mod list_sums;
+pub mod list_sweep;
 mod loss;
 mod lstm;
 mod matmul;

@@ -141,7 +141,7 @@ impl GcnNorm {
 
 /// Edge weights that make a sum over sampled edges an unbiased estimate of the sum over all; they
 /// multiply the block's own.
-fn whole_sum_weights(block: &Block) -> Option<Vec<f32>> {
+pub(crate) fn whole_sum_weights(block: &Block) -> Option<Vec<f32>> {
     let scale = |d: usize| block.degrees()[d] as f32 / block.sources(d).len() as f32;
     let complete =
         (0..block.num_dst()).all(|d| block.degrees()[d] as usize == block.sources(d).len());

@@ -256,6 +256,12 @@ pub const CASES: &[(&str, Case)] = &[
         t.sage(&s.block, x, (s.id("double"), None), Activation::Elu, 0.5)
     }),
     ("sddmm add", |t, s, x| s.scores(t, x)),
+    ("sum edges", |t, s, x| {
+        let edges = t.gather_rows(x, s.block.indices());
+        let all = t.sum_edges(&s.block, edges, None);
+        let weighted = t.sum_edges(&s.block, edges, s.block.weights().map(<[f32]>::to_vec));
+        t.add(all, weighted)
+    }),
     ("edge softmax", |t, s, x| {
         let scores = s.scores(t, x);
         t.edge_softmax(&s.block, scores)

@@ -221,7 +221,13 @@ impl HeteroSampler {
         let hop = match (fanout, view.weights) {
             (0, weights) => {
                 let (num_src, indptr) = (sources.nodes().len(), vec![0; destinations.len() + 1]);
-                Hop { num_src, indptr, indices: Vec::new(), weights: weights.map(|_| Vec::new()) }
+                Hop {
+                    num_src,
+                    indptr,
+                    indices: Vec::new(),
+                    weights: weights.map(|_| Vec::new()),
+                    edge_features: None,
+                }
             }
             // Taking all neighbors needs no rule, whose weights the edge type may lack.
             (u32::MAX, None) => {

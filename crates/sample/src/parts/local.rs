@@ -158,6 +158,7 @@ impl Lists {
                     degrees: Some(lists.degrees),
                     weights: weights.as_ref().map(Weights::as_slice),
                     times: None,
+                    edge_features: None,
                 }
             }
         }

@@ -88,7 +88,8 @@ impl PartsSampler {
         for (&at, &degree) in indices.iter().zip(&found) {
             degrees[at as usize] = degree;
         }
-        Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights })
+        let num_src = scratch.nodes().len();
+        Ok(Hop { num_src, indptr, indices, weights, edge_features: None })
     }
 
     /// Sends requests to all parts that have edges of `nodes`, concurrently, and waits for their

@@ -148,7 +148,8 @@ impl TemporalSampler {
                 }
             }
         }
-        Ok((Hop { num_src: pairs.nodes.len(), indptr, indices, weights }, edge_times))
+        let num_src = pairs.nodes.len();
+        Ok((Hop { num_src, indptr, indices, weights, edge_features: None }, edge_times))
     }
 
     fn node_info(&self, view: View<'_>, pairs: &Pairs) -> Result<NodeInfo> {

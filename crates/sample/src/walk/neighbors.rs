@@ -60,7 +60,8 @@ impl WalkNeighbors {
             total = add_edges(total, ranking.len() as u32)?;
             indptr.push(total);
         }
-        Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights: Some(weights) })
+        let num_src = scratch.nodes().len();
+        Ok(Hop { num_src, indptr, indices, weights: Some(weights), edge_features: None })
     }
 
     /// Sorts the nodes visited from `node` by visits: the number of visits, a random tie-breaker,

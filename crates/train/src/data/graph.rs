@@ -3,12 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::{Buf, Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
 use gnarl_sample::{SampleGraph, whole_block};
-use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
+use gnarl_store::{FeatureStore, MappedFeatures};
+
+use super::edge_features::with_edge_features;
 
 /// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
@@ -67,13 +70,16 @@ impl Graph {
         Self { topology: Topology::Local(graph), features, whole: Whole::default() }
     }
 
-    /// Opens a dataset, or a part of one.
+    /// Opens a dataset, or a part of one, with the features of edges if the model of `config` reads them.
     ///
     /// # Errors
     /// If the graph is heterogeneous, or lacks features.
-    pub fn open(dataset: &Dataset, normalize: Normalize) -> Result<Self> {
-        let graph = SampleGraph::open(dataset)?;
-        let features = MappedFeatures::new(features_of(dataset)?, normalize)?;
+    pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
+        let mut graph = SampleGraph::open(dataset)?;
+        if config.model.edge_features {
+            graph = with_edge_features(graph, dataset)?;
+        }
+        let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
         Ok(Self::local(graph, Box::new(features)))
     }
 
@@ -115,5 +121,13 @@ impl Graph {
     /// Feature width.
     pub fn width(&self) -> usize {
         self.features.width()
+    }
+
+    /// Width of the features of edges that samplers read; 0 if there are none.
+    pub fn edge_width(&self) -> usize {
+        match &self.topology {
+            Topology::Local(graph) => graph.edge_width(),
+            Topology::Partitioned(_) => 0,
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod asked;
 pub mod batch;
+mod edge_features;
 pub mod edge_set;
 pub mod graph;
 pub(crate) mod hetero_graph;

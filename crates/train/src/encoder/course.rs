@@ -8,6 +8,7 @@ use gnarl_infer::order::NodeOrder;
 use gnarl_infer::rows::Cache;
 use gnarl_infer::{
     Budget, EvenOwners, Figures, Inference, LayerFolder, Layers, Owners, PartOwners, Parts, Peers,
+    Sweeps,
 };
 use gnarl_nn::Tensor;
 use gnarl_partition::PartitionedDataset;
@@ -22,6 +23,8 @@ pub(crate) struct Course<'a> {
     pub cache: Option<&'a Cache>,
     /// All rows are kept in a folder, from which an interrupted inference goes on.
     pub layers: Option<&'a LayerFolder>,
+    /// The layers whose sums are made by sweeps.
+    pub sweeps: Sweeps,
     /// All ranks; none for this process alone.
     pub comm: Option<&'a dyn Communicator>,
 }
@@ -106,7 +109,7 @@ impl<'a> Course<'a> {
         let peers = self.comm.zip(owners).map(|(comm, owners)| Peers::new(comm, owners));
         let inference = Inference::within(budget).with_order(self.order, parts);
         let inference = inference.with_cache(self.cache.copied()).kept_in(self.layers.cloned());
-        inference.with_peers(peers).run(layers, wanted, keep)
+        inference.with_sweeps(self.sweeps).with_peers(peers).run(layers, wanted, keep)
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_config::{Method, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
-use gnarl_graph::blocks::MiniBatch;
+use gnarl_graph::blocks::{Block, MiniBatch};
 use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::{Model, ModelConfig};
 use gnarl_nn::{Params, ParamsBuilder, Tape, Tensor, Var};
@@ -53,7 +53,12 @@ impl Homogeneous {
         width: usize,
         params: &mut ParamsBuilder,
     ) -> Result<Self> {
-        let sizes = ModelConfig { in_dim: graph.width(), out_dim: width, ..config.model.clone() };
+        let sizes = ModelConfig {
+            in_dim: graph.width(),
+            edge_dim: graph.edge_width(),
+            out_dim: width,
+            ..config.model.clone()
+        };
         let sampler = registry.sampler(config)?;
         let (budget, width) = (budget(config), sizes.in_dim.max(sizes.hidden).max(width));
         Ok(Self { model: registry.model(&sizes, params)?.into(), graph, sampler, budget, width })
@@ -73,7 +78,7 @@ impl Encoder for Homogeneous {
     type Columns<'a> = HomoColumns<'a>;
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
-        let graph = Arc::new(Graph::open(part, config.dataset.normalize)?);
+        let graph = Arc::new(Graph::open(part, config)?);
         let (model, sampler) = (self.model.clone(), self.sampler.clone());
         Ok(Self { model, graph, sampler, budget: self.budget.clone(), width: self.width })
     }
@@ -117,7 +122,17 @@ impl Encoder for Homogeneous {
         key: Key,
         scratch: &mut Scratch,
     ) -> Result<MiniBatch> {
-        sampler.sample(&seeds[0], key, scratch)
+        let batch = sampler.sample(&seeds[0], key, scratch)?;
+        let width = self.graph.edge_width();
+        let lacks = |block: &Block| block.edge_features().is_none_or(|rows| rows.width != width);
+        match width > 0 && batch.blocks.iter().any(|block| lacks(block)) {
+            false => Ok(batch),
+            true => Err(Error::usage(format!(
+                "sampler '{}' makes blocks without the features of edges, which the model reads",
+                sampler.name()
+            ))
+            .hint("add them by Block::with_edge_features, or leave out model.edge_features")),
+        }
     }
 
     fn remove(&self, batch: &mut MiniBatch, edges: &EdgeSet) {

@@ -261,7 +261,7 @@ fn homogeneous_nodes(
         Source::Whole(dataset) => {
             let (node, _) = dataset.plain()?;
             let (labels, roles) = labels_and_roles(config, dataset, &node.name, purpose)?;
-            let graph = Graph::open(dataset, config.dataset.normalize)?;
+            let graph = Graph::open(dataset, config)?;
             let outputs = labels.outputs();
             let targets = NodeTargets::new(labels, outputs, &roles, 0..graph.core() as u64);
             (graph, targets, Some(roles), KeptServer::default())

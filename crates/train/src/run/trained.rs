@@ -9,7 +9,7 @@ use gnarl_engine::Communicator;
 use gnarl_graph::{Dataset, Labels};
 use gnarl_infer::order::NodeOrder;
 use gnarl_infer::rows::Cache;
-use gnarl_infer::{Figures, LayerFolder};
+use gnarl_infer::{Figures, LayerFolder, Sweeps};
 use gnarl_nn::Params;
 use gnarl_objects::is_uri;
 use gnarl_partition::{PartitionedDataset, fingerprint};
@@ -35,6 +35,7 @@ pub struct TrainedRun {
     tables: Vec<Rows<'static>>,
     order: NodeOrder,
     cache: Option<Cache>,
+    sweeps: Sweeps,
     parts: Option<PartitionedDataset>,
     /// A folder for rows of layers.
     layers: Option<PathBuf>,
@@ -56,6 +57,8 @@ pub struct OpenOptions {
     pub order: NodeOrder,
     /// Rows between layers are in files, read by chunks behind this cache.
     pub cache: Option<Cache>,
+    /// The layers whose sums are made by sweeps over the rows before them.
+    pub sweeps: Sweeps,
     /// A partition of the dataset, for orders that go by parts, and for ranks.
     pub partition: Option<PathBuf>,
     /// A folder for the rows of all layers, from which an interrupted inference goes on.
@@ -140,7 +143,7 @@ impl TrainedRun {
         let identity =
             format!("gnarl {version}, weights {weights:08x}, data {}", source.fingerprint());
         let tables = read_model(&mut params, &tables, &bytes).while_doing(reading)?;
-        let OpenOptions { order, cache, .. } = *options;
+        let OpenOptions { order, cache, sweeps, .. } = *options;
         let layers = options.layers.clone();
         Ok(Self {
             config,
@@ -151,6 +154,7 @@ impl TrainedRun {
             tables,
             order,
             cache,
+            sweeps,
             parts,
             layers,
             identity,
@@ -257,6 +261,7 @@ impl TrainedRun {
             parts: parts.as_ref(),
             cache: cache.as_ref(),
             layers: layers.as_ref(),
+            sweeps: self.sweeps,
             comm,
         };
         self.task.infer((&self.params, &self.tables), (output, wanted), &course, keep)
@@ -334,6 +339,7 @@ fn check_course(config: &RunConfig, options: &OpenOptions) -> Result<()> {
         ("cache", options.cache.is_some()),
         ("partition", options.partition.is_some()),
         ("layers", options.layers.is_some()),
+        ("sweep", options.sweeps == Sweeps::Always),
     ];
     match asked.iter().find(|(_, asked)| *asked && config.model.name == "none") {
         Some((name, _)) => Err(Error::usage(format!(

@@ -48,6 +48,9 @@ pub struct Npy {
     /// Storage type of weights: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
+    /// Features of edges: [E, F]
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    edge_features: Vec<String>,
     /// Labels of edges: [E] classes or [E, C] of 0 and 1
     #[arg(long, value_name = "[TYPE=]FILE")]
     edge_labels: Vec<String>,
@@ -98,6 +101,7 @@ impl Npy {
             splits: self.split.clone(),
             weights: file("weights", &self.weights)?,
             weight_type: self.weight_type,
+            edge_features: file("edge-features", &self.edge_features)?,
             edge_labels: file("edge-labels", &self.edge_labels)?,
             edge_values: file("edge-values", &self.edge_values)?,
             edge_splits: self.edge_split.clone(),
@@ -140,6 +144,7 @@ impl Npy {
             split_labels: splits(&self.split_labels)?,
             weights: of_edges("weights", &self.weights)?,
             weight_type: self.weight_type,
+            edge_features: of_edges("edge-features", &self.edge_features)?,
             edge_labels: of_edges("edge-labels", &self.edge_labels)?,
             edge_values: of_edges("edge-values", &self.edge_values)?,
             edge_splits: self.edge_split.iter().map(edge_split).collect::<Result<_>>()?,

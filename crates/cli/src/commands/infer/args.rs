@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_config::Engine;
+use gnarl_infer::Sweeps;
 use gnarl_infer::order::NodeOrder;
 use gnarl_infer::rows::Cache;
 
@@ -75,6 +76,10 @@ pub struct InferArgs {
     /// Rows of a chunk, 1024 by default
     #[arg(long, value_name = "ROWS", requires = "cache")]
     pub chunk_rows: Option<NonZeroUsize>,
+    /// Sums over neighbors from sweeps over all rows of the layer before, in the order of their file: auto (where pages of
+    /// that file would be read from anywhere, and more of them), always or never
+    #[arg(long, value_name = "auto|always|never", value_parser = sweeps)]
+    pub sweep: Option<Sweeps>,
     /// Keep the rows of all layers in this folder until the predictions are complete: after an interruption the same command
     /// goes on from them
     #[arg(long, value_name = "DIR")]
@@ -113,6 +118,10 @@ impl InferArgs {
 }
 
 fn order(text: &str) -> Result<NodeOrder, String> {
+    text.parse().map_err(|e: gnarl_common::Error| e.to_string())
+}
+
+fn sweeps(text: &str) -> Result<Sweeps, String> {
     text.parse().map_err(|e: gnarl_common::Error| e.to_string())
 }
 

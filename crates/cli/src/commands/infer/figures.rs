@@ -99,6 +99,8 @@ fn layers<'f>(passes: impl Iterator<Item = &'f Figures>) -> Vec<Value> {
             "file_bytes": layer.spilled,
             "chunk_reads": layer.chunks.misses,
             "chunk_hits": layer.chunks.hits,
+            "sweeps": layer.sweeps,
+            "swept_bytes": layer.swept,
             "fetched_bytes": layer.fetched,
             "fill_seconds": layer.fill_seconds,
         })

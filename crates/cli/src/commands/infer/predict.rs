@@ -25,6 +25,7 @@ pub(super) fn open(args: &InferArgs) -> Result<TrainedRun> {
         fanouts: args.fanouts.clone(),
         order: args.order.unwrap_or_default(),
         cache: args.cache(),
+        sweeps: args.sweep.unwrap_or_default(),
         partition: args.partition.clone(),
         layers: args.layers.clone(),
         unlabeled: true,

@@ -27,6 +27,8 @@ pub(super) struct Blocks<'a> {
     pub depth: usize,
     /// Most values of a row in any layer.
     pub width: usize,
+    /// Values of an edge in a layer, beside its source's row.
+    pub edge_values: usize,
 }
 
 impl Layers for Blocks<'_> {
@@ -59,9 +61,9 @@ impl Layers for Blocks<'_> {
         1 + self.graph.csc().sources(node).len()
     }
 
-    /// Of each input, its gathered row, its projection and the value of its edge.
+    /// Of each input, its gathered row, its projection and the values of its edge.
     fn range_bytes(&self, layer: usize, node_type: usize, node: u32) -> usize {
-        12 * self.width * self.num_inputs(layer, node_type, node)
+        (12 * self.width + 4 * self.edge_values) * self.num_inputs(layer, node_type, node)
     }
 
     fn gather(

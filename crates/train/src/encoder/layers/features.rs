@@ -39,9 +39,17 @@ pub(super) fn dense(features: &dyn FeatureStore, ids: &[u32]) -> Result<Tensor> 
         return Ok(out);
     }
     let mut out = Tensor::scratch(ids.len(), width);
+    copy(features, ids, out.data_mut())?;
+    Ok(out)
+}
+
+/// Copies the dense features of `ids`.
+///
+/// # Errors
+/// If an id has no features.
+pub(super) fn copy(features: &dyn FeatureStore, ids: &[u32], out: &mut [f32]) -> Result<()> {
     // Few tasks: a store of remote rows asks once for each.
     let rows = ids.len().div_ceil(4 * rayon::current_num_threads()).max(TASK_ROWS);
-    let tasks = out.data_mut().par_chunks_mut((rows * width).max(1)).zip(ids.par_chunks(rows));
-    tasks.try_for_each(|(out, ids)| features.gather_into(ids, out))?;
-    Ok(out)
+    let tasks = out.par_chunks_mut((rows * features.width()).max(1)).zip(ids.par_chunks(rows));
+    tasks.try_for_each(|(out, ids)| features.gather_into(ids, out))
 }

@@ -58,7 +58,10 @@ pub(in crate::encoder) fn infer(
         return course.run((&layers, &names), &wanted, budget, keep);
     }
     let sampler = FullSampler::new(graph, 1)?;
-    let layers = Blocks { model, params, graph, features, sampler, depth, width };
+    // Models of edge features have a row an edge, a few times over: its features, their map, sums and messages.
+    let by_edge = graph.edge_width() > 0 || model.name() == "gatv2";
+    let edge_values = if by_edge { graph.edge_width() + 4 * width } else { 0 };
+    let layers = Blocks { model, params, graph, features, sampler, depth, width, edge_values };
     course.run((&layers, &names), &wanted, budget, keep)
 }
 
@@ -111,6 +114,7 @@ mod tests {
     use gnarl_common::rng::Key;
     use gnarl_engine::local;
     use gnarl_graph::{Csc, Features};
+    use gnarl_infer::Sweeps;
     use gnarl_infer::rows::{Cache, CacheMemory};
     use gnarl_nn::models::{self, ModelConfig};
     use gnarl_store::cache::CachePolicy;
@@ -242,6 +246,11 @@ mod tests {
                     // Ranges of a few edges, and rows in files.
                     let tight = infer(&all, &Budget::new(2000), &Course::default());
                     assert_eq!(roomy, tight, "{name}: the budget changes nothing");
+                    for sweeps in [Sweeps::Always, Sweeps::Never] {
+                        let course = Course { sweeps, ..Course::default() };
+                        let found = infer(&all, &Budget::new(2000), &course);
+                        assert_eq!(roomy, found, "{name} {aggregator:?}: sweeps change nothing");
+                    }
                     for (order, cache) in [(NodeOrder::Degree, None), (NodeOrder::Natural, cached)]
                     {
                         let course = Course { order, cache: cache.as_ref(), ..Course::default() };

@@ -7,6 +7,7 @@ mod homogeneous;
 mod partitioned;
 mod propagation;
 mod stages;
+mod swept;
 
 pub(super) use heterogeneous::HeteroLayers;
 pub(super) use homogeneous::infer;

@@ -238,17 +238,21 @@ impl<'a> Propagation<'a> {
             Operator::Gcn => {
                 let Some((own, edges)) = factors.split_first_mut() else { return Ok(()) };
                 let weighted = graph.copy_weights(node, edges)?;
-                let inverse_root = |node: u32| 1.0 / (graph.degree(node) as f32 + 1.0).sqrt();
                 *own = if edges.is_empty() { 1.0 } else { 1.0 / (graph.degree(node) as f32 + 1.0) };
-                let to = inverse_root(node);
+                let to = inverse_root(graph, node);
                 for (factor, &source) in edges.iter_mut().zip(graph.sources(node)?) {
                     let weight = if weighted { *factor } else { 1.0 };
-                    *factor = to * inverse_root(source) * weight;
+                    *factor = to * inverse_root(graph, source) * weight;
                 }
                 Ok(())
             }
         }
     }
+}
+
+/// `1 / √(d + 1)` of a node with d in-neighbors.
+pub(super) fn inverse_root(graph: &SampleGraph, node: u32) -> f32 {
+    1.0 / (graph.degree(node) as f32 + 1.0).sqrt()
 }
 
 /// Returns whether a node's own row is the first of its list.

@@ -9,8 +9,8 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use gnarl_common::{Error, Result};
-use gnarl_infer::Layers;
 use gnarl_infer::rows::Before;
+use gnarl_infer::{Layers, Sweeper};
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor, Var};
@@ -19,6 +19,7 @@ use gnarl_store::FeatureStore;
 
 use super::features::{dense, gather};
 use super::propagation::Propagation;
+use super::swept::{Coming, SweptPass};
 use crate::data::batch::Input;
 
 /// One layer: the first stage, or one propagation.
@@ -117,6 +118,24 @@ impl<'a> StagedLayers<'a> {
             self.propagate(layer, &[], Tensor::zeros(0, passed), own)?;
         }
         Ok(())
+    }
+
+    /// The inputs of a propagation: the sums that were `passed`, and what is read of `nodes` themselves.
+    fn beside(
+        &self,
+        layout: Layout,
+        nodes: &[u32],
+        before: Option<&Before>,
+        passed: Tensor,
+    ) -> Result<Inputs> {
+        let own = |columns: Option<Range<usize>>| match (columns, before) {
+            (None, _) => Ok(None),
+            (Some(columns), Some(before)) => before.gather_columns(0, nodes, columns).map(Some),
+            (Some(_), None) => dense(self.features, nodes).map(Some),
+        };
+        let (mixed, kept) = (own(layout.mixed())?, own(layout.kept())?);
+        let ids = nodes.iter().map(|&node| self.graph.id(node)).collect();
+        Ok(Inputs::Propagate { ids, passed, mixed, kept })
     }
 
     /// The layout of the input of layer `layer`.
@@ -325,21 +344,40 @@ impl Layers for StagedLayers<'_> {
             let (mixed, kept) = (layout.mixed().map(own), layout.kept().map(own));
             return Ok(Inputs::Propagate { ids, passed, mixed, kept });
         }
-        let own = |columns: Option<Range<usize>>| match (columns, before) {
-            (None, _) => Ok(None),
-            (Some(columns), Some(before)) => before.gather_columns(0, nodes, columns).map(Some),
-            (Some(_), None) => dense(self.features, nodes).map(Some),
-        };
         let passed = match before {
             Some(before) => self.propagation.of_rows(pass, nodes, (before, layout.sent))?,
             None => self.propagation.of_features(pass, nodes, scratch)?,
         };
-        Ok(Inputs::Propagate {
-            ids,
-            passed,
-            mixed: own(layout.mixed())?,
-            kept: own(layout.kept())?,
-        })
+        self.beside(layout, nodes, before, passed)
+    }
+
+    fn sweeper<'s>(
+        &'s self,
+        layer: usize,
+        _: usize,
+        before: Option<&'s Before>,
+    ) -> Option<Box<dyn Sweeper + 's>> {
+        let Step::Propagate { pass, .. } = self.steps[layer] else { return None };
+        let pass = self.model.pass(pass);
+        let sent = self.layout(layer).ok()?.sent;
+        let rows = match before {
+            Some(before) => Coming::Before(before.in_order(0)?, sent),
+            None if self.features.is_sparse() => return None,
+            None => Coming::Features(self.features),
+        };
+        let swept = SweptPass { graph: self.graph, pass, rows };
+        SweptPass::can(pass).then(|| Box::new(swept) as Box<dyn Sweeper>)
+    }
+
+    fn gather_beside(
+        &self,
+        layer: usize,
+        _: usize,
+        nodes: &[u32],
+        before: Option<&Before>,
+        sums: Tensor,
+    ) -> Result<Inputs> {
+        self.beside(self.layout(layer)?, nodes, before, sums)
     }
 
     fn compute(&self, layer: usize, inputs: Inputs) -> Result<Tensor> {

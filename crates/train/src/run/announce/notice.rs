@@ -178,8 +178,14 @@ fn columns(config: &RunConfig, edge: &EdgeType, typed: bool) -> Vec<String> {
     if has(edge, "time") {
         unread("time", "runs do not sample by time; the library's temporal sampler does");
     }
-    if has(edge, "features") && !(config.task.kind.is_of_edges() && config.task.edge_features) {
-        unread("features", "task.edge_features = true uses it in edge prediction");
+    let of_decoder = config.task.kind.is_of_edges() && config.task.edge_features;
+    if has(edge, "features") && !of_decoder && !config.model.edge_features {
+        let nodes = config.task.kind.is_of_nodes() && !typed;
+        let reader = match nodes {
+            true => "model.edge_features = true uses it in the models gat, gatv2 and gin",
+            false => "task.edge_features = true uses it in edge prediction",
+        };
+        unread("features", reader);
     }
     let twice = draws_by_weights(config) && weighs_messages(config);
     if has(edge, "weight") && keeps_weights(config, typed) && twice {
@@ -206,7 +212,7 @@ fn draws_by_weights(config: &RunConfig) -> bool {
 fn weighs_messages(config: &RunConfig) -> bool {
     let model = &config.model;
     match model.name.as_str() {
-        "gat" | "rgat" | "hgt" | "mlp" | "none" => false,
+        "gat" | "gatv2" | "rgat" | "hgt" | "mlp" | "none" => false,
         "hetero" => match model.relation_layer.as_str() {
             "gat" => false,
             "sage" => model.aggregator == Aggregator::Mean,

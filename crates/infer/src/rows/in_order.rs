@@ -1,0 +1,62 @@
+//! Rows of a layer that are read one after the other.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::{TASK_ROWS, file};
+use crate::places::Places;
+
+/// Rows of one type in the order of its nodes.
+#[derive(Debug, Clone, Copy)]
+pub struct InOrder<'a> {
+    pub(super) places: &'a Places,
+    /// None for rows in memory.
+    pub(super) file: Option<&'a file::Rows>,
+    pub(super) values: &'a [f32],
+    pub(super) width: usize,
+}
+
+impl<'a> InOrder<'a> {
+    /// The places of nodes.
+    pub fn places(&self) -> &'a Places {
+        self.places
+    }
+
+    /// Bytes of the rows, if they are in a file; else 0.
+    pub fn file_bytes(&self) -> u64 {
+        self.file.map_or(0, |_| size_of_val(self.values) as u64)
+    }
+
+    /// Copies the first columns of the rows at some places, as many as make up `out`.
+    ///
+    /// # Panics
+    /// If there are fewer rows or columns.
+    pub fn copy(&self, places: Range<usize>, out: &mut [f32]) {
+        let cols = out.len() / places.len().max(1);
+        if cols == 0 {
+            return;
+        }
+        let rows = &self.values[places.start * self.width..places.end * self.width];
+        let tasks = out.par_chunks_mut(TASK_ROWS * cols);
+        tasks.zip(rows.par_chunks(TASK_ROWS * self.width)).for_each(|(out, rows)| {
+            for (out, row) in out.chunks_exact_mut(cols).zip(rows.chunks_exact(self.width)) {
+                out.copy_from_slice(&row[..cols]);
+            }
+        });
+    }
+
+    /// Advises the system that the rows at some places are read soon.
+    pub fn expect_reads(&self, places: Range<usize>) {
+        if let Some(file) = self.file {
+            file.expect_reads(places.start * self.width..places.end * self.width);
+        }
+    }
+
+    /// Advises the system that the rows at some places are not read for a while.
+    pub fn forget(&self, places: Range<usize>) {
+        if let Some(file) = self.file {
+            file.forget(places.start * self.width..places.end * self.width);
+        }
+    }
+}
