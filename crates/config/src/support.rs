@@ -5,7 +5,7 @@
 //! is generated from it.
 
 use gnarl_common::{Error, Result};
-use gnarl_nn::models::{Aggregator, OF_EDGE_FEATURES, check_columns, heterogeneous, names};
+use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
 use crate::{Method, Parts, RunConfig, Strategy, TaskKind};
 
@@ -136,7 +136,7 @@ fn weights_of_messages(c: Combination<'_>) -> Option<Error> {
 
 /// Features of edges lie with the edges of a whole graph, or of a part that a rank has.
 fn edge_features(c: Combination<'_>) -> Option<Error> {
-    if !c.run.model.edge_features || !OF_EDGE_FEATURES.contains(&c.model()) {
+    if !c.run.model.edge_features {
         return None;
     }
     if !c.predicts_nodes() {
@@ -148,11 +148,15 @@ fn edge_features(c: Combination<'_>) -> Option<Error> {
             .hint("leave it out; task.edge_features gives features of edges to the decoder 'mlp'"),
         );
     }
+    if c.heterogeneous {
+        return Some(
+            Error::usage("model.edge_features: heterogeneous models read no features of edges")
+                .hint("leave it out"),
+        );
+    }
     c.served().then(|| {
-        Error::usage(
-            "model.edge_features: parts of other hosts are sampled without features of edges",
-        )
-        .hint("leave out partition.servers, or model.edge_features")
+        Error::usage("model.edge_features: parts at servers are sampled without features of edges")
+            .hint("leave out partition.servers, or model.edge_features")
     })
 }
 

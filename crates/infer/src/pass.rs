@@ -82,7 +82,8 @@ impl<L: Layers> Pass<'_, L> {
             };
             let bytes = |node: u32, _: bool| bytes_of(&**sweeper, node);
             let memory = self.sweep_bytes(node_type);
-            let mut room = SweepMemory::within(memory);
+            let mut room =
+                SweepMemory::within(memory, &**sweeper, self.places[node_type].num_own());
             for nodes in Ranges::new(own, bytes, usize::MAX, sum_bytes(memory)) {
                 progress.figures.sweeps += 1;
                 progress.figures.swept += sweeper.file_bytes();

@@ -27,8 +27,8 @@ pub trait Sweeper: Sync {
     /// Bytes of memory that the sum of such a node takes, with its list and place in it.
     fn node_bytes(&self, node: u32) -> usize;
 
-    /// Values of a sum.
-    fn cols(&self) -> usize;
+    /// Number of rows that come by, and values of one.
+    fn shape(&self) -> (usize, usize);
 
     /// Makes the sums of `nodes`, which ascend and all have something to add up: a row each, in `memory.sums`.
     ///
@@ -47,10 +47,12 @@ pub struct SweepMemory {
 }
 
 impl SweepMemory {
-    /// Room within `memory` bytes.
-    pub(crate) fn within(memory: u64) -> Self {
-        let chunk = || Vec::with_capacity(chunk_bytes(memory) / 8);
-        Self { sums: Vec::with_capacity(sum_bytes(memory) / 4), chunks: [chunk(), chunk()] }
+    /// Room within `memory` bytes for sweeps that make `sums` sums in all.
+    pub(crate) fn within(memory: u64, sweeper: &dyn Sweeper, sums: usize) -> Self {
+        let (rows, cols) = sweeper.shape();
+        let room = |bytes: usize, rows: usize| Vec::with_capacity((bytes / 4).min(rows * cols));
+        let chunk = || room(chunk_bytes(memory) / 2, rows);
+        Self { sums: room(sum_bytes(memory), sums), chunks: [chunk(), chunk()] }
     }
 }
 
@@ -123,7 +125,7 @@ impl Swept {
     /// Those of the sweep, or if it made another number of rows.
     pub fn new(sweeper: &dyn Sweeper, nodes: &[u32], mut memory: SweepMemory) -> Result<Self> {
         let nodes: Vec<u32> = nodes.iter().copied().filter(|&v| sweeper.adds_up(v)).collect();
-        let cols = sweeper.cols();
+        let (_, cols) = sweeper.shape();
         sweeper.sweep(&nodes, &mut memory)?;
         match memory.sums.len() == nodes.len() * cols {
             true => Ok(Self { nodes, cols, memory }),
@@ -188,8 +190,8 @@ mod tests {
             self.1
         }
 
-        fn cols(&self) -> usize {
-            1
+        fn shape(&self) -> (usize, usize) {
+            (8, 1)
         }
 
         fn sweep(&self, nodes: &[u32], memory: &mut SweepMemory) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use gnarl_common::{Error, Result};
 use rayon::prelude::*;
 
 use super::{TASK_ROWS, file};
@@ -26,6 +27,27 @@ impl<'a> InOrder<'a> {
     /// Bytes of the rows, if they are in a file; else 0.
     pub fn file_bytes(&self) -> u64 {
         self.file.map_or(0, |_| size_of_val(self.values) as u64)
+    }
+
+    /// Copies the first columns of the rows of `nodes`, as many as make up `out`.
+    ///
+    /// # Errors
+    /// If a node has no row.
+    pub fn gather(&self, nodes: &[u32], out: &mut [f32]) -> Result<()> {
+        let cols = out.len() / nodes.len().max(1);
+        if cols == 0 {
+            return Ok(());
+        }
+        let tasks = out.par_chunks_mut(TASK_ROWS * cols).zip(nodes.par_chunks(TASK_ROWS));
+        tasks.try_for_each(|(out, nodes)| {
+            for (out, &node) in out.chunks_exact_mut(cols).zip(nodes) {
+                let place = self.places.place(node);
+                let missing = || Error::invalid(format!("node {node} has no row to read"));
+                let first = place.ok_or_else(missing)? * self.width;
+                out.copy_from_slice(&self.values[first..first + cols]);
+            }
+            Ok(())
+        })
     }
 
     /// Copies the first columns of the rows at some places, as many as make up `out`.

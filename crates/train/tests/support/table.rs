@@ -61,6 +61,7 @@ pub const MODELS: &[Model] = &[
     model!("sage lstm", true, false, model.aggregator = gnarl_nn::models::Aggregator::Lstm),
     model!("gat", true, false, model.decoupled = false),
     model!("gat decoupled", true, false, model.decoupled = true),
+    model!("gatv2", true, false, model.decoupled = false),
     model!("gin", true, false, model.decoupled = false),
     model!("sgc", true, false, model.decoupled = false),
     model!("ngnn", true, false, model.decoupled = false),

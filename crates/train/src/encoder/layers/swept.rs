@@ -31,6 +31,9 @@ pub(super) struct SweptPass<'a> {
     pub rows: Coming<'a>,
 }
 
+/// The place of a node without a row: a list that has it among its entries is not finished at the end of a sweep.
+const NOWHERE: u32 = u32::MAX - 1;
+
 /// The lists of some nodes.
 struct Lists<'a> {
     of: &'a SweptPass<'a>,
@@ -54,14 +57,13 @@ impl Coming<'_> {
         }
     }
 
-    /// The row of a node; more than there are if it has none.
+    /// The row of a node.
     fn row(&self, node: u32) -> u32 {
         match self {
             Self::Features(_) => node,
             Self::Before(rows, _) => match rows.places().is_by_number() {
                 true => node,
-                // A list that has such an entry is not finished at the end of the sweep.
-                false => rows.places().place(node).map_or(u32::MAX - 1, |place| place as u32),
+                false => rows.places().place(node).map_or(NOWHERE, |place| place as u32),
             },
         }
     }
@@ -98,18 +100,9 @@ impl Coming<'_> {
         out.clear();
         out.resize(nodes.len() * self.cols(), 0.0);
         match self {
-            Self::Features(features) => copy(*features, nodes, out)?,
-            Self::Before(..) if out.is_empty() => (),
-            Self::Before(all, cols) => {
-                for (&node, out) in nodes.iter().zip(out.chunks_exact_mut(*cols)) {
-                    let place = all.places().place(node);
-                    let place = place
-                        .ok_or_else(|| Error::invalid(format!("node {node} has no row to read")))?;
-                    all.copy(place..place + 1, out);
-                }
-            }
+            Self::Features(features) => copy(*features, nodes, out),
+            Self::Before(all, _) => all.gather(nodes, out),
         }
-        Ok(())
     }
 }
 
@@ -193,6 +186,10 @@ impl Sweeper for SweptPass<'_> {
         }
     }
 
+    fn shape(&self) -> (usize, usize) {
+        (self.rows.len(), self.rows.cols())
+    }
+
     fn adds_up(&self, node: u32) -> bool {
         self.operator() == Some(Operator::Gcn) || !self.list(node).is_empty()
     }
@@ -200,10 +197,6 @@ impl Sweeper for SweptPass<'_> {
     fn node_bytes(&self, node: u32) -> usize {
         // A sum, its factor, or that of the own row too, its place in the list; the list.
         4 * self.rows.cols() + 16 + 4 * self.list(node).len()
-    }
-
-    fn cols(&self) -> usize {
-        self.rows.cols()
     }
 
     fn sweep(&self, nodes: &[u32], memory: &mut SweepMemory) -> Result<()> {
@@ -223,7 +216,8 @@ impl Sweeper for SweptPass<'_> {
         // A chunk is added while the next one is read.
         let [now, next] = &mut memory.chunks;
         let each = (now.capacity() / cols.max(1)).clamp(1, self.rows.len().max(1));
-        let rows_of = |chunk: usize| chunk * each..self.rows.len().min((chunk + 1) * each);
+        let end_of = |chunk: usize| self.rows.len().min(chunk * each);
+        let rows_of = |chunk: usize| end_of(chunk)..end_of(chunk + 1);
         let read = |chunk: usize, values: &mut Vec<f32>| {
             let rows = rows_of(chunk);
             self.rows.expect_reads(rows_of(chunk + 1));
