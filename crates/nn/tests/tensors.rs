@@ -129,6 +129,7 @@ fn sizes(config: &ModelConfig, i: usize) -> Symbols {
         ("B", blocks),
         ("T", 2),
         ("R", RELATIONS),
+        ("E", config.edge_dim),
     ])
 }
 
@@ -152,6 +153,9 @@ fn homogeneous_models_make_the_documented_tensors() {
     }
     for name in ["gcn", "gat"] {
         configs.push(ModelConfig { decoupled: true, ..config(name) });
+    }
+    for name in models::OF_EDGE_FEATURES {
+        configs.push(ModelConfig { edge_features: true, edge_dim: 5, ..config(name) });
     }
     let mut met = BTreeSet::new();
     for config in configs {

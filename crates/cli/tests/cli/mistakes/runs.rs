@@ -95,7 +95,7 @@ fn keys_that_do_not_apply_are_warned_about() {
         (&["negatives.count=5"], "negatives.count applies to link prediction"),
         (&["loss.margin=2.0"], "loss.margin applies to link prediction"),
         (&["embedding.lr=0.1"], "embedding.lr applies to runs that learn embeddings"),
-        (&["model.heads=8"], "model.heads applies to the models gat, rgat and hgt"),
+        (&["model.heads=8"], "model.heads applies to the models gat, gatv2, rgat and hgt"),
         (&["tensor.chunks=2"], "tensor.chunks applies to strategy 'tensor'"),
         (&["cache.policy=lru"], "cache.policy applies to runs with partition.servers"),
         (&["optimizer.momentum=0.9"], "optimizer.momentum applies to sgd"),
