@@ -32,6 +32,9 @@ pub(crate) struct Pass<'a, L> {
     pub sweeps: Sweeps,
 }
 
+/// The sums of each type that are made by sweeps.
+pub(crate) type Sweepers<'a> = Vec<Option<Box<dyn Sweeper + 'a>>>;
+
 /// Nodes of one type in the order of the inference, and their sums where a sweep made them.
 struct Stretch<'a, I> {
     node_type: usize,
@@ -53,7 +56,7 @@ type Range<T> = (Vec<u32>, T);
 
 impl<L: Layers> Pass<'_, L> {
     /// The sums of each type that are made by sweeps.
-    pub fn sweepers(&self) -> Vec<Option<Box<dyn Sweeper + '_>>> {
+    pub fn sweepers(&self) -> Sweepers<'_> {
         (0..self.places.len()).map(|node_type| self.sweeper(node_type)).collect()
     }
 
@@ -64,7 +67,7 @@ impl<L: Layers> Pass<'_, L> {
     /// Those of the layers and of `keep`; if a rank fails.
     pub fn run(
         &self,
-        (sweepers, done): (&[Option<Box<dyn Sweeper + '_>>], &[usize]),
+        (sweepers, done): (&Sweepers<'_>, &[usize]),
         keep: &mut (impl FnMut(usize, &[u32], &Tensor) -> Result<()> + Send),
     ) -> Result<LayerFigures> {
         let mut progress = Progress {

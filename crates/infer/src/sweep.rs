@@ -183,7 +183,7 @@ mod tests {
         }
 
         fn adds_up(&self, node: u32) -> bool {
-            node % 2 == 0
+            node.is_multiple_of(2)
         }
 
         fn node_bytes(&self, _: u32) -> usize {

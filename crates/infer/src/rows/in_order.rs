@@ -5,8 +5,11 @@ use std::ops::Range;
 use gnarl_common::{Error, Result};
 use rayon::prelude::*;
 
-use super::{TASK_ROWS, file};
+use super::file;
 use crate::places::Places;
+
+/// Rows copied per task.
+const TASK_ROWS: usize = 256;
 
 /// Rows of one type in the order of its nodes.
 #[derive(Debug, Clone, Copy)]

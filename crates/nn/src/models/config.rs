@@ -3,8 +3,10 @@
 use gnarl_common::error::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::OF_EDGE_FEATURES;
 use crate::{Activation, Reduce};
+
+/// Models that read features of edges, where [`ModelConfig::edge_features`] says so.
+pub const OF_EDGE_FEATURES: [&str; 3] = ["gat", "gatv2", "gin"];
 
 /// The neighbor aggregator of GraphSAGE (Hamilton et al., NeurIPS 2017, §3.3).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

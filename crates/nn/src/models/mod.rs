@@ -53,7 +53,7 @@ mod stack;
 pub mod stages;
 mod transform;
 
-pub use config::{Aggregator, Decomposition, ModelConfig, Softmax};
+pub use config::{Aggregator, Decomposition, ModelConfig, OF_EDGE_FEATURES, Softmax};
 pub use model::Model;
 pub use slices::{Remembered, Slices};
 pub use stages::Stages;
@@ -110,9 +110,6 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
 pub fn names() -> &'static [&'static str] {
     &["gat", "gatv2", "gcn", "gin", "mlp", "ngnn", "sage", "sgc"]
 }
-
-/// Models that read features of edges, where [`ModelConfig::edge_features`] says so.
-pub const OF_EDGE_FEATURES: [&str; 3] = ["gat", "gatv2", "gin"];
 
 /// Rejects models without a tensor-parallel form, see [`Model::forward_sliced`].
 ///
