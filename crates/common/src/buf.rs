@@ -77,10 +77,12 @@ impl<T: Pod> Buf<T> {
     /// ahead of that.
     pub fn expect_reads(&self, range: Range<usize>) {
         let Source::Mapped { map, offset, len } = &self.source else { return };
-        let (start, end) = (range.start.min(*len), range.end.min(*len));
+        let start = range.start.min(*len);
+        let end = range.end.min(*len);
         #[cfg(unix)]
         if start < end {
-            let (first, bytes) = (offset + start * size_of::<T>(), (end - start) * size_of::<T>());
+            let first = offset + start * size_of::<T>();
+            let bytes = (end - start) * size_of::<T>();
             // A failure changes nothing.
             _ = map.advise_range(memmap2::Advice::WillNeed, first, bytes);
         }
@@ -92,7 +94,8 @@ impl<T: Pod> Buf<T> {
     /// file no longer count as memory of this process. Reading them again brings them back.
     pub fn forget(&self, range: Range<usize>) {
         let Source::Mapped { map, offset, len } = &self.source else { return };
-        let (start, end) = (range.start.min(*len), range.end.min(*len));
+        let start = range.start.min(*len);
+        let end = range.end.min(*len);
         let first = offset + start * size_of::<T>();
         // Reading a page also brings in its neighbors, including those before it.
         let first = first - first.min(ALONG);

@@ -78,8 +78,8 @@ impl<L: Layers> Pass<'_, L> {
         for node_type in 0..self.places.len() {
             let own = self.own(node_type).skip(done.get(node_type).copied().unwrap_or(0));
             let Some(sweeper) = &sweepers[node_type] else {
-                let (nodes, memory) = (own, self.budget.ranges());
-                let all = Stretch { node_type, nodes, swept: None, memory };
+                let memory = self.budget.ranges();
+                let all = Stretch { node_type, nodes: own, swept: None, memory };
                 self.compute_all(all, &mut progress, keep)?;
                 continue;
             };

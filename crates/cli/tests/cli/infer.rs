@@ -82,7 +82,8 @@ fn every_output_of_every_node_is_written_in_any_memory() {
 fn orders_caches_and_ranks_change_nothing() {
     let bench = Bench::new(RUN);
     bench.train(&[]);
-    let (run, parts) = (path(&bench.run), bench.dir.path().join("parts"));
+    let run = path(&bench.run);
+    let parts = bench.dir.path().join("parts");
     let graph = path(&bench.graph);
     succeed(&["partition", graph, "--parts", "4", "--hops", "0", "--out", path(&parts)]);
     let infer = |name: &str, args: &[&str]| {
@@ -126,7 +127,8 @@ fn orders_caches_and_ranks_change_nothing() {
     let fails = |args: &[&str]| fail(&[&["infer", run, "--out", path(&out)], args].concat(), 2);
     let text = fails(&["--order", "pds"]);
     assert!(text.contains("--partition DIR"), "{text}");
-    let (other, cut) = (bench.dir.path().join("other"), bench.dir.path().join("cut"));
+    let other = bench.dir.path().join("other");
+    let cut = bench.dir.path().join("cut");
     succeed(&["generate", "community", "--nodes", "2000", "--seed", "9", "--out", path(&other)]);
     succeed(&["partition", path(&other), "--parts", "2", "--out", path(&cut)]);
     let text = fails(&["--order", "pds", "--partition", path(&cut)]);
@@ -144,7 +146,8 @@ fn orders_caches_and_ranks_change_nothing() {
 fn rows_of_layers_are_kept_until_the_end() {
     let bench = Bench::new(RUN);
     bench.train(&[]);
-    let (run, layers) = (path(&bench.run), bench.dir.path().join("layers"));
+    let run = path(&bench.run);
+    let layers = bench.dir.path().join("layers");
     let out = bench.dir.path().join("out.parquet");
     let all = ["infer", run, "--out", path(&out), "--what", "embeddings,logits", "--force"];
     succeed(&all);

@@ -1,9 +1,62 @@
 //! Attention coefficients, shared by all forms of GAT.
 
+use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
-use crate::{Activation, Tape, Var};
+use crate::{Activation, ParamId, Tape, Var};
+
+/// The heads of a layer: side by side in hidden layers, their mean in the last.
+#[derive(Clone, Copy)]
+pub(super) struct Heads {
+    pub count: usize,
+    /// Width of one head.
+    pub width: usize,
+    /// True if the mean over heads is taken, before bias and activation.
+    pub mean: bool,
+}
+
+impl Heads {
+    /// Rejects hidden layers that heads do not divide.
+    pub fn check(config: &ModelConfig) -> Result<()> {
+        if config.layers > 1 && !config.hidden.is_multiple_of(config.heads) {
+            return Err(Error::usage(format!(
+                "invalid model.hidden '{}': expected a multiple of model.heads = {}",
+                config.hidden, config.heads
+            ))
+            .hint("model.hidden is the width of all heads together"));
+        }
+        Ok(())
+    }
+
+    /// Those of layer `i`.
+    pub fn of(config: &ModelConfig, i: usize) -> Self {
+        let (_, output) = config.dims(i);
+        if i + 1 == config.layers {
+            return Self { count: config.out_heads, width: output, mean: config.out_heads > 1 };
+        }
+        Self { count: config.heads, width: output / config.heads, mean: false }
+    }
+
+    /// Width of all of them.
+    pub fn cols(self) -> usize {
+        self.count * self.width
+    }
+
+    /// Heads side by side (or their mean), plus bias, through the activation.
+    pub fn finish(
+        self,
+        tape: &mut Tape<'_>,
+        joined: Var,
+        bias: ParamId,
+        activation: Activation,
+    ) -> Var {
+        let y = if self.mean { tape.mean_heads(joined, self.count) } else { joined };
+        let bias = tape.param(bias);
+        let y = tape.add_row(y, bias);
+        tape.activation(y, activation)
+    }
+}
 
 /// Coefficients of edges (Veličković et al., ICLR 2018, eq. 3), with dropout.
 pub(super) struct Attention {

@@ -1,10 +1,10 @@
 //! GAT (Veličković et al., ICLR 2018).
 
-use gnarl_common::error::{Error, Result};
+use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
-use super::attention::Attention;
+use super::attention::{Attention, Heads};
 use super::edge_input::EdgeInput;
 use super::head_slice::HeadSlice;
 use super::relation_layer::{Aggregation, Attending, RelationLayer};
@@ -27,47 +27,29 @@ pub(super) struct Gat {
     /// The map of edges' features, and their score vectors.
     edges: Option<(EdgeInput, ParamId)>,
     input: usize,
-    heads: usize,
-    /// Width of one head.
-    width: usize,
-    /// True if the mean over heads is taken, before bias and activation.
-    mean: bool,
+    heads: Heads,
     attention: Attention,
 }
 
 pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Stack<Gat>> {
-    check_heads(config)?;
+    Heads::check(config)?;
     let layers = (0..config.layers).map(|i| Gat::new(config, i, params)).collect();
     Ok(Stack::new(config, layers))
-}
-
-/// Rejects hidden layers that heads do not divide.
-pub(super) fn check_heads(config: &ModelConfig) -> Result<()> {
-    if config.layers > 1 && !config.hidden.is_multiple_of(config.heads) {
-        return Err(Error::usage(format!(
-            "invalid model.hidden '{}': expected a multiple of model.heads = {}",
-            config.hidden, config.heads
-        ))
-        .hint("model.hidden is the width of all heads together"));
-    }
-    Ok(())
 }
 
 impl Gat {
     fn new(config: &ModelConfig, i: usize, params: &mut ParamsBuilder) -> Self {
         let (input, output) = config.dims(i);
-        let last = i + 1 == config.layers;
-        let heads = if last { config.out_heads } else { config.heads };
-        let width = if last { output } else { output / heads };
+        let heads = Heads::of(config, i);
         let mut add =
             |part: &str, rows, cols, init| params.add(format!("layer{i}.{part}"), rows, cols, init);
-        let weight = add("weight", input, heads * width, Init::XavierUniform);
-        let source = add("attn_src", heads, width, Init::XavierUniform);
-        let destination = add("attn_dst", heads, width, Init::XavierUniform);
+        let weight = add("weight", input, heads.cols(), Init::XavierUniform);
+        let source = add("attn_src", heads.count, heads.width, Init::XavierUniform);
+        let destination = add("attn_dst", heads.count, heads.width, Init::XavierUniform);
         let bias = add("bias", 1, output, Init::Zeros);
-        let edges = EdgeInput::new(config, i, heads * width, params).map(|edges| {
+        let edges = EdgeInput::new(config, i, heads.cols(), params).map(|edges| {
             let name = format!("layer{i}.attn_edge");
-            (edges, params.add(name, heads, width, Init::XavierUniform))
+            (edges, params.add(name, heads.count, heads.width, Init::XavierUniform))
         });
         Self {
             weight,
@@ -77,8 +59,6 @@ impl Gat {
             edges,
             input,
             heads,
-            width,
-            mean: last && heads > 1,
             attention: Attention::new(config),
         }
     }
@@ -107,25 +87,22 @@ impl Gat {
     /// every destination and head; the counterpart of [`super::transform_first`].
     fn projects_first(&self, tape: &Tape<'_>, block: &Block, x: Var) -> bool {
         let extra_rows = block.num_src() - block.num_dst();
-        let saved = self.heads * self.input.saturating_sub(self.width);
+        let saved = self.heads.count * self.input.saturating_sub(self.heads.width);
         tape.is_sparse(x)
             || self.edges.is_some()
-            || extra_rows * self.input * self.heads * self.width
+            || extra_rows * self.input * self.heads.cols()
                 <= saved * block.num_edges() * PRODUCT_SPEEDUP
     }
 
     /// Heads side by side (or their mean), plus bias, through the activation.
     fn finish(&self, tape: &mut Tape<'_>, joined: Var, activation: Activation) -> Var {
-        let y = if self.mean { tape.mean_heads(joined, self.heads) } else { joined };
-        let bias = tape.param(self.bias);
-        let y = tape.add_row(y, bias);
-        tape.activation(y, activation)
+        self.heads.finish(tape, joined, self.bias, activation)
     }
 }
 
 impl Attending for Gat {
     fn heads(&self) -> usize {
-        self.heads
+        self.heads.count
     }
 
     fn attention(&self) -> &Attention {
@@ -145,7 +122,7 @@ impl Attending for Gat {
 /// Every node is projected once, and sends its scores as a source and as a destination beside its projection.
 impl StagedLayer for Gat {
     fn dims(&self) -> (usize, usize) {
-        (self.input, self.heads * self.width)
+        (self.input, self.heads.cols())
     }
 
     fn send(&self, tape: &mut Tape<'_>, x: Var, _: bool) -> Outgoing {
@@ -157,8 +134,8 @@ impl StagedLayer for Gat {
 
     fn pass(&self) -> Pass {
         Pass::Attention(list_attention::Attention {
-            heads: self.heads,
-            width: self.width,
+            heads: self.heads.count,
+            width: self.heads.width,
             slope: self.attention.slope(),
             self_loops: self.attention.self_loops(),
         })
@@ -180,7 +157,7 @@ impl RelationLayer for Stack<Gat> {
     }
 
     fn widths(&self) -> (Option<usize>, usize) {
-        (None, self.layers[0].heads * self.layers[0].width)
+        (None, self.layers[0].heads.cols())
     }
 
     fn send(&self, tape: &mut Tape<'_>, x: Var) -> Var {
@@ -211,13 +188,13 @@ impl Layer for Gat {
                 weight: self.weight,
                 source: self.source,
                 destination: self.destination,
-                bias: (!self.mean).then_some(self.bias),
+                bias: (!self.heads.mean).then_some(self.bias),
                 slope: self.attention.slope(),
                 dropout: self.attention.dropout(),
             };
-            let inner = if self.mean { Activation::None } else { after.activation };
+            let inner = if self.heads.mean { Activation::None } else { after.activation };
             let joined = tape.gat(looped, x, attention, inner);
-            if self.mean { self.finish(tape, joined, after.activation) } else { joined }
+            if self.heads.mean { self.finish(tape, joined, after.activation) } else { joined }
         };
         after.drop(tape, looped, y)
     }
@@ -240,12 +217,12 @@ impl Layer for Gat {
         let ends = [tape.head_scores(z, self.source), tape.head_scores(z, self.destination)];
         let ends = tape.concat_cols(&ends);
         let ends = tape.all_rows(slices.exchange, ends)?;
-        let of_source = tape.slice_cols(ends, 0, self.heads);
-        let of_destination = tape.slice_cols(ends, self.heads, self.heads);
+        let of_source = tape.slice_cols(ends, 0, self.heads.count);
+        let of_destination = tape.slice_cols(ends, self.heads.count, self.heads.count);
         let attention = self.attention.coefficients(tape, block, of_source, of_destination);
-        let cols = self.heads * self.width;
+        let cols = self.heads.cols();
         let slice = tape.split(slices.exchange, z)?;
-        let own = HeadSlice::new(slices.exchange.columns(cols), self.width);
+        let own = HeadSlice::new(slices.exchange.columns(cols), self.heads.width);
         let sums = own.sum(tape, block, slice, (attention, 0));
         let joined = tape.gather(slices.exchange, sums, cols)?;
         let y = self.finish(tape, joined, after.activation);

@@ -4,9 +4,8 @@ use gnarl_common::Result;
 use gnarl_graph::blocks::Block;
 
 use super::ModelConfig;
-use super::attention::Attention;
+use super::attention::{Attention, Heads};
 use super::edge_input::EdgeInput;
-use super::gat::check_heads;
 use super::stack::{After, Layer, Stack};
 use crate::{Activation, Init, ParamId, ParamsBuilder, Tape, Var};
 
@@ -20,14 +19,12 @@ pub(super) struct GatV2 {
     bias: ParamId,
     edges: Option<EdgeInput>,
     input: usize,
-    heads: usize,
-    /// True if the mean over heads is taken, before bias and activation.
-    mean: bool,
+    heads: Heads,
     attention: Attention,
 }
 
 pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Stack<GatV2>> {
-    check_heads(config)?;
+    Heads::check(config)?;
     let layers = (0..config.layers).map(|i| GatV2::new(config, i, params)).collect();
     Ok(Stack::new(config, layers))
 }
@@ -35,20 +32,17 @@ pub(super) fn build(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<
 impl GatV2 {
     fn new(config: &ModelConfig, i: usize, params: &mut ParamsBuilder) -> Self {
         let (input, output) = config.dims(i);
-        let last = i + 1 == config.layers;
-        let heads = if last { config.out_heads } else { config.heads };
-        let width = if last { output } else { output / heads };
+        let heads = Heads::of(config, i);
         let mut add =
             |part: &str, rows, cols, init| params.add(format!("layer{i}.{part}"), rows, cols, init);
         Self {
-            source: add("source", input, heads * width, Init::XavierUniform),
-            destination: add("destination", input, heads * width, Init::XavierUniform),
-            scores: add("attn", heads, width, Init::XavierUniform),
+            source: add("source", input, heads.cols(), Init::XavierUniform),
+            destination: add("destination", input, heads.cols(), Init::XavierUniform),
+            scores: add("attn", heads.count, heads.width, Init::XavierUniform),
             bias: add("bias", 1, output, Init::Zeros),
-            edges: EdgeInput::new(config, i, heads * width, params),
+            edges: EdgeInput::new(config, i, heads.cols(), params),
             input,
             heads,
-            mean: last && heads > 1,
             attention: Attention::new(config),
         }
     }
@@ -83,10 +77,7 @@ impl Layer for GatV2 {
         let attention = tape.edge_softmax(block, scores);
         let attention = tape.edge_dropout(block, attention, self.attention.dropout());
         let joined = tape.spmm_weighted(block, of_source, attention);
-        let y = if self.mean { tape.mean_heads(joined, self.heads) } else { joined };
-        let bias = tape.param(self.bias);
-        let y = tape.add_row(y, bias);
-        let y = tape.activation(y, after.activation);
+        let y = self.heads.finish(tape, joined, self.bias, after.activation);
         after.drop(tape, block, y)
     }
 }

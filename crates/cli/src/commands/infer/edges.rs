@@ -84,7 +84,8 @@ pub(super) fn run(
         .while_doing(|| format!("scoring edges by {}", args.run_dir.display()))?;
     let table = table.ok_or_else(|| Error::invalid("no edges were scored"))?;
     let written = (destination, table.finish()?);
-    let (columns, passes) = (columns(1), vec![("embeddings".into(), figures)]);
+    let columns = columns(1);
+    let passes = vec![("embeddings".into(), figures)];
     let finished = Finished { args, start, dataset, columns: &columns, rows: count, passes };
     finished.deliver(written, json!({ "edges": count }))
 }

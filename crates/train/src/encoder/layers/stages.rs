@@ -133,7 +133,8 @@ impl<'a> StagedLayers<'a> {
             (Some(columns), Some(before)) => before.gather_columns(0, nodes, columns).map(Some),
             (Some(_), None) => dense(self.features, nodes).map(Some),
         };
-        let (mixed, kept) = (own(layout.mixed())?, own(layout.kept())?);
+        let mixed = own(layout.mixed())?;
+        let kept = own(layout.kept())?;
         let ids = nodes.iter().map(|&node| self.graph.id(node)).collect();
         Ok(Inputs::Propagate { ids, passed, mixed, kept })
     }
