@@ -91,9 +91,9 @@ fn servers_and_task(c: Combination<'_>) -> Option<Error> {
                 .hint("leave out partition.servers"),
         );
     }
-    c.heterogeneous.then(|| {
-        Error::usage("graphs with types are trained where every rank has the whole")
-            .hint("leave out partition.servers, or task.node_type")
+    (c.heterogeneous && c.run.cache.lists.as_u64() > 0).then(|| {
+        Error::usage("cache.lists replicates lists of graphs with one edge type only")
+            .hint("leave it out; cache.memory keeps features of graphs of any types")
     })
 }
 

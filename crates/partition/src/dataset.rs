@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use gnarl_common::Buf;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
-use gnarl_graph::{Column, ColumnSpec, Dataset};
+use gnarl_graph::blocks::Schema;
+use gnarl_graph::{Column, ColumnSpec, Dataset, Triple};
 use serde::{Deserialize, Serialize};
 
 use crate::part_layout::PartLayout;
@@ -41,6 +42,9 @@ pub struct PartitionManifest {
     pub hops: u32,
     /// Node types in the order of the source.
     pub node_types: Vec<PartitionedType>,
+    /// Edge types in the order of the source; empty in partitions written before they were recorded.
+    #[serde(default)]
+    pub edge_types: Vec<PartitionedEdges>,
     /// Sizes of each part.
     pub part_counts: Vec<PartCounts>,
     /// Edges from part (row) to part (column).
@@ -72,6 +76,30 @@ pub struct PartitionedType {
     /// Columns with one row for each node in dataset order: `assignment` (u32, its part), `new_id`
     /// (u64), `holders` (u8 rows, bit `p % 8` of byte `p / 8` set if part `p` holds it as HALO).
     pub columns: Vec<ColumnSpec>,
+}
+
+/// An edge type of a partitioned graph.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionedEdges {
+    /// `source:relation:destination`.
+    #[serde(rename = "type")]
+    pub triple: Triple,
+    /// Names of its columns beside the endpoints, such as `weight`.
+    pub columns: Vec<String>,
+}
+
+impl PartitionedEdges {
+    /// The edge type of `triple` with `columns`, of which those of lists have a dot in their names.
+    pub(crate) fn new(triple: &Triple, columns: &[ColumnSpec]) -> Self {
+        let names = columns.iter().map(|column| column.name.as_str());
+        let carried = names.filter(|name| !["src", "dst"].contains(name) && !name.contains('.'));
+        Self { triple: triple.clone(), columns: carried.map(String::from).collect() }
+    }
+
+    /// Returns whether edges have weights.
+    pub fn is_weighted(&self) -> bool {
+        self.columns.iter().any(|name| name == "weight")
+    }
 }
 
 /// Sizes of a part. In a vertex cut, HALO nodes are its nodes that another part owns.
@@ -173,6 +201,43 @@ impl PartitionedDataset {
             self.dir.display(),
             self.num_parts()
         )))
+    }
+
+    /// The node and edge types, numbered as in the source.
+    ///
+    /// # Errors
+    /// If the partition does not name its edge types, and no part is here that does.
+    pub fn schema(&self) -> Result<Schema> {
+        let mut schema = Schema::default();
+        self.manifest.node_types.iter().for_each(|t| schema.add_node_type(&t.name));
+        for PartitionedEdges { triple, .. } in self.edge_types()? {
+            let (src, dst) = (schema.node_type(&triple.src)?, schema.node_type(&triple.dst)?);
+            schema.add_edge_type(triple, src, dst);
+        }
+        Ok(schema)
+    }
+
+    /// The edge types, in the order of the source.
+    ///
+    /// # Errors
+    /// As [`PartitionedDataset::schema`].
+    pub fn edge_types(&self) -> Result<Vec<PartitionedEdges>> {
+        if !self.manifest.edge_types.is_empty() {
+            return Ok(self.manifest.edge_types.clone());
+        }
+        let here = (0..self.num_parts()).find(|&part| self.has_part(part));
+        let part = here.ok_or_else(|| {
+            Error::invalid(format!("{}: {PARTITION} names no edge types", self.dir.display()))
+                .hint("partition the graph again with this version of gnarl")
+        })?;
+        if self.manifest.layout == PartLayout::VertexCut {
+            let topology = self.topology(part)?;
+            let types = topology.manifest().edge_types.iter();
+            return Ok(types.map(|t| PartitionedEdges::new(&t.triple, &t.columns)).collect());
+        }
+        let dataset = self.part(part)?;
+        let types = dataset.manifest().edge_types.iter();
+        Ok(types.map(|t| PartitionedEdges::new(&t.triple, &t.columns)).collect())
     }
 
     /// The node type `name`.

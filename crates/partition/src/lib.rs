@@ -63,7 +63,7 @@ pub use balance::constraint::Constraint;
 pub use config::PartitionConfig;
 pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
-    PartitionedType, SourceInfo,
+    PartitionedEdges, PartitionedType, SourceInfo,
 };
 pub use edge_cut::fennel::Fennel;
 pub use edge_cut::grem::{Grem, Neighbors, expected_cut, expected_cut_refined};

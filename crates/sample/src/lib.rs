@@ -64,8 +64,8 @@ pub use exact::ExactSampler;
 pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
 pub use heterogeneous::{
-    HeteroBatch, HeteroBlock, HeteroFanouts, HeteroSampleGraph, HeteroSampler, HeteroScratch,
-    Relation,
+    EdgeServices, HeteroBatch, HeteroBlock, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph,
+    HeteroSampler, HeteroScratch, Relation, local_parts,
 };
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;

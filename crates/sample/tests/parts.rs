@@ -386,7 +386,7 @@ fn what_cannot_be_sampled_is_told() {
         &|reply| reply.indptr[1] = 7,
         &|reply| reply.indices[0] = 99,
         &|reply| reply.nodes[0] = NODES,
-        &|reply| reply.degrees.clear(),
+        &|reply| reply.degrees = Some(Vec::new()),
         &|reply| reply.weights = Some(vec![]),
     ];
     for change in changes {

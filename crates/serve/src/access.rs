@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use gnarl_common::{Context, Error, Result};
-use gnarl_graph::Labels;
+use gnarl_graph::{Labels, Triple};
 use gnarl_sample::parts::NeighborService;
 use gnarl_store::Rows;
 
 use crate::codec::{labels_of, rows_of, splits_of};
 use crate::command::Column;
-use crate::remote::RemotePart;
+use crate::remote::{RemoteEdges, RemotePart};
 use crate::served::{Description, ServedPart};
 
 /// Access to a part.
@@ -38,14 +38,17 @@ impl PartAccess {
         }
     }
 
-    /// The part's sampling service.
+    /// The part's sampling service over the edges of a type, or of the only one.
     ///
     /// # Errors
-    /// If the part is local and of a heterogeneous graph.
-    pub fn neighbors(&self) -> Result<Arc<dyn NeighborService>> {
-        Ok(match self {
-            Self::Local(part) => Arc::new(part.counters()?),
-            Self::Remote(part) => Arc::new(part.clone()),
+    /// If the part is local and has no such type.
+    pub fn neighbors(&self, etype: Option<&Triple>) -> Result<Arc<dyn NeighborService>> {
+        Ok(match (self, etype) {
+            (Self::Local(part), _) => Arc::new(part.neighbors(etype)?.clone()),
+            (Self::Remote(part), None) => Arc::new(part.clone()),
+            (Self::Remote(part), Some(etype)) => {
+                Arc::new(RemoteEdges { part: part.clone(), etype: etype.clone() })
+            }
         })
     }
 
@@ -69,19 +72,19 @@ impl PartAccess {
         }
     }
 
-    /// Labels of own nodes, in the order of their new ids, if nodes have labels.
+    /// Labels of own nodes of the type of `about`, in the order of their new ids, if nodes have labels.
     ///
     /// # Errors
     /// If the server does not send them, or not as many as described.
     pub fn labels(&self, about: &Description) -> Result<Option<Labels>> {
         let part = match self {
-            Self::Local(part) => return Ok(part.labels()?.cloned()),
+            Self::Local(part) => return Ok(part.labels(Some(&about.ntype))?.cloned()),
             Self::Remote(part) => part,
         };
         if about.outputs == 0 {
             return Ok(None);
         }
-        let labels = labels_of(&part.whole(None, Column::Label)?, about.outputs)?;
+        let labels = labels_of(&part.whole(Some(&about.ntype), Column::Label)?, about.outputs)?;
         let found = match &labels {
             Labels::Single { classes, .. } => classes.len(),
             Labels::Multi { values, tasks } => values.len() / tasks,
@@ -91,16 +94,16 @@ impl PartAccess {
         Ok(Some(labels))
     }
 
-    /// The splits of own nodes, by the codes of [`Column::Split`].
+    /// The splits of own nodes of the type of `about`, by the codes of [`Column::Split`].
     ///
     /// # Errors
     /// If the server does not send them, or not as many as described.
     pub fn splits(&self, about: &Description) -> Result<Vec<u8>> {
         let part = match self {
-            Self::Local(part) => return Ok(part.splits()?.to_vec()),
+            Self::Local(part) => return Ok(part.splits(Some(&about.ntype))?.to_vec()),
             Self::Remote(part) => part,
         };
-        let splits = splits_of(&part.whole(None, Column::Split)?)?;
+        let splits = splits_of(&part.whole(Some(&about.ntype), Column::Split)?)?;
         expect(splits.len(), about)
             .while_doing(|| format!("reading splits of part {}", about.part))?;
         Ok(splits)

@@ -2,6 +2,7 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
+use gnarl_graph::Triple;
 use gnarl_sample::parts::{HopRequest, Rule};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub enum Command {
     Sample {
         /// Part number.
         part: usize,
+        /// The type of the edges, `source:relation:destination`; may be left out where there is only one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        etype: Option<String>,
         /// Most neighbors of a node; all if absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fanout: Option<u32>,
@@ -92,10 +96,11 @@ impl Column {
 }
 
 impl Command {
-    /// The command that sends `request` to a part.
-    pub fn sample(part: usize, request: &HopRequest) -> Self {
+    /// The command that sends `request` to a part, over the edges of a type or of the only one.
+    pub fn sample(part: usize, etype: Option<&Triple>, request: &HopRequest) -> Self {
         Self::Sample {
             part,
+            etype: etype.map(Triple::to_string),
             fanout: (request.fanout != u32::MAX).then_some(request.fanout),
             rule: request.rule.name().into(),
             key: request.key.bits(),

@@ -10,9 +10,12 @@ use gnarl_store::{FeatureStore, Normalize, RowSource, Rows};
 use crate::access::PartAccess;
 use crate::rows::DividedRows;
 
-/// Features of all nodes: those of local parts from their files, the others from servers, dense
+/// Features of all nodes of a type: those of local parts from their files, the others from servers, dense
 /// ones through a cache.
 pub struct PartitionedFeatures {
+    ntype: String,
+    /// Number of the type in the partition.
+    number: usize,
     routes: Routes,
     parts: Vec<PartAccess>,
     remote: CachedRows<DividedRows>,
@@ -30,19 +33,27 @@ const AHEAD: usize = 8;
 type Asked = (Vec<usize>, Vec<u64>);
 
 impl PartitionedFeatures {
-    /// Features of `parts`, `width` values each. `cached` builds the cache of remote features.
+    /// Features of the nodes of type `ntype` of `parts`, `width` values each. `cached` builds the cache of remote
+    /// features.
     ///
     /// # Errors
-    /// If a part is missing, or those of `cached`.
+    /// If a part is missing or has no such type, or those of `cached`.
     pub fn new(
-        routes: Routes,
+        (ntype, routes): (&str, Routes),
         parts: Vec<PartAccess>,
         (width, sparse): (usize, bool),
         normalize: Normalize,
         cached: impl FnOnce(DividedRows) -> Result<CachedRows<DividedRows>>,
     ) -> Result<Self> {
-        let remote = cached(DividedRows::new(routes.clone(), parts.clone(), width)?)?;
-        Ok(Self { routes, parts, remote, width, sparse, normalize, spare: Mutex::default() })
+        let remote = cached(DividedRows::new(ntype, routes.clone(), parts.clone(), width)?)?;
+        let mut number = 0;
+        for part in &parts {
+            if let PartAccess::Local(part) = part {
+                number = part.type_number(ntype)?;
+            }
+        }
+        let (ntype, spare) = (ntype.to_string(), Mutex::default());
+        Ok(Self { ntype, number, routes, parts, remote, width, sparse, normalize, spare })
     }
 
     /// Splits a request by part.
@@ -74,15 +85,15 @@ impl PartitionedFeatures {
             if let Some(&later) = ids.get(place + 2 * AHEAD)
                 && let PartAccess::Local(part) = part(later)?
             {
-                part.prefetch_place(later.into());
+                part.prefetch_place(self.number, later.into());
             }
             if let Some(&later) = ids.get(place + AHEAD)
                 && let PartAccess::Local(part) = part(later)?
             {
-                part.prefetch_row(later.into());
+                part.prefetch_row(self.number, later.into());
             }
             match part(id)? {
-                PartAccess::Local(part) => part.feature_row(id.into(), row)?,
+                PartAccess::Local(part) => part.feature_row(self.number, id.into(), row)?,
                 PartAccess::Remote(_) => {
                     remote.0.push(place);
                     remote.1.push(id.into());
@@ -102,9 +113,11 @@ impl PartitionedFeatures {
             .map(|(part, (places, ids))| -> (Reply, &[usize]) {
                 match part {
                     PartAccess::Remote(part) => {
-                        (Box::new(part.begin_features(None, ids.clone())), places)
+                        (Box::new(part.begin_features(Some(&self.ntype), ids.clone())), places)
                     }
-                    PartAccess::Local(part) => (Box::new(|| part.features(ids)), places),
+                    PartAccess::Local(part) => {
+                        (Box::new(|| part.features(Some(&self.ntype), ids)), places)
+                    }
                 }
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use arrow_array::RecordBatch;
 use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Triple;
 use gnarl_sample::parts::{Answer, HopRequest, NeighborService};
 use gnarl_store::Rows;
 
@@ -114,7 +115,25 @@ impl RemotePart {
 
 impl NeighborService for RemotePart {
     fn ask(&self, request: HopRequest) -> Answer {
-        let command = Command::sample(self.part, &request);
+        self.begin_sample(None, &request)
+    }
+}
+
+/// The edges of one type of a remote part.
+pub(crate) struct RemoteEdges {
+    pub part: RemotePart,
+    pub etype: Triple,
+}
+
+impl NeighborService for RemoteEdges {
+    fn ask(&self, request: HopRequest) -> Answer {
+        self.part.begin_sample(Some(&self.etype), &request)
+    }
+}
+
+impl RemotePart {
+    fn begin_sample(&self, etype: Option<&Triple>, request: &HopRequest) -> Answer {
+        let command = Command::sample(self.part, etype, request);
         let part = self.part;
         let begun = nodes_batch(&request.nodes).map(|about| self.client.begin(command, about));
         Box::new(move || {

@@ -9,17 +9,17 @@ use gnarl_store::{RowSource, Rows};
 
 use crate::access::PartAccess;
 
-/// Dense features of all nodes, or of those of a type, from the parts that have them: servers are
+/// Dense features of all nodes of a type, from the parts that have them: servers are
 /// called concurrently, and local files are read meanwhile. Put a cache in front
 /// ([`CachePolicy`](gnarl_store::cache::CachePolicy)) to fetch less.
 pub struct DividedRows {
     placement: Arc<dyn Placement>,
-    ntype: Option<String>,
+    ntype: String,
     parts: Vec<PartAccess>,
     width: usize,
 }
 
-/// Homogeneous graphs: features are with the part that owns the node.
+/// Features are with the part that owns the node.
 struct Owners(Routes);
 
 impl Placement for Owners {
@@ -41,12 +41,12 @@ impl Placement for Owners {
 }
 
 impl DividedRows {
-    /// Features of `width` values, those of part `p` from `parts[p]`.
+    /// Features of `width` values of the nodes of type `ntype`, those of part `p` from `parts[p]`.
     ///
     /// # Errors
     /// If a part is missing.
-    pub fn new(routes: Routes, parts: Vec<PartAccess>, width: usize) -> Result<Self> {
-        Self::placed(None, Arc::new(Owners(routes)), parts, width)
+    pub fn new(ntype: &str, routes: Routes, parts: Vec<PartAccess>, width: usize) -> Result<Self> {
+        Self::of_type(ntype, Arc::new(Owners(routes)), parts, width)
     }
 
     /// Features of the nodes of type `ntype`, located by `placement`.
@@ -59,22 +59,13 @@ impl DividedRows {
         parts: Vec<PartAccess>,
         width: usize,
     ) -> Result<Self> {
-        Self::placed(Some(ntype.into()), placement, parts, width)
-    }
-
-    fn placed(
-        ntype: Option<String>,
-        placement: Arc<dyn Placement>,
-        parts: Vec<PartAccess>,
-        width: usize,
-    ) -> Result<Self> {
         if parts.len() != placement.parts() {
             let (found, wanted) = (parts.len(), placement.parts());
             return Err(Error::usage(format!(
                 "expected features of {wanted} parts, found {found}"
             )));
         }
-        Ok(Self { placement, ntype, parts, width })
+        Ok(Self { placement, ntype: ntype.into(), parts, width })
     }
 
     /// Splits the positions of `ids` by part; replicated rows go to a local part.
@@ -116,7 +107,7 @@ impl RowSource for DividedRows {
             let nodes: Vec<u64> = places.iter().map(|&place| ids[place]).collect();
             match part {
                 PartAccess::Remote(part) => {
-                    remote.push((places, part.begin_features(self.ntype.as_deref(), nodes)));
+                    remote.push((places, part.begin_features(Some(&self.ntype), nodes)));
                 }
                 PartAccess::Local(part) => local.push((places, part, nodes)),
             }
@@ -129,7 +120,7 @@ impl RowSource for DividedRows {
         let mut rows = Vec::new();
         for (places, part, nodes) in local {
             rows.resize(nodes.len() * self.width, 0.0);
-            part.features_into(self.ntype.as_deref(), &nodes, &mut rows)?;
+            part.features_into(Some(&self.ntype), &nodes, &mut rows)?;
             put(places, &rows);
         }
         for (places, reply) in remote {

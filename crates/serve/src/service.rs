@@ -53,8 +53,10 @@ impl Service {
             Command::Push { part, lr, from, step } => {
                 self.part(*part)?.push(&nodes, &gradients_of(batches)?, *lr, (*from, *step))
             }
-            Command::Sample { part, fanout, rule, key } => {
-                self.part(*part)?.sample(&command::hop(nodes, *fanout, rule, *key)?)
+            Command::Sample { part, etype, fanout, rule, key } => {
+                let etype = etype.as_deref().map(str::parse).transpose()?;
+                let request = command::hop(nodes, *fanout, rule, *key)?;
+                self.part(*part)?.sample(etype.as_ref(), &request)
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::assess::lay_out;
 use crate::config::PartitionConfig;
 use crate::dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
-    PartitionedType, SourceInfo, part_dir,
+    PartitionedEdges, PartitionedType, SourceInfo, part_dir,
 };
 use crate::edge_cut::partitioner::VertexPartitioner;
 use crate::edge_cut::registry::by_name;
@@ -229,6 +229,7 @@ fn describe(
         halo: layout.types.iter().map(|t| t.halo(&layout.halo.nodes[part])).collect(),
         edges,
     });
+    let edge_types = dataset.manifest().edge_types.iter();
     Ok(PartitionManifest {
         format: "gnarl-partition".into(),
         version: PARTITION_VERSION,
@@ -244,6 +245,7 @@ fn describe(
         layout: config.layout,
         hops: if config.layout == PartLayout::EdgeCut { config.hops } else { 0 },
         node_types: node_types.collect::<Result<_>>()?,
+        edge_types: edge_types.map(|t| PartitionedEdges::new(&t.triple, &t.columns)).collect(),
         part_counts: counts.collect(),
         cut: layout.halo.cut.clone(),
         report,

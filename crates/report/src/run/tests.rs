@@ -76,6 +76,7 @@ fn partition(parts: usize) -> PartitionManifest {
         layout: Default::default(),
         hops: 1,
         node_types: vec![],
+        edge_types: vec![],
         part_counts: vec![PartCounts { core: vec![], halo: vec![], edges: vec![] }],
         cut: (0..parts).map(|i| (0..parts).map(|j| edges(i, j)).collect()).collect(),
         report: PartitionReport {

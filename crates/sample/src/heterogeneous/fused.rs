@@ -19,17 +19,35 @@ impl HeteroBatch {
     /// # Errors
     /// If `graph` is not the one that was sampled, or a block would exceed 32-bit offsets.
     pub fn fuse(&self, graph: &HeteroSampleGraph) -> Result<FusedBatch> {
-        fuse_batch(self, graph)
+        if graph.schema() != &self.schema {
+            return Err(Error::usage("the batch belongs to a graph with other node or edge types"));
+        }
+        fuse_batch(self, &whole_degrees(self, graph)?)
+    }
+
+    /// Fuses a batch of parts as [`HeteroBatch::fuse`] does. In-degrees of nodes are those over the sampled edge types,
+    /// and 0 for nodes without a destination's place: no layer reads them.
+    ///
+    /// # Errors
+    /// If a block would exceed 32-bit offsets.
+    pub fn fuse_of_parts(&self) -> Result<FusedBatch> {
+        let mut degrees = no_degrees(self);
+        for (edge_type, relation) in
+            self.blocks.iter().take(1).flat_map(|b| b.relations().iter().enumerate())
+        {
+            let of_type = &mut degrees[self.schema.ends(edge_type).1];
+            for (sum, &degree) in of_type.iter_mut().zip(relation.degrees()) {
+                *sum = sum.saturating_add(degree);
+            }
+        }
+        fuse_batch(self, &degrees)
     }
 }
 
-fn fuse_batch(batch: &HeteroBatch, graph: &HeteroSampleGraph) -> Result<FusedBatch> {
-    if graph.schema() != &batch.schema {
-        return Err(Error::usage("the batch belongs to a graph with other node or edge types"));
-    }
+fn fuse_batch(batch: &HeteroBatch, degrees: &[Vec<u32>]) -> Result<FusedBatch> {
     let segments = segments(&batch.blocks);
     let rows = rows(&segments, &batch.input_nodes);
-    let info = Arc::new(node_info(batch, graph, &segments)?);
+    let info = Arc::new(node_info(batch, degrees, &segments));
     let block = |block| fuse(block, &batch.schema, &segments, &rows, &info);
     let blocks = batch.blocks.iter().map(block).collect::<Result<_>>()?;
     let of_type = |(node_type, seeds): &(usize, Vec<u32>)| -> Vec<u32> {
@@ -64,19 +82,24 @@ fn rows(segments: &[Segment], input_nodes: &[Vec<u32>]) -> Vec<Vec<u32>> {
     rows
 }
 
-fn node_info(
-    batch: &HeteroBatch,
-    graph: &HeteroSampleGraph,
-    segments: &[Segment],
-) -> Result<NodeInfo> {
-    let schema = &batch.schema;
-    let mut degrees: Vec<Vec<u32>> = batch.input_nodes.iter().map(|n| vec![0; n.len()]).collect();
-    for edge_type in 0..schema.edge_types().len() {
-        let (view, dst) = (graph.view(edge_type), schema.ends(edge_type).1);
+fn no_degrees(batch: &HeteroBatch) -> Vec<Vec<u32>> {
+    batch.input_nodes.iter().map(|nodes| vec![0; nodes.len()]).collect()
+}
+
+/// In-degrees of the input nodes of each type over all edge types.
+fn whole_degrees(batch: &HeteroBatch, graph: &HeteroSampleGraph) -> Result<Vec<Vec<u32>>> {
+    let mut degrees = no_degrees(batch);
+    for edge_type in 0..batch.schema.edge_types().len() {
+        let (view, dst) = (graph.view(edge_type), batch.schema.ends(edge_type).1);
         for (sum, &node) in degrees[dst].iter_mut().zip(&batch.input_nodes[dst]) {
             *sum = sum.saturating_add(view.checked_degree(node)?);
         }
     }
+    Ok(degrees)
+}
+
+fn node_info(batch: &HeteroBatch, degrees: &[Vec<u32>], segments: &[Segment]) -> NodeInfo {
+    let schema = &batch.schema;
     let mut info = NodeInfo::default();
     for Segment { node_type, nodes } in segments {
         let (ids, degrees) = (&batch.ids[*node_type], &degrees[*node_type]);
@@ -87,7 +110,7 @@ fn node_info(
         }));
         info.degrees.extend(&degrees[nodes.clone()]);
     }
-    Ok(info)
+    info
 }
 
 fn fuse(

@@ -9,6 +9,7 @@ use gnarl_partition::degree_column;
 
 use crate::SampleGraph;
 use crate::graph::same_length;
+use crate::parts::lists::Sources;
 use crate::view::View;
 use crate::weights::Weights;
 
@@ -228,6 +229,12 @@ impl HeteroSampleGraph {
                 self.schema.node_types()[node_type]
             ))),
         }
+    }
+
+    /// The lists of an edge type, and the nodes that its edges come from.
+    pub(super) fn lists_and_sources(&self, edge_type: usize) -> (SampleGraph, Sources) {
+        let Nodes { count, ids, .. } = self.nodes[self.schema.ends(edge_type).0].clone();
+        (self.edges[edge_type].clone(), Sources { count, ids })
     }
 
     /// The lists of an edge type, from sources of its source type.

@@ -4,9 +4,11 @@ mod block;
 mod fanouts;
 mod fused;
 mod graph;
+mod parts;
 mod sampler;
 
 pub use block::{HeteroBatch, HeteroBlock, Relation};
 pub use fanouts::HeteroFanouts;
 pub use graph::HeteroSampleGraph;
+pub use parts::{EdgeServices, HeteroPartsSampler, local_parts};
 pub use sampler::{HeteroSampler, HeteroScratch};

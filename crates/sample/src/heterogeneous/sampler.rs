@@ -2,6 +2,8 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Triple;
+use gnarl_graph::blocks::Schema;
 
 use super::block::{HeteroBatch, HeteroBlock, Relation};
 use super::fanouts::HeteroFanouts;
@@ -71,17 +73,44 @@ impl HeteroScratch {
         Self::default()
     }
 
-    /// Clears the batch; returns the memory of each node type.
-    fn start(&mut self, graph: &HeteroSampleGraph) -> &mut [Scratch] {
-        let types = graph.schema().node_types().len();
+    /// Clears the batch, of graphs with so many nodes of each type; returns the memory of each.
+    pub(super) fn start(&mut self, counts: impl ExactSizeIterator<Item = usize>) -> &mut [Scratch] {
+        let types = counts.len();
         if self.0.len() < types {
             self.0.resize_with(types, Scratch::new);
         }
-        for (node_type, scratch) in self.0[..types].iter_mut().enumerate() {
-            scratch.clear(graph.num_nodes(node_type));
+        for (count, scratch) in counts.zip(&mut self.0) {
+            scratch.clear(count);
         }
         &mut self.0[..types]
     }
+}
+
+/// The error of a rule that needs weights of an edge type that has none.
+pub(super) fn no_weights(triple: &Triple) -> Error {
+    Error::usage(format!("edge type {triple} has no weights to sample by")).hint(
+        "take all of it (fan-out -1) or none (0), import it with weights, or sample by another rule",
+    )
+}
+
+/// Makes `seeds` the first nodes of their types; returns the position of each.
+pub(super) fn targets(
+    schema: &Schema,
+    seeds: &[(usize, &[u32])],
+    nodes: &mut [Scratch],
+) -> Result<Vec<(usize, Vec<u32>)>> {
+    let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
+    for &(seed_type, seeds) in seeds {
+        if targets.iter().any(|(known, _)| *known == seed_type) {
+            let name = &schema.node_types()[seed_type];
+            return Err(Error::usage(format!("duplicate seeds of type '{name}'")));
+        }
+        let mut positions = seeds.to_vec();
+        nodes[seed_type].reserve(seeds.len());
+        nodes[seed_type].insert_all(&mut positions);
+        targets.push((seed_type, positions));
+    }
+    Ok(targets)
 }
 
 impl HeteroSampler {
@@ -95,12 +124,7 @@ impl HeteroSampler {
         for (edge_type, fanouts) in fanouts.iter().enumerate() {
             let chosen = fanouts.iter().any(|&fanout| fanout != 0 && fanout != u32::MAX);
             if chosen && rule == Rule::Weighted && !graph.is_weighted(edge_type) {
-                let triple = &graph.schema().edge_types()[edge_type];
-                let message = format!("edge type {triple} has no weights to sample by");
-                return Err(Error::usage(message).hint(
-                    "take all of it (fan-out -1) or none (0), import it with weights, or sample by \
-                     another rule",
-                ));
+                return Err(no_weights(&graph.schema().edge_types()[edge_type]));
             }
         }
         Ok(Self { graph: graph.clone(), fanouts, hops, rule })
@@ -143,17 +167,12 @@ impl HeteroSampler {
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
-        let nodes = scratch.start(&self.graph);
-        let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
+        let types = 0..self.graph.schema().node_types().len();
+        let nodes = scratch.start(types.map(|number| self.graph.num_nodes(number)));
         for &(seed_type, seeds) in seeds {
-            if targets.iter().any(|(known, _)| *known == seed_type) {
-                let name = &self.graph.schema().node_types()[seed_type];
-                return Err(Error::usage(format!("duplicate seeds of type '{name}'")));
-            }
             self.graph.check_seeds(seed_type, seeds)?;
-            let count = self.graph.num_nodes(seed_type);
-            targets.push((seed_type, nodes[seed_type].start(count, seeds)));
         }
+        let targets = targets(self.graph.schema(), seeds, nodes)?;
         let mut blocks = match self.rule {
             Rule::Uniform => self.blocks::<Uniform>(key, nodes),
             Rule::Labor => self.blocks::<Labor>(key, nodes),

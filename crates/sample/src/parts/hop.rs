@@ -74,8 +74,8 @@ pub struct HopReply {
     pub indices: Vec<u32>,
     /// Dataset ids.
     pub nodes: Vec<u64>,
-    /// Their in-degrees in the whole graph.
-    pub degrees: Vec<u32>,
+    /// Their in-degrees in the whole graph; none in a heterogeneous graph.
+    pub degrees: Option<Vec<u32>>,
     /// Weight of each edge, if edges have weights.
     pub weights: Option<Vec<f32>>,
     /// The random number of each edge, from parts that may hold only a share of a list.
@@ -96,7 +96,7 @@ impl HopReply {
         if self.indptr[0] != 0 || !self.indptr.is_sorted() || self.indptr[asked] as usize != edges {
             return wrong("lists that do not cover its edges");
         }
-        if self.degrees.len() != self.nodes.len()
+        if self.degrees.as_ref().is_some_and(|degrees| degrees.len() != self.nodes.len())
             || self.weights.as_ref().is_some_and(|w| w.len() != edges)
             || self.numbers.as_ref().is_some_and(|n| n.len() != edges)
         {

@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_common::{Buf, Context, Error, Result};
-use gnarl_partition::{PartLayout, PartitionedDataset, VertexCutPart};
-use hashbrown::HashMap;
+use gnarl_common::{Context, Error, Result};
+use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use super::hop::{HopReply, HopRequest, Rule};
+use super::lists::{Lists, Owned, Shared};
 use super::service::{Answer, NeighborService};
 use crate::bottom_k::{Numbered, Numbers, Smallest};
 use crate::exact::Exact;
 use crate::labor::Labor;
-use crate::neighbors::{Choose, Draw, sample_hop};
+use crate::neighbors::{Choose, Draw, sample_from};
 use crate::scratch::Hop;
 use crate::uniform::Uniform;
 use crate::view::View;
@@ -20,27 +20,17 @@ use crate::weighted::Weighted;
 use crate::weights::Weights;
 use crate::{SampleGraph, Scratch};
 
-/// Samples from a part's mapped files.
+/// Samples from a part's mapped files, over one edge type.
 #[derive(Clone)]
 pub struct LocalPart(Arc<Inner>);
 
 struct Inner {
     /// Name in error messages.
     name: String,
-    lists: Lists,
+    lists: Box<dyn Lists>,
     /// Scratch memory of earlier requests, one per concurrent request.
     spare: Mutex<Vec<Scratch>>,
     load: LoadCounters,
-}
-
-/// The adjacency lists of a part.
-enum Lists {
-    /// Complete lists of its own nodes, whose new ids begin at `first`.
-    Owned { graph: Box<SampleGraph>, new_ids: Buf<u64>, first: u64 },
-    /// Its share of the lists of its nodes.
-    Shared { part: Box<VertexCutPart>, weights: Option<Weights> },
-    /// Replicas of the complete lists of some nodes, which come first in the graph.
-    Copied { graph: Box<SampleGraph>, local: HashMap<u32, u32> },
 }
 
 /// Load counters of a part.
@@ -54,6 +44,17 @@ pub struct Load {
     pub edges_listed: u64,
     /// Edges sent.
     pub edges_sent: u64,
+}
+
+impl std::iter::Sum for Load {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |a, b| Self {
+            requests: a.requests + b.requests,
+            nodes: a.nodes + b.nodes,
+            edges_listed: a.edges_listed + b.edges_listed,
+            edges_sent: a.edges_sent + b.edges_sent,
+        })
+    }
 }
 
 #[derive(Default)]
@@ -81,19 +82,10 @@ impl LocalPart {
         Ok(Self::of(format!("part {part}"), lists))
     }
 
-    /// Replicas of the lists of the nodes in `local`, by their local ids in `graph`.
-    pub(super) fn copied(graph: SampleGraph, local: HashMap<u32, u32>) -> Self {
-        Self::of("the lists copied".into(), Lists::Copied { graph: Box::new(graph), local })
-    }
-
-    fn of(name: String, lists: Lists) -> Self {
+    /// A part with `lists`; errors say `name`.
+    pub(crate) fn of(name: String, lists: Box<dyn Lists>) -> Self {
         let (spare, load) = (Mutex::default(), LoadCounters::default());
         Self(Arc::new(Inner { name, lists, spare, load }))
-    }
-
-    /// Returns whether the list of `node` is replicated.
-    pub(super) fn has_copied(&self, node: u32) -> bool {
-        matches!(&self.0.lists, Lists::Copied { local, .. } if local.contains_key(&node))
     }
 
     /// The load so far.
@@ -123,143 +115,121 @@ impl NeighborService for LocalPart {
     }
 }
 
-fn owned(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
+fn owned(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
     let dataset = parts.part(part)?;
     let (node, _) = dataset.plain()?;
-    let graph = Box::new(SampleGraph::open(&dataset)?);
+    let graph = SampleGraph::open(&dataset)?;
     let first = parts.node_type(&node.name)?.ranges[part];
-    Ok(Lists::Owned { graph, new_ids: parts.new_ids(&node.name)?, first })
+    let new_ids = parts.new_ids(&node.name)?;
+    Ok(Box::new(Owned { graph, sources: None, new_ids, first }))
 }
 
-fn shared(parts: &PartitionedDataset, part: usize) -> Result<Lists> {
+fn shared(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
     let part = parts.topology(part)?;
     if part.manifest().edge_types.len() != 1 || part.manifest().node_types.len() != 1 {
-        return Err(Error::invalid("sampling from parts supports one edge type only"));
+        return Err(Error::invalid("the part has several types of nodes or edges"));
     }
     let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
-    Ok(Lists::Shared { part: Box::new(part), weights })
-}
-
-impl Lists {
-    fn view(&self) -> View<'_> {
-        match self {
-            Self::Owned { graph, .. } | Self::Copied { graph, .. } => graph.view(),
-            Self::Shared { part, weights } => {
-                let lists = part.in_lists();
-                let ids = Some(lists.ids);
-                View {
-                    indptr: lists.indptr,
-                    indices: lists.sources,
-                    edge: None,
-                    weight_rows: None,
-                    ids,
-                    num_sources: lists.indptr.len() - 1,
-                    source_ids: ids,
-                    degrees: Some(lists.degrees),
-                    weights: weights.as_ref().map(Weights::as_slice),
-                    times: None,
-                    edge_features: None,
-                }
-            }
-        }
-    }
-
-    /// Local id of a node; none if it has no edge in a vertex-cut part.
-    fn local(&self, id: u64) -> Result<Option<u32>> {
-        match self {
-            Self::Shared { part, .. } => Ok(part.local(id)),
-            Self::Copied { local, .. } => {
-                let found = u32::try_from(id).ok().and_then(|id| local.get(&id));
-                let missing = || Error::invalid(format!("the list of node {id} is not replicated"));
-                found.copied().map(Some).ok_or_else(missing)
-            }
-            Self::Owned { graph, new_ids, first } => {
-                let new = usize::try_from(id).ok().and_then(|id| new_ids.get(id));
-                let local = new.and_then(|new| new.checked_sub(*first));
-                let own = local.filter(|&local| local < graph.core() as u64);
-                own.map(|local| Some(local as u32))
-                    .ok_or_else(|| Error::invalid(format!("node {id} belongs to another part")))
-            }
-        }
-    }
+    Ok(Box::new(Shared { part, weights }))
 }
 
 impl Inner {
     fn draw(&self, request: &HopRequest, scratch: &mut Scratch) -> Result<HopReply> {
-        let view = self.lists.view();
-        scratch.clear(view.num_nodes());
-        scratch.reserve(request.nodes.len());
         let found = request.nodes.iter().map(|&id| self.lists.local(id));
         let locals: Vec<Option<u32>> = found.collect::<Result<_>>()?;
-        let mut held: Vec<u32> = locals.iter().flatten().copied().collect();
-        let count = held.len();
-        scratch.insert_all(&mut held);
-        if scratch.nodes().len() != count {
+        let held: Vec<u32> = locals.iter().flatten().copied().collect();
+        scratch.clear(self.lists.num_nodes());
+        scratch.reserve(held.len());
+        scratch.insert_all(&mut held.clone());
+        if scratch.nodes().len() != held.len() {
             return Err(Error::invalid("invalid request: duplicate node"));
         }
-        let (hop, numbers) = match (&self.lists, request.rule) {
-            (Lists::Shared { .. }, Rule::Uniform) => {
-                return Err(Error::usage(
-                    "rule 'uniform' requires whole lists, but a vertex cut shares them among parts",
-                )
-                .hint("sample by rule 'exact', which is as uniform"));
-            }
-            (Lists::Shared { .. }, Rule::Labor) => numbered::<Labor, _>(view, request, scratch)?,
-            (Lists::Shared { .. }, Rule::Exact) => numbered::<Exact, _>(view, request, scratch)?,
-            (Lists::Shared { .. }, Rule::Weighted) => {
-                numbered::<Weighted, _>(view, request, scratch)?
-            }
-            (_, Rule::Uniform) => plain::<Uniform>(view, request, scratch)?,
-            (_, Rule::Labor) => plain::<Labor>(view, request, scratch)?,
-            (_, Rule::Exact) => plain::<Exact>(view, request, scratch)?,
-            (_, Rule::Weighted) => plain::<Weighted>(view, request, scratch)?,
-        };
-        let listed = scratch.lists.iter().map(|&(_, degree)| u64::from(degree)).sum();
-        let sent = hop.indices.len() as u64;
-        self.load.add([1, request.nodes.len() as u64, listed, sent]);
-        Ok(reply(view, &locals, hop, numbers, scratch))
+        self.lists.read(&held, &mut |view, nodes| {
+            let (hop, numbers) = self.hop(view, nodes, request, scratch)?;
+            let listed = scratch.lists.iter().map(|&(_, degree)| u64::from(degree)).sum();
+            let sent = hop.indices.len() as u64;
+            self.load.add([1, request.nodes.len() as u64, listed, sent]);
+            let covered = self.lists.cover_sources();
+            Ok(reply((view, covered), (&locals, nodes), hop, numbers, scratch))
+        })
+    }
+
+    fn hop(
+        &self,
+        view: View<'_>,
+        nodes: &[u32],
+        request: &HopRequest,
+        scratch: &mut Scratch,
+    ) -> Result<Drawn> {
+        scratch.clear(view.num_sources);
+        let asked = (view, nodes, request);
+        match (self.lists.are_shares(), request.rule) {
+            (true, Rule::Uniform) => Err(Error::usage(
+                "rule 'uniform' requires whole lists, but a vertex cut shares them among parts",
+            )
+            .hint("sample by rule 'exact', which is as uniform")),
+            (true, Rule::Labor) => numbered::<Labor, _>(asked, scratch),
+            (true, Rule::Exact) => numbered::<Exact, _>(asked, scratch),
+            (true, Rule::Weighted) => numbered::<Weighted, _>(asked, scratch),
+            (false, Rule::Uniform) => plain::<Uniform>(asked, scratch),
+            (false, Rule::Labor) => plain::<Labor>(asked, scratch),
+            (false, Rule::Exact) => plain::<Exact>(asked, scratch),
+            (false, Rule::Weighted) => plain::<Weighted>(asked, scratch),
+        }
     }
 }
 
 type Drawn = (Hop, Option<Vec<u32>>);
+/// The lists, the nodes in them, and the request.
+type Asked<'a> = (View<'a>, &'a [u32], &'a HopRequest);
 
-fn plain<D: Draw>(view: View<'_>, request: &HopRequest, scratch: &mut Scratch) -> Result<Drawn> {
+fn plain<D: Draw>((view, nodes, request): Asked<'_>, scratch: &mut Scratch) -> Result<Drawn> {
     let mut chooser = D::chooser(view, request.key)?;
-    Ok((sample_hop(view, request.fanout, &mut chooser, scratch)?, None))
+    Ok((sample_from(view, nodes, request.fanout, &mut chooser, scratch)?, None))
 }
 
-fn numbered<D, N>(view: View<'_>, request: &HopRequest, scratch: &mut Scratch) -> Result<Drawn>
+fn numbered<D, N>((view, nodes, request): Asked<'_>, scratch: &mut Scratch) -> Result<Drawn>
 where
     N: Numbers,
     D: Draw<Chooser = Smallest<N>>,
     Numbered<N>: Choose,
 {
     let mut chooser = Numbered::new(D::chooser(view, request.key)?);
-    let hop = sample_hop(view, request.fanout, &mut chooser, scratch)?;
+    let hop = sample_from(view, nodes, request.fanout, &mut chooser, scratch)?;
     Ok((hop, Some(chooser.numbers)))
 }
 
-/// The reply for nodes of which some have `locals`: these have the hop's lists.
+/// The reply for nodes of which some have `locals`: these have the hop's lists, and are `nodes` in the view. `covered`
+/// if it also has the degrees of sources.
 fn reply(
-    view: View<'_>,
-    locals: &[Option<u32>],
+    (view, covered): (View<'_>, bool),
+    (locals, nodes): (&[Option<u32>], &[u32]),
     hop: Hop,
     numbers: Option<Vec<u32>>,
     scratch: &Scratch,
 ) -> HopReply {
     let mut indptr = vec![0];
-    let mut ends = hop.indptr[1..].iter();
+    let mut asked_degrees = Vec::with_capacity(locals.len());
+    let mut held = hop.indptr[1..].iter().zip(nodes);
     for local in locals {
-        let last = indptr[indptr.len() - 1];
-        indptr.push(local.and_then(|_| ends.next().copied()).unwrap_or(last));
+        match local.and_then(|_| held.next()) {
+            Some((&end, &node)) => {
+                indptr.push(end);
+                asked_degrees.push(view.degree(node));
+            }
+            None => {
+                indptr.push(indptr[indptr.len() - 1]);
+                asked_degrees.push(0);
+            }
+        }
     }
-    let info = scratch.node_info(view);
+    let sources = scratch.nodes();
     HopReply {
-        asked_degrees: locals.iter().map(|l| l.map_or(0, |l| view.degree(l))).collect(),
+        asked_degrees,
         indptr,
         indices: hop.indices,
-        nodes: info.ids,
-        degrees: info.degrees,
+        nodes: sources.iter().map(|&source| view.source_id(source)).collect(),
+        degrees: covered.then(|| sources.iter().map(|&source| view.degree(source)).collect()),
         weights: hop.weights,
         numbers,
     }

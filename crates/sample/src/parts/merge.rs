@@ -3,25 +3,25 @@
 use super::hop::HopReply;
 
 /// A reply and the destinations it covers, ascending.
-pub(super) struct Source {
+pub(crate) struct Source {
     pub asked: Vec<u32>,
     pub reply: HopReply,
 }
 
 /// Edges of a hop before they are numbered within the batch.
 #[derive(Default)]
-pub(super) struct Merged {
+pub(crate) struct Merged {
     /// In-degree of each destination in the whole graph.
     pub asked_degrees: Vec<u32>,
     pub indptr: Vec<u32>,
-    /// Dataset id of each edge's source, and its in-degree.
+    /// Dataset id of each edge's source, and its in-degree; 0 if unknown.
     pub sources: Vec<u32>,
     pub degrees: Vec<u32>,
     pub weights: Option<Vec<f32>>,
 }
 
 /// Merges the lists of `num_dst` destinations, with at most `fanout` edges each.
-pub(super) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
+pub(crate) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
     let weighted = sources.iter().any(|s| s.reply.weights.is_some());
     let mut merged = Merged { weights: weighted.then(Vec::new), ..Merged::default() };
     merged.indptr.push(0);
@@ -68,7 +68,7 @@ impl Merged {
     fn push(&mut self, reply: &HopReply, edge: usize) {
         let node = reply.indices[edge] as usize;
         self.sources.push(reply.nodes[node] as u32);
-        self.degrees.push(reply.degrees[node]);
+        self.degrees.push(reply.degrees.as_ref().map_or(0, |degrees| degrees[node]));
         if let Some(weights) = &mut self.weights {
             weights.push(reply.weights.as_ref().map_or(1.0, |w| w[edge]));
         }

@@ -9,8 +9,9 @@
 //! the whole graph.
 
 mod hop;
+pub(crate) mod lists;
 mod local;
-mod merge;
+pub(crate) mod merge;
 mod replica;
 mod routes;
 mod sampler;

@@ -1,5 +1,7 @@
 //! Replicas of other parts' lists, sampled locally.
 
+use std::sync::Arc;
+
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Context, Error, Kind, Result};
 use gnarl_graph::Csc;
@@ -7,6 +9,7 @@ use gnarl_graph::blocks::Block;
 use hashbrown::HashMap;
 
 use super::hop::HopRequest;
+use super::lists::Copied;
 use super::local::{Load, LocalPart};
 use super::service::{Answer, NeighborService};
 use crate::{SampleGraph, Sampler, Scratch};
@@ -16,6 +19,8 @@ use crate::{SampleGraph, Sampler, Scratch};
 /// section 5.2, for features). Draws equal those of the parts.
 pub struct Replica {
     lists: LocalPart,
+    /// Local ids of the replicated nodes.
+    local: Arc<HashMap<u32, u32>>,
     nodes: usize,
     edges: usize,
     bytes: u64,
@@ -88,7 +93,7 @@ impl Replica {
     /// Returns whether the list of `node` is replicated.
     #[inline]
     pub fn has(&self, node: u32) -> bool {
-        self.lists.has_copied(node)
+        self.local.contains_key(&node)
     }
 
     /// Number of replicated lists.
@@ -179,6 +184,9 @@ impl Copies {
             Some(weights) => graph.with_weights(weights.into())?,
             None => graph,
         };
-        Ok(Replica { lists: LocalPart::copied(graph, local), nodes: copied, edges, bytes })
+        let local = Arc::new(local);
+        let lists = Box::new(Copied { graph, local: local.clone() });
+        let lists = LocalPart::of("the lists copied".into(), lists);
+        Ok(Replica { lists, local, nodes: copied, edges, bytes })
     }
 }

@@ -20,12 +20,22 @@ impl Routes {
     /// # Errors
     /// If it has several node types, or its parts lack the lists of their own nodes.
     pub fn of(parts: &PartitionedDataset) -> Result<Self> {
+        match &parts.manifest().node_types[..] {
+            [only] => Self::of_type(parts, &only.name),
+            _ => {
+                Err(Error::invalid("the parts have several node types: each has routes of its own"))
+            }
+        }
+    }
+
+    /// The routes of the nodes of type `name`.
+    ///
+    /// # Errors
+    /// If there is no such type, or parts lack the lists of their own nodes.
+    pub fn of_type(parts: &PartitionedDataset, name: &str) -> Result<Self> {
         let manifest = parts.manifest();
-        let [only] = &manifest.node_types[..] else {
-            return Err(Error::invalid("sampling from parts supports one node type only"));
-        };
         let holders = match manifest.layout {
-            PartLayout::VertexCut => Some(parts.column(&only.name, "holders")?.values()?),
+            PartLayout::VertexCut => Some(parts.column(name, "holders")?.values()?),
             PartLayout::EdgeCut if manifest.hops == 0 => {
                 let dir = parts.dir().display();
                 return Err(Error::usage(format!("{dir}: the parts lack cut edges"))
@@ -33,7 +43,7 @@ impl Routes {
             }
             PartLayout::EdgeCut => None,
         };
-        Ok(Self { owner: parts.assignment(&only.name)?, holders, parts: parts.num_parts() })
+        Ok(Self { owner: parts.assignment(name)?, holders, parts: parts.num_parts() })
     }
 
     /// Number of nodes.

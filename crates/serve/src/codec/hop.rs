@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `degree` | u32, in the whole graph |
 //! | `neighbors` | list of u64, dataset ids |
-//! | `neighbor_degrees` | list of u32 |
+//! | `neighbor_degrees`, of homogeneous graphs | list of u32 |
 //! | `weights`, if edges have weights | list of f32 |
 //! | `numbers`, from vertex cuts | list of u32 |
 
@@ -29,13 +29,12 @@ pub(crate) fn hop_batch(reply: &HopReply) -> Result<RecordBatch> {
     let offsets = OffsetBuffer::new(ends.into());
     let at = |i: &u32| *i as usize;
     let ids: Vec<u64> = reply.indices.iter().map(|i| reply.nodes[at(i)]).collect();
-    let degrees: Vec<u32> = reply.indices.iter().map(|i| reply.degrees[at(i)]).collect();
     let asked: ArrayRef = Arc::new(UInt32Array::from(reply.asked_degrees.clone()));
-    let mut columns = vec![
-        ("degree", asked),
-        ("neighbors", list::<UInt64Type>(&offsets, ids)?),
-        ("neighbor_degrees", list::<UInt32Type>(&offsets, degrees)?),
-    ];
+    let mut columns = vec![("degree", asked), ("neighbors", list::<UInt64Type>(&offsets, ids)?)];
+    if let Some(degrees) = &reply.degrees {
+        let degrees = reply.indices.iter().map(|i| degrees[at(i)]).collect();
+        columns.push(("neighbor_degrees", list::<UInt32Type>(&offsets, degrees)?));
+    }
     if let Some(weights) = &reply.weights {
         columns.push(("weights", list::<Float32Type>(&offsets, weights.clone())?));
     }
@@ -58,7 +57,10 @@ pub(crate) fn hop_reply(batches: &[RecordBatch]) -> Result<HopReply> {
         let ends = lists.value_offsets()[1..].iter().map(|end| before + (end - first) as u32);
         reply.indptr.extend(ends);
         append::<UInt64Type>(batch, "neighbors", &mut reply.nodes)?;
-        append::<UInt32Type>(batch, "neighbor_degrees", &mut reply.degrees)?;
+        if batch.column_by_name("neighbor_degrees").is_some() {
+            let degrees = reply.degrees.get_or_insert_default();
+            append::<UInt32Type>(batch, "neighbor_degrees", degrees)?;
+        }
         if batch.column_by_name("weights").is_some() {
             append::<Float32Type>(batch, "weights", reply.weights.get_or_insert_default())?;
         }
@@ -110,7 +112,7 @@ mod tests {
             indptr: vec![0, 2, 2, 3],
             indices: vec![1, 0, 1],
             nodes: vec![7, 3],
-            degrees: vec![5, 6],
+            degrees: Some(vec![5, 6]),
             weights: Some(vec![0.5, 1.5, 2.5]),
             numbers: Some(vec![9, 8, 7]),
         };
@@ -118,7 +120,7 @@ mod tests {
         let back = hop_reply(&[batch.slice(0, 1), batch.slice(1, 2)]).unwrap();
         back.check(3, 10).unwrap();
         assert_eq!(back.nodes, [3, 7, 3]);
-        assert_eq!(back.degrees, [6, 5, 6]);
+        assert_eq!(back.degrees, Some(vec![6, 5, 6]));
         assert_eq!((back.indptr, back.asked_degrees), (reply.indptr, reply.asked_degrees));
         assert_eq!((back.weights, back.numbers), (reply.weights, reply.numbers));
     }

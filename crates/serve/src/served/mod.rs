@@ -10,9 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use gnarl_common::{Context, Error, Result};
-use gnarl_graph::Labels;
+use gnarl_graph::{Labels, Triple};
 use gnarl_partition::PartitionedDataset;
-use gnarl_sample::parts::{HopRequest, LocalPart};
+use gnarl_sample::local_parts;
+use gnarl_sample::parts::{HopRequest, Load, LocalPart};
 use gnarl_store::embedding::Embedding;
 use gnarl_store::{FeatureStore, RowSource, Rows};
 
@@ -23,8 +24,8 @@ use columns::Columns;
 /// The adjacency lists and columns of one part, mapped.
 pub struct ServedPart {
     part: usize,
-    /// Neighbors, for homogeneous graphs only.
-    neighbors: Option<LocalPart>,
+    /// Neighbors by edge type.
+    neighbors: Vec<(Triple, LocalPart)>,
     /// Columns by node type.
     types: Vec<Columns>,
     embedding: Option<Mutex<ServedTable>>,
@@ -37,8 +38,7 @@ struct ServedTable {
 }
 
 impl ServedPart {
-    /// Opens part `part` of a partitioned graph. Of heterogeneous graphs only the node columns are
-    /// served, no neighbors.
+    /// Opens part `part` of a partitioned graph.
     ///
     /// # Errors
     /// If it is damaged.
@@ -48,8 +48,12 @@ impl ServedPart {
             let names = parts.manifest().node_types.iter().map(|t| t.name.as_str());
             let types = names.map(|name| Columns::open(parts, &dataset, part, name));
             let types = types.collect::<Result<Vec<_>>>()?;
-            let plain = types.len() == 1 && parts.manifest().part_counts[part].edges.len() == 1;
-            let neighbors = plain.then(|| LocalPart::open(parts, part)).transpose()?;
+            let neighbors = match &parts.edge_types()?[..] {
+                [only] if types.len() == 1 => {
+                    vec![(only.triple.clone(), LocalPart::open(parts, part)?)]
+                }
+                _ => local_parts(parts, part)?,
+            };
             Ok(Self { part, neighbors, types, embedding: None })
         };
         read().while_doing(|| format!("opening part {part} to serve it"))
@@ -90,17 +94,29 @@ impl ServedPart {
         all
     }
 
-    /// The part's load counters, which remain readable while a server has the part.
+    /// The lists of the part's edges of a type, or of the only one.
     ///
     /// # Errors
-    /// If the graph is heterogeneous: its neighbors are not sampled from parts.
-    pub fn counters(&self) -> Result<LocalPart> {
-        self.neighbors.clone().ok_or_else(|| {
-            Error::usage(format!(
-                "part {}: neighbors of heterogeneous graphs are not served",
-                self.part
-            ))
+    /// If there is no such type, or there are several and none is named.
+    pub fn neighbors(&self, etype: Option<&Triple>) -> Result<&LocalPart> {
+        let found = match (etype, &self.neighbors[..]) {
+            (None, [(_, only)]) => Some(only),
+            (None, _) => None,
+            (Some(name), all) => all.iter().find(|(triple, _)| triple == name).map(|of| &of.1),
+        };
+        found.ok_or_else(|| {
+            let text = match etype {
+                Some(name) => format!("part {} has no edges of type '{name}'", self.part),
+                None => format!("part {} has edges of several types", self.part),
+            };
+            let known: Vec<String> = self.neighbors.iter().map(|of| of.0.to_string()).collect();
+            Error::usage(text).hint(format!("name one of: {}", known.join(", ")))
         })
+    }
+
+    /// The load so far, over all edge types.
+    pub fn load(&self) -> Load {
+        self.neighbors.iter().map(|(_, lists)| lists.load()).sum()
     }
 
     /// The columns of a node type, or of the only one.
@@ -175,28 +191,28 @@ impl ServedPart {
         Ok(served.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Labels of own nodes, in the order of their new ids, if nodes have labels.
+    /// Labels of own nodes of a type, in the order of their new ids, if they have labels.
     ///
     /// # Errors
-    /// If nodes are of several types, as for all calls below without a type.
-    pub fn labels(&self) -> Result<Option<&Labels>> {
-        Ok(self.of(None)?.labels.as_ref())
+    /// If there is no such type, or there are several and none is named.
+    pub fn labels(&self, ntype: Option<&str>) -> Result<Option<&Labels>> {
+        Ok(self.of(ntype)?.labels.as_ref())
     }
 
-    /// The splits of own nodes, by the codes of [`Column::Split`].
+    /// The splits of own nodes of a type, by the codes of [`Column::Split`].
     ///
     /// # Errors
-    /// If nodes are of several types.
-    pub fn splits(&self) -> Result<&[u8]> {
-        Ok(&self.of(None)?.splits)
+    /// If there is no such type, or there are several and none is named.
+    pub fn splits(&self, ntype: Option<&str>) -> Result<&[u8]> {
+        Ok(&self.of(ntype)?.splits)
     }
 
-    /// Features of own nodes, by dataset ids.
+    /// Features of own nodes of a type, by dataset ids.
     ///
     /// # Errors
     /// If a node is not the part's own, or nodes have no features.
-    pub fn features(&self, nodes: &[u64]) -> Result<Rows> {
-        let own = self.of(None)?;
+    pub fn features(&self, ntype: Option<&str>, nodes: &[u64]) -> Result<Rows> {
+        let own = self.of(ntype)?;
         own.stored()?.gather(&own.locals(nodes)?)
     }
 
@@ -209,27 +225,33 @@ impl ServedPart {
         own.stored()?.gather_into(&own.locals(nodes)?, out)
     }
 
-    /// Copies the dense features of an own node into `out`, of the row's width.
+    /// Number of a node type, in the order of the partition.
+    ///
+    /// # Errors
+    /// If there is no such type.
+    pub fn type_number(&self, ntype: &str) -> Result<usize> {
+        let found = self.types.iter().position(|t| t.ntype == ntype);
+        found.map_or_else(|| self.of(Some(ntype)).map(|_| 0), Ok)
+    }
+
+    /// Copies the dense features of an own node of type number `ntype` into `out`, of the row's width.
     ///
     /// # Errors
     /// If the node is not the part's own, or nodes have no dense features.
-    pub fn feature_row(&self, node: u64, out: &mut [f32]) -> Result<()> {
-        let own = self.of(None)?;
+    pub fn feature_row(&self, ntype: usize, node: u64, out: &mut [f32]) -> Result<()> {
+        let own = &self.types[ntype];
         own.stored()?.row_into(own.local(node)?, out)
     }
 
-    /// Prefetches the location of a node's features.
-    pub fn prefetch_place(&self, node: u64) {
-        if let [only] = &self.types[..] {
-            gnarl_common::prefetch::item(&only.new_ids, node as usize);
-        }
+    /// Prefetches the location of the features of a node of type number `ntype`.
+    pub fn prefetch_place(&self, ntype: usize, node: u64) {
+        gnarl_common::prefetch::item(&self.types[ntype].new_ids, node as usize);
     }
 
-    /// Prefetches the features of a node.
-    pub fn prefetch_row(&self, node: u64) {
-        if let [only] = &self.types[..]
-            && let (Some(features), Ok(local)) = (&only.features, only.local(node))
-        {
+    /// Prefetches the features of a node of type number `ntype`.
+    pub fn prefetch_row(&self, ntype: usize, node: u64) {
+        let own = &self.types[ntype];
+        if let (Some(features), Ok(local)) = (&own.features, own.local(node)) {
             features.prefetch(local);
         }
     }
@@ -261,11 +283,11 @@ impl ServedPart {
         own.rows(column, &nodes).map(Some)
     }
 
-    /// Samples neighbors of nodes.
+    /// Samples neighbors of nodes over the edges of a type, or of the only one.
     ///
     /// # Errors
-    /// As [`LocalPart::draw`], or if the graph is heterogeneous.
-    pub fn sample(&self, request: &HopRequest) -> Result<RecordBatch> {
-        hop_batch(&self.counters()?.draw(request)?)
+    /// As [`LocalPart::draw`], or if there is no such type.
+    pub fn sample(&self, etype: Option<&Triple>, request: &HopRequest) -> Result<RecordBatch> {
+        hop_batch(&self.neighbors(etype)?.draw(request)?)
     }
 }

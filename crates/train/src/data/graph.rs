@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
-use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Routes, Rule};
+use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Rule};
 use gnarl_sample::{SampleGraph, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::edge_features::with_edge_features;
+use super::part_nodes::PartNodes;
 
 /// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
@@ -23,14 +24,10 @@ pub enum Topology {
 
 /// A partitioned graph.
 pub struct Partitioned {
-    /// The parts of each node's edges.
-    pub routes: Routes,
+    /// The parts of the nodes.
+    pub nodes: PartNodes,
     /// The sampling service of each part.
     pub services: Vec<Arc<dyn NeighborService>>,
-    /// New id of each node; those of a part are consecutive.
-    pub new_ids: Buf<u64>,
-    /// First new id of each part, and the number of nodes.
-    pub ranges: Vec<u64>,
     /// Replicas of other machines' lists.
     pub replica: Option<Arc<Replica>>,
 }
@@ -41,7 +38,7 @@ impl Partitioned {
     /// # Errors
     /// As [`PartsSampler::new`].
     pub fn sampler(&self, rule: Rule, fanouts: &[i64]) -> Result<PartsSampler> {
-        let (routes, services) = (self.routes.clone(), self.services.clone());
+        let (routes, services) = (self.nodes.routes.clone(), self.services.clone());
         let sampler = PartsSampler::new(rule, fanouts, routes, services)?;
         Ok(match &self.replica {
             Some(replica) => sampler.with_replica(replica.clone()),
@@ -114,7 +111,7 @@ impl Graph {
     pub fn core(&self) -> usize {
         match &self.topology {
             Topology::Local(graph) => graph.core(),
-            Topology::Partitioned(graph) => graph.new_ids.len(),
+            Topology::Partitioned(graph) => graph.nodes.len(),
         }
     }
 

@@ -1,26 +1,68 @@
-//! A heterogeneous graph and its features.
+//! A heterogeneous graph and its features, local or partitioned.
 
-use gnarl_common::Result;
+use std::sync::Arc;
+
+use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_graph::Dataset;
+use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
 use gnarl_nn::{Tape, Tensor, Var};
-use gnarl_sample::HeteroSampleGraph;
+use gnarl_sample::parts::Rule;
+use gnarl_sample::{
+    EdgeServices, HeteroBatch, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph, HeteroSampler,
+    HeteroScratch,
+};
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::batch::{Input, gather};
+use super::part_nodes::PartNodes;
 
 /// A heterogeneous graph, or a part of one. Features are by local id.
 pub(crate) struct HeteroGraph {
-    /// In-neighbor lists of each edge type.
-    pub graph: HeteroSampleGraph,
+    topology: HeteroTopology,
     /// Features of each node type that has any.
-    features: Vec<Option<MappedFeatures>>,
+    features: Vec<Option<Box<dyn FeatureStore>>>,
+}
+
+/// In-neighbor lists of each edge type, local or partitioned.
+enum HeteroTopology {
+    /// In files of this machine, by local ids.
+    Local(HeteroSampleGraph),
+    /// In parts, local and remote. Local ids are dataset ids.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "parts need clients of servers"))]
+    Partitioned(HeteroParts),
+}
+
+/// A partitioned heterogeneous graph.
+pub(crate) struct HeteroParts {
+    pub schema: Arc<Schema>,
+    /// The parts of the nodes of each type.
+    pub nodes: Vec<PartNodes>,
+    /// The parts of each edge type.
+    pub edges: Vec<EdgeServices>,
+}
+
+/// A sampler of a heterogeneous graph.
+pub(crate) enum HeteroNeighbors {
+    Local(HeteroSampler),
+    Partitioned(HeteroPartsSampler),
 }
 
 impl HeteroGraph {
-    /// A graph with the features of each of its node types.
+    /// A local graph with the features of each of its node types.
     pub fn new(graph: HeteroSampleGraph, features: Vec<Option<MappedFeatures>>) -> Self {
-        Self { graph, features }
+        let stored = |features: Option<MappedFeatures>| {
+            features.map(|features| Box::new(features) as Box<dyn FeatureStore>)
+        };
+        let features = features.into_iter().map(stored).collect();
+        Self { topology: HeteroTopology::Local(graph), features }
+    }
+
+    /// A partitioned graph with the features of each of its node types.
+    #[cfg(feature = "serve")]
+    pub fn of_parts(parts: HeteroParts, features: Vec<Option<Box<dyn FeatureStore>>>) -> Self {
+        Self { topology: HeteroTopology::Partitioned(parts), features }
     }
 
     /// Opens a dataset, or a part of one.
@@ -32,9 +74,99 @@ impl HeteroGraph {
         Ok(Self::new(graph, features_of_types(dataset, normalize)?))
     }
 
+    /// The node and edge types.
+    pub fn schema(&self) -> &Arc<Schema> {
+        match &self.topology {
+            HeteroTopology::Local(graph) => graph.schema(),
+            HeteroTopology::Partitioned(parts) => &parts.schema,
+        }
+    }
+
+    /// Number of local nodes of type number `node_type`, halo included.
+    pub fn num_nodes(&self, node_type: usize) -> usize {
+        match &self.topology {
+            HeteroTopology::Local(graph) => graph.num_nodes(node_type),
+            HeteroTopology::Partitioned(parts) => parts.nodes[node_type].len(),
+        }
+    }
+
+    /// Number of nodes of type number `node_type` with complete lists; they come first.
+    pub fn core(&self, node_type: usize) -> usize {
+        match &self.topology {
+            HeteroTopology::Local(graph) => graph.core(node_type),
+            HeteroTopology::Partitioned(_) => self.num_nodes(node_type),
+        }
+    }
+
+    /// Dataset ids of the first `count` nodes of type number `node_type`.
+    pub fn ids(&self, node_type: usize, count: usize) -> Vec<u64> {
+        let nodes = 0..count as u32;
+        match &self.topology {
+            HeteroTopology::Local(graph) => nodes.map(|node| graph.id(node_type, node)).collect(),
+            HeteroTopology::Partitioned(_) => nodes.map(u64::from).collect(),
+        }
+    }
+
+    /// The lists of a local graph.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if the graph is partitioned.
+    pub fn lists(&self) -> Result<&HeteroSampleGraph> {
+        match &self.topology {
+            HeteroTopology::Local(graph) => Ok(graph),
+            HeteroTopology::Partitioned(_) => {
+                Err(Error::usage("the operation requires the whole graph on one machine")
+                    .hint("leave out partition.servers, or sample neighbors"))
+            }
+        }
+    }
+
+    /// The parts of a partitioned graph.
+    pub fn parts(&self) -> Option<&HeteroParts> {
+        match &self.topology {
+            HeteroTopology::Local(_) => None,
+            HeteroTopology::Partitioned(parts) => Some(parts),
+        }
+    }
+
+    /// A sampler of neighbors.
+    ///
+    /// # Errors
+    /// As [`HeteroSampler::new`] and [`HeteroPartsSampler::new`].
+    pub fn sampler(&self, fanouts: &HeteroFanouts, rule: Rule) -> Result<HeteroNeighbors> {
+        Ok(match &self.topology {
+            HeteroTopology::Local(graph) => {
+                HeteroNeighbors::Local(HeteroSampler::new(graph, fanouts, rule)?)
+            }
+            HeteroTopology::Partitioned(HeteroParts { schema, nodes, edges }) => {
+                let routes = nodes.iter().map(|nodes| nodes.routes.clone()).collect();
+                let (schema, edges) = (schema.clone(), edges.clone());
+                let sampler = HeteroPartsSampler::new(schema, (rule, fanouts), routes, edges)?;
+                HeteroNeighbors::Partitioned(sampler)
+            }
+        })
+    }
+
+    /// The blocks of a batch over all edge types.
+    ///
+    /// # Errors
+    /// If a block would exceed 32-bit offsets.
+    pub fn fuse(&self, batch: &HeteroBatch) -> Result<FusedBatch> {
+        match &self.topology {
+            HeteroTopology::Local(graph) => batch.fuse(graph),
+            HeteroTopology::Partitioned(_) => batch.fuse_of_parts(),
+        }
+    }
+
+    /// Lookups in the caches of remote features that found a row, and those that did not.
+    pub fn cached(&self) -> [u64; 2] {
+        let stats = self.features.iter().flatten().filter_map(|features| features.cache_stats());
+        stats.fold([0, 0], |[hits, misses], of| [hits + of.hits, misses + of.misses])
+    }
+
     /// The input of each node type: features or embeddings.
     pub fn sources(&self) -> Vec<Source> {
-        let source = |features: &Option<MappedFeatures>| {
+        let source = |features: &Option<Box<dyn FeatureStore>>| {
             features.as_ref().map_or(Source::Embeddings, |found| Source::Features(found.width()))
         };
         self.features.iter().map(source).collect()
@@ -42,7 +174,7 @@ impl HeteroGraph {
 
     /// Indices and names of the node types with embeddings, in the order of the state's tables.
     pub fn embedding_types(&self) -> impl Iterator<Item = (usize, &str)> {
-        let types = self.graph.schema().node_types().iter().enumerate();
+        let types = self.schema().node_types().iter().enumerate();
         types.filter(|(number, _)| self.features[*number].is_none()).map(|(n, name)| (n, &**name))
     }
 
@@ -51,8 +183,8 @@ impl HeteroGraph {
     /// # Errors
     /// If an id has no features.
     pub fn features(&self, nodes: &[Vec<u32>]) -> Result<Vec<Option<Input>>> {
-        let of = |(features, nodes): (&Option<MappedFeatures>, &Vec<u32>)| match features {
-            Some(features) => gather(features, nodes).map(Some),
+        let of = |(features, nodes): (&Option<Box<dyn FeatureStore>>, &Vec<u32>)| match features {
+            Some(features) => gather(features.as_ref(), nodes).map(Some),
             None => Ok(None),
         };
         self.features.iter().zip(nodes).map(of).collect()
@@ -77,6 +209,32 @@ impl HeteroGraph {
             }),
         });
         (rows.collect(), leaves)
+    }
+}
+
+impl HeteroNeighbors {
+    /// The seeds of every batch of an epoch.
+    pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
+        match self {
+            Self::Local(sampler) => sampler.epoch(train, batch_size, key),
+            Self::Partitioned(sampler) => sampler.epoch(train, batch_size, key),
+        }
+    }
+
+    /// The batch for seeds of several node types, by their local ids.
+    ///
+    /// # Errors
+    /// As [`HeteroSampler::sample_types`] and [`HeteroPartsSampler::sample_types`].
+    pub fn sample(
+        &self,
+        seeds: &[(usize, &[u32])],
+        key: Key,
+        scratch: &mut HeteroScratch,
+    ) -> Result<HeteroBatch> {
+        match self {
+            Self::Local(sampler) => sampler.sample_types(seeds, key, scratch),
+            Self::Partitioned(sampler) => sampler.sample_types(seeds, key, scratch),
+        }
     }
 }
 

@@ -1,40 +1,40 @@
 //! Assignment of work to ranks: even shares, and nodes of a partitioned graph.
 
-use super::graph::Partitioned;
+use super::part_nodes::PartNodes;
 
 /// Every rank's share: its parts where there are as many as ranks, else a piece of a part it shares
 /// with other local ranks. Ranks of a machine are consecutive, and so are its parts, so that a
 /// rank's nodes are on its own machine.
 pub struct Shares<'a> {
-    divided: &'a Partitioned,
+    nodes: &'a PartNodes,
     /// First new id of each rank, and the number of nodes.
     bounds: Vec<u64>,
 }
 
 impl<'a> Shares<'a> {
     /// The shares of `size` ranks.
-    pub fn new(divided: &'a Partitioned, size: usize) -> Self {
-        let parts = divided.ranges.len() - 1;
+    pub fn new(nodes: &'a PartNodes, size: usize) -> Self {
+        let parts = nodes.ranges.len() - 1;
         let bound = |rank: usize| match parts >= size {
-            true => divided.ranges[first_part(rank, size, parts)],
+            true => nodes.ranges[first_part(rank, size, parts)],
             false => {
                 let part = rank * parts / size;
                 // Ranks of the part, of which this is number `rank - first`.
                 let (first, end) =
                     (first_rank(part, size, parts), first_rank(part + 1, size, parts));
-                let range = divided.ranges[part]..divided.ranges[part + 1];
+                let range = nodes.ranges[part]..nodes.ranges[part + 1];
                 range.start
                     + (range.end - range.start) * (rank - first) as u64 / (end - first) as u64
             }
         };
         let mut bounds: Vec<u64> = (0..size).map(bound).collect();
-        bounds.push(divided.ranges[parts]);
-        Self { divided, bounds }
+        bounds.push(nodes.ranges[parts]);
+        Self { nodes, bounds }
     }
 
     /// The rank of a node, and its row among that rank's nodes.
     pub fn place(&self, node: u32) -> (usize, u64) {
-        let new = self.divided.new_ids[node as usize];
+        let new = self.nodes.new_ids[node as usize];
         let rank = self.bounds.partition_point(|&first| first <= new) - 1;
         (rank, new - self.bounds[rank])
     }

@@ -41,6 +41,18 @@ impl<'a> Course<'a> {
         self.comm.is_none() && !kept && self.order == NodeOrder::Natural
     }
 
+    /// Rejects parts and orders beside those of a partitioned graph.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if there are any.
+    pub fn check_of_parts(&self) -> Result<()> {
+        if self.parts.is_some() || self.order != NodeOrder::Natural {
+            return Err(Error::usage("a partitioned graph has its own parts, in their order")
+                .hint("leave out --partition and --order"));
+        }
+        Ok(())
+    }
+
     /// Runs `layers`, whose node types have these names, for the nodes `wanted`. Nodes belong to ranks as their parts do,
     /// or to ranges of about equal work.
     ///

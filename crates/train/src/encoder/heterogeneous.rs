@@ -11,16 +11,16 @@ use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
-use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroSampler, HeteroScratch, Scratch};
+use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroScratch, Scratch};
 
 use super::budget::budget;
 use super::course::Course;
-use super::layers::HeteroLayers;
+use super::layers::{HeteroLayers, SharesByType};
 use super::samplers::fanouts;
 use super::{Encoder, Keep, Output, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
-use crate::data::hetero_graph::HeteroGraph;
+use crate::data::hetero_graph::{HeteroGraph, HeteroNeighbors};
 use crate::embeddings::{Rows, TableSpec};
 use crate::registry::Registry;
 use crate::step::tensor_parallel::HeteroColumns;
@@ -54,9 +54,10 @@ impl Heterogeneous {
         params: &mut ParamsBuilder,
     ) -> Result<Self> {
         let sizes = ModelConfig { out_dim: width, ..config.model.clone() };
-        let types = (&**graph.graph.schema(), &*graph.sources());
+        let types = (&**graph.schema(), &*graph.sources());
         let model = registry.hetero_model(&sizes, types, params)?.into();
-        let (fanouts, _) = fanouts(config)?;
+        let (fanouts, rule) = fanouts(config)?;
+        graph.sampler(&fanouts, rule)?;
         reaches(config, &graph, &endpoints)?;
         let widest = sizes.hidden.max(sizes.input_width()).max(width);
         Ok(Self { model, graph, fanouts, endpoints, ways, budget: budget(config), width: widest })
@@ -64,7 +65,7 @@ impl Heterogeneous {
 
     /// The embedding tables of node types without features.
     pub fn tables(&self, config: &RunConfig) -> Result<Vec<TableSpec>> {
-        let nodes = |number| self.graph.graph.num_nodes(number) as u64;
+        let nodes = |number| self.graph.num_nodes(number) as u64;
         let of = |(number, name)| TableSpec::of_type(config, name, nodes(number));
         self.graph.embedding_types().map(of).collect()
     }
@@ -74,7 +75,7 @@ impl Heterogeneous {
 fn reaches(config: &RunConfig, graph: &HeteroGraph, endpoints: &[usize]) -> Result<()> {
     let Some(path) = config.sample.meta_path.first() else { return Ok(()) };
     let path: Triple = path.parse().map_err(|e: Error| e.context("sample.meta_path"))?;
-    let types = graph.graph.schema().node_types();
+    let types = graph.schema().node_types();
     match endpoints.iter().map(|&number| &types[number]).find(|name| **name != path.dst) {
         None => Ok(()),
         Some(name) => Err(Error::usage(format!(
@@ -87,7 +88,7 @@ fn reaches(config: &RunConfig, graph: &HeteroGraph, endpoints: &[usize]) -> Resu
 
 /// The sampler of neighbors over each edge type.
 pub(crate) struct Draw {
-    sampler: HeteroSampler,
+    sampler: HeteroNeighbors,
     scratch: Mutex<HeteroScratch>,
 }
 
@@ -125,9 +126,8 @@ impl Encoder for Heterogeneous {
     }
 
     fn seed_ids(&self) -> Vec<u64> {
-        let graph = &self.graph.graph;
         let first = self.endpoints[0];
-        (0..graph.core(first) as u32).map(|node| graph.id(first, node)).collect()
+        self.graph.ids(first, self.graph.core(first))
     }
 
     fn ways(&self, relation: u32) -> Ways {
@@ -136,7 +136,7 @@ impl Encoder for Heterogeneous {
 
     fn sampler(&self, config: &RunConfig, _: &[u32]) -> Result<Draw> {
         let (fanouts, rule) = fanouts(config)?;
-        let sampler = HeteroSampler::new(&self.graph.graph, &fanouts, rule)?;
+        let sampler = self.graph.sampler(&fanouts, rule)?;
         Ok(Draw { sampler, scratch: Mutex::default() })
     }
 
@@ -154,7 +154,7 @@ impl Encoder for Heterogeneous {
         let mut scratch = draw.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let by_type: Vec<(usize, &[u32])> =
             self.endpoints.iter().copied().zip(seeds.iter().map(Vec::as_slice)).collect();
-        let batch = draw.sampler.sample_types(&by_type, key, &mut scratch)?;
+        let batch = draw.sampler.sample(&by_type, key, &mut scratch)?;
         Ok(Sampled { batch, seeds: seeds.concat() })
     }
 
@@ -180,8 +180,8 @@ impl Encoder for Heterogeneous {
     fn fetch(&self, sampled: Sampled) -> Result<(Prepared, Outputs)> {
         let Sampled { mut batch, seeds } = sampled;
         let graph = &self.graph;
-        let fused = batch.fuse(&graph.graph)?;
-        let blocks = RelBlock::all(&fused, graph.graph.schema())?;
+        let fused = graph.fuse(&batch)?;
+        let blocks = RelBlock::all(&fused, graph.schema())?;
         let features = graph.features(&batch.input_nodes)?;
         let edges = batch.num_edges();
         let ids = graph.embedding_types().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
@@ -203,10 +203,7 @@ impl Encoder for Heterogeneous {
     }
 
     fn all_embedding_ids(&self) -> Vec<Vec<u64>> {
-        let graph = &self.graph.graph;
-        let ids = |number: usize| {
-            (0..graph.num_nodes(number) as u32).map(|node| graph.id(number, node)).collect()
-        };
+        let ids = |number: usize| self.graph.ids(number, self.graph.num_nodes(number));
         self.graph.embedding_types().map(|(number, _)| ids(number)).collect()
     }
 
@@ -221,12 +218,12 @@ impl Encoder for Heterogeneous {
     }
 
     fn type_names(&self) -> Option<Vec<String>> {
-        let names = self.graph.graph.schema().node_types();
+        let names = self.graph.schema().node_types();
         Some(self.endpoints.iter().map(|&number| names[number].clone()).collect())
     }
 
     fn num_nodes(&self) -> Vec<usize> {
-        self.endpoints.iter().map(|&number| self.graph.graph.num_nodes(number)).collect()
+        self.endpoints.iter().map(|&number| self.graph.num_nodes(number)).collect()
     }
 
     fn infer(
@@ -242,13 +239,29 @@ impl Encoder for Heterogeneous {
         let layers = HeteroLayers::new(model, tables, graph, (depth, self.width))?;
         let wanted: Vec<(usize, Vec<u32>)> =
             wanted.iter().map(|(of, nodes)| (self.endpoints[*of], nodes.clone())).collect();
-        let names = self.graph.graph.schema().node_types();
-        course.run((&layers, names), &wanted, &self.budget, |node_type, nodes, rows| {
-            match self.endpoints.iter().position(|&number| number == node_type) {
-                Some(of) => keep(of, nodes, rows),
-                None => Ok(()),
-            }
-        })
+        let keep = |node_type: usize, nodes: &[u32], rows: &Tensor| match self
+            .endpoints
+            .iter()
+            .position(|&number| number == node_type)
+        {
+            Some(of) => keep(of, nodes, rows),
+            None => Ok(()),
+        };
+        let Some(parts) = self.graph.parts() else {
+            let names = self.graph.schema().node_types();
+            return course.run((&layers, names), &wanted, &self.budget, keep);
+        };
+        course.check_of_parts()?;
+        let owners = SharesByType::new(&parts.nodes, course.comm.map_or(1, Communicator::size));
+        course.run_owned((&layers, &owners), &wanted, &self.budget, keep)
+    }
+
+    fn is_partitioned(&self) -> bool {
+        self.graph.parts().is_some()
+    }
+
+    fn cached(&self) -> [u64; 2] {
+        self.graph.cached()
     }
 
     fn by_columns<'a>(&'a self, comm: &'a dyn Communicator) -> Result<HeteroColumns<'a>> {

@@ -59,9 +59,13 @@ impl Homogeneous {
             out_dim: width,
             ..config.model.clone()
         };
-        let sampler = registry.sampler(config)?;
+        let own = registry.sampler(config)?;
+        if matches!(graph.topology, Topology::Partitioned(_)) {
+            sampler(config, &graph, &[])?;
+        }
         let (budget, width) = (budget(config), sizes.in_dim.max(sizes.hidden).max(width));
-        Ok(Self { model: registry.model(&sizes, params)?.into(), graph, sampler, budget, width })
+        let model = registry.model(&sizes, params)?.into();
+        Ok(Self { model, graph, sampler: own, budget, width })
     }
 }
 

@@ -11,13 +11,15 @@ use gnarl_engine::Communicator;
 use gnarl_graph::splits::Roles;
 use gnarl_graph::{Dataset, Labels, NodeType};
 use gnarl_nn::ParamsBuilder;
-use gnarl_partition::{PartitionedDataset, fingerprint};
+use gnarl_partition::{PartitionManifest, PartitionedDataset, fingerprint};
 
 use super::folder::RunFolder;
 use super::partition::cut;
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
 use crate::data::node_targets::NodeTargets;
+#[cfg(feature = "serve")]
+use crate::data::partitioned::{self, Opened};
 use crate::encoder::heterogeneous::Heterogeneous;
 use crate::encoder::homogeneous::Homogeneous;
 use crate::fit::{Fit, Training};
@@ -120,7 +122,7 @@ impl Setup {
         Combination { run: config, heterogeneous }.check()?;
         let (task, start) = match config.task.kind {
             kind if kind.is_of_nodes() && heterogeneous => {
-                heterogeneous_nodes((config, registry), &source, purpose)?
+                return heterogeneous_nodes((config, registry), source, purpose);
             }
             kind if kind.is_of_nodes() => {
                 return homogeneous_nodes((config, registry), source, purpose);
@@ -158,42 +160,65 @@ fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
     let several = |manifest: &gnarl_graph::Manifest| {
         manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
     };
-    config.task.node_type.is_some() || source.dataset().is_some_and(|d| several(d.manifest()))
+    config.task.node_type.is_some()
+        || match source {
+            Source::Whole(dataset) => several(dataset.manifest()),
+            Source::Parts(cut) => {
+                let PartitionManifest { node_types, part_counts, .. } = cut.manifest();
+                node_types.len() > 1 || part_counts.iter().any(|part| part.edges.len() > 1)
+            }
+        }
 }
 
 /// Node prediction for one of several node types.
 fn heterogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
-    source: &Source,
+    source: Source,
     purpose: Purpose<'_>,
-) -> Result<(Box<dyn Training>, Start)> {
-    let dataset = whole(source)?;
+) -> Result<Setup> {
     let mut config = sampled(config);
-    if config.task.node_type.is_none() {
-        let only = only_labeled_type(config.task.kind, dataset)?;
-        tracing::info!("task.node_type is not set: '{only}' is the only node type with labels");
-        config.task.node_type = Some(only);
-    }
-    let node_type = config.task.node_type.clone().unwrap_or_default();
     if config.train.evaluate_on == EvaluateOn::Parts {
         return Err(Error::usage("train.evaluate_on = 'parts' requires a homogeneous graph")
             .hint("heterogeneous graphs are evaluated as a whole"));
     }
-    if let Err(e) = dataset.manifest().node_type(&node_type) {
-        return Err(Error::usage(format!("task.node_type: {e}")));
-    }
-    let (labels, roles) = labels_and_roles(&config, dataset, &node_type, purpose)?;
-    let objective = registry.objective(&config, &labels)?;
-    let outputs = objective.outputs(&labels)?;
-    let graph = HeteroGraph::open(dataset, config.dataset.normalize)?;
-    let target = graph.graph.schema().node_type(&node_type)?;
-    let targets = NodeTargets::new(labels, outputs, &roles, 0..graph.graph.core(target) as u64);
-    let task = NodePrediction::new(&config, &node_type, objective, targets, Some(roles));
+    let (graph, mut targets, roles, server) = match &source {
+        Source::Whole(dataset) => {
+            if config.task.node_type.is_none() {
+                let only = only_labeled_type(config.task.kind, dataset)?;
+                tracing::info!(
+                    "task.node_type is not set: '{only}' is the only node type with labels"
+                );
+                config.task.node_type = Some(only);
+            }
+            let node_type = config.task.node_type.clone().unwrap_or_default();
+            if let Err(e) = dataset.manifest().node_type(&node_type) {
+                return Err(Error::usage(format!("task.node_type: {e}")));
+            }
+            let (labels, roles) = labels_and_roles(&config, dataset, &node_type, purpose)?;
+            let graph = HeteroGraph::open(dataset, config.dataset.normalize)?;
+            let nodes = 0..graph.core(graph.schema().node_type(&node_type)?) as u64;
+            let targets = NodeTargets::new(labels, 0, &roles, nodes);
+            (graph, targets, Some(roles), KeptServer::default())
+        }
+        Source::Parts(cut) => {
+            let ranks = if let Purpose::Training(ranks) = purpose { ranks } else { None };
+            let opened = partitioned_types(&config, cut, ranks)?;
+            config.task.node_type = Some(opened.node_type);
+            (opened.graph, opened.targets, None, opened.server)
+        }
+    };
+    let node_type = config.task.node_type.clone().unwrap_or_default();
+    let objective = registry.objective(&config, &targets.labels)?;
+    let outputs = objective.outputs(&targets.labels)?;
+    targets.outputs = outputs;
+    let target = graph.schema().node_type(&node_type)?;
+    let task = NodePrediction::new(&config, &node_type, objective, targets, roles);
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let endpoints = (vec![target], Vec::new());
     let encoder = Heterogeneous::new((&config, registry), graph, endpoints, outputs, &mut params)?;
     let start = Start { params: params.build(), tables: encoder.tables(&config)? };
-    Ok((Box::new(Fit::new(&config, task, encoder)), start))
+    let task = Box::new(Fit::new(&config, task, encoder));
+    Ok(Setup { source, task, start, _server: server })
 }
 
 /// The labels of nodes of a type, and their splits.
@@ -268,8 +293,8 @@ fn homogeneous_nodes(
         }
         Source::Parts(cut) => {
             let ranks = if let Purpose::Training(ranks) = purpose { ranks } else { None };
-            let (graph, targets, server) = partitioned(config, cut, ranks)?;
-            (graph, targets, None, server)
+            let opened = partitioned(config, cut, ranks)?;
+            (opened.graph, opened.targets, None, opened.server)
         }
     };
     let node_type = match &source {
@@ -295,19 +320,46 @@ fn partitioned(
     config: &RunConfig,
     cut: &PartitionedDataset,
     ranks: Ranks<'_>,
-) -> Result<(Graph, NodeTargets, KeptServer)> {
-    use crate::data::partitioned;
+) -> Result<Opened<Graph>> {
     let ranks = ranks.map(|(comm, hosts)| partitioned::Ranks { comm, hosts });
-    let opened = partitioned::open(config, cut, ranks.as_ref())?;
-    Ok((opened.graph, opened.targets, opened.server))
+    partitioned::open(config, cut, ranks.as_ref())
+}
+
+#[cfg(feature = "serve")]
+fn partitioned_types(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    ranks: Ranks<'_>,
+) -> Result<Opened<HeteroGraph>> {
+    let ranks = ranks.map(|(comm, hosts)| partitioned::Ranks { comm, hosts });
+    partitioned::open_types(config, cut, ranks.as_ref())
+}
+
+/// A graph that this build cannot open.
+#[cfg(not(feature = "serve"))]
+struct Opened<G> {
+    graph: G,
+    targets: NodeTargets,
+    node_type: String,
+    server: KeptServer,
 }
 
 #[cfg(not(feature = "serve"))]
-fn partitioned(
+fn partitioned(_: &RunConfig, _: &PartitionedDataset, _: Ranks<'_>) -> Result<Opened<Graph>> {
+    Err(no_servers())
+}
+
+#[cfg(not(feature = "serve"))]
+fn partitioned_types(
     _: &RunConfig,
     _: &PartitionedDataset,
     _: Ranks<'_>,
-) -> Result<(Graph, NodeTargets, KeptServer)> {
-    Err(Error::usage("partition.servers is not supported by this build")
-        .hint("build with --features serve"))
+) -> Result<Opened<HeteroGraph>> {
+    Err(no_servers())
+}
+
+#[cfg(not(feature = "serve"))]
+fn no_servers() -> Error {
+    Error::usage("partition.servers is not supported by this build")
+        .hint("build with --features serve")
 }

@@ -236,7 +236,7 @@ impl Task for NodePrediction {
             return self.scores().of_shares(comm, logits, outputs);
         }
         let spread = threads.several_hosts && state.tables.is_empty() && !on_parts;
-        if spread || encoders.whole.is_partitioned() {
+        if spread || (encoders.whole.is_partitioned() && state.tables.is_empty()) {
             return self.score_together(encoders.whole, (params, &[]), comm, threads);
         }
         let tables = gather_to_root(&state.tables, comm)?;

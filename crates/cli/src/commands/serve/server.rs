@@ -6,7 +6,6 @@ use std::time::Instant;
 use gnarl_common::Result;
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_partition::PartitionedDataset;
-use gnarl_sample::parts::LocalPart;
 use gnarl_serve::{ServedPart, Server, ServerConfig, Tls, read_token};
 use serde_json::{Value, json};
 
@@ -23,19 +22,17 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
         .iter()
         .map(|&part| ServedPart::open(&parts, part).map(Arc::new))
         .collect::<Result<_>>()?;
-    // Neighbors of heterogeneous parts are not sampled here, so that there is nothing to count.
-    let loads: Vec<_> = held.iter().map(|part| part.counters().ok()).collect();
     let _stoppable = Stoppable::new("when requests under way are answered");
     let start = Instant::now();
-    let server = Server::start(held, &config(args)?)?;
+    let server = Server::start(held.clone(), &config(args)?)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
     interrupt::wait();
     let uri = server.uri();
     drop(server);
-    let served = which.iter().zip(&loads).map(|(part, load)| {
-        let load = load.as_ref().map(LocalPart::load).unwrap_or_default();
+    let served = held.iter().map(|part| {
+        let load = part.load();
         json!({
-            "part": part,
+            "part": part.part(),
             "requests": load.requests,
             "nodes": load.nodes,
             "edges_listed": load.edges_listed,

@@ -1,8 +1,11 @@
 //! Training on a partitioned graph that no rank has as a whole: local parts are read from their
 //! files, the others through servers.
 
-mod assemble;
+mod caches;
+mod columns;
 mod external;
+mod heterogeneous;
+mod homogeneous;
 mod hot_nodes;
 mod peers;
 mod ranks;
@@ -13,20 +16,23 @@ use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{PartAccess, Server};
 
 use crate::data::graph::Graph;
+use crate::data::hetero_graph::HeteroGraph;
 use crate::data::node_targets::NodeTargets;
 
 pub(crate) use ranks::Ranks;
 
 /// An open partitioned graph, ready for training.
-pub(crate) struct Opened {
-    pub graph: Graph,
+pub(crate) struct Opened<G> {
+    pub graph: G,
     pub targets: NodeTargets,
+    /// The type of the nodes with targets.
+    pub node_type: String,
     /// The server of this machine's parts.
     pub server: Option<Server>,
 }
 
-/// Opens the parts of `cut`, local or remote, as configured by `partition.servers`. Without
-/// `ranks`, the run is one process.
+/// Opens the parts of a homogeneous graph, local or remote, as configured by `partition.servers`. Without `ranks`, the
+/// run is one process.
 ///
 /// # Errors
 /// If a part is missing or damaged, or its server does not reply.
@@ -34,15 +40,43 @@ pub(crate) fn open(
     config: &RunConfig,
     cut: &PartitionedDataset,
     ranks: Option<&Ranks<'_>>,
-) -> Result<Opened> {
-    let (parts, server) = match (&config.partition.servers, ranks) {
+) -> Result<Opened<Graph>> {
+    let (parts, server) = access(config, cut, ranks)?;
+    let (graph, targets) = homogeneous::open(config, cut, &parts, rank(ranks))?;
+    let node_type = cut.manifest().node_types[0].name.clone();
+    Ok(Opened { graph, targets, node_type, server })
+}
+
+/// Opens the parts of a heterogeneous graph likewise.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_types(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    ranks: Option<&Ranks<'_>>,
+) -> Result<Opened<HeteroGraph>> {
+    let (parts, server) = access(config, cut, ranks)?;
+    let (graph, targets, node_type) = heterogeneous::open(config, cut, &parts, rank(ranks))?;
+    Ok(Opened { graph, targets, node_type, server })
+}
+
+/// This rank, and the number of ranks.
+fn rank(ranks: Option<&Ranks<'_>>) -> (usize, usize) {
+    ranks.map_or((0, 1), |ranks| (ranks.comm.rank(), ranks.comm.size()))
+}
+
+/// Access to all parts, and the server of this machine's.
+fn access(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    ranks: Option<&Ranks<'_>>,
+) -> Result<(Vec<PartAccess>, Option<Server>)> {
+    Ok(match (&config.partition.servers, ranks) {
         (Some(Servers::At(addresses)), _) => (external::open(config, cut, addresses)?, None),
         (_, Some(ranks)) => peers::open(config, cut, ranks)?,
         _ => (local(cut)?, None),
-    };
-    let rank = ranks.map_or((0, 1), |ranks| (ranks.comm.rank(), ranks.comm.size()));
-    let (graph, targets) = assemble::open(config, cut, parts, rank)?;
-    Ok(Opened { graph, targets, server })
+    })
 }
 
 /// All parts from files of this machine.

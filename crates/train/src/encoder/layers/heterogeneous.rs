@@ -1,5 +1,7 @@
 //! Inference over a heterogeneous graph, over the sampled edge types.
 
+use std::sync::{Mutex, PoisonError};
+
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_infer::Layers;
@@ -7,10 +9,11 @@ use gnarl_infer::rows::Before;
 use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Mode, Params, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
-use gnarl_sample::{HeteroFanouts, HeteroSampler, HeteroScratch};
+use gnarl_sample::{HeteroFanouts, HeteroScratch};
 
+use super::list_lengths::ListLengths;
 use crate::data::batch::Input;
-use crate::data::hetero_graph::HeteroGraph;
+use crate::data::hetero_graph::{HeteroGraph, HeteroNeighbors};
 use crate::embeddings::Rows;
 
 /// The layers of a heterogeneous model: each over all nodes of each type that later layers read.
@@ -20,10 +23,14 @@ pub(in crate::encoder) struct HeteroLayers<'a> {
     tables: &'a [Rows<'a>],
     graph: &'a HeteroGraph,
     /// Of each layer, over all neighbors of one hop.
-    samplers: Vec<HeteroSampler>,
+    samplers: Vec<HeteroNeighbors>,
     /// Edge types that end in each node type.
     incoming: Vec<Vec<usize>>,
     width: usize,
+    /// Of each node type of a partitioned graph.
+    lengths: Option<Vec<ListLengths>>,
+    /// Memory of threads that read lists of parts.
+    scratches: Mutex<Vec<HeteroScratch>>,
 }
 
 /// The gathered inputs of a range.
@@ -53,10 +60,8 @@ impl<'a> HeteroLayers<'a> {
     ) -> Result<Self> {
         let last = model.num_layers() - 1;
         // The last layer is the seeds' hop.
-        let sampler = |layer: usize| {
-            HeteroSampler::new(&graph.graph, &fanouts.in_full(last - layer), Rule::Uniform)
-        };
-        let schema = graph.graph.schema();
+        let sampler = |layer: usize| graph.sampler(&fanouts.in_full(last - layer), Rule::Uniform);
+        let schema = graph.schema();
         let into = |node_type: usize| {
             let types = 0..schema.edge_types().len();
             types.filter(|&edge_type| schema.ends(edge_type).1 == node_type).collect()
@@ -69,7 +74,35 @@ impl<'a> HeteroLayers<'a> {
             tables,
             graph,
             width,
+            lengths: graph.parts().map(|parts| {
+                parts.nodes.iter().map(|nodes| ListLengths::new(nodes.len())).collect()
+            }),
+            scratches: Mutex::default(),
         })
+    }
+
+    /// Calls `visit` with the inputs of `nodes` of parts, whose lists are read.
+    fn inputs_of_parts(
+        &self,
+        layer: usize,
+        (of, nodes): (usize, &[u32]),
+        lengths: &[ListLengths],
+        visit: &mut dyn FnMut(usize, u32),
+    ) -> Result<()> {
+        let unused = || self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scratch = unused().pop().unwrap_or_default();
+        let batch = self.samplers[layer].sample(&[(of, nodes)], Key::new(0), &mut scratch)?;
+        unused().push(scratch);
+        let mut counts = vec![0; nodes.len()];
+        for &edge_type in &self.incoming[of] {
+            let ends = batch.blocks[0].relations()[edge_type].indptr().windows(2);
+            counts.iter_mut().zip(ends).for_each(|(count, ends)| *count += ends[1] - ends[0]);
+        }
+        nodes.iter().zip(counts).for_each(|(&node, count)| lengths[of].note(node, count));
+        for (number, inputs) in batch.input_nodes.iter().enumerate() {
+            inputs.iter().for_each(|&node| visit(number, node));
+        }
+        Ok(())
     }
 }
 
@@ -82,17 +115,20 @@ impl Layers for HeteroLayers<'_> {
     }
 
     fn num_nodes(&self) -> Vec<usize> {
-        (0..self.incoming.len()).map(|number| self.graph.graph.num_nodes(number)).collect()
+        (0..self.incoming.len()).map(|number| self.graph.num_nodes(number)).collect()
     }
 
     fn inputs_of(
         &self,
-        _: usize,
+        layer: usize,
         of: usize,
         nodes: &[u32],
         visit: &mut dyn FnMut(usize, u32),
     ) -> Result<()> {
-        let graph = &self.graph.graph;
+        if let Some(lengths) = &self.lengths {
+            return self.inputs_of_parts(layer, (of, nodes), lengths, visit);
+        }
+        let graph = self.graph.lists()?;
         nodes.iter().for_each(|&node| visit(of, node));
         for &edge_type in &self.incoming[of] {
             let from = graph.schema().ends(edge_type).0;
@@ -104,7 +140,10 @@ impl Layers for HeteroLayers<'_> {
     }
 
     fn num_inputs(&self, _: usize, of: usize, node: u32) -> usize {
-        let graph = &self.graph.graph;
+        if let Some(lengths) = &self.lengths {
+            return lengths[of].num_inputs(node);
+        }
+        let Ok(graph) = self.graph.lists() else { return 1 };
         let count = |&edge_type: &usize| graph.csc(edge_type).sources(node).len();
         1 + self.incoming[of].iter().map(count).sum::<usize>()
     }
@@ -122,11 +161,9 @@ impl Layers for HeteroLayers<'_> {
         before: Option<&Before>,
         scratch: &mut HeteroScratch,
     ) -> Result<Inputs> {
-        let graph = &self.graph.graph;
-        let name = &graph.schema().node_types()[of];
-        let batch = self.samplers[layer].sample(name, nodes, Key::new(0), scratch)?;
-        let fused = batch.fuse(graph)?;
-        let block = RelBlock::new(&fused.blocks[0], &fused.segments, graph.schema())?;
+        let batch = self.samplers[layer].sample(&[(of, nodes)], Key::new(0), scratch)?;
+        let fused = self.graph.fuse(&batch)?;
+        let block = RelBlock::new(&fused.blocks[0], &fused.segments, self.graph.schema())?;
         let rows = match before {
             None => {
                 let tables = self.graph.embedding_types().zip(self.tables);
@@ -200,12 +237,12 @@ mod tests {
         all: &[(usize, Vec<u32>)],
     ) -> Tensor {
         let fanouts = HeteroFanouts::new(&[-1, -1]);
-        let sampler = HeteroSampler::new(&graph.graph, &fanouts, Rule::Uniform).unwrap();
+        let sampler = graph.sampler(&fanouts, Rule::Uniform).unwrap();
         let seeds: Vec<(usize, &[u32])> = all.iter().map(|(of, nodes)| (*of, &**nodes)).collect();
         let mut scratch = HeteroScratch::new();
-        let batch = sampler.sample_types(&seeds, Key::new(0), &mut scratch).unwrap();
-        let fused = batch.fuse(&graph.graph).unwrap();
-        let blocks = RelBlock::all(&fused, graph.graph.schema()).unwrap();
+        let batch = sampler.sample(&seeds, Key::new(0), &mut scratch).unwrap();
+        let fused = graph.fuse(&batch).unwrap();
+        let blocks = RelBlock::all(&fused, graph.schema()).unwrap();
         let mut tape = Tape::new(params, Mode::Eval);
         let features = graph.features(&batch.input_nodes).unwrap();
         let embeddings = graph.embedding_types().zip(tables);
@@ -223,9 +260,9 @@ mod tests {
             HeteroOptions { nodes: 150, edges: 900, communities: 4, ..HeteroOptions::default() };
         let made = heterogeneous(&options, &dir.path().join("graph")).unwrap();
         let graph = HeteroGraph::open(&made.dataset, Normalize::None).unwrap();
-        let types = 0..graph.graph.schema().node_types().len();
+        let types = 0..graph.schema().node_types().len();
         let all: Vec<(usize, Vec<u32>)> =
-            types.map(|of| (of, (0..graph.graph.num_nodes(of) as u32).collect())).collect();
+            types.map(|of| (of, (0..graph.num_nodes(of) as u32).collect())).collect();
         for name in models::names() {
             let config = ModelConfig {
                 name: name.to_string(),
@@ -234,10 +271,10 @@ mod tests {
                 heads: 2,
                 ..ModelConfig::default()
             };
-            let (schema, sources) = (graph.graph.schema(), graph.sources());
+            let (schema, sources) = (graph.schema(), graph.sources());
             let (model, params) = models::build(&config, schema, &sources, Key::new(3)).unwrap();
             let table = |(of, _): (usize, &str)| {
-                let values = graph.graph.num_nodes(of) * config.input_width();
+                let values = graph.num_nodes(of) * config.input_width();
                 let values: Vec<f32> =
                     (0..values as u64).map(|i| Key::new(5).normal(i) as f32).collect();
                 Rows { width: config.input_width(), values: values.into() }
@@ -254,7 +291,7 @@ mod tests {
                     found.extend_from_slice(rows.data());
                     Ok(())
                 };
-                let names = graph.graph.schema().node_types();
+                let names = graph.schema().node_types();
                 course.run((&layers, names), &all, &Budget::new(budget), keep).unwrap();
                 found
             };

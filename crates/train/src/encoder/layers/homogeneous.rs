@@ -1,18 +1,17 @@
 //! Inference over a homogeneous graph.
 
-use gnarl_common::{Error, Result};
-use gnarl_infer::order::NodeOrder;
+use gnarl_common::Result;
 use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::{FullSampler, SampleGraph, whole_graph};
 
 use super::blocks::Blocks;
+use super::part_owners::SharesByType;
 use super::partitioned::PartLayers;
 use super::stages::StagedLayers;
 use crate::data::batch::gather;
 use crate::data::graph::{Graph, Partitioned, Topology};
-use crate::data::shares::Shares;
 use crate::encoder::Output;
 use crate::encoder::course::Course;
 
@@ -73,14 +72,12 @@ fn of_parts(
     (course, budget): (&Course<'_>, &Budget),
     mut keep: impl FnMut(&[u32], &Tensor) -> Result<()> + Send,
 ) -> Result<Figures> {
-    if course.parts.is_some() || course.order != NodeOrder::Natural {
-        return Err(Error::usage("a partitioned graph has its own parts, in their order")
-            .hint("leave out --partition and --order"));
-    }
+    course.check_of_parts()?;
     let depth = output.layers(model.num_layers())?;
     let width = width.max(task.features.width());
     let layers = PartLayers::new((model, params), (task, parts), (depth, width))?;
-    let owners = Shares::new(parts, course.comm.map_or(1, |comm| comm.size()));
+    let nodes = std::slice::from_ref(&parts.nodes);
+    let owners = SharesByType::new(nodes, course.comm.map_or(1, |comm| comm.size()));
     let keep = |_: usize, nodes: &[u32], rows: &Tensor| keep(nodes, rows);
     course.run_owned((&layers, &owners), &[(0, wanted)], budget, keep)
 }

@@ -4,6 +4,8 @@ mod blocks;
 mod features;
 mod heterogeneous;
 mod homogeneous;
+mod list_lengths;
+mod part_owners;
 mod partitioned;
 mod propagation;
 mod stages;
@@ -11,3 +13,4 @@ mod swept;
 
 pub(super) use heterogeneous::HeteroLayers;
 pub(super) use homogeneous::infer;
+pub(super) use part_owners::SharesByType;

@@ -1,39 +1,34 @@
 //! Any homogeneous model over a partitioned graph: lists and features come from the parts, here or at servers.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_graph::blocks::Block;
+use gnarl_infer::Layers;
 use gnarl_infer::rows::Before;
-use gnarl_infer::{Layers, Owners};
 use gnarl_nn::models::Model;
 use gnarl_nn::{Params, Tensor};
 use gnarl_sample::parts::{PartsSampler, Rule};
 use gnarl_sample::{Sampler, Scratch};
 
 use super::blocks::{inputs, output};
+use super::list_lengths::ListLengths;
 use crate::data::batch::Input;
 use crate::data::graph::{Graph, Partitioned};
-use crate::data::shares::Shares;
 
 /// The layers of a model over parts.
 pub(super) struct PartLayers<'a> {
     model: &'a dyn Model,
     params: &'a Params,
     task: &'a Graph,
-    nodes: usize,
     /// Takes all neighbors of one hop.
     sampler: PartsSampler,
     /// Number of layers, from the first one on.
     depth: usize,
     /// Most values of a row in any layer.
     width: usize,
-    /// In-neighbors of each node, as far as its list was read; else 0.
-    degrees: Vec<AtomicU32>,
-    /// Lists read, and their neighbors.
-    read: [AtomicU64; 2],
+    lengths: ListLengths,
     /// Memory of threads that read lists: each takes a number per node of the graph.
     scratches: Mutex<Vec<Scratch>>,
 }
@@ -49,20 +44,15 @@ impl<'a> PartLayers<'a> {
         (depth, width): (usize, usize),
     ) -> Result<Self> {
         let sampler = graph.sampler(Rule::Exact, &[-1])?;
-        let nodes = graph.new_ids.len();
-        let degrees = (0..nodes).map(|_| AtomicU32::new(0)).collect();
-        let (read, scratches) = Default::default();
-        Ok(Self { model, params, task, nodes, sampler, depth, width, degrees, read, scratches })
+        let lengths = ListLengths::new(graph.nodes.len());
+        let scratches = Mutex::default();
+        Ok(Self { model, params, task, sampler, depth, width, lengths, scratches })
     }
 
     /// Notes the lengths of the lists of `nodes`.
     fn note(&self, nodes: &[u32], block: &Block) {
         for (node, ends) in nodes.iter().zip(block.indptr().windows(2)) {
-            let degree = ends[1] - ends[0];
-            if self.degrees[*node as usize].swap(degree, Ordering::Relaxed) == 0 {
-                self.read[0].fetch_add(1, Ordering::Relaxed);
-                self.read[1].fetch_add(degree.into(), Ordering::Relaxed);
-            }
+            self.lengths.note(*node, ends[1] - ends[0]);
         }
     }
 }
@@ -76,7 +66,7 @@ impl Layers for PartLayers<'_> {
     }
 
     fn num_nodes(&self) -> Vec<usize> {
-        vec![self.nodes]
+        vec![self.lengths.num_nodes()]
     }
 
     fn inputs_of(
@@ -95,13 +85,8 @@ impl Layers for PartLayers<'_> {
         Ok(())
     }
 
-    /// The mean of the lists read so far stands for those that were not.
     fn num_inputs(&self, _: usize, _: usize, node: u32) -> usize {
-        let [lists, neighbors] = [&self.read[0], &self.read[1]].map(|n| n.load(Ordering::Relaxed));
-        match self.degrees[node as usize].load(Ordering::Relaxed) {
-            0 => 1 + neighbors.div_ceil(lists.max(1)) as usize,
-            degree => 1 + degree as usize,
-        }
+        self.lengths.num_inputs(node)
     }
 
     /// Of each input, its gathered row, its projection and the value of its edge.
@@ -122,11 +107,5 @@ impl Layers for PartLayers<'_> {
 
     fn compute(&self, layer: usize, inputs: Self::Inputs) -> Result<Tensor> {
         output((self.model, self.params), layer, &inputs)
-    }
-}
-
-impl Owners for Shares<'_> {
-    fn rank_of(&self, _: usize, node: u32) -> usize {
-        self.place(node).0
     }
 }

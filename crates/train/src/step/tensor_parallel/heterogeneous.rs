@@ -83,7 +83,7 @@ impl<'a> HeteroColumns<'a> {
         let nodes = Columns::over(comm, order.bounds.clone(), counted.clone());
         let whole = Arc::new(HeteroWhole::new(&batch, &order, comm, &counted)?);
         let ids = order.info.ids[nodes.rows()].to_vec();
-        let count = |number| task.graph.num_nodes(number);
+        let count = |number| task.num_nodes(number);
         let own = |number| even_share(count(number), comm.rank(), comm.size());
         let embeddings =
             task.embedding_types().map(|(number, _)| own(number).map(|v| v as u64).collect());
@@ -105,7 +105,7 @@ impl<'a> HeteroColumns<'a> {
 
     /// Own nodes of a type.
     fn own(&self, node_type: usize) -> Range<usize> {
-        even_share(self.task.graph.num_nodes(node_type), self.comm.rank(), self.comm.size())
+        even_share(self.task.num_nodes(node_type), self.comm.rank(), self.comm.size())
     }
 
     fn features(&self) -> Result<Vec<Option<Input>>> {
@@ -117,7 +117,7 @@ impl<'a> HeteroColumns<'a> {
 
 /// All nodes and edges as one hop.
 fn all_edges(task: &HeteroGraph) -> Result<HeteroBatch> {
-    let graph = &task.graph;
+    let graph = task.lists()?;
     let all: Vec<(usize, Vec<u32>)> = (0..graph.schema().node_types().len())
         .map(|number| (number, (0..graph.num_nodes(number) as u32).collect()))
         .collect();
@@ -128,7 +128,7 @@ fn all_edges(task: &HeteroGraph) -> Result<HeteroBatch> {
 
 impl Order {
     fn new(task: &HeteroGraph, batch: &HeteroBatch, ranks: usize) -> Result<Self> {
-        let graph = &task.graph;
+        let graph = task.lists()?;
         let types = 0..graph.schema().node_types().len();
         let counts: Vec<usize> = types.clone().map(|number| graph.num_nodes(number)).collect();
         let mut rows: Vec<Vec<u32>> = counts.iter().map(|&n| Vec::with_capacity(n)).collect();

@@ -1,4 +1,4 @@
-//! Training on parts, here and behind servers: the losses and scores of training on the whole graph.
+//! Node classification on a graph of one type.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
 use gnarl_train::{
-    Begin, Finished, Infer, OpenOptions, Output, Registry, Summary, TrainedRun, eval_run,
-    infer_by_threads, infer_on, run, run_on,
+    Begin, Finished, Infer, OpenOptions, Output, Registry, TrainedRun, eval_run, infer_by_threads,
+    infer_on, run, run_on,
 };
 
-const PARTS: usize = 4;
+use crate::common::{PARTS, assert_same, only, serve, train};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -69,30 +69,6 @@ impl Bench {
         config.partition.servers = Some(servers);
         config
     }
-}
-
-fn train(config: &RunConfig) -> Summary {
-    run(config, Begin::Fresh, &|_| ()).unwrap().summary
-}
-
-fn assert_same(a: &Summary, b: &Summary, what: &str) {
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
-    assert!(a.losses.iter().zip(&b.losses).all(near), "{what}: {a:?} {b:?}");
-    assert_eq!((&a.test, &a.valid, a.best_epoch), (&b.test, &b.valid, b.best_epoch), "{what}");
-}
-
-/// Copies the partition without the parts that others are to have.
-fn only(cut: &PartitionedDataset, keep: &[usize], to: &Path) {
-    let copy = std::process::Command::new("cp").arg("-r").arg(cut.dir()).arg(to).status().unwrap();
-    assert!(copy.success());
-    for part in (0..PARTS).filter(|part| !keep.contains(part)) {
-        std::fs::remove_dir_all(to.join(format!("part-{part}"))).unwrap();
-    }
-}
-
-fn serve(cut: &PartitionedDataset, parts: &[usize]) -> Server {
-    let held = parts.iter().map(|&part| Arc::new(ServedPart::open(cut, part).unwrap())).collect();
-    Server::start(held, &ServerConfig::default()).unwrap()
 }
 
 #[test]
@@ -222,7 +198,7 @@ impl Apart {
         let cut = bench.cut(layout, algorithm);
         only(&cut, &[1], &bench.path("mine"));
         let held = [0, 2, 3].map(|part| Arc::new(ServedPart::open(&cut, part).unwrap()));
-        let counted = held.iter().map(|held| held.counters().unwrap()).collect();
+        let counted = held.iter().map(|held| held.neighbors(None).unwrap().clone()).collect();
         let start = |held: &[Arc<ServedPart>]| {
             Server::start(held.to_vec(), &ServerConfig::default()).unwrap()
         };

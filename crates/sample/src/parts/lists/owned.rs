@@ -1,0 +1,57 @@
+//! Lists of an edge-cut part.
+
+use gnarl_common::{Buf, Error, Result};
+use gnarl_graph::NarrowSlice;
+
+use super::{DrawFrom, Lists};
+use crate::SampleGraph;
+use crate::parts::hop::HopReply;
+use crate::view::View;
+
+/// Complete lists of a part's own nodes over one edge type.
+pub struct Owned {
+    pub graph: SampleGraph,
+    /// The nodes that edges come from, in a heterogeneous graph.
+    pub sources: Option<Sources>,
+    /// New id of each node of the destinations' type.
+    pub new_ids: Buf<u64>,
+    /// New id of the first own node.
+    pub first: u64,
+}
+
+/// The nodes of the sources' type in a part.
+pub struct Sources {
+    pub count: usize,
+    /// Dataset ids; none if they equal local ids.
+    pub ids: Option<Buf<u64>>,
+}
+
+impl Lists for Owned {
+    fn num_nodes(&self) -> usize {
+        self.graph.num_nodes()
+    }
+
+    fn local(&self, id: u64) -> Result<Option<u32>> {
+        let new = usize::try_from(id).ok().and_then(|id| self.new_ids.get(id));
+        let local = new.and_then(|new| new.checked_sub(self.first));
+        let own = local.filter(|&local| local < self.graph.core() as u64);
+        own.map(|local| Some(local as u32))
+            .ok_or_else(|| Error::invalid(format!("node {id} belongs to another part")))
+    }
+
+    fn read(&self, nodes: &[u32], draw: &mut DrawFrom<'_>) -> Result<HopReply> {
+        let view = self.graph.view();
+        let view = match &self.sources {
+            None => view,
+            Some(Sources { count, ids }) => {
+                let source_ids = ids.as_deref().map(NarrowSlice::U64);
+                View { num_sources: *count, source_ids, ..view }
+            }
+        };
+        draw(view, nodes)
+    }
+
+    fn cover_sources(&self) -> bool {
+        self.sources.is_none()
+    }
+}

@@ -1,0 +1,54 @@
+//! A partitioned homogeneous graph.
+
+use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
+use gnarl_partition::PartitionedDataset;
+use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
+
+use super::caches::{cached, copied};
+use super::columns::{Columns, describe};
+use super::hot_nodes::{Seeds, Wanted};
+use crate::data::graph::{Graph, Partitioned, Topology, Whole};
+use crate::data::node_targets::NodeTargets;
+use crate::data::part_nodes::PartNodes;
+
+/// The partitioned graph of `parts`, for one of some ranks. Memory: a label and two numbers
+/// per node, and the budget of `[cache]`.
+///
+/// # Errors
+/// If the graph has several node types, nodes lack features or labels, or a part does not reply.
+pub(super) fn open(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    parts: &[PartAccess],
+    rank: (usize, usize),
+) -> Result<(Graph, NodeTargets)> {
+    let [node] = &cut.manifest().node_types[..] else {
+        return Err(Error::invalid("the parts belong to a heterogeneous graph"));
+    };
+    let all = parts.iter().map(PartAccess::describe);
+    let all: Vec<Vec<Description>> = all.collect::<Result<_>>()?;
+    let abouts = describe(cut, &all, &node.name)?;
+    if abouts[0].feature_width == 0 {
+        return Err(Error::invalid("the nodes of the parts have no features")
+            .hint("partition a dataset that has them"));
+    }
+    let nodes = PartNodes::of_type(cut, &node.name)?;
+    let targets = Columns { nodes: &nodes, parts, abouts: &abouts }.targets(config, cut)?;
+    let services = parts.iter().map(|part| part.neighbors(None)).collect::<Result<_>>()?;
+    let mut divided = Partitioned { nodes, services, replica: None };
+    let (width, sparse) = (abouts[0].feature_width, abouts[0].sparse);
+    let nodes = &divided.nodes;
+    let seeds = Seeds { of: 0, train: &targets.train, rank };
+    let wanted = Wanted::new(config, vec![nodes], vec![(0, 0, &divided.services)], parts, seeds);
+    let replica = copied(&config.cache, &divided, &wanted)?;
+    let memory = (config.cache.policy, config.cache.memory.as_u64());
+    let cache = |source| cached(memory, source, (0, sparse), &wanted);
+    let (routes, normalize) = (nodes.routes.clone(), config.dataset.normalize);
+    let of_type = (&*node.name, routes);
+    let shape = (width, sparse);
+    let features = PartitionedFeatures::new(of_type, parts.to_vec(), shape, normalize, cache)?;
+    divided.replica = replica;
+    let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
+    Ok((Graph { topology, features, whole: Whole::default() }, targets))
+}

@@ -1,0 +1,5 @@
+//! Training on parts, here and behind servers: the losses and scores of training on the whole graph.
+
+mod common;
+mod heterogeneous;
+mod homogeneous;
