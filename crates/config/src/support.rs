@@ -134,7 +134,7 @@ fn weights_of_messages(c: Combination<'_>) -> Option<Error> {
     })
 }
 
-/// Features of edges lie with the edges of a whole graph, or of a part that a rank has.
+/// Features of edges lie with the edges of a graph, and come with those that samplers choose.
 fn edge_features(c: Combination<'_>) -> Option<Error> {
     if !c.run.model.edge_features {
         return None;
@@ -148,15 +148,9 @@ fn edge_features(c: Combination<'_>) -> Option<Error> {
             .hint("leave it out; task.edge_features gives features of edges to the decoder 'mlp'"),
         );
     }
-    if c.heterogeneous {
-        return Some(
-            Error::usage("model.edge_features: heterogeneous models read no features of edges")
-                .hint("leave it out"),
-        );
-    }
-    c.served().then(|| {
-        Error::usage("model.edge_features: parts at servers are sampled without features of edges")
-            .hint("leave out partition.servers, or model.edge_features")
+    c.heterogeneous.then(|| {
+        Error::usage("model.edge_features: heterogeneous models read no features of edges")
+            .hint("leave it out")
     })
 }
 

@@ -84,21 +84,40 @@ pub struct PartitionedEdges {
     /// `source:relation:destination`.
     #[serde(rename = "type")]
     pub triple: Triple,
-    /// Names of its columns beside the endpoints, such as `weight`.
-    pub columns: Vec<String>,
+    /// Its columns beside the endpoints.
+    pub columns: Vec<PartitionedColumn>,
+}
+
+/// A column of an edge type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionedColumn {
+    /// Name, such as `weight`.
+    pub name: String,
+    /// Values of a row.
+    pub width: u64,
 }
 
 impl PartitionedEdges {
     /// The edge type of `triple` with `columns`, of which those of lists have a dot in their names.
     pub(crate) fn new(triple: &Triple, columns: &[ColumnSpec]) -> Self {
-        let names = columns.iter().map(|column| column.name.as_str());
-        let carried = names.filter(|name| !["src", "dst"].contains(name) && !name.contains('.'));
-        Self { triple: triple.clone(), columns: carried.map(String::from).collect() }
+        let of_lists = |name: &str| ["src", "dst"].contains(&name) || name.contains('.');
+        let carried = columns.iter().filter(|column| !of_lists(&column.name));
+        let column = |column: &ColumnSpec| PartitionedColumn {
+            name: column.name.clone(),
+            width: column.shape[1..].iter().product(),
+        };
+        Self { triple: triple.clone(), columns: carried.map(column).collect() }
+    }
+
+    /// Values of a row of the column `name`; 0 if there is none.
+    pub fn width(&self, name: &str) -> usize {
+        let found = self.columns.iter().find(|column| column.name == name);
+        found.map_or(0, |column| column.width as usize)
     }
 
     /// Returns whether edges have weights.
     pub fn is_weighted(&self) -> bool {
-        self.columns.iter().any(|name| name == "weight")
+        self.width("weight") > 0
     }
 }
 

@@ -62,8 +62,8 @@ pub use auto::{Parts, Workers};
 pub use balance::constraint::Constraint;
 pub use config::PartitionConfig;
 pub use dataset::{
-    PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
-    PartitionedEdges, PartitionedType, SourceInfo,
+    PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedColumn,
+    PartitionedDataset, PartitionedEdges, PartitionedType, SourceInfo,
 };
 pub use edge_cut::fennel::Fennel;
 pub use edge_cut::grem::{Grem, Neighbors, expected_cut, expected_cut_refined};

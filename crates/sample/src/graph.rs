@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
 
-use crate::edge_features::{EdgeFeatures, Shared};
+use crate::edge_features::{EdgeFeatures, Shared, mapped};
 use crate::temporal::edge_times;
 use crate::view::View;
 use crate::weights::Weights;
@@ -168,6 +168,17 @@ impl SampleGraph {
         self.check_rows("feature", features.rows() as usize)?;
         self.edge_features = Some(Shared(features));
         Ok(self)
+    }
+
+    /// The same with the features of a homogeneous dataset or part, if its edges have any.
+    ///
+    /// # Errors
+    /// If they are damaged.
+    pub fn with_edge_features_of(self, dataset: &Dataset, triple: &Triple) -> Result<Self> {
+        match dataset.edge_column(triple, "features")? {
+            Some(column) => self.with_edge_features(mapped(column)?),
+            None => Ok(self),
+        }
     }
 
     /// Width of the features of edges; 0 without.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_graph::Csc;
 use gnarl_graph::blocks::MiniBatch;
+use gnarl_graph::{Csc, Dataset, DatasetWriter, IdWidth, Triple};
+use gnarl_partition::{PartLayout, PartitionConfig, Parts, partition_dataset};
+use gnarl_sample::parts::{LocalPart, PartsSampler, Replica, Routes, Rule};
 use gnarl_sample::{
     ClusterSampler, EdgeFeatures, ExactSampler, FullSampler, LaborSampler, SampleGraph, Sampler,
     Scratch, UniformSampler, whole_graph,
@@ -95,4 +97,58 @@ fn every_edge_needs_a_row() {
     let few = Arc::new(Ends(vec![[0.0; 3]; 10]));
     let error = graph().with_edge_features(few).unwrap_err().to_string();
     assert!(error.contains("has no feature"), "{error}");
+}
+
+/// Edges whose features are their endpoints, some of them parallel.
+fn write(out: &std::path::Path) -> Dataset {
+    let key = Key::new(8);
+    let mut writer = DatasetWriter::create(out, IdWidth::U32).unwrap();
+    writer.add_node_type("_N", 200);
+    let mut list = writer.edge_writer(&Triple::plain(), None).unwrap();
+    let mut features = writer.edge_column::<f32>(&Triple::plain(), "features", &[2]).unwrap();
+    for edge in 0..2000 {
+        let (src, dst) = (key.below(2 * edge, 200), key.below(2 * edge + 1, 180));
+        list.push(&[src], &[dst]).unwrap();
+        features.push(&[src as f32, edge as f32]).unwrap();
+    }
+    let mut columns = list.finish().unwrap();
+    columns.push(features.finish().unwrap());
+    writer.add_edge_type(Triple::plain(), columns);
+    writer.finish(Default::default()).unwrap()
+}
+
+#[test]
+fn parts_send_the_features_of_the_edges_they_choose() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("whole"));
+    let graph = SampleGraph::open(&dataset).unwrap();
+    let graph = graph.with_edge_features_of(&dataset, &Triple::plain()).unwrap();
+    let whole = ExactSampler::new(&graph, &[3, -1]).unwrap();
+    for (layout, algorithm) in [(PartLayout::EdgeCut, "ldg"), (PartLayout::VertexCut, "dbh")] {
+        let (algorithm, count) = (algorithm.into(), Parts::Count(3));
+        let config = PartitionConfig { algorithm, parts: count, layout, ..Default::default() };
+        let out = dir.path().join(layout.to_string());
+        let cut = partition_dataset(&dataset, &config, &out).unwrap().0;
+        assert_eq!(cut.edge_types().unwrap()[0].width("features"), 2);
+        let sampler = |fanouts: &[i64]| {
+            let open = |part| Arc::new(LocalPart::open(&cut, part).unwrap()) as _;
+            let services = (0..3).map(open).collect();
+            let routes = Routes::of(&cut).unwrap();
+            let sampler = PartsSampler::new(Rule::Exact, fanouts, routes, services).unwrap();
+            sampler.with_edge_features(2)
+        };
+        let lists = Replica::read(&sampler(&[-1]), &[1, 5, 9, 20], 1 << 20).unwrap();
+        assert_eq!(lists.nodes(), 4);
+        for sampler in [sampler(&[3, -1]), sampler(&[3, -1]).with_replica(Arc::new(lists))] {
+            let (seeds, key) = ([5, 1, 150, 190], Key::new(4));
+            let expected = whole.sample(&seeds, key, &mut Scratch::new()).unwrap();
+            let found = sampler.sample(&seeds, key, &mut Scratch::new()).unwrap();
+            assert_eq!(expected.input_nodes, found.input_nodes);
+            for (expected, found) in expected.blocks.iter().zip(&found.blocks) {
+                let rows = expected.edge_features().unwrap();
+                assert_eq!(rows.values.len(), 2 * expected.num_edges());
+                assert_eq!(rows, found.edge_features().unwrap(), "{layout}");
+            }
+        }
+    }
 }

@@ -235,9 +235,7 @@ fn copies_stay_within_their_memory() {
     }
     assert_eq!(last, NODES as usize);
     let few = replica(&parts, &wanted[..3], 1 << 20);
-    let ask = |nodes: Vec<u64>| {
-        few.ask(HopRequest { nodes, fanout: 2, rule: Rule::Exact, key: Key::new(1) })()
-    };
+    let ask = |nodes: Vec<u64>| few.ask(HopRequest::new(nodes, 2, Rule::Exact, Key::new(1)))();
     assert_eq!(ask(vec![wanted[1].into()]).unwrap().asked_degrees.len(), 1);
     let error = ask(vec![wanted[3].into()]).unwrap_err().to_string();
     assert!(error.contains("is not replicated"), "{error}");
@@ -348,7 +346,7 @@ fn what_cannot_be_sampled_is_told() {
 
     let request = |nodes: Vec<u64>, rule| {
         let (fanout, key) = (2, Key::new(1));
-        LocalPart::open(&owned, 0).unwrap().draw(&HopRequest { nodes, fanout, rule, key })
+        LocalPart::open(&owned, 0).unwrap().draw(&HopRequest::new(nodes, fanout, rule, key))
     };
     let assignment = owned.assignment("_N").unwrap();
     let at = |part: u32| assignment.iter().position(|&p| p == part).unwrap() as u64;
@@ -404,7 +402,7 @@ fn concurrent_requests_get_the_same_answers() {
     let nodes: Vec<u64> = (0..NODES).filter(|&v| assignment[v as usize] == 2).collect();
     let draw = |seed| {
         let (nodes, key) = (nodes.clone(), Key::new(seed));
-        part.draw(&HopRequest { nodes, fanout: 3, rule: Rule::Weighted, key }).unwrap()
+        part.draw(&HopRequest::new(nodes, 3, Rule::Weighted, key)).unwrap()
     };
     let expected: Vec<_> = (0..20).map(draw).collect();
     std::thread::scope(|scope| {

@@ -47,6 +47,9 @@ pub enum Command {
         rule: String,
         /// [`Key::bits`].
         key: u64,
+        /// Asks for the features of edges.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        edge_features: bool,
     },
 }
 
@@ -104,6 +107,7 @@ impl Command {
             fanout: (request.fanout != u32::MAX).then_some(request.fanout),
             rule: request.rule.name().into(),
             key: request.key.bits(),
+            edge_features: request.edge_features,
         }
     }
 }
@@ -114,12 +118,12 @@ impl Command {
 /// If there is no such rule.
 pub(crate) fn hop(
     nodes: Vec<u64>,
-    fanout: Option<u32>,
-    rule: &str,
+    (fanout, rule): (Option<u32>, &str),
     key: u64,
+    edge_features: bool,
 ) -> Result<HopRequest> {
     let (fanout, key) = (fanout.unwrap_or(u32::MAX), Key::from_bits(key));
-    Ok(HopRequest { nodes, fanout, rule: rule.parse::<Rule>()?, key })
+    Ok(HopRequest { nodes, fanout, rule: rule.parse::<Rule>()?, key, edge_features })
 }
 
 /// Parses a client's `what`.

@@ -53,9 +53,9 @@ impl Service {
             Command::Push { part, lr, from, step } => {
                 self.part(*part)?.push(&nodes, &gradients_of(batches)?, *lr, (*from, *step))
             }
-            Command::Sample { part, etype, fanout, rule, key } => {
+            Command::Sample { part, etype, fanout, rule, key, edge_features } => {
                 let etype = etype.as_deref().map(str::parse).transpose()?;
-                let request = command::hop(nodes, *fanout, rule, *key)?;
+                let request = command::hop(nodes, (*fanout, rule), *key, *edge_features)?;
                 self.part(*part)?.sample(etype.as_ref(), &request)
             }
         }

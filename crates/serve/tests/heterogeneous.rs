@@ -1,4 +1,4 @@
-//! Rows of heterogeneous parts: each node type by its own partition policy.
+//! Heterogeneous parts: rows of each node type by its own partition policy, and neighbors over each edge type.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gnarl_common::Kind;
 use gnarl_common::rng::Key;
 use gnarl_graph::{Dataset, DatasetWriter, IdWidth, Triple};
-use gnarl_partition::{PartitionConfig, PartitionedDataset, Parts, partition_dataset};
-use gnarl_sample::parts::{HopRequest, NeighborService, Rule};
+use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
+use gnarl_sample::parts::{HopReply, HopRequest, NeighborService, Rule};
 use gnarl_serve::{Client, ClientConfig, HeteroRows, PartAccess, ServedPart, Server, ServerConfig};
 use gnarl_store::RowSource;
 
@@ -142,9 +142,50 @@ fn a_typed_part_says_what_it_has_and_lacks() {
     assert!(text.contains("several types") && text.contains("user, shop, area"), "{text}");
     let text = format!("{:?}", remote.begin_features(Some("shops"), vec![0])().unwrap_err());
     assert!(text.contains("no nodes of type 'shops'"), "{text}");
-    assert!(parts[1].neighbors().err().unwrap().to_string().contains("heterogeneous"));
-    let hop = HopRequest { nodes: vec![0], fanout: 2, rule: Rule::Exact, key: Key::new(1) };
-    let error = remote.ask(hop)().unwrap_err();
+    let known = "user:knows:user, shop:sold:user, area:has:shop";
+    let text = format!("{:?}", parts[1].neighbors(None).err().unwrap());
+    assert!(text.contains("edges of several types") && text.contains(known), "{text}");
+    let hop = HopRequest::new(vec![0], 2, Rule::Exact, Key::new(1));
+    let error = remote.ask(hop.clone())().unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
-    assert!(error.to_string().contains("neighbors of heterogeneous graphs"), "{error}");
+    assert!(error.to_string().contains("edges of several types"), "{error}");
+    let other = "user:meets:user".parse().unwrap();
+    for part in &parts {
+        let asked = part.neighbors(Some(&other)).and_then(|neighbors| neighbors.ask(hop.clone())());
+        let text = format!("{:?}", asked.err().unwrap());
+        assert!(text.contains("no edges of type 'user:meets:user'"), "{text}");
+    }
+}
+
+#[test]
+fn servers_draw_over_each_edge_type_what_the_part_draws_here() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = write(&dir.path().join("graph"));
+    for (layout, algorithm) in [(PartLayout::EdgeCut, "random"), (PartLayout::VertexCut, "dbh")] {
+        let (algorithm, parts) = (algorithm.into(), Parts::Count(3));
+        let config = PartitionConfig { algorithm, parts, layout, ..Default::default() };
+        let out = dir.path().join(layout.to_string());
+        let cut = partition_dataset(&graph, &config, &out).unwrap().0;
+        let part = held(&cut, 2);
+        let server = Server::start(vec![part.clone()], &ServerConfig::default()).unwrap();
+        let client = Client::connect(&ClientConfig::new(server.uri())).unwrap();
+        let remote = PartAccess::Remote(client.part(2));
+        let owner = cut.assignment("user").unwrap();
+        let nodes: Vec<u64> = (0..USERS).filter(|&v| owner[v as usize] == 2).collect();
+        for edge_type in ["user:knows:user", "shop:sold:user"] {
+            let triple: Triple = edge_type.parse().unwrap();
+            let (nodes, key) = (nodes.clone(), Key::new(1));
+            let hop = HopRequest::new(nodes.clone(), 2, Rule::Exact, key);
+            let here = part.neighbors(Some(&triple)).unwrap().draw(&hop).unwrap();
+            let there = remote.neighbors(Some(&triple)).unwrap().ask(hop)().unwrap();
+            assert!(here.indices.len() > nodes.len() / 2, "{layout} {edge_type}");
+            let heard = |reply: &HopReply| -> Vec<u64> {
+                reply.indices.iter().map(|&at| reply.nodes[at as usize]).collect()
+            };
+            assert_eq!(heard(&here), heard(&there));
+            assert_eq!((&here.indptr, &here.numbers), (&there.indptr, &there.numbers));
+            assert_eq!((&here.asked_degrees, &here.degrees), (&there.asked_degrees, &None));
+        }
+        assert!(part.load().edges_sent > 0);
+    }
 }

@@ -50,7 +50,7 @@ fn own(parts: &PartitionedDataset, part: u32) -> Vec<u64> {
 }
 
 fn hop(nodes: Vec<u64>) -> HopRequest {
-    HopRequest { nodes, fanout: 3, rule: Rule::Exact, key: Key::new(5) }
+    HopRequest::new(nodes, 3, Rule::Exact, Key::new(5))
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn rows_come_from_wherever_the_parts_are_with_and_without_a_cache() {
             PartAccess::Local(Arc::new(ServedPart::open(&cut.parts, 1).unwrap())),
             PartAccess::Remote(client.part(2)),
         ];
-        DividedRows::new(Routes::of(&cut.parts).unwrap(), parts, all.width()).unwrap()
+        DividedRows::new("_N", Routes::of(&cut.parts).unwrap(), parts, all.width()).unwrap()
     };
     let nodes: Vec<u64> = (0..300).map(|i| Key::new(2).below(i, 800)).collect();
     let ids: Vec<u32> = nodes.iter().map(|&v| v as u32).collect();

@@ -186,3 +186,53 @@ fn what_cannot_read_them_is_refused() {
     let text = refused(&config);
     assert!(text.contains("edges have no features"), "{text}");
 }
+
+#[cfg(feature = "serve")]
+#[test]
+fn parts_on_other_hosts_train_as_the_whole_graph() {
+    use gnarl_config::Servers;
+    use gnarl_graph::Dataset;
+    use gnarl_partition::{PartLayout, PartitionConfig, partition_dataset};
+    use gnarl_serve::{ServedPart, Server, ServerConfig};
+    use std::sync::Arc;
+
+    let bench = Bench::new();
+    let graph = Dataset::open(bench.path("graph")).unwrap();
+    for model in ["gin", "gatv2"] {
+        let mut config = bench.config(&format!("{model}-whole"), model);
+        config.sample.method = Method::Exact;
+        config.sample.fanouts = vec![5];
+        config.train.epochs = 3;
+        let whole = train(&config).summary;
+        for (layout, algorithm) in [(PartLayout::EdgeCut, "ldg"), (PartLayout::VertexCut, "dbh")] {
+            let name = format!("{model}-{layout}");
+            let (algorithm, parts) = (algorithm.into(), gnarl_partition::Parts::Count(3));
+            let cut = PartitionConfig { algorithm, parts, layout, ..PartitionConfig::default() };
+            let cut =
+                partition_dataset(&graph, &cut, &bench.path(&format!("{name}-parts"))).unwrap().0;
+            let held = (0..3).map(|part| Arc::new(ServedPart::open(&cut, part).unwrap()));
+            let server = Server::start(held.collect(), &ServerConfig::default()).unwrap();
+            // No part of its own.
+            let bare = bench.path(&format!("{name}-bare"));
+            let copy = std::process::Command::new("cp").arg("-r").args([cut.dir(), &bare]).status();
+            assert!(copy.unwrap().success());
+            (0..3).for_each(|p| std::fs::remove_dir_all(bare.join(format!("part-{p}"))).unwrap());
+            for (servers, parts, lists) in [
+                (Servers::Ranks, cut.dir(), "0"),
+                (Servers::At(vec![server.uri()]), &*bare, "0"),
+                (Servers::At(vec![server.uri()]), &*bare, "1MiB"),
+            ] {
+                let mut config = config.clone();
+                config.dataset.path = PathBuf::new();
+                config.partition.path = Some(parts.into());
+                config.partition.servers = Some(servers);
+                config.cache.lists = lists.parse().unwrap();
+                config.output.dir = bench.path(&format!("{name}-run"));
+                let found = train(&config).summary;
+                let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+                assert!(whole.losses.iter().zip(&found.losses).all(near), "{whole:?} {found:?}");
+                assert_eq!((&whole.valid, &whole.test), (&found.valid, &found.test), "{name}");
+            }
+        }
+    }
+}

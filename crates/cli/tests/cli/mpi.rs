@@ -221,6 +221,38 @@ fn machines_serve_their_parts_to_each_other() {
     assert!(!output.status.success() && err.contains("m1 is to have part 5"), "{err}");
 }
 
+#[cfg(feature = "serve")]
+#[test]
+fn machines_serve_typed_parts_to_each_other() {
+    let bench = Bench::new("");
+    let dir = bench.dir.path();
+    let graph = dir.join("typed");
+    let made = ["generate", "typed", "--nodes", "1600", "--edges", "16000", "--communities", "4"];
+    succeed(&[&made[..], &["--features", "8", "--out", path(&graph)]].concat());
+    let data = format!("dataset.path={}", path(&graph));
+    let sets =
+        ["task.node_type=paper", "model.name=rgcn", "model.hidden=16", "sample.method=exact"];
+    let sizes = ["sample.fanouts=[4,3]", "sample.batch_size=100", "train.epochs=3"];
+    let whole = succeed(&bench.args(&[&sets[..], &sizes, &[&data]].concat()));
+    for (layout, algorithm) in [("edge-cut", "ldg"), ("vertex-cut", "adadne")] {
+        let parts = dir.join(layout);
+        let how = ["--layout", layout, "--algorithm", algorithm, "--parts", "4", "--out"];
+        succeed(&[&["partition", path(&graph)], &how[..], &[path(&parts)]].concat());
+        let place = format!("partition.path={}", path(&parts));
+        let divided = [&place, "partition.servers=ranks", "cache.memory=1MiB"];
+        let args = bench.args(&[&sets[..], &sizes, &divided].concat());
+        let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
+        let found = result(&launcher(4).args(["sh", "-c", &in_pairs(&args)]).output().unwrap());
+        let losses = |of: &Value| -> Vec<f64> {
+            of["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
+        };
+        let apart = losses(&whole).into_iter().zip(losses(&found)).map(|(a, b)| (a - b).abs());
+        assert!(apart.fold(0.0, f64::max) < 1e-4, "{layout}: {whole} {found}");
+        let score = |of: &Value| of["test"]["accuracy"].as_f64().unwrap();
+        assert!((score(&whole) - score(&found)).abs() < 0.01, "{layout}: {whole} {found}");
+    }
+}
+
 #[test]
 fn every_rank_serves_metrics_of_its_own() {
     let bench = Bench::new(RUN);

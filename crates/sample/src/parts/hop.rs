@@ -61,6 +61,15 @@ pub struct HopRequest {
     pub rule: Rule,
     /// Random key; equal keys give equal draws.
     pub key: Key,
+    /// True if the features of edges are asked for.
+    pub edge_features: bool,
+}
+
+impl HopRequest {
+    /// A request without features of edges.
+    pub fn new(nodes: Vec<u64>, fanout: u32, rule: Rule, key: Key) -> Self {
+        Self { nodes, fanout, rule, key, edge_features: false }
+    }
 }
 
 /// The sampled neighbors.
@@ -80,6 +89,8 @@ pub struct HopReply {
     pub weights: Option<Vec<f32>>,
     /// The random number of each edge, from parts that may hold only a share of a list.
     pub numbers: Option<Vec<u32>>,
+    /// Features of the edges, a row for each, if they were asked for.
+    pub edge_features: Option<Vec<f32>>,
 }
 
 impl HopReply {

@@ -10,6 +10,7 @@ use super::hop::{HopReply, HopRequest, Rule};
 use super::lists::{Lists, Owned, Shared};
 use super::service::{Answer, NeighborService};
 use crate::bottom_k::{Numbered, Numbers, Smallest};
+use crate::edge_features::mapped;
 use crate::exact::Exact;
 use crate::labor::Labor;
 use crate::neighbors::{Choose, Draw, sample_from};
@@ -117,8 +118,8 @@ impl NeighborService for LocalPart {
 
 fn owned(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
     let dataset = parts.part(part)?;
-    let (node, _) = dataset.plain()?;
-    let graph = SampleGraph::open(&dataset)?;
+    let (node, edge) = dataset.plain()?;
+    let graph = SampleGraph::open(&dataset)?.with_edge_features_of(&dataset, &edge.triple)?;
     let first = parts.node_type(&node.name)?.ranges[part];
     let new_ids = parts.new_ids(&node.name)?;
     Ok(Box::new(Owned { graph, sources: None, new_ids, first }))
@@ -130,7 +131,8 @@ fn shared(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
         return Err(Error::invalid("the part has several types of nodes or edges"));
     }
     let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
-    Ok(Box::new(Shared { part, weights }))
+    let edge_features = part.edge_column(0, "features")?.map(mapped).transpose()?;
+    Ok(Box::new(Shared { part, weights, edge_features }))
 }
 
 impl Inner {
@@ -162,7 +164,12 @@ impl Inner {
         scratch: &mut Scratch,
     ) -> Result<Drawn> {
         scratch.clear(view.num_sources);
-        let asked = (view, nodes, request);
+        if request.edge_features && view.edge_features.is_none() {
+            return Err(Error::usage("edges have no features")
+                .hint("partition a dataset whose edges have them"));
+        }
+        let edge_features = view.edge_features.filter(|_| request.edge_features);
+        let asked = (View { edge_features, ..view }, nodes, request);
         match (self.lists.are_shares(), request.rule) {
             (true, Rule::Uniform) => Err(Error::usage(
                 "rule 'uniform' requires whole lists, but a vertex cut shares them among parts",
@@ -232,5 +239,6 @@ fn reply(
         degrees: covered.then(|| sources.iter().map(|&source| view.degree(source)).collect()),
         weights: hop.weights,
         numbers,
+        edge_features: hop.edge_features.map(|rows| rows.values),
     }
 }

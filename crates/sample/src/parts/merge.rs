@@ -18,6 +18,8 @@ pub(crate) struct Merged {
     pub sources: Vec<u32>,
     pub degrees: Vec<u32>,
     pub weights: Option<Vec<f32>>,
+    /// Features of each edge, in replies that have them.
+    pub edge_features: Vec<f32>,
 }
 
 /// Merges the lists of `num_dst` destinations, with at most `fanout` edges each.
@@ -71,6 +73,10 @@ impl Merged {
         self.degrees.push(reply.degrees.as_ref().map_or(0, |degrees| degrees[node]));
         if let Some(weights) = &mut self.weights {
             weights.push(reply.weights.as_ref().map_or(1.0, |w| w[edge]));
+        }
+        if let Some(rows) = &reply.edge_features {
+            let width = rows.len() / reply.indices.len();
+            self.edge_features.extend_from_slice(&rows[edge * width..(edge + 1) * width]);
         }
     }
 }

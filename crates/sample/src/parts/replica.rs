@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Context, Error, Kind, Result};
 use gnarl_graph::Csc;
-use gnarl_graph::blocks::Block;
+use gnarl_graph::blocks::{Block, EdgeRows};
 use hashbrown::HashMap;
 
 use super::hop::HopRequest;
@@ -43,6 +43,7 @@ struct Copies {
     /// Dataset ids of in-neighbors.
     sources: Vec<u32>,
     weights: Option<Vec<f32>>,
+    edge_features: Option<EdgeRows>,
     /// Degrees in the whole graph of all nodes met.
     degrees: HashMap<u32, u32>,
 }
@@ -127,7 +128,9 @@ impl Copies {
     /// Additional bytes for the list of destination `dst`.
     fn cost(&self, nodes: &[u32], block: &Block, dst: usize) -> u64 {
         let list = block.sources(dst);
-        let edge = size_of::<u32>() + block.weights().map_or(0, |_| size_of::<f32>());
+        let values = usize::from(block.weights().is_some())
+            + block.edge_features().map_or(0, |rows| rows.width);
+        let edge = size_of::<u32>() + values * size_of::<f32>();
         let own = std::iter::once(&nodes[dst]);
         // A node that occurs twice in a list is counted twice: the estimate is an upper bound.
         let all = own.chain(list.iter().map(|&at| &nodes[at as usize]));
@@ -147,13 +150,20 @@ impl Copies {
             let range = block.indptr()[dst] as usize..block.indptr()[dst + 1] as usize;
             self.weights.get_or_insert_default().extend_from_slice(&weights[range]);
         }
+        if let Some(EdgeRows { width, values }) = block.edge_features() {
+            let ends =
+                [block.indptr()[dst], block.indptr()[dst + 1]].map(|end| end as usize * width);
+            let own = self.edge_features.get_or_insert_with(|| EdgeRows::with_capacity(0, *width));
+            own.values.extend_from_slice(&values[ends[0]..ends[1]]);
+        }
         self.nodes.push(nodes[dst]);
         self.ends.push(self.sources.len() as u64);
     }
 
     /// Numbers the replicated nodes first, then the others, and builds a graph of them.
     fn finish(self, bytes: u64) -> Result<Replica> {
-        let Self { nodes: mut ids, ends, sources: mut indices, weights, degrees } = self;
+        let Self { nodes: mut ids, ends, sources: mut indices, weights, edge_features, degrees } =
+            self;
         let (copied, edges) = (ids.len(), indices.len());
         if u32::try_from(degrees.len()).is_err() {
             return Err(Error::new(
@@ -182,6 +192,10 @@ impl Copies {
         let graph = SampleGraph::with_part(csc, ids, Some(of_ids.into()), copied)?;
         let graph = match weights {
             Some(weights) => graph.with_weights(weights.into())?,
+            None => graph,
+        };
+        let graph = match edge_features {
+            Some(rows) => graph.with_edge_features(Arc::new(rows))?,
             None => graph,
         };
         let local = Arc::new(local);

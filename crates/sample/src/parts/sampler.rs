@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Kind, Result};
-use gnarl_graph::blocks::{MiniBatch, NodeInfo};
+use gnarl_graph::blocks::{EdgeRows, MiniBatch, NodeInfo};
 
 use super::hop::{HopRequest, Rule};
 use super::merge::{Merged, Source, merge};
@@ -24,6 +24,8 @@ pub struct PartsSampler {
     routes: Routes,
     services: Vec<Arc<dyn NeighborService>>,
     replica: Option<Arc<Replica>>,
+    /// Values of the features of an edge; 0 if none are asked for.
+    edge_width: usize,
 }
 
 impl PartsSampler {
@@ -56,12 +58,24 @@ impl PartsSampler {
             let nodes = routes.num_nodes();
             return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit ids")));
         }
-        Ok(Self { rule, fanouts: Fanouts::new(fanouts)?, routes, services, replica: None })
+        Ok(Self {
+            rule,
+            fanouts: Fanouts::new(fanouts)?,
+            routes,
+            services,
+            replica: None,
+            edge_width: 0,
+        })
     }
 
     /// Samples the lists in `replica` locally, without requests to their parts.
     pub fn with_replica(self, replica: Arc<Replica>) -> Self {
         Self { replica: Some(replica), ..self }
+    }
+
+    /// Asks for the features of edges, `width` values each.
+    pub fn with_edge_features(self, width: usize) -> Self {
+        Self { edge_width: width, ..self }
     }
 
     /// One hop from all nodes of the batch, which adds its new nodes.
@@ -79,8 +93,10 @@ impl PartsSampler {
             return Err(Error::new(Kind::Limit, "a block would exceed 4 294 967 295 edges")
                 .hint("use smaller batches or fan-outs"));
         }
-        let Merged { asked_degrees, indptr, sources: mut indices, degrees: found, weights } =
-            merge(num_dst, fanout, &sources);
+        let mut merged = merge(num_dst, fanout, &sources);
+        let edge_features = self.edge_features(&mut merged)?;
+        let Merged { asked_degrees, indptr, sources: mut indices, degrees: found, weights, .. } =
+            merged;
         degrees[..num_dst].copy_from_slice(&asked_degrees);
         scratch.reserve(indices.len());
         scratch.insert_all(&mut indices);
@@ -89,7 +105,20 @@ impl PartsSampler {
             degrees[at as usize] = degree;
         }
         let num_src = scratch.nodes().len();
-        Ok(Hop { num_src, indptr, indices, weights, edge_features: None })
+        Ok(Hop { num_src, indptr, indices, weights, edge_features })
+    }
+
+    /// Features of the edges of a hop, if they were asked for.
+    fn edge_features(&self, merged: &mut Merged) -> Result<Option<EdgeRows>> {
+        let (edges, width) = (merged.sources.len(), self.edge_width);
+        let values = std::mem::take(&mut merged.edge_features);
+        if values.len() != edges * width {
+            let found = values.len();
+            return Err(Error::invalid(format!(
+                "expected features of {edges} edges, {width} values each; found {found} values"
+            )));
+        }
+        Ok((width > 0).then(|| EdgeRows { width, values }))
     }
 
     /// Sends requests to all parts that have edges of `nodes`, concurrently, and waits for their
@@ -110,6 +139,7 @@ impl PartsSampler {
             fanout,
             rule: self.rule,
             key,
+            edge_features: self.edge_width > 0,
         };
         let parts = asked.into_iter().enumerate().filter(|(_, asked)| !asked.is_empty());
         let answers: Vec<_> =

@@ -7,6 +7,7 @@
 //! | `neighbor_degrees`, of homogeneous graphs | list of u32 |
 //! | `weights`, if edges have weights | list of f32 |
 //! | `numbers`, from vertex cuts | list of u32 |
+//! | `edge_features`, if asked for | list of f32, a row for each neighbor |
 
 use std::sync::Arc;
 
@@ -41,7 +42,23 @@ pub(crate) fn hop_batch(reply: &HopReply) -> Result<RecordBatch> {
     if let Some(numbers) = &reply.numbers {
         columns.push(("numbers", list::<UInt32Type>(&offsets, numbers.clone())?));
     }
+    if let Some(rows) = &reply.edge_features {
+        columns.push(("edge_features", edge_rows(&reply.indptr, rows)?));
+    }
     RecordBatch::try_from_iter(columns).map_err(arrow)
+}
+
+/// The features of the edges of each node.
+fn edge_rows(indptr: &[u32], rows: &[f32]) -> Result<ArrayRef> {
+    let width = rows.len() / (indptr[indptr.len() - 1] as usize).max(1);
+    let ends: Vec<i32> = (indptr.iter())
+        .map(|&end| i32::try_from(end as usize * width))
+        .collect::<Result<_, _>>()
+        .map_err(|_| {
+            Error::invalid("the features of edges in a reply exceed 2^31 values")
+                .hint("ask for fewer nodes")
+        })?;
+    list::<Float32Type>(&OffsetBuffer::new(ends.into()), rows.to_vec())
 }
 
 /// Decodes a reply from successive batches.
@@ -66,6 +83,10 @@ pub(crate) fn hop_reply(batches: &[RecordBatch]) -> Result<HopReply> {
         }
         if batch.column_by_name("numbers").is_some() {
             append::<UInt32Type>(batch, "numbers", reply.numbers.get_or_insert_default())?;
+        }
+        if batch.column_by_name("edge_features").is_some() {
+            let rows = reply.edge_features.get_or_insert_default();
+            append::<Float32Type>(batch, "edge_features", rows)?;
         }
     }
     reply.indices = (0..reply.nodes.len() as u32).collect();
@@ -115,6 +136,7 @@ mod tests {
             degrees: Some(vec![5, 6]),
             weights: Some(vec![0.5, 1.5, 2.5]),
             numbers: Some(vec![9, 8, 7]),
+            edge_features: Some(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         };
         let batch = hop_batch(&reply).unwrap();
         let back = hop_reply(&[batch.slice(0, 1), batch.slice(1, 2)]).unwrap();
@@ -123,6 +145,7 @@ mod tests {
         assert_eq!(back.degrees, Some(vec![6, 5, 6]));
         assert_eq!((back.indptr, back.asked_degrees), (reply.indptr, reply.asked_degrees));
         assert_eq!((back.weights, back.numbers), (reply.weights, reply.numbers));
+        assert_eq!(back.edge_features, reply.edge_features);
     }
 
     #[test]

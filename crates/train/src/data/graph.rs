@@ -28,6 +28,8 @@ pub struct Partitioned {
     pub nodes: PartNodes,
     /// The sampling service of each part.
     pub services: Vec<Arc<dyn NeighborService>>,
+    /// Values of the features of an edge that samplers ask for; 0 for none.
+    pub edge_width: usize,
     /// Replicas of other machines' lists.
     pub replica: Option<Arc<Replica>>,
 }
@@ -40,6 +42,7 @@ impl Partitioned {
     pub fn sampler(&self, rule: Rule, fanouts: &[i64]) -> Result<PartsSampler> {
         let (routes, services) = (self.nodes.routes.clone(), self.services.clone());
         let sampler = PartsSampler::new(rule, fanouts, routes, services)?;
+        let sampler = sampler.with_edge_features(self.edge_width);
         Ok(match &self.replica {
             Some(replica) => sampler.with_replica(replica.clone()),
             None => sampler,
@@ -124,7 +127,7 @@ impl Graph {
     pub fn edge_width(&self) -> usize {
         match &self.topology {
             Topology::Local(graph) => graph.edge_width(),
-            Topology::Partitioned(_) => 0,
+            Topology::Partitioned(graph) => graph.edge_width,
         }
     }
 }

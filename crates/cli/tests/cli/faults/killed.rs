@@ -24,9 +24,10 @@ const DEATHS: [(&str, usize); 9] = [
     ("replace", 9),
 ];
 
+const TRAIN: &str = "epochs = 60\ndeadline_seconds = 120";
+
 /// Kills rank `victim` in one stage after the other, going on in between.
-fn killed_in_every_stage(victim: usize, stages: &[(&str, usize)]) {
-    let divided = Divided::new("epochs = 60\ndeadline_seconds = 120");
+fn killed_in_every_stage(divided: &Divided, victim: usize, stages: &[(&str, usize)]) {
     let args = divided.args(&divided.parts, "ranks", &["train.engine=mpi", "cache.memory=64KiB"]);
     let with = |how: &str| [&args[..], &[how.to_string()]].concat();
     let expected = numbers(&result(&machines(&with("--restart"), None).output().unwrap()));
@@ -59,10 +60,15 @@ fn names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn the_first_rank_killed_in_every_stage_goes_on_to_the_same_numbers() {
-    killed_in_every_stage(0, &DEATHS);
+    killed_in_every_stage(&Divided::new(TRAIN), 0, &DEATHS);
 }
 
 #[test]
 fn another_rank_killed_in_every_stage_goes_on_to_the_same_numbers() {
-    killed_in_every_stage(1, &DEATHS[..7]);
+    killed_in_every_stage(&Divided::new(TRAIN), 1, &DEATHS[..7]);
+}
+
+#[test]
+fn ranks_of_typed_parts_killed_in_every_stage_go_on_to_the_same_numbers() {
+    killed_in_every_stage(&Divided::typed(TRAIN), 1, &DEATHS[..7]);
 }

@@ -21,7 +21,13 @@ use serde_json::Value;
 struct Divided {
     bench: Bench,
     parts: PathBuf,
+    /// Settings of all runs.
+    sets: &'static [&'static str],
 }
+
+/// Settings of runs on a graph of several types.
+const TYPED: [&str; 4] =
+    ["task.node_type=paper", "model.name=rgcn", "sample.fanouts=[4,3]", "sample.method=exact"];
 
 impl Divided {
     /// With `train` among the lines of `[train]`.
@@ -35,7 +41,22 @@ impl Divided {
         let parts = bench.dir.path().join("parts");
         let cut = ["partition", path(&bench.graph), "--parts", "2", "--out", path(&parts)];
         succeed(&[&cut[..], layout].concat());
-        Self { bench, parts }
+        Self { bench, parts, sets: &[] }
+    }
+
+    /// A graph of four node types, two of them with embeddings, cut by vertices.
+    fn typed(train: &str) -> Self {
+        let bench = Bench::new(&format!("[train]\ncheckpoint_seconds = 0\n{train}\n"));
+        let dir = bench.dir.path();
+        let graph = dir.join("typed");
+        let parts = dir.join("parts");
+        let made = ["generate", "typed", "--nodes", "2400", "--edges", "16000"];
+        let sizes = ["--communities", "4", "--features", "8", "--out", path(&graph)];
+        succeed(&[&made[..], &sizes].concat());
+        let cut = ["partition", path(&graph), "--parts", "2", "--out", path(&parts)];
+        let layout = ["--layout", "vertex-cut", "--algorithm", "adadne"];
+        succeed(&[&cut[..], &layout].concat());
+        Self { bench, parts, sets: &TYPED }
     }
 
     /// How many epochs the run has trained.
@@ -56,7 +77,7 @@ impl Divided {
     fn args(&self, parts: &Path, servers: &str, sets: &[&str]) -> Vec<String> {
         let parts = format!("partition.path={}", path(parts));
         let servers = format!("partition.servers={servers}");
-        let sets = [&[parts.as_str(), &servers], sets].concat();
+        let sets = [&[parts.as_str(), &servers], self.sets, sets].concat();
         self.bench.args(&sets).into_iter().map(String::from).collect()
     }
 }

@@ -18,22 +18,30 @@ fn serve(divided: &Divided, address: SocketAddr, more: &[&str]) -> Serving {
 
 #[test]
 fn a_server_killed_and_restarted_changes_no_number() {
-    let divided = Divided::new("epochs = 100\nworkers = 2\ndeadline_seconds = 60");
+    killed_and_restarted(&Divided::new("epochs = 100\nworkers = 2\ndeadline_seconds = 60"));
+}
+
+#[test]
+fn a_server_of_typed_parts_killed_and_restarted_changes_no_number() {
+    killed_and_restarted(&Divided::typed("epochs = 60\nworkers = 2\ndeadline_seconds = 60"));
+}
+
+fn killed_and_restarted(divided: &Divided) {
     let [address, _] = free();
-    let mut server = serve(&divided, address, &[]);
+    let mut server = serve(divided, address, &[]);
     let servers = format!("[\"http://{address}\"]");
     let args = divided.args(&divided.only(0), &servers, &["sample.method=exact"]);
-    let undisturbed = numbers(&Run::start(&divided, &args).result());
+    let undisturbed = numbers(&Run::start(divided, &args).result());
 
     let restart = [&args[..], &["--restart".into()]].concat();
     std::fs::remove_dir_all(&divided.bench.run).unwrap();
-    let mut run = Run::start(&divided, &restart);
+    let mut run = Run::start(divided, &restart);
     for away in [0, 30, 300, 1500] {
         run.trains(3);
         // Dropped, it is killed as by `kill -9`.
         drop(server);
         std::thread::sleep(Duration::from_millis(away));
-        server = serve(&divided, address, &[]);
+        server = serve(divided, address, &[]);
     }
     run.trains(3);
     assert_eq!(numbers(&run.result()), undisturbed);

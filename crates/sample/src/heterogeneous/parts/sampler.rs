@@ -176,7 +176,7 @@ impl HeteroPartsSampler {
         let parts = asked.into_iter().enumerate().filter(|(_, asked)| !asked.is_empty());
         let begin = |(part, asked): (usize, Vec<u32>)| {
             let nodes = asked.iter().map(|&dst| u64::from(nodes[dst as usize])).collect();
-            let request = HopRequest { nodes, fanout, rule, key };
+            let request = HopRequest::new(nodes, fanout, rule, key);
             (part, self.edges[edge_type].parts[part].ask(request), asked)
         };
         parts.map(begin).collect()

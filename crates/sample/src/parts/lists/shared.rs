@@ -1,9 +1,12 @@
 //! Lists of a vertex-cut part of a homogeneous graph.
 
+use std::sync::Arc;
+
 use gnarl_common::Result;
 use gnarl_partition::VertexCutPart;
 
 use super::{DrawFrom, Lists};
+use crate::edge_features::EdgeFeatures;
 use crate::parts::hop::HopReply;
 use crate::view::View;
 use crate::weights::Weights;
@@ -12,6 +15,7 @@ use crate::weights::Weights;
 pub struct Shared {
     pub part: VertexCutPart,
     pub weights: Option<Weights>,
+    pub edge_features: Option<Arc<dyn EdgeFeatures>>,
 }
 
 impl Lists for Shared {
@@ -37,7 +41,7 @@ impl Lists for Shared {
             degrees: Some(lists.degrees),
             weights: self.weights.as_ref().map(Weights::as_slice),
             times: None,
-            edge_features: None,
+            edge_features: self.edge_features.as_deref(),
         };
         draw(view, nodes)
     }

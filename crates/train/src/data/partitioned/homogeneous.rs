@@ -36,7 +36,8 @@ pub(super) fn open(
     let nodes = PartNodes::of_type(cut, &node.name)?;
     let targets = Columns { nodes: &nodes, parts, abouts: &abouts }.targets(config, cut)?;
     let services = parts.iter().map(|part| part.neighbors(None)).collect::<Result<_>>()?;
-    let mut divided = Partitioned { nodes, services, replica: None };
+    let edge_width = edge_width(config, cut)?;
+    let mut divided = Partitioned { nodes, services, edge_width, replica: None };
     let (width, sparse) = (abouts[0].feature_width, abouts[0].sparse);
     let nodes = &divided.nodes;
     let seeds = Seeds { of: 0, train: &targets.train, rank };
@@ -51,4 +52,16 @@ pub(super) fn open(
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
     Ok((Graph { topology, features, whole: Whole::default() }, targets))
+}
+
+/// Values of the features of an edge, if the model reads them.
+fn edge_width(config: &RunConfig, cut: &PartitionedDataset) -> Result<usize> {
+    if !config.model.edge_features {
+        return Ok(0);
+    }
+    match cut.edge_types()?.first().map_or(0, |edges| edges.width("features")) {
+        0 => Err(Error::invalid(format!("{}: edges have no features", cut.dir().display()))
+            .hint("partition a dataset whose edges have them, or leave out model.edge_features")),
+        width => Ok(width),
+    }
 }

@@ -176,7 +176,7 @@ impl Lists<'_> {
         let key = Key::new(0);
         let asked = asked.into_iter().zip(services).filter(|(nodes, _)| !nodes.is_empty());
         let begun = asked.map(|(nodes, service)| {
-            let request = HopRequest { nodes: nodes.clone(), fanout, rule, key };
+            let request = HopRequest::new(nodes.clone(), fanout, rule, key);
             (nodes, service.ask(request))
         });
         for (nodes, answer) in begun.collect::<Vec<_>>() {
