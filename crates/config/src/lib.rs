@@ -47,7 +47,7 @@ pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
-    SampleSection, Strategy, TrainSection,
+    SampleSection, Strategy, TimeRule, TrainSection,
 };
 pub use task::{EmbeddingSection, Leakage, MessagesOver, RowOptimizer, TaskKind, TaskSection};
 pub use tensor::TensorSection;

@@ -150,6 +150,9 @@ pub struct SampleSection {
     /// default all of them at each hop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub meta_path: Vec<String>,
+    /// Samples edges no later than their seeds; by default times are not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<TimeRule>,
     /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
     /// 0 takes all training nodes at once.
     pub batch_size: usize,
@@ -178,6 +181,7 @@ impl Default for SampleSection {
             fanouts: vec![25, 10],
             edge_fanouts: BTreeMap::new(),
             meta_path: Vec::new(),
+            time: None,
             batch_size: 1024,
             accumulate: 1,
             clusters: 100,
@@ -188,6 +192,16 @@ impl Default for SampleSection {
             estimate: 50,
         }
     }
+}
+
+/// The edges that temporal sampling prefers among those that are there at a seed's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeRule {
+    /// The latest ones.
+    Last,
+    /// None: they are drawn evenly.
+    Uniform,
 }
 
 /// The parallel training strategy.
@@ -425,6 +439,12 @@ impl RunConfig {
             Method::Full => vec![-1; self.model.blocks()],
             _ => self.sample.fanouts.clone(),
         }
+    }
+
+    /// Returns whether evaluation reads sampled neighbors: with `evaluate.fanouts`, and where what a node hears depends on
+    /// a time.
+    pub fn evaluates_sampled(&self) -> bool {
+        !self.evaluate.fanouts.is_empty() || self.sample.time.is_some()
     }
 
     /// Hops of halo nodes around each part: by default as many as the model has layers where parts of nodes train

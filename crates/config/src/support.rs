@@ -28,6 +28,7 @@ const RULES: &[Rule] = &[
     custom_sampler,
     weights_of_messages,
     edge_features,
+    times,
     subgraphs,
     partition_and_tensor,
     edges_without_model,
@@ -151,6 +152,38 @@ fn edge_features(c: Combination<'_>) -> Option<Error> {
     c.heterogeneous.then(|| {
         Error::usage("model.edge_features: heterogeneous models read no features of edges")
             .hint("leave it out")
+    })
+}
+
+/// What a node hears depends on the time of its seed, so that batches alone have it.
+fn times(c: Combination<'_>) -> Option<Error> {
+    let sample = &c.run.sample;
+    if sample.time.is_none() {
+        return None;
+    }
+    if !c.predicts_nodes() {
+        return Some(
+            Error::usage(
+                "sample.time: the messages of edge tasks pass over edges without their times",
+            )
+            .hint("leave it out"),
+        );
+    }
+    if c.served() {
+        return Some(
+            Error::usage("sample.time: parts at servers are sampled without times")
+                .hint("leave out partition.servers, or sample.time"),
+        );
+    }
+    if c.tensor() {
+        return Some(
+            Error::usage("sample.time: train.strategy = 'tensor' takes all edges at once")
+                .hint("set train.strategy to 'gradient', or leave out sample.time"),
+        );
+    }
+    (!matches!(sample.method, Method::Neighbor | Method::Full)).then(|| {
+        Error::usage("sample.time samples neighbors up to their fan-outs, or all of them")
+            .hint("set sample.method to 'neighbor' or 'full'")
     })
 }
 

@@ -6,7 +6,7 @@ use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
 
 use crate::edge_features::{EdgeFeatures, Shared, mapped};
-use crate::temporal::edge_times;
+use crate::temporal::{edge_times, node_times};
 use crate::view::View;
 use crate::weights::Weights;
 
@@ -27,6 +27,8 @@ pub struct SampleGraph {
     /// True if weights are in the order of the lists, not of the edge rows.
     listed: bool,
     times: Option<Buf<i64>>,
+    /// Times of sources.
+    source_times: Option<Buf<i64>>,
     edge_features: Option<Shared>,
     core: usize,
 }
@@ -58,6 +60,7 @@ impl SampleGraph {
             weights: None,
             listed: false,
             times: None,
+            source_times: None,
             edge_features: None,
             core: nodes,
         })
@@ -112,9 +115,15 @@ impl SampleGraph {
             }
         };
         let graph = graph.with_weights_of(dataset, &edge.triple)?;
-        match edge_times(dataset, &edge.triple)? {
-            Some(times) => graph.with_times(times),
-            None => Ok(graph),
+        graph.with_times_of(dataset, &edge.triple)
+    }
+
+    /// Adds the times of the edges of a dataset and of their sources, if they have integer ones.
+    pub(crate) fn with_times_of(mut self, dataset: &Dataset, triple: &Triple) -> Result<Self> {
+        self.source_times = node_times(dataset, &triple.src)?;
+        match edge_times(dataset, triple)? {
+            Some(times) => self.with_times(times),
+            None => Ok(self),
         }
     }
 
@@ -157,6 +166,16 @@ impl SampleGraph {
     pub fn with_times(mut self, times: Buf<i64>) -> Result<Self> {
         self.check_rows("time", times.len())?;
         self.times = Some(times);
+        Ok(self)
+    }
+
+    /// Adds times of nodes, by local id: no edge from a node is there before the node is.
+    ///
+    /// # Errors
+    /// If a node has no time.
+    pub fn with_node_times(mut self, times: Buf<i64>) -> Result<Self> {
+        same_length("node times", Some(times.len()), self.num_nodes())?;
+        self.source_times = Some(times);
         Ok(self)
     }
 
@@ -301,9 +320,14 @@ impl SampleGraph {
         csc.indptr.num_bytes() + size_of_val(&csc.indices[..]) + rows + weights
     }
 
-    /// Returns whether edges have times.
+    /// Returns whether edges have times, their own or those of their sources.
     pub fn is_timed(&self) -> bool {
-        self.times.is_some()
+        self.view().is_timed()
+    }
+
+    /// Times of the nodes that edges come from, if they have some.
+    pub fn node_times(&self) -> Option<&Buf<i64>> {
+        self.source_times.as_ref()
     }
 
     /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.
@@ -329,6 +353,7 @@ impl SampleGraph {
             degrees: self.degrees.as_deref(),
             weights: self.weights.as_ref().map(Weights::as_slice),
             times: self.times.as_deref(),
+            source_times: self.source_times.as_deref(),
             edge_features: self.edge_features.as_ref().map(|shared| &*shared.0),
         }
     }

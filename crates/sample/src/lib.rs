@@ -65,14 +65,15 @@ pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
 pub use heterogeneous::{
     EdgeServices, HeteroBatch, HeteroBlock, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph,
-    HeteroSampler, HeteroScratch, Relation, local_parts,
+    HeteroSampler, HeteroScratch, HeteroTemporalBatch, HeteroTemporalSampler, Relation, SeedsAt,
+    local_parts,
 };
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;
-pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler};
+pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler, node_times};
 pub use uniform::UniformSampler;
 pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};
 pub use weighted::WeightedSampler;

@@ -29,6 +29,8 @@ pub struct View<'a> {
     pub degrees: Option<&'a [u32]>,
     pub weights: Option<WeightSlice<'a>>,
     pub times: Option<&'a [i64]>,
+    /// Time of each source.
+    pub source_times: Option<&'a [i64]>,
     pub edge_features: Option<&'a dyn EdgeFeatures>,
 }
 
@@ -134,10 +136,18 @@ impl<'a> View<'a> {
         Ok(Some(rows))
     }
 
-    /// Time of the edge at `position` of the indices.
+    /// Returns whether edges or their sources have times.
+    pub fn is_timed(&self) -> bool {
+        self.times.is_some() || self.source_times.is_some()
+    }
+
+    /// The time from which the edge at `position` of the indices is there: its own or that of its source, the later one;
+    /// the earliest of all times without either.
     #[inline(always)]
-    pub fn time(&self, times: &[i64], position: usize) -> i64 {
-        times[self.row(position) as usize]
+    pub fn time(&self, position: usize) -> i64 {
+        let edge = self.times.map(|times| times[self.row(position) as usize]);
+        let source = self.source_times.map(|times| times[self.indices[position] as usize]);
+        edge.max(source).unwrap_or(i64::MIN)
     }
 
     /// The weights, or an error if edges have none.
@@ -148,12 +158,15 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The times, or an error if edges have none.
-    pub fn needed_times(&self) -> Result<&'a [i64]> {
-        self.times.ok_or_else(|| {
-            Error::usage("temporal sampling requires edge times, which the graph lacks")
-                .hint("import it with a column 'time' of integers, or use another sampler")
-        })
+    /// Rejects edges without times, their own or those of their sources.
+    pub fn needs_times(&self) -> Result<()> {
+        if self.is_timed() {
+            return Ok(());
+        }
+        Err(Error::usage(
+            "temporal sampling requires times of edges or nodes, which the graph lacks",
+        )
+        .hint("import it with a column 'time' of integers, or use another sampler"))
     }
 
     /// Checks every list: offsets ascend, sources exist, and dataset ids ascend within a list.

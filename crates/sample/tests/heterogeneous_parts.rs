@@ -131,7 +131,7 @@ fn same_batches(
         let expected = whole.sample_types(&seeds, key, &mut scratch).unwrap();
         let found = divided.sample_types(&seeds, key, &mut scratch).unwrap();
         assert_same(&expected, &found, &what);
-        let (expected, found) = (expected.fuse(graph).unwrap(), found.fuse_of_parts().unwrap());
+        let (expected, found) = (expected.fuse(graph).unwrap(), found.fuse_alone().unwrap());
         assert_eq!((&expected.targets, &expected.segments), (&found.targets, &found.segments));
         for (expected, found) in expected.blocks.iter().zip(&found.blocks) {
             assert_eq!(expected.block.indices(), found.block.indices(), "{what}");

@@ -202,9 +202,9 @@ fn what_cannot_be_sampled_is_told() {
     let error = TemporalSampler::new(&plain, &[1], TemporalRule::Recent).unwrap_err();
     assert_eq!(error.kind(), Kind::Usage);
     assert!(
-        error
-            .to_string()
-            .contains("requires edge times, which the graph lacks\nhint: import it with a column"),
+        error.to_string().contains(
+            "requires times of edges or nodes, which the graph lacks\nhint: import it with a column"
+        ),
         "{error}"
     );
     let (short, long) = (vec![].into(), vec![1, 2].into());

@@ -215,7 +215,7 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         }
         if !course.is_plain() {
             return Err(Error::usage("sampled neighbors are read batch by batch, by one process")
-                .hint("leave out --order, --cache, --layers and --ranks, or --fanouts"));
+                .hint("leave out --order, --cache, --layers and --ranks, or --fanouts, unless the run has sample.time"));
         }
         forwards.sampled((params, tables), wanted, keep).map(|()| Figures::default())
     }

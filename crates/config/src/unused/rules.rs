@@ -223,6 +223,11 @@ pub(super) const RULES: &[Rule] = &[
         to: "sample.method 'neighbor', 'labor', 'exact', 'weighted' and 'custom'",
     },
     Rule {
+        keys: &["sample.time"],
+        applies: |a| !a.model(&["none", "mlp"]),
+        to: "models that read neighbors",
+    },
+    Rule {
         keys: &["sample.name"],
         applies: |a| a.run.sample.method == Method::Custom,
         to: "sample.method = 'custom'",

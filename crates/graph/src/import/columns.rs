@@ -6,6 +6,7 @@ use half::f16;
 use super::array::{ArrayReader, BLOCK, Num};
 use super::classes::ClassColumn;
 use super::source::Npz;
+use super::times::TimeColumn;
 use super::values::ValueColumn;
 use crate::writer::DatasetWriter;
 
@@ -250,6 +251,29 @@ pub(super) fn values(
         return Err(array.error(format!("values of shape {:?}, not [N]", array.shape())));
     }
     let mut column = ValueColumn::create(writer, ntype)?;
+    let (name, mut done, mut block) = (array.name().to_string(), 0u64, Vec::new());
+    while array.read_f64(BLOCK, &mut block)? {
+        column.push(&block, |row| format!("{name}: row {}", done + row as u64))?;
+        done += block.len() as u64;
+    }
+    column.finish(writer, ntype)
+}
+
+/// Writes the times of nodes, `[N]` integers.
+///
+/// # Errors
+/// If the array has another shape, or a time is no integer.
+pub(super) fn times(
+    writer: &mut DatasetWriter,
+    ntype: &str,
+    nodes: u64,
+    mut array: ArrayReader,
+) -> Result<()> {
+    expect_rows(&array, nodes, ntype)?;
+    if !matches!(*array.shape(), [_] | [_, 1]) {
+        return Err(array.error(format!("times of shape {:?}, not [N]", array.shape())));
+    }
+    let mut column = TimeColumn::create(writer, ntype)?;
     let (name, mut done, mut block) = (array.name().to_string(), 0u64, Vec::new());
     while array.read_f64(BLOCK, &mut block)? {
         column.push(&block, |row| format!("{name}: row {}", done + row as u64))?;

@@ -31,6 +31,11 @@ impl EdgeArrays {
         self.columns.push((Extra::Weight(stored), Values::Numbers(array)));
     }
 
+    /// A time for each edge.
+    pub fn times(&mut self, array: ArrayReader) {
+        self.columns.push((Extra::Time, Values::Numbers(array)));
+    }
+
     /// A row of features for each edge.
     ///
     /// # Errors

@@ -28,6 +28,7 @@ mod source;
 mod splits;
 mod spool;
 mod table;
+mod times;
 pub mod torch;
 mod triples;
 mod triples_heterogeneous;

@@ -31,6 +31,8 @@ pub struct NpyOptions {
     pub labels: Option<PathBuf>,
     /// Numbers of nodes that a regression learns: `[N]`, NaN meaning none.
     pub values: Option<PathBuf>,
+    /// Times of nodes: `[N]` integers.
+    pub times: Option<PathBuf>,
     /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// Named splits: vectors of ids, or of booleans.
@@ -39,6 +41,8 @@ pub struct NpyOptions {
     pub weights: Option<PathBuf>,
     /// The type of that column.
     pub weight_type: WeightType,
+    /// Times of edges: `[E]` integers.
+    pub edge_times: Option<PathBuf>,
     /// Features of edges: `[E, F]`, stored as f32.
     pub edge_features: Option<PathBuf>,
     /// Labels of edges: `[E]` classes, -1 or NaN meaning none, or `[E, C]` of 0 and 1.
@@ -65,9 +69,11 @@ impl NpyOptions {
             features: None,
             labels: None,
             values: None,
+            times: None,
             num_classes: None,
             splits: Vec::new(),
             weights: None,
+            edge_times: None,
             edge_features: None,
             weight_type: WeightType::default(),
             edge_labels: None,
@@ -82,7 +88,7 @@ impl NpyOptions {
 }
 
 /// Makes the dataset `out` from numpy arrays. Ids are kept as they are; the number of nodes comes
-/// from features, labels or `num_nodes`, which must agree, else it is the largest id plus one.
+/// from features, labels, times or `num_nodes`, which must agree, else it is the largest id plus one.
 ///
 /// # Errors
 /// For the first bad value, with file and row; nothing is left at `out` then.
@@ -112,6 +118,10 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
         let array = ArrayReader::open(Source::npy(path)?)?;
         columns::values(&mut writer, DEFAULT_NODE_TYPE, nodes, array)?;
     }
+    if let Some(path) = &options.times {
+        let array = ArrayReader::open(Source::npy(path)?)?;
+        columns::times(&mut writer, DEFAULT_NODE_TYPE, nodes, array)?;
+    }
     for (name, path) in &options.splits {
         let ids = columns::split_ids(ArrayReader::open(Source::npy(path)?)?, nodes)?;
         add_split(&mut writer, DEFAULT_NODE_TYPE, name, ids)
@@ -120,6 +130,9 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
     let mut beside = EdgeArrays::default();
     if let Some(path) = &options.weights {
         beside.weights(ArrayReader::open(Source::npy(path)?)?, options.weight_type);
+    }
+    if let Some(path) = &options.edge_times {
+        beside.times(ArrayReader::open(Source::npy(path)?)?);
     }
     if let Some(path) = &options.edge_features {
         beside.features(ArrayReader::open(Source::npy(path)?)?)?;
@@ -136,7 +149,8 @@ fn import(options: &NpyOptions, out: &Path) -> Result<Imported> {
 /// The number of nodes that features, labels and `num_nodes` state.
 fn count_nodes(options: &NpyOptions) -> Result<Option<Count>> {
     let mut stated = options.num_nodes.map(Count::stated);
-    for path in options.features.iter().chain(&options.labels).chain(&options.values) {
+    let nodes = options.features.iter().chain(&options.labels).chain(&options.values);
+    for path in nodes.chain(&options.times) {
         stated = Some(Count::of_rows(path, stated)?);
     }
     Ok(stated)

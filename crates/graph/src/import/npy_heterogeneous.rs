@@ -35,6 +35,8 @@ pub struct HeteroNpyOptions {
     pub labels: Vec<(String, PathBuf)>,
     /// Numbers of nodes that a regression learns, as [`NpyOptions::values`](super::NpyOptions::values).
     pub values: Vec<(String, PathBuf)>,
+    /// Times of the nodes of a type, as [`NpyOptions::times`](super::NpyOptions::times).
+    pub times: Vec<(String, PathBuf)>,
     /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// Splits: node type, name, vector of ids or of booleans.
@@ -45,6 +47,8 @@ pub struct HeteroNpyOptions {
     pub weights: Vec<(Triple, PathBuf)>,
     /// The type of that column.
     pub weight_type: WeightType,
+    /// Times of the edges of a type: `[E]` integers.
+    pub edge_times: Vec<(Triple, PathBuf)>,
     /// Features of the edges of a type: `[E, F]`.
     pub edge_features: Vec<(Triple, PathBuf)>,
     /// Labels of the edges of a type, as [`NpyOptions::edge_labels`](super::NpyOptions::edge_labels).
@@ -125,6 +129,9 @@ fn edge_arrays(triple: &Triple, options: &HeteroNpyOptions) -> Result<EdgeArrays
     if let Some(path) = of(&options.weights) {
         beside.weights(ArrayReader::open(Source::npy(&path)?)?, options.weight_type);
     }
+    if let Some(path) = of(&options.edge_times) {
+        beside.times(ArrayReader::open(Source::npy(&path)?)?);
+    }
     if let Some(path) = of(&options.edge_features) {
         beside.features(ArrayReader::open(Source::npy(&path)?)?)?;
     }
@@ -149,10 +156,11 @@ fn node_types(options: &HeteroNpyOptions) -> Vec<String> {
 
 /// Rejects arrays of types without edges, and duplicate ones.
 fn check_types(options: &HeteroNpyOptions, types: &[String]) -> Result<()> {
-    let lists: [(&str, Vec<&String>); 6] = [
+    let lists: [(&str, Vec<&String>); 7] = [
         ("features", options.features.iter().map(|(name, _)| name).collect()),
         ("labels", options.labels.iter().map(|(name, _)| name).collect()),
         ("values", options.values.iter().map(|(name, _)| name).collect()),
+        ("times", options.times.iter().map(|(name, _)| name).collect()),
         ("num-nodes", options.num_nodes.iter().map(|(name, _)| name).collect()),
         ("split", options.splits.iter().map(|(name, ..)| name).collect()),
         ("split-labels", options.split_labels.iter().map(|(name, ..)| name).collect()),
@@ -173,6 +181,7 @@ fn check_types(options: &HeteroNpyOptions, types: &[String]) -> Result<()> {
     let splits = options.edge_splits.iter().map(|(triple, ..)| triple.clone()).collect();
     for (what, given) in [
         ("weights", of(&options.weights)),
+        ("edge-times", of(&options.edge_times)),
         ("edge-features", of(&options.edge_features)),
         ("edge-labels", of(&options.edge_labels)),
         ("edge-values", of(&options.edge_values)),
@@ -197,7 +206,7 @@ fn count(
     let stated = options.num_nodes.iter().find(|(known, _)| known == name);
     let mut stated = stated.map(|(_, nodes)| Count::stated(*nodes));
     let rows = options.features.iter().chain(&options.labels).chain(&options.values);
-    for (_, path) in rows.filter(|(known, _)| known == name) {
+    for (_, path) in rows.chain(&options.times).filter(|(known, _)| known == name) {
         stated = Some(Count::of_rows(path, stated)?);
     }
     if let Some(count) = stated {
@@ -233,6 +242,9 @@ fn write_nodes(
     }
     if let Some((_, path)) = options.values.iter().find(|(known, _)| known == name) {
         columns::values(writer, name, count, ArrayReader::open(Source::npy(path)?)?)?;
+    }
+    if let Some((_, path)) = options.times.iter().find(|(known, _)| known == name) {
+        columns::times(writer, name, count, ArrayReader::open(Source::npy(path)?)?)?;
     }
     let mut labels: Option<Vec<f64>> = None;
     let mut splits = Vec::new();

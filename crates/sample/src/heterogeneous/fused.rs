@@ -25,12 +25,12 @@ impl HeteroBatch {
         fuse_batch(self, &whole_degrees(self, graph)?)
     }
 
-    /// Fuses a batch of parts as [`HeteroBatch::fuse`] does. In-degrees of nodes are those over the sampled edge types,
-    /// and 0 for nodes without a destination's place: no layer reads them.
+    /// Fuses a batch without its graph, as [`HeteroBatch::fuse`] does. In-degrees of nodes are those over the sampled edge
+    /// types, and 0 for nodes that are no destinations: no layer reads them.
     ///
     /// # Errors
     /// If a block would exceed 32-bit offsets.
-    pub fn fuse_of_parts(&self) -> Result<FusedBatch> {
+    pub fn fuse_alone(&self) -> Result<FusedBatch> {
         let mut degrees = no_degrees(self);
         for (edge_type, relation) in
             self.blocks.iter().take(1).flat_map(|b| b.relations().iter().enumerate())

@@ -63,6 +63,7 @@ impl HeteroSampleGraph {
             *lists = lists
                 .clone()
                 .with_weights_of(dataset, &t.triple)
+                .and_then(|lists| lists.with_times_of(dataset, &t.triple))
                 .while_doing(|| format!("edge type {}", t.triple))?;
         }
         Ok(graph)

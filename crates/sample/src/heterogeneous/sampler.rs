@@ -93,6 +93,12 @@ pub(super) fn no_weights(triple: &Triple) -> Error {
     )
 }
 
+/// The error of seeds of one type that are given twice.
+pub(super) fn duplicate_seeds(schema: &Schema, seed_type: usize) -> Error {
+    let name = &schema.node_types()[seed_type];
+    Error::usage(format!("duplicate seeds of type '{name}'"))
+}
+
 /// Makes `seeds` the first nodes of their types; returns the position of each.
 pub(super) fn targets(
     schema: &Schema,
@@ -102,8 +108,7 @@ pub(super) fn targets(
     let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
     for &(seed_type, seeds) in seeds {
         if targets.iter().any(|(known, _)| *known == seed_type) {
-            let name = &schema.node_types()[seed_type];
-            return Err(Error::usage(format!("duplicate seeds of type '{name}'")));
+            return Err(duplicate_seeds(schema, seed_type));
         }
         let mut positions = seeds.to_vec();
         nodes[seed_type].reserve(seeds.len());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
+use rayon::prelude::*;
 
 use crate::view::View;
 
@@ -12,39 +13,58 @@ use crate::view::View;
 #[derive(Debug, Clone)]
 pub struct ByTime(Arc<Vec<u32>>);
 
+/// Nodes sorted at a time by one thread.
+const NODES: u32 = 4096;
+
 impl ByTime {
-    /// Sorts every list.
+    /// Sorts every list, on all threads.
     ///
     /// # Errors
     /// If edges have no times, or a list is not inside the graph.
     pub fn new(view: View<'_>) -> Result<Self> {
-        let times = view.needed_times()?;
+        view.needs_times()?;
         let mut order = vec![0u32; view.indices.len()];
-        let mut pairs = Vec::new();
-        for node in 0..view.num_nodes() as u32 {
-            let (start, degree) = view.list(node)?;
-            pairs.clear();
-            pairs.extend((0..degree).map(|p| (view.time(times, start + p as usize), p)));
-            if !pairs.is_sorted() {
-                pairs.sort_unstable();
+        let mut ranges = Vec::new();
+        let (mut rest, nodes) = (&mut order[..], view.num_nodes() as u32);
+        for first in (0..nodes).step_by(NODES as usize) {
+            let last = (first + NODES).min(nodes);
+            let mut count = 0;
+            for node in first..last {
+                count += view.list(node)?.1 as usize;
             }
-            for (slot, &(_, position)) in order[start..].iter_mut().zip(&pairs) {
-                *slot = position;
-            }
+            let (own, later) = std::mem::take(&mut rest).split_at_mut(count);
+            ranges.push((first..last, own));
+            rest = later;
         }
+        ranges.into_par_iter().try_for_each(|(nodes, order)| sort(view, nodes, order))?;
         Ok(Self(Arc::new(order)))
     }
 
     /// The positions in `list` of its edges no later than `time`, the earliest first.
-    pub fn until(
-        &self,
-        view: View<'_>,
-        times: &[i64],
-        (start, degree): (usize, u32),
-        time: i64,
-    ) -> &[u32] {
+    pub fn until(&self, view: View<'_>, (start, degree): (usize, u32), time: i64) -> &[u32] {
         let list = &self.0[start..start + degree as usize];
-        let count = list.partition_point(|&p| view.time(times, start + p as usize) <= time);
+        let count = list.partition_point(|&p| view.time(start + p as usize) <= time);
         &list[..count]
     }
+}
+
+/// Writes the positions of the lists of successive nodes to `order`.
+fn sort(view: View<'_>, nodes: std::ops::Range<u32>, mut order: &mut [u32]) -> Result<()> {
+    let mut pairs = Vec::new();
+    for node in nodes {
+        let (start, degree) = view.list(node)?;
+        pairs.clear();
+        for position in 0..degree {
+            // Times of sources are read by their ids.
+            view.source(start + position as usize)?;
+            pairs.push((view.time(start + position as usize), position));
+        }
+        if !pairs.is_sorted() {
+            pairs.sort_unstable();
+        }
+        let (own, rest) = order.split_at_mut(degree as usize);
+        own.iter_mut().zip(&pairs).for_each(|(slot, &(_, position))| *slot = position);
+        order = rest;
+    }
+    Ok(())
 }

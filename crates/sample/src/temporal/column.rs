@@ -1,4 +1,4 @@
-//! Edge times of datasets.
+//! Times in datasets.
 
 use gnarl_common::{Buf, DType, Element, Error, Result};
 use gnarl_graph::{Column, Dataset, Triple};
@@ -9,13 +9,24 @@ use gnarl_graph::{Column, Dataset, Triple};
 /// # Errors
 /// If a time exceeds 63 bits.
 pub(crate) fn edge_times(dataset: &Dataset, triple: &Triple) -> Result<Option<Buf<i64>>> {
-    let Some(column) = dataset.edge_column(triple, "time")? else { return Ok(None) };
+    dataset.edge_column(triple, "time")?.map_or(Ok(None), |column| times(&column))
+}
+
+/// The column `time` of a node type likewise.
+///
+/// # Errors
+/// If a time exceeds 63 bits.
+pub fn node_times(dataset: &Dataset, node_type: &str) -> Result<Option<Buf<i64>>> {
+    dataset.node_column(node_type, "time")?.map_or(Ok(None), |column| times(&column))
+}
+
+fn times(column: &Column) -> Result<Option<Buf<i64>>> {
     Ok(Some(match column.spec().dtype {
         DType::I64 => column.values()?,
-        DType::U64 => copied::<u64>(&column)?,
-        DType::I32 => copied::<i32>(&column)?,
-        DType::U32 => copied::<u32>(&column)?,
-        DType::U8 => copied::<u8>(&column)?,
+        DType::U64 => copied::<u64>(column)?,
+        DType::I32 => copied::<i32>(column)?,
+        DType::U32 => copied::<u32>(column)?,
+        DType::U8 => copied::<u8>(column)?,
         DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return Ok(None),
     }))
 }

@@ -3,9 +3,15 @@
 
 mod by_time;
 mod column;
+mod hop;
 mod pairs;
+mod rule;
 mod sampler;
 
+pub(crate) use by_time::ByTime;
 pub(crate) use column::edge_times;
+pub use column::node_times;
+pub(crate) use hop::{TimedHop, TimedLists};
 pub(crate) use pairs::Pairs;
-pub use sampler::{TemporalBatch, TemporalRule, TemporalSampler};
+pub use rule::TemporalRule;
+pub use sampler::{TemporalBatch, TemporalSampler};

@@ -5,25 +5,17 @@ use gnarl_common::{Buf, Context, Error, Result};
 use gnarl_graph::blocks::{MiniBatch, NodeInfo};
 
 use super::by_time::ByTime;
+use super::hop::TimedLists;
 use super::pairs::Pairs;
-use crate::draw::draw;
+use super::rule::TemporalRule;
 use crate::graph::same_length;
 use crate::neighbors::Fanouts;
-use crate::scratch::{Hop, add_edges, assemble};
-use crate::view::View;
+use crate::scratch::assemble;
 use crate::{SampleGraph, Sampler, Scratch};
 
-/// The sampling rule of nodes with more permitted in-neighbors than the fan-out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TemporalRule {
-    /// The most recent ones; uniformly among those that tie for the last places.
-    Recent,
-    /// A uniform sample without replacement.
-    Uniform,
-}
-
 /// For every node at every hop, in-neighbors by edges **no later than the node's time**: a seed's
-/// own, or that of the seed through which the node was reached.
+/// own, or that of the seed through which the node was reached. An edge is there from its own time on, and from that of
+/// its source, where these have times.
 ///
 /// So one node of the graph is in a batch once per time at which it is reached. Its sample is
 /// a pure function of the key, its dataset id, its time and the fan-out. A destination's edges
@@ -62,11 +54,19 @@ impl TemporalSampler {
     /// all lists by time.
     ///
     /// # Errors
-    /// If edges have no times, fan-outs are wrong, or a list is not inside the graph.
+    /// If neither edges nor nodes have times, fan-outs are wrong, or a list is not inside the graph.
     pub fn new(graph: &SampleGraph, fanouts: &[i64], rule: TemporalRule) -> Result<Self> {
         let by_time = ByTime::new(graph.view()).while_doing(|| "ordering edges by time")?;
         let (graph, fanouts) = (graph.clone(), Fanouts::new(fanouts)?);
         Ok(Self { graph, fanouts, rule, by_time, seed_times: None })
+    }
+
+    /// The same lists, already sorted, sampled otherwise.
+    ///
+    /// # Errors
+    /// If fan-outs are wrong.
+    pub fn with_fanouts(&self, fanouts: &[i64]) -> Result<Self> {
+        Ok(Self { fanouts: Fanouts::new(fanouts)?, ..self.clone() })
     }
 
     /// Sets the time of each local node as a seed of [`Sampler::sample`].
@@ -98,99 +98,29 @@ impl TemporalSampler {
             )));
         }
         self.graph.check_seeds(seeds)?;
-        let view = self.graph.view();
         let Scratch { pairs, seen, .. } = scratch;
         pairs.clear();
         let targets = seeds.iter().zip(times).map(|(&v, &t)| pairs.insert(v, t)).collect();
         let (mut hops, mut edge_times) = (Vec::new(), Vec::new());
         for &fanout in self.fanouts.iter() {
-            let (hop, times) = self.hop(view, fanout, key, pairs, seen)?;
-            hops.push(hop);
-            edge_times.push(times);
+            let reached = (&*pairs.nodes.clone(), &*pairs.times.clone());
+            let found = self.lists().hop(reached, fanout, key, pairs, seen)?;
+            hops.push(found.hop);
+            edge_times.push(found.times);
         }
         edge_times.reverse();
-        let batch = assemble(pairs.nodes.clone(), self.node_info(view, pairs)?, hops, targets);
+        let batch = assemble(pairs.nodes.clone(), self.node_info(pairs)?, hops, targets);
         Ok(TemporalBatch { batch, times: pairs.times.clone(), edge_times })
     }
 
-    /// Samples in-neighbors of all nodes in `pairs` and adds them to it.
-    fn hop(
-        &self,
-        view: View<'_>,
-        fanout: u32,
-        key: Key,
-        pairs: &mut Pairs,
-        seen: &mut Vec<u32>,
-    ) -> Result<(Hop, Vec<i64>)> {
-        let times = view.needed_times()?;
-        let mut indptr = vec![0];
-        let mut indices = Vec::new();
-        let mut edge_times = Vec::new();
-        let mut weights = view.weights.map(|_| Vec::new());
-        let (mut total, mut chosen) = (0, Vec::new());
-        for dst in 0..pairs.nodes.len() {
-            let (node, time) = (pairs.nodes[dst], pairs.times[dst]);
-            let list @ (start, _) = view.list(node)?;
-            let permitted = self.by_time.until(view, times, list, time);
-            chosen.clear();
-            chosen.resize(permitted.len().min(fanout as usize), 0);
-            let key = key.with(view.id(node)).with(time as u64);
-            let time_of = |p: u32| view.time(times, start + p as usize);
-            self.rule.choose(permitted, time_of, key, seen, &mut chosen);
-            total = add_edges(total, chosen.len() as u32)?;
-            indptr.push(total);
-            for &position in &chosen {
-                let edge = start + position as usize;
-                indices.push(pairs.insert(view.source(edge)?, time));
-                edge_times.push(view.time(times, edge));
-                if let (Some(out), Some(values)) = (&mut weights, view.weights) {
-                    out.push(view.weight(values, edge));
-                }
-            }
-        }
-        let num_src = pairs.nodes.len();
-        Ok((Hop { num_src, indptr, indices, weights, edge_features: None }, edge_times))
+    fn lists(&self) -> TimedLists<'_> {
+        TimedLists { view: self.graph.view(), by_time: Some(&self.by_time), rule: self.rule }
     }
 
-    fn node_info(&self, view: View<'_>, pairs: &Pairs) -> Result<NodeInfo> {
-        let times = view.needed_times()?;
-        let degree = |(&node, &time): (&u32, &i64)| {
-            Ok(self.by_time.until(view, times, view.list(node)?, time).len() as u32)
-        };
-        let degrees = pairs.nodes.iter().zip(&pairs.times).map(degree).collect::<Result<_>>()?;
-        Ok(NodeInfo { ids: pairs.nodes.iter().map(|&v| view.id(v)).collect(), degrees })
-    }
-}
-
-impl TemporalRule {
-    /// Fills `out` with positions out of `permitted`, which ascends by `time`; so does `out`.
-    fn choose(
-        self,
-        permitted: &[u32],
-        time: impl Fn(u32) -> i64,
-        key: Key,
-        spare: &mut Vec<u32>,
-        out: &mut [u32],
-    ) {
-        let later = permitted.len() - out.len();
-        let Some(&last) = permitted.get(later).filter(|_| later > 0) else {
-            return out.copy_from_slice(permitted);
-        };
-        // The edges before `from` are never taken, those from `to` on always, the rest by chance.
-        let (from, to) = match self {
-            Self::Uniform => (0, permitted.len()),
-            Self::Recent => {
-                let from = permitted.partition_point(|&p| time(p) < time(last));
-                (from, permitted.partition_point(|&p| time(p) <= time(last)))
-            }
-        };
-        let (some, all) = out.split_at_mut(out.len() - (permitted.len() - to));
-        all.copy_from_slice(&permitted[to..]);
-        draw(key, (to - from) as u32, some, spare);
-        some.sort_unstable();
-        for position in some {
-            *position = permitted[from + *position as usize];
-        }
+    fn node_info(&self, pairs: &Pairs) -> Result<NodeInfo> {
+        let (lists, each) = (self.lists(), pairs.nodes.iter().zip(&pairs.times));
+        let degrees = each.map(|(&node, &time)| lists.degree(node, time)).collect::<Result<_>>()?;
+        Ok(NodeInfo { ids: pairs.nodes.iter().map(|&v| self.graph.id(v)).collect(), degrees })
     }
 }
 

@@ -8,11 +8,12 @@ use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
 use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Rule};
-use gnarl_sample::{SampleGraph, whole_block};
+use gnarl_sample::{SampleGraph, TemporalSampler, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::edge_features::with_edge_features;
 use super::part_nodes::PartNodes;
+use super::times::temporal;
 
 /// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
@@ -58,6 +59,8 @@ pub struct Graph {
     pub features: Box<dyn FeatureStore>,
     /// The whole graph as one block, built on first use.
     pub whole: Whole,
+    /// The sampler of edges no later than their seeds, if the run has one.
+    pub temporal: Option<TemporalSampler>,
 }
 
 /// The whole graph as one block, shared by all workers of this process.
@@ -67,7 +70,8 @@ pub struct Whole(Mutex<Option<Arc<Block>>>);
 impl Graph {
     /// A local graph.
     pub fn local(graph: SampleGraph, features: Box<dyn FeatureStore>) -> Self {
-        Self { topology: Topology::Local(graph), features, whole: Whole::default() }
+        let (topology, whole) = (Topology::Local(graph), Whole::default());
+        Self { topology, features, whole, temporal: None }
     }
 
     /// Opens a dataset, or a part of one, with the features of edges if the model of `config` reads them.
@@ -80,7 +84,8 @@ impl Graph {
             graph = with_edge_features(graph, dataset)?;
         }
         let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-        Ok(Self::local(graph, Box::new(features)))
+        let temporal = config.sample.time.map(|rule| temporal(&graph, rule)).transpose()?;
+        Ok(Self { temporal, ..Self::local(graph, Box::new(features)) })
     }
 
     /// The whole graph as one block, with detected symmetry.

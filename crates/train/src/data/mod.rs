@@ -11,3 +11,4 @@ pub mod part_nodes;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
 pub(crate) mod shares;
+mod times;

@@ -118,7 +118,7 @@ impl Encoder for Heterogeneous {
             budget: self.budget.clone(),
             width: self.width,
             model: self.model.clone(),
-            graph: HeteroGraph::open(part, config.dataset.normalize)?,
+            graph: HeteroGraph::open(part, config)?,
             fanouts: self.fanouts.clone(),
             endpoints: self.endpoints.clone(),
             ways: self.ways.clone(),

@@ -26,6 +26,9 @@ pub(super) fn sampler(
         Topology::Local(local) => local,
         Topology::Partitioned(partitioned) => return of_parts(config, partitioned),
     };
+    if let Some(temporal) = &graph.temporal {
+        return Ok(Box::new(temporal.with_fanouts(&config.hops())?));
+    }
     match config.sample.method {
         Method::Neighbor => Ok(Box::new(UniformSampler::new(local, fanouts)?)),
         Method::Labor => Ok(Box::new(LaborSampler::new(local, fanouts)?)),

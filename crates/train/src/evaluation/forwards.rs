@@ -1,4 +1,5 @@
-//! Embeddings for evaluation: layer by layer over all neighbors, or over sampled ones (`evaluate.fanouts`).
+//! Embeddings for evaluation: layer by layer over all neighbors, or over sampled ones (`evaluate.fanouts`, and
+//! `sample.time`).
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
@@ -42,7 +43,7 @@ impl<'a, E: Encoder> Forwards<'a, E> {
 
     /// Returns whether neighbors are sampled.
     pub fn is_sampled(&self) -> bool {
-        !self.config.evaluate.fanouts.is_empty()
+        self.config.evaluates_sampled()
     }
 
     /// Computes embeddings of the nodes `wanted` of types with endpoints, and hands them to `keep` as
@@ -173,9 +174,11 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         keep: &mut Keep<'_>,
     ) -> Result<()> {
         let mut config = self.config.clone();
-        config.sample.fanouts.clone_from(&config.evaluate.fanouts);
-        config.sample.edge_fanouts.clear();
-        config.sample.method = Method::Neighbor;
+        if !config.evaluate.fanouts.is_empty() {
+            config.sample.fanouts.clone_from(&config.evaluate.fanouts);
+            config.sample.edge_fanouts.clear();
+            config.sample.method = Method::Neighbor;
+        }
         let sampler = self.encoder.sampler(&config, &[])?;
         let types = self.encoder.num_nodes().len();
         let batch = |of: usize, nodes: &[u32], scratch: &mut Scratch| -> Result<Tensor> {

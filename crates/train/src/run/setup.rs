@@ -195,7 +195,7 @@ fn heterogeneous_nodes(
                 return Err(Error::usage(format!("task.node_type: {e}")));
             }
             let (labels, roles) = labels_and_roles(&config, dataset, &node_type, purpose)?;
-            let graph = HeteroGraph::open(dataset, config.dataset.normalize)?;
+            let graph = HeteroGraph::open(dataset, &config)?;
             let nodes = 0..graph.core(graph.schema().node_type(&node_type)?) as u64;
             let targets = NodeTargets::new(labels, 0, &roles, nodes);
             (graph, targets, Some(roles), KeptServer::default())

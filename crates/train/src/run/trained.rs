@@ -250,9 +250,11 @@ impl TrainedRun {
             ))
             .hint("ask for its logits"));
         }
-        if output == Output::Hidden && !self.config.evaluate.fanouts.is_empty() {
-            return Err(Error::usage("hidden embeddings are computed over all neighbors only")
-                .hint("leave out --fanouts, or ask for the model's output"));
+        if output == Output::Hidden && self.config.evaluates_sampled() {
+            return Err(Error::usage(
+                "hidden embeddings are computed over all neighbors only, at no time in particular",
+            )
+            .hint("ask for the model's output, or leave out --fanouts, unless the run has sample.time"));
         }
         let Self { order, cache, parts, .. } = self;
         let layers = self.layers(comm, output, wanted);

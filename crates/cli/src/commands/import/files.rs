@@ -33,6 +33,9 @@ pub struct Npy {
     /// Numbers of nodes, to be learned by regression: [N], NaN for none
     #[arg(long, value_name = "[TYPE=]FILE")]
     values: Vec<String>,
+    /// Times of nodes: [N] integers
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    times: Vec<String>,
     /// Number of classes, if not the largest label plus one
     #[arg(long)]
     num_classes: Option<u64>,
@@ -48,6 +51,9 @@ pub struct Npy {
     /// Storage type of weights: f32, f16 or bf16
     #[arg(long, default_value_t)]
     weight_type: WeightType,
+    /// Times of edges: [E] integers
+    #[arg(long, value_name = "[TYPE=]FILE")]
+    edge_times: Vec<String>,
     /// Features of edges: [E, F]
     #[arg(long, value_name = "[TYPE=]FILE")]
     edge_features: Vec<String>,
@@ -97,10 +103,12 @@ impl Npy {
             features: file("features", &self.features)?,
             labels: file("labels", &self.labels)?,
             values: file("values", &self.values)?,
+            times: file("times", &self.times)?,
             num_classes: self.num_classes,
             splits: self.split.clone(),
             weights: file("weights", &self.weights)?,
             weight_type: self.weight_type,
+            edge_times: file("edge-times", &self.edge_times)?,
             edge_features: file("edge-features", &self.edge_features)?,
             edge_labels: file("edge-labels", &self.edge_labels)?,
             edge_values: file("edge-values", &self.edge_values)?,
@@ -139,11 +147,13 @@ impl Npy {
             features: of_types("features", &self.features)?,
             labels: of_types("labels", &self.labels)?,
             values: of_types("values", &self.values)?,
+            times: of_types("times", &self.times)?,
             num_classes: self.num_classes,
             splits: splits(&self.split)?,
             split_labels: splits(&self.split_labels)?,
             weights: of_edges("weights", &self.weights)?,
             weight_type: self.weight_type,
+            edge_times: of_edges("edge-times", &self.edge_times)?,
             edge_features: of_edges("edge-features", &self.edge_features)?,
             edge_labels: of_edges("edge-labels", &self.edge_labels)?,
             edge_values: of_edges("edge-values", &self.edge_values)?,

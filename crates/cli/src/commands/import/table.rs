@@ -45,6 +45,9 @@ pub struct Table {
     /// Column of numbers of nodes, to be learned by regression
     #[arg(long)]
     value: Option<String>,
+    /// Column of times of nodes: integers or dates; those of edges are --time
+    #[arg(long, value_name = "[TYPE=]COLUMN")]
+    node_time: Vec<String>,
     /// Column that names each node's split ('split', if there)
     #[arg(long)]
     split: Option<String>,
@@ -185,6 +188,7 @@ impl Table {
             ("id", self.id.is_some()),
             ("label", self.label.is_some()),
             ("value", self.value.is_some()),
+            ("node-time", !self.node_time.is_empty()),
             ("split", self.split.is_some()),
             ("features", !self.features.is_empty()),
             ("categorical", !self.categorical.is_empty()),
@@ -217,6 +221,7 @@ impl Table {
             id: self.id.clone(),
             label: self.label.clone(),
             value: self.value.clone(),
+            time: column_of(ntype, &self.node_time),
             num_classes: self.num_classes,
             split: self.split.clone(),
             features: self.node_features(),
@@ -257,18 +262,18 @@ impl Table {
             weight: self.weight.clone(),
             time: self.time.clone(),
             features: self.features_of(&self.edge_features, Transform::None).collect(),
-            label: column_of(&triple, &self.edge_label),
-            value: column_of(&triple, &self.edge_value),
-            split: column_of(&triple, &self.edge_split),
+            label: column_of(&triple.to_string(), &self.edge_label),
+            value: column_of(&triple.to_string(), &self.edge_value),
+            split: column_of(&triple.to_string(), &self.edge_split),
             ..EdgeTable::new(triple, PathBuf::from(path))
         })
     }
 }
 
 /// The column of a type from `TYPE=COLUMN`, or from `COLUMN` for all types.
-fn column_of(triple: &Triple, given: &[String]) -> Option<String> {
+fn column_of(name_of_type: &str, given: &[String]) -> Option<String> {
     let own = given.iter().find_map(|given| match given.split_once('=') {
-        Some((name, column)) => (name == triple.to_string()).then_some(column),
+        Some((name, column)) => (name == name_of_type).then_some(column),
         None => Some(given.as_str()),
     });
     own.map(String::from)

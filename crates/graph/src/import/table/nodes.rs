@@ -12,6 +12,7 @@ use super::{Batch, Cell, TableFacts, TableReader, Values, open, text_id};
 use crate::import::errors::over_budget;
 use crate::import::ids::{Ids, StringIds};
 use crate::import::splits::{add_split, split_name};
+use crate::import::times::TimeColumn;
 use crate::import::values::ValueColumn;
 use crate::writer::DatasetWriter;
 
@@ -90,7 +91,8 @@ pub(super) fn write(
 ) -> Result<()> {
     let mut reader = open_nodes(table, options)?;
     let open = || open_nodes(table, options);
-    let NodeColumns { label, value, split, features, .. } = NodeColumns::find(&*reader, table)?;
+    let found = NodeColumns::find(&*reader, table)?;
+    let NodeColumns { label, value, time, split, features, .. } = found;
     let features = fit(&open, &features, options.memory)?;
     let mut cells: Vec<(usize, Cell)> = features.iter().map(|f| (f.column(), f.cell())).collect();
     let label_cell = match label {
@@ -99,6 +101,7 @@ pub(super) fn write(
     };
     cells.extend(label_cell);
     cells.extend(value.map(|c| (c, Cell::Number)));
+    cells.extend(time.map(|c| (c, Cell::Seconds)));
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
         return Ok(());
@@ -115,6 +118,7 @@ pub(super) fn write(
     let mut labels =
         classes.map(|classes| LabelColumn::create(writer, ntype, classes)).transpose()?;
     let mut numbers = value.map(|_| ValueColumn::create(writer, ntype)).transpose()?;
+    let mut times = time.map(|_| TimeColumn::create(writer, ntype)).transpose()?;
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
     let mut labelled = Vec::new();
     let mut batch = Batch::default();
@@ -138,6 +142,11 @@ pub(super) fn write(
             let ids = (first..).zip(values).filter(|(_, value)| drawn && !value.is_nan());
             labelled.extend(ids.map(|(id, _)| id));
         }
+        if let Some(times) = &mut times {
+            let before = usize::from(label.is_some()) + usize::from(value.is_some());
+            let values = batch.columns[features.len() + before].numbers();
+            times.push(values, |row| reader.place(batch.places[row]))?;
+        }
         if split.is_some() {
             let names = batch.columns.last().expect("selected above");
             (0..batch.rows()).for_each(|row| add_to_split(&mut splits, names, row, first));
@@ -153,6 +162,9 @@ pub(super) fn write(
     }
     if let Some(numbers) = numbers {
         numbers.finish(writer, ntype)?;
+    }
+    if let Some(times) = times {
+        times.finish(writer, ntype)?;
     }
     if let Some(shares) = table.shares {
         splits = drawn(labelled, shares).while_doing(|| format!("splits of {ntype}"))?;

@@ -34,6 +34,8 @@ pub struct NodeTable {
     pub label: Option<String>,
     /// Instead a column of numbers to be learned by regression; an empty cell is a node without one.
     pub value: Option<String>,
+    /// Column of times: integers, or dates, as seconds since 1970-01-01 UTC.
+    pub time: Option<String>,
     /// Number of classes; by default from the largest label.
     pub num_classes: Option<u64>,
     /// Column that names the split of each node, or is empty; by default `split`, if there.
@@ -53,6 +55,7 @@ impl NodeTable {
             id: None,
             label: None,
             value: None,
+            time: None,
             num_classes: None,
             split: None,
             features: Vec::new(),

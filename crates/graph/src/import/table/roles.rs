@@ -14,6 +14,7 @@ pub(super) struct NodeColumns {
     pub id: Option<usize>,
     pub label: Option<usize>,
     pub value: Option<usize>,
+    pub time: Option<usize>,
     pub split: Option<usize>,
     /// Feature columns, with their transforms.
     pub features: Vec<(usize, Feature)>,
@@ -24,7 +25,7 @@ pub(super) struct NodeColumns {
 impl NodeColumns {
     /// The expected columns of a table.
     pub fn expected(table: &NodeTable, ids: IdKind) -> Expected<'_> {
-        let named = [&table.id, &table.label, &table.value, &table.split];
+        let named = [&table.id, &table.label, &table.value, &table.time, &table.split];
         let asked = named.into_iter().flatten().map(String::as_str);
         Expected {
             asked: asked.chain(table.features.iter().map(|f| f.column.as_str())).collect(),
@@ -43,6 +44,7 @@ impl NodeColumns {
         let mut taken = Taken::new(reader);
         let id = node_id(&mut taken, table)?;
         let value = taken.asked(table.value.as_ref(), Role::Value)?;
+        let time = taken.asked(table.time.as_ref(), Role::Time)?;
         let label = taken.usual(table.label.as_deref(), "label", Role::Label)?;
         let split = match table.shares {
             Some(_) => None,
@@ -50,7 +52,7 @@ impl NodeColumns {
         };
         let features = taken.features(&table.features)?;
         let facts = taken.facts(table.ntype.clone());
-        Ok(Self { id, label, value, split, features, facts })
+        Ok(Self { id, label, value, time, split, features, facts })
     }
 }
 

@@ -41,6 +41,7 @@ impl Lists for Shared {
             degrees: Some(lists.degrees),
             weights: self.weights.as_ref().map(Weights::as_slice),
             times: None,
+            source_times: None,
             edge_features: self.edge_features.as_deref(),
         };
         draw(view, nodes)

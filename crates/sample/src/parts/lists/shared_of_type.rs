@@ -101,6 +101,7 @@ impl Lists for SharedOfType {
             degrees: Some(&degrees),
             weights: weights.as_deref().map(WeightSlice::F32),
             times: None,
+            source_times: None,
             edge_features: None,
         };
         let positions: Vec<u32> = (0..nodes.len() as u32).collect();

@@ -51,7 +51,8 @@ pub(super) fn open(
     let features = PartitionedFeatures::new(of_type, parts.to_vec(), shape, normalize, cache)?;
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
-    Ok((Graph { topology, features, whole: Whole::default() }, targets))
+    let whole = Whole::default();
+    Ok((Graph { topology, features, whole, temporal: None }, targets))
 }
 
 /// Values of the features of an edge, if the model reads them.

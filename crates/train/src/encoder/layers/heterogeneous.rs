@@ -213,6 +213,7 @@ impl Layers for HeteroLayers<'_> {
 mod tests {
     use std::time::Duration;
 
+    use gnarl_config::RunConfig;
     use gnarl_engine::local;
     use gnarl_graph::generate::{HeteroOptions, heterogeneous};
     use gnarl_infer::Budget;
@@ -220,7 +221,6 @@ mod tests {
     use gnarl_infer::rows::{Cache, CacheMemory};
     use gnarl_nn::models::ModelConfig;
     use gnarl_nn::models::heterogeneous as models;
-    use gnarl_store::Normalize;
     use gnarl_store::cache::CachePolicy;
 
     use super::*;
@@ -259,7 +259,7 @@ mod tests {
         let options =
             HeteroOptions { nodes: 150, edges: 900, communities: 4, ..HeteroOptions::default() };
         let made = heterogeneous(&options, &dir.path().join("graph")).unwrap();
-        let graph = HeteroGraph::open(&made.dataset, Normalize::None).unwrap();
+        let graph = HeteroGraph::open(&made.dataset, &RunConfig::default()).unwrap();
         let types = 0..graph.schema().node_types().len();
         let all: Vec<(usize, Vec<u32>)> =
             types.map(|of| (of, (0..graph.num_nodes(of) as u32).collect())).collect();

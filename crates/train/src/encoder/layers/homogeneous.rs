@@ -112,6 +112,7 @@ mod tests {
     use gnarl_engine::local;
     use gnarl_graph::{Csc, Features};
     use gnarl_infer::Sweeps;
+    use gnarl_infer::order::NodeOrder;
     use gnarl_infer::rows::{Cache, CacheMemory};
     use gnarl_nn::models::{self, ModelConfig};
     use gnarl_store::cache::CachePolicy;

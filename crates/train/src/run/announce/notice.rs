@@ -175,8 +175,8 @@ fn columns(config: &RunConfig, edge: &EdgeType, typed: bool) -> Vec<String> {
              and sample.method = 'weighted' does",
         );
     }
-    if has(edge, "time") {
-        unread("time", "runs do not sample by time; the library's temporal sampler does");
+    if has(edge, "time") && config.sample.time.is_none() {
+        unread("time", "sample.time samples neighbors by it in node classification");
     }
     let of_decoder = config.task.kind.is_of_edges() && config.task.edge_features;
     if has(edge, "features") && !of_decoder && !config.model.edge_features {

@@ -1,0 +1,46 @@
+//! Rules of temporal sampling.
+
+use gnarl_common::rng::Key;
+
+use crate::draw::draw;
+
+/// The sampling rule of nodes with more permitted in-neighbors than the fan-out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TemporalRule {
+    /// The most recent ones; uniformly among those that tie for the last places.
+    Recent,
+    /// A uniform sample without replacement.
+    Uniform,
+}
+
+impl TemporalRule {
+    /// Fills `out` with positions out of `permitted`, which ascends by `time`; so does `out`.
+    pub(crate) fn choose(
+        self,
+        permitted: &[u32],
+        time: impl Fn(u32) -> i64,
+        key: Key,
+        spare: &mut Vec<u32>,
+        out: &mut [u32],
+    ) {
+        let later = permitted.len() - out.len();
+        let Some(&last) = permitted.get(later).filter(|_| later > 0) else {
+            return out.copy_from_slice(permitted);
+        };
+        // The edges before `from` are never taken, those from `to` on always, the rest by chance.
+        let (from, to) = match self {
+            Self::Uniform => (0, permitted.len()),
+            Self::Recent => {
+                let from = permitted.partition_point(|&p| time(p) < time(last));
+                (from, permitted.partition_point(|&p| time(p) <= time(last)))
+            }
+        };
+        let (some, all) = out.split_at_mut(out.len() - (permitted.len() - to));
+        all.copy_from_slice(&permitted[to..]);
+        draw(key, (to - from) as u32, some, spare);
+        some.sort_unstable();
+        for position in some {
+            *position = permitted[from + *position as usize];
+        }
+    }
+}
