@@ -51,6 +51,7 @@ pub mod parts;
 mod saint;
 mod sampler;
 mod scratch;
+mod share;
 mod temporal;
 mod uniform;
 mod view;

@@ -47,6 +47,12 @@ pub trait Choose {
     /// Called for a group of lists before they are chosen from: the place to prefetch memory.
     fn announce(&self, view: View<'_>, list: (usize, u32));
 
+    /// Number of edges to choose from a list of `degree` edges.
+    #[inline(always)]
+    fn count(&self, _: View<'_>, _: u32, degree: u32, fanout: u32) -> u32 {
+        degree.min(fanout)
+    }
+
     /// Fills `out` with distinct positions in `node`'s list, fewer than the list has.
     fn choose(
         &mut self,
@@ -131,7 +137,7 @@ pub(crate) fn sample_from(
     chooser: &mut impl Choose,
     scratch: &mut Scratch,
 ) -> Result<Hop> {
-    let indptr = find_lists(view, nodes, fanout, &mut scratch.lists)?;
+    let indptr = find_lists(view, nodes, fanout, chooser, &mut scratch.lists)?;
     let num_dst = nodes.len();
     let num_edges = indptr[num_dst] as usize;
     scratch.reserve(num_edges);
@@ -186,6 +192,7 @@ fn find_lists(
     view: View<'_>,
     nodes: &[u32],
     fanout: u32,
+    chooser: &impl Choose,
     lists: &mut Vec<(usize, u32)>,
 ) -> Result<Vec<u32>> {
     let mut indptr = Vec::with_capacity(nodes.len() + 1);
@@ -198,7 +205,7 @@ fn find_lists(
             view.indptr.prefetch(later as usize);
         }
         let list = view.list(node)?;
-        total = add_edges(total, list.1.min(fanout))?;
+        total = add_edges(total, chooser.count(view, node, list.1, fanout))?;
         indptr.push(total);
         lists.push(list);
     }

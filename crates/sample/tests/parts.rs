@@ -330,17 +330,87 @@ fn parts_count_what_they_do() {
     assert!(loads.iter().all(|load| load.requests <= 1 && load.edges_sent <= 15));
 }
 
+/// Of a list that several parts share, each neighbor is drawn as often as any other, the fan-out of them on average, and
+/// parts send far fewer edges than by bottom-k.
+#[test]
+fn shares_of_a_vertex_cut_draw_evenly_and_send_less() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
+    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "dbh");
+    let graph = SampleGraph::open(&dataset).unwrap();
+    let hub = (0..NODES as u32).max_by_key(|&node| graph.degree(node)).unwrap();
+    let degree = graph.degree(hub) as f64;
+    let (fanout, draws) = (7, 20_000);
+    assert!(degree > 40.0);
+    let sent = |rule: Rule, check: &mut dyn FnMut(&[u32])| {
+        let local = local(&parts);
+        let holders = local.iter().filter(|part| {
+            let all = HopRequest::new(vec![hub.into()], u32::MAX, Rule::Exact, Key::new(0));
+            !part.draw(&all).unwrap().indices.is_empty()
+        });
+        assert!(holders.count() > 2, "the hub's list is shared");
+        let before: u64 = local.iter().map(|part| part.load().edges_sent).sum();
+        let routes = Routes::of(&parts).unwrap();
+        let sampler = PartsSampler::new(rule, &[fanout], routes, services(&local)).unwrap();
+        let mut scratch = Scratch::new();
+        for draw in 0..draws {
+            let batch = sampler.sample(&[hub], Key::new(draw), &mut scratch).unwrap();
+            let again = sampler.sample(&[hub], Key::new(draw), &mut Scratch::new()).unwrap();
+            assert_eq!(batch.input_nodes, again.input_nodes, "a function of the key");
+            let block = &batch.blocks[0];
+            assert_eq!(block.degrees()[0] as f64, degree);
+            let heard = block.sources(0).iter().map(|&at| batch.input_nodes[at as usize]);
+            check(&heard.collect::<Vec<_>>());
+        }
+        local.iter().map(|part| part.load().edges_sent).sum::<u64>() - before
+    };
+    let mut times = vec![0u32; NODES as usize];
+    let mut total = 0;
+    let by_share = sent(Rule::Uniform, &mut |heard| {
+        assert!(heard.is_sorted() && heard.windows(2).all(|pair| pair[0] != pair[1]));
+        total += heard.len();
+        heard.iter().for_each(|&node| times[node as usize] += 1);
+    });
+    let mean = total as f64 / draws as f64;
+    assert!((mean - fanout as f64).abs() < 0.05, "{mean}");
+    let expected = draws as f64 * fanout as f64 / degree;
+    let neighbors = graph.sources(hub).unwrap();
+    // Deviations of a binomial law; five of them are exceeded once in a million times.
+    let deviation = (expected * (1.0 - fanout as f64 / degree)).sqrt();
+    for &node in neighbors {
+        let off = (f64::from(times[node as usize]) - expected).abs();
+        assert!(off < 5.0 * deviation, "{node}: {} of {expected}", times[node as usize]);
+    }
+    let by_numbers = sent(Rule::Exact, &mut |heard| assert_eq!(heard.len() as i64, fanout));
+    assert!(by_numbers as f64 > 1.8 * by_share as f64, "{by_numbers} {by_share}");
+}
+
+#[test]
+fn nodes_within_the_fan_out_have_all_neighbors_from_their_shares() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = write(&dir.path().join("graph"), &edges()).unwrap();
+    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut, "adadne");
+    let graph = SampleGraph::open(&dataset).unwrap();
+    let local = local(&parts);
+    let routes = Routes::of(&parts).unwrap();
+    let sampler = PartsSampler::new(Rule::Uniform, &[8], routes, services(&local)).unwrap();
+    let few = (0..NODES as u32).filter(|&node| graph.degree(node) <= 8);
+    for seed in few {
+        let batch = sampler.sample(&[seed], Key::new(3), &mut Scratch::new()).unwrap();
+        let block = &batch.blocks[0];
+        let heard = block.sources(0).iter().map(|&at| batch.input_nodes[at as usize]);
+        assert_eq!(heard.collect::<Vec<_>>(), graph.sources(seed).unwrap());
+    }
+}
+
 #[test]
 fn what_cannot_be_sampled_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = write(&dir.path().join("graph"), &simple()).unwrap();
     let owned = cut(&dataset, &dir.path().join("owned"), PartLayout::EdgeCut, "random");
-    let shared = cut(&dataset, &dir.path().join("shared"), PartLayout::VertexCut, "dbh");
     let make = |rule, parts, services| {
         PartsSampler::new(rule, &FANOUTS, Routes::of(parts).unwrap(), services).map(drop)
     };
-    let error = make(Rule::Uniform, &shared, services(&local(&shared))).unwrap_err();
-    assert!(error.to_string().contains("'uniform' requires whole lists"), "{error}");
     let error = make(Rule::Exact, &owned, services(&local(&owned)[1..])).unwrap_err();
     assert!(error.to_string().contains("expected 4 services, one per part; found 3"), "{error}");
 

@@ -8,7 +8,8 @@ use gnarl_common::{Error, Result};
 /// The sampling rule of nodes with more neighbors than the fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// As [`UniformSampler`](crate::UniformSampler); needs whole lists.
+    /// As [`UniformSampler`](crate::UniformSampler) from whole lists. From a share of a list, a share of the fan-out: as
+    /// uniform, and the fan-out on average, but not the edges that the whole graph draws.
     Uniform,
     /// As [`LaborSampler`](crate::LaborSampler).
     Labor,
@@ -31,7 +32,7 @@ impl Rule {
         RULES.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
     }
 
-    /// Returns whether parts that each hold a share of a list can draw from it together.
+    /// Returns whether parts that each hold a share of a list draw from it together what one part would from the whole.
     pub fn merges(self) -> bool {
         self != Self::Uniform
     }

@@ -15,6 +15,7 @@ use crate::exact::Exact;
 use crate::labor::Labor;
 use crate::neighbors::{Choose, Draw, sample_from};
 use crate::scratch::Hop;
+use crate::share::Share;
 use crate::uniform::Uniform;
 use crate::view::View;
 use crate::weighted::Weighted;
@@ -28,6 +29,8 @@ pub struct LocalPart(Arc<Inner>);
 struct Inner {
     /// Name in error messages.
     name: String,
+    /// Number of the part.
+    number: u64,
     lists: Box<dyn Lists>,
     /// Scratch memory of earlier requests, one per concurrent request.
     spare: Mutex<Vec<Scratch>>,
@@ -80,13 +83,13 @@ impl LocalPart {
             PartLayout::VertexCut => shared(parts, part),
         };
         let lists = open().while_doing(|| format!("opening part {part} to sample from"))?;
-        Ok(Self::of(format!("part {part}"), lists))
+        Ok(Self::of(format!("part {part}"), part, lists))
     }
 
     /// A part with `lists`; errors say `name`.
-    pub(crate) fn of(name: String, lists: Box<dyn Lists>) -> Self {
+    pub(crate) fn of(name: String, part: usize, lists: Box<dyn Lists>) -> Self {
         let (spare, load) = (Mutex::default(), LoadCounters::default());
-        Self(Arc::new(Inner { name, lists, spare, load }))
+        Self(Arc::new(Inner { name, number: part as u64, lists, spare, load }))
     }
 
     /// The load so far.
@@ -171,10 +174,10 @@ impl Inner {
         let edge_features = view.edge_features.filter(|_| request.edge_features);
         let asked = (View { edge_features, ..view }, nodes, request);
         match (self.lists.are_shares(), request.rule) {
-            (true, Rule::Uniform) => Err(Error::usage(
-                "rule 'uniform' requires whole lists, but a vertex cut shares them among parts",
-            )
-            .hint("sample by rule 'exact', which is as uniform")),
+            (true, Rule::Uniform) => {
+                let mut chooser = Share::new(request.key, self.number);
+                Ok((sample_from(view, nodes, request.fanout, &mut chooser, scratch)?, None))
+            }
             (true, Rule::Labor) => numbered::<Labor, _>(asked, scratch),
             (true, Rule::Exact) => numbered::<Exact, _>(asked, scratch),
             (true, Rule::Weighted) => numbered::<Weighted, _>(asked, scratch),

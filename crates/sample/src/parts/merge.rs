@@ -54,10 +54,11 @@ pub(crate) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
 }
 
 /// Keeps the `fanout` edges with the smallest numbers, ties broken by the source, in the order of
-/// their sources.
+/// their sources. Edges without numbers are shares of the fan-out already.
 fn choose(fanout: usize, edges: &mut Vec<(&HopReply, usize)>) {
     let source = |&(reply, edge): &(&HopReply, usize)| reply.nodes[reply.indices[edge] as usize];
-    if edges.len() > fanout {
+    let numbered = edges.iter().all(|(reply, _)| reply.numbers.is_some());
+    if edges.len() > fanout && numbered {
         let number = |(reply, edge): &(&HopReply, usize)| reply.numbers.as_ref().map(|n| n[*edge]);
         edges.sort_by_key(|edge| (number(edge), source(edge)));
         edges.truncate(fanout);

@@ -200,7 +200,7 @@ impl Copies {
         };
         let local = Arc::new(local);
         let lists = Box::new(Copied { graph, local: local.clone() });
-        let lists = LocalPart::of("the lists copied".into(), lists);
+        let lists = LocalPart::of("the lists copied".into(), 0, lists);
         Ok(Replica { lists, local, nodes: copied, edges, bytes })
     }
 }

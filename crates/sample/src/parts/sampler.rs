@@ -16,8 +16,8 @@ use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, Scratch};
 
 /// Samples neighborhoods of seeds from their parts: the batches equal those that a
-/// [`NeighborSampler`](crate::NeighborSampler) of the same rule takes from the whole graph. Seeds
-/// and input nodes are dataset ids.
+/// [`NeighborSampler`](crate::NeighborSampler) of the same rule takes from the whole graph, but for [`Rule::Uniform`] where
+/// parts share lists. Seeds and input nodes are dataset ids.
 pub struct PartsSampler {
     rule: Rule,
     fanouts: Fanouts,
@@ -33,8 +33,7 @@ impl PartsSampler {
     /// [`NeighborSampler::new`](crate::NeighborSampler::new).
     ///
     /// # Errors
-    /// If fan-outs are wrong, a part has no service, or the rule needs whole lists where parts share
-    /// them.
+    /// If fan-outs are wrong, or a part has no service.
     pub fn new(
         rule: Rule,
         fanouts: &[i64],
@@ -46,13 +45,6 @@ impl PartsSampler {
             return Err(Error::usage(format!(
                 "expected {parts} services, one per part; found {found}"
             )));
-        }
-        if routes.shares_lists() && !rule.merges() {
-            let rule = rule.name();
-            let what = format!(
-                "rule '{rule}' requires whole lists, but a vertex cut shares them among parts"
-            );
-            return Err(Error::usage(what).hint("sample by rule 'exact', which is as uniform"));
         }
         if routes.num_nodes() >= u32::MAX as usize {
             let nodes = routes.num_nodes();

@@ -151,6 +151,24 @@ fn parts_behind_servers_train_as_the_whole_graph_with_and_without_a_cache() {
     }
 }
 
+/// Each part of a vertex cut draws its share: other neighbors than on the whole graph, the same for any ranks, as good.
+#[test]
+fn shares_of_a_vertex_cut_train_alike_by_any_ranks() {
+    let bench = Bench::new();
+    let whole = train(&bench.config("rgcn", "whole"));
+    let cut = bench.cut(PartLayout::VertexCut);
+    let by = |workers: usize| {
+        let name = format!("{workers}");
+        let mut config = bench.divided("rgcn", &name, cut.dir(), Servers::Ranks);
+        config.sample.method = Method::Neighbor;
+        config.train.workers = workers;
+        train(&config)
+    };
+    let (one, three) = (by(1), by(3));
+    assert_near(&one, &three, "three workers");
+    assert!((one.test["accuracy"] - whole.test["accuracy"]).abs() < 0.08, "{one:?} {whole:?}");
+}
+
 #[test]
 fn fanouts_by_edge_type_and_meta_paths_sample_parts_alike() {
     let bench = Bench::new();
@@ -256,10 +274,10 @@ fn what_is_missing_is_told() {
     assert!(error.to_string().contains("cache.lists"), "{error}");
     let mut config =
         bench.divided("rgcn", "b", bench.cut(PartLayout::VertexCut).dir(), Servers::Ranks);
-    config.sample.method = Method::Neighbor;
+    config.sample.method = Method::Weighted;
     let error = fails(&config);
     assert_eq!(error.kind(), Kind::Usage);
-    assert!(format!("{error:?}").contains("'exact'"), "{error:?}");
+    assert!(error.to_string().contains("has no weights to sample by"), "{error}");
     assert!(!bench.path("a").exists() && !bench.path("b").exists(), "no run folder is left");
     // A server of another partition.
     let mut other = PartitionConfig { parts: Parts::Count(PARTS), ..PartitionConfig::default() };

@@ -26,7 +26,7 @@ pub fn local_parts(parts: &PartitionedDataset, part: usize) -> Result<Vec<(Tripl
     let all = open().while_doing(|| format!("opening part {part} to sample from"))?;
     let named = |(triple, lists): (Triple, Box<dyn Lists>)| {
         let name = format!("edge type {triple} of part {part}");
-        (triple, LocalPart::of(name, lists))
+        (triple, LocalPart::of(name, part, lists))
     };
     Ok(all.into_iter().map(named).collect())
 }

@@ -16,7 +16,7 @@ use crate::scratch::{Hop, Scratch};
 
 /// Samples neighborhoods of seeds from the parts of a heterogeneous graph: the batches equal those that a
 /// [`HeteroSampler`](crate::HeteroSampler) of the same rule takes from the whole graph (DistDGLv2, section 5.4; GLISP,
-/// section IV-D for parts that share lists). Seeds and input nodes are dataset ids.
+/// section III-C for parts that share lists), but for [`Rule::Uniform`] where parts share lists. Seeds and input nodes are dataset ids.
 ///
 /// The requests of a hop to all parts over all edge types are sent before the first reply is waited for.
 #[derive(Clone)]
@@ -48,8 +48,7 @@ impl HeteroPartsSampler {
     /// of `schema`.
     ///
     /// # Errors
-    /// If fan-outs are wrong, a part has no service, nodes exceed 32-bit ids, or the rule needs whole lists where parts
-    /// share them.
+    /// If fan-outs are wrong, a part has no service, nodes exceed 32-bit ids, or the rule needs weights that edges lack.
     pub fn new(
         schema: Arc<Schema>,
         (rule, fanouts): (Rule, &HeteroFanouts),
@@ -68,14 +67,6 @@ impl HeteroPartsSampler {
                 let text = format!("{nodes} nodes of type '{name}' exceed 32-bit ids");
                 return Err(Error::new(Kind::Limit, text));
             }
-        }
-        let draws = fanouts.iter().flatten().any(|&fanout| fanout != 0 && fanout != u32::MAX);
-        if draws && routes.iter().any(Routes::shares_lists) && !rule.merges() {
-            let rule = rule.name();
-            let what = format!(
-                "rule '{rule}' requires whole lists, but a vertex cut shares them among parts"
-            );
-            return Err(Error::usage(what).hint("sample by rule 'exact', which is as uniform"));
         }
         let unweighted = |(edges, of): (&EdgeServices, &Vec<u32>)| {
             !edges.weighted && of.iter().any(|&fanout| fanout != 0 && fanout != u32::MAX)
