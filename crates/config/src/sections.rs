@@ -108,6 +108,10 @@ pub enum Method {
     Weighted,
     /// All neighbors of the seeds.
     Full,
+    /// The nodes that random walks visit most.
+    Walk,
+    /// The nodes of highest personalized PageRank.
+    Ppr,
     /// Cluster-GCN: unions of small clusters.
     ClusterGcn,
     /// GraphSAINT with random nodes.
@@ -124,6 +128,12 @@ impl Method {
     /// Returns whether neighbors are drawn up to the fan-outs.
     pub fn has_fanouts(self) -> bool {
         matches!(self, Self::Neighbor | Self::Labor | Self::Exact | Self::Weighted | Self::Custom)
+            || self.is_by_walks()
+    }
+
+    /// Returns whether neighborhoods are found by walks, in place of the edges of a node.
+    pub fn is_by_walks(self) -> bool {
+        matches!(self, Self::Walk | Self::Ppr)
     }
 }
 
@@ -167,8 +177,20 @@ pub struct SampleSection {
     pub clusters_per_batch: usize,
     /// GraphSAINT: nodes, edges or walk roots drawn for a batch.
     pub budget: usize,
-    /// GraphSAINT: steps of a random walk.
+    /// GraphSAINT and `walk`: steps of a random walk.
     pub walk_length: usize,
+    /// `walk`: walks from each node.
+    pub walks: usize,
+    /// `walk`: probability that a step returns to the start.
+    pub restart: f64,
+    /// `walk`: node2vec's p, against returning to the node before.
+    pub return_bias: f64,
+    /// `walk`: node2vec's q, against leaving the neighbors of the node before.
+    pub in_out_bias: f64,
+    /// `ppr`: probability that a walk ends at each step.
+    pub teleport: f64,
+    /// `ppr`: mass over in-degree up to which nodes are not expanded.
+    pub tolerance: f64,
     /// GraphSAINT: batches drawn beforehand to estimate the normalization.
     pub estimate: usize,
 }
@@ -189,6 +211,12 @@ impl Default for SampleSection {
             clusters_per_batch: 10,
             budget: 2000,
             walk_length: 2,
+            walks: 50,
+            restart: 0.0,
+            return_bias: 1.0,
+            in_out_bias: 1.0,
+            teleport: 0.15,
+            tolerance: 1e-4,
             estimate: 50,
         }
     }
@@ -441,10 +469,12 @@ impl RunConfig {
         }
     }
 
-    /// Returns whether evaluation reads sampled neighbors: with `evaluate.fanouts`, and where what a node hears depends on
-    /// a time.
+    /// Returns whether evaluation reads sampled neighbors: with `evaluate.fanouts`, where what a node hears depends on a
+    /// time, and where neighborhoods are not the edges of a node.
     pub fn evaluates_sampled(&self) -> bool {
-        !self.evaluate.fanouts.is_empty() || self.sample.time.is_some()
+        let sample = &self.sample;
+        let sampled = sample.time.is_some() || sample.method.is_by_walks();
+        !self.evaluate.fanouts.is_empty() || sampled && self.train.strategy != Strategy::Tensor
     }
 
     /// Hops of halo nodes around each part: by default as many as the model has layers where parts of nodes train

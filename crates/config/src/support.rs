@@ -29,6 +29,7 @@ const RULES: &[Rule] = &[
     weights_of_messages,
     edge_features,
     times,
+    walks,
     subgraphs,
     partition_and_tensor,
     edges_without_model,
@@ -184,6 +185,38 @@ fn times(c: Combination<'_>) -> Option<Error> {
     (!matches!(sample.method, Method::Neighbor | Method::Full)).then(|| {
         Error::usage("sample.time samples neighbors up to their fan-outs, or all of them")
             .hint("set sample.method to 'neighbor' or 'full'")
+    })
+}
+
+/// Neighborhoods by walks are those of homogeneous graphs, and are no sample of a node's edges.
+fn walks(c: Combination<'_>) -> Option<Error> {
+    if !c.run.sample.method.is_by_walks() || c.model() == "none" || c.tensor() {
+        return None;
+    }
+    let methods = "set sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'";
+    if c.served() {
+        let message =
+            "neighborhoods by walks are found in graphs on this host, not in parts that are served";
+        return Some(Error::usage(message).hint(methods));
+    }
+    let relational = heterogeneous::names().contains(&c.model()) && !names().contains(&c.model());
+    if c.heterogeneous || relational {
+        return Some(
+            Error::usage("neighborhoods by walks are those of graphs without types").hint(methods),
+        );
+    }
+    if c.run.model.edge_features {
+        let message =
+            "model.edge_features: neighborhoods by walks are not edges, and have no features";
+        return Some(Error::usage(message).hint(methods));
+    }
+    let sums = matches!(c.model(), "gcn" | "gin" | "sgc") || c.run.model.decoupled;
+    sums.then(|| {
+        Error::usage(format!(
+            "{} adds up over the edges of a node, of which walks are no sample",
+            c.model()
+        ))
+        .hint("set model.name to 'sage', 'ngnn', 'gat' or 'gatv2'")
     })
 }
 

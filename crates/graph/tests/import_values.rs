@@ -520,3 +520,35 @@ fn schemas_impute_and_symmetrize() {
     let message = tables(&options, &files.path("two")).unwrap_err().to_string();
     assert!(message.contains("--symmetrize does nothing to edges of user:knows:item"), "{message}");
 }
+
+#[test]
+fn times_of_nodes_are_integers_or_dates() {
+    let files = Files::new();
+    let with_times = |nodes: PathBuf| {
+        let mut table = NodeTable::new(DEFAULT_NODE_TYPE, nodes);
+        table.time = Some("at".into());
+        let edges = EdgeTable::new(Triple::plain(), files.text("edges.csv", EDGES));
+        let options = TableOptions { nodes: vec![table], edges: vec![edges], ..Default::default() };
+        let _ = std::fs::remove_dir_all(files.out());
+        tables(&options, &files.out())
+    };
+    let times = |text: &str| {
+        let dataset = with_times(files.text("n.csv", text)).unwrap().dataset;
+        dataset
+            .node_column(DEFAULT_NODE_TYPE, "time")
+            .unwrap()
+            .unwrap()
+            .values::<i64>()
+            .unwrap()
+            .to_vec()
+    };
+    assert_eq!(times("id,at,label\n0,5,1\n1,-7,0\n2,0,1\n3,9,0\n"), [5, -7, 0, 9]);
+    let days = times("id,at\n0,1970-01-02\n1,1970-01-01\n2,1970-01-01T00:01:00Z\n3,1970-01-03\n");
+    assert_eq!(days, [86_400, 0, 60, 172_800]);
+    for (cell, said) in [("", "missing"), ("1.5", "1.5")] {
+        let text = format!("id,at\n0,5\n1,{cell}\n2,0\n3,9\n");
+        let error = with_times(files.text("n.csv", &text)).unwrap_err().to_string();
+        assert!(error.contains("n.csv") && error.contains(said), "{error}");
+        assert!(!files.out().exists(), "nothing is left");
+    }
+}

@@ -16,9 +16,9 @@ const STAGES: f64 = 3.0;
 /// Rejects sampling methods that are not predicted.
 pub(super) fn check(config: &RunConfig) -> Result<()> {
     let method = config.sample.method;
-    match method.has_fanouts() || method == Method::Full {
+    match method.has_fanouts() && !method.is_by_walks() || method == Method::Full {
         true => Ok(()),
-        false => Err(Error::usage("predictions do not support subgraph sampling")
+        false => Err(Error::usage("predictions do not support subgraphs and neighborhoods by walks")
             .hint("set train.strategy to 'gradient' or 'average', or sample.method to 'neighbor', 'labor', 'exact', 'weighted' or 'full'")),
     }
 }

@@ -186,7 +186,10 @@ fn what_cannot_run_is_listed_with_its_reason() {
     config.sample.method = Method::ClusterGcn;
     let none = plan(&config, &[2]);
     assert!(none.fastest().is_none(), "{:?}", none.predictions);
-    assert!(reason(&none, Strategy::Gradient, false).contains("do not support subgraph sampling"));
+    assert!(
+        reason(&none, Strategy::Gradient, false)
+            .contains("do not support subgraphs and neighborhoods by walks")
+    );
     assert!(none.verdict().starts_with("no strategy can train this run"), "{}", none.verdict());
 }
 

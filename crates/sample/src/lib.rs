@@ -27,7 +27,7 @@
 //! Samplers are one file each: [`UniformSampler`], [`ExactSampler`], [`WeightedSampler`],
 //! [`LaborSampler`] and [`FullSampler`] (and [`whole_graph`]) take neighborhoods of seeds,
 //! [`TemporalSampler`] those no later than the seeds, [`WalkNeighbors`] those that random walks
-//! visit most; [`ClusterSampler`] and [`SaintSampler`] take
+//! visit most, [`PprNeighbors`] those of highest personalized PageRank; [`ClusterSampler`] and [`SaintSampler`] take
 //! subgraphs, which serve all layers; [`parts`] takes neighborhoods from parts on any machine. To
 //! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`HeteroSampler`] takes
 //! neighborhoods in a [`HeteroSampleGraph`], with several types of nodes and edges. [`RandomWalk`] and
@@ -48,6 +48,7 @@ mod lanes;
 pub mod negatives;
 mod neighbors;
 pub mod parts;
+mod ppr;
 mod saint;
 mod sampler;
 mod scratch;
@@ -71,6 +72,7 @@ pub use heterogeneous::{
 };
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;
+pub use ppr::PprNeighbors;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;

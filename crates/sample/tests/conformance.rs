@@ -6,9 +6,9 @@ use gnarl_common::rng::Key;
 use gnarl_graph::Csc;
 use gnarl_graph::blocks::MiniBatch;
 use gnarl_sample::{
-    ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, NodeDraw, RandomWalk,
-    SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule, TemporalSampler,
-    UniformSampler, WalkDraw, WalkNeighbors, WeightedSampler, whole_graph,
+    ClusterSampler, EdgeDraw, ExactSampler, FullSampler, LaborSampler, NodeDraw, PprNeighbors,
+    RandomWalk, SaintDraw, SaintSampler, SampleGraph, Sampler, Scratch, TemporalRule,
+    TemporalSampler, UniformSampler, WalkDraw, WalkNeighbors, WeightedSampler, whole_graph,
 };
 
 fn graph(nodes: usize, edges: &[(u32, u32)]) -> SampleGraph {
@@ -58,6 +58,7 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         Box::new(ExactSampler::new(graph, &[120, -1, 2]).unwrap()),
         Box::new(FullSampler::new(graph, 2).unwrap()),
         Box::new(WalkNeighbors::new(walk, 8, &[4, 3]).unwrap()),
+        Box::new(PprNeighbors::new(graph, (0.2, 1e-3), &[4, 3]).unwrap()),
         Box::new(ClusterSampler::new(graph, &clusters, &train, 2, 2).unwrap()),
     ];
     if graph.is_weighted() {
@@ -122,7 +123,7 @@ fn blocks_chain_and_nodes_are_distinct() {
 #[test]
 fn every_edge_is_in_the_graph() {
     for_each_batch(|what, graph, _, batch| {
-        if what.starts_with("walks") {
+        if ["walks", "ppr"].iter().any(|name| what.starts_with(name)) {
             return;
         }
         for block in &batch.blocks {
@@ -142,7 +143,7 @@ fn every_edge_is_in_the_graph() {
 #[test]
 fn seeds_are_the_first_targets() {
     for_each_batch(|what, graph, seeds, batch| {
-        if ["uniform", "labor", "exact", "weighted", "full", "temporal", "walks"]
+        if ["uniform", "labor", "exact", "weighted", "full", "temporal", "walks", "ppr"]
             .iter()
             .any(|name| what.starts_with(name))
         {

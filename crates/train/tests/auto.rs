@@ -137,7 +137,10 @@ fn what_no_strategy_can_train_is_refused_before_anything_is_written() {
         (c.model.name, c.sample.method) = ("ngnn".into(), Method::SaintNode);
         c.model.aggregator = Aggregator::Lstm;
     });
-    assert!(subgraphs.contains("do not support subgraph sampling"), "{subgraphs}");
+    assert!(
+        subgraphs.contains("do not support subgraphs and neighborhoods by walks"),
+        "{subgraphs}"
+    );
     // Full-graph steps could train it, without the sampler it asks for.
     let clusters = refused("clusters", &|c| c.sample.method = Method::ClusterGcn);
     assert!(clusters.contains("set train.strategy to 'gradient'"), "{clusters}");

@@ -73,7 +73,7 @@ fn the_parts_of_a_vertex_cut_share_the_load() {
         (&"adadne".into(), &"all of part 0".into())
     );
     assert!(ratio(0) >= 1.0 && ratio(0) < 1.5 && ratio(2) >= 1.0, "{rows}");
-    assert_eq!(std::fs::read_to_string(table).unwrap().lines().count(), 3 + 4 + 1);
+    assert_eq!(std::fs::read_to_string(&table).unwrap().lines().count(), 3 + 4 + 1);
     let shares = [&bench[..], &small, &["--rule", "uniform"]].concat();
     assert_eq!(succeed(&shares).as_array().unwrap().len(), 4);
     let text = fail(&["bench", "load", path(&shared), "--rule", "lucky"], 2);

@@ -220,7 +220,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         keys: &["sample.fanouts"],
         applies: |a| a.run.sample.method.has_fanouts(),
-        to: "sample.method 'neighbor', 'labor', 'exact', 'weighted' and 'custom'",
+        to: "sample.method 'neighbor', 'labor', 'exact', 'weighted', 'walk', 'ppr' and 'custom'",
     },
     Rule {
         keys: &["sample.time"],
@@ -259,8 +259,18 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["sample.walk_length"],
-        applies: |a| a.run.sample.method == Method::SaintWalk,
-        to: "sample.method = 'saint-walk'",
+        applies: |a| matches!(a.run.sample.method, Method::SaintWalk | Method::Walk),
+        to: "sample.method 'saint-walk' and 'walk'",
+    },
+    Rule {
+        keys: &["sample.walks", "sample.restart", "sample.return_bias", "sample.in_out_bias"],
+        applies: |a| a.run.sample.method == Method::Walk,
+        to: "sample.method = 'walk'",
+    },
+    Rule {
+        keys: &["sample.teleport", "sample.tolerance"],
+        applies: |a| a.run.sample.method == Method::Ppr,
+        to: "sample.method = 'ppr'",
     },
     Rule { keys: &["train.sync_every"], applies: |a| a.averages(), to: "strategy 'average'" },
     Rule {

@@ -5,8 +5,8 @@ use gnarl_config::{Method, RunConfig};
 use gnarl_graph::Triple;
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
-    ExactSampler, FullSampler, HeteroFanouts, LaborSampler, Sampler, UniformSampler,
-    WeightedSampler,
+    ExactSampler, FullSampler, HeteroFanouts, LaborSampler, PprNeighbors, RandomWalk, Sampler,
+    UniformSampler, WalkNeighbors, WeightedSampler,
 };
 
 use super::subgraphs;
@@ -35,6 +35,20 @@ pub(super) fn sampler(
         Method::Exact => Ok(Box::new(ExactSampler::new(local, fanouts)?)),
         Method::Weighted => Ok(Box::new(WeightedSampler::new(local, fanouts)?)),
         Method::Full => Ok(Box::new(FullSampler::new(local, config.model.blocks())?)),
+        Method::Walk => {
+            let section = &config.sample;
+            let walk =
+                RandomWalk::new(local, section.walk_length)?.with_restart(section.restart)?;
+            let walk = match (section.return_bias, section.in_out_bias) {
+                (1.0, 1.0) => walk,
+                (p, q) => walk.with_bias(p, q)?,
+            };
+            Ok(Box::new(WalkNeighbors::new(walk, section.walks, fanouts)?))
+        }
+        Method::Ppr => {
+            let numbers = (config.sample.teleport, config.sample.tolerance);
+            Ok(Box::new(PprNeighbors::new(local, numbers, fanouts)?))
+        }
         _ => subgraphs::sampler(config, local, seeds),
     }
 }

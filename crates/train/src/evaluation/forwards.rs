@@ -177,7 +177,9 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         if !config.evaluate.fanouts.is_empty() {
             config.sample.fanouts.clone_from(&config.evaluate.fanouts);
             config.sample.edge_fanouts.clear();
-            config.sample.method = Method::Neighbor;
+            if !config.sample.method.is_by_walks() {
+                config.sample.method = Method::Neighbor;
+            }
         }
         let sampler = self.encoder.sampler(&config, &[])?;
         let types = self.encoder.num_nodes().len();

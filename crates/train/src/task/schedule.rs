@@ -119,6 +119,7 @@ impl NodeSchedule<'_> {
         // batch to batch.
         let key = match self.config.sample.method {
             Method::Neighbor | Method::Exact | Method::Weighted | Method::Full => key,
+            Method::Walk | Method::Ppr => key,
             _ => key.with(self.graph as u64).with(index as u64),
         };
         BatchSpec {
@@ -143,6 +144,8 @@ impl NodeSchedule<'_> {
         let mut fanouts = sample.edge_fanouts.values().chain([&sample.fanouts]).flatten();
         let full = match sample.method {
             Method::Full => true,
+            // Walks are drawn anew in every epoch.
+            Method::Walk => false,
             method => method.has_fanouts() && fanouts.all(|&fanout| fanout < 0),
         };
         full && sample.batch_size == 0

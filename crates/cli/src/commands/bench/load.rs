@@ -9,7 +9,9 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Result, ResultExt};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::parts::{Load, LocalPart, NeighborService, PartsSampler, Routes, Rule};
-use gnarl_sample::{Sampler, Scratch};
+use gnarl_sample::{
+    EdgeServices, HeteroFanouts, HeteroPartsSampler, HeteroScratch, Sampler, Scratch, local_parts,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -24,9 +26,12 @@ pub struct LoadBench {
     /// Neighbors of each hop
     #[arg(long, value_delimiter = ',', default_value = "15,10,5", allow_negative_numbers = true)]
     pub fanouts: Vec<i64>,
-    /// Sampling rule: exact, weighted, labor, or uniform of edge-cut parts
+    /// Sampling rule: exact, weighted, labor or uniform
     #[arg(long, default_value = "exact")]
     pub rule: Rule,
+    /// Type of the seeds, in graphs of several types
+    #[arg(long)]
+    pub node_type: Option<String>,
     /// Seeds of a batch
     #[arg(long, default_value_t = 1024)]
     pub batch_size: usize,
@@ -79,7 +84,17 @@ pub fn run(args: &LoadBench) -> Result<Value> {
 
 /// Samples batches with seeds from all parts evenly, or from one.
 fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> Result<Vec<Load>> {
-    let routes = Routes::of(parts)?;
+    let names = parts.manifest().node_types.iter().map(|of| of.name.as_str());
+    let names: Vec<&str> = names.collect();
+    let of = match (&args.node_type, &names[..]) {
+        (None, [_]) => 0,
+        (Some(name), _) => parts.schema()?.node_type(name)?,
+        (None, _) => {
+            return Err(Error::usage("--node-type is required: the graph has several types")
+                .hint(format!("the type of the seeds, one of: {}", names.join(", "))));
+        }
+    };
+    let routes = Routes::of_type(parts, names[of])?;
     let mut own = vec![Vec::new(); parts.num_parts()];
     (0..routes.num_nodes() as u32).for_each(|node| own[routes.owner(node)].push(node));
     let key = Key::new(args.seed);
@@ -91,11 +106,9 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
     if sources.iter().any(|own| own.is_empty()) {
         return Err(Error::invalid("the part owns no nodes, so that it has no seeds"));
     }
-    let local: Vec<LocalPart> =
-        (0..parts.num_parts()).map(|p| LocalPart::open(parts, p)).collect::<Result<_>>()?;
-    let services = local.iter().map(|part| Arc::new(part.clone()) as Arc<dyn NeighborService>);
-    let sampler = PartsSampler::new(args.rule, &args.fanouts, routes, services.collect())?;
-    let mut scratch = Scratch::new();
+    let local: Vec<Vec<LocalPart>> =
+        (0..parts.num_parts()).map(|part| lists(parts, part)).collect::<Result<_>>()?;
+    let mut sample = sampler(args, parts, of, &local)?;
     for batch in 0..args.batches {
         let place = |i: usize| batch * args.batch_size + i;
         let seed = |i: usize| {
@@ -105,9 +118,56 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
         let mut seeds: Vec<u32> = (0..args.batch_size).map(seed).collect();
         seeds.sort_unstable();
         seeds.dedup();
-        sampler.sample(&seeds, key.with(batch as u64), &mut scratch)?;
+        sample(&seeds, key.with(batch as u64))?;
     }
-    Ok(local.iter().map(LocalPart::load).collect())
+    Ok(local.iter().map(|part| part.iter().map(LocalPart::load).sum()).collect())
+}
+
+/// Returns whether a graph has one type of nodes and one of edges.
+fn is_homogeneous(parts: &PartitionedDataset) -> Result<bool> {
+    Ok(parts.manifest().node_types.len() == 1 && parts.edge_types()?.len() == 1)
+}
+
+/// The lists of a part, by edge type.
+fn lists(parts: &PartitionedDataset, part: usize) -> Result<Vec<LocalPart>> {
+    match is_homogeneous(parts)? {
+        true => Ok(vec![LocalPart::open(parts, part)?]),
+        false => Ok(local_parts(parts, part)?.into_iter().map(|(_, lists)| lists).collect()),
+    }
+}
+
+/// Samples a batch and drops it.
+type SampleBatch = Box<dyn FnMut(&[u32], Key) -> Result<()>>;
+
+/// A sampler of seeds of type number `of`.
+fn sampler(
+    args: &LoadBench,
+    parts: &PartitionedDataset,
+    of: usize,
+    local: &[Vec<LocalPart>],
+) -> Result<SampleBatch> {
+    let service = |part: &LocalPart| Arc::new(part.clone()) as Arc<dyn NeighborService>;
+    let services = |number: usize| local.iter().map(|part| service(&part[number])).collect();
+    if is_homogeneous(parts)? {
+        let routes = Routes::of(parts)?;
+        let sampler = PartsSampler::new(args.rule, &args.fanouts, routes, services(0))?;
+        let mut scratch = Scratch::new();
+        return Ok(Box::new(move |seeds, key| sampler.sample(seeds, key, &mut scratch).map(drop)));
+    }
+    let types = parts.edge_types()?.into_iter().enumerate();
+    let edges = types.map(|(number, edges)| EdgeServices {
+        parts: services(number),
+        weighted: edges.is_weighted(),
+    });
+    let schema = Arc::new(parts.schema()?);
+    let routes = schema.node_types().iter().map(|name| Routes::of_type(parts, name));
+    let routes = routes.collect::<Result<_>>()?;
+    let how = (args.rule, &HeteroFanouts::new(&args.fanouts));
+    let sampler = HeteroPartsSampler::new(schema, how, routes, edges.collect())?;
+    let mut scratch = HeteroScratch::new();
+    Ok(Box::new(move |seeds, key| {
+        sampler.sample_types(&[(of, seeds)], key, &mut scratch).map(drop)
+    }))
 }
 
 fn row(dir: &Path, parts: &PartitionedDataset, seeds: &'static str, loads: &[Load]) -> Row {

@@ -89,7 +89,10 @@ fn plans_do_not_drop_the_sampler() {
     let refused = plan["refused"].as_array().unwrap();
     let tensor = refused.iter().find(|one| one["strategy"] == "tensor").unwrap();
     let reason = tensor["reason"].as_str().unwrap();
-    assert!(reason.contains("predictions do not support subgraph sampling"), "{plan}");
+    assert!(
+        reason.contains("predictions do not support subgraphs and neighborhoods by walks"),
+        "{plan}"
+    );
 }
 
 /// A graph of a few edges whose relations are known, and a run file that predicts them.

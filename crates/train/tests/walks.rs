@@ -1,0 +1,128 @@
+//! Neighborhoods by walks and by PageRank in runs: learned from, evaluated by the same neighborhoods, the same for any
+//! number of workers, and refused where they are no neighborhoods.
+
+use std::path::PathBuf;
+
+use gnarl_config::{Method, Parts, RunConfig, Servers, Strategy, TaskKind};
+use gnarl_graph::generate::{CommunityOptions, community};
+use gnarl_train::{Begin, Finished, eval_run, run};
+
+struct Bench(tempfile::TempDir);
+
+impl Bench {
+    fn new() -> Self {
+        let bench = Self(tempfile::tempdir().unwrap());
+        let options = CommunityOptions { nodes: 1200, communities: 4, ..Default::default() };
+        community(&options, &bench.path("graph")).unwrap();
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn config(&self, name: &str, method: Method) -> RunConfig {
+        let mut config = RunConfig::default();
+        config.dataset.path = self.path("graph");
+        config.model.name = "sage".into();
+        config.model.hidden = 16;
+        config.sample.method = method;
+        config.sample.fanouts = vec![6, 4];
+        config.sample.batch_size = 100;
+        config.sample.walk_length = 3;
+        config.sample.walks = 20;
+        config.train.epochs = 6;
+        config.train.threads = 2;
+        config.train.deadline_seconds = 60.0;
+        config.output.dir = self.path(name);
+        config
+    }
+}
+
+fn train(config: &RunConfig) -> Finished {
+    run(config, Begin::Restart, &|_| ()).unwrap()
+}
+
+#[test]
+fn they_are_learned_from_and_evaluated_by() {
+    let bench = Bench::new();
+    for method in [Method::Walk, Method::Ppr] {
+        for model in ["sage", "gat", "ngnn"] {
+            let mut config = bench.config(&format!("{method:?}-{model}"), method);
+            config.model.name = model.into();
+            let one = train(&config).summary;
+            assert!(one.test["accuracy"] > 0.6, "{method:?} {model}: {one:?}");
+            let again = eval_run(&config.output.dir, None).unwrap();
+            assert_eq!((&again.test, &again.valid), (&one.test, &one.valid), "{method:?} {model}");
+            config.train.workers = 3;
+            let three = train(&config).summary;
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+            assert!(one.losses.iter().zip(&three.losses).all(near), "{one:?} {three:?}");
+            assert_eq!((&one.test, &one.valid), (&three.test, &three.valid));
+        }
+    }
+}
+
+#[test]
+fn walks_may_restart_and_be_biased_and_change_the_neighbors() {
+    let bench = Bench::new();
+    let loss = |name: &str, change: &dyn Fn(&mut RunConfig)| {
+        let mut config = bench.config(name, Method::Walk);
+        config.train.epochs = 1;
+        change(&mut config);
+        train(&config).summary.losses[0]
+    };
+    let plain = loss("plain", &|_| ());
+    assert_ne!(plain, loss("restart", &|config| config.sample.restart = 0.5));
+    assert_ne!(plain, loss("bias", &|config| config.sample.return_bias = 4.0));
+    assert_ne!(plain, loss("far", &|config| config.sample.in_out_bias = 0.25));
+    assert_ne!(plain, loss("more", &|config| config.sample.walks = 40));
+}
+
+#[test]
+fn links_and_parts_that_train_alone_read_them() {
+    let bench = Bench::new();
+    let mut links = bench.config("links", Method::Walk);
+    links.task.kind = TaskKind::LinkPrediction;
+    links.train.epochs = 2;
+    let found = train(&links).summary;
+    assert!(!found.test.is_empty() && found.losses[1] < found.losses[0], "{found:?}");
+    let mut average = bench.config("average", Method::Ppr);
+    average.train.strategy = Strategy::Average;
+    average.partition.parts = Parts::Count(2);
+    average.train.workers = 2;
+    assert!(train(&average).summary.test["accuracy"] > 0.5);
+}
+
+#[test]
+fn what_they_do_not_fit_is_refused() {
+    let bench = Bench::new();
+    let refused = |change: &dyn Fn(&mut RunConfig)| {
+        let mut config = bench.config("refused", Method::Walk);
+        change(&mut config);
+        format!("{:?}", run(&config, Begin::Restart, &|_| ()).map(|_| ()).unwrap_err())
+    };
+    for model in ["gcn", "gin", "sgc"] {
+        let text = refused(&|config| config.model.name = model.into());
+        assert!(text.contains("of which walks are no sample") && text.contains("'sage'"), "{text}");
+    }
+    let text = refused(&|config| {
+        config.task.kind = TaskKind::LinkPrediction;
+        config.model.name = "rgcn".into();
+    });
+    assert!(text.contains("graphs without types"), "{text}");
+    let text = refused(&|config| {
+        config.partition.servers = Some(Servers::Ranks);
+        config.partition.path = Some("parts".into());
+    });
+    assert!(text.contains("partition"), "{text}");
+    let text = refused(&|config| config.sample.walks = 0);
+    assert!(text.contains("at least one walk"), "{text}");
+    let text = refused(&|config| config.sample.restart = 1.0);
+    assert!(text.contains("at least 0 and below 1"), "{text}");
+    let text = refused(&|config| {
+        config.sample.method = Method::Ppr;
+        config.sample.tolerance = 0.0;
+    });
+    assert!(text.contains("above 0 and below 1"), "{text}");
+}
