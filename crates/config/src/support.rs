@@ -159,9 +159,7 @@ fn edge_features(c: Combination<'_>) -> Option<Error> {
 /// What a node hears depends on the time of its seed, so that batches alone have it.
 fn times(c: Combination<'_>) -> Option<Error> {
     let sample = &c.run.sample;
-    if sample.time.is_none() {
-        return None;
-    }
+    sample.time?;
     if !c.predicts_nodes() {
         return Some(
             Error::usage(

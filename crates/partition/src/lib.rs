@@ -88,6 +88,6 @@ pub use write::build::{
 };
 pub use write::nodes::degree_column;
 pub use write::vertex_cut_layout::{
-    CutEdgeType, CutNeighbors, CutNodeType, Direction, InLists, Neighbor, TOPOLOGY,
+    CutEdgeType, CutNeighbors, CutNodeType, Direction, InLists, Neighbor, TOPOLOGY, TypeList,
     VERTEX_CUT_VERSION, VertexCutManifest, VertexCutPart,
 };

@@ -44,7 +44,7 @@ proptest! {
         let block = &batch.blocks[0];
         let weights = block.weights().unwrap();
         prop_assert!(weights.is_sorted_by(|a, b| a >= b));
-        let mut found = vec![0.0; 25];
+        let mut found = [0.0; 25];
         for (&source, &weight) in block.sources(0).iter().zip(weights) {
             found[batch.input_nodes[source as usize] as usize] = f64::from(weight);
         }

@@ -110,7 +110,7 @@ impl PartsSampler {
                 "expected features of {edges} edges, {width} values each; found {found} values"
             )));
         }
-        Ok((width > 0).then(|| EdgeRows { width, values }))
+        Ok((width > 0).then_some(EdgeRows { width, values }))
     }
 
     /// Sends requests to all parts that have edges of `nodes`, concurrently, and waits for their

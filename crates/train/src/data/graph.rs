@@ -119,7 +119,7 @@ impl Graph {
     pub fn core(&self) -> usize {
         match &self.topology {
             Topology::Local(graph) => graph.core(),
-            Topology::Partitioned(graph) => graph.nodes.len(),
+            Topology::Partitioned(graph) => graph.nodes.num_nodes(),
         }
     }
 

@@ -102,7 +102,7 @@ impl HeteroGraph {
     pub fn num_nodes(&self, node_type: usize) -> usize {
         match &self.topology {
             HeteroTopology::Local(graph) => graph.num_nodes(node_type),
-            HeteroTopology::Partitioned(parts) => parts.nodes[node_type].len(),
+            HeteroTopology::Partitioned(parts) => parts.nodes[node_type].num_nodes(),
         }
     }
 

@@ -33,14 +33,14 @@ impl PartNodes {
     }
 
     /// Number of nodes.
-    pub fn len(&self) -> usize {
+    pub fn num_nodes(&self) -> usize {
         self.new_ids.len()
     }
 
     /// The part of each node, and its position there.
     #[cfg(feature = "serve")]
     pub fn places(&self) -> impl Iterator<Item = (usize, usize)> {
-        (0..self.len() as u32).map(|node| {
+        (0..self.num_nodes() as u32).map(|node| {
             let part = self.routes.owner(node);
             (part, (self.new_ids[node as usize] - self.ranges[part]) as usize)
         })

@@ -5,6 +5,7 @@ use gnarl_common::{Context, Error, Result};
 
 use super::fit::fit;
 use super::labels::{Classes, LabelColumn};
+use super::numbers::Numbers;
 use super::options::{NodeTable, TableOptions, check_shares};
 use super::roles::{NodeColumns, id_cell};
 use super::transform::{Fitted, rows_of};
@@ -101,7 +102,11 @@ pub(super) fn write(
     };
     cells.extend(label_cell);
     cells.extend(value.map(|c| (c, Cell::Number)));
-    cells.extend(time.map(|c| (c, Cell::Seconds)));
+    let moments = match time {
+        Some(column) => Numbers::find(&mut *open()?, &[(column, Cell::Seconds)])?.pop(),
+        None => None,
+    };
+    cells.extend(moments.as_ref().map(|moments| (moments.column, moments.cell())));
     cells.extend(split.map(|c| (c, Cell::Text)));
     if cells.is_empty() {
         return Ok(());
@@ -118,7 +123,8 @@ pub(super) fn write(
     let mut labels =
         classes.map(|classes| LabelColumn::create(writer, ntype, classes)).transpose()?;
     let mut numbers = value.map(|_| ValueColumn::create(writer, ntype)).transpose()?;
-    let mut times = time.map(|_| TimeColumn::create(writer, ntype)).transpose()?;
+    let times = moments.map(|moments| Ok((moments, TimeColumn::create(writer, ntype)?)));
+    let mut times = times.transpose()?;
     let mut splits: Vec<(String, Vec<u64>)> = Vec::new();
     let mut labelled = Vec::new();
     let mut batch = Batch::default();
@@ -142,10 +148,10 @@ pub(super) fn write(
             let ids = (first..).zip(values).filter(|(_, value)| drawn && !value.is_nan());
             labelled.extend(ids.map(|(id, _)| id));
         }
-        if let Some(times) = &mut times {
+        if let Some((moments, times)) = &mut times {
             let before = usize::from(label.is_some()) + usize::from(value.is_some());
-            let values = batch.columns[features.len() + before].numbers();
-            times.push(values, |row| reader.place(batch.places[row]))?;
+            let values = moments.read(&*reader, &batch, features.len() + before)?;
+            times.push(&values, |row| reader.place(batch.places[row]))?;
         }
         if split.is_some() {
             let names = batch.columns.last().expect("selected above");
@@ -163,7 +169,7 @@ pub(super) fn write(
     if let Some(numbers) = numbers {
         numbers.finish(writer, ntype)?;
     }
-    if let Some(times) = times {
+    if let Some((_, times)) = times {
         times.finish(writer, ntype)?;
     }
     if let Some(shares) = table.shares {

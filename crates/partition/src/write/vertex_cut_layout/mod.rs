@@ -18,5 +18,5 @@ pub(crate) mod write;
 
 pub use manifest::{CutEdgeType, CutNodeType, TOPOLOGY, VERTEX_CUT_VERSION, VertexCutManifest};
 pub use neighbors::{CutNeighbors, Neighbor};
-pub use part::{InLists, VertexCutPart};
+pub use part::{InLists, TypeList, VertexCutPart};
 pub use side::Direction;

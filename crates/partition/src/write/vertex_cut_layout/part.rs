@@ -1,6 +1,7 @@
 //! Reader of vertex-cut parts.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use gnarl_common::Buf;
 use gnarl_common::error::{Context, Error, Result};
@@ -52,11 +53,27 @@ pub struct VertexCutPart {
     dir: PathBuf,
     manifest: VertexCutManifest,
     ids: Narrow,
+    /// Every [`BLOCK`]-th id, where searches begin: these stay in the cache of a processor.
+    firsts: Arc<[u64]>,
     parts: Buf<u8>,
     sources: Buf<u32>,
     edges: Narrow,
     into: Side,
     out: Side,
+}
+
+/// Ids from one of those where searches begin to the next.
+const BLOCK: u64 = 64;
+
+/// The in-edges of a node over one edge type.
+#[derive(Debug, Clone, Copy)]
+pub struct TypeList<'a> {
+    /// Local id of each source, ascending.
+    pub sources: &'a [u32],
+    /// In-degree over the type in the whole graph.
+    pub degree: u32,
+    /// Row of the first edge in the columns of the type; the others follow.
+    pub row: u64,
 }
 
 /// In-neighbor lists of a [`VertexCutPart`].
@@ -99,8 +116,10 @@ impl VertexCutPart {
             let of_type = Columns(dir, &t.columns);
             rows.into_iter().try_for_each(|c| of_type.column(&c.name, t.count).map(drop))?;
         }
+        let ids = Narrow::of(&columns.column("id", nodes)?)?;
         Ok(Self {
-            ids: Narrow::of(&columns.column("id", nodes)?)?,
+            firsts: (0..nodes).step_by(BLOCK as usize).map(|at| ids.get(at)).collect(),
+            ids,
             parts: parts.values()?,
             sources: columns.values("in.src", edges)?,
             edges: Narrow::of(&columns.column("out.edge", edges)?)?,
@@ -154,8 +173,11 @@ impl VertexCutPart {
     /// Local id of the node `global`, if it is in the part.
     #[inline]
     pub fn local(&self, global: u64) -> Option<u32> {
-        let at = self.ids.partition_point(0..self.manifest.nodes, |id| id < global);
-        (at < self.manifest.nodes && self.ids.get(at) == global).then_some(at as u32)
+        let block = self.firsts.partition_point(|&first| first <= global) as u64;
+        let from = BLOCK * block.checked_sub(1)?;
+        let to = (from + BLOCK).min(self.manifest.nodes);
+        let at = from + self.ids.partition_point(from..to, |id| id < global);
+        (at < to && self.ids.get(at) == global).then_some(at as u32)
     }
 
     /// Node type, as a position in the manifest, of a local node.
@@ -210,6 +232,14 @@ impl VertexCutPart {
     /// part has no edge of this one.
     pub fn type_degree(&self, local: u32, edge_type: usize, direction: Direction) -> u32 {
         self.side(direction).run_of(local, edge_type).map_or(0, |run| run.degree)
+    }
+
+    /// The in-edges of a node over an edge type; none if the part has none of it.
+    #[inline]
+    pub fn in_list(&self, local: u32, edge_type: usize) -> Option<TypeList<'_>> {
+        let run = self.into.run_of(local, edge_type)?;
+        let sources = &self.sources[run.slots.start as usize..run.slots.end as usize];
+        Some(TypeList { sources, degree: run.degree, row: run.row })
     }
 
     /// In-neighbors of a node over an edge type, as a slice: local ids, ascending. The edge of the

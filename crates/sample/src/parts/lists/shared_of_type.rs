@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
 use gnarl_graph::NarrowSlice;
-use gnarl_partition::{Direction, VertexCutPart};
+use gnarl_partition::{TypeList, VertexCutPart};
 
 use super::{DrawFrom, Lists};
 use crate::parts::hop::HopReply;
@@ -74,7 +74,9 @@ impl Lists for SharedOfType {
         let mut ids = Vec::with_capacity(nodes.len());
         let mut degrees = Vec::with_capacity(nodes.len());
         for &node in nodes {
-            for &source in self.part.sources(node, self.edge_type) {
+            let list = self.part.in_list(node, self.edge_type);
+            let list = list.unwrap_or(TypeList { sources: &[], degree: 0, row: 0 });
+            for &source in list.sources {
                 if !self.sources.local.contains(&source) {
                     return Err(Error::invalid(format!(
                         "an edge comes from node {source} of another type"
@@ -83,12 +85,12 @@ impl Lists for SharedOfType {
                 indices.push(source - first);
             }
             if let (Some(out), Some(all)) = (&mut weights, &self.weights) {
-                let rows = self.part.in_rows(node, self.edge_type);
+                let rows = (list.row..).take(list.sources.len());
                 out.extend(rows.map(|row| all.as_slice().get(row as usize)));
             }
             indptr.push(indices.len() as u64);
             ids.push(self.part.global(node) - self.destinations.0);
-            degrees.push(self.part.type_degree(node, self.edge_type, Direction::In));
+            degrees.push(list.degree);
         }
         let view = View {
             indptr: NarrowSlice::U64(&indptr),

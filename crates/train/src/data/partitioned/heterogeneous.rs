@@ -115,6 +115,6 @@ impl TypedFeatures<'_> {
     fn dense_bytes(&self, of: usize) -> u64 {
         let about = &self.abouts[of][0];
         let width = if about.sparse { 0 } else { about.feature_width };
-        (self.nodes[of].len() * width * size_of::<f32>()) as u64
+        (self.nodes[of].num_nodes() * width * size_of::<f32>()) as u64
     }
 }

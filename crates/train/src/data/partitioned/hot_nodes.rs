@@ -55,7 +55,7 @@ impl<'a> Wanted<'a> {
         seeds: Seeds<'a>,
     ) -> Self {
         let mut first = vec![0];
-        types.iter().for_each(|nodes| first.push(first[first.len() - 1] + nodes.len()));
+        types.iter().for_each(|nodes| first.push(first[first.len() - 1] + nodes.num_nodes()));
         let here = parts.iter().map(PartAccess::is_here).collect();
         Self { config, types, first, edges, here, seeds, scores: OnceCell::new() }
     }
@@ -181,7 +181,7 @@ impl Lists<'_> {
         });
         for (nodes, answer) in begun.collect::<Vec<_>>() {
             let reply = answer()?;
-            reply.check(nodes.len(), types[src].len())?;
+            reply.check(nodes.len(), types[src].num_nodes())?;
             let ends = reply.indptr.windows(2).zip(&reply.asked_degrees);
             for (&node, (ends, &degree)) in nodes.iter().zip(ends) {
                 let edges = &reply.indices[ends[0] as usize..ends[1] as usize];

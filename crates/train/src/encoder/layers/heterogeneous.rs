@@ -75,7 +75,7 @@ impl<'a> HeteroLayers<'a> {
             graph,
             width,
             lengths: graph.parts().map(|parts| {
-                parts.nodes.iter().map(|nodes| ListLengths::new(nodes.len())).collect()
+                parts.nodes.iter().map(|nodes| ListLengths::new(nodes.num_nodes())).collect()
             }),
             scratches: Mutex::default(),
         })

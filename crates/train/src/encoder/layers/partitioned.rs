@@ -44,7 +44,7 @@ impl<'a> PartLayers<'a> {
         (depth, width): (usize, usize),
     ) -> Result<Self> {
         let sampler = graph.sampler(Rule::Exact, &[-1])?;
-        let lengths = ListLengths::new(graph.nodes.len());
+        let lengths = ListLengths::new(graph.nodes.num_nodes());
         let scratches = Mutex::default();
         Ok(Self { model, params, task, sampler, depth, width, lengths, scratches })
     }
