@@ -28,6 +28,10 @@ fn user_time(user: u64) -> i64 {
     Key::new(4).below(user, 20) as i64 - 10
 }
 
+fn timed(dataset: &Dataset) -> HeteroSampleGraph {
+    HeteroSampleGraph::open(dataset).unwrap().with_times_of(dataset).unwrap()
+}
+
 /// Times of an edge and of its source.
 type Facts = (Option<i64>, Option<i64>);
 
@@ -80,7 +84,7 @@ proptest! {
     fn no_edge_is_later_than_its_seed(seed: u64, key: u64, times in prop::collection::vec(-20i64..20, 6)) {
         let dir = tempfile::tempdir().unwrap();
         let dataset = write(seed, &dir.path().join("graph"));
-        let graph = HeteroSampleGraph::open(&dataset).unwrap();
+        let graph = timed(&dataset);
         let all: Vec<_> = EDGES.map(|(name, timed)| facts(&dataset, name, timed)).to_vec();
         let known = |(edge, source): Facts| edge.max(source).unwrap_or(i64::MIN);
         for rule in RULES {
@@ -136,7 +140,7 @@ fn one_type_gives_what_the_sampler_without_types_gives() {
     writer.add_edge_type(triple, columns);
     let dataset = writer.finish(Default::default()).unwrap();
     let plain = SampleGraph::open(&dataset).unwrap();
-    let typed = HeteroSampleGraph::open(&dataset).unwrap();
+    let typed = timed(&dataset);
     for rule in RULES {
         let plain = TemporalSampler::new(&plain, &[3, 2], rule).unwrap();
         let fanouts = HeteroFanouts::new(&[3, 2]);
@@ -168,7 +172,7 @@ fn what_cannot_be_sampled_is_told() {
     assert!(error.to_string().contains("requires times of edges or nodes"), "{error}");
     let dir = tempfile::tempdir().unwrap();
     let dataset = write(1, &dir.path().join("graph"));
-    let graph = HeteroSampleGraph::open(&dataset).unwrap();
+    let graph = timed(&dataset);
     let sampler = HeteroTemporalSampler::new(&graph, &fanouts, TemporalRule::Recent).unwrap();
     let mut scratch = HeteroScratch::new();
     let mut fails = |seeds: &[(usize, &[u32], &[i64])]| {

@@ -63,10 +63,21 @@ impl HeteroSampleGraph {
             *lists = lists
                 .clone()
                 .with_weights_of(dataset, &t.triple)
-                .and_then(|lists| lists.with_times_of(dataset, &t.triple))
                 .while_doing(|| format!("edge type {}", t.triple))?;
         }
         Ok(graph)
+    }
+
+    /// Adds the times of the edges of a dataset and of their sources, where they have some. Reads the row of each edge once.
+    ///
+    /// # Errors
+    /// That name the edge type whose times do not fit.
+    pub fn with_times_of(mut self, dataset: &Dataset) -> Result<Self> {
+        for (lists, triple) in self.edges.iter_mut().zip(self.schema.edge_types()) {
+            let timed = lists.clone().with_times_of(dataset, triple);
+            *lists = timed.while_doing(|| format!("edge type {triple}"))?;
+        }
+        Ok(self)
     }
 
     /// Adds a type of `count` nodes.

@@ -126,14 +126,17 @@ impl ServedPart {
             (None, _) => None,
             (Some(name), all) => all.iter().find(|t| t.ntype == name),
         };
-        found.ok_or_else(|| {
-            let text = match ntype {
-                Some(name) => format!("part {} has no nodes of type '{name}'", self.part),
-                None => format!("part {} has nodes of several types", self.part),
-            };
-            let known: Vec<&str> = self.types.iter().map(|t| t.ntype.as_str()).collect();
-            Error::usage(text).hint(format!("name one of: {}", known.join(", ")))
-        })
+        found.ok_or_else(|| self.no_type(ntype))
+    }
+
+    /// The error of a type that there is not, or that is not named.
+    fn no_type(&self, ntype: Option<&str>) -> Error {
+        let text = match ntype {
+            Some(name) => format!("part {} has no nodes of type '{name}'", self.part),
+            None => format!("part {} has nodes of several types", self.part),
+        };
+        let known: Vec<&str> = self.types.iter().map(|t| t.ntype.as_str()).collect();
+        Error::usage(text).hint(format!("name one of: {}", known.join(", ")))
     }
 
     /// Gathers values of own nodes of a type, by dataset ids.
@@ -231,7 +234,7 @@ impl ServedPart {
     /// If there is no such type.
     pub fn type_number(&self, ntype: &str) -> Result<usize> {
         let found = self.types.iter().position(|t| t.ntype == ntype);
-        found.map_or_else(|| self.of(Some(ntype)).map(|_| 0), Ok)
+        found.ok_or_else(|| self.no_type(Some(ntype)))
     }
 
     /// Copies the dense features of an own node of type number `ntype` into `out`, of the row's width.

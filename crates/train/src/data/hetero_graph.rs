@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Buf, Error, Result};
-use gnarl_config::{RunConfig, TimeRule};
+use gnarl_common::{Error, Result};
+use gnarl_config::RunConfig;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
@@ -12,13 +12,13 @@ use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::parts::Rule;
 use gnarl_sample::{
     EdgeServices, HeteroBatch, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph, HeteroSampler,
-    HeteroScratch, HeteroTemporalSampler, node_times,
+    HeteroScratch,
 };
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::batch::{Input, gather};
 use super::part_nodes::PartNodes;
-use super::times::{needed, rule_of};
+use super::timed_seeds::TimedSeeds;
 
 /// A heterogeneous graph, or a part of one. Features are by local id.
 pub(crate) struct HeteroGraph {
@@ -27,14 +27,6 @@ pub(crate) struct HeteroGraph {
     features: Vec<Option<Box<dyn FeatureStore>>>,
     /// The sampler of edges no later than their seeds, if the run has one.
     temporal: Option<TimedSeeds>,
-}
-
-/// Seeds at their own times.
-#[derive(Clone)]
-pub(crate) struct TimedSeeds {
-    sampler: HeteroTemporalSampler,
-    /// Times of the nodes of each type that has any.
-    times: Vec<Option<Buf<i64>>>,
 }
 
 /// In-neighbor lists of each edge type, local or partitioned.
@@ -84,8 +76,10 @@ impl HeteroGraph {
     /// If a file is damaged.
     pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
         let graph = HeteroSampleGraph::open(dataset)?;
-        let temporal = config.sample.time.map(|rule| TimedSeeds::open(dataset, &graph, rule));
-        let temporal = temporal.transpose()?;
+        let temporal = match config.sample.time {
+            Some(rule) => Some(TimedSeeds::open(dataset, graph.clone(), rule)?),
+            None => None,
+        };
         let features = features_of_types(dataset, config.dataset.normalize)?;
         Ok(Self { temporal, ..Self::new(graph, features) })
     }
@@ -150,9 +144,8 @@ impl HeteroGraph {
     /// # Errors
     /// As [`HeteroSampler::new`] and [`HeteroPartsSampler::new`].
     pub fn sampler(&self, fanouts: &HeteroFanouts, rule: Rule) -> Result<HeteroNeighbors> {
-        if let Some(TimedSeeds { sampler, times }) = &self.temporal {
-            let (sampler, times) = (sampler.with_fanouts(fanouts)?, times.clone());
-            return Ok(HeteroNeighbors::Temporal(TimedSeeds { sampler, times }));
+        if let Some(timed) = &self.temporal {
+            return Ok(HeteroNeighbors::Temporal(timed.with_fanouts(fanouts)?));
         }
         Ok(match &self.topology {
             HeteroTopology::Local(graph) => {
@@ -239,7 +232,7 @@ impl HeteroNeighbors {
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
         match self {
             Self::Local(sampler) => sampler.epoch(train, batch_size, key),
-            Self::Temporal(timed) => timed.sampler.epoch(train, batch_size, key),
+            Self::Temporal(timed) => timed.epoch(train, batch_size, key),
             Self::Partitioned(sampler) => sampler.epoch(train, batch_size, key),
         }
     }
@@ -259,40 +252,6 @@ impl HeteroNeighbors {
             Self::Temporal(timed) => timed.sample(seeds, key, scratch),
             Self::Partitioned(sampler) => sampler.sample_types(seeds, key, scratch),
         }
-    }
-}
-
-impl TimedSeeds {
-    /// A sampler of one hop over `graph`.
-    fn open(dataset: &Dataset, graph: &HeteroSampleGraph, rule: TimeRule) -> Result<Self> {
-        let names = graph.schema().node_types().iter();
-        let times = names.map(|name| node_times(dataset, name)).collect::<Result<_>>()?;
-        let (fanouts, rule) = (HeteroFanouts::new(&[-1]), rule_of(rule));
-        Ok(Self { sampler: HeteroTemporalSampler::new(graph, &fanouts, rule)?, times })
-    }
-
-    /// The batch for seeds of several node types at their times.
-    fn sample(
-        &self,
-        seeds: &[(usize, &[u32])],
-        key: Key,
-        scratch: &mut HeteroScratch,
-    ) -> Result<HeteroBatch> {
-        let schema = self.sampler.schema();
-        let mut times = Vec::with_capacity(seeds.len());
-        for &(of, nodes) in seeds {
-            let name = format!("nodes of type '{}'", schema.node_types()[of]);
-            let all = needed(self.times[of].as_ref(), &name)?;
-            let time = |&node: &u32| {
-                all.get(node as usize)
-                    .copied()
-                    .ok_or_else(|| Error::invalid(format!("node {node} of {name} has no time")))
-            };
-            times.push(nodes.iter().map(time).collect::<Result<Vec<i64>>>()?);
-        }
-        let seeds = seeds.iter().zip(&times).map(|(&(of, nodes), times)| (of, nodes, &**times));
-        let batch = self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)?;
-        Ok(batch.batch)
     }
 }
 

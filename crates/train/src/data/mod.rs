@@ -11,4 +11,5 @@ pub mod part_nodes;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
 pub(crate) mod shares;
+mod timed_seeds;
 mod times;

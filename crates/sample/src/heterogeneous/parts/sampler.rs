@@ -16,7 +16,8 @@ use crate::scratch::{Hop, Scratch};
 
 /// Samples neighborhoods of seeds from the parts of a heterogeneous graph: the batches equal those that a
 /// [`HeteroSampler`](crate::HeteroSampler) of the same rule takes from the whole graph (DistDGLv2, section 5.4; GLISP,
-/// section III-C for parts that share lists), but for [`Rule::Uniform`] where parts share lists. Seeds and input nodes are dataset ids.
+/// section III-C for parts that share lists), but for [`Rule::Uniform`] where parts share lists. Seeds and input nodes are
+/// dataset ids.
 ///
 /// The requests of a hop to all parts over all edge types are sent before the first reply is waited for.
 #[derive(Clone)]
@@ -60,6 +61,9 @@ impl HeteroPartsSampler {
         let each = edges.iter().all(|services| services.parts.len() == parts);
         if edges.len() != schema.edge_types().len() || !each {
             return Err(Error::usage("expected a service for each edge type of each part"));
+        }
+        if routes.len() != schema.node_types().len() {
+            return Err(Error::usage("expected routes of each node type"));
         }
         for (name, routes) in schema.node_types().iter().zip(&routes) {
             let nodes = routes.num_nodes();
