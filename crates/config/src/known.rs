@@ -44,7 +44,7 @@ pub(super) fn known() -> Table {
     for section in ["decoder", "loss"] {
         add(section, "name", Value::Boolean(true));
     }
-    for key in ["edge_fanouts", "meta_path", "name"] {
+    for key in ["edge_fanouts", "meta_path", "name", "time"] {
         add("sample", key, Value::Boolean(true));
     }
     add("train", "metric", Value::Boolean(true));
