@@ -156,7 +156,7 @@ fn edge_features(c: Combination<'_>) -> Option<Error> {
     })
 }
 
-/// What a node hears depends on the time of its seed, so that batches alone have it.
+/// Messages to a node depend on the time of its seed, so that batches alone have them.
 fn times(c: Combination<'_>) -> Option<Error> {
     let sample = &c.run.sample;
     sample.time?;

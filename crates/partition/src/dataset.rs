@@ -230,7 +230,8 @@ impl PartitionedDataset {
         let mut schema = Schema::default();
         self.manifest.node_types.iter().for_each(|t| schema.add_node_type(&t.name));
         for PartitionedEdges { triple, .. } in self.edge_types()? {
-            let (src, dst) = (schema.node_type(&triple.src)?, schema.node_type(&triple.dst)?);
+            let src = schema.node_type(&triple.src)?;
+            let dst = schema.node_type(&triple.dst)?;
             schema.add_edge_type(triple, src, dst);
         }
         Ok(schema)

@@ -189,7 +189,7 @@ impl SampleGraph {
         Ok(self)
     }
 
-    /// The same with the features of a homogeneous dataset or part, if its edges have any.
+    /// Adds the features of the edges of a homogeneous dataset or part, if they have any.
     ///
     /// # Errors
     /// If they are damaged.

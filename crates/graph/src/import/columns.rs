@@ -251,12 +251,23 @@ pub(super) fn values(
         return Err(array.error(format!("values of shape {:?}, not [N]", array.shape())));
     }
     let mut column = ValueColumn::create(writer, ntype)?;
-    let (name, mut done, mut block) = (array.name().to_string(), 0u64, Vec::new());
+    each_block(&mut array, |values, place| column.push(values, place))?;
+    column.finish(writer, ntype)
+}
+
+/// Hands a vector to `push` block by block, with the place of each of its rows.
+fn each_block(
+    array: &mut ArrayReader,
+    mut push: impl FnMut(&[f64], &dyn Fn(usize) -> String) -> Result<()>,
+) -> Result<()> {
+    let name = array.name().to_string();
+    let mut done = 0u64;
+    let mut block = Vec::new();
     while array.read_f64(BLOCK, &mut block)? {
-        column.push(&block, |row| format!("{name}: row {}", done + row as u64))?;
+        push(&block, &|row| format!("{name}: row {}", done + row as u64))?;
         done += block.len() as u64;
     }
-    column.finish(writer, ntype)
+    Ok(())
 }
 
 /// Writes the times of nodes, `[N]` integers.
@@ -274,11 +285,7 @@ pub(super) fn times(
         return Err(array.error(format!("times of shape {:?}, not [N]", array.shape())));
     }
     let mut column = TimeColumn::create(writer, ntype)?;
-    let (name, mut done, mut block) = (array.name().to_string(), 0u64, Vec::new());
-    while array.read_f64(BLOCK, &mut block)? {
-        column.push(&block, |row| format!("{name}: row {}", done + row as u64))?;
-        done += block.len() as u64;
-    }
+    each_block(&mut array, |times, place| column.push(times, place))?;
     column.finish(writer, ntype)
 }
 

@@ -90,7 +90,8 @@ fn no_degrees(batch: &HeteroBatch) -> Vec<Vec<u32>> {
 fn whole_degrees(batch: &HeteroBatch, graph: &HeteroSampleGraph) -> Result<Vec<Vec<u32>>> {
     let mut degrees = no_degrees(batch);
     for edge_type in 0..batch.schema.edge_types().len() {
-        let (view, dst) = (graph.view(edge_type), batch.schema.ends(edge_type).1);
+        let view = graph.view(edge_type);
+        let dst = batch.schema.ends(edge_type).1;
         for (sum, &node) in degrees[dst].iter_mut().zip(&batch.input_nodes[dst]) {
             *sum = sum.saturating_add(view.checked_degree(node)?);
         }

@@ -54,7 +54,8 @@ impl HeteroTemporalSampler {
         fanouts: &HeteroFanouts,
         rule: TemporalRule,
     ) -> Result<Self> {
-        let (hops, fanouts) = (fanouts.hops(), fanouts.resolve(graph.schema())?);
+        let hops = fanouts.hops();
+        let fanouts = fanouts.resolve(graph.schema())?;
         let order = |(number, triple)| {
             let view = graph.view(number);
             let doing = || format!("ordering edge type {triple} by time");
@@ -71,12 +72,13 @@ impl HeteroTemporalSampler {
         Ok(Self { graph: graph.clone(), fanouts, hops, rule, by_time })
     }
 
-    /// The same lists, already sorted, sampled otherwise.
+    /// A sampler of these lists, already sorted, with other fan-outs.
     ///
     /// # Errors
     /// If fan-outs are wrong.
     pub fn with_fanouts(&self, fanouts: &HeteroFanouts) -> Result<Self> {
-        let (hops, fanouts) = (fanouts.hops(), fanouts.resolve(self.graph.schema())?);
+        let hops = fanouts.hops();
+        let fanouts = fanouts.resolve(self.graph.schema())?;
         Ok(Self { fanouts, hops, ..self.clone() })
     }
 

@@ -61,7 +61,7 @@ impl TemporalSampler {
         Ok(Self { graph, fanouts, rule, by_time, seed_times: None })
     }
 
-    /// The same lists, already sorted, sampled otherwise.
+    /// A sampler of these lists, already sorted, with other fan-outs.
     ///
     /// # Errors
     /// If fan-outs are wrong.

@@ -31,7 +31,7 @@ impl TimedSeeds {
         Ok(Self { sampler: HeteroTemporalSampler::new(&graph, &fanouts, rule)?, times })
     }
 
-    /// The same seeds, sampled otherwise.
+    /// These seeds with other fan-outs.
     ///
     /// # Errors
     /// If fan-outs are wrong.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{ServedPart, Server, ServerConfig};
-use gnarl_train::{Begin, Summary, run};
+use gnarl_train::{
+    Begin, Infer, OpenOptions, Output, Registry, Summary, TrainedRun, infer_by_threads, run,
+};
 
 pub const PARTS: usize = 4;
 
@@ -32,4 +34,23 @@ pub fn only(cut: &PartitionedDataset, keep: &[usize], to: &Path) {
 pub fn serve(cut: &PartitionedDataset, parts: &[usize]) -> Server {
     let held = parts.iter().map(|&part| Arc::new(ServedPart::open(cut, part).unwrap())).collect();
     Server::start(held, &ServerConfig::default()).unwrap()
+}
+
+/// The output of the run in `config` for some nodes, by so many ranks.
+pub fn inferred(config: &RunConfig, options: &OpenOptions, ranks: usize) -> Vec<f32> {
+    let run = TrainedRun::open(&Registry::default(), &config.output.dir, options).unwrap();
+    let nodes: Vec<u32> = (0..run.node_types()[0].1 as u32).step_by(3).collect();
+    let by = |by: &dyn Infer| {
+        let mut found = Vec::new();
+        by.infer(Output::Last, &[(0, nodes.clone())], &mut |_, _, rows| {
+            found.extend_from_slice(rows.data());
+            Ok(())
+        })?;
+        assert!(!found.is_empty());
+        Ok(found)
+    };
+    match ranks {
+        1 => by(&run).unwrap(),
+        ranks => infer_by_threads(&run, ranks, 1, |leader| by(leader)).unwrap(),
+    }
 }

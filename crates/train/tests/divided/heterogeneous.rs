@@ -13,12 +13,9 @@ use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, pa
 use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
-use gnarl_train::{
-    Begin, Finished, Infer, OpenOptions, Output, Registry, Summary, TrainedRun, eval_run,
-    infer_by_threads, run, run_on,
-};
+use gnarl_train::{Begin, Finished, OpenOptions, Summary, eval_run, run, run_on};
 
-use crate::common::{PARTS, only, serve, train};
+use crate::common::{PARTS, inferred, only, serve, train};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -199,25 +196,6 @@ fn fanouts_by_edge_type_and_meta_paths_sample_parts_alike() {
     }
 }
 
-/// The output of the run in `config` for some nodes, by so many ranks.
-fn inferred(config: &RunConfig, ranks: usize) -> Vec<f32> {
-    let options = OpenOptions::default();
-    let run = TrainedRun::open(&Registry::default(), &config.output.dir, &options).unwrap();
-    let nodes: Vec<u32> = (0..run.node_types()[0].1 as u32).step_by(3).collect();
-    let by = |by: &dyn Infer| {
-        let mut found = Vec::new();
-        by.infer(Output::Last, &[(0, nodes.clone())], &mut |_, _, rows| {
-            found.extend_from_slice(rows.data());
-            Ok(())
-        })?;
-        Ok(found)
-    };
-    match ranks {
-        1 => by(&run).unwrap(),
-        ranks => infer_by_threads(&run, ranks, 1, |leader| by(leader)).unwrap(),
-    }
-}
-
 #[test]
 fn models_on_parts_are_inferred_as_on_the_whole_graph() {
     let bench = Bench::new();
@@ -225,7 +203,7 @@ fn models_on_parts_are_inferred_as_on_the_whole_graph() {
         let mut config = bench.config(model, model);
         config.train.epochs = 1;
         train(&config);
-        let whole = inferred(&config, 1);
+        let whole = inferred(&config, &OpenOptions::default(), 1);
         for layout in [PartLayout::EdgeCut, PartLayout::VertexCut] {
             let cut = bench.cut(layout);
             let name = format!("{model}-{layout}");
@@ -233,7 +211,7 @@ fn models_on_parts_are_inferred_as_on_the_whole_graph() {
             divided.train.epochs = 1;
             train(&divided);
             for ranks in [1, 3] {
-                let found = inferred(&divided, ranks);
+                let found = inferred(&divided, &OpenOptions::default(), ranks);
                 assert_eq!(found.len(), whole.len());
                 let near = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-4 * (1.0 + a.abs());
                 assert!(found.iter().zip(&whole).all(near), "{name} {ranks} ranks");

@@ -16,11 +16,11 @@ use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
 use gnarl_train::{
-    Begin, Finished, Infer, OpenOptions, Output, Registry, TrainedRun, eval_run, infer_by_threads,
-    infer_on, run, run_on,
+    Begin, Finished, Infer, OpenOptions, Output, Registry, TrainedRun, eval_run, infer_on, run,
+    run_on,
 };
 
-use crate::common::{PARTS, assert_same, only, serve, train};
+use crate::common::{PARTS, assert_same, inferred, only, serve, train};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -85,25 +85,6 @@ fn parts_on_one_machine_train_as_the_whole_graph() {
             config.train.workers = workers;
             assert_same(&whole, &train(&config), &name);
         }
-    }
-}
-
-/// The output of the run in `config` for some nodes, by so many ranks.
-fn inferred(config: &RunConfig, options: &OpenOptions, ranks: usize) -> Vec<f32> {
-    let run = TrainedRun::open(&Registry::default(), &config.output.dir, options).unwrap();
-    let nodes: Vec<u32> = (0..run.node_types()[0].1 as u32).step_by(3).collect();
-    let by = |by: &dyn Infer| {
-        let mut found = Vec::new();
-        by.infer(Output::Last, &[(0, nodes.clone())], &mut |_, _, rows| {
-            found.extend_from_slice(rows.data());
-            Ok(())
-        })?;
-        assert!(!found.is_empty());
-        Ok(found)
-    };
-    match ranks {
-        1 => by(&run).unwrap(),
-        ranks => infer_by_threads(&run, ranks, 1, |leader| by(leader)).unwrap(),
     }
 }
 

@@ -56,7 +56,8 @@ impl HeteroPartsSampler {
         routes: Vec<Routes>,
         edges: Vec<EdgeServices>,
     ) -> Result<Self> {
-        let (hops, fanouts) = (fanouts.hops(), fanouts.resolve(&schema)?);
+        let hops = fanouts.hops();
+        let fanouts = fanouts.resolve(&schema)?;
         let parts = routes.first().map_or(0, Routes::num_parts);
         let each = edges.iter().all(|services| services.parts.len() == parts);
         if edges.len() != schema.edge_types().len() || !each {

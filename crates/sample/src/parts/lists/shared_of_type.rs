@@ -15,7 +15,8 @@ use crate::weights::{WeightSlice, Weights};
 /// A part's share of the lists of its nodes over one edge type.
 ///
 /// The lists of a node lie type after type, so that those of one type are not one array: the lists asked for are
-/// copied for each request, in proportion to the edges that a draw reads anyhow.
+/// copied for each request. Rules by random numbers of edges read them whole anyhow; shares of a fan-out alone would read
+/// less.
 pub struct SharedOfType {
     pub part: Arc<VertexCutPart>,
     /// Number of the edge type in the part.
