@@ -31,14 +31,20 @@ impl NegativeSampler for Filtered {
 
     fn draw(&self, batch: &Positives<'_>, side: Side, key: Key) -> Drawn {
         let mut drawn = self.inner.draw(batch, side, key);
+        drawn.mask_known(batch, side, &self.known);
+        drawn
+    }
+}
+
+impl Drawn {
+    /// Masks every candidate that completes an edge of `known`, which need not have the edges of `batch`.
+    pub fn mask_known(&mut self, batch: &Positives<'_>, side: Side, known: &FilteredSet) {
         let given = &batch.triples.ends(side.other())[batch.share.clone()];
         let relations = &batch.triples.relations[batch.share.clone()];
-        let own = std::mem::take(&mut drawn.masked);
-        mask(&mut drawn, |edge| self.known.ends(side, given[edge], relations[edge]));
-        // A training edge need not be in the filtered set.
-        drawn.masked.extend(own);
-        drawn.masked.sort_unstable();
-        drawn.masked.dedup();
-        drawn
+        let own = std::mem::take(&mut self.masked);
+        mask(self, |edge| known.ends(side, given[edge], relations[edge]));
+        self.masked.extend(own);
+        self.masked.sort_unstable();
+        self.masked.dedup();
     }
 }

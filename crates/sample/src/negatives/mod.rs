@@ -37,7 +37,7 @@ pub use in_batch::InBatch;
 pub use joint::Joint;
 pub use local::Local;
 pub use sided::Sided;
-pub use typed::Typed;
+pub use typed::{EndsByRelation, Typed};
 pub use uniform::Uniform;
 
 use std::ops::Range;

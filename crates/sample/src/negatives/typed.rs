@@ -6,6 +6,63 @@ use gnarl_graph::triples::{Side, Triples};
 
 use super::{Drawn, NegativeSampler, Positives};
 
+/// Distinct endpoints of each relation, for heads and for tails.
+#[derive(Debug, Clone, Default)]
+pub struct EndsByRelation {
+    sides: [Vec<Ends>; 2],
+}
+
+/// Endpoints of a relation on one side.
+#[derive(Debug, Clone, Default)]
+struct Ends {
+    nodes: Vec<u32>,
+    /// The first so many ascend, each once.
+    distinct: usize,
+}
+
+/// Endpoints of a relation that are added before repeated ones are looked for.
+const UNSORTED: usize = 1 << 10;
+
+impl EndsByRelation {
+    /// Adds the endpoints of `edges`. Memory is a number for each distinct endpoint, up to twice as many for a while.
+    pub fn add(&mut self, edges: &Triples) {
+        for side in Side::BOTH {
+            let ends = &mut self.sides[side as usize];
+            for (&relation, &end) in edges.relations.iter().zip(edges.ends(side)) {
+                let relation = relation as usize;
+                if ends.len() <= relation {
+                    ends.resize_with(relation + 1, Ends::default);
+                }
+                ends[relation].add(end);
+            }
+        }
+    }
+
+    /// Nodes of each relation on each side, ascending.
+    fn finish(self) -> [Vec<Vec<u32>>; 2] {
+        let nodes = |mut ends: Ends| {
+            ends.sort();
+            ends.nodes
+        };
+        self.sides.map(|side| side.into_iter().map(nodes).collect())
+    }
+}
+
+impl Ends {
+    fn add(&mut self, node: u32) {
+        self.nodes.push(node);
+        if self.nodes.len() > 2 * self.distinct + UNSORTED {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        self.nodes.sort_unstable();
+        self.nodes.dedup();
+        self.distinct = self.nodes.len();
+    }
+}
+
 /// Nodes drawn uniformly, with repetition, from the relation's known endpoints on that side,
 /// `count` for all edges of the batch with that relation.
 pub struct Typed {
@@ -15,21 +72,9 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// Draws `count` of the endpoints that relations have in `edges`.
-    pub fn new(edges: &Triples, count: usize) -> Self {
-        let relations = edges.relations.iter().max().map_or(0, |&last| last as usize + 1);
-        let of = |side: Side| {
-            let mut nodes = vec![Vec::new(); relations];
-            for (&relation, &end) in edges.relations.iter().zip(edges.ends(side)) {
-                nodes[relation as usize].push(end);
-            }
-            for nodes in &mut nodes {
-                nodes.sort_unstable();
-                nodes.dedup();
-            }
-            nodes
-        };
-        Self { ends: Side::BOTH.map(of), count }
+    /// Draws `count` of the endpoints `ends`.
+    pub fn new(ends: EndsByRelation, count: usize) -> Self {
+        Self { ends: ends.finish(), count }
     }
 }
 

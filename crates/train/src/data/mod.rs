@@ -11,5 +11,6 @@ pub mod part_nodes;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
 pub(crate) mod shares;
+pub(crate) mod target_edges;
 mod timed_seeds;
 mod times;

@@ -53,7 +53,10 @@ impl<'a> EdgeModel<'a> {
     }
 
     /// The edges of a split; none if there is no such split.
-    pub fn split(&self, name: &str) -> Option<EdgeBatch> {
+    ///
+    /// # Errors
+    /// If a part of the graph does not reply.
+    pub fn split(&self, name: &str) -> Result<Option<EdgeBatch>> {
         self.scores.split(name)
     }
 
@@ -116,13 +119,25 @@ impl<'a> EdgeModel<'a> {
 
     /// Number of rows that [`EdgeModel::top`] hands over: fewer than `k` for each query where there are not as many
     /// candidates.
-    pub fn num_top(&self, side: Side, given: &[(u32, u32)], (k, unknown): (usize, bool)) -> u64 {
+    ///
+    /// # Errors
+    /// If a part of the graph does not reply.
+    pub fn num_top(
+        &self,
+        side: Side,
+        given: &[(u32, u32)],
+        (k, unknown): (usize, bool),
+    ) -> Result<u64> {
         let Some(ranking) = self.scores.ranking().filter(|_| unknown) else {
-            return (given.len() * k.min(self.endpoints(side).1)) as u64;
+            return Ok((given.len() * k.min(self.endpoints(side).1)) as u64);
         };
         let nodes = self.endpoints(side).1;
-        let rows = given.iter().map(|query| k.min(nodes - ranking.known_ends(side, *query).len()));
-        rows.sum::<usize>() as u64
+        let mut rows = 0;
+        for given in given.chunks(QUERIES) {
+            let known = ranking.known_ends(side, given)?;
+            rows += known.iter().map(|known| k.min(nodes - known.len()) as u64).sum::<u64>();
+        }
+        Ok(rows)
     }
 
     /// The `k` likeliest endpoints on `side` of edges of the `given` other endpoints and the relation beside each,
@@ -170,9 +185,8 @@ impl<'a> EdgeModel<'a> {
         let (others, relations): (Vec<u32>, Vec<u32>) = given.iter().copied().unzip();
         let known_rows = rows.gather(self.endpoints(side.other()).0, &others)?;
         let queries = decoder.query(params, side, &known_rows, &relations);
-        let left_out = |query: usize| -> &[u32] {
-            if unknown { ranking.known_ends(side, given[query]) } else { &[] }
-        };
+        let known = if unknown { ranking.known_ends(side, given)? } else { Vec::new() };
+        let left_out = |query: usize| known.get(query).map_or(&[][..], Vec::as_slice);
         let mut top = TopK::new(given.len(), k);
         let of = self.endpoints(side).0;
         for start in (0..nodes as u32).step_by(CANDIDATES) {

@@ -23,7 +23,7 @@ use crate::encoder::Outputs;
 use crate::evaluation::Evaluation;
 use crate::session::Threads;
 use crate::state::TrainState;
-use crate::task::Task;
+use crate::task::{DrawnBatch, Task};
 
 /// This rank's share of a batch.
 pub(crate) struct Share<X, G> {
@@ -71,13 +71,16 @@ impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
     }
 
     /// Positions of the own embeddings that the examples of all ranks reach.
-    fn reached(&self, spec: &BatchSpec) -> Vec<Vec<u32>> {
+    ///
+    /// # Errors
+    /// Those of [`Task::draw`].
+    fn reached(&self, spec: &BatchSpec) -> Result<Vec<Vec<u32>>> {
         if T::LOCAL || self.model.embedding_ids().is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let whole = BatchSpec { share: 0..spec.batch.len(), ..spec.clone() };
-        let (_, nodes) = self.task.draw(&whole);
-        self.model.reached(&self.model.rows(&nodes))
+        let nodes = self.task.draw(&whole)?.seeds;
+        Ok(self.model.reached(&self.model.rows(&nodes)))
     }
 }
 
@@ -93,20 +96,20 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
 
     fn sample(&self, spec: &BatchSpec, _: &mut Scratch) -> Result<Self::Sampled> {
         let own = self.own(spec);
-        let (drawn, seeds) = self.task.draw(&own);
+        let DrawnBatch { examples: drawn, seeds, asked } = self.task.draw(&own)?;
         let nodes = seeds.concat();
         let (wanted, rows) = match T::LOCAL {
             true => (Vec::new(), self.model.own_rows(&nodes)),
             false => ascending(self.model.rows(&seeds)),
         };
         let examples = self.task.examples(&own, drawn, Outputs { rows, nodes, weights: None })?;
-        let asked = self.task.asked(spec).filter(|_| self.task.removes_asked());
+        let asked = asked.filter(|_| self.task.removes_asked());
         let graph = match asked {
             None => self.model.graph(),
             Some(asked) => self.model.without(&both_ways(&asked, self.ways))?,
         };
         let embedding_ids = self.model.embedding_ids();
-        let reached = self.reached(spec);
+        let reached = self.reached(spec)?;
         Ok(Share { examples, wanted, graph, embedding_ids, reached })
     }
 

@@ -14,7 +14,7 @@ use crate::encoder::Encoder;
 use crate::evaluation::Evaluation;
 use crate::session::Threads;
 use crate::state::TrainState;
-use crate::task::{Encoders, Sharing, Task};
+use crate::task::{DrawnBatch, Encoders, Sharing, Task};
 
 /// Number of batches whose target edges are checked for leakage.
 const LOOKED_AT: usize = 20;
@@ -63,6 +63,24 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
         self.task.schedule(graph, epoch, sharing, &batches)
     }
 
+    /// A batch's examples, and their neighborhood without target edges.
+    fn neighborhood(
+        &self,
+        spec: &BatchSpec,
+        scratch: &mut Scratch,
+    ) -> Result<(DrawnBatch<T::Drawn>, E::Sampled)> {
+        let encoder = self.graphs[spec.graph];
+        let drawn = self.task.draw(spec)?;
+        let sampler = self.sampler(spec.graph)?;
+        let mut sampled = encoder.sample(sampler, &drawn.seeds, spec.key, scratch)?;
+        // The targets of all ranks: a rank must not see another's target edges.
+        let asked = drawn.asked.as_ref().filter(|_| self.task.removes_asked());
+        if let Some(asked) = asked {
+            encoder.remove(&mut sampled, &both_ways(asked, |relation| encoder.ways(relation)));
+        }
+        Ok((drawn, sampled))
+    }
+
     /// Counts the target edges of the first batches of the first epoch in the message graphs of
     /// these batches.
     ///
@@ -73,8 +91,8 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
         let mut scratch = Scratch::new();
         let encoder = self.graphs[0];
         for spec in self.epoch(1, 0, 1).into_iter().take(LOOKED_AT) {
-            let Some(asked) = self.task.asked(&spec) else { break };
-            let (_, sampled) = self.sample(&spec, &mut scratch)?;
+            let (DrawnBatch { asked, .. }, sampled) = self.neighborhood(&spec, &mut scratch)?;
+            let Some(asked) = asked else { break };
             let there = encoder.edges(&sampled);
             count.add(LeakageCount::of(&asked, &there, |relation| encoder.ways(relation)));
         }
@@ -91,18 +109,8 @@ impl<T: Task, E: Encoder> TrainStep for MiniBatch<'_, T, E> {
     }
 
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled> {
-        let encoder = self.graphs[spec.graph];
-        let (drawn, seeds) = self.task.draw(spec);
-        let sampler = self.sampler(spec.graph)?;
-        let mut sampled = encoder.sample(sampler, &seeds, spec.key, scratch)?;
-        if self.task.removes_asked() {
-            // The targets of all ranks: a rank must not see another's target edges.
-            if let Some(asked) = self.task.asked(spec) {
-                let asked = both_ways(&asked, |relation| encoder.ways(relation));
-                encoder.remove(&mut sampled, &asked);
-            }
-        }
-        Ok((drawn, sampled))
+        let (drawn, sampled) = self.neighborhood(spec, scratch)?;
+        Ok((drawn.examples, sampled))
     }
 
     fn fetch(&self, spec: &BatchSpec, (drawn, sampled): Self::Sampled) -> Result<Self::Batch> {

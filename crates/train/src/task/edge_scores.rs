@@ -2,9 +2,11 @@
 
 use gnarl_common::Result;
 use gnarl_graph::Triple;
-use gnarl_graph::triples::{FilteredSet, Side, Triples};
+use gnarl_graph::triples::{Side, Triples};
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::{Params, Tensor};
+
+use crate::data::target_edges::{KnownEdges, Query};
 
 /// Edges to score: endpoints by their numbers within their node types.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +29,10 @@ pub(crate) trait EdgeScores: Send + Sync {
     fn relation_names(&self) -> &[String];
 
     /// The edges of a split; none if there is no such split.
-    fn split(&self, name: &str) -> Option<EdgeBatch>;
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    fn split(&self, name: &str) -> Result<Option<EdgeBatch>>;
 
     /// Returns whether scores depend on features of the edges, so that only edges of the dataset have some.
     fn reads_rows(&self) -> bool;
@@ -48,7 +53,7 @@ pub(crate) trait EdgeScores: Send + Sync {
 pub(crate) struct Ranking<'a> {
     pub decoder: &'a dyn Decoder,
     /// The edges of all splits, with tails numbered from `first_tail` on.
-    pub known: &'a FilteredSet,
+    pub known: &'a dyn KnownEdges,
     pub first_tail: u32,
 }
 
@@ -61,8 +66,16 @@ impl Ranking<'_> {
         }
     }
 
-    /// The numbers of the endpoints on `side` of the known edges of a node and a relation.
-    pub fn known_ends(&self, side: Side, (given, relation): (u32, u32)) -> &[u32] {
-        self.known.ends(side, self.number(given, side.other()), relation)
+    /// The numbers of the endpoints on `side` of the known edges of each of the `given` nodes and relations.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    pub fn known_ends(&self, side: Side, given: &[(u32, u32)]) -> Result<Vec<Vec<u32>>> {
+        let query =
+            |&(given, relation): &(u32, u32)| (side, [self.number(given, side.other()), relation]);
+        let queries: Vec<Query> = given.iter().map(query).collect();
+        let known = self.known.of(&queries)?;
+        let ends = |&(side, [given, relation]): &Query| known.ends(side, given, relation).to_vec();
+        Ok(queries.iter().map(ends).collect())
     }
 }

@@ -11,5 +11,5 @@ mod schedule;
 
 pub use edge_scores::EdgeBatch;
 pub(crate) use edge_scores::{EdgeScores, Ranking};
-pub(crate) use predict::{Encoders, Sizes, Task};
+pub(crate) use predict::{DrawnBatch, Encoders, Sizes, Task};
 pub(crate) use schedule::Sharing;

@@ -12,7 +12,7 @@ use gnarl_nn::{Params, Tape, Tensor, Var};
 
 use super::objective::{Objective, Scorer, Targets};
 use super::schedule::{DrawBatches, NodeSchedule, Sharing};
-use super::{Encoders, Sizes, Task};
+use super::{DrawnBatch, Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
 use crate::embeddings::{Rows, gather_to_root};
@@ -192,8 +192,8 @@ impl Task for NodePrediction {
         schedule.epoch(epoch, batches)
     }
 
-    fn draw(&self, spec: &BatchSpec) -> ((), Vec<Vec<u32>>) {
-        ((), vec![spec.own().to_vec()])
+    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<()>> {
+        Ok(DrawnBatch { examples: (), seeds: vec![spec.own().to_vec()], asked: None })
     }
 
     fn examples(&self, spec: &BatchSpec, (): (), outputs: Outputs) -> Result<NodeExamples> {

@@ -91,14 +91,11 @@ pub(crate) trait Task: Send + Sync {
         batches: DrawBatches<'_>,
     ) -> Vec<BatchSpec>;
 
-    /// This rank's examples of a batch, and their seeds, distinct, one list per type with
-    /// endpoints.
-    fn draw(&self, spec: &BatchSpec) -> (Self::Drawn, Vec<Vec<u32>>);
-
-    /// The target edges of a batch of all ranks, in dataset ids.
-    fn asked(&self, _spec: &BatchSpec) -> Option<Triples> {
-        None
-    }
+    /// This rank's examples of a batch.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<Self::Drawn>>;
 
     /// Returns whether target edges are removed from the message graph for their batch.
     fn removes_asked(&self) -> bool {
@@ -209,6 +206,15 @@ pub(crate) trait Task: Send + Sync {
     fn node_scores(&self) -> Option<NodeScores<'_>> {
         None
     }
+}
+
+/// One rank's examples of a batch, and what they need of the graph.
+pub(crate) struct DrawnBatch<D> {
+    pub examples: D,
+    /// Their seeds, distinct, one list per type with endpoints.
+    pub seeds: Vec<Vec<u32>>,
+    /// Target edges of all ranks, in dataset ids; none where nodes are predicted.
+    pub asked: Option<Triples>,
 }
 
 /// The encoders of a run, with one model.

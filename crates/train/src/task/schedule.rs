@@ -7,6 +7,7 @@ use gnarl_common::threads::even_share;
 use gnarl_config::{Batch, Method, RunConfig};
 
 use crate::data::batch::BatchSpec;
+use crate::data::target_edges::TargetEdges;
 use crate::session::Keys;
 
 /// Draws nodes into batches of some size, in an order by key.
@@ -155,24 +156,24 @@ impl NodeSchedule<'_> {
 /// Schedules of batches of edges.
 pub(super) struct EdgeSchedule<'a> {
     pub config: &'a RunConfig,
-    /// Heads of all training edges.
-    pub heads: &'a [u32],
-    /// The edges to train on, where parts train alone.
-    pub edges: Option<&'a [u32]>,
+    /// The training edges: all of them, or those of a part that trains alone.
+    pub edges: &'a dyn TargetEdges,
     pub graph: usize,
-    /// Part of each head; empty if the graph was not partitioned.
-    pub owner: &'a [u32],
     pub sharing: Sharing,
 }
 
 impl EdgeSchedule<'_> {
     /// Batches of training edges in random order, `sample.batch_size` in each or 0 for all at once, of which each rank
-    /// has an even share: mostly those whose heads are in its own part.
+    /// has an even share of the edges in the order of their parts.
     pub fn epoch(&self, epoch: usize) -> Vec<BatchSpec> {
         let keys = Keys::new(self.config.train.seed);
-        let mut order: Vec<u32> = match self.edges {
+        let of_part = match self.sharing {
+            Sharing::Alone { .. } => self.edges.of_part(self.graph),
+            Sharing::Ranks { .. } => None,
+        };
+        let mut order: Vec<u32> = match of_part {
             Some(edges) => edges.to_vec(),
-            None => (0..self.heads.len() as u32).collect(),
+            None => (0..self.edges.count() as u32).collect(),
         };
         let size = match self.sharing.batch_size(self.config, order.len()) {
             0 => order.len(),
@@ -187,14 +188,11 @@ impl EdgeSchedule<'_> {
         }
         let last = order.len().div_ceil(size.max(1)).saturating_sub(1);
         let mut specs = Vec::with_capacity(last + 1);
-        for (index, edges) in order.chunks_mut(size.max(1)).enumerate() {
-            if !self.owner.is_empty() {
-                edges.sort_by_key(|&edge| self.owner[self.heads[edge as usize] as usize]);
-            }
+        for (index, edges) in order.chunks(size.max(1)).enumerate() {
             specs.push(BatchSpec {
                 graph: self.graph,
                 share: self.sharing.of(edges.len()),
-                batch: (&*edges).into(),
+                batch: edges.into(),
                 key: key.with(index as u64),
                 fixed: false,
                 last_of_step: true,
@@ -203,15 +201,6 @@ impl EdgeSchedule<'_> {
         }
         specs
     }
-}
-
-/// Training edges by the part of their heads, of which `owner` has the parts.
-pub(super) fn edges_by_part(parts: usize, owner: &[u32], heads: &[u32]) -> Vec<Vec<u32>> {
-    let mut by_part = vec![Vec::new(); parts];
-    for (edge, &head) in heads.iter().enumerate() {
-        by_part[owner[head as usize] as usize].push(edge as u32);
-    }
-    by_part
 }
 
 #[cfg(test)]

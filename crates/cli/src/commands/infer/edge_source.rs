@@ -27,8 +27,8 @@ impl EdgeSource {
         model: &EdgeModel<'_>,
         ids: &[UserIds; 2],
     ) -> Result<Self> {
-        if let Some(relation) = relation.filter(|_| which == "all" || model.split(which).is_some())
-        {
+        let split = model.split(which)?;
+        if let Some(relation) = relation.filter(|_| which == "all" || split.is_some()) {
             let message =
                 format!("--relation {relation}: --edges {which} has those of the dataset");
             return Err(Error::usage(message).hint("leave it out, or name a file of edges"));
@@ -36,7 +36,7 @@ impl EdgeSource {
         if which == "all" {
             return Ok(Self::All);
         }
-        let batch = match model.split(which) {
+        let batch = match split {
             Some(split) => split,
             None if !Path::new(which).exists() => {
                 return Err(Error::usage(format!("--edges {which}: no split and no file"))

@@ -50,7 +50,7 @@ pub(super) fn run(
     columns.extend([Column::new("score", Kind::Float), Column::new("rank", Kind::Integer)]);
     let destination = Destination::of(&args.out, args.force)?;
     let claim = destination.claim(&columns)?;
-    let rows = model.num_top(side, &given, (k, args.unknown));
+    let rows = model.num_top(side, &given, (k, args.unknown))?;
     let mut table = claim.create(&columns, rows)?;
     let mut keep = |query: usize, candidates: &[Candidate]| {
         let (node, of) = given[query];

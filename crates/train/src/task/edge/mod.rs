@@ -6,6 +6,7 @@ mod evaluate;
 mod labels;
 mod leakage;
 mod predict;
+mod reader;
 mod scoring;
 mod setup;
 mod splits;

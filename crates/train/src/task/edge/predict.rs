@@ -3,16 +3,16 @@
 use gnarl_common::Result;
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
-use gnarl_graph::triples::Triples;
 use gnarl_nn::heads::EdgeRows;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
 use super::endpoints::endpoints;
 use super::labels::EdgePrediction;
-use super::splits::Splits;
+use super::splits::HeldOut;
 use super::{evaluate, leakage};
-use crate::data::batch::{BatchSpec, Input, gather};
+use crate::data::batch::{BatchSpec, Input};
 use crate::data::edge_set::LeakageCount;
+use crate::data::target_edges::TargetBatch;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Embedded, Evaluation, Forwards, LeakageReport, by_first};
@@ -21,8 +21,14 @@ use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
 use crate::task::objective::Targets;
-use crate::task::schedule::{DrawBatches, EdgeSchedule, edges_by_part};
-use crate::task::{EdgeScores, Encoders, Sharing, Sizes, Task};
+use crate::task::schedule::{DrawBatches, EdgeSchedule};
+use crate::task::{DrawnBatch, EdgeScores, Encoders, Sharing, Sizes, Task};
+
+/// Edges of a batch, and the indices of their heads and tails among the seeds.
+pub(crate) struct DrawnEdges {
+    numbers: [Vec<u32>; 2],
+    found: TargetBatch,
+}
 
 /// Edges of a batch, their features and labels.
 pub(crate) struct EdgeExamples {
@@ -34,7 +40,7 @@ pub(crate) struct EdgeExamples {
 }
 
 impl Task for EdgePrediction {
-    type Drawn = [Vec<u32>; 2];
+    type Drawn = DrawnEdges;
     type Examples = EdgeExamples;
     const LOCAL: bool = false;
     const GRAPH_PER_PART: bool = false;
@@ -44,9 +50,9 @@ impl Task for EdgePrediction {
     }
 
     fn sizes(&self) -> Sizes {
-        let Splits { train, valid, test, .. } = &self.splits;
-        let splits = [train, valid, test].map(|split| split.edges.len());
-        Sizes { of: "edges", outputs: train.labels.outputs(), splits }
+        let HeldOut { valid, test, .. } = &self.splits;
+        let splits = [self.train.count(), valid.edges.len(), test.edges.len()];
+        Sizes { of: "edges", outputs: self.outputs, splits }
     }
 
     fn node_type(&self) -> &str {
@@ -54,16 +60,15 @@ impl Task for EdgePrediction {
     }
 
     fn set_parts(&mut self, parts: usize, owner: Vec<u32>) {
-        self.by_part = edges_by_part(parts, &owner, &self.splits.train.edges.heads);
-        self.owner = owner;
+        self.train.set_parts(parts, owner);
     }
 
     fn graphs(&self) -> usize {
-        self.by_part.len().max(1)
+        self.train.parts().max(1)
     }
 
     fn training(&self, graph: usize) -> usize {
-        self.by_part.get(graph).map_or(self.splits.train.edges.len(), Vec::len)
+        self.train.of_part(graph).map_or(self.train.count(), <[u32]>::len)
     }
 
     fn schedule(
@@ -73,23 +78,15 @@ impl Task for EdgePrediction {
         sharing: Sharing,
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
-        let edges = match sharing {
-            Sharing::Alone { .. } => self.by_part.get(graph).map(Vec::as_slice),
-            Sharing::Ranks { .. } => None,
-        };
-        let heads = &self.splits.train.edges.heads;
-        EdgeSchedule { config: &self.config, heads, edges, graph, owner: &self.owner, sharing }
+        EdgeSchedule { config: &self.config, edges: self.train.as_ref(), graph, sharing }
             .epoch(epoch)
     }
 
-    fn draw(&self, spec: &BatchSpec) -> ([Vec<u32>; 2], Vec<Vec<u32>>) {
-        let edges = self.splits.train.edges.at(spec.own());
-        let (nodes, numbers) = endpoints(&edges, self.two_types());
-        (numbers, nodes)
-    }
-
-    fn asked(&self, spec: &BatchSpec) -> Option<Triples> {
-        Some(self.splits.train.edges.at(&spec.batch))
+    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<DrawnEdges>> {
+        let found = self.train.batch(spec)?;
+        let (seeds, numbers) = endpoints(&found.own(), self.two_types());
+        let asked = Some(found.edges.clone());
+        Ok(DrawnBatch { examples: DrawnEdges { numbers, found }, seeds, asked })
     }
 
     fn removes_asked(&self) -> bool {
@@ -98,19 +95,15 @@ impl Task for EdgePrediction {
 
     fn examples(
         &self,
-        spec: &BatchSpec,
-        numbers: [Vec<u32>; 2],
+        _: &BatchSpec,
+        DrawnEdges { numbers, mut found }: DrawnEdges,
         outputs: Outputs,
     ) -> Result<EdgeExamples> {
         let row = |&node: &u32| outputs.rows[node as usize];
         let endpoints = numbers.map(|numbers| numbers.iter().map(row).collect());
-        let split = &self.splits.train;
-        let places = spec.own();
-        let rows: Vec<u32> = places.iter().map(|&edge| split.rows[edge as usize] as u32).collect();
-        let features = self.features.as_ref().map(|features| gather(features.as_ref(), &rows));
-        let targets = Targets::of(&split.labels, places);
-        let each = (0..places.len() as u32).collect();
-        Ok(EdgeExamples { endpoints, features: features.transpose()?, targets, each })
+        let (targets, features) = self.train.answers(&mut found)?;
+        let each = (0..found.share.len() as u32).collect();
+        Ok(EdgeExamples { endpoints, features, targets, each })
     }
 
     fn count(&self, examples: &EdgeExamples) -> usize {

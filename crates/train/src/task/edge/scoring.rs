@@ -6,6 +6,7 @@ use gnarl_nn::heads::EdgeRows;
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 
 use super::labels::EdgePrediction;
+use super::splits::Split;
 use crate::data::batch::gather;
 use crate::task::edge_scores::{EdgeBatch, EdgeScores};
 
@@ -22,14 +23,15 @@ impl EdgeScores for EdgePrediction {
         &[]
     }
 
-    fn split(&self, name: &str) -> Option<EdgeBatch> {
-        let split = match name {
-            "train" => &self.splits.train,
-            "valid" => &self.splits.valid,
-            "test" => &self.splits.test,
-            _ => return None,
+    fn split(&self, name: &str) -> Result<Option<EdgeBatch>> {
+        let of = |split: &Split| (split.edges.clone(), split.rows.clone());
+        let (edges, rows) = match name {
+            "train" => self.train.all()?,
+            "valid" => of(&self.splits.valid),
+            "test" => of(&self.splits.test),
+            _ => return Ok(None),
         };
-        Some(EdgeBatch { edges: split.edges.clone(), rows: split.rows.clone() })
+        Ok(Some(EdgeBatch { edges, rows }))
     }
 
     fn reads_rows(&self) -> bool {

@@ -1,11 +1,13 @@
 //! Batches of edges and their negatives.
 
+use gnarl_common::Result;
 use gnarl_config::Sides;
 use gnarl_nn::decoders::{Candidates, Groups, LinkBatch, Side};
 use gnarl_sample::negatives::Positives;
 
-use super::links::LinkPrediction;
+use super::links::{LinkPrediction, queries_of};
 use crate::data::batch::BatchSpec;
+use crate::data::target_edges::TargetBatch;
 use crate::task::numbers::Numbers;
 
 /// Edges and candidates, with the nodes that they index.
@@ -16,21 +18,39 @@ pub(super) struct LinkExamples {
 }
 
 /// Draws this rank's examples of a batch, perhaps none.
-pub(super) fn draw(links: &LinkPrediction, spec: &BatchSpec) -> LinkExamples {
+///
+/// # Errors
+/// If a part does not reply.
+pub(super) fn draw(
+    links: &LinkPrediction,
+    spec: &BatchSpec,
+    found: &TargetBatch,
+) -> Result<LinkExamples> {
     let mut numbers = Numbers::default();
-    if spec.share.is_empty() {
+    if found.share.is_empty() {
         let [heads, relations, tails] = [const { Vec::new() }; 3];
         let batch = LinkBatch { heads, relations, tails, negatives: Vec::new() };
-        return LinkExamples { batch, ids: numbers.ids };
+        return Ok(LinkExamples { batch, ids: numbers.ids });
     }
-    let triples = links.edges.train.at(&spec.batch);
-    let share = spec.share.clone();
-    let positives = Positives { triples: &triples, places: &spec.batch, share: share.clone() };
-    let heads = numbers.of(&triples.heads[share.clone()]);
-    let tails = numbers.of(&triples.tails[share.clone()]);
+    let own = found.own();
+    let share = found.share.clone();
+    let positives = Positives { triples: &found.edges, places: &found.places, share };
+    let heads = numbers.of(&own.heads);
+    let tails = numbers.of(&own.tails);
+    let sides = sides(links.config.negatives.sides);
+    let known = match links.config.negatives.filtered {
+        false => None,
+        true => {
+            let queries = sides.iter().flat_map(|&side| queries_of(&own, side));
+            Some(links.known.training(&queries.collect::<Vec<_>>())?)
+        }
+    };
     let mut negatives = Vec::new();
-    for &side in sides(links.config.negatives.sides) {
-        let drawn = links.negatives().draw(&positives, side, spec.key);
+    for &side in sides {
+        let mut drawn = links.negatives().draw(&positives, side, spec.key);
+        if let Some(known) = &known {
+            drawn.mask_known(&positives, side, known);
+        }
         let candidates = Candidates {
             rows: numbers.of(&drawn.ids),
             groups: Groups::new(drawn.groups, drawn.count),
@@ -38,8 +58,8 @@ pub(super) fn draw(links: &LinkPrediction, spec: &BatchSpec) -> LinkExamples {
         };
         negatives.push((side, candidates));
     }
-    let relations = triples.relations[share].to_vec();
-    LinkExamples { batch: LinkBatch { heads, relations, tails, negatives }, ids: numbers.ids }
+    let batch = LinkBatch { heads, relations: own.relations, tails, negatives };
+    Ok(LinkExamples { batch, ids: numbers.ids })
 }
 
 /// Sides that negatives replace.

@@ -1,12 +1,12 @@
 //! Leakage of held-out and target edges into the message graph or the training edges.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use gnarl_common::Result;
 use gnarl_graph::triples::Triples;
 
 use super::links::LinkPrediction;
-use crate::data::edge_set::{LeakageCount, both_ways};
+use crate::data::edge_set::{LeakageCount, Ways};
 use crate::encoder::Encoder;
 use crate::evaluation::LeakageReport;
 
@@ -14,16 +14,16 @@ use crate::evaluation::LeakageReport;
 /// is whether a held-out triple is trained on.
 ///
 /// # Errors
-/// Those of `train`.
+/// Those of `train`, or if a part does not reply.
 pub(super) fn report<E: Encoder>(
     links: &LinkPrediction,
     encoder: &E,
     train: &dyn Fn() -> Result<LeakageCount>,
 ) -> Result<LeakageReport> {
-    let [valid, test] = held_out(links, encoder);
+    let [valid, test] = held_out(links, encoder)?;
     let train = match links.encoded {
         true => train()?,
-        false => LeakageCount { edges: links.edges.train.len(), seen: 0 },
+        false => LeakageCount { edges: links.edges.train.count(), seen: 0 },
     };
     let verdict = match (train.seen, valid.seen + test.seen) {
         (0, 0) => "no leakage: no target or held-out edge is in the message graph".to_string(),
@@ -40,17 +40,52 @@ pub(super) fn report<E: Encoder>(
 }
 
 /// Counts held-out edges among the training edges: in either direction where edges pass messages,
-/// else as they are.
-pub(super) fn held_out<E: Encoder>(links: &LinkPrediction, encoder: &E) -> [LeakageCount; 2] {
-    let edges = &links.edges;
-    [&edges.valid, &edges.test].map(|held| {
-        if links.encoded {
-            let ways = |relation| encoder.ways(relation);
-            return LeakageCount::of(held, &both_ways(&edges.train, ways), ways);
+/// else as they are. Memory is bounded by the held-out edges.
+///
+/// # Errors
+/// If a part does not reply.
+pub(super) fn held_out<E: Encoder>(
+    links: &LinkPrediction,
+    encoder: &E,
+) -> Result<[LeakageCount; 2]> {
+    let ways = |relation: u32| match links.encoded {
+        true => encoder.ways(relation),
+        false => Ways { forth: relation as usize, back: None },
+    };
+    let held = [&links.edges.valid, &links.edges.test];
+    // Places of held-out edges, by the directed edges of the message graph that they are.
+    let mut directed: HashMap<(usize, u32, u32), Vec<(usize, usize)>> = HashMap::new();
+    for (split, edges) in held.iter().enumerate() {
+        for edge in 0..edges.len() {
+            for there in both(edges, edge, ways(edges.relations[edge])) {
+                directed.entry(there).or_default().push((split, edge));
+            }
         }
-        let triple = |set: &Triples, i: usize| (set.heads[i], set.relations[i], set.tails[i]);
-        let trained: HashSet<_> = (0..edges.train.len()).map(|i| triple(&edges.train, i)).collect();
-        let seen = (0..held.len()).filter(|&edge| trained.contains(&triple(held, edge))).count();
-        LeakageCount { edges: held.len(), seen }
-    })
+    }
+    let mut seen = held.map(|edges| vec![false; edges.len()]);
+    links.edges.train.scan(&mut |edges| {
+        for edge in 0..edges.len() {
+            for there in both(edges, edge, ways(edges.relations[edge])) {
+                for &(split, edge) in directed.get(&there).into_iter().flatten() {
+                    seen[split][edge] = true;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let count = |seen: &Vec<bool>| LeakageCount {
+        edges: seen.len(),
+        seen: seen.iter().filter(|&&seen| seen).count(),
+    };
+    Ok(seen.each_ref().map(count))
+}
+
+/// An edge as those of the message graph, in both directions if it has a reverse.
+fn both(
+    edges: &Triples,
+    edge: usize,
+    Ways { forth, back }: Ways,
+) -> impl Iterator<Item = (usize, u32, u32)> {
+    let (head, tail) = (edges.heads[edge], edges.tails[edge]);
+    std::iter::once((forth, head, tail)).chain(back.map(|back| (back, tail, head)))
 }

@@ -1,32 +1,33 @@
 //! Link prediction: the state of a run's task.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use gnarl_common::Result;
 use gnarl_config::RunConfig;
-use gnarl_graph::triples::{FilteredSet, Triples};
+use gnarl_graph::triples::{FilteredSet, Side, Triples};
 use gnarl_nn::decoders::Decoder;
 use gnarl_nn::losses::Loss;
 use gnarl_sample::negatives::NegativeSampler;
 
 use super::edges::Edges;
+use crate::data::target_edges::{KnownEdges, Query};
 
 /// The link prediction task of a run.
 pub(crate) struct LinkPrediction {
     pub(super) config: RunConfig,
     pub(super) metric: String,
     pub(super) edges: Edges,
-    /// The filtered set: edges of all splits.
-    pub(super) known: FilteredSet,
+    pub(super) known: Box<dyn KnownEdges>,
     pub(super) decoder: Box<dyn Decoder>,
     pub(super) loss: Box<dyn Loss>,
     /// True if a model computes the node embeddings.
     pub(super) encoded: bool,
-    /// Part of each node that is a head; empty if the graph was not partitioned.
-    pub(super) owner: Vec<u32>,
-    /// Training edges of each part, where parts train alone.
-    pub(super) by_part: Vec<Vec<u32>>,
     /// Negative sampler, built once the parts are known.
     pub(super) negatives: OnceLock<Box<dyn NegativeSampler>>,
+    /// The filtered set of held-out edges, found by their first ranking.
+    pub(super) filtered: OnceLock<Arc<FilteredSet>>,
+    /// Validation and test edges with pairs without an edge behind them, drawn for their first scores.
+    pub(super) paired: [OnceLock<Triples>; 2],
 }
 
 impl LinkPrediction {
@@ -43,4 +44,27 @@ impl LinkPrediction {
     pub(super) fn negatives(&self) -> &dyn NegativeSampler {
         self.negatives.get().expect("steps make the task ready").as_ref()
     }
+
+    /// The filtered set that held-out edges are ranked with.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    pub(super) fn filtered(&self) -> Result<&FilteredSet> {
+        if let Some(found) = self.filtered.get() {
+            return Ok(found);
+        }
+        let mut queries = Vec::new();
+        for edges in [&self.edges.valid, &self.edges.test] {
+            Side::BOTH.iter().for_each(|&side| queries.extend(queries_of(edges, side)));
+        }
+        let found = self.known.of(&queries)?;
+        // Another rank of this process may have found an equal one meanwhile.
+        Ok(self.filtered.get_or_init(|| found))
+    }
+}
+
+/// The queries that predict the endpoints of some edges on a side.
+pub(super) fn queries_of(edges: &Triples, side: Side) -> impl Iterator<Item = Query> + '_ {
+    let given = edges.ends(side.other()).iter().zip(&edges.relations);
+    given.map(move |(&given, &relation)| (side, [given, relation]))
 }

@@ -4,7 +4,6 @@ use gnarl_common::Result;
 use gnarl_common::threads::pool;
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
-use gnarl_graph::triples::Triples;
 use gnarl_nn::decoders::{LinkBatch, Side};
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
@@ -21,8 +20,8 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
-use crate::task::schedule::{DrawBatches, EdgeSchedule, edges_by_part};
-use crate::task::{EdgeScores, Encoders, Sharing, Sizes, Task};
+use crate::task::schedule::{DrawBatches, EdgeSchedule};
+use crate::task::{DrawnBatch, EdgeScores, Encoders, Sharing, Sizes, Task};
 
 impl Task for LinkPrediction {
     type Drawn = LinkBatch;
@@ -36,7 +35,7 @@ impl Task for LinkPrediction {
 
     fn sizes(&self) -> Sizes {
         let Edges { train, valid, test, .. } = &self.edges;
-        Sizes { of: "edges", outputs: 0, splits: [train, valid, test].map(|edges| edges.len()) }
+        Sizes { of: "edges", outputs: 0, splits: [train.count(), valid.len(), test.len()] }
     }
 
     fn node_type(&self) -> &str {
@@ -44,8 +43,7 @@ impl Task for LinkPrediction {
     }
 
     fn set_parts(&mut self, parts: usize, owner: Vec<u32>) {
-        self.by_part = edges_by_part(parts, &owner, &self.edges.train.heads);
-        self.owner = owner;
+        self.edges.train.set_parts(parts, owner);
     }
 
     fn ready(&self) -> Result<()> {
@@ -57,11 +55,12 @@ impl Task for LinkPrediction {
     }
 
     fn graphs(&self) -> usize {
-        self.by_part.len().max(1)
+        self.edges.train.parts().max(1)
     }
 
     fn training(&self, graph: usize) -> usize {
-        self.by_part.get(graph).map_or(self.edges.train.len(), Vec::len)
+        let train = &self.edges.train;
+        train.of_part(graph).map_or(train.count(), <[u32]>::len)
     }
 
     fn schedule(
@@ -71,28 +70,21 @@ impl Task for LinkPrediction {
         sharing: Sharing,
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
-        let edges = match sharing {
-            Sharing::Alone { .. } => self.by_part.get(graph).map(Vec::as_slice),
-            Sharing::Ranks { .. } => None,
-        };
-        let heads = &self.edges.train.heads;
-        EdgeSchedule { config: &self.config, heads, edges, graph, owner: &self.owner, sharing }
-            .epoch(epoch)
+        let edges = self.edges.train.as_ref();
+        EdgeSchedule { config: &self.config, edges, graph, sharing }.epoch(epoch)
     }
 
-    fn draw(&self, spec: &BatchSpec) -> (LinkBatch, Vec<Vec<u32>>) {
-        let LinkExamples { mut batch, ids } = draw(self, spec);
+    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<LinkBatch>> {
+        let found = self.edges.train.batch(spec)?;
+        let LinkExamples { batch: mut examples, ids } = draw(self, spec, &found)?;
         let endpoints = &self.edges.endpoints;
-        if !endpoints.are_two_types() {
-            return (batch, vec![ids]);
+        let mut seeds = vec![ids];
+        if endpoints.are_two_types() {
+            let (by_type, places) = endpoints.by_type(seeds.swap_remove(0));
+            examples.renumber(&places);
+            seeds = by_type;
         }
-        let (nodes, places) = endpoints.by_type(ids);
-        batch.renumber(&places);
-        (batch, nodes)
-    }
-
-    fn asked(&self, spec: &BatchSpec) -> Option<Triples> {
-        Some(self.edges.endpoints.in_dataset(self.edges.train.at(&spec.batch)))
+        Ok(DrawnBatch { examples, seeds, asked: Some(endpoints.in_dataset(found.edges)) })
     }
 
     fn removes_asked(&self) -> bool {

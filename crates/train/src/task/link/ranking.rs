@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gnarl_common::rng::Key;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
@@ -14,6 +13,7 @@ use gnarl_nn::{Params, Tensor};
 use rayon::ThreadPool;
 
 use super::links::LinkPrediction;
+use super::pairs;
 use crate::embeddings::Rows;
 use crate::evaluation::{Evaluation, RelationScores, Scores};
 
@@ -44,7 +44,7 @@ pub(super) fn of_embeddings(
     let [valid, test] = links.scored(&nothing);
     if !links.encoded || RANKED.contains(&links.metric.as_str()) {
         let all = |edges: &Triples| evaluator.ranks(edges, 0..edges.len());
-        let mut found = evaluator.evaluation(&all(valid), &all(test));
+        let mut found = evaluator.evaluation(&all(valid)?, &all(test)?);
         if links.encoded {
             found.valid.extend(evaluator.paired(valid, 0)?);
             found.test.extend(evaluator.paired(test, 1)?);
@@ -71,7 +71,7 @@ pub(super) fn together(
     let joined = |edges: &Triples| -> Result<Ranked> {
         let bound = |r: usize| edges.len() * r / comm.size();
         let share = bound(comm.rank())..bound(comm.rank() + 1);
-        let own = pool.install(|| evaluator.ranks(edges, share));
+        let own = pool.install(|| evaluator.ranks(edges, share))?;
         let all = comm.all_gather("evaluation: ranks", bytemuck::cast_slice(&own))?.concat();
         let joined: Ranked = bytemuck::pod_collect_to_vec(&all);
         if joined.len() == edges.len() {
@@ -93,58 +93,39 @@ struct Evaluator<'a> {
 
 impl Evaluator<'_> {
     /// The ranks of some edges.
-    fn ranks(&self, edges: &Triples, share: Range<usize>) -> Ranked {
+    ///
+    /// # Errors
+    /// If a part does not tell of known edges.
+    fn ranks(&self, edges: &Triples, share: Range<usize>) -> Result<Ranked> {
         let edges = edges.at(&share.map(|edge| edge as u32).collect::<Vec<_>>());
         let memory = self.links.config.task.rank_memory.as_u64() as usize;
         let decoder = self.links.decoder.as_ref();
-        let ranker = Ranker::new(decoder, self.params, &self.rows, &self.links.known, memory);
+        let known = self.links.filtered()?;
+        let ranker = Ranker::new(decoder, self.params, &self.rows, known, memory);
         let ends = &self.links.edges.endpoints;
         let ranker = ranker.among(ends.range(Side::Head), ends.range(Side::Tail));
         let [heads, tails] = Side::BOTH.map(|side| ranker.rank(side, &edges));
-        heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect()
+        Ok(heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect())
     }
 
-    /// Scores of some edges against as many pairs without an edge of the relation; the pairs are
-    /// the same in every evaluation.
-    fn paired(&self, edges: &Triples, word: u64) -> Result<Scores> {
+    /// Scores of the edges of split number `word`, 0 for validation, against as many pairs without an edge of the
+    /// relation; the pairs are the same in every evaluation.
+    fn paired(&self, edges: &Triples, word: usize) -> Result<Scores> {
         if edges.is_empty() {
             return Ok(Scores::new());
         }
-        let (mut all, mut without) = (edges.clone(), 0);
-        let (key, ends) =
-            (Key::new(0x6c1).with(word), Side::BOTH.map(|s| self.links.edges.endpoints.range(s)));
-        for i in 0..edges.len() {
-            let relation = edges.relations[i];
-            let pair = |n: u64| {
-                [0, 1].map(|end: usize| {
-                    let Range { start, end: last } = ends[end].clone();
-                    let place = 2 * n + end as u64;
-                    start + key.with(i as u64).below(place, (last - start).into()) as u32
-                })
-            };
-            // Graphs so dense that a hundred draws find no gap are not worth predicting.
-            let free = (0..100).map(pair).find(|&[head, tail]| {
-                let ends = |side, given| self.links.known.ends(side, given, relation);
-                let back = ends(Side::Tail, tail).binary_search(&head).is_ok();
-                head != tail && !back && ends(Side::Tail, head).binary_search(&tail).is_err()
-            });
-            match free {
-                Some([head, tail]) => all.push(head, relation, tail),
-                None => without += 1,
+        let all = match self.links.paired[word].get() {
+            Some(all) => all,
+            None => {
+                let all = pairs::beside(self.links, edges, word as u64)?;
+                self.links.paired[word].get_or_init(|| all)
             }
-        }
-        if without > 0 {
-            tracing::warn!(
-                "{without} of {} edges of a split are scored without a pair beside them that has no edge: the graph is \
-                 too dense to draw one",
-                edges.len()
-            );
-        }
-        if without == edges.len() {
+        };
+        if all.len() == edges.len() {
             return Ok(Scores::new());
         }
         let labels: Vec<u8> = (0..all.len()).map(|i| u8::from(i < edges.len())).collect();
-        let scores = self.scores(&all);
+        let scores = self.scores(all);
         let rows: Vec<u32> = (0..all.len() as u32).collect();
         let named = |name: &&str| -> Result<(String, f64)> {
             let mut metric = metrics::build(&name.replace('_', "-"))?;

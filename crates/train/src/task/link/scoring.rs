@@ -18,17 +18,18 @@ impl EdgeScores for LinkPrediction {
     }
 
     fn relation_names(&self) -> &[String] {
-        self.edges.names()
+        &self.edges.names
     }
 
-    fn split(&self, name: &str) -> Option<EdgeBatch> {
+    fn split(&self, name: &str) -> Result<Option<EdgeBatch>> {
         let edges = match name {
-            "train" => &self.edges.train,
-            "valid" => &self.edges.valid,
-            "test" => &self.edges.test,
-            _ => return None,
+            "train" => self.edges.train.all()?.0,
+            "valid" => self.edges.valid.clone(),
+            "test" => self.edges.test.clone(),
+            _ => return Ok(None),
         };
-        Some(EdgeBatch { edges: self.edges.endpoints.in_dataset(edges.clone()), rows: Vec::new() })
+        let edges = self.edges.endpoints.in_dataset(edges);
+        Ok(Some(EdgeBatch { edges, rows: Vec::new() }))
     }
 
     fn reads_rows(&self) -> bool {
@@ -50,6 +51,6 @@ impl EdgeScores for LinkPrediction {
 
     fn ranking(&self) -> Option<Ranking<'_>> {
         let first_tail = self.edges.endpoints.first_tail();
-        Some(Ranking { decoder: self.decoder.as_ref(), known: &self.known, first_tail })
+        Some(Ranking { decoder: self.decoder.as_ref(), known: self.known.as_ref(), first_tail })
     }
 }

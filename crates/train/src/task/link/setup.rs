@@ -1,6 +1,6 @@
 //! Setup of link prediction from a run file.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::rng::Key;
@@ -11,9 +11,10 @@ use gnarl_graph::triples::FilteredSet;
 use gnarl_nn::ParamsBuilder;
 use gnarl_nn::decoders::{self, Decoder};
 
-use super::edges::Edges;
+use super::edges::{Edges, Loaded};
 use super::links::LinkPrediction;
 use super::{leakage, ranking};
+use crate::data::target_edges::{EdgesInMemory, KnownEdges, KnownInMemory};
 use crate::embeddings::TableSpec;
 use crate::encoder::Encoder;
 use crate::encoder::build::{RELATIONAL, over_edges, over_relations, over_types};
@@ -32,29 +33,30 @@ pub(crate) fn open(
     dataset: &Dataset,
 ) -> Result<(Box<dyn Training>, Start)> {
     let metric = metric_of(config)?;
-    let edges = Edges::open(dataset, config)?;
-    check(config, &edges)?;
-    let known = FilteredSet::new(&[&edges.train, &edges.valid, &edges.test]);
+    let loaded = Loaded::open(dataset, config)?;
+    check(config, &loaded)?;
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));
     let dim = config.embedding.dim;
-    let decoder = decoders::add(&config.decoder, dim, edges.relations, &mut params)?;
+    let decoder = decoders::add(&config.decoder, dim, loaded.relations, &mut params)?;
     let width = decoder.width();
     let name = config.model.name.as_str();
-    let task = |edges: Edges, decoder: Box<dyn Decoder>| -> Result<LinkPrediction> {
+    let task = |loaded: Loaded, decoder: Box<dyn Decoder>| -> Result<LinkPrediction> {
+        let (edges, known) = in_memory(config, loaded);
         Ok(LinkPrediction {
             config: config.clone(),
             metric: metric.clone(),
             loss: config.loss.build()?,
             encoded: name != "none",
-            owner: Vec::new(),
-            by_part: Vec::new(),
-            negatives: OnceLock::new(),
             edges,
             known,
             decoder,
+            negatives: OnceLock::new(),
+            filtered: OnceLock::new(),
+            paired: Default::default(),
         })
     };
 
+    let edges = loaded;
     if let Some((triple, held)) = &edges.held {
         let encoder = over_types((config, registry), dataset, triple, held, width, &mut params)?;
         let tables = encoder.tables(config)?;
@@ -68,7 +70,7 @@ pub(crate) fn open(
         return Ok((checked(task(edges, decoder)?, encoder)?, start));
     }
     let messages = MessageEdges {
-        edges: &edges.train,
+        edges: &edges.splits[0],
         node_type: edges.endpoints.head_type(),
         nodes: edges.endpoints.nodes(),
         relations: edges.relations,
@@ -84,9 +86,20 @@ pub(crate) fn open(
     Ok((checked(task(edges, decoder)?, encoder)?, start))
 }
 
+/// The edges of a run and the known ones, all in memory.
+fn in_memory(config: &RunConfig, loaded: Loaded) -> (Edges, Box<dyn KnownEdges>) {
+    let Loaded { splits: [train, valid, test], triple, endpoints, relations, names, .. } = loaded;
+    let all = Arc::new(FilteredSet::new(&[&train, &valid, &test]));
+    let left_out = config.negatives.filtered;
+    let training = left_out.then(|| Arc::new(FilteredSet::new(&[&train])));
+    let train = Box::new(EdgesInMemory::new(train));
+    let edges = Edges { train, valid, test, triple, endpoints, relations, names };
+    (edges, Box::new(KnownInMemory { all, training }))
+}
+
 /// The task with its encoder, unless held-out edges pass messages against the run file.
 fn checked<E: Encoder + 'static>(task: LinkPrediction, encoder: E) -> Result<Box<dyn Training>> {
-    let [valid, test] = leakage::held_out(&task, &encoder);
+    let [valid, test] = leakage::held_out(&task, &encoder)?;
     let seen = valid.seen + test.seen;
     if seen > 0 && task.encoded && task.config.task.leakage != Leakage::Keep {
         let text = format!(
@@ -101,7 +114,7 @@ fn checked<E: Encoder + 'static>(task: LinkPrediction, encoder: E) -> Result<Box
 }
 
 /// The embedding table of a graph whose edges are predicted without a model.
-fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
+fn table(config: &RunConfig, edges: &Loaded, width: usize) -> Result<TableSpec> {
     let section = &config.embedding;
     let node_type = edges.endpoints.head_type().to_string();
     Ok(TableSpec {
@@ -116,11 +129,11 @@ fn table(config: &RunConfig, edges: &Edges, width: usize) -> Result<TableSpec> {
 }
 
 /// Rejects batches that leave no edges for messages.
-fn check(config: &RunConfig, edges: &Edges) -> Result<()> {
+fn check(config: &RunConfig, edges: &Loaded) -> Result<()> {
     let SampleSection { batch_size, .. } = config.sample;
     // A perceptron receives no messages anyway.
     let receives = !["mlp", "none"].contains(&config.model.name.as_str());
-    let count = edges.train.len();
+    let count = edges.splits[0].len();
     let all = batch_size == 0 || batch_size >= count;
     // Messages pass over the other edge types, too.
     let others = edges.held.is_some() && config.train.strategy != Strategy::Tensor;

@@ -1,0 +1,76 @@
+//! The trait of training edges.
+
+use std::ops::Range;
+
+use gnarl_common::Result;
+use gnarl_graph::triples::Triples;
+
+use crate::data::batch::{BatchSpec, Input};
+use crate::task::objective::Targets;
+
+/// The training edges of a task, numbered from 0 in the order of the dataset.
+pub(crate) trait TargetEdges: Send + Sync {
+    /// Number of training edges.
+    fn count(&self) -> usize;
+
+    /// Sets the part of each node that can be a head.
+    fn set_parts(&mut self, parts: usize, owner: Vec<u32>);
+
+    /// The part of each node that can be a head; empty if the graph was not partitioned.
+    fn owner(&self) -> &[u32];
+
+    /// Number of parts that can train alone; 0 if there are none.
+    fn parts(&self) -> usize;
+
+    /// The training edges whose heads a part owns; none if the graph was not partitioned.
+    fn of_part(&self, part: usize) -> Option<&[u32]>;
+
+    /// The edges of a batch.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    fn batch(&self, spec: &BatchSpec) -> Result<TargetBatch>;
+
+    /// Labels of this rank's edges of a batch, and their features if the task reads some.
+    ///
+    /// # Errors
+    /// If edges have no labels, or features cannot be read.
+    fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)>;
+
+    /// Hands all training edges to `each`, some at a time, in any order.
+    ///
+    /// # Errors
+    /// If a part does not reply; those of `each`.
+    fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()>;
+
+    /// All training edges in their order, and their rows in the dataset where these are known.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    fn all(&self) -> Result<(Triples, Vec<u64>)>;
+}
+
+/// A batch of training edges.
+#[derive(Debug)]
+pub(crate) struct TargetBatch {
+    /// Edges of all ranks, those of a part one after the other.
+    pub edges: Triples,
+    /// Their numbers among the training edges.
+    pub places: Vec<u32>,
+    /// Range of this rank's edges.
+    pub share: Range<usize>,
+    /// Labels and features of this rank's edges, where they came with the edges.
+    pub fetched: Option<(Targets, Option<Input>)>,
+}
+
+impl TargetBatch {
+    /// This rank's edges.
+    pub fn own(&self) -> Triples {
+        let of = |column: &[u32]| column[self.share.clone()].to_vec();
+        Triples {
+            heads: of(&self.edges.heads),
+            relations: of(&self.edges.relations),
+            tails: of(&self.edges.tails),
+        }
+    }
+}
