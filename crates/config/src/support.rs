@@ -24,7 +24,7 @@ type Rule = fn(Combination<'_>) -> Option<Error>;
 /// The first matching rule gives the reason.
 const RULES: &[Rule] = &[
     servers_and_strategy,
-    servers_and_task,
+    servers_and_lists,
     custom_sampler,
     weights_of_messages,
     edge_features,
@@ -83,17 +83,12 @@ fn servers_and_strategy(c: Combination<'_>) -> Option<Error> {
     })
 }
 
-fn servers_and_task(c: Combination<'_>) -> Option<Error> {
+fn servers_and_lists(c: Combination<'_>) -> Option<Error> {
     if !c.served() {
         return None;
     }
-    if !c.predicts_nodes() {
-        return Some(
-            Error::usage("tasks of edges need the whole dataset on every rank")
-                .hint("leave out partition.servers"),
-        );
-    }
-    (c.heterogeneous && c.run.cache.lists.as_u64() > 0).then(|| {
+    let relational = heterogeneous::names().contains(&c.model()) && !names().contains(&c.model());
+    ((c.heterogeneous || relational) && c.run.cache.lists.as_u64() > 0).then(|| {
         Error::usage("cache.lists replicates lists of graphs with one edge type only")
             .hint("leave it out; cache.memory keeps features of graphs of any types")
     })

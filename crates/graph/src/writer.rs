@@ -2,6 +2,7 @@
 
 mod columns;
 mod finish;
+mod link;
 
 use std::path::{Path, PathBuf};
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
 use crate::write::buckets::{BUCKETS, EdgeBuckets};
+use crate::write::targets::{PartTargets, TARGETS, TargetsManifest};
 use crate::write::vertex_cut_layout::{TOPOLOGY, VertexCutPart};
 
 /// File name of the manifest.
@@ -51,6 +52,9 @@ pub struct PartitionManifest {
     pub cut: Vec<Vec<u64>>,
     /// Quality and cost.
     pub report: PartitionReport,
+    /// The target edges of a task, if the partition was made for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub targets: Option<TargetsManifest>,
 }
 
 /// The dataset that was partitioned.
@@ -195,6 +199,32 @@ impl PartitionedDataset {
     /// If there are none, or they are damaged.
     pub fn buckets(&self) -> Result<EdgeBuckets> {
         EdgeBuckets::open(self.dir.join(BUCKETS))
+    }
+
+    /// The target edges of part `index`; `None` if the partition has none.
+    ///
+    /// # Errors
+    /// If there is no such part, or its files are damaged, naming the file.
+    pub fn targets(&self, index: usize) -> Result<Option<PartTargets>> {
+        self.check_part(index)?;
+        let Some(manifest) = &self.manifest.targets else { return Ok(None) };
+        let opened = PartTargets::open(&self.targets_dir(index), manifest, index);
+        opened.map(Some).while_doing(|| format!("opening the target edges of part {index}"))
+    }
+
+    /// Recomputes the checksums of the target edges of part `index`. Returns the number of files.
+    ///
+    /// # Errors
+    /// If there is no such part, and at the first file that differs, naming it.
+    pub fn verify_targets(&self, index: usize) -> Result<usize> {
+        self.check_part(index)?;
+        let Some(manifest) = &self.manifest.targets else { return Ok(0) };
+        PartTargets::verify(&self.targets_dir(index), manifest, index)
+            .while_doing(|| format!("verifying the target edges of part {index}"))
+    }
+
+    fn targets_dir(&self, index: usize) -> PathBuf {
+        self.dir.join(part_dir(index)).join(TARGETS)
     }
 
     /// Rejects another layout than `wanted`.

@@ -6,7 +6,8 @@
 //!
 //! That is the layout of an edge cut. In a vertex cut ([`PartLayout`]) each edge is in one part, in
 //! a [`VertexCutPart`]; and in both, edges can be grouped by the parts of their endpoints
-//! ([`EdgeBuckets`]).
+//! ([`EdgeBuckets`]). The edges that a task predicts can be beside the parts ([`PartTargets`]), of
+//! which those of its message graph are made.
 //!
 //! A [`VertexPartitioner`] assigns a part to each node; everything after that (HALO nodes, new ids,
 //! columns, edges, the id map) is the same for all of them and streams: edges are never all in
@@ -84,9 +85,15 @@ pub use write::buckets::{
     BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets,
 };
 pub use write::build::{
-    edge_partitioner, fingerprint, partition_dataset, partition_dataset_with, partition_edges_with,
+    edge_partitioner, partition_dataset, partition_dataset_with, partition_edges_with,
+    partition_with_targets,
 };
+pub use write::describe::fingerprint;
 pub use write::nodes::degree_column;
+pub use write::targets::{
+    LabelOf, PartTargets, SplitTargets, TakeTarget, TargetEdge, TargetLabels, Targets,
+    TargetsManifest,
+};
 pub use write::vertex_cut_layout::{
     CutEdgeType, CutNeighbors, CutNodeType, Direction, InLists, Neighbor, TOPOLOGY, TypeList,
     VERTEX_CUT_VERSION, VertexCutManifest, VertexCutPart,

@@ -1,5 +1,7 @@
 //! Access to a part, local or remote.
 
+mod targets;
+
 use std::sync::Arc;
 
 use gnarl_common::{Context, Error, Result};

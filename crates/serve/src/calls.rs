@@ -1,12 +1,14 @@
 //! Client calls, one type each.
 
 use arrow_array::RecordBatch;
+use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::encode::FlightDataEncoderBuilder;
 use arrow_flight::{Action, FlightClient, FlightDescriptor, Ticket};
 use futures::{TryStreamExt, stream};
+use serde::Serialize;
 use tonic::Status;
 
-use crate::command::{self, Command, Whole};
+use crate::command::{self, Command, Whole, WholeSplit};
 use crate::failure::status_of;
 
 /// A call that may be retried.
@@ -35,16 +37,46 @@ impl Call for Exchange {
             .with_flight_descriptor(Some(descriptor))
             .build(stream::iter([Ok(self.about.clone())]));
         let reply = client.do_exchange(request).await.map_err(status_of)?;
-        reply.try_collect().await.map_err(status_of)
+        collect(reply).await
     }
+}
+
+/// All batches of a reply, at least one: without rows where a server has none to send, so that the types of its
+/// columns are known.
+async fn collect(mut reply: FlightRecordBatchStream) -> Result<Vec<RecordBatch>, Status> {
+    let mut batches = Vec::new();
+    while let Some(batch) = reply.try_next().await.map_err(status_of)? {
+        batches.push(batch);
+    }
+    if batches.is_empty()
+        && let Some(schema) = reply.schema()
+    {
+        batches.push(RecordBatch::new_empty(schema.clone()));
+    }
+    Ok(batches)
+}
+
+async fn get(
+    ticket: &impl Serialize,
+    mut client: FlightClient,
+) -> Result<Vec<RecordBatch>, Status> {
+    let reply = client.do_get(Ticket::new(command::write(ticket))).await.map_err(status_of)?;
+    collect(reply).await
 }
 
 impl Call for Whole {
     type Reply = Vec<RecordBatch>;
 
-    async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
-        let reply = client.do_get(Ticket::new(command::write(self))).await.map_err(status_of)?;
-        reply.try_collect().await.map_err(status_of)
+    async fn make(&self, client: FlightClient) -> Result<Self::Reply, Status> {
+        get(self, client).await
+    }
+}
+
+impl Call for WholeSplit {
+    type Reply = Vec<RecordBatch>;
+
+    async fn make(&self, client: FlightClient) -> Result<Self::Reply, Status> {
+        get(self, client).await
     }
 }
 

@@ -14,7 +14,7 @@ use tonic::Status;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 
 use crate::calls::{Call, Describe, Exchange};
-use crate::command::{self, Command, Whole};
+use crate::command::{self, Command};
 use crate::failure::{error, is_passing, status_of};
 use crate::security::bearer;
 use crate::served::Description;
@@ -133,9 +133,12 @@ impl Client {
         Ok(parts?.concat())
     }
 
-    /// Fetches all values of a column.
-    pub(crate) fn whole(&self, whole: Whole) -> Result<Vec<RecordBatch>> {
-        self.start(whole)()
+    /// Fetches all that a ticket stands for.
+    pub(crate) fn whole(
+        &self,
+        ticket: impl Call<Reply = Vec<RecordBatch>>,
+    ) -> Result<Vec<RecordBatch>> {
+        self.start(ticket)()
     }
 
     /// Begins a call on the nodes of a batch; the returned function waits for its reply.

@@ -3,10 +3,11 @@
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
+use gnarl_graph::triples::Side;
 use gnarl_sample::parts::{HopRequest, Rule};
 use serde::{Deserialize, Serialize};
 
-/// A command on the nodes that follow in the column `node` of an exchange.
+/// A command on the nodes (or places of edges) that follow in the column `node` of an exchange.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Command {
@@ -51,6 +52,32 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         edge_features: bool,
     },
+    /// Reads the target edges at the places in the column `node`, as far as the part has them.
+    Targets {
+        /// Part number.
+        part: usize,
+        /// 0 to 2: `train`, `valid`, `test`.
+        split: usize,
+    },
+    /// Reads the part's target edges that have one of the endpoints in the column `node`, with the relation in the
+    /// column `relation` (u32).
+    Known {
+        /// Part number.
+        part: usize,
+        /// The other side than that of the given endpoints: `head` or `tail`.
+        #[serde(with = "SideName")]
+        side: Side,
+        /// Training edges only.
+        train: bool,
+    },
+}
+
+/// Names of [`Side`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Side", rename_all = "lowercase")]
+enum SideName {
+    Head,
+    Tail,
 }
 
 /// A node column.
@@ -78,6 +105,38 @@ pub struct Whole {
     pub ntype: Option<String>,
     /// Requested column.
     pub column: Column,
+}
+
+/// A ticket for all target edges of a split that a part has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WholeSplit {
+    /// Part number.
+    pub part: usize,
+    /// The split, 0 to 2: `train`, `valid`, `test`.
+    pub targets: usize,
+}
+
+/// A ticket.
+pub(crate) enum GetTicket {
+    /// A node column.
+    Column(Whole),
+    /// The target edges of a split.
+    Split(WholeSplit),
+}
+
+impl GetTicket {
+    /// Parses a ticket; one of target edges has the key `targets`.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn read(bytes: &[u8]) -> Result<Self> {
+        let json: serde_json::Value = read("the ticket", bytes)?;
+        match json.get("targets") {
+            Some(_) => Ok(Self::Split(read("the ticket", bytes)?)),
+            None => Ok(Self::Column(read("the ticket", bytes)?)),
+        }
+    }
 }
 
 /// Names of the splits, in the order of the codes of [`Column::Split`] from 1 on.

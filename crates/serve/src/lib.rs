@@ -4,7 +4,7 @@
 //! A [`Server`] serves parts of a partitioned graph to any Flight client; a [`Client`] is a
 //! [`NeighborService`](gnarl_sample::parts::NeighborService), with deadlines, retries, and a bound
 //! on concurrent requests; a [`PartAccess`] is a local or remote part, and [`PartitionedFeatures`]
-//! gathers features from both alike.
+//! gathers features from both alike. The target edges of a task ([`FoundTargets`]) are read from either, too.
 //!
 //! In: part directories, and requests as record batches with a JSON command. Out: record batches,
 //! one row per requested node. Clients in other languages need no code of ours; `docs/serving.md`
@@ -52,10 +52,11 @@ mod security;
 mod served;
 mod server;
 mod service;
+mod targets;
 
 pub use access::PartAccess;
 pub use client::{Client, ClientConfig};
-pub use command::{Column, Command, SPLITS, Whole};
+pub use command::{Column, Command, SPLITS, Whole, WholeSplit};
 pub use features::PartitionedFeatures;
 pub use heterogeneous::HeteroRows;
 pub use remote::RemotePart;
@@ -63,3 +64,4 @@ pub use rows::DividedRows;
 pub use security::{Guard, Tls, check_address, random_token, read_token};
 pub use served::{Description, ServedPart};
 pub use server::{Server, ServerConfig};
+pub use targets::FoundTargets;

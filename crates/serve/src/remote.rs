@@ -1,5 +1,7 @@
 //! A remote part.
 
+mod targets;
+
 use arrow_array::RecordBatch;
 use gnarl_common::{Context, Error, Result};
 use gnarl_graph::Triple;

@@ -16,13 +16,11 @@ use futures::{StreamExt, TryStreamExt};
 use gnarl_common::{Error, Result};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::codec::{gradients_of, nodes_of};
-use crate::command::{self, Column, Command, Whole};
+use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, triples_batch};
+use crate::command::{self, Column, Command, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
 use crate::served::ServedPart;
-
-/// Rows of a whole column per message.
-const STRETCH: u64 = 1 << 14;
+use crate::targets::STRETCH;
 
 /// The served parts.
 #[derive(Clone)]
@@ -58,6 +56,14 @@ impl Service {
                 let request = command::hop(nodes, (*fanout, rule), *key, *edge_features)?;
                 self.part(*part)?.sample(etype.as_ref(), &request)
             }
+            Command::Targets { part, split } => {
+                let part = self.part(*part)?;
+                let found = part.targets(*split, &narrow(&nodes)?)?;
+                found_batch(found, "position", part.target_feature_width())
+            }
+            Command::Known { part, side, train } => {
+                triples_batch(self.part(*part)?.known(*side, &keys_of(batches)?, *train)?)
+            }
         }
     }
 
@@ -85,15 +91,31 @@ impl Service {
         self.0.iter().flat_map(of).collect()
     }
 
-    /// All rows of a column, in chunks.
-    fn whole(self, whole: Whole) -> impl futures::Stream<Item = Result<RecordBatch, FlightError>> {
+    /// A chunk of the rows of a ticket, from the `from`-th on; none after the last.
+    fn stretch(&self, ticket: &GetTicket, from: u64) -> Result<Option<RecordBatch>> {
+        match ticket {
+            GetTicket::Column(Whole { part, ntype, column }) => {
+                self.part(*part)?.stretch(ntype.as_deref(), *column, from, STRETCH)
+            }
+            GetTicket::Split(WholeSplit { part, targets }) => {
+                let part = self.part(*part)?;
+                let found = part.split_targets(*targets, from, STRETCH)?;
+                let width = part.target_feature_width();
+                found.map(|found| found_batch(found, "place", width)).transpose()
+            }
+        }
+    }
+
+    /// All rows of a ticket, in chunks.
+    fn whole(
+        self,
+        ticket: GetTicket,
+    ) -> impl futures::Stream<Item = Result<RecordBatch, FlightError>> {
+        let ticket = Arc::new(ticket);
         stream::try_unfold(0, move |from| {
-            let (service, whole) = (self.clone(), whole.clone());
+            let (service, ticket) = (self.clone(), Arc::clone(&ticket));
             async move {
-                let read = move || {
-                    let part = service.part(whole.part)?;
-                    part.stretch(whole.ntype.as_deref(), whole.column, from, STRETCH)
-                };
+                let read = move || service.stretch(&ticket, from);
                 let next = busy(read).await.map_err(|s| FlightError::Tonic(Box::new(s)))?;
                 Ok(next.map(|batch| (batch, from + STRETCH)))
             }
@@ -164,8 +186,8 @@ impl FlightService for Service {
 
     async fn do_get(&self, request: Request<Ticket>) -> Answer<Self::DoGetStream> {
         let ticket = request.into_inner().ticket;
-        let whole: Whole = command::read("the ticket", &ticket).map_err(|e| status(&e))?;
-        Ok(Response::new(encoded(self.clone().whole(whole))))
+        let ticket = GetTicket::read(&ticket).map_err(|e| status(&e))?;
+        Ok(Response::new(encoded(self.clone().whole(ticket))))
     }
 
     async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Answer<Self::DoPutStream> {

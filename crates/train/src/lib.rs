@@ -53,6 +53,6 @@ pub use run::{
     infer_by_threads, infer_on, run, run_folder, run_on,
 };
 pub use sync::outer::OuterOptimizer;
-pub use task::EdgeBatch;
 pub use task::objective::{Objective, Scorer, Targets};
+pub use task::{EdgeBatch, partition_for_task};
 pub use telemetry::{Balance, EpochRecord, ExchangedBytes, Stages, Verdict};

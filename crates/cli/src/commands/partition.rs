@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 use gnarl_common::staging::Claim;
 use gnarl_common::{Error, Result};
+use gnarl_config::load;
 use gnarl_graph::Dataset;
 use gnarl_partition::{
     Chunk, Constraint, PartLayout, PartitionConfig, Parts, Workers, assess, assess_edges, by_name,
     edge_partitioner, partition_dataset,
 };
+use gnarl_train::{Registry, partition_for_task};
 use serde_json::Value;
 
 use super::parse::size;
@@ -66,6 +68,13 @@ pub struct PartitionArgs {
     /// Also group the edges by the parts of their endpoints
     #[arg(long, conflicts_with = "dry_run")]
     pub buckets: bool,
+    /// Parts for the link or edge prediction of this run file: those of its message graph, with the edges that it
+    /// predicts beside them
+    #[arg(long, value_name = "RUN", conflicts_with = "dry_run")]
+    pub task: Option<PathBuf>,
+    /// With --task: override a setting of the run file, such as task.split_seed=1
+    #[arg(long = "set", value_name = "KEY=VALUE", requires = "task")]
+    pub settings: Vec<String>,
     /// Seed of the partitioner
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -109,7 +118,13 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
     };
     let report = match &args.out {
         Some(out) => {
-            let work = || partition_dataset(&dataset, &config, out);
+            let run = args.task.as_ref().map(|path| load(path, &args.settings)).transpose()?;
+            let work = || match &run {
+                None => partition_dataset(&dataset, &config, out),
+                Some(run) => {
+                    partition_for_task((run, &Registry::default()), &dataset, &config, out)
+                }
+            };
             let (parts, report) = while_busy("partitioning to", out, work)?;
             gnarl_report::write_partition_report(out, parts.manifest())?;
             report

@@ -5,26 +5,23 @@ use std::time::Instant;
 
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_common::memory::peak_rss;
-use gnarl_common::rng::mix;
 use gnarl_common::staging::Staging;
-use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth, Manifest};
+use gnarl_graph::{Dataset, DatasetWriter, FinishOptions, IdWidth};
 use rayon::prelude::*;
 use serde_json::json;
 
 use crate::assess::lay_out;
 use crate::config::PartitionConfig;
-use crate::dataset::{
-    PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedDataset,
-    PartitionedEdges, PartitionedType, SourceInfo, part_dir,
-};
+use crate::dataset::{PARTITION, PartitionedDataset, part_dir};
 use crate::edge_cut::partitioner::VertexPartitioner;
 use crate::edge_cut::registry::by_name;
 use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
 use crate::vertex_cut::{self, EdgePartitioner};
 use crate::write::buckets::{self, BUCKETS};
-use crate::write::columns::NamedColumn;
-use crate::write::layout::{Layout, TypeSpan};
+use crate::write::describe::{Written, describe};
+use crate::write::layout::Layout;
+use crate::write::targets::{self, Targets};
 use crate::write::vertex_cut_layout::{self, VertexCutManifest};
 use crate::write::{distribute, nodes};
 
@@ -43,12 +40,37 @@ pub fn partition_dataset(
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
+    by_layout(dataset, None, config, out)
+}
+
+/// [`partition_dataset`] of `graph`, the message graph of a task, with the edges that the task predicts beside the
+/// parts: each in the part that owns its head. The partition is said to be of [`Targets::source`].
+///
+/// # Errors
+/// As [`partition_dataset`]; if `graph` does not have the nodes of the heads, an edge is out of range, or edges lack
+/// the features that are asked for; [`Kind::Limit`](gnarl_common::Kind::Limit) for more than 2^32 edges of a split.
+pub fn partition_with_targets(
+    graph: &Dataset,
+    targets: Targets<'_>,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    by_layout(graph, Some(targets), config, out)
+}
+
+fn by_layout(
+    graph: &Dataset,
+    targets: Option<Targets<'_>>,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
     match config.layout {
         PartLayout::EdgeCut => {
-            partition_dataset_with(dataset, &*by_name(&config.algorithm)?, config, out)
+            cut_edges(graph, targets, &*by_name(&config.algorithm)?, config, out)
         }
         PartLayout::VertexCut => {
-            partition_edges_with(dataset, &*edge_partitioner(&config.algorithm)?, config, out)
+            let algorithm = edge_partitioner(&config.algorithm)?;
+            cut_vertices(graph, targets, &*algorithm, config, out)
         }
     }
 }
@@ -64,8 +86,18 @@ pub fn partition_dataset_with(
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
+    cut_edges(dataset, None, algorithm, config, out)
+}
+
+fn cut_edges(
+    dataset: &Dataset,
+    targets: Option<Targets<'_>>,
+    algorithm: &dyn VertexPartitioner,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
     let config = PartitionConfig { layout: PartLayout::EdgeCut, ..config.clone() };
-    run(dataset, &config, out, |dir| {
+    run(dataset, targets, &config, out, |dir| {
         let (layout, report) = lay_out(dataset, algorithm, &config)?;
         let start = Instant::now();
         let parts = write_parts(dataset, &layout, &config, dir)?;
@@ -85,8 +117,18 @@ pub fn partition_edges_with(
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
+    cut_vertices(dataset, None, algorithm, config, out)
+}
+
+fn cut_vertices(
+    dataset: &Dataset,
+    targets: Option<Targets<'_>>,
+    algorithm: &dyn EdgePartitioner,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
     let config = PartitionConfig { layout: PartLayout::VertexCut, ..config.clone() };
-    run(dataset, &config, out, |dir| {
+    run(dataset, targets, &config, out, |dir| {
         let work = dir.join("work");
         std::fs::create_dir_all(&work).at(&work)?;
         let spool = work.join("parts-of-edges");
@@ -122,35 +164,31 @@ pub fn edge_partitioner(name: &str) -> Result<Box<dyn EdgePartitioner>> {
     .hint(format!("edge partitioners are: {}", vertex_cut::names().join(", "))))
 }
 
-/// Parts that have been written.
-struct Written {
-    layout: Layout,
-    report: PartitionReport,
-    /// When writing began.
-    start: Instant,
-    /// Edges by part and edge type.
-    edges: Vec<Vec<u64>>,
-}
-
-/// Runs `work` to write the parts to a temporary directory, adds the metadata, and renames it.
+/// Runs `work` to write the parts of `graph` to a temporary directory, adds target edges and metadata, and renames it.
 fn run(
-    dataset: &Dataset,
+    graph: &Dataset,
+    targets: Option<Targets<'_>>,
     config: &PartitionConfig,
     out: &Path,
     work: impl FnOnce(&Path) -> Result<Written>,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
+    let source = targets.as_ref().map_or(graph, |targets| targets.source);
     let whole = || {
         let staging = Staging::create(out, PARTITION)?;
         let tmp = staging.path();
         let mut written = work(tmp)?;
         if config.buckets {
             let dir = tmp.join(BUCKETS);
-            buckets::write(dataset, &written.layout, &dir, config.memory)?;
+            buckets::write(graph, &written.layout, &dir, config.memory)?;
         }
+        let targets =
+            targets.map(|t| targets::write(graph, &written.layout, t, tmp, config.memory));
+        let targets = targets.transpose()?;
         written.report.write_seconds = written.start.elapsed().as_secs_f64();
         written.report.peak_rss_bytes = peak_rss();
         let report = written.report.clone();
-        let manifest = describe(dataset, config, written, tmp)?;
+        let mut manifest = describe(graph, source, config, written, tmp)?;
+        manifest.targets = targets;
         let path = tmp.join(PARTITION);
         let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
         std::fs::write(&path, text).at(&path)?;
@@ -158,7 +196,7 @@ fn run(
         staging.commit()?;
         Ok((PartitionedDataset::open(out)?, report))
     };
-    whole().while_doing(|| format!("partitioning {}", dataset.manifest().name))
+    whole().while_doing(|| format!("partitioning {}", source.manifest().name))
 }
 
 /// Writes all parts; returns them as opened in the temporary directory.
@@ -212,74 +250,4 @@ fn together(layout: &Layout, memory: u64, node_bytes: u64) -> usize {
     let comfortable = node_bytes * nodes + (64 << 20);
     let threads = rayon::current_num_threads() as u64;
     (memory / comfortable).clamp(1, threads) as usize
-}
-
-fn describe(
-    dataset: &Dataset,
-    config: &PartitionConfig,
-    written: Written,
-    dir: &Path,
-) -> Result<PartitionManifest> {
-    let Written { layout, report, edges, .. } = written;
-    let layout = &layout;
-    let node_types = layout.types.iter().enumerate();
-    let node_types = node_types.map(|(i, span)| id_map(layout, i, span, dir));
-    let counts = edges.into_iter().enumerate().map(|(part, edges)| PartCounts {
-        core: layout.types.iter().map(|t| t.core(part)).collect(),
-        halo: layout.types.iter().map(|t| t.halo(&layout.halo.nodes[part])).collect(),
-        edges,
-    });
-    let edge_types = dataset.manifest().edge_types.iter();
-    Ok(PartitionManifest {
-        format: "gnarl-partition".into(),
-        version: PARTITION_VERSION,
-        source: SourceInfo {
-            path: dataset.dir().to_path_buf(),
-            name: dataset.manifest().name.clone(),
-            fingerprint: fingerprint(dataset.manifest()),
-        },
-        algorithm: report.algorithm.clone(),
-        parameters: config.parameters(),
-        seed: config.seed,
-        parts: layout.parts,
-        layout: config.layout,
-        hops: if config.layout == PartLayout::EdgeCut { config.hops } else { 0 },
-        node_types: node_types.collect::<Result<_>>()?,
-        edge_types: edge_types.map(|t| PartitionedEdges::new(&t.triple, &t.columns)).collect(),
-        part_counts: counts.collect(),
-        cut: layout.halo.cut.clone(),
-        report,
-    })
-}
-
-/// Writes the id-map columns of a node type.
-fn id_map(layout: &Layout, index: usize, span: &TypeSpan, dir: &Path) -> Result<PartitionedType> {
-    let stem = format!("map-{index}");
-    let bytes = layout.parts.div_ceil(8);
-    let mut assignment = NamedColumn::<u32>::create(dir, &stem, "assignment", &[])?;
-    let mut new_id = NamedColumn::<u64>::create(dir, &stem, "new_id", &[])?;
-    let mut holders = NamedColumn::<u8>::create(dir, &stem, "holders", &[bytes as u64])?;
-    let mut row = vec![0u8; bytes];
-    for v in span.ids.clone() {
-        assignment.push(&[layout.of[v as usize] as u32])?;
-        new_id.push(&[layout.new_id(span, v)])?;
-        row.fill(0);
-        for part in (0..layout.parts).filter(|&p| layout.halo.nodes[p].contains(v)) {
-            row[part / 8] |= 1 << (part % 8);
-        }
-        holders.push(&row)?;
-    }
-    Ok(PartitionedType {
-        name: span.name.clone(),
-        count: span.ids.end - span.ids.start,
-        ranges: span.starts.clone(),
-        columns: vec![assignment.finish()?, new_id.finish()?, holders.finish()?],
-    })
-}
-
-/// A hash of the manifest's types: names, counts and the checksum of every column.
-pub fn fingerprint(manifest: &Manifest) -> String {
-    let text = serde_json::to_vec(&(&manifest.node_types, &manifest.edge_types));
-    let fold = |hash: u64, &byte: &u8| mix(hash ^ byte as u64);
-    format!("{:016x}", text.expect("manifests serialise").iter().fold(0x67_6e61_726c, fold))
 }

@@ -13,9 +13,9 @@ use crate::write::layout::Layout;
 use crate::write::rows::{CreateColumn, Rows, rows};
 
 /// Files open at once, well below the usual limit of 1,024.
-const OPEN_FILES: usize = 512;
+pub(crate) const OPEN_FILES: usize = 512;
 /// Bytes behind an open column: its write buffer.
-const COLUMN_BYTES: u64 = 1 << 18;
+pub(crate) const COLUMN_BYTES: u64 = 1 << 18;
 /// Edges whose places are looked up together; several groups are processed concurrently, as the
 /// tables of all nodes are read at random.
 const GRAIN: usize = 1 << 13;
@@ -78,6 +78,8 @@ struct Outlet {
 struct Target<'a>(&'a DatasetWriter, &'a Triple);
 
 impl CreateColumn for Target<'_> {
+    type Column<T: Element> = ColumnWriter<T>;
+
     fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>> {
         self.0.edge_column(self.1, name, row)
     }

@@ -42,6 +42,8 @@ struct Job<'a> {
 struct Target<'a>(&'a DatasetWriter, &'a str);
 
 impl CreateColumn for Target<'_> {
+    type Column<T: Element> = ColumnWriter<T>;
+
     fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>> {
         self.0.node_column(self.1, name, row)
     }

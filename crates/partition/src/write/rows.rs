@@ -5,6 +5,8 @@ use gnarl_common::{DType, Element};
 use gnarl_graph::{Column, ColumnSpec, ColumnWriter};
 use half::{bf16, f16};
 
+use crate::write::columns::NamedColumn;
+
 /// Copies chosen rows of a column, in any order.
 pub(crate) trait Rows: Send {
     /// Appends row `row`.
@@ -15,13 +17,13 @@ pub(crate) trait Rows: Send {
     fn finish(self: Box<Self>) -> Result<ColumnSpec>;
 }
 
-struct Typed<T: Element> {
+struct Typed<T: Element, W> {
     source: gnarl_common::Buf<T>,
     width: usize,
-    writer: ColumnWriter<T>,
+    writer: W,
 }
 
-impl<T: Element> Rows for Typed<T> {
+impl<T: Element, W: TypedColumn<T>> Rows for Typed<T, W> {
     fn row(&mut self, row: u64) -> Result<()> {
         let start = row as usize * self.width;
         self.writer.push(&self.source[start..start + self.width])
@@ -60,6 +62,36 @@ pub(crate) fn rows(column: &Column, create: &impl CreateColumn) -> Result<Box<dy
 
 /// Creates the writers of copied columns.
 pub(crate) trait CreateColumn {
+    /// The writer of values of type `T`.
+    type Column<T: Element>: TypedColumn<T> + 'static;
     /// Starts the column `name`.
-    fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<ColumnWriter<T>>;
+    fn create<T: Element>(&self, name: &str, row: &[u64]) -> Result<Self::Column<T>>;
+}
+
+/// The writer of a column of values of one type.
+pub(crate) trait TypedColumn<T>: Send {
+    /// Appends values.
+    fn push(&mut self, values: &[T]) -> Result<()>;
+    /// Completes the file and describes it.
+    fn finish(self) -> Result<ColumnSpec>;
+}
+
+impl<T: Element> TypedColumn<T> for ColumnWriter<T> {
+    fn push(&mut self, values: &[T]) -> Result<()> {
+        self.push(values)
+    }
+
+    fn finish(self) -> Result<ColumnSpec> {
+        self.finish()
+    }
+}
+
+impl<T: Element> TypedColumn<T> for NamedColumn<T> {
+    fn push(&mut self, values: &[T]) -> Result<()> {
+        self.push(values)
+    }
+
+    fn finish(self) -> Result<ColumnSpec> {
+        self.finish()
+    }
 }

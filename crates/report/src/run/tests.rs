@@ -78,6 +78,7 @@ fn partition(parts: usize) -> PartitionManifest {
         node_types: vec![],
         edge_types: vec![],
         part_counts: vec![PartCounts { core: vec![], halo: vec![], edges: vec![] }],
+        targets: None,
         cut: (0..parts).map(|i| (0..parts).map(|j| edges(i, j)).collect()).collect(),
         report: PartitionReport {
             algorithm: "spring".into(),

@@ -2,6 +2,7 @@
 
 mod hop;
 mod rows;
+mod targets;
 
 use std::sync::Arc;
 
@@ -15,6 +16,9 @@ pub(crate) use hop::{hop_batch, hop_reply};
 pub(crate) use rows::{
     embedding_batch, embedding_of, gradients_of, labels_batch, labels_of, push_batch, rows_batch,
     rows_of, splits_batch, splits_of,
+};
+pub(crate) use targets::{
+    found_batch, found_of, keys_batch, keys_of, narrow, places_batch, triples_batch, triples_of,
 };
 
 /// Node ids as a batch of one column, `node`.

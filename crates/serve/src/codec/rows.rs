@@ -61,7 +61,7 @@ pub(crate) fn gradients_of(batches: &[RecordBatch]) -> Result<Vec<f32>> {
 }
 
 /// All values of a column of fixed-size lists of f32.
-fn dense(batches: &[RecordBatch], name: &str) -> Result<Vec<f32>> {
+pub(super) fn dense(batches: &[RecordBatch], name: &str) -> Result<Vec<f32>> {
     let mut all = Vec::new();
     for batch in batches {
         let lists = column(batch, name)?.as_fixed_size_list_opt();
@@ -100,7 +100,12 @@ pub(crate) fn rows_of(batches: &[RecordBatch]) -> Result<Rows> {
 
 /// Encodes the labels of nodes, by their local ids, as a batch.
 pub(crate) fn labels_batch(labels: &Labels, nodes: &[u32]) -> Result<RecordBatch> {
-    let column: ArrayRef = match labels {
+    batch([("label", label_column(labels, nodes)?)])
+}
+
+/// The column `label` of nodes or edges, by their local ids.
+pub(super) fn label_column(labels: &Labels, nodes: &[u32]) -> Result<ArrayRef> {
+    Ok(match labels {
         Labels::Single { classes, .. } => {
             Arc::new(Int32Array::from_iter_values(nodes.iter().map(|&v| classes[v as usize])))
         }
@@ -112,14 +117,13 @@ pub(crate) fn labels_batch(labels: &Labels, nodes: &[u32]) -> Result<RecordBatch
         Labels::Values { values } => {
             Arc::new(Float32Array::from_iter_values(nodes.iter().map(|&v| values[v as usize])))
         }
-    };
-    batch([("label", column)])
+    })
 }
 
 /// Decodes labels of `outputs` classes or labels from successive batches.
 pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Labels> {
     let (mut classes, mut values, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-    let mut multi = false;
+    let (mut multi, mut regression) = (false, false);
     for batch in batches {
         let labels = column(batch, "label")?;
         if let Some(labels) = labels.as_primitive_opt::<Int32Type>() {
@@ -128,6 +132,7 @@ pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Label
         }
         if let Some(labels) = labels.as_primitive_opt::<Float32Type>() {
             numbers.extend_from_slice(labels.values());
+            regression = true;
             continue;
         }
         let lists =
@@ -138,7 +143,7 @@ pub(crate) fn labels_of(batches: &[RecordBatch], outputs: usize) -> Result<Label
     }
     Ok(match multi {
         true => Labels::Multi { values: values.into(), tasks: outputs },
-        false if !numbers.is_empty() => Labels::Values { values: numbers.into() },
+        false if regression => Labels::Values { values: numbers.into() },
         false => Labels::Single { classes: classes.into(), count: outputs },
     })
 }
@@ -159,7 +164,7 @@ pub(crate) fn splits_of(batches: &[RecordBatch]) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-fn fixed(values: ArrayRef, width: usize) -> Result<ArrayRef> {
+pub(super) fn fixed(values: ArrayRef, width: usize) -> Result<ArrayRef> {
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), false));
     let width =
         i32::try_from(width).map_err(|_| Error::invalid("the features exceed a width of 2^31"))?;

@@ -2,6 +2,7 @@
 
 mod columns;
 mod description;
+mod targets;
 
 pub use description::Description;
 
@@ -10,6 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use gnarl_common::{Context, Error, Result};
+use gnarl_graph::triples::{Side, Triples};
 use gnarl_graph::{Labels, Triple};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::local_parts;
@@ -19,7 +21,9 @@ use gnarl_store::{FeatureStore, RowSource, Rows};
 
 use crate::codec::{embedding_batch, hop_batch};
 use crate::command::Column;
+use crate::targets::FoundTargets;
 use columns::Columns;
+use targets::Targets;
 
 /// The adjacency lists and columns of one part, mapped.
 pub struct ServedPart {
@@ -29,6 +33,7 @@ pub struct ServedPart {
     /// Columns by node type.
     types: Vec<Columns>,
     embedding: Option<Mutex<ServedTable>>,
+    targets: Option<Targets>,
 }
 
 /// Embeddings, and the last applied push of each client.
@@ -54,7 +59,8 @@ impl ServedPart {
                 }
                 _ => local_parts(parts, part)?,
             };
-            Ok(Self { part, neighbors, types, embedding: None })
+            let targets = Targets::open(parts, part)?;
+            Ok(Self { part, neighbors, types, embedding: None, targets })
         };
         read().while_doing(|| format!("opening part {part} to serve it"))
     }
@@ -292,5 +298,47 @@ impl ServedPart {
     /// As [`LocalPart::draw`], or if there is no such type.
     pub fn sample(&self, etype: Option<&Triple>, request: &HopRequest) -> Result<RecordBatch> {
         hop_batch(&self.neighbors(etype)?.draw(request)?)
+    }
+
+    /// The target edges at `places` of a split (0 to 2: `train`, `valid`, `test`), as far as the part has them.
+    ///
+    /// # Errors
+    /// If the part has no target edges, or there is no such split.
+    pub fn targets(&self, split: usize, places: &[u32]) -> Result<FoundTargets> {
+        self.own_targets()?.find(split, places)
+    }
+
+    /// The part's target edges of a split from the `from`-th on, at most `most`; none after the last.
+    ///
+    /// # Errors
+    /// As [`ServedPart::targets`].
+    pub fn split_targets(
+        &self,
+        split: usize,
+        from: u64,
+        most: u64,
+    ) -> Result<Option<FoundTargets>> {
+        self.own_targets()?.stretch(split, from, most)
+    }
+
+    /// The part's target edges that match one of `keys`, see
+    /// [`PartAccess::begin_known`](crate::PartAccess::begin_known).
+    ///
+    /// # Errors
+    /// If the part has no target edges.
+    pub fn known(&self, side: Side, keys: &[[u32; 2]], train: bool) -> Result<Triples> {
+        Ok(self.own_targets()?.known(side, keys, train))
+    }
+
+    /// Values of the features of a target edge; 0 without features.
+    pub(crate) fn target_feature_width(&self) -> usize {
+        self.targets.as_ref().map_or(0, Targets::feature_width)
+    }
+
+    fn own_targets(&self) -> Result<&Targets> {
+        self.targets.as_ref().ok_or_else(|| {
+            Error::usage(format!("part {} has no target edges", self.part))
+                .hint("partition the graph with --task RUN.toml")
+        })
     }
 }

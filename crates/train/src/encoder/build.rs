@@ -4,18 +4,27 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
+use gnarl_graph::blocks::Schema;
 use gnarl_graph::splits::features_of;
 use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::ParamsBuilder;
+#[cfg(feature = "serve")]
+use gnarl_partition::PartitionedDataset;
+#[cfg(feature = "serve")]
+use gnarl_serve::PartAccess;
 use gnarl_store::MappedFeatures;
 
 use super::heterogeneous::Heterogeneous;
 use super::homogeneous::Homogeneous;
+#[cfg(feature = "serve")]
+use super::message_graph::MessageForm;
 use super::message_graph::{MessageEdges, by_relation, by_type, regardless};
 use crate::data::asked::ways_of_type;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::{HeteroGraph, features_of_types};
+#[cfg(feature = "serve")]
+use crate::data::partitioned::{self, Ranks};
 use crate::registry::Registry;
 
 /// Heterogeneous models that can treat every relation of one edge type as an edge type.
@@ -71,11 +80,65 @@ pub(crate) fn over_types(
     params: &mut ParamsBuilder,
 ) -> Result<Heterogeneous> {
     let graph = by_type(dataset, held)?;
-    let schema = graph.schema();
-    let (src, dst) = schema.ends(schema.edge_type(asked)?);
-    let ways = ways_of_type(schema.edge_types(), asked);
-    let endpoints = if src == dst { vec![src] } else { vec![src, dst] };
+    let ends = endpoints_and_ways(graph.schema(), asked)?;
     let features = features_of_types(dataset, config.dataset.normalize)?;
     let graph = HeteroGraph::new(graph, features);
-    Heterogeneous::new((config, registry), graph, (endpoints, vec![ways]), width, params)
+    Heterogeneous::new((config, registry), graph, ends, width, params)
+}
+
+/// The node types of the endpoints of edges of type `asked`, each once, and the edge types that they pass messages over.
+fn endpoints_and_ways(schema: &Schema, asked: &Triple) -> Result<(Vec<usize>, Vec<Ways>)> {
+    let (src, dst) = schema.ends(schema.edge_type(asked)?);
+    let ways = ways_of_type(schema.edge_types(), asked);
+    Ok((if src == dst { vec![src] } else { vec![src, dst] }, vec![ways]))
+}
+
+/// The parts of a task's message graph, for one of some ranks.
+#[cfg(feature = "serve")]
+pub(crate) struct PartsOfTask<'a> {
+    pub cut: &'a PartitionedDataset,
+    pub parts: &'a [PartAccess],
+    pub ranks: Option<&'a Ranks<'a>>,
+    /// The type of the target edges.
+    pub triple: &'a Triple,
+    pub relations: usize,
+}
+
+/// [`over_edges`], over the parts of the message graph.
+///
+/// # Errors
+/// If the model is unknown, nodes have no features, or a part does not reply.
+#[cfg(feature = "serve")]
+pub(crate) fn over_parts(
+    (config, registry): (&RunConfig, &Registry),
+    of: &PartsOfTask<'_>,
+    width: usize,
+    params: &mut ParamsBuilder,
+) -> Result<Homogeneous> {
+    let graph = partitioned::messages(config, of.cut, of.parts, of.ranks)?;
+    Homogeneous::new((config, registry), Arc::new(graph), width, params)
+}
+
+/// [`over_relations`] or [`over_types`], over the parts of the message graph.
+///
+/// # Errors
+/// If the model is unknown, sizes are impossible, or a part does not reply.
+#[cfg(feature = "serve")]
+pub(crate) fn over_typed_parts(
+    (config, registry): (&RunConfig, &Registry),
+    of: &PartsOfTask<'_>,
+    form: MessageForm,
+    width: usize,
+    params: &mut ParamsBuilder,
+) -> Result<Heterogeneous> {
+    let heads = (of.parts, &*of.triple.src);
+    let graph = partitioned::messages_by_type(config, of.cut, heads, of.ranks)?;
+    let ends = match form {
+        MessageForm::Types => endpoints_and_ways(graph.schema(), of.triple)?,
+        _ => {
+            let all = 0..of.relations as u32;
+            (vec![0], all.map(|relation| Ways::of_relation(relation, of.relations)).collect())
+        }
+    };
+    Heterogeneous::new((config, registry), graph, ends, width, params)
 }

@@ -101,7 +101,8 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         Ok(counts.into_iter().zip(values).map(tensor).collect())
     }
 
-    /// The result of `pass` on the first rank, by all ranks together where they are on several hosts; none if one rank has to
+    /// The result of `pass` on the first rank, by all ranks together where they are on several hosts or the graph is in parts;
+    /// none if one rank has to
     /// compute it alone, as where others have rows of tables.
     ///
     /// # Errors
@@ -112,7 +113,8 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         (comm, threads): (&'a dyn Communicator, Threads),
         pass: impl FnOnce(&Self, Weights<'_>) -> Result<T> + Send,
     ) -> Result<Option<T>> {
-        if !threads.several_hosts || !state.tables.is_empty() || self.is_sampled() {
+        let spread = threads.several_hosts || self.encoder.is_partitioned();
+        if !spread || !state.tables.is_empty() || self.is_sampled() {
             return Ok(None);
         }
         let forwards = self.by_ranks(comm);

@@ -127,14 +127,21 @@ impl Setup {
             kind if kind.is_of_nodes() => {
                 return homogeneous_nodes((config, registry), source, purpose);
             }
-            TaskKind::LinkPrediction => {
-                let config = sampled(config);
-                link::open((&config, registry), whole(&source)?)?
-            }
             kind => {
-                debug_assert!(kind.is_of_edges(), "{kind:?} is a task of nodes, links or edges");
+                let links = kind == TaskKind::LinkPrediction;
+                debug_assert!(links || kind.is_of_edges(), "{kind:?} is a task of nodes or edges");
                 let config = sampled(config);
-                edge::open((&config, registry), whole(&source)?)?
+                let run = (&config, registry);
+                match &source {
+                    Source::Whole(dataset) if links => link::open(run, dataset)?,
+                    Source::Whole(dataset) => edge::open(run, dataset)?,
+                    Source::Parts(cut) => {
+                        let ranks =
+                            if let Purpose::Training(ranks) = purpose { ranks } else { None };
+                        let (task, start, server) = edges_in_parts(run, cut, ranks)?;
+                        return Ok(Self { source, task, start, _server: server });
+                    }
+                }
             }
         };
         Ok(Self { source, task, start, _server: KeptServer::default() })
@@ -150,11 +157,6 @@ fn sampled(config: &RunConfig) -> RunConfig {
     config
 }
 
-/// The dataset, where every rank has the whole.
-fn whole(source: &Source) -> Result<&Dataset> {
-    source.dataset().ok_or_else(|| Error::invalid("the whole dataset is not on this machine"))
-}
-
 /// Returns whether the graph has several types, or the run file names one.
 fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
     let several = |manifest: &gnarl_graph::Manifest| {
@@ -164,8 +166,12 @@ fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
         || match source {
             Source::Whole(dataset) => several(dataset.manifest()),
             Source::Parts(cut) => {
-                let PartitionManifest { node_types, part_counts, .. } = cut.manifest();
-                node_types.len() > 1 || part_counts.iter().any(|part| part.edges.len() > 1)
+                let PartitionManifest { node_types, part_counts, targets, .. } = cut.manifest();
+                // The message graph of a task may have a type per relation, and the dataset only one.
+                let by_relation =
+                    targets.as_ref().is_some_and(|of| of.settings["messages"] == "relations");
+                node_types.len() > 1
+                    || (!by_relation && part_counts.iter().any(|part| part.edges.len() > 1))
             }
         }
 }
@@ -323,6 +329,29 @@ fn partitioned(
 ) -> Result<Opened<Graph>> {
     let ranks = ranks.map(|(comm, hosts)| partitioned::Ranks { comm, hosts });
     partitioned::open(config, cut, ranks.as_ref())
+}
+
+/// A task of edges over parts.
+#[cfg(feature = "serve")]
+fn edges_in_parts(
+    run: (&RunConfig, &Registry),
+    cut: &PartitionedDataset,
+    ranks: Ranks<'_>,
+) -> Result<(Box<dyn Training>, Start, KeptServer)> {
+    let ranks = ranks.map(|(comm, hosts)| partitioned::Ranks { comm, hosts });
+    match run.0.task.kind {
+        TaskKind::LinkPrediction => link::open_parts(run, cut, ranks.as_ref()),
+        _ => edge::open_parts(run, cut, ranks.as_ref()),
+    }
+}
+
+#[cfg(not(feature = "serve"))]
+fn edges_in_parts(
+    _: (&RunConfig, &Registry),
+    _: &PartitionedDataset,
+    _: Ranks<'_>,
+) -> Result<(Box<dyn Training>, Start, KeptServer)> {
+    Err(no_servers())
 }
 
 #[cfg(feature = "serve")]

@@ -1,5 +1,6 @@
 //! Tasks: targets, training examples and evaluation. One folder or file per task.
 
+pub(crate) mod divide;
 pub(crate) mod edge;
 mod edge_scores;
 pub(crate) mod link;
@@ -9,6 +10,7 @@ pub mod objective;
 mod predict;
 mod schedule;
 
+pub use divide::partition_for_task;
 pub use edge_scores::EdgeBatch;
 pub(crate) use edge_scores::{EdgeScores, Ranking};
 pub(crate) use predict::{DrawnBatch, Encoders, Sizes, Task};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{RunConfig, TaskKind};
+use gnarl_graph::blocks::Schema;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::EdgeServices;
 use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
@@ -28,37 +29,84 @@ pub(super) fn open(
     parts: &[PartAccess],
     rank: (usize, usize),
 ) -> Result<(HeteroGraph, NodeTargets, String)> {
-    let schema = Arc::new(cut.schema()?);
-    let all = parts.iter().map(PartAccess::describe);
-    let all: Vec<Vec<Description>> = all.collect::<Result<_>>()?;
-    let names = schema.node_types();
-    let abouts = names.iter().map(|name| describe(cut, &all, name));
-    let abouts: Vec<Vec<Description>> = abouts.collect::<Result<_>>()?;
-    let target = target(config, names, &abouts)?;
-    let nodes = names.iter().map(|name| PartNodes::of_type(cut, name));
-    let nodes: Vec<PartNodes> = nodes.collect::<Result<_>>()?;
-    let columns = Columns { nodes: &nodes[target], parts, abouts: &abouts[target] };
-    let name = &names[target];
+    let types = Types::open(cut, parts)?;
+    let names = types.schema.node_types();
+    let target = target(config, names, &types.abouts)?;
+    let name = names[target].clone();
+    let columns = Columns { nodes: &types.nodes[target], parts, abouts: &types.abouts[target] };
     let targets = columns.targets(config, cut);
     let targets = targets.while_doing(|| format!("reading labels of type '{name}'"))?;
-    let edges = cut.edge_types()?.into_iter().map(|edges| {
-        let services = parts.iter().map(|part| part.neighbors(Some(&edges.triple)));
-        let weighted = edges.is_weighted();
-        Ok(EdgeServices { parts: services.collect::<Result<_>>()?, weighted })
-    });
-    let edges: Vec<EdgeServices> = edges.collect::<Result<_>>()?;
-    let features = {
-        let ends = edges.iter().enumerate().map(|(number, edges)| {
-            let (src, dst) = schema.ends(number);
-            (src, dst, &*edges.parts)
+    let graph =
+        types.graph(config, cut, parts, Seeds { of: target, train: &targets.train, rank })?;
+    Ok((graph, targets, name))
+}
+
+/// The partitioned graph of `parts` for tasks of edges whose heads are of type `heads`. Nodes need no labels, and any
+/// of that type may be a seed.
+///
+/// # Errors
+/// As [`open`], but for labels.
+pub(super) fn messages(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    parts: &[PartAccess],
+    (heads, rank): (&str, (usize, usize)),
+) -> Result<HeteroGraph> {
+    let types = Types::open(cut, parts)?;
+    let of = types.schema.node_type(heads)?;
+    let seeds: Vec<u32> = (0..types.nodes[of].num_nodes() as u32).collect();
+    types.graph(config, cut, parts, Seeds { of, train: &seeds, rank })
+}
+
+/// The node types of a partitioned graph.
+struct Types {
+    schema: Arc<Schema>,
+    /// What each part says of each type.
+    abouts: Vec<Vec<Description>>,
+    nodes: Vec<PartNodes>,
+}
+
+impl Types {
+    fn open(cut: &PartitionedDataset, parts: &[PartAccess]) -> Result<Self> {
+        let schema = Arc::new(cut.schema()?);
+        let all = parts.iter().map(PartAccess::describe);
+        let all: Vec<Vec<Description>> = all.collect::<Result<_>>()?;
+        let names = schema.node_types();
+        let abouts = names.iter().map(|name| describe(cut, &all, name));
+        let abouts = abouts.collect::<Result<_>>()?;
+        let nodes = names.iter().map(|name| PartNodes::of_type(cut, name));
+        let nodes = nodes.collect::<Result<_>>()?;
+        Ok(Self { schema, abouts, nodes })
+    }
+
+    /// The graph, for a rank with some `seeds`.
+    fn graph(
+        self,
+        config: &RunConfig,
+        cut: &PartitionedDataset,
+        parts: &[PartAccess],
+        seeds: Seeds<'_>,
+    ) -> Result<HeteroGraph> {
+        let Self { schema, abouts, nodes } = self;
+        let names = schema.node_types();
+        let edges = cut.edge_types()?.into_iter().map(|edges| {
+            let services = parts.iter().map(|part| part.neighbors(Some(&edges.triple)));
+            let weighted = edges.is_weighted();
+            Ok(EdgeServices { parts: services.collect::<Result<_>>()?, weighted })
         });
-        let seeds = Seeds { of: target, train: &targets.train, rank };
-        let wanted = Wanted::new(config, nodes.iter().collect(), ends.collect(), parts, seeds);
-        let types = TypedFeatures { config, nodes: &nodes, abouts: &abouts, parts, names };
-        (0..names.len()).map(|of| types.open(of, &wanted)).collect::<Result<_>>()?
-    };
-    let parts = HeteroParts { schema: schema.clone(), nodes, edges };
-    Ok((HeteroGraph::of_parts(parts, features), targets, names[target].clone()))
+        let edges: Vec<EdgeServices> = edges.collect::<Result<_>>()?;
+        let features = {
+            let ends = edges.iter().enumerate().map(|(number, edges)| {
+                let (src, dst) = schema.ends(number);
+                (src, dst, &*edges.parts)
+            });
+            let wanted = Wanted::new(config, nodes.iter().collect(), ends.collect(), parts, seeds);
+            let types = TypedFeatures { config, nodes: &nodes, abouts: &abouts, parts, names };
+            (0..names.len()).map(|of| types.open(of, &wanted)).collect::<Result<_>>()?
+        };
+        let parts = HeteroParts { schema: schema.clone(), nodes, edges };
+        Ok(HeteroGraph::of_parts(parts, features))
+    }
 }
 
 /// Number of the type of the nodes to predict: that of the run file, or the only one with labels.

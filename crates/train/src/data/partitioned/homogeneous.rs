@@ -23,6 +23,29 @@ pub(super) fn open(
     parts: &[PartAccess],
     rank: (usize, usize),
 ) -> Result<(Graph, NodeTargets)> {
+    let (nodes, abouts) = nodes(cut, parts)?;
+    let targets = Columns { nodes: &nodes, parts, abouts: &abouts }.targets(config, cut)?;
+    let graph = graph(config, cut, parts, (nodes, &abouts), (&targets.train, rank))?;
+    Ok((graph, targets))
+}
+
+/// The partitioned graph of `parts` for tasks of edges, whose nodes need no labels. Any node may be a seed.
+///
+/// # Errors
+/// As [`open`], but for labels.
+pub(super) fn messages(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    parts: &[PartAccess],
+    rank: (usize, usize),
+) -> Result<Graph> {
+    let (nodes, abouts) = nodes(cut, parts)?;
+    let seeds: Vec<u32> = (0..nodes.num_nodes() as u32).collect();
+    graph(config, cut, parts, (nodes, &abouts), (&seeds, rank))
+}
+
+/// The only node type, and what each part says of it.
+fn nodes(cut: &PartitionedDataset, parts: &[PartAccess]) -> Result<(PartNodes, Vec<Description>)> {
     let [node] = &cut.manifest().node_types[..] else {
         return Err(Error::invalid("the parts belong to a heterogeneous graph"));
     };
@@ -33,26 +56,34 @@ pub(super) fn open(
         return Err(Error::invalid("the nodes of the parts have no features")
             .hint("partition a dataset that has them"));
     }
-    let nodes = PartNodes::of_type(cut, &node.name)?;
-    let targets = Columns { nodes: &nodes, parts, abouts: &abouts }.targets(config, cut)?;
+    Ok((PartNodes::of_type(cut, &node.name)?, abouts))
+}
+
+fn graph(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    parts: &[PartAccess],
+    (nodes, abouts): (PartNodes, &[Description]),
+    (seeds, rank): (&[u32], (usize, usize)),
+) -> Result<Graph> {
     let services = parts.iter().map(|part| part.neighbors(None)).collect::<Result<_>>()?;
     let edge_width = edge_width(config, cut)?;
     let mut divided = Partitioned { nodes, services, edge_width, replica: None };
     let (width, sparse) = (abouts[0].feature_width, abouts[0].sparse);
     let nodes = &divided.nodes;
-    let seeds = Seeds { of: 0, train: &targets.train, rank };
+    let seeds = Seeds { of: 0, train: seeds, rank };
     let wanted = Wanted::new(config, vec![nodes], vec![(0, 0, &divided.services)], parts, seeds);
     let replica = copied(&config.cache, &divided, &wanted)?;
     let memory = (config.cache.policy, config.cache.memory.as_u64());
     let cache = |source| cached(memory, source, (0, sparse), &wanted);
     let (routes, normalize) = (nodes.routes.clone(), config.dataset.normalize);
-    let of_type = (&*node.name, routes);
+    let of_type = (&*abouts[0].ntype, routes);
     let shape = (width, sparse);
     let features = PartitionedFeatures::new(of_type, parts.to_vec(), shape, normalize, cache)?;
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
     let whole = Whole::default();
-    Ok((Graph { topology, features, whole, temporal: None }, targets))
+    Ok(Graph { topology, features, whole, temporal: None })
 }
 
 /// Values of the features of an edge, if the model reads them.

@@ -61,13 +61,42 @@ pub(crate) fn open_types(
     Ok(Opened { graph, targets, node_type, server })
 }
 
+/// The partitioned message graph of `parts`, for tasks of edges over edges whatever their relation.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn messages(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    parts: &[PartAccess],
+    ranks: Option<&Ranks<'_>>,
+) -> Result<Graph> {
+    homogeneous::messages(config, cut, parts, rank(ranks))
+}
+
+/// The partitioned message graph of `parts`, for tasks of edges with heads of a type, by edge type.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn messages_by_type(
+    config: &RunConfig,
+    cut: &PartitionedDataset,
+    (parts, heads): (&[PartAccess], &str),
+    ranks: Option<&Ranks<'_>>,
+) -> Result<HeteroGraph> {
+    heterogeneous::messages(config, cut, parts, (heads, rank(ranks)))
+}
+
 /// This rank, and the number of ranks.
 fn rank(ranks: Option<&Ranks<'_>>) -> (usize, usize) {
     ranks.map_or((0, 1), |ranks| (ranks.comm.rank(), ranks.comm.size()))
 }
 
 /// Access to all parts, and the server of this machine's.
-fn access(
+///
+/// # Errors
+/// If a part is missing or damaged, or its server does not reply.
+pub(crate) fn access(
     config: &RunConfig,
     cut: &PartitionedDataset,
     ranks: Option<&Ranks<'_>>,

@@ -60,6 +60,7 @@ pub(crate) struct TargetBatch {
     /// Range of this rank's edges.
     pub share: Range<usize>,
     /// Labels and features of this rank's edges, where they came with the edges.
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "edges come from servers"))]
     pub fetched: Option<(Targets, Option<Input>)>,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_config::RunConfig;
 use gnarl_nn::heads::Head;
-use gnarl_store::MappedFeatures;
+use gnarl_store::FeatureStore;
 
 use super::splits::HeldOut;
 use crate::data::target_edges::TargetEdges;
@@ -18,7 +18,7 @@ pub(crate) struct EdgePrediction {
     /// Number of classes, labels or values of an edge.
     pub(super) outputs: usize,
     /// Features of the held-out edges, if they are used.
-    pub(super) features: Option<Arc<MappedFeatures>>,
+    pub(super) features: Option<Arc<dyn FeatureStore>>,
     pub(super) head: Box<dyn Head>,
     pub(super) objective: Box<dyn Objective>,
 }

@@ -1,10 +1,13 @@
 //! Edge prediction: classification or regression of edges, from the embeddings of both endpoints
 //! (DistDGLv2, section 3.1).
 
+mod divide;
 mod endpoints;
 mod evaluate;
 mod labels;
 mod leakage;
+#[cfg(feature = "serve")]
+mod parts;
 mod predict;
 mod reader;
 mod scoring;
@@ -12,4 +15,7 @@ mod setup;
 mod splits;
 mod targets;
 
+pub(crate) use divide::divide;
+#[cfg(feature = "serve")]
+pub(crate) use parts::open_parts;
 pub(crate) use setup::open;

@@ -65,32 +65,45 @@ impl<'a> EdgeReader<'a> {
         &self.place
     }
 
-    /// Hands all edges to `take`, and logs the number of unlabeled ones.
+    /// Hands all edges to `take`. Returns the numbers of labeled and of unlabeled edges by split, see
+    /// [`EdgeReader::report`].
     ///
     /// # Errors
     /// If a split is invalid; those of `take`.
-    pub fn each(&mut self, take: &mut TakeEdge<'_>) -> Result<()> {
+    pub fn each(&self, take: &mut TakeEdge<'_>) -> Result<Kept> {
         let mut edges = self.dataset.edges_of(&self.triple)?;
         let mut chunk = EdgeChunk::default();
-        let (mut row, mut kept) = (0, [0; 3]);
-        self.roles.begin();
+        let (mut row, mut kept) = (0, Kept::default());
         edges.reset()?;
         while edges.next_chunk(&mut chunk)? {
             for (head, tail) in chunk.iter() {
-                let split = self.roles.of(row, (head, tail), self.labels.has(row));
+                let split = self.roles.of(row, (head, tail), self.labels.has(row), &mut kept);
                 let split = split.map_err(|e| e.context(self.place.clone()))?;
-                if let Some(split) = split {
-                    kept[split] += 1;
-                }
                 let relation = self.relation.as_ref().map_or(0, |relation| relation[row]);
                 let (head, tail) = (head as u32, tail as u32);
                 take(ReadEdge { row: row as u64, split, head, relation, tail })?;
                 row += 1;
             }
         }
-        self.roles.report(&self.place, kept);
-        Ok(())
+        Ok(kept)
     }
+
+    /// Logs the number of unlabeled edges that were left out of splits.
+    pub fn report(&self, kept: &Kept) {
+        for (number, (split, _)) in Role::SPLITS.into_iter().enumerate() {
+            let unlabeled = kept.unlabeled[number];
+            let listed = kept.labeled[number] + unlabeled;
+            warn_of_unlabeled(&self.place, split, unlabeled, listed, "edges");
+        }
+    }
+}
+
+/// Numbers of edges by split.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub labeled: [u64; 3],
+    /// Edges of a stored split that are left out.
+    unlabeled: [u64; 3],
 }
 
 /// The labels of a run.
@@ -108,11 +121,7 @@ fn labels(dataset: &Dataset, config: &RunConfig, edge_type: &EdgeType) -> Result
 
 /// The splits of edges.
 enum Roles {
-    Stored {
-        splits: Buf<u8>,
-        /// Unlabeled edges of each split, which were left out.
-        unlabeled: [u64; 3],
-    },
+    Stored(Buf<u8>),
     Drawn(Key, RandomSplit),
 }
 
@@ -125,41 +134,37 @@ impl Roles {
             Error::invalid(format!("{place}: edges have no splits"))
                 .hint("import with --edge-split, or set dataset.split in the run file")
         })?;
-        Ok(Self::Stored { splits: column.values()?, unlabeled: [0; 3] })
+        Ok(Self::Stored(column.values()?))
     }
 
-    /// Forgets the counts of an earlier pass.
-    fn begin(&mut self) {
-        if let Self::Stored { unlabeled, .. } = self {
-            *unlabeled = [0; 3];
-        }
-    }
-
-    /// Logs the number of edges left out of the splits, whose remaining sizes are `kept`.
-    fn report(&self, place: &str, kept: [u64; 3]) {
-        let Self::Stored { unlabeled, .. } = self else { return };
-        for (number, (split, _)) in Role::SPLITS.into_iter().enumerate() {
-            let listed = kept[number] + unlabeled[number];
-            warn_of_unlabeled(place, split, unlabeled[number], listed, "edges");
-        }
-    }
-
-    /// The number of the split of the edge in a row, if it is in one.
-    fn of(&mut self, row: usize, ends: (u64, u64), labelled: bool) -> Result<Option<usize>> {
-        match self {
-            Self::Stored { splits, unlabeled } => match (splits[row], labelled) {
-                (split @ 0..3, true) => Ok(Some(split.into())),
+    /// The number of the split of the edge in a row, if it is in one. Counts it in `kept`.
+    fn of(
+        &self,
+        row: usize,
+        ends: (u64, u64),
+        labeled: bool,
+        kept: &mut Kept,
+    ) -> Result<Option<usize>> {
+        let split = match self {
+            Self::Stored(splits) => match (splits[row], labeled) {
+                (split @ 0..3, true) => Some(split.into()),
                 (split @ 0..3, false) => {
-                    unlabeled[usize::from(split)] += 1;
-                    Ok(None)
+                    kept.unlabeled[usize::from(split)] += 1;
+                    None
                 }
-                (3, _) => Ok(None),
-                (other, _) => Err(Error::invalid(format!("edge {row}: invalid split '{other}'"))
-                    .hint("0 is train, 1 valid, 2 test, 3 none")),
+                (3, _) => None,
+                (other, _) => {
+                    return Err(Error::invalid(format!("edge {row}: invalid split '{other}'"))
+                        .hint("0 is train, 1 valid, 2 test, 3 none"));
+                }
             },
-            Self::Drawn(..) if !labelled => Ok(None),
-            Self::Drawn(key, split) => Ok(drawn(*key, split, ends)),
+            Self::Drawn(..) if !labeled => None,
+            Self::Drawn(key, split) => drawn(*key, split, ends),
+        };
+        if let Some(split) = split {
+            kept.labeled[split] += 1;
         }
+        Ok(split)
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn open(
             train: Box::new(EdgesInMemory::labeled((edges, rows), labels, features.clone())),
             splits: held_out,
             outputs,
-            features,
+            features: features.map(|features| features as Arc<dyn FeatureStore>),
             head,
             objective,
         }

@@ -49,9 +49,9 @@ impl Loaded {
     /// # Errors
     /// Those of [`EdgeReader`], and if no labeled training edge is left.
     pub fn open(dataset: &Dataset, (config, registry): (&RunConfig, &Registry)) -> Result<Self> {
-        let mut reader = EdgeReader::open(dataset, config)?;
+        let reader = EdgeReader::open(dataset, config)?;
         let (mut sets, mut others) = (<[(Triples, Vec<u64>); 3]>::default(), Triples::default());
-        reader.each(&mut |edge| {
+        let kept = reader.each(&mut |edge| {
             let set = edge.split.map_or(&mut others, |split| {
                 sets[split].1.push(edge.row);
                 &mut sets[split].0
@@ -59,6 +59,7 @@ impl Loaded {
             set.push(edge.head, edge.relation, edge.tail);
             Ok(())
         })?;
+        reader.report(&kept);
         let place = reader.place();
         let split = |(edges, rows): (Triples, Vec<u64>)| Split {
             labels: reader.labels.at(&rows),
@@ -125,15 +126,19 @@ pub(super) fn is_relational(
     dataset: &Dataset,
     node_type: &str,
 ) -> Result<bool> {
+    Ok(relational((config, registry), dataset.features(node_type)?.is_none()))
+}
+
+/// Returns whether the model is heterogeneous, over nodes that are `bare` of features or not.
+pub(super) fn relational((config, registry): (&RunConfig, &Registry), bare: bool) -> bool {
     let name = config.model.name.as_str();
-    let bare = dataset.features(node_type)?.is_none();
     let heterogeneous = models::heterogeneous::names().contains(&name);
     let only = heterogeneous && (bare || !models::names().contains(&name));
-    Ok(only || registry.has_hetero_model(name))
+    only || registry.has_hetero_model(name)
 }
 
 /// Edge types of message passing in the graph of the model in `config`.
-fn ways(
+pub(super) fn ways(
     dataset: &Dataset,
     (config, registry): (&RunConfig, &Registry),
     triple: &Triple,

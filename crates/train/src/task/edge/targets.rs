@@ -86,6 +86,29 @@ impl LabelColumn {
         }
     }
 
+    /// The class of the edge in a row; -1 where there is none.
+    pub fn class(&self, row: u64) -> i32 {
+        match self {
+            Self::Classes(classes, _) => classes[row as usize] as i32,
+            Self::Marks(..) | Self::Values(_) => -1,
+        }
+    }
+
+    /// Appends 0 or 1 for each label of the edge in a row.
+    pub fn marks(&self, row: u64, out: &mut Vec<u8>) {
+        if let Self::Marks(values, tasks) = self {
+            out.extend_from_slice(&values[row as usize * tasks..][..*tasks]);
+        }
+    }
+
+    /// The number of the edge in a row; NaN where there is none.
+    pub fn value(&self, row: u64) -> f32 {
+        match self {
+            Self::Values(values) => values[row as usize],
+            Self::Classes(..) | Self::Marks(..) => f32::NAN,
+        }
+    }
+
     /// The labels of some rows.
     pub fn at(&self, rows: &[u64]) -> Labels {
         let rows = rows.iter().map(|&row| row as usize);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gnarl_common::Result;
+use gnarl_common::{Error, Result};
 use gnarl_graph::triples::Triples;
 
 use super::links::LinkPrediction;
@@ -53,6 +53,21 @@ pub(super) fn held_out<E: Encoder>(
         false => Ways { forth: relation as usize, back: None },
     };
     let held = [&links.edges.valid, &links.edges.test];
+    seen_in(held, &ways, &mut |each| links.edges.train.scan(each))
+}
+
+/// Hands training edges to its argument, some at a time.
+pub(super) type Scan<'a> = dyn FnMut(&mut dyn FnMut(&Triples) -> Result<()>) -> Result<()> + 'a;
+
+/// Counts validation and test edges, or their reverses, among those of `scan`.
+///
+/// # Errors
+/// Those of `scan`.
+pub(super) fn seen_in(
+    held: [&Triples; 2],
+    ways: &dyn Fn(u32) -> Ways,
+    scan: &mut Scan<'_>,
+) -> Result<[LeakageCount; 2]> {
     // Places of held-out edges, by the directed edges of the message graph that they are.
     let mut directed: HashMap<(usize, u32, u32), Vec<(usize, usize)>> = HashMap::new();
     for (split, edges) in held.iter().enumerate() {
@@ -63,7 +78,7 @@ pub(super) fn held_out<E: Encoder>(
         }
     }
     let mut seen = held.map(|edges| vec![false; edges.len()]);
-    links.edges.train.scan(&mut |edges| {
+    scan(&mut |edges| {
         for edge in 0..edges.len() {
             for there in both(edges, edge, ways(edges.relations[edge])) {
                 for &(split, edge) in directed.get(&there).into_iter().flatten() {
@@ -78,6 +93,23 @@ pub(super) fn held_out<E: Encoder>(
         seen: seen.iter().filter(|&&seen| seen).count(),
     };
     Ok(seen.each_ref().map(count))
+}
+
+/// Rejects held-out edges in the message graph.
+///
+/// # Errors
+/// [`gnarl_common::Kind::Invalid`] if there are some.
+pub(super) fn reject([valid, test]: &[LeakageCount; 2]) -> Result<()> {
+    let seen = valid.seen + test.seen;
+    if seen == 0 {
+        return Ok(());
+    }
+    let text = format!(
+        "{seen} of {} held-out edges, or their reverses, are in the message graph",
+        valid.edges + test.edges
+    );
+    Err(Error::invalid(text)
+        .hint("hold out each edge with its reverse, or set task.leakage to 'keep' to train anyway"))
 }
 
 /// An edge as those of the message graph, in both directions if it has a reverse.

@@ -4,12 +4,16 @@
 //! graph embedding. With one, a model computes them.
 
 mod batches;
+mod divide;
 mod edges;
 mod endpoints;
 mod leakage;
 mod links;
+mod model;
 mod negatives;
 mod pairs;
+#[cfg(feature = "serve")]
+mod parts;
 mod predict;
 mod ranking;
 mod reader;
@@ -17,6 +21,9 @@ mod relations;
 mod scoring;
 mod setup;
 
+pub(crate) use divide::divide;
 pub(crate) use edges::check_count;
+#[cfg(feature = "serve")]
+pub(crate) use parts::open_parts;
 pub(crate) use relations::count as count_relations;
 pub(crate) use setup::open;

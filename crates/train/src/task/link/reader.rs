@@ -41,6 +41,11 @@ impl<'a> EdgeReader<'a> {
         &self.edge.triple
     }
 
+    /// Returns whether splits are stored with the edges.
+    pub fn is_split(&self) -> bool {
+        self.split.is_some()
+    }
+
     /// The endpoints of the edges.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
-//! Message graphs of edge tasks: over edges whatever their relation, by relation, or by edge type.
+//! Message graphs in memory.
 
 use std::collections::BTreeSet;
 
 use gnarl_common::Result;
 use gnarl_graph::triples::Triples;
-use gnarl_graph::{Csc, Dataset, Triple};
+use gnarl_graph::{Csc, Dataset};
 use gnarl_sample::{HeteroSampleGraph, SampleGraph};
 
+use super::form::type_of_relation;
 use crate::data::edge_set::{EdgeSet, Ways};
 
 /// Edges of a graph of one node type, over which messages pass in both directions.
@@ -18,7 +19,7 @@ pub(crate) struct MessageEdges<'a> {
 }
 
 /// The edges in both directions, whatever their relation.
-pub(super) fn regardless(edges: &MessageEdges<'_>) -> Result<SampleGraph> {
+pub(in crate::encoder) fn regardless(edges: &MessageEdges<'_>) -> Result<SampleGraph> {
     let Triples { heads, tails, .. } = edges.edges;
     let both = heads.iter().zip(tails).flat_map(|(&h, &t)| [(h, t), (t, h)]);
     let mut pairs: Vec<(u32, u32)> = both.collect();
@@ -29,7 +30,7 @@ pub(super) fn regardless(edges: &MessageEdges<'_>) -> Result<SampleGraph> {
 
 /// The edges, with an edge type per relation and one for its reverse (Schlichtkrull et al., "Modeling Relational Data
 /// with Graph Convolutional Networks", 2018, section 4).
-pub(super) fn by_relation(edges: &MessageEdges<'_>) -> Result<HeteroSampleGraph> {
+pub(in crate::encoder) fn by_relation(edges: &MessageEdges<'_>) -> Result<HeteroSampleGraph> {
     let (name, all) = (edges.node_type, edges.edges);
     let mut of = vec![Vec::new(); 2 * edges.relations];
     for i in 0..all.len() {
@@ -43,18 +44,14 @@ pub(super) fn by_relation(edges: &MessageEdges<'_>) -> Result<HeteroSampleGraph>
     for (number, mut pairs) in of.into_iter().enumerate() {
         pairs.sort_unstable_by_key(|&(source, destination)| (destination, source));
         pairs.dedup();
-        let relation = match number.checked_sub(edges.relations) {
-            None => format!("relation-{number}"),
-            Some(number) => format!("reverse-{number}"),
-        };
-        let triple = Triple { src: name.into(), rel: relation, dst: name.into() };
+        let triple = type_of_relation(name, number, edges.relations);
         graph = graph.with_edges(&triple, Csc::from_edges(edges.nodes, &pairs))?;
     }
     Ok(graph)
 }
 
 /// All edge types of a dataset but the edges `held`.
-pub(super) fn by_type(dataset: &Dataset, held: &EdgeSet) -> Result<HeteroSampleGraph> {
+pub(in crate::encoder) fn by_type(dataset: &Dataset, held: &EdgeSet) -> Result<HeteroSampleGraph> {
     let mut graph = HeteroSampleGraph::open(dataset)?;
     let touched: BTreeSet<usize> = held.iter().map(|(edge_type, ..)| *edge_type).collect();
     for edge_type in touched {

@@ -1,0 +1,48 @@
+//! Nodes and edge types of another dataset, taken over by their files.
+
+use std::path::Path;
+
+use gnarl_common::{Context, Result, ResultExt};
+
+use super::DatasetWriter;
+use crate::column::ColumnSpec;
+use crate::dataset::Dataset;
+use crate::manifest::Triple;
+
+impl DatasetWriter {
+    /// Adds all node types of `source`, with all their columns. Files are linked where the file system can, else copied.
+    ///
+    /// # Errors
+    /// If a file cannot be linked or copied.
+    pub fn link_nodes(&mut self, source: &Dataset) -> Result<()> {
+        for t in &source.manifest().node_types {
+            link(source, &t.columns, self.tmp_dir())?;
+            self.manifest.node_types.push(t.clone());
+        }
+        Ok(())
+    }
+
+    /// Adds an edge type of `source` with all its columns, likewise. Its topology is built anew.
+    ///
+    /// # Errors
+    /// If there is no such type, or a file cannot be linked or copied.
+    pub fn link_edges(&mut self, source: &Dataset, triple: &Triple) -> Result<()> {
+        let mut t = source.manifest().edge_type(triple)?.clone();
+        t.columns.retain(|column| !column.name.starts_with("csc."));
+        link(source, &t.columns, self.tmp_dir())?;
+        self.manifest.edge_types.push(t);
+        Ok(())
+    }
+}
+
+fn link(source: &Dataset, columns: &[ColumnSpec], dir: &Path) -> Result<()> {
+    for column in columns {
+        let from = source.dir().join(&column.file);
+        let to = dir.join(&column.file);
+        if std::fs::hard_link(&from, &to).is_err() {
+            let copied = std::fs::copy(&from, &to).at(&from);
+            copied.while_doing(|| format!("copying to {}", to.display()))?;
+        }
+    }
+    Ok(())
+}
