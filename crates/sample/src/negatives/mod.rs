@@ -1,8 +1,8 @@
 //! Negative samplers: corrupted endpoints for link prediction.
 //!
 //! In: the edges of a batch, over all ranks. Out: candidates for one side of a rank's share of
-//! them. Draws are a function of the key, the side and the position in the whole batch, never of
-//! the number of ranks. One file per sampler:
+//! them. Draws are a function of the key, the side and the numbers of the edges, never of
+//! the number of ranks or parts. One file per sampler:
 //!
 //! | name | candidates | shared by |
 //! |---|---|---|

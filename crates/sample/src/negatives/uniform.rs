@@ -24,11 +24,14 @@ impl NegativeSampler for Uniform {
     }
 
     fn choose(&self, batch: &Positives<'_>, _: Side, key: Key) -> Drawn {
-        let of = |edge: usize| {
-            let key = key.with(edge as u64);
+        // By the number of an edge: where it stands in the batch depends on the parts of its graph.
+        let of = |&edge: &u32| {
+            let key = key.with(edge.into());
             (0..self.count as u64).map(move |i| key.below(i, self.nodes.into()) as u32)
         };
-        let (ids, edges) = (batch.share.clone().flat_map(of).collect(), batch.share.len() as u32);
-        Drawn { ids, count: self.count, groups: (0..edges).collect(), masked: Vec::new() }
+        let own = &batch.places[batch.share.clone()];
+        let ids = own.iter().flat_map(of).collect();
+        let groups = (0..own.len() as u32).collect();
+        Drawn { ids, count: self.count, groups, masked: Vec::new() }
     }
 }

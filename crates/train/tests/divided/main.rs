@@ -1,5 +1,8 @@
 //! Training on parts, here and behind servers: the losses and scores of training on the whole graph.
 
 mod common;
+mod edge_tasks;
+mod edges;
 mod heterogeneous;
 mod homogeneous;
+mod links;

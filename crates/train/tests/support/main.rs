@@ -8,7 +8,13 @@ use std::path::Path;
 
 use gnarl_config::support::Combination;
 use gnarl_config::{RunConfig, Servers, Strategy, TaskKind};
+#[cfg(feature = "serve")]
+use gnarl_graph::Dataset;
+#[cfg(feature = "serve")]
+use gnarl_partition::{PartitionConfig, Parts, partition_dataset};
 use gnarl_train::{Begin, run};
+#[cfg(feature = "serve")]
+use gnarl_train::{Registry, partition_for_task};
 
 use graphs::Graphs;
 use table::{Execution, MODELS, Model, TASKS, Task};
@@ -68,6 +74,57 @@ fn every_yes_trains_and_every_no_is_refused() {
         }
     }
     assert!(trained > 100 && refused > 10, "{trained} trained, {refused} refused");
+}
+
+/// Parts of a run's graph, or of its message graph where edges are predicted.
+#[cfg(feature = "serve")]
+fn parts(config: &RunConfig, out: &Path) {
+    let dataset = Dataset::open(&config.dataset.path).unwrap();
+    let wanted = PartitionConfig { parts: Parts::Count(2), ..PartitionConfig::default() };
+    _ = std::fs::remove_dir_all(out);
+    match config.task.kind.is_of_nodes() {
+        true => _ = partition_dataset(&dataset, &wanted, out).unwrap(),
+        false => {
+            let run = (config, &Registry::default());
+            _ = partition_for_task(run, &dataset, &wanted, out).unwrap();
+        }
+    }
+}
+
+/// Two workers that have nothing but parts find the losses of one with the whole graph.
+#[cfg(feature = "serve")]
+#[test]
+fn every_yes_on_parts_trains_as_the_whole_graph() {
+    let graphs = Graphs::new();
+    let execution = Execution::ALL.iter().find(|execution| execution.served).unwrap();
+    let mut trained = 0;
+    for task in TASKS {
+        for model in MODELS.iter().filter(|model| model.is_for(task)) {
+            let mut config = config(&graphs, task, model, execution);
+            let combination = Combination { run: &config, heterogeneous: task.heterogeneous };
+            if combination.check().is_err() {
+                continue;
+            }
+            let name = format!("{}, {}", task.name, model.name);
+            if task.heterogeneous && config.task.kind.is_of_nodes() {
+                config.task.node_type = Some("paper".into());
+            }
+            let mut whole = config.clone();
+            whole.partition.servers = None;
+            let out = graphs.dir().join("parts");
+            parts(&whole, &out);
+            let whole = run(&whole, Begin::Restart, &|_| {}).unwrap().summary.losses;
+            config.dataset.path = Default::default();
+            config.partition.path = Some(out);
+            config.train.workers = 2;
+            let found = run(&config, Begin::Restart, &|_| {});
+            let found = found.unwrap_or_else(|e| panic!("{name}: {e}")).summary.losses;
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-4;
+            assert!(whole.iter().zip(&found).all(near), "{name}: {whole:?} {found:?}");
+            trained += 1;
+        }
+    }
+    assert!(trained > 50, "{trained}");
 }
 
 #[test]

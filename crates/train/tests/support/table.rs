@@ -132,11 +132,11 @@ impl Execution {
 pub fn document() -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut text = String::from(
-        "# What works together\n\nMade by `GNARL_UPDATE_DOCS=1 cargo test -p gnarl-train --test support` of the rules \
-         that runs are checked by\n(`crates/config/src/support.rs`); the same test trains every *yes* but those on other \
-         hosts for two epochs with two\nworkers. A number is the reason below. `tensor` in chunks is `tensor` with \
-         `tensor.memory` or `tensor.chunks`; parts on\nother hosts is `partition.servers` with `gradient`. Threads and MPI \
-         are alike.\n",
+        "# What works together\n\nMade by `GNARL_UPDATE_DOCS=1 cargo test -p gnarl-train --features serve --test support` \
+         of the rules that runs are\nchecked by (`crates/config/src/support.rs`); the same test trains every *yes* for two \
+         epochs with two workers, those on other\nhosts from parts, with the losses of the whole graph. A number is the \
+         reason below. `tensor` in chunks is `tensor` with\n`tensor.memory` or `tensor.chunks`; parts on other hosts is \
+         `partition.servers` with `gradient`. Threads and MPI are alike.\n",
     );
     let (mut yes, mut all) = (0, 0);
     for task in TASKS {
