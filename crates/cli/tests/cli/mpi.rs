@@ -253,6 +253,57 @@ fn machines_serve_typed_parts_to_each_other() {
     }
 }
 
+/// Tasks of edges on two machines, neither of which has a file of the other's parts.
+#[cfg(feature = "serve")]
+#[test]
+fn machines_predict_edges_from_parts_of_their_own() {
+    let bench = Bench::new("");
+    let dir = bench.dir.path();
+    let typed = dir.join("typed");
+    let made = ["generate", "typed", "--nodes", "1600", "--edges", "16000", "--communities", "4"];
+    succeed(&[&made[..], &["--features", "8", "--out", path(&typed)]].concat());
+    let data = format!("dataset.path={}", path(&typed));
+    let links = ["task.kind=link-prediction", "embedding.dim=16", "negatives.count=16"];
+    let sizes = ["sample.method=exact", "sample.fanouts=[4,3]", "sample.batch_size=300"];
+    let sizes = [&links[..], &sizes, &["train.epochs=3", "negatives.filtered=true"]].concat();
+    let of_types = [data.as_str(), "task.edge_type=paper:r0:author", "model.name=rgcn"];
+    for (graph, model) in [(&bench.graph, &["model.name=gcn"][..]), (&typed, &of_types)] {
+        let sets = [&sizes[..], model].concat();
+        let whole = succeed(&[&bench.args(&sets)[..], &["--restart"]].concat());
+        for (layout, algorithm) in [("edge-cut", "ldg"), ("vertex-cut", "adadne")] {
+            let name = format!("{layout} {}", model.len());
+            let parts = dir.join(&name);
+            let how = ["--layout", layout, "--algorithm", algorithm, "--parts", "4", "--out"];
+            let task = ["--task", path(&bench.file)];
+            let task_sets = sets.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
+            let cut = [&["partition", path(graph)], &how[..], &[path(&parts)], &task, &task_sets];
+            succeed(&cut.concat());
+            for machine in 0..2 {
+                let own = dir.join(format!("{name} m{machine}"));
+                assert!(
+                    Command::new("cp").arg("-r").args([&parts, &own]).status().unwrap().success()
+                );
+                for other in [2 - 2 * machine, 3 - 2 * machine] {
+                    std::fs::remove_dir_all(own.join(format!("part-{other}"))).unwrap();
+                }
+            }
+            let divided = ["dataset.path=", "partition.servers=ranks", "cache.memory=1MiB"];
+            let args = bench.args(&[&sets[..], &divided].concat());
+            let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
+            let place = format!("{} m$((OMPI_COMM_WORLD_RANK / 2))", path(&parts));
+            let script = format!("{} --set \"partition.path={place}\"", in_pairs(&args));
+            let found = result(&launcher(4).args(["sh", "-c", &script]).output().unwrap());
+            let losses = |of: &Value| -> Vec<f64> {
+                of["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
+            };
+            let apart = losses(&whole).into_iter().zip(losses(&found)).map(|(a, b)| (a - b).abs());
+            assert!(apart.fold(0.0, f64::max) < 1e-4, "{name}: {whole} {found}");
+            let score = |of: &Value| of["test"]["roc_auc"].as_f64().unwrap();
+            assert!((score(&whole) - score(&found)).abs() < 0.003, "{name}: {whole} {found}");
+        }
+    }
+}
+
 #[test]
 fn every_rank_serves_metrics_of_its_own() {
     let bench = Bench::new(RUN);

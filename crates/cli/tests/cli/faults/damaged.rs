@@ -12,8 +12,7 @@ fn files(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Cuts each file of the partition in turn, and trains: those that are not `unread` are named.
-fn every_cut_is_told(layout: &[&str], unread: &[&str]) {
-    let divided = Divided::cut("epochs = 2", layout);
+fn every_cut_is_told(divided: &Divided, unread: &[&str]) {
     let args = divided.args(&divided.parts, "ranks", &["sample.method=exact"]);
     let train = |file: &Path, bytes: &[u8]| {
         std::fs::write(file, bytes).unwrap();
@@ -42,11 +41,18 @@ fn every_cut_is_told(layout: &[&str], unread: &[&str]) {
 #[test]
 fn a_cut_file_of_an_edge_cut_partition_is_named() {
     let unread = ["report.html", "map-0.holders.npy", "_N._E._N.src.npy", "_N._E._N.dst.npy"];
-    every_cut_is_told(&["--algorithm", "spring"], &unread);
+    every_cut_is_told(&Divided::cut("epochs = 2", &["--algorithm", "spring"]), &unread);
 }
 
 #[test]
 fn a_cut_file_of_a_vertex_cut_partition_is_named() {
     let unread = ["report.html", "_N.degree.npy", "_N.orig_id.npy"];
-    every_cut_is_told(&["--algorithm", "adadne", "--layout", "vertex-cut"], &unread);
+    let layout = ["--algorithm", "adadne", "--layout", "vertex-cut"];
+    every_cut_is_told(&Divided::cut("epochs = 2", &layout), &unread);
+}
+
+#[test]
+fn a_cut_file_of_the_parts_of_a_task_is_named() {
+    let unread = ["report.html", "map-0.holders.npy", "_N._E._N.src.npy", "_N._E._N.dst.npy"];
+    every_cut_is_told(&Divided::links("epochs = 2", &["--algorithm", "spring"]), &unread);
 }

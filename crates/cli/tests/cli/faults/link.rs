@@ -76,16 +76,25 @@ fn carry(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
 
 #[test]
 fn a_link_cut_for_ten_seconds_changes_no_number() {
-    let divided = Divided::new("epochs = 60\nworkers = 2\ndeadline_seconds = 60");
+    cut_for_ten_seconds(&Divided::new("epochs = 60\nworkers = 2\ndeadline_seconds = 60"));
+}
+
+#[test]
+fn a_link_to_target_edges_cut_for_ten_seconds_changes_no_number() {
+    let train = "epochs = 20\nworkers = 2\ndeadline_seconds = 60";
+    cut_for_ten_seconds(&Divided::links(train, &["--algorithm", "spring"]));
+}
+
+fn cut_for_ten_seconds(divided: &Divided) {
     let (_server, uri) =
         Serving::start(&[path(&divided.parts), "--part", "1", "--listen", "127.0.0.1:0"]);
     let link = Link::to(uri.trim_start_matches("http://").parse().unwrap());
     let servers = format!("[\"http://{}\"]", link.address);
     let args = divided.args(&divided.only(0), &servers, &["sample.method=exact"]);
-    let undisturbed = numbers(&Run::start(&divided, &args).result());
+    let undisturbed = numbers(&Run::start(divided, &args).result());
 
     std::fs::remove_dir_all(&divided.bench.run).unwrap();
-    let mut run = Run::start(&divided, &[&args[..], &["--restart".into()]].concat());
+    let mut run = Run::start(divided, &[&args[..], &["--restart".into()]].concat());
     run.trains(3);
     link.cut_for(CUT);
     run.trains(3);

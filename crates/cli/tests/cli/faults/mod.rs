@@ -29,6 +29,17 @@ struct Divided {
 const TYPED: [&str; 4] =
     ["task.node_type=paper", "model.name=rgcn", "sample.fanouts=[4,3]", "sample.method=exact"];
 
+/// Settings of runs that predict edges.
+const LINKS: [&str; 7] = [
+    "task.kind=link-prediction",
+    "embedding.dim=8",
+    "negatives.count=16",
+    "negatives.filtered=true",
+    "sample.batch_size=1000",
+    "sample.fanouts=[4,3]",
+    "sample.method=exact",
+];
+
 impl Divided {
     /// With `train` among the lines of `[train]`.
     fn new(train: &str) -> Self {
@@ -57,6 +68,17 @@ impl Divided {
         let layout = ["--layout", "vertex-cut", "--algorithm", "adadne"];
         succeed(&[&cut[..], &layout].concat());
         Self { bench, parts, sets: &TYPED }
+    }
+
+    /// Link prediction by GraphSAGE, on parts of its message graph.
+    fn links(train: &str, layout: &[&str]) -> Self {
+        let bench = Bench::new(&format!("[train]\ncheckpoint_seconds = 0\n{train}\n"));
+        let parts = bench.dir.path().join("parts");
+        let cut = ["partition", path(&bench.graph), "--parts", "2", "--out", path(&parts)];
+        let task = ["--task", path(&bench.file)];
+        let sets = LINKS.iter().flat_map(|set| ["--set", set]);
+        succeed(&[&cut[..], layout, &task, &sets.collect::<Vec<_>>()].concat());
+        Self { bench, parts, sets: &LINKS }
     }
 
     /// How many epochs the run has trained.

@@ -26,6 +26,15 @@ fn a_server_of_typed_parts_killed_and_restarted_changes_no_number() {
     killed_and_restarted(&Divided::typed("epochs = 60\nworkers = 2\ndeadline_seconds = 60"));
 }
 
+#[test]
+fn a_server_of_target_edges_killed_and_restarted_changes_no_number() {
+    let train = "epochs = 40\nworkers = 2\ndeadline_seconds = 60";
+    killed_and_restarted(&Divided::links(
+        train,
+        &["--layout", "vertex-cut", "--algorithm", "adadne"],
+    ));
+}
+
 fn killed_and_restarted(divided: &Divided) {
     let [address, _] = free();
     let mut server = serve(divided, address, &[]);
