@@ -23,7 +23,6 @@ type Rule = fn(Combination<'_>) -> Option<Error>;
 
 /// The first matching rule gives the reason.
 const RULES: &[Rule] = &[
-    servers_and_strategy,
     servers_and_lists,
     custom_sampler,
     weights_of_messages,
@@ -73,14 +72,6 @@ impl Combination<'_> {
         let method = self.run.sample.method;
         !method.has_fanouts() && method != Method::Full
     }
-}
-
-/// Parts of other machines are sampled on demand, in steps that all ranks share.
-fn servers_and_strategy(c: Combination<'_>) -> Option<Error> {
-    (c.served() && c.run.train.strategy == Strategy::Average).then(|| {
-        Error::usage("train.strategy = 'average' trains on parts alone")
-            .hint("leave out partition.servers")
-    })
 }
 
 fn servers_and_lists(c: Combination<'_>) -> Option<Error> {

@@ -33,12 +33,16 @@ pub(crate) trait Training: Send + Sync {
     /// Counts of the examples and outputs.
     fn sizes(&self) -> Sizes;
 
-    /// Sets the partition: the part of each node, and the parts themselves where they train alone.
-    /// `local` is true if this machine has the whole graph.
+    /// Sets the partition: the part of each node, and the parts themselves where they train alone, of which only those
+    /// in `mine` are opened.
     ///
     /// # Errors
-    /// If the task cannot be trained on such a partition.
-    fn divide(&mut self, partition: &PartitionedDataset, local: bool) -> Result<()>;
+    /// If the task cannot be trained on such a partition, or one of these parts is not here.
+    fn divide(
+        &mut self,
+        partition: &PartitionedDataset,
+        mine: &dyn Fn(usize) -> bool,
+    ) -> Result<()>;
 
     /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the
     /// same.
@@ -86,8 +90,8 @@ pub(crate) struct Fit<T, E> {
     config: RunConfig,
     task: T,
     whole: E,
-    /// Parts that train alone, if they have graphs of their own.
-    parts: Vec<E>,
+    /// Parts that train alone, if they have graphs of their own; none for those of other ranks.
+    parts: Vec<Option<E>>,
 }
 
 impl<T: Task, E: Encoder> Fit<T, E> {
@@ -111,7 +115,8 @@ impl<T: Task, E: Encoder> Fit<T, E> {
         let graphs = if self.parts.is_empty() {
             vec![&self.whole; self.task.graphs()]
         } else {
-            self.parts.iter().collect()
+            // Other ranks' parts are never drawn from.
+            self.parts.iter().map(|part| part.as_ref().unwrap_or(&self.whole)).collect()
         };
         MiniBatch::new(&self.config, &self.task, self.encoders(), (graphs, mine))
     }
@@ -141,22 +146,31 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         self.task.sizes()
     }
 
-    fn divide(&mut self, partition: &PartitionedDataset, local: bool) -> Result<()> {
+    fn divide(
+        &mut self,
+        partition: &PartitionedDataset,
+        mine: &dyn Fn(usize) -> bool,
+    ) -> Result<()> {
         let owner = partition.assignment(self.task.node_type())?.to_vec();
         self.task.set_parts(partition.num_parts(), owner);
         let alone = self.config.train.strategy == Strategy::Average;
-        if !T::GRAPH_PER_PART || !alone || !local {
+        if !T::GRAPH_PER_PART || !alone {
             return Ok(());
         }
         partition
             .check_layout(PartLayout::EdgeCut)
             .while_doing(|| "train.strategy = 'average' trains on parts alone")?;
         for number in 0..partition.num_parts() {
+            if !mine(number) {
+                self.task.add_part(None)?;
+                self.parts.push(None);
+                continue;
+            }
             let opening = || format!("opening part {number}");
             let part = partition.part(number).while_doing(opening)?;
             let encoder = self.whole.on_part(&self.config, &part).while_doing(opening)?;
-            self.task.add_part(&part, &encoder.seed_ids()).while_doing(opening)?;
-            self.parts.push(encoder);
+            self.task.add_part(Some((&part, &encoder.seed_ids()))).while_doing(opening)?;
+            self.parts.push(Some(encoder));
         }
         Ok(())
     }

@@ -65,6 +65,7 @@ fn partition(args: &InspectArgs, path: &Path) -> Result<Value> {
         let part = cut.part(i)?;
         if args.verify {
             verify(&part)?;
+            cut.verify_targets(i)?;
         }
         let mut report = json(&inspect(&part)?);
         let counts = &manifest.part_counts[i];

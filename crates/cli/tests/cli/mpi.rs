@@ -253,6 +253,41 @@ fn machines_serve_typed_parts_to_each_other() {
     }
 }
 
+/// Trains on two machines with two ranks each, neither of which has a file of the other's parts, of four.
+#[cfg(feature = "serve")]
+fn on_two_machines(bench: &Bench, sets: &[&str], parts: &std::path::Path) -> Value {
+    for machine in 0..2 {
+        let own = format!("{} m{machine}", path(parts));
+        assert!(Command::new("cp").args(["-r", path(parts), &own]).status().unwrap().success());
+        for other in [2 - 2 * machine, 3 - 2 * machine] {
+            std::fs::remove_dir_all(format!("{own}/part-{other}")).unwrap();
+        }
+    }
+    let divided = ["dataset.path=", "partition.servers=ranks", "cache.memory=1MiB"];
+    let args = bench.args(&[sets, &divided].concat());
+    let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
+    let place = format!("{} m$((OMPI_COMM_WORLD_RANK / 2))", path(parts));
+    let script = format!("{} --set \"partition.path={place}\"", in_pairs(&args));
+    result(&launcher(4).args(["sh", "-c", &script]).output().unwrap())
+}
+
+/// Parts that train alone need neither the dataset nor the parts of another machine.
+#[cfg(feature = "serve")]
+#[test]
+fn machines_average_parts_of_their_own() {
+    let bench = Bench::new("");
+    let parts = bench.dir.path().join("parts");
+    let how = ["--algorithm", "ldg", "--parts", "4", "--hops", "2", "--out"];
+    succeed(&[&["partition", path(&bench.graph)], &how[..], &[path(&parts)]].concat());
+    let sets = ["train.strategy=average", "train.epochs=4", "train.sync_every=2"];
+    let place = format!("partition.path={}", path(&parts));
+    let whole = succeed(&bench.args(&[&sets[..], &[&place]].concat()));
+    let found = on_two_machines(&bench, &sets, &parts);
+    assert_eq!(whole["losses"], found["losses"]);
+    let score = |of: &Value| of["test"]["accuracy"].as_f64().unwrap();
+    assert!((score(&whole) - score(&found)).abs() < 0.003, "{whole} {found}");
+}
+
 /// Tasks of edges on two machines, neither of which has a file of the other's parts.
 #[cfg(feature = "serve")]
 #[test]
@@ -278,21 +313,7 @@ fn machines_predict_edges_from_parts_of_their_own() {
             let task_sets = sets.iter().flat_map(|set| ["--set", set]).collect::<Vec<_>>();
             let cut = [&["partition", path(graph)], &how[..], &[path(&parts)], &task, &task_sets];
             succeed(&cut.concat());
-            for machine in 0..2 {
-                let own = dir.join(format!("{name} m{machine}"));
-                assert!(
-                    Command::new("cp").arg("-r").args([&parts, &own]).status().unwrap().success()
-                );
-                for other in [2 - 2 * machine, 3 - 2 * machine] {
-                    std::fs::remove_dir_all(own.join(format!("part-{other}"))).unwrap();
-                }
-            }
-            let divided = ["dataset.path=", "partition.servers=ranks", "cache.memory=1MiB"];
-            let args = bench.args(&[&sets[..], &divided].concat());
-            let args = [&args[..], &["--engine", "mpi", "--restart"]].concat();
-            let place = format!("{} m$((OMPI_COMM_WORLD_RANK / 2))", path(&parts));
-            let script = format!("{} --set \"partition.path={place}\"", in_pairs(&args));
-            let found = result(&launcher(4).args(["sh", "-c", &script]).output().unwrap());
+            let found = on_two_machines(&bench, &sets, &parts);
             let losses = |of: &Value| -> Vec<f64> {
                 of["losses"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
             };

@@ -41,7 +41,10 @@ impl<'a> Shares<'a> {
 }
 
 /// The parts that `ranks` of `size` have between them. Several ranks may share one.
-#[cfg(feature = "serve")]
+#[cfg_attr(
+    not(any(feature = "serve", test)),
+    expect(dead_code, reason = "hosts have parts with servers")
+)]
 pub fn parts_of(
     ranks: std::ops::Range<usize>,
     size: usize,
@@ -54,6 +57,16 @@ pub fn parts_of(
     }
 }
 
+/// The rank that trains a part where parts train alone: one that has it, of those of [`parts_of`].
+pub fn trainer_of(part: usize, size: usize, parts: usize) -> usize {
+    if parts >= size {
+        // The last rank whose first part is not behind this one.
+        ((part + 1) * size).div_ceil(parts) - 1
+    } else {
+        first_rank(part, size, parts)
+    }
+}
+
 /// The first part of a rank, of as many parts as ranks or more.
 fn first_part(rank: usize, size: usize, parts: usize) -> usize {
     rank * parts / size
@@ -62,4 +75,23 @@ fn first_part(rank: usize, size: usize, parts: usize) -> usize {
 /// The first rank of a part, of fewer parts than ranks.
 fn first_rank(part: usize, size: usize, parts: usize) -> usize {
     (part * size).div_ceil(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_is_trained_by_one_rank_that_has_it() {
+        for size in 1..9 {
+            for parts in 1..20 {
+                for part in 0..parts {
+                    let rank = trainer_of(part, size, parts);
+                    assert!(rank < size, "part {part} of {parts}, {size} ranks");
+                    let own = parts_of(rank..rank + 1, size, parts);
+                    assert!(own.contains(&part), "part {part} of {parts}, {size} ranks: {own:?}");
+                }
+            }
+        }
+    }
 }

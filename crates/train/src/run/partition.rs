@@ -12,6 +12,7 @@ use gnarl_partition::{
 
 use crate::registry::Registry;
 use crate::run::folder::{PARTITION, RunFolder};
+use crate::task::divide::check_of_dataset;
 use crate::telemetry::pulse::every_minute;
 use gnarl_common::memory::available;
 
@@ -34,6 +35,9 @@ pub(crate) fn cut(
             return Err(
                 Error::usage(message).hint("partition the dataset of this run, by gnarl partition")
             );
+        }
+        if config.task.kind.is_of_nodes() {
+            check_of_dataset(&made)?;
         }
         return Ok(Some(made));
     }

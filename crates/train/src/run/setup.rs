@@ -25,6 +25,7 @@ use crate::encoder::homogeneous::Homogeneous;
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
+use crate::task::divide::check_of_dataset;
 use crate::task::node::NodePrediction;
 use crate::task::{edge, link};
 
@@ -118,6 +119,11 @@ impl Setup {
         source: Source,
         purpose: Purpose<'_>,
     ) -> Result<Self> {
+        if let Source::Parts(cut) = &source
+            && config.task.kind.is_of_nodes()
+        {
+            check_of_dataset(cut)?;
+        }
         let heterogeneous = is_heterogeneous(config, &source);
         Combination { run: config, heterogeneous }.check()?;
         let (task, start) = match config.task.kind {
@@ -187,6 +193,8 @@ fn heterogeneous_nodes(
         return Err(Error::usage("train.evaluate_on = 'parts' requires a homogeneous graph")
             .hint("heterogeneous graphs are evaluated as a whole"));
     }
+    // Parts that train alone have splits of their own nodes.
+    let alone = config.train.strategy == Strategy::Average;
     let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             if config.task.node_type.is_none() {
@@ -210,7 +218,7 @@ fn heterogeneous_nodes(
             let ranks = if let Purpose::Training(ranks) = purpose { ranks } else { None };
             let opened = partitioned_types(&config, cut, ranks)?;
             config.task.node_type = Some(opened.node_type);
-            (opened.graph, opened.targets, None, opened.server)
+            (opened.graph, opened.targets, alone.then_some(opened.roles), opened.server)
         }
     };
     let node_type = config.task.node_type.clone().unwrap_or_default();
@@ -288,6 +296,7 @@ fn homogeneous_nodes(
     source: Source,
     purpose: Purpose<'_>,
 ) -> Result<Setup> {
+    let alone = config.train.strategy == Strategy::Average;
     let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             let (node, _) = dataset.plain()?;
@@ -300,7 +309,7 @@ fn homogeneous_nodes(
         Source::Parts(cut) => {
             let ranks = if let Purpose::Training(ranks) = purpose { ranks } else { None };
             let opened = partitioned(config, cut, ranks)?;
-            (opened.graph, opened.targets, None, opened.server)
+            (opened.graph, opened.targets, alone.then_some(opened.roles), opened.server)
         }
     };
     let node_type = match &source {
@@ -369,6 +378,7 @@ fn partitioned_types(
 struct Opened<G> {
     graph: G,
     targets: NodeTargets,
+    roles: Roles,
     node_type: String,
     server: KeptServer,
 }

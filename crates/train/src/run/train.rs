@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::{Buf, Context, Error, Result};
-use gnarl_config::{RunConfig, Strategy, data_folder};
+use gnarl_config::{EvaluateOn, RunConfig, Strategy, data_folder};
 use gnarl_engine::{Communicator, local};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::Serialize;
 
+use crate::data::shares::trainer_of;
 use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, write_model};
 use crate::evaluation::Goal;
 use crate::fit::Training;
@@ -77,7 +78,8 @@ impl Registry {
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
         let cut = setup.source.cut((config, self), &folder, config.train.workers)?;
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
-        let (run, workers) = (Run::new((config, self), setup, folder, cut)?, config.train.workers);
+        let workers = config.train.workers;
+        let run = Run::new((config, self), setup, folder, cut, (0..workers, workers))?;
         run.announce(1)?;
         let mut states = run.states(0..workers, workers, checkpoint.as_deref())?;
         drop(checkpoint);
@@ -142,8 +144,8 @@ impl Registry {
             handshake::same_parts(comm, made, &hosts)?;
         }
         let checkpoint = Some(&*state).filter(|state| !state.is_empty());
-        let run = Run::new((&config, self), setup, folder, parts)?;
         let own = comm.rank()..comm.rank() + 1;
+        let run = Run::new((&config, self), setup, folder, parts, (own.clone(), comm.size()))?;
         let mut states = run.states(own, comm.size(), checkpoint)?;
         if lead {
             let mut machines = hosts.clone();
@@ -190,11 +192,18 @@ impl<'a> Run<'a> {
         setup: Setup,
         folder: RunFolder,
         cut: Option<PartitionedDataset>,
+        (ranks, size): (Range<usize>, usize),
     ) -> Result<Self> {
         let Setup { source, mut task, start, _server } = setup;
         let mut placements = Vec::new();
         if let Some(cut) = &cut {
-            task.divide(cut, source.dataset().is_some())?;
+            // The first rank evaluates on parts.
+            let all = config.train.evaluate_on == EvaluateOn::Parts && ranks.contains(&0);
+            let mine = |part: usize| ranks.contains(&trainer_of(part, size, cut.num_parts()));
+            if config.train.strategy == Strategy::Average {
+                check_here(cut, &mine)?;
+            }
+            task.divide(cut, &|part| all || mine(part))?;
             let tables = start.tables.iter().map(|table| by_parts(cut, &table.node_type));
             placements = tables.collect::<Result<_>>()?;
         }
@@ -363,6 +372,21 @@ impl<'a> Run<'a> {
         self.write_model(&weights, &rows, &progress)?;
         let figures = (self.goal.metric.clone(), self.parameters());
         finish::finish(self.config, &self.folder, self.partition, figures, progress)
+    }
+}
+
+/// Rejects parts to train alone without files on this host.
+///
+/// # Errors
+/// [`gnarl_common::Kind::Usage`] naming the first such part.
+fn check_here(cut: &PartitionedDataset, mine: &dyn Fn(usize) -> bool) -> Result<()> {
+    match (0..cut.num_parts()).find(|&part| mine(part) && !cut.has_part(part)) {
+        None => Ok(()),
+        Some(part) => Err(Error::usage(format!(
+            "{}: part {part} is to be trained on this host, and its files are not here",
+            cut.dir().display()
+        ))
+        .hint("train.strategy = 'average' trains the parts that a host has: copy it here")),
     }
 }
 

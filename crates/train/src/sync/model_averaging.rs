@@ -1,8 +1,8 @@
 //! `average`: model averaging (CATGNN §3.3). Every part trains a model of its own; every
 //! `sync_every` epochs the weights are averaged in proportion to the parts' training nodes, an outer
 //! optimizer steps towards the average, and parts go on from there. Embeddings become their average over
-//! the parts with a replica. Parts are assigned to the ranks in turn; a rank with several trains them one
-//! after the other.
+//! the parts with a replica. A rank trains parts that follow each other, which lie on its host, one after
+//! the other.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -21,6 +21,7 @@ use super::keeper::Keeper;
 use super::outer::OuterOptimizer;
 use super::synchronization::Synchronization;
 use super::windows::windows;
+use crate::data::shares::trainer_of;
 use crate::embeddings::{Fetch, Replicas, RowGradients, clip, squares};
 use crate::faults;
 use crate::pipeline::{self, Deliveries};
@@ -31,7 +32,7 @@ use crate::telemetry::{Stages, Tally, processor};
 
 /// The parts, of `parts`, that a rank trains.
 pub fn mine(comm: &dyn Communicator, parts: usize) -> Vec<usize> {
-    (comm.rank()..parts).step_by(comm.size()).collect()
+    (0..parts).filter(|&part| trainer_of(part, comm.size(), parts) == comm.rank()).collect()
 }
 
 /// Model averaging over the parts of [`mine`], for which the steps have samplers.
@@ -277,7 +278,7 @@ impl<L: PartStep> Trainer<'_, L> {
             if let Some(own) = own.get(&part) {
                 weights.copy_from_slice(own);
             }
-            let owner = part % self.comm.size();
+            let owner = trainer_of(part, self.comm.size(), self.training.len());
             faults::reached("reduce");
             self.comm.broadcast("weights of a part", owner, &mut weights)?;
             let share = training as f32 / self.total as f32;

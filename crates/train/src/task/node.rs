@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use gnarl_common::Result;
 use gnarl_common::threads::pool;
+use gnarl_common::{Error, Result};
 use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
@@ -28,13 +28,20 @@ pub(crate) struct NodePrediction {
     config: RunConfig,
     node_type: String,
     objective: Box<dyn Objective>,
-    /// Roles of all nodes, if the whole graph is here.
+    /// Roles of all nodes, where parts may train alone.
     roles: Option<Roles>,
     whole: NodeTargets,
-    /// Targets of the parts that train alone.
-    parts: Vec<NodeTargets>,
+    /// The parts that train alone.
+    parts: Vec<Part>,
     /// Part of each node; empty if the graph was not partitioned.
     owner: Vec<u32>,
+}
+
+/// A part that trains alone.
+enum Part {
+    Own(NodeTargets),
+    /// Another rank's, with so many training nodes.
+    Other(usize),
 }
 
 impl NodePrediction {
@@ -60,7 +67,10 @@ impl NodePrediction {
 
     /// Targets of a graph that trains alone; of the whole graph where there is none.
     fn targets(&self, graph: usize) -> &NodeTargets {
-        self.parts.get(graph).unwrap_or(&self.whole)
+        match self.parts.get(graph) {
+            Some(Part::Own(targets)) => targets,
+            _ => &self.whole,
+        }
     }
 
     fn forwards<'a, E: Encoder>(&'a self, encoder: &'a E) -> Forwards<'a, E> {
@@ -158,12 +168,19 @@ impl Task for NodePrediction {
         self.owner = owner;
     }
 
-    fn add_part(&mut self, part: &Dataset, ids: &[u64]) -> Result<()> {
-        let Some(roles) = &self.roles else { return Ok(()) };
+    fn add_part(&mut self, part: Option<(&Dataset, &[u64])>) -> Result<()> {
+        let number = self.parts.len() as u32;
+        let Some((part, ids)) = part else {
+            let of_part = |node: &&u32| self.owner[**node as usize] == number;
+            self.parts.push(Part::Other(self.whole.train.iter().filter(of_part).count()));
+            return Ok(());
+        };
+        let lacks = || Error::invalid("the splits of nodes are not known here");
+        let roles = self.roles.as_ref().ok_or_else(lacks)?;
         let labels = self.config.task.kind.labels_of(part, &self.node_type)?;
         let (outputs, ids) = (self.whole.outputs, ids.iter().copied());
         let targets = NodeTargets::new(labels, outputs, roles, ids);
-        self.parts.push(NodeTargets { scored: self.whole.scored, ..targets });
+        self.parts.push(Part::Own(NodeTargets { scored: self.whole.scored, ..targets }));
         Ok(())
     }
 
@@ -172,7 +189,10 @@ impl Task for NodePrediction {
     }
 
     fn training(&self, graph: usize) -> usize {
-        self.targets(graph).train.len()
+        match self.parts.get(graph) {
+            Some(Part::Other(count)) => *count,
+            _ => self.targets(graph).train.len(),
+        }
     }
 
     fn seeds(&self, graph: usize) -> &[u32] {
@@ -242,7 +262,12 @@ impl Task for NodePrediction {
         let tables = gather_to_root(&state.tables, comm)?;
         let graphs: Vec<(&E, &NodeTargets)> = match self.config.train.evaluate_on {
             EvaluateOn::Parts if !self.parts.is_empty() => {
-                encoders.parts.iter().zip(&self.parts).collect()
+                let own = encoders.parts.iter().zip(&self.parts);
+                own.filter_map(|(encoder, part)| match (encoder, part) {
+                    (Some(encoder), Part::Own(targets)) => Some((encoder, targets)),
+                    _ => None,
+                })
+                .collect()
             }
             _ => vec![(encoders.whole, &self.whole)],
         };

@@ -53,11 +53,11 @@ pub(crate) trait Task: Send + Sync {
     /// Sets the part of each node of that type.
     fn set_parts(&mut self, parts: usize, owner: Vec<u32>);
 
-    /// Adds a part to train alone, whose seeds have the dataset ids `ids`.
+    /// Adds a part to train alone, and the dataset ids of its seeds; none for a part that another rank trains.
     ///
     /// # Errors
     /// If the part has no labels.
-    fn add_part(&mut self, _part: &Dataset, _ids: &[u64]) -> Result<()> {
+    fn add_part(&mut self, _part: Option<(&Dataset, &[u64])>) -> Result<()> {
         Ok(())
     }
 
@@ -221,8 +221,8 @@ pub(crate) struct DrawnBatch<D> {
 pub(crate) struct Encoders<'a, E> {
     /// Encoder of the whole graph.
     pub whole: &'a E,
-    /// Encoders of the parts that train alone.
-    pub parts: &'a [E],
+    /// Encoders of the parts that train alone; none for those of other ranks.
+    pub parts: &'a [Option<E>],
 }
 
 impl<E> Clone for Encoders<'_, E> {

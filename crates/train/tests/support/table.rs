@@ -125,6 +125,14 @@ impl Execution {
             served: true,
             set: |run| run.partition.servers = Some(Servers::Ranks),
         },
+        Self {
+            name: "`average` of parts on other hosts",
+            served: true,
+            set: |run| {
+                run.partition.servers = Some(Servers::Ranks);
+                run.train.strategy = Strategy::Average;
+            },
+        },
     ];
 }
 
@@ -136,7 +144,7 @@ pub fn document() -> String {
          of the rules that runs are\nchecked by (`crates/config/src/support.rs`); the same test trains every *yes* for two \
          epochs with two workers, those on other\nhosts from parts, with the losses of the whole graph. A number is the \
          reason below. `tensor` in chunks is `tensor` with\n`tensor.memory` or `tensor.chunks`; parts on other hosts is \
-         `partition.servers` with `gradient`. Threads and MPI are alike.\n",
+         `partition.servers` with\n`gradient`, or with `average`. Threads and MPI are alike.\n",
     );
     let (mut yes, mut all) = (0, 0);
     for task in TASKS {

@@ -48,11 +48,15 @@ pub(super) fn describe(
 }
 
 impl Columns<'_> {
-    /// Labels and splits by dataset ids.
+    /// Labels and splits by dataset ids, and the roles that splits are made of.
     ///
     /// # Errors
     /// If nodes have no labels, or a part does not reply.
-    pub fn targets(&self, config: &RunConfig, cut: &PartitionedDataset) -> Result<NodeTargets> {
+    pub fn targets(
+        &self,
+        config: &RunConfig,
+        cut: &PartitionedDataset,
+    ) -> Result<(NodeTargets, Roles)> {
         if self.abouts[0].outputs == 0 {
             return Err(Error::invalid("the nodes of the parts have no labels")
                 .hint("partition a dataset that has them"));
@@ -63,7 +67,7 @@ impl Columns<'_> {
         let [train, valid, test] =
             [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
         let outputs = labels.outputs();
-        Ok(NodeTargets { outputs, labels, train, valid, test, scored: [true; 2] })
+        Ok((NodeTargets { outputs, labels, train, valid, test, scored: [true; 2] }, roles))
     }
 
     fn roles(&self) -> Result<Vec<Role>> {

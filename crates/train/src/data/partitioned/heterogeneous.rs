@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{RunConfig, TaskKind};
 use gnarl_graph::blocks::Schema;
+use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::EdgeServices;
 use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
@@ -28,17 +29,17 @@ pub(super) fn open(
     cut: &PartitionedDataset,
     parts: &[PartAccess],
     rank: (usize, usize),
-) -> Result<(HeteroGraph, NodeTargets, String)> {
+) -> Result<(HeteroGraph, (NodeTargets, Roles), String)> {
     let types = Types::open(cut, parts)?;
     let names = types.schema.node_types();
     let target = target(config, names, &types.abouts)?;
     let name = names[target].clone();
     let columns = Columns { nodes: &types.nodes[target], parts, abouts: &types.abouts[target] };
     let targets = columns.targets(config, cut);
-    let targets = targets.while_doing(|| format!("reading labels of type '{name}'"))?;
+    let (targets, roles) = targets.while_doing(|| format!("reading labels of type '{name}'"))?;
     let graph =
         types.graph(config, cut, parts, Seeds { of: target, train: &targets.train, rank })?;
-    Ok((graph, targets, name))
+    Ok((graph, (targets, roles), name))
 }
 
 /// The partitioned graph of `parts` for tasks of edges whose heads are of type `heads`. Nodes need no labels, and any

@@ -2,6 +2,7 @@
 
 use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
+use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
 
@@ -22,11 +23,12 @@ pub(super) fn open(
     cut: &PartitionedDataset,
     parts: &[PartAccess],
     rank: (usize, usize),
-) -> Result<(Graph, NodeTargets)> {
+) -> Result<(Graph, (NodeTargets, Roles))> {
     let (nodes, abouts) = nodes(cut, parts)?;
-    let targets = Columns { nodes: &nodes, parts, abouts: &abouts }.targets(config, cut)?;
+    let targets = Columns { nodes: &nodes, parts, abouts: &abouts };
+    let (targets, roles) = targets.targets(config, cut)?;
     let graph = graph(config, cut, parts, (nodes, &abouts), (&targets.train, rank))?;
-    Ok((graph, targets))
+    Ok((graph, (targets, roles)))
 }
 
 /// The partitioned graph of `parts` for tasks of edges, whose nodes need no labels. Any node may be a seed.

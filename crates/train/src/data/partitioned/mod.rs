@@ -12,6 +12,7 @@ mod ranks;
 
 use gnarl_common::Result;
 use gnarl_config::{RunConfig, Servers};
+use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{PartAccess, Server};
 
@@ -25,6 +26,8 @@ pub(crate) use ranks::Ranks;
 pub(crate) struct Opened<G> {
     pub graph: G,
     pub targets: NodeTargets,
+    /// Roles of all nodes with targets.
+    pub roles: Roles,
     /// The type of the nodes with targets.
     pub node_type: String,
     /// The server of this machine's parts.
@@ -42,9 +45,9 @@ pub(crate) fn open(
     ranks: Option<&Ranks<'_>>,
 ) -> Result<Opened<Graph>> {
     let (parts, server) = access(config, cut, ranks)?;
-    let (graph, targets) = homogeneous::open(config, cut, &parts, rank(ranks))?;
+    let (graph, (targets, roles)) = homogeneous::open(config, cut, &parts, rank(ranks))?;
     let node_type = cut.manifest().node_types[0].name.clone();
-    Ok(Opened { graph, targets, node_type, server })
+    Ok(Opened { graph, targets, roles, node_type, server })
 }
 
 /// Opens the parts of a heterogeneous graph likewise.
@@ -57,8 +60,9 @@ pub(crate) fn open_types(
     ranks: Option<&Ranks<'_>>,
 ) -> Result<Opened<HeteroGraph>> {
     let (parts, server) = access(config, cut, ranks)?;
-    let (graph, targets, node_type) = heterogeneous::open(config, cut, &parts, rank(ranks))?;
-    Ok(Opened { graph, targets, node_type, server })
+    let (graph, (targets, roles), node_type) =
+        heterogeneous::open(config, cut, &parts, rank(ranks))?;
+    Ok(Opened { graph, targets, roles, node_type, server })
 }
 
 /// The partitioned message graph of `parts`, for tasks of edges over edges whatever their relation.

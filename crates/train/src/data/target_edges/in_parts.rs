@@ -23,6 +23,8 @@ pub(crate) struct EdgesInParts {
     first_tail: u32,
     /// The part of each node that can be a head, mapped.
     owner: Buf<u32>,
+    /// Numbers of the training edges of each part, where parts train alone; none for those of other hosts.
+    alone: Vec<Option<Vec<u32>>>,
 }
 
 impl EdgesInParts {
@@ -37,7 +39,26 @@ impl EdgesInParts {
     ) -> Result<Self> {
         let targets = super::splits::of_partition(cut)?;
         let owner = cut.assignment(&targets.triple.src)?;
-        Ok(Self { parts, counts: targets.counts[0].clone(), first_tail, owner })
+        let (counts, alone) = (targets.counts[0].clone(), Vec::new());
+        Ok(Self { parts, counts, first_tail, owner, alone })
+    }
+
+    /// The same edges, for parts that train alone: each local one on those whose heads it owns.
+    ///
+    /// # Errors
+    /// If a part is damaged.
+    pub fn alone(mut self) -> Result<Self> {
+        for part in self.parts.iter() {
+            let mut numbers = Vec::new();
+            let local = part.is_here().then(|| {
+                part.split_targets(0, &mut |found| {
+                    numbers.extend_from_slice(&found.positions);
+                    Ok(())
+                })
+            });
+            self.alone.push(local.transpose()?.map(|()| numbers));
+        }
+        Ok(self)
     }
 
     /// Parts with training edges.
@@ -59,20 +80,30 @@ impl TargetEdges for EdgesInParts {
         &self.owner
     }
 
-    /// No part trains alone.
     fn parts(&self) -> usize {
-        0
+        self.alone.len()
     }
 
-    fn of_part(&self, _: usize) -> Option<&[u32]> {
-        None
+    fn count_of(&self, part: usize) -> usize {
+        match self.alone.is_empty() {
+            true => self.count(),
+            false => self.counts[part] as usize,
+        }
+    }
+
+    fn of_part(&self, part: usize) -> Option<&[u32]> {
+        self.alone.get(part)?.as_deref()
     }
 
     fn batch(&self, spec: &BatchSpec) -> Result<TargetBatch> {
         let asked = &spec.batch;
         // All requests are under way before the first reply is waited for.
+        let from: Vec<&PartAccess> = match self.alone.is_empty() {
+            true => self.with_edges().collect(),
+            false => vec![&self.parts[spec.graph]],
+        };
         let begun: Vec<_> =
-            self.with_edges().map(|part| part.begin_targets(0, asked.clone())).collect();
+            from.into_iter().map(|part| part.begin_targets(0, asked.clone())).collect();
         let mut edges = Triples::default();
         let mut places = Vec::with_capacity(asked.len());
         let mut fetched = Columns::default();

@@ -22,7 +22,12 @@ pub(crate) trait TargetEdges: Send + Sync {
     /// Number of parts that can train alone; 0 if there are none.
     fn parts(&self) -> usize;
 
-    /// The training edges whose heads a part owns; none if the graph was not partitioned.
+    /// Number of training edges of a part that trains alone, or of all where none does.
+    fn count_of(&self, part: usize) -> usize {
+        self.of_part(part).map_or(self.count(), <[u32]>::len)
+    }
+
+    /// The training edges whose heads a part owns; none if no part trains alone, or another rank has the part.
     fn of_part(&self, part: usize) -> Option<&[u32]>;
 
     /// The edges of a batch.

@@ -3,7 +3,7 @@
 #[cfg(feature = "serve")]
 use gnarl_common::{Error, Result};
 #[cfg(feature = "serve")]
-use gnarl_config::RunConfig;
+use gnarl_config::{Leakage, RunConfig};
 use gnarl_config::{MessagesOver, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::splits::RandomSplit;
@@ -21,6 +21,9 @@ pub(crate) struct TaskSettings {
     /// True if nodes of the heads' type have features.
     pub features: bool,
     pub splits: Splits,
+    /// Held-out edges, or reverses of some, in the message graph.
+    #[serde(default)]
+    pub leaking: usize,
 }
 
 /// The settings that splits and labels follow from.
@@ -68,11 +71,14 @@ impl TaskSettings {
         if let Some(name) = &task.edge_type {
             differs("task.edge_type", name, &self.edge_type.to_string())?;
         }
-        differs(
-            "the message graph that model.name passes messages over",
-            &messages,
-            &self.messages,
-        )?;
+        differs("model.name: the message graph", &messages, &self.messages)?;
+        if self.leaking > 0 && task.leakage != Leakage::Keep {
+            let text =
+                format!("{} held-out edges are in the message graph of the parts", self.leaking);
+            return Err(Error::invalid(text).hint(
+                "make parts with task.leakage = 'remove', or set it to 'keep' to train anyway",
+            ));
+        }
         match &self.splits {
             Splits::Stored => Ok(()),
             Splits::Drawn(valid, test, seed) => {

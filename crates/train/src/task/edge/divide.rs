@@ -77,6 +77,7 @@ pub(crate) fn divide(
             split: config.dataset.split.clone(),
             features: config.task.edge_features,
         },
+        leaking: 0,
     };
     let class = |row: u64| reader.labels.class(row);
     let marks = |row: u64, out: &mut Vec<u8>| reader.labels.marks(row, out);

@@ -15,13 +15,13 @@ use gnarl_store::FeatureStore;
 use super::labels::EdgePrediction;
 use super::splits::{HeldOut, Split, relational};
 use crate::data::partitioned::{Ranks, access};
-use crate::data::target_edges::{EdgesInParts, FeaturesInMemory, Gathered, gather, of_partition};
+use crate::data::target_edges::{FeaturesInMemory, Gathered, gather, of_partition};
 use crate::encoder::build::{PartsOfTask, over_parts, over_typed_parts};
 use crate::encoder::message_graph::MessageForm;
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
-use crate::task::divide::TaskSettings;
+use crate::task::divide::{TaskSettings, training_edges};
 use crate::task::objective;
 
 /// The task of `config` on the parts of `cut`, local or remote, and the server of the local ones. Held-out edges are in
@@ -73,7 +73,7 @@ pub(crate) fn open_parts(
     let head = heads::add(&config.decoder, sizes, &mut params)?;
     let task = EdgePrediction {
         config: config.clone(),
-        train: Box::new(EdgesInParts::new(cut, parts.clone(), 0)?),
+        train: Box::new(training_edges(config, cut, (parts.clone(), 0))?),
         splits: HeldOut { triple: triple.clone(), valid, test, nodes },
         outputs: labels.outputs(),
         features: (width_of_features > 0).then(|| Arc::new(features) as Arc<dyn FeatureStore>),

@@ -68,7 +68,7 @@ impl Task for EdgePrediction {
     }
 
     fn training(&self, graph: usize) -> usize {
-        self.train.of_part(graph).map_or(self.train.count(), <[u32]>::len)
+        self.train.count_of(graph)
     }
 
     fn schedule(

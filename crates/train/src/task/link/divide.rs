@@ -11,10 +11,10 @@ use gnarl_partition::{
 };
 
 use super::endpoints::Endpoints;
-use super::leakage::seen_in;
+use super::leakage::{reject, seen_in};
 use super::reader::EdgeReader;
 use crate::data::asked::ways_of_type;
-use crate::data::edge_set::{EdgeSet, Ways, both_ways};
+use crate::data::edge_set::{EdgeSet, LeakageCount, Ways, both_ways};
 use crate::data::target_edges::TakeEdge;
 use crate::encoder::build::RELATIONAL;
 use crate::encoder::homogeneous::Homogeneous;
@@ -65,8 +65,13 @@ pub(crate) fn divide(
         return Err(Error::invalid(format!("{}: no training edges", dataset.dir().display())));
     }
     let ways = ways(dataset, &reader, form, relations);
-    if form != MessageForm::None && config.task.leakage != Leakage::Keep {
-        check_leakage(&reader, &endpoints, &held_out, &ways)?;
+    let mut leaking = 0;
+    if form != MessageForm::None {
+        let found = leaking_edges(&reader, &endpoints, &held_out, &ways)?;
+        leaking = found.iter().map(|of_split| of_split.seen).sum();
+        if config.task.leakage != Leakage::Keep {
+            reject(&found)?;
+        }
     }
     let held = match form {
         MessageForm::Types => {
@@ -90,6 +95,7 @@ pub(crate) fn divide(
             messages: form,
             features,
             splits,
+            leaking,
         },
         relations,
         relation_names,
@@ -128,19 +134,19 @@ fn ways(
     }
 }
 
-/// Rejects held-out edges that are training edges, or reverses of some.
-fn check_leakage(
+/// Counts held-out edges that are training edges, or reverses of some.
+fn leaking_edges(
     reader: &EdgeReader<'_>,
     endpoints: &Endpoints,
     held_out: &[Triples; 2],
     ways: &dyn Fn(u32) -> Ways,
-) -> Result<()> {
+) -> Result<[LeakageCount; 2]> {
     let first_tail = endpoints.first_tail();
     let numbered = held_out.clone().map(|mut edges| {
         edges.tails.iter_mut().for_each(|tail| *tail += first_tail);
         edges
     });
-    let found = seen_in([&numbered[0], &numbered[1]], &ways, &mut |each| {
+    seen_in([&numbered[0], &numbered[1]], &ways, &mut |each| {
         let mut some = Triples::default();
         reader.each(&mut |edge| {
             if edge.split == Some(0) {
@@ -153,6 +159,5 @@ fn check_leakage(
             Ok(())
         })?;
         each(&some)
-    })?;
-    super::leakage::reject(&found)
+    })
 }

@@ -12,13 +12,13 @@ use super::edges::Edges;
 use super::endpoints::Endpoints;
 use super::model::{Model, check_batches, embeddings, metric_of, params};
 use crate::data::partitioned::{Ranks, access};
-use crate::data::target_edges::{EdgesInParts, KnownInParts, gather, of_partition};
+use crate::data::target_edges::{KnownInParts, gather, of_partition};
 use crate::encoder::build::{PartsOfTask, over_parts, over_typed_parts};
 use crate::encoder::message_graph::MessageForm;
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
-use crate::task::divide::TaskSettings;
+use crate::task::divide::{TaskSettings, training_edges};
 
 /// The task of `config` on the parts of `cut`, local or remote, and the server of the local ones. Held-out edges are in
 /// the memory of each rank, training edges stay with their parts.
@@ -53,7 +53,7 @@ pub(crate) fn open_parts(
     };
     let relations = targets.relations as usize;
     let edges = Edges {
-        train: Box::new(EdgesInParts::new(cut, parts.clone(), first_tail)?),
+        train: Box::new(training_edges(config, cut, (parts.clone(), first_tail))?),
         valid: held_out(1)?,
         test: held_out(2)?,
         triple: triple.clone(),

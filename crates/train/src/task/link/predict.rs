@@ -59,8 +59,7 @@ impl Task for LinkPrediction {
     }
 
     fn training(&self, graph: usize) -> usize {
-        let train = &self.edges.train;
-        train.of_part(graph).map_or(train.count(), <[u32]>::len)
+        self.edges.train.count_of(graph)
     }
 
     fn schedule(
