@@ -1,6 +1,6 @@
 //! Batches: the batch schedule, and the features of input nodes.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
@@ -14,7 +14,7 @@ pub struct BatchSpec {
     /// Index of the worker's graph.
     pub graph: usize,
     /// Examples of the batch on all ranks together, or the unit of a subgraph sampler.
-    pub batch: Arc<[u32]>,
+    pub batch: Numbers,
     /// Range of this rank's examples; an empty range makes no batch.
     pub share: Range<usize>,
     /// Key of the run's seed and the epoch.
@@ -32,7 +32,7 @@ impl BatchSpec {
     pub fn whole(epoch: usize) -> Self {
         Self {
             graph: 0,
-            batch: [0].into(),
+            batch: vec![0].into(),
             share: 0..1,
             key: Key::new(epoch as u64),
             fixed: true,
@@ -44,6 +44,39 @@ impl BatchSpec {
     /// This rank's examples.
     pub fn own(&self) -> &[u32] {
         &self.batch[self.share.clone()]
+    }
+}
+
+/// Numbers of examples: consecutive ones of an epoch's order, which all its batches share.
+#[derive(Debug, Clone)]
+pub struct Numbers {
+    order: Arc<Vec<u32>>,
+    range: Range<usize>,
+}
+
+impl Numbers {
+    /// Those of `order` in a range.
+    ///
+    /// # Panics
+    /// If the range exceeds the order.
+    pub fn of(order: &Arc<Vec<u32>>, range: Range<usize>) -> Self {
+        assert!(range.end <= order.len(), "{range:?} of {} numbers", order.len());
+        Self { order: order.clone(), range }
+    }
+}
+
+impl From<Vec<u32>> for Numbers {
+    fn from(order: Vec<u32>) -> Self {
+        let range = 0..order.len();
+        Self { order: Arc::new(order), range }
+    }
+}
+
+impl Deref for Numbers {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.order[self.range.clone()]
     }
 }
 

@@ -290,7 +290,7 @@ impl Task for NodePrediction {
     /// Training nodes among the own ones; they ascend.
     fn own(&self, spec: &BatchSpec, own: Range<usize>, _: (usize, usize)) -> BatchSpec {
         let batch = within(&self.whole.train, &own);
-        BatchSpec { share: 0..batch.len(), batch: batch.into(), ..spec.clone() }
+        BatchSpec { share: 0..batch.len(), batch: batch.to_vec().into(), ..spec.clone() }
     }
 
     fn evaluate_shares<W: WholeModel>(

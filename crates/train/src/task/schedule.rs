@@ -1,12 +1,13 @@
 //! Batch schedules.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::threads::even_share;
 use gnarl_config::{Batch, Method, RunConfig};
 
-use crate::data::batch::BatchSpec;
+use crate::data::batch::{BatchSpec, Numbers};
 use crate::data::target_edges::TargetEdges;
 use crate::session::Keys;
 
@@ -125,7 +126,7 @@ impl NodeSchedule<'_> {
         };
         BatchSpec {
             graph: self.graph,
-            batch: batch.into(),
+            batch: batch.to_vec().into(),
             share,
             key,
             fixed: self.is_fixed(),
@@ -186,13 +187,16 @@ impl EdgeSchedule<'_> {
         if matches!(self.sharing, Sharing::Alone { .. }) {
             key = key.with(self.graph as u64);
         }
-        let last = order.len().div_ceil(size.max(1)).saturating_sub(1);
+        let size = size.max(1);
+        let last = order.len().div_ceil(size).saturating_sub(1);
+        let order = Arc::new(order);
         let mut specs = Vec::with_capacity(last + 1);
-        for (index, edges) in order.chunks(size.max(1)).enumerate() {
+        for (index, first) in (0..order.len()).step_by(size).enumerate() {
+            let edges = first..order.len().min(first + size);
             specs.push(BatchSpec {
                 graph: self.graph,
                 share: self.sharing.of(edges.len()),
-                batch: edges.into(),
+                batch: Numbers::of(&order, edges),
                 key: key.with(index as u64),
                 fixed: false,
                 last_of_step: true,

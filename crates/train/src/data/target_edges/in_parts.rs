@@ -96,7 +96,7 @@ impl TargetEdges for EdgesInParts {
     }
 
     fn batch(&self, spec: &BatchSpec) -> Result<TargetBatch> {
-        let asked = &spec.batch;
+        let asked: Arc<[u32]> = (&*spec.batch).into();
         // All requests are under way before the first reply is waited for.
         let from: Vec<&PartAccess> = match self.alone.is_empty() {
             true => self.with_edges().collect(),
