@@ -68,11 +68,15 @@ pub fn prepare(config: &mut RunConfig, run_file: &Path) -> Result<()> {
 }
 
 /// Sets `dataset.path` to the dataset that the section asks for, or to where it is to be made;
-/// `true` if it is there. A dataset in an object store is fetched into the cache.
+/// `true` if it is there, or not needed. A dataset in an object store is fetched into the cache.
 ///
 /// # Errors
 /// If it cannot be fetched; [`gnarl_common::Kind::Usage`] if files changed since they were imported.
 pub fn find(config: &mut RunConfig, run_file: &Path) -> Result<bool> {
+    // A run on parts reads nothing else.
+    if config.partition.servers.is_some() && config.partition.path.is_some() {
+        return Ok(true);
+    }
     let Some(section) = &config.dataset.import else {
         objects::local(&config.dataset.path)?;
         return Ok(true);

@@ -1,6 +1,6 @@
 //! `gnarl partition`
 
-use crate::common::{community, fail, path, succeed};
+use crate::common::{Bench, community, fail, path, succeed};
 
 #[test]
 fn a_dry_run_writes_nothing_and_says_the_same() {
@@ -105,4 +105,50 @@ fn truncated_topology_is_named() {
     shorten("part-1/topology/in.src.npy");
     let text = fail(&["inspect", path(&parts)], 1);
     assert!(text.contains("part-1/topology/in.src.npy: truncated"), "{text}");
+}
+
+/// The import of a run file is that of the dataset, which is not needed where the run has parts.
+#[cfg(feature = "serve")]
+#[test]
+fn a_run_on_parts_imports_nothing() {
+    let bench = Bench::new("[train]\nepochs = 2\n");
+    let parts = bench.dir.path().join("parts");
+    succeed(&["partition", path(&bench.graph), "--parts", "2", "--out", path(&parts)]);
+    let whole = bench.train(&[]);
+    let text = std::fs::read_to_string(&bench.file).unwrap();
+    let import = "[dataset.import]\nformat = 'npy'\n[dataset.import.options]\nedges = '${NOT_SET}/edges.npy'\n";
+    std::fs::write(&bench.file, text + import).unwrap();
+    std::fs::remove_dir_all(&bench.graph).unwrap();
+    let parts = format!("partition.path={}", path(&parts));
+    let found = bench.train(&[&parts, "partition.servers=ranks"]);
+    let losses = |of: &serde_json::Value| of["losses"][1].as_f64().unwrap();
+    assert!((losses(&whole) - losses(&found)).abs() < 1e-5, "{whole} {found}");
+}
+
+/// Parts are made for the task of a run file, and only for one that predicts edges.
+#[test]
+fn parts_for_a_task_are_of_edges_and_whole() {
+    let bench = Bench::new("[train]\nepochs = 2\n");
+    let parts = bench.dir.path().join("parts");
+    let cut = ["partition", path(&bench.graph), "--parts", "2", "--out", path(&parts)];
+    let task = ["--task", path(&bench.file)];
+    let error = fail(&[&cut[..], &task].concat(), 2);
+    assert!(error.contains("tasks of nodes train on the parts of their dataset"), "{error}");
+    assert!(!parts.exists(), "nothing is written");
+
+    let links = ["--set", "task.kind=link-prediction"];
+    succeed(&[&cut[..], &task, &links].concat());
+    let checked = succeed(&["inspect", path(&parts), "--verify"]);
+    assert_eq!(checked["verified"], true);
+    let file = parts.join("part-1/targets/train.tail.npy");
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    let error = fail(&["inspect", path(&parts), "--verify"], 1);
+    assert!(error.contains("target edges of part 1: train.tail.npy: checksum"), "{error}");
+
+    // A node task on the dataset refuses them, too.
+    let place = format!("partition.path={}", path(&parts));
+    let error = fail(&bench.args(&["train.strategy=average", &place]), 2);
+    assert!(error.contains("made to predict edges of type"), "{error}");
 }
