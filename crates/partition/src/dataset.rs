@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
 use crate::write::buckets::{BUCKETS, EdgeBuckets};
+use crate::write::catalog::CATALOG;
 use crate::write::targets::{PartTargets, TARGETS, TargetsManifest};
 use crate::write::vertex_cut_layout::{TOPOLOGY, VertexCutPart};
 
@@ -176,6 +177,16 @@ impl PartitionedDataset {
     pub fn part(&self, index: usize) -> Result<Dataset> {
         self.check_part(index)?;
         Dataset::open(self.dir.join(part_dir(index)))
+    }
+
+    /// All nodes by their dataset ids: ids as given, labels, splits and names, without features and edges; none in
+    /// partitions written before there was such a catalog.
+    ///
+    /// # Errors
+    /// If it is damaged.
+    pub fn catalog(&self) -> Result<Option<Dataset>> {
+        let dir = self.dir.join(CATALOG);
+        dir.exists().then(|| Dataset::open(dir)).transpose()
     }
 
     /// Returns whether the files of part `index` are here.

@@ -12,6 +12,8 @@ mod heterogeneous;
 mod import;
 mod infer;
 mod infer_edges;
+#[cfg(feature = "serve")]
+mod infer_parts;
 mod interrupted;
 mod memory;
 mod metrics;

@@ -15,9 +15,23 @@ impl DatasetWriter {
     /// # Errors
     /// If a file cannot be linked or copied.
     pub fn link_nodes(&mut self, source: &Dataset) -> Result<()> {
+        self.link_columns(source, |_| true)
+    }
+
+    /// The same without features: ids, labels, splits and names.
+    ///
+    /// # Errors
+    /// As [`DatasetWriter::link_nodes`].
+    pub fn link_nodes_without_features(&mut self, source: &Dataset) -> Result<()> {
+        self.link_columns(source, |name| name != "features" && !name.starts_with("features."))
+    }
+
+    fn link_columns(&mut self, source: &Dataset, takes: impl Fn(&str) -> bool) -> Result<()> {
         for t in &source.manifest().node_types {
+            let mut t = t.clone();
+            t.columns.retain(|column| takes(&column.name));
             link(source, &t.columns, self.tmp_dir())?;
-            self.manifest.node_types.push(t.clone());
+            self.manifest.node_types.push(t);
         }
         Ok(())
     }

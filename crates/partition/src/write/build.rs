@@ -23,7 +23,7 @@ use crate::write::describe::{Written, describe};
 use crate::write::layout::Layout;
 use crate::write::targets::{self, Targets};
 use crate::write::vertex_cut_layout::{self, VertexCutManifest};
-use crate::write::{distribute, nodes};
+use crate::write::{catalog, distribute, nodes};
 
 /// Partitions `dataset` and writes the parts to `out`, which must not exist or be empty.
 ///
@@ -181,6 +181,7 @@ fn run(
             let dir = tmp.join(BUCKETS);
             buckets::write(graph, &written.layout, &dir, config.memory)?;
         }
+        catalog::write(source, tmp)?;
         let targets =
             targets.map(|t| targets::write(graph, &written.layout, t, tmp, config.memory));
         let targets = targets.transpose()?;

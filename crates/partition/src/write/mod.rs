@@ -2,6 +2,7 @@
 
 pub mod buckets;
 pub mod build;
+pub(crate) mod catalog;
 mod columns;
 mod deal;
 pub mod describe;

@@ -65,6 +65,11 @@ impl<'a> EdgeModel<'a> {
         self.scores.reads_rows()
     }
 
+    /// Returns whether several labels of an edge may hold.
+    pub fn has_several_labels(&self) -> bool {
+        self.scores.has_several_labels()
+    }
+
     /// Returns whether candidates can be ranked: edges are predicted, not labeled.
     pub fn ranks(&self) -> bool {
         self.scores.ranking().is_some()
@@ -94,7 +99,10 @@ impl<'a> EdgeModel<'a> {
     /// # Errors
     /// As [`EdgeModel::score`], and if the dataset is not on this host.
     pub fn score_all(&self, keep: &mut KeepEdges<'_>) -> Result<Figures> {
-        let dataset = self.run.dataset().ok_or_else(|| Error::usage("no dataset on this host"))?;
+        let dataset = self.run.dataset().ok_or_else(|| {
+            Error::usage("the edges of the dataset are not on this host")
+                .hint("name a split or a file of edges, or give the dataset with --dataset")
+        })?;
         let ends = [Side::Head, Side::Tail].map(|side| self.endpoints(side));
         let wanted = ends.map(|(of, nodes)| (of, (0..nodes as u32).collect()));
         let (rows, figures) = self.embeddings(wanted.into())?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gnarl_common::{Buf, Context, Error, Kind, Result, ResultExt};
 use gnarl_config::{RunConfig, ScoredSplit, TaskKind, data_folder};
 use gnarl_engine::Communicator;
-use gnarl_graph::{Dataset, Labels};
+use gnarl_graph::{Dataset, Labels, Triple};
 use gnarl_infer::order::NodeOrder;
 use gnarl_infer::rows::Cache;
 use gnarl_infer::{Figures, LayerFolder, Sweeps};
@@ -41,6 +41,8 @@ pub struct TrainedRun {
     layers: Option<PathBuf>,
     /// The version, the weights and the data.
     identity: String,
+    /// The nodes of a run that was trained on parts.
+    catalog: Option<Dataset>,
 }
 
 /// How a trained run is opened.
@@ -84,11 +86,9 @@ impl TrainedRun {
         if let Some(bytes) = options.memory {
             config.evaluate.memory = Some(bytesize::ByteSize::b(bytes));
         }
+        let parts_of_run = config.partition.servers.as_ref().and(config.partition.path.clone());
         if dataset.is_some() || is_there(&config.dataset.path) {
             config.partition.servers = None;
-        } else if options.unlabeled && config.dataset.path.as_os_str().is_empty() {
-            return Err(Error::usage("the run was trained on parts, without a dataset")
-                .hint("give the whole one with --dataset"));
         }
         // Asked for by name, scores are of both splits, and exact unless fan-outs are asked for, too.
         config.evaluate.splits = ScoredSplit::ALL.to_vec();
@@ -100,8 +100,20 @@ impl TrainedRun {
             let hint = "take the current data with --dataset";
             made.check(&config, &source.fingerprint(), hint)?;
         }
+        let catalog = match (&source, parts_of_run) {
+            (Source::Parts(cut), _) => cut.catalog()?,
+            // Names of classes are those of the parts that the run was trained on, if they are still there.
+            (Source::Whole(_), Some(path)) => {
+                let cut = data_folder(&path).and_then(PartitionedDataset::open);
+                cut.and_then(|cut| cut.catalog()).unwrap_or_default()
+            }
+            (Source::Whole(_), None) => None,
+        };
         let trained = match options.unlabeled && config.task.kind.is_of_nodes() {
-            true => Some(labels_of_training(&mut config, &source, &trained_on)?),
+            true => {
+                let given = source.dataset().or(catalog.as_ref());
+                Some(labels_of_training(&mut config, given, &trained_on)?)
+            }
             false => None,
         };
         let parts = options
@@ -158,6 +170,7 @@ impl TrainedRun {
             parts,
             layers,
             identity,
+            catalog,
         })
     }
 
@@ -202,6 +215,35 @@ impl TrainedRun {
     /// The dataset, if it is on this host.
     pub fn dataset(&self) -> Option<&Dataset> {
         self.source.dataset()
+    }
+
+    /// The catalog beside the parts that the run was trained on.
+    pub fn catalog_of_parts(&self) -> Option<&Dataset> {
+        self.catalog.as_ref()
+    }
+
+    /// Number of edges of a type of the dataset.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`] if it is not on this host, or has no such type.
+    pub fn num_edges(&self, triple: &Triple) -> Result<u64> {
+        let dataset = self.dataset().ok_or_else(|| {
+            Error::usage("the edges of the dataset are not on this host")
+                .hint("name a split or a file of edges, or give the dataset with --dataset")
+        })?;
+        Ok(dataset.manifest().edge_type(triple)?.count)
+    }
+
+    /// The nodes with their ids as given, labels, splits and names: those of the dataset, or of the catalog beside the
+    /// parts.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`] if the run has parts without a catalog.
+    pub fn catalog(&self) -> Result<&Dataset> {
+        self.dataset().or(self.catalog.as_ref()).ok_or_else(|| {
+            Error::usage("the run was trained on parts without a catalog of nodes")
+                .hint("give the whole dataset with --dataset, or partition it again")
+        })
     }
 
     /// The path of the dataset that the run was trained on; empty if it was trained on parts.
@@ -354,8 +396,11 @@ fn check_course(config: &RunConfig, options: &OpenOptions) -> Result<()> {
 
 /// The labels that the run was trained on, which say of which kind its predictions are. Sets the type of the nodes if
 /// the run file does not name it.
-fn labels_of_training(config: &mut RunConfig, source: &Source, place: &Path) -> Result<Labels> {
-    let given = source.dataset();
+fn labels_of_training(
+    config: &mut RunConfig,
+    given: Option<&Dataset>,
+    place: &Path,
+) -> Result<Labels> {
     let trained_on = match given.filter(|dataset| dataset.dir() == place) {
         Some(_) => Ok(None),
         None => data_folder(place).and_then(Dataset::open).map(Some),
@@ -372,10 +417,13 @@ fn labels_of_training(config: &mut RunConfig, source: &Source, place: &Path) -> 
             )));
         }
     };
-    let node_type = match (&config.task.node_type, dataset.plain()) {
-        (Some(name), _) => name.clone(),
-        (None, Ok((node, _))) => node.name.clone(),
-        (None, Err(_)) => {
+    let manifest = dataset.manifest();
+    let node_type = match (&config.task.node_type, dataset.plain(), &manifest.node_types[..]) {
+        (Some(name), ..) => name.clone(),
+        (None, Ok((node, _)), _) => node.name.clone(),
+        // A catalog does not tell whether the graph has several edge types.
+        (None, Err(_), [only]) if manifest.edge_types.is_empty() => only.name.clone(),
+        (None, Err(_), _) => {
             let only = only_labeled_type(config.task.kind, dataset)?;
             config.task.node_type = Some(only.clone());
             only

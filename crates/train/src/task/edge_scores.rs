@@ -37,6 +37,11 @@ pub(crate) trait EdgeScores: Send + Sync {
     /// Returns whether scores depend on features of the edges, so that only edges of the dataset have some.
     fn reads_rows(&self) -> bool;
 
+    /// Returns whether several labels of an edge may hold.
+    fn has_several_labels(&self) -> bool {
+        false
+    }
+
     /// Scores of edges, one row each, from the embeddings of their endpoints.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub(super) fn run(
     let [heads, tails] = ids;
     let ids = [heads?, tails?];
     let source = EdgeSource::of(which, args.relation.as_deref(), &model, &ids)?;
-    let outputs = outputs(&args.what, run, dataset, &model)?;
+    let outputs = outputs(&args.what, run, &model)?;
     let relations = Relations::of(&model);
     let columns = |last: usize| {
         let mut columns = vec![Column::new("head", kind(&ids[0]))];
@@ -46,7 +46,7 @@ pub(super) fn run(
         columns
     };
     let count = match &source {
-        EdgeSource::All => dataset.manifest().edge_type(&triple)?.count,
+        EdgeSource::All => run.num_edges(&triple)?,
         EdgeSource::Some(batch) => batch.edges.len() as u64,
     };
     let destination = Destination::of(&args.out, args.force)?;
@@ -97,7 +97,6 @@ pub(super) fn run(
 pub(in crate::commands) fn outputs(
     what: &[What],
     run: &TrainedRun,
-    dataset: &Dataset,
     model: &EdgeModel<'_>,
 ) -> Result<Option<Outputs>> {
     if run.kind() == TaskKind::LinkPrediction {
@@ -107,9 +106,7 @@ pub(in crate::commands) fn outputs(
                 .hint("leave it out; the column is score")),
         };
     }
-    let label = run.label();
-    let column = dataset.edge_column(model.triple(), label)?;
-    let several = column.is_some_and(|column| column.spec().shape.len() == 2);
+    let several = model.has_several_labels();
     let names = || match Dataset::open(run.trained_on()) {
         Ok(trained) => Names::of_edges(&trained, model.triple(), "class_name"),
         Err(_) => Ok(None),

@@ -244,9 +244,10 @@ pub(in crate::commands) struct Widths {
 /// # Errors
 /// If they are damaged.
 fn class_names(run: &TrainedRun, node_type: &str) -> Result<Option<Names>> {
-    match Dataset::open(run.trained_on()) {
-        Ok(dataset) => Names::of_nodes(&dataset, node_type, "class_name"),
-        Err(e) => {
+    match (Dataset::open(run.trained_on()), run.catalog_of_parts()) {
+        (Ok(dataset), _) => Names::of_nodes(&dataset, node_type, "class_name"),
+        (Err(_), Some(catalog)) => Names::of_nodes(catalog, node_type, "class_name"),
+        (Err(e), None) => {
             let place = run.trained_on().display();
             tracing::warn!(
                 "classes are written by number: their names are in {place}, which is not there: {e}"

@@ -39,10 +39,7 @@ pub(super) fn predict(
     (run, by): (&TrainedRun, &dyn Infer),
     start: Instant,
 ) -> Result<Value> {
-    let dataset = run.dataset().ok_or_else(|| {
-        Error::usage("the run was trained on parts, without a dataset")
-            .hint("give the whole one with --dataset")
-    })?;
+    let dataset = run.catalog()?;
     let found = match (args.top_k, &args.edges) {
         (Some(k), _) => ranked::run(args, (run, by, dataset), k.get(), start)?,
         (None, Some(which)) => edges::run(args, (run, by, dataset), which, start)?,

@@ -92,7 +92,7 @@ impl Catalog {
             Ok(Edges {
                 relations: names.zip(0..).collect(),
                 num_relations: model.num_relations(),
-                outputs: edges::outputs(&[], run, dataset, model)?,
+                outputs: edges::outputs(&[], run, model)?,
                 reads_rows: model.reads_rows(),
             })
         });

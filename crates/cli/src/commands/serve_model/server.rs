@@ -37,10 +37,7 @@ pub fn run(args: &ServeModelArgs) -> Result<Value> {
         ..OpenOptions::default()
     };
     let run = TrainedRun::open(&Registry::default(), &args.run_dir, &options)?;
-    let dataset = run.dataset().ok_or_else(|| {
-        Error::usage("the run was trained on parts, without a dataset")
-            .hint("give the whole one with --dataset")
-    })?;
+    let dataset = run.catalog()?;
     let model = EdgeModel::of(&run, &run);
     let max_ids = args.max_ids.get();
     let queue = Arc::new(Queue::new(Limits {

@@ -1,7 +1,7 @@
 //! Labels of edges outside of evaluation.
 
 use gnarl_common::{Error, Result};
-use gnarl_graph::Triple;
+use gnarl_graph::{Labels, Triple};
 use gnarl_nn::heads::EdgeRows;
 use gnarl_nn::{Mode, Params, Tape, Tensor};
 
@@ -36,6 +36,10 @@ impl EdgeScores for EdgePrediction {
 
     fn reads_rows(&self) -> bool {
         self.features.is_some()
+    }
+
+    fn has_several_labels(&self) -> bool {
+        matches!(self.splits.valid.labels, Labels::Multi { .. })
     }
 
     fn score(
