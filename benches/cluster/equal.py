@@ -14,9 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from launch import hosts, mpirun
+
 HERE = Path(__file__).resolve().parent
 GNARL, WORK = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-NETWORK = "10.77.0.0/24"
 DEADLINE = 120
 
 RUN = """
@@ -66,31 +67,14 @@ def dataset(name):
     return out
 
 
-def mpirun(ranks, *more):
-    user = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    os.environ.update(user)
-    return ["mpirun", "--oversubscribe", "-n", str(ranks), *more]
-
-
-def machines(count):
-    """mpirun over that many namespaces, a rank on each."""
-    agent = WORK / "agent"
-    agent.write_text(f'#!/bin/sh\nexec {HERE}/hosts agent "$@"\n')
-    agent.chmod(0o755)
-    names = ",".join(f"10.77.0.{i + 1}:1" for i in range(count))
-    within = [w for key in ("oob_tcp_if_include", "btl_tcp_if_include") for w in ("--mca", key, NETWORK)]
-    tcp = ["--mca", "btl", "tcp,self", "--mca", "plm_rsh_agent", str(agent)]
-    return mpirun(count, "--host", names, *within, *tcp)
-
-
 WAYS = {
     "1 worker": lambda: ([], ["train.workers=1"]),
     "2 workers": lambda: ([], ["train.workers=2"]),
     "4 workers": lambda: ([], ["train.workers=4"]),
     "2 processes": lambda: (mpirun(2), ["train.engine=mpi"]),
     "4 processes": lambda: (mpirun(4), ["train.engine=mpi"]),
-    "3 machines": lambda: (machines(3), ["train.engine=mpi"]),
-    "3 machines, of parts": lambda: (machines(3), ["train.engine=mpi", "partition.servers=ranks", "cache.memory=16MiB"]),
+    "3 machines": lambda: (hosts(3, WORK), ["train.engine=mpi"]),
+    "3 machines, of parts": lambda: (hosts(3, WORK), ["train.engine=mpi", "partition.servers=ranks", "cache.memory=16MiB"]),
 }
 
 

@@ -11,16 +11,16 @@ which vertex cuts have the same as the whole graph. Prints a table in Markdown.
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from launch import hosts, mpirun
+
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 GNARL, WORK = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-NETWORK = "10.77.0.0/24"
 HOSTS, PARTS = 3, 6
 
 TYPED = """
@@ -56,23 +56,6 @@ def call(*words, **more):
     if out.returncode:
         sys.exit(f"{words}\n{out.stderr}")
     return out.stdout
-
-
-def mpirun(ranks, *more):
-    user = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    os.environ.update(user)
-    return ["mpirun", "--oversubscribe", "-x", "GNARL_DATA", "-n", str(ranks), *more]
-
-
-def hosts():
-    """mpirun over namespaces, a rank on each."""
-    agent = WORK / "agent"
-    agent.write_text(f'#!/bin/sh\nexec {HERE}/hosts agent "$@"\n')
-    agent.chmod(0o755)
-    names = ",".join(f"10.77.0.{i + 1}:1" for i in range(HOSTS))
-    within = [w for key in ("oob_tcp_if_include", "btl_tcp_if_include") for w in ("--mca", key, NETWORK)]
-    tcp = ["--mca", "btl", "tcp,self", "--mca", "plm_rsh_agent", str(agent)]
-    return mpirun(HOSTS, "--host", names, *within, *tcp)
 
 
 def parts(dataset, run, sets, layout):
@@ -111,7 +94,7 @@ def ways(run, sets):
         parts(place, run, sets, layout)
         served = [*sets, "dataset.path=", "train.engine=mpi", "partition.servers=ranks", "cache.memory=16MiB"]
         where = f'--set "partition.path={WORK}/parts-$OMPI_COMM_WORLD_RANK"'
-        yield f"3 hosts, {layout} parts of their own", train(run, served, hosts(), where)
+        yield f"3 hosts, {layout} parts of their own", train(run, served, hosts(HOSTS, WORK), where)
 
 
 def main():

@@ -9,11 +9,13 @@ use crate::common::{fail, path, succeed};
 
 /// A table of people in four groups who know mostly each other, by name, and a run file.
 fn graph(dir: &Path) -> PathBuf {
-    let (mut nodes, mut edges) = (String::from("id,group,x,y\n"), String::from("src,dst\n"));
+    let mut nodes = String::from("id,group,x,y\n");
+    let mut edges = String::from("src,dst\n");
     let name = |person: usize| format!("p-{}", person * 7919 % 400);
     for person in 0..400 {
         let group = person % 4;
-        let (x, y) = ((group % 2) as f64, (group / 2) as f64);
+        let x = (group % 2) as f64;
+        let y = (group / 2) as f64;
         let noise = (person * 37 % 11) as f64 / 11.0;
         _ = writeln!(nodes, "{},group {group},{},{}", name(person), x + noise, y - noise);
         for step in [4, 8, 12, 5] {
@@ -39,7 +41,7 @@ fn graph(dir: &Path) -> PathBuf {
 /// Trains on parts that are made with the options `task`, and takes the dataset away.
 fn trained(dir: &Path, sets: &[&str], task: &[&str]) -> String {
     let graph = graph(dir);
-    let (parts, file, run) = (dir.join("parts"), dir.join("run.toml"), dir.join("run"));
+    let [parts, file, run] = ["parts", "run.toml", "run"].map(|name| dir.join(name));
     succeed(&[&["partition", path(&graph), "--parts", "3", "--out", path(&parts)], task].concat());
     let place = format!("partition.path={}", path(&parts));
     let out = format!("output.dir={}", path(&run));
@@ -63,7 +65,7 @@ fn assert_alike(dir: &Path, run: &str, words: &[&str]) -> (Value, Vec<Vec<String
     let elsewhere = dir.join("elsewhere");
     let dataset = ["--dataset", path(&elsewhere)];
     succeed(&[&["infer", run, "--force", "--out", path(&on_graph)], words, &dataset].concat());
-    let (on_parts, on_graph) = (rows(&on_parts), rows(&on_graph));
+    let [on_parts, on_graph] = [on_parts, on_graph].map(|file| rows(&file));
     assert!(!on_parts.is_empty());
     assert_eq!(on_parts.len(), on_graph.len());
     for (a, b) in on_parts.iter().flatten().zip(on_graph.iter().flatten()) {

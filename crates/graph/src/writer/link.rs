@@ -18,7 +18,7 @@ impl DatasetWriter {
         self.link_columns(source, |_| true)
     }
 
-    /// The same without features: ids, labels, splits and names.
+    /// Adds all node types of `source` without their features: with ids, labels, splits and names, likewise.
     ///
     /// # Errors
     /// As [`DatasetWriter::link_nodes`].

@@ -2,12 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-use gnarl_config::{RunConfig, Servers};
+use gnarl_config::{Method, RunConfig, Servers, TaskKind};
 use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts};
 use gnarl_train::{Registry, Summary, partition_for_task};
 
 use crate::common::{PARTS, train};
+
+/// A short run of `model` over the dataset `graph` in `dir`, which predicts edges.
+pub fn config(dir: &Path, kind: TaskKind, model: &str, name: &str) -> RunConfig {
+    let mut config = RunConfig::default();
+    config.dataset.path = dir.join("graph");
+    config.task.kind = kind;
+    config.model.name = model.into();
+    config.model.hidden = 16;
+    config.model.layers = 2;
+    config.embedding.dim = 16;
+    config.decoder.hidden = 16;
+    config.negatives.count = 20;
+    config.sample.method = Method::Exact;
+    config.sample.fanouts = vec![4, 3];
+    config.sample.batch_size = 100;
+    config.train.epochs = 3;
+    config.train.threads = 2;
+    config.train.deadline_seconds = 60.0;
+    config.output.dir = dir.join(name);
+    config
+}
 
 /// The parts of a run's task, beside the run.
 pub fn cut(config: &RunConfig, layout: PartLayout) -> PartitionedDataset {

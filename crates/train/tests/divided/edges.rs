@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gnarl_common::Element;
 use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
-use gnarl_config::{MessagesOver, Method, RandomSplit, RunConfig, Servers, TaskKind};
+use gnarl_config::{MessagesOver, RandomSplit, RunConfig, Servers, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::import::{HeteroNpyOptions, NpyOptions, heterogeneous_npy, npy};
 use gnarl_partition::PartLayout;
@@ -13,7 +13,7 @@ use gnarl_serve::Server;
 use gnarl_train::{Begin, eval_run, run};
 
 use crate::common::{only, serve, train};
-use crate::edge_tasks::{assert_near, assert_parts_train_alike, cut, divided};
+use crate::edge_tasks::{assert_near, assert_parts_train_alike, config, cut, divided};
 
 const NODES: u64 = 120;
 const EDGES: u64 = 1200;
@@ -84,22 +84,9 @@ impl Bench {
     }
 
     fn config(&self, kind: TaskKind, model: &str, name: &str) -> RunConfig {
-        let mut config = RunConfig::default();
-        config.dataset.path = self.dir.path().join("graph");
+        let mut config = config(self.dir.path(), kind, model, name);
         config.dataset.split = Some(RandomSplit { train: 0.6, valid: 0.2, test: 0.2, seed: 1 });
-        config.task.kind = kind;
-        config.model.name = model.into();
-        (config.model.hidden, config.model.layers) = (16, 2);
-        config.embedding.dim = 16;
-        config.decoder.hidden = 16;
-        config.sample.method = Method::Exact;
-        config.sample.fanouts = vec![4, 3];
-        config.sample.batch_size = 100;
-        config.train.epochs = 3;
         config.train.lr = 0.01;
-        config.train.threads = 2;
-        config.train.deadline_seconds = 60.0;
-        config.output.dir = self.dir.path().join(name);
         config
     }
 }

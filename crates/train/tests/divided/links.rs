@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use gnarl_common::rng::Key;
-use gnarl_config::{Method, RunConfig, Servers, TaskKind};
+use gnarl_config::{RunConfig, Servers, TaskKind};
 use gnarl_graph::Dataset;
 use gnarl_graph::generate::{
     Attributes, CommunityOptions, HeteroOptions, community, heterogeneous,
@@ -17,7 +17,7 @@ use gnarl_train::{
 };
 
 use crate::common::{PARTS, only, serve, train};
-use crate::edge_tasks::{assert_near, assert_parts_train_alike, cut, divided};
+use crate::edge_tasks::{assert_near, assert_parts_train_alike, config, cut, divided};
 
 /// The graphs of a test.
 struct Bench {
@@ -81,21 +81,7 @@ impl Bench {
     }
 
     fn config(&self, model: &str, name: &str) -> RunConfig {
-        let mut config = RunConfig::default();
-        config.dataset.path = self.path("graph");
-        config.task.kind = TaskKind::LinkPrediction;
-        config.model.name = model.into();
-        (config.model.hidden, config.model.layers) = (16, 2);
-        config.embedding.dim = 16;
-        config.sample.method = Method::Exact;
-        config.sample.fanouts = vec![4, 3];
-        config.sample.batch_size = 100;
-        config.negatives.count = 20;
-        config.train.epochs = 3;
-        config.train.threads = 2;
-        config.train.deadline_seconds = 60.0;
-        config.output.dir = self.path(name);
-        config
+        config(self.dir.path(), TaskKind::LinkPrediction, model, name)
     }
 }
 
@@ -121,10 +107,15 @@ fn negatives_are_those_of_the_whole_graph() {
         ("typed", true),
         ("in-batch", true),
         ("uniform", false),
+        ("local", false),
+        ("all", true),
     ] {
         let mut config = bench.config("none", kind);
         config.decoder.name = "distmult".into();
         (config.negatives.kind, config.negatives.filtered) = (kind.into(), filtered);
+        if kind == "local" {
+            config.partition.path = Some(cut.dir().into());
+        }
         let whole = train(&config);
         let mut config = divided(&config, &format!("{kind} in parts"), cut.dir(), Servers::Ranks);
         config.train.workers = 2;

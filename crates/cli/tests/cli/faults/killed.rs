@@ -24,17 +24,6 @@ const DEATHS: [(&str, usize); 9] = [
     ("replace", 9),
 ];
 
-/// The same for link prediction, which has seven batches an epoch.
-const LINK_DEATHS: [(&str, usize); 7] = [
-    ("schedule", 45),
-    ("sample", 41),
-    ("fetch", 37),
-    ("compact", 33),
-    ("compute", 25),
-    ("reduce", 25),
-    ("evaluate", 3),
-];
-
 const TRAIN: &str = "epochs = 60\ndeadline_seconds = 120";
 
 /// Kills rank `victim` in one stage after the other, going on in between.
@@ -82,7 +71,7 @@ fn another_rank_killed_in_every_stage_goes_on_to_the_same_numbers() {
 #[test]
 fn ranks_that_predict_edges_killed_in_every_stage_go_on_to_the_same_numbers() {
     let divided = Divided::links(TRAIN, &["--algorithm", "spring"]);
-    killed_in_every_stage(&divided, 1, &LINK_DEATHS);
+    killed_in_every_stage(&divided, 1, &DEATHS[..7]);
 }
 
 #[test]
