@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`error`] | a failure and what was being done → a message with a hint and an exit code |
 //! | [`npy`] | `.npy` files ↔ mapped or streamed arrays ([`Buf`], [`NpyScatter`]) |
+//! | [`Spool`] | pieces of an array → the array, in memory or in a mapped file |
 //! | [`rng`] | a seed and indices → the same random numbers on any thread |
 //! | [`staging`] | an output's place → the whole output or none of it |
 //! | [`memory`] | bytes this process takes and may still take |
@@ -32,6 +33,7 @@ pub mod npy;
 pub mod prefetch;
 pub mod rng;
 mod scatter;
+mod spool;
 pub mod staging;
 mod stored;
 pub mod threads;
@@ -40,4 +42,5 @@ pub use buf::Buf;
 pub use dtype::{DType, Element};
 pub use error::{Context, Error, Kind, Result, ResultExt};
 pub use scatter::NpyScatter;
+pub use spool::Spool;
 pub use stored::Stored;

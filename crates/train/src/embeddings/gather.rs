@@ -1,10 +1,9 @@
 //! Gathering of the embeddings of all ranks.
 
-use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
 use bytemuck::Pod;
-use gnarl_common::{Buf, Error, Kind, Result};
+use gnarl_common::{Buf, Error, Kind, Result, Spool};
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 use gnarl_store::RowSource;
@@ -23,19 +22,19 @@ pub struct Rows<'a> {
     pub values: Values<'a>,
 }
 
-/// The values of embeddings.
+/// Values of embeddings, or of the state of their optimizer.
 #[derive(Debug, Clone)]
-pub enum Values<'a> {
+pub enum Values<'a, T: Pod = f32> {
     /// Those of a table in memory.
-    Borrowed(&'a [f32]),
+    Borrowed(&'a [T]),
     /// Of their own, or those of a mapped file, which is read by as much as is used.
-    Shared(Buf<f32>),
+    Shared(Buf<T>),
 }
 
-impl Deref for Values<'_> {
-    type Target = [f32];
+impl<T: Pod> Deref for Values<'_, T> {
+    type Target = [T];
 
-    fn deref(&self) -> &[f32] {
+    fn deref(&self) -> &[T] {
         match self {
             Self::Borrowed(values) => values,
             Self::Shared(values) => values,
@@ -43,18 +42,9 @@ impl Deref for Values<'_> {
     }
 }
 
-impl From<Vec<f32>> for Values<'_> {
-    fn from(values: Vec<f32>) -> Self {
+impl<T: Pod> From<Vec<T>> for Values<'_, T> {
+    fn from(values: Vec<T>) -> Self {
         Self::Shared(values.into())
-    }
-}
-
-impl<'a> From<Cow<'a, [f32]>> for Values<'a> {
-    fn from(values: Cow<'a, [f32]>) -> Self {
-        match values {
-            Cow::Borrowed(values) => Self::Borrowed(values),
-            Cow::Owned(values) => values.into(),
-        }
     }
 }
 
@@ -85,13 +75,13 @@ pub struct Whole<'a> {
     /// Name of the table.
     pub name: &'a str,
     /// Embeddings.
-    pub rows: Cow<'a, [f32]>,
+    pub rows: Values<'a>,
     /// Embeddings of the best evaluation so far.
-    pub best: Cow<'a, [f32]>,
+    pub best: Values<'a>,
     /// Optimizer state of each row.
-    pub state: Cow<'a, [f32]>,
+    pub state: Values<'a>,
     /// Number of updates of each row.
-    pub steps: Cow<'a, [u32]>,
+    pub steps: Values<'a, u32>,
 }
 
 impl Table {
@@ -101,7 +91,7 @@ impl Table {
     /// If a rank fails.
     pub fn gather_to_root(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
         let values = self.array_on_first(comm, self.rows.values(), self.rows.width())?;
-        Ok(Rows { width: self.rows.width(), values: values.into() })
+        Ok(Rows { width: self.rows.width(), values })
     }
 
     /// Gathers the embeddings of the best evaluation on the first rank; none on the others.
@@ -110,7 +100,7 @@ impl Table {
     /// If a rank fails.
     pub fn best_on_first(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
         let values = self.array_on_first(comm, &self.best, self.rows.width())?;
-        Ok(Rows { width: self.rows.width(), values: values.into() })
+        Ok(Rows { width: self.rows.width(), values })
     }
 
     /// Gathers the embeddings of the best evaluation on the first rank, and drops the table; none on the others.
@@ -119,11 +109,14 @@ impl Table {
     /// If a rank fails.
     pub fn into_best_on_first(self, comm: &dyn Communicator) -> Result<Rows<'static>> {
         let width = self.rows.width();
-        let values = match comm.size() {
-            1 => self.best,
-            _ => self.array_on_first(comm, &self.best, width)?.into_owned(),
+        if comm.size() == 1 {
+            return Ok(Rows { width, values: self.best.into() });
+        }
+        let values = match self.array_on_first(comm, &self.best, width)? {
+            Values::Shared(values) => values,
+            Values::Borrowed(values) => values.to_vec().into(),
         };
-        Ok(Rows { width, values: values.into() })
+        Ok(Rows { width, values: Values::Shared(values) })
     }
 
     /// Gathers all embeddings on every rank. A collective of all ranks.
@@ -160,26 +153,30 @@ impl Table {
         })
     }
 
-    /// Gathers all ranks' values on the first, by id, of which `own` has `each` per own row.
+    /// Gathers all ranks' values on the first, by id, of which `own` has `each` per own row: in a mapped file beyond
+    /// what is gathered together.
     fn array_on_first<'a, T: Pod>(
         &self,
         comm: &dyn Communicator,
         own: &'a [T],
         each: usize,
-    ) -> Result<Cow<'a, [T]>> {
+    ) -> Result<Values<'a, T>> {
         if comm.size() == 1 {
-            return Ok(own.into());
+            return Ok(Values::Borrowed(own));
         }
-        let mut all = Vec::new();
+        let mut all = Spool::new(ROUND_BYTES);
+        let mut round = Vec::new();
         for ids in self.rounds(each) {
             let mut outgoing = vec![Vec::new(); comm.size()];
             outgoing[0] = bytemuck::cast_slice(self.share(&ids, own, each)).to_vec();
             let came = comm.all_to_all("embeddings to the first", outgoing)?;
             if comm.rank() == 0 {
-                self.merge(&came, ids, each, &mut all)?;
+                round.clear();
+                self.merge(&came, ids, each, &mut round)?;
+                all.append(&round)?;
             }
         }
-        Ok(all.into())
+        Ok(Values::Shared(all.finish()?))
     }
 
     /// Id ranges gathered together, equal on all ranks.
