@@ -49,7 +49,9 @@ pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
     SampleSection, Strategy, TimeRule, TrainSection,
 };
-pub use task::{EmbeddingSection, Leakage, MessagesOver, RowOptimizer, TaskKind, TaskSection};
+pub use task::{
+    EmbeddingSection, Leakage, MessagesOver, RowOptimizer, SplitBy, TaskKind, TaskSection,
+};
 pub use tensor::TensorSection;
 pub use unused::Applied;
 pub use words::key_named;

@@ -20,7 +20,7 @@ use super::evaluate::EvaluateSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
-use super::task::{EmbeddingSection, TaskKind, TaskSection};
+use super::task::{EmbeddingSection, SplitBy, TaskKind, TaskSection};
 use super::tensor::TensorSection;
 
 /// The configuration of a run.
@@ -467,6 +467,22 @@ impl RunConfig {
             Method::Full => vec![-1; self.model.blocks()],
             _ => self.sample.fanouts.clone(),
         }
+    }
+
+    /// The rule by which messages are sampled as of the times of seeds, if they are.
+    pub fn time_rule(&self) -> Option<TimeRule> {
+        self.sample.time.filter(|_| !matches!(&*self.model.name, "none" | "mlp"))
+    }
+
+    /// Returns whether messages are sampled as of the times of seeds.
+    pub fn samples_by_time(&self) -> bool {
+        self.time_rule().is_some()
+    }
+
+    /// What held-out edges of link prediction are chosen by, where the dataset has no splits.
+    pub fn split_by(&self) -> SplitBy {
+        let default = if self.samples_by_time() { SplitBy::Time } else { SplitBy::Endpoints };
+        self.task.split_by.unwrap_or(default)
     }
 
     /// Returns whether evaluation reads sampled neighbors: with `evaluate.fanouts`, where what a node hears depends on a

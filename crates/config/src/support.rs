@@ -146,12 +146,17 @@ fn edge_features(c: Combination<'_>) -> Option<Error> {
 fn times(c: Combination<'_>) -> Option<Error> {
     let sample = &c.run.sample;
     sample.time?;
-    if !c.predicts_nodes() {
+    if c.run.task.kind == TaskKind::LinkPrediction
+        && c.run.samples_by_time()
+        && !matches!(&*c.run.negatives.kind, "uniform" | "file")
+    {
         return Some(
-            Error::usage(
-                "sample.time: the messages of edge tasks pass over edges without their times",
-            )
-            .hint("leave it out"),
+            Error::usage(format!(
+                "sample.time: a negative is embedded as of the time of its edge, and those of negatives.kind = '{}' are \
+                 shared by edges of different times",
+                c.run.negatives.kind
+            ))
+            .hint("set negatives.kind to 'uniform', and negatives.count to a small number such as 5"),
         );
     }
     if c.served() {

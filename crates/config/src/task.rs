@@ -65,6 +65,16 @@ pub enum MessagesOver {
     All,
 }
 
+/// What held-out edges of link prediction are chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SplitBy {
+    /// A draw by the endpoints of an edge.
+    Endpoints,
+    /// The latest edges are test edges, those before them validation edges.
+    Time,
+}
+
 /// Handling of a batch's target edges in the message graph.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -101,6 +111,9 @@ pub struct TaskSection {
     pub valid: f64,
     /// Link prediction: share of edges held out for testing.
     pub test: f64,
+    /// Link prediction: what held-out edges are chosen by; time, if neighbors are sampled by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub split_by: Option<SplitBy>,
     /// Link prediction: seed of the held-out edges.
     pub split_seed: u64,
     /// With an encoder: handling of a batch's target edges in the message graph.
@@ -121,6 +134,7 @@ impl Default for TaskSection {
             messages: MessagesOver::Known,
             valid: 0.05,
             test: 0.1,
+            split_by: None,
             split_seed: 0,
             leakage: Leakage::Remove,
             rank_memory: ByteSize::mib(256),

@@ -56,6 +56,7 @@ fn full() -> RunConfig {
     full.task.name = Some("ranking".into());
     full.task.node_type = Some("movie".into());
     full.task.edge_type = Some("a:b:c".into());
+    full.task.split_by = Some(gnarl_config::SplitBy::Time);
     full.decoder.name = "mlp".into();
     full.loss.name = "mse".into();
     full.sample.name = Some("own".into());

@@ -173,10 +173,14 @@ impl SampleGraph {
     ///
     /// # Errors
     /// If a node has no time.
-    pub fn with_node_times(mut self, times: Buf<i64>) -> Result<Self> {
+    pub fn with_node_times(self, times: Buf<i64>) -> Result<Self> {
         same_length("node times", Some(times.len()), self.num_nodes())?;
-        self.source_times = Some(times);
-        Ok(self)
+        Ok(self.with_source_times(times))
+    }
+
+    /// Adds the times of all sources, which may be of another type than the nodes.
+    pub(crate) fn with_source_times(self, times: Buf<i64>) -> Self {
+        Self { source_times: Some(times), ..self }
     }
 
     /// Adds features of edges, a row per edge row as weights. Neighbor samplers read them with the edges they choose.

@@ -1,7 +1,7 @@
 //! The trait of samplers.
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::MiniBatch;
 
 use crate::Scratch;
@@ -28,6 +28,21 @@ pub trait Sampler: Send + Sync {
     /// If a seed is not a core node, a list is not inside the graph, or a block would exceed 32-bit
     /// offsets.
     fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch>;
+
+    /// The batch for `seeds`, each as of its own of `times`. Seeds that agree in both share a row.
+    ///
+    /// # Errors
+    /// As [`Sampler::sample`], and unless this is a [`TemporalSampler`](crate::TemporalSampler).
+    fn sample_as_of(
+        &self,
+        _seeds: &[u32],
+        _times: &[i64],
+        _key: Key,
+        _scratch: &mut Scratch,
+    ) -> Result<MiniBatch> {
+        Err(Error::usage(format!("sampler '{}' reads no times", self.name()))
+            .hint("sample with a temporal sampler"))
+    }
 }
 
 /// The nodes in an order chosen by `key`, split into batches of `batch_size`.

@@ -72,7 +72,7 @@ fn draw(
 ) -> Drawn {
     let places: Vec<u32> = (0..30).map(|i| (7 * i) % 90).collect();
     let triples = edges().at(&places);
-    sampler.draw(&Positives { triples: &triples, places: &places, share }, side, key)
+    sampler.draw(&Positives { triples: &triples, places: &places, times: &[], share }, side, key)
 }
 
 /// The candidates of each edge, those masked left out.

@@ -5,8 +5,9 @@ use std::time::Duration;
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
+use gnarl_graph::triples::Triples;
 use gnarl_infer::Figures;
-use gnarl_nn::Params;
+use gnarl_nn::{Params, Tensor};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::embeddings::Rows;
@@ -20,7 +21,7 @@ use crate::step::mini_batch::MiniBatch;
 use crate::sync::all_reduce::AllReduce;
 use crate::sync::model_averaging::{self, ModelAveraging};
 use crate::sync::synchronization::Synchronization;
-use crate::task::{EdgeScores, Encoders, Sizes, Task};
+use crate::task::{EdgeScores, Encoders, Sizes, Task, embeddings_before};
 
 /// The operations of a run on its task.
 pub(crate) trait Training: Send + Sync {
@@ -76,6 +77,17 @@ pub(crate) trait Training: Send + Sync {
         course: &Course<'_>,
         keep: &mut Keep<'_>,
     ) -> Result<Figures>;
+
+    /// Embeddings of the heads and of the tails of edges just before their times, or after all edges of the dataset if there
+    /// are none, where neighbors are sampled by time.
+    ///
+    /// # Errors
+    /// If features cannot be read.
+    fn embeddings_before(
+        &self,
+        weights: (&Params, &[Rows<'_>]),
+        edges: (&Triples, &[i64]),
+    ) -> Result<[Tensor; 2]>;
 
     /// Scores of weights and all embeddings on the whole graph, on one machine, with leakage
     /// counts.
@@ -232,6 +244,15 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
                 .hint("leave out --order, --cache, --layers and --ranks, or --fanouts, unless the run has sample.time"));
         }
         forwards.sampled((params, tables), wanted, keep).map(|()| Figures::default())
+    }
+
+    fn embeddings_before(
+        &self,
+        weights: (&Params, &[Rows<'_>]),
+        edges: (&Triples, &[i64]),
+    ) -> Result<[Tensor; 2]> {
+        let forwards = Forwards::new(&self.config, &self.whole);
+        embeddings_before(&forwards, weights, edges, self.whole.num_nodes().len() > 1)
     }
 
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {

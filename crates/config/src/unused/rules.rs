@@ -5,7 +5,7 @@ use gnarl_nn::optim::ScheduleKind;
 use gnarl_store::cache::CachePolicy;
 
 use super::applied::Rule;
-use crate::{Method, Outer, Pipeline, RowOptimizer, Servers, Sides, Strategy, TaskKind};
+use crate::{Method, Outer, Pipeline, RowOptimizer, Servers, Sides, SplitBy, Strategy, TaskKind};
 
 /// The first rule of a key that does not apply is reported.
 pub(super) const RULES: &[Rule] = &[
@@ -31,9 +31,24 @@ pub(super) const RULES: &[Rule] = &[
         to: "labels of edges",
     },
     Rule {
-        keys: &["task.valid", "task.test", "task.split_seed", "task.rank_memory"],
+        keys: &["task.valid", "task.test", "task.split_by"],
         applies: |a| a.links(),
         to: "link prediction",
+    },
+    Rule {
+        keys: &["task.split_seed"],
+        applies: |a| a.links() && a.run.split_by() == SplitBy::Endpoints,
+        to: "link prediction, where held-out edges are drawn by their endpoints",
+    },
+    Rule {
+        keys: &["task.rank_memory"],
+        applies: |a| a.links() && !a.run.samples_by_time(),
+        to: "link prediction that ranks all nodes",
+    },
+    Rule {
+        keys: &["task.messages", "task.leakage"],
+        applies: |a| !a.run.samples_by_time(),
+        to: "runs without sample.time: with it, the edges before an edge pass messages to it",
     },
     Rule {
         keys: &["task.leakage"],

@@ -166,6 +166,31 @@ impl HeteroSampleGraph {
         Ok(self)
     }
 
+    /// Adds times to the edges of a type, as [`SampleGraph::with_times`].
+    ///
+    /// # Errors
+    /// If there is no such type, or an edge's row has no time.
+    pub fn with_times(mut self, triple: &Triple, times: Buf<i64>) -> Result<Self> {
+        let lists = &mut self.edges[self.schema.edge_type(triple)?];
+        *lists = lists.clone().with_times(times).while_doing(|| format!("edge type {triple}"))?;
+        Ok(self)
+    }
+
+    /// Adds times to the nodes of a type, as [`SampleGraph::with_node_times`].
+    ///
+    /// # Errors
+    /// If there is no such type, or a node has no time.
+    pub fn with_node_times(mut self, node_type: &str, times: &Buf<i64>) -> Result<Self> {
+        let of = self.schema.node_type(node_type)?;
+        same_length("node times", Some(times.len()), self.num_nodes(of))?;
+        for (number, lists) in self.edges.iter_mut().enumerate() {
+            if self.schema.ends(number).0 == of {
+                *lists = lists.clone().with_source_times(times.clone());
+            }
+        }
+        Ok(self)
+    }
+
     /// The whole graph without the edges of type `edge_type` for which `drop` returns true, by
     /// source and destination. The others of that type lose their weights; in-degrees are those of
     /// the remaining graph.

@@ -14,12 +14,14 @@
 //! | `typed` | nodes that the relation has on that side | edges of the relation |
 //! | `all` | every node | the batch |
 //! | `file` | those listed in a file | none |
+//! | `existing` | nodes that are there at the edge's time | none |
 //!
 //! A candidate that equals the true endpoint is masked. [`Filtered`] masks every known edge,
 //! [`Sided`] has one sampler per side where heads are of another type than tails.
 
 mod all;
 mod degree;
+mod existing;
 mod file;
 mod filtered;
 mod in_batch;
@@ -31,6 +33,7 @@ mod uniform;
 
 pub use all::All;
 pub use degree::ByDegree;
+pub use existing::Existing;
 pub use file::FromFile;
 pub use filtered::Filtered;
 pub use in_batch::InBatch;
@@ -52,6 +55,8 @@ pub struct Positives<'a> {
     pub triples: &'a Triples,
     /// Their positions among all training edges.
     pub places: &'a [u32],
+    /// Their times; empty if they have none.
+    pub times: &'a [i64],
     /// Range of this rank's edges.
     pub share: Range<usize>,
 }

@@ -50,7 +50,8 @@ mod tests {
     fn candidates_are_of_the_type_of_their_side() {
         let mut triples = Triples::default();
         (0..5).for_each(|i| triples.push(i, 0, 10 + i % 3));
-        let batch = Positives { triples: &triples, places: &[0, 1, 2, 3, 4], share: 0..5 };
+        let places = [0, 1, 2, 3, 4];
+        let batch = Positives { triples: &triples, places: &places, times: &[], share: 0..5 };
         let sided = Sided::new(Box::new(Joint::new(10, 50)), Box::new(Joint::new(3, 50)), 10);
         let of = |side| sided.draw(&batch, side, Key::new(1));
         assert!(of(Side::Head).ids.iter().all(|&id| id < 10));

@@ -8,7 +8,7 @@ use gnarl_graph::{Column, Dataset, Triple};
 ///
 /// # Errors
 /// If a time exceeds 63 bits.
-pub(crate) fn edge_times(dataset: &Dataset, triple: &Triple) -> Result<Option<Buf<i64>>> {
+pub fn edge_times(dataset: &Dataset, triple: &Triple) -> Result<Option<Buf<i64>>> {
     dataset.edge_column(triple, "time")?.map_or(Ok(None), |column| times(&column))
 }
 

@@ -9,8 +9,7 @@ mod rule;
 mod sampler;
 
 pub(crate) use by_time::ByTime;
-pub(crate) use column::edge_times;
-pub use column::node_times;
+pub use column::{edge_times, node_times};
 pub(crate) use hop::{TimedHop, TimedLists};
 pub(crate) use pairs::Pairs;
 pub use rule::TemporalRule;

@@ -33,7 +33,16 @@ pub struct TemporalSampler {
     fanouts: Fanouts,
     rule: TemporalRule,
     by_time: ByTime,
-    seed_times: Option<Buf<i64>>,
+    seed_times: SeedTimes,
+}
+
+/// Times of seeds that come without.
+#[derive(Debug, Clone)]
+enum SeedTimes {
+    Unknown,
+    OfNodes(Buf<i64>),
+    /// After all edges.
+    End,
 }
 
 /// A temporal batch.
@@ -58,7 +67,7 @@ impl TemporalSampler {
     pub fn new(graph: &SampleGraph, fanouts: &[i64], rule: TemporalRule) -> Result<Self> {
         let by_time = ByTime::new(graph.view()).while_doing(|| "ordering edges by time")?;
         let (graph, fanouts) = (graph.clone(), Fanouts::new(fanouts)?);
-        Ok(Self { graph, fanouts, rule, by_time, seed_times: None })
+        Ok(Self { graph, fanouts, rule, by_time, seed_times: SeedTimes::Unknown })
     }
 
     /// A sampler of these lists, already sorted, with other fan-outs.
@@ -75,8 +84,14 @@ impl TemporalSampler {
     /// If there are more or fewer times than nodes.
     pub fn with_seed_times(mut self, times: Buf<i64>) -> Result<Self> {
         same_length("seed times", Some(times.len()), self.graph.num_nodes())?;
-        self.seed_times = Some(times);
+        self.seed_times = SeedTimes::OfNodes(times);
         Ok(self)
+    }
+
+    /// Sets the time of all seeds of [`Sampler::sample`] after that of any edge.
+    pub fn with_seeds_at_end(mut self) -> Self {
+        self.seed_times = SeedTimes::End;
+        self
     }
 
     /// The batch for `seeds`, local ids of core nodes, at `times`. Seeds that agree in both share a
@@ -133,12 +148,25 @@ impl Sampler for TemporalSampler {
     }
 
     fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
-        let Some(of_nodes) = &self.seed_times else {
-            return Err(Error::usage("the temporal sampler lacks the times of seeds")
-                .hint("set them by with_seed_times, or pass times to sample_at"));
-        };
         self.graph.check_seeds(seeds)?;
-        let times: Vec<i64> = seeds.iter().map(|&seed| of_nodes[seed as usize]).collect();
+        let times: Vec<i64> = match &self.seed_times {
+            SeedTimes::OfNodes(times) => seeds.iter().map(|&seed| times[seed as usize]).collect(),
+            SeedTimes::End => vec![i64::MAX; seeds.len()],
+            SeedTimes::Unknown => {
+                return Err(Error::usage("the temporal sampler lacks the times of seeds")
+                    .hint("set them by with_seed_times, or pass times to sample_at"));
+            }
+        };
         Ok(self.sample_at(seeds, &times, key, scratch)?.batch)
+    }
+
+    fn sample_as_of(
+        &self,
+        seeds: &[u32],
+        times: &[i64],
+        key: Key,
+        scratch: &mut Scratch,
+    ) -> Result<MiniBatch> {
+        Ok(self.sample_at(seeds, times, key, scratch)?.batch)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::{Error, Result};
-use gnarl_config::RunConfig;
+use gnarl_config::{RunConfig, TimeRule};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
@@ -13,7 +13,7 @@ use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::edge_features::with_edge_features;
 use super::part_nodes::PartNodes;
-use super::times::temporal;
+use super::times::{rule_of, temporal};
 
 /// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
@@ -72,6 +72,15 @@ impl Graph {
     pub fn local(graph: SampleGraph, features: Box<dyn FeatureStore>) -> Self {
         let (topology, whole) = (Topology::Local(graph), Whole::default());
         Self { topology, features, whole, temporal: None }
+    }
+
+    /// The graph with its edges sampled as of times of seeds, by `rule`; seeds without a time are later than all edges.
+    ///
+    /// # Errors
+    /// If it is partitioned, or has no times.
+    pub fn in_time(self, rule: TimeRule) -> Result<Self> {
+        let temporal = TemporalSampler::new(self.lists()?, &[-1], rule_of(rule))?;
+        Ok(Self { temporal: Some(temporal.with_seeds_at_end()), ..self })
     }
 
     /// Opens a dataset, or a part of one, with the features of edges if the model of `config` reads them.

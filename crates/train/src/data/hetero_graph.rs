@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::RunConfig;
+use gnarl_config::{RunConfig, TimeRule};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
@@ -68,6 +68,15 @@ impl HeteroGraph {
     #[cfg(feature = "serve")]
     pub fn of_parts(parts: HeteroParts, features: Vec<Option<Box<dyn FeatureStore>>>) -> Self {
         Self { topology: HeteroTopology::Partitioned(parts), features, temporal: None }
+    }
+
+    /// The graph with its edges sampled as of times of seeds, by `rule`.
+    ///
+    /// # Errors
+    /// If it is partitioned, or has no times.
+    pub fn in_time(self, rule: TimeRule) -> Result<Self> {
+        let temporal = Some(TimedSeeds::at_end(self.lists()?, rule)?);
+        Ok(Self { temporal, ..self })
     }
 
     /// Opens a dataset, or a part of one.
@@ -237,19 +246,22 @@ impl HeteroNeighbors {
         }
     }
 
-    /// The batch for seeds of several node types, by their local ids.
+    /// The batch for seeds of several node types, by their local ids, at `times`; without them at their own times, or at
+    /// none.
     ///
     /// # Errors
-    /// As [`HeteroSampler::sample_types`] and [`HeteroPartsSampler::sample_types`].
+    /// As [`HeteroSampler::sample_types`] and [`HeteroPartsSampler::sample_types`], and if the sampler reads no times.
     pub fn sample(
         &self,
         seeds: &[(usize, &[u32])],
+        times: &[Vec<i64>],
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
         match self {
+            Self::Temporal(timed) => timed.sample(seeds, times, key, scratch),
+            _ if !times.is_empty() => Err(Error::usage("the sampler reads no times of seeds")),
             Self::Local(sampler) => sampler.sample_types(seeds, key, scratch),
-            Self::Temporal(timed) => timed.sample(seeds, key, scratch),
             Self::Partitioned(sampler) => sampler.sample_types(seeds, key, scratch),
         }
     }

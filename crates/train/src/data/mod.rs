@@ -10,7 +10,8 @@ pub mod node_targets;
 pub mod part_nodes;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
+pub(crate) mod seeds;
 pub(crate) mod shares;
 pub(crate) mod target_edges;
 mod timed_seeds;
-mod times;
+pub(crate) mod times;

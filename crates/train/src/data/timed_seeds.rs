@@ -14,8 +14,16 @@ use super::times::{needed, rule_of};
 #[derive(Clone)]
 pub(crate) struct TimedSeeds {
     sampler: HeteroTemporalSampler,
-    /// Times of the nodes of each type that has any.
-    times: Vec<Option<Buf<i64>>>,
+    own: OwnTimes,
+}
+
+/// Times of seeds that come without.
+#[derive(Clone)]
+enum OwnTimes {
+    /// Those of the nodes of each type that has any.
+    OfNodes(Vec<Option<Buf<i64>>>),
+    /// After all edges.
+    End,
 }
 
 impl TimedSeeds {
@@ -28,7 +36,19 @@ impl TimedSeeds {
         let names = graph.schema().node_types().iter();
         let times = names.map(|name| node_times(dataset, name)).collect::<Result<_>>()?;
         let (fanouts, rule) = (HeteroFanouts::new(&[-1]), rule_of(rule));
-        Ok(Self { sampler: HeteroTemporalSampler::new(&graph, &fanouts, rule)?, times })
+        let sampler = HeteroTemporalSampler::new(&graph, &fanouts, rule)?;
+        Ok(Self { sampler, own: OwnTimes::OfNodes(times) })
+    }
+
+    /// A sampler of one hop over `graph`, which has times, for seeds that come with theirs; those that do not are later
+    /// than all edges.
+    ///
+    /// # Errors
+    /// If no edge type has times.
+    pub fn at_end(graph: &HeteroSampleGraph, rule: TimeRule) -> Result<Self> {
+        let (fanouts, rule) = (HeteroFanouts::new(&[-1]), rule_of(rule));
+        let sampler = HeteroTemporalSampler::new(graph, &fanouts, rule)?;
+        Ok(Self { sampler, own: OwnTimes::End })
     }
 
     /// These seeds with other fan-outs.
@@ -36,7 +56,7 @@ impl TimedSeeds {
     /// # Errors
     /// If fan-outs are wrong.
     pub fn with_fanouts(&self, fanouts: &HeteroFanouts) -> Result<Self> {
-        Ok(Self { sampler: self.sampler.with_fanouts(fanouts)?, times: self.times.clone() })
+        Ok(Self { sampler: self.sampler.with_fanouts(fanouts)?, own: self.own.clone() })
     }
 
     /// The seeds of every batch of an epoch.
@@ -44,30 +64,41 @@ impl TimedSeeds {
         self.sampler.epoch(train, batch_size, key)
     }
 
-    /// The batch for seeds of several node types at their times.
+    /// The batch for seeds of several node types at `times`, or at their own.
     ///
     /// # Errors
     /// If a seed has no time, or those of the sampler.
     pub fn sample(
         &self,
         seeds: &[(usize, &[u32])],
+        times: &[Vec<i64>],
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
-        let schema = self.sampler.schema();
-        let mut times = Vec::with_capacity(seeds.len());
-        for &(of, nodes) in seeds {
-            let name = format!("nodes of type '{}'", schema.node_types()[of]);
-            let all = needed(self.times[of].as_ref(), &name)?;
+        let own = if times.is_empty() { self.own_times(seeds)? } else { Vec::new() };
+        let times = if times.is_empty() { &own } else { times };
+        let seeds = seeds.iter().zip(times).map(|(&(of, nodes), times)| (of, nodes, &**times));
+        let batch = self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)?;
+        Ok(batch.batch)
+    }
+
+    fn own_times(&self, seeds: &[(usize, &[u32])]) -> Result<Vec<Vec<i64>>> {
+        let of_nodes = match &self.own {
+            OwnTimes::OfNodes(times) => times,
+            OwnTimes::End => {
+                return Ok(seeds.iter().map(|(_, nodes)| vec![i64::MAX; nodes.len()]).collect());
+            }
+        };
+        let of_type = |&(of, nodes): &(usize, &[u32])| -> Result<Vec<i64>> {
+            let name = format!("nodes of type '{}'", self.sampler.schema().node_types()[of]);
+            let all = needed(of_nodes[of].as_ref(), &name)?;
             let time = |&node: &u32| {
                 all.get(node as usize)
                     .copied()
                     .ok_or_else(|| Error::invalid(format!("node {node} of {name} has no time")))
             };
-            times.push(nodes.iter().map(time).collect::<Result<Vec<i64>>>()?);
-        }
-        let seeds = seeds.iter().zip(&times).map(|(&(of, nodes), times)| (of, nodes, &**times));
-        let batch = self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)?;
-        Ok(batch.batch)
+            nodes.iter().map(time).collect()
+        };
+        seeds.iter().map(of_type).collect()
     }
 }

@@ -1,8 +1,9 @@
-//! Times of nodes as seeds.
+//! Times of nodes and of edges as seeds.
 
 use gnarl_common::{Buf, Error, Result};
 use gnarl_config::TimeRule;
-use gnarl_sample::{SampleGraph, TemporalRule, TemporalSampler};
+use gnarl_graph::{Dataset, Triple};
+use gnarl_sample::{SampleGraph, TemporalRule, TemporalSampler, edge_times};
 
 /// The library's rule.
 pub(super) fn rule_of(rule: TimeRule) -> TemporalRule {
@@ -22,6 +23,19 @@ pub(super) fn needed<'a>(times: Option<&'a Buf<i64>>, name: &str) -> Result<&'a 
             "sample.time: {name} have no times, up to which their edges are sampled"
         ))
         .hint("import them with --times or --node-time, or leave out sample.time")
+    })
+}
+
+/// The times of the edges of type `triple`, which `key` asks for.
+///
+/// # Errors
+/// If they have none.
+pub(crate) fn times_of_edges(dataset: &Dataset, triple: &Triple, key: &str) -> Result<Buf<i64>> {
+    edge_times(dataset, triple)?.ok_or_else(|| {
+        let place = dataset.dir().display();
+        Error::usage(format!("{key}: {place}: edges {triple} have no times")).hint(format!(
+            "import them with a column 'time' of integers or dates, or leave out {key}"
+        ))
     })
 }
 

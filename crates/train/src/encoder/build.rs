@@ -10,6 +10,7 @@ use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::ParamsBuilder;
 #[cfg(feature = "serve")]
 use gnarl_partition::PartitionedDataset;
+use gnarl_sample::node_times;
 #[cfg(feature = "serve")]
 use gnarl_serve::PartAccess;
 use gnarl_store::MappedFeatures;
@@ -41,10 +42,19 @@ pub(crate) fn over_edges(
     width: usize,
     params: &mut ParamsBuilder,
 ) -> Result<Homogeneous> {
-    let graph = regardless(edges)?;
+    let mut graph = regardless(edges)?;
+    let rule = config.time_rule();
+    if rule.is_some()
+        && let Some(times) = node_times(dataset, edges.node_type)?
+    {
+        graph = graph.with_node_times(times)?;
+    }
     let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-    let graph = Arc::new(Graph::local(graph, Box::new(features)));
-    Homogeneous::new((config, registry), graph, width, params)
+    let mut graph = Graph::local(graph, Box::new(features));
+    if let Some(rule) = rule {
+        graph = graph.in_time(rule)?;
+    }
+    Homogeneous::new((config, registry), Arc::new(graph), width, params)
 }
 
 /// The heterogeneous model of `config` over `edges`, every relation being an edge type, and their reverses.
@@ -60,7 +70,17 @@ pub(crate) fn over_relations(
 ) -> Result<Heterogeneous> {
     let features = dataset.features(edges.node_type)?;
     let features = features.map(|found| MappedFeatures::new(found, config.dataset.normalize));
-    let graph = HeteroGraph::new(by_relation(edges)?, vec![features.transpose()?]);
+    let mut graph = by_relation(edges)?;
+    let rule = config.time_rule();
+    if rule.is_some()
+        && let Some(times) = node_times(dataset, edges.node_type)?
+    {
+        graph = graph.with_node_times(edges.node_type, &times)?;
+    }
+    let mut graph = HeteroGraph::new(graph, vec![features.transpose()?]);
+    if let Some(rule) = rule {
+        graph = graph.in_time(rule)?;
+    }
     let all = 0..edges.relations as u32;
     let ways = all.map(|relation| Ways::of_relation(relation, edges.relations)).collect();
     Heterogeneous::new((config, registry), graph, (vec![0], ways), width, params)
@@ -79,10 +99,17 @@ pub(crate) fn over_types(
     width: usize,
     params: &mut ParamsBuilder,
 ) -> Result<Heterogeneous> {
-    let graph = by_type(dataset, held)?;
+    let mut graph = by_type(dataset, held)?;
+    let rule = config.time_rule();
+    if rule.is_some() {
+        graph = graph.with_times_of(dataset)?;
+    }
     let ends = endpoints_and_ways(graph.schema(), asked)?;
     let features = features_of_types(dataset, config.dataset.normalize)?;
-    let graph = HeteroGraph::new(graph, features);
+    let mut graph = HeteroGraph::new(graph, features);
+    if let Some(rule) = rule {
+        graph = graph.in_time(rule)?;
+    }
     Heterogeneous::new((config, registry), graph, ends, width, params)
 }
 

@@ -12,6 +12,7 @@ use gnarl_sample::Scratch;
 use super::course::Course;
 use super::{Encoder, Keep, Output, Outputs};
 use crate::data::edge_set::{EdgeSet, Ways};
+use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, Table};
 use crate::step::tensor_parallel::NoColumns;
 
@@ -53,8 +54,8 @@ impl Encoder for EmbeddingOnly {
         seeds.chunks(size.max(1)).map(<[u32]>::to_vec).collect()
     }
 
-    fn sample(&self, (): &(), seeds: &[Vec<u32>], _: Key, _: &mut Scratch) -> Result<Vec<u64>> {
-        Ok(seeds.iter().flatten().map(|&node| node.into()).collect())
+    fn sample(&self, (): &(), seeds: &Seeds, _: Key, _: &mut Scratch) -> Result<Vec<u64>> {
+        Ok(seeds.nodes.iter().flatten().map(|&node| node.into()).collect())
     }
 
     fn remove(&self, _: &mut Vec<u64>, _: &EdgeSet) {}

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
+use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, Table};
 use crate::encoder::course::Course;
 use crate::step::tensor_parallel::WholeModel;
@@ -98,11 +99,11 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// Samples the neighborhoods of some nodes of each type with endpoints.
     ///
     /// # Errors
-    /// If a part of the graph does not reply.
+    /// If a part of the graph does not reply, or seeds have times that the sampler does not read.
     fn sample(
         &self,
         sampler: &Self::Sampler,
-        seeds: &[Vec<u32>],
+        seeds: &Seeds,
         key: Key,
         scratch: &mut Scratch,
     ) -> Result<Self::Sampled>;

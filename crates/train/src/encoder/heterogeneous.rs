@@ -1,6 +1,6 @@
 //! Encoders of heterogeneous graphs. Nodes without features have embeddings.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -21,6 +21,7 @@ use super::{Encoder, Keep, Output, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::{HeteroGraph, HeteroNeighbors};
+use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, TableSpec};
 use crate::registry::Registry;
 use crate::step::tensor_parallel::HeteroColumns;
@@ -89,7 +90,14 @@ fn reaches(config: &RunConfig, graph: &HeteroGraph, endpoints: &[usize]) -> Resu
 /// The sampler of neighbors over each edge type.
 pub(crate) struct Draw {
     sampler: HeteroNeighbors,
-    scratch: Mutex<HeteroScratch>,
+    /// Memory of threads that do not sample at the moment.
+    scratch: Mutex<Vec<HeteroScratch>>,
+}
+
+impl Draw {
+    fn pool(&self) -> MutexGuard<'_, Vec<HeteroScratch>> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A sampled batch, and its blocks over all edge types.
@@ -144,18 +152,13 @@ impl Encoder for Heterogeneous {
         draw.sampler.epoch(seeds, size, order)
     }
 
-    fn sample(
-        &self,
-        draw: &Draw,
-        seeds: &[Vec<u32>],
-        key: Key,
-        _: &mut Scratch,
-    ) -> Result<Sampled> {
-        let mut scratch = draw.scratch.lock().unwrap_or_else(PoisonError::into_inner);
+    fn sample(&self, draw: &Draw, seeds: &Seeds, key: Key, _: &mut Scratch) -> Result<Sampled> {
+        let mut scratch = draw.pool().pop().unwrap_or_default();
         let by_type: Vec<(usize, &[u32])> =
-            self.endpoints.iter().copied().zip(seeds.iter().map(Vec::as_slice)).collect();
-        let batch = draw.sampler.sample(&by_type, key, &mut scratch)?;
-        Ok(Sampled { batch, seeds: seeds.concat() })
+            self.endpoints.iter().copied().zip(seeds.nodes.iter().map(Vec::as_slice)).collect();
+        let batch = draw.sampler.sample(&by_type, &seeds.times, key, &mut scratch)?;
+        draw.pool().push(scratch);
+        Ok(Sampled { batch, seeds: seeds.nodes.concat() })
     }
 
     fn remove(&self, sampled: &mut Sampled, edges: &EdgeSet) {

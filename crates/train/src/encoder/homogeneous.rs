@@ -21,6 +21,7 @@ use super::{Encoder, Keep, Output, Outputs, Source};
 use crate::data::batch::{Input, gather};
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
+use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
 use crate::registry::{BuildSampler, Registry};
 use crate::step::tensor_parallel::HomoColumns;
@@ -122,11 +123,15 @@ impl Encoder for Homogeneous {
     fn sample(
         &self,
         sampler: &Box<dyn Sampler>,
-        seeds: &[Vec<u32>],
+        seeds: &Seeds,
         key: Key,
         scratch: &mut Scratch,
     ) -> Result<MiniBatch> {
-        let batch = sampler.sample(&seeds[0], key, scratch)?;
+        let nodes = &seeds.nodes[0];
+        let batch = match seeds.times.first() {
+            Some(times) => sampler.sample_as_of(nodes, times, key, scratch)?,
+            None => sampler.sample(nodes, key, scratch)?,
+        };
         let width = self.graph.edge_width();
         let lacks = |block: &Block| block.edge_features().is_none_or(|rows| rows.width != width);
         match width > 0 && batch.blocks.iter().any(|block| lacks(block)) {

@@ -1,6 +1,8 @@
 //! Embeddings for evaluation: layer by layer over all neighbors, or over sampled ones (`evaluate.fanouts`, and
 //! `sample.time`).
 
+use std::ops::Range;
+
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_common::threads::{even_share, pool};
@@ -10,6 +12,7 @@ use gnarl_nn::{Mode, Params, Tape, Tensor};
 use gnarl_sample::Scratch;
 use rayon::prelude::*;
 
+use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
 use crate::encoder::{Course, Encoder, Keep, Output};
 use crate::session::Threads;
@@ -164,17 +167,40 @@ impl<'a, E: Encoder> Forwards<'a, E> {
         Ok([valid?, test?])
     }
 
-    /// Batches over sampled neighbors. The draws of a node depend on that node alone, and so its embedding does not
-    /// depend on the batch that it is in.
+    /// Embeddings of seeds at their times, one row each, those of one type with endpoints after those of another: over
+    /// sampled neighbors, with draws that depend on node and time alone.
     ///
     /// # Errors
-    /// If shapes disagree, a part of the graph does not reply, or those of `keep`.
-    pub fn sampled(
-        &self,
-        (params, tables): Weights<'_>,
-        wanted: &[(usize, Vec<u32>)],
-        keep: &mut Keep<'_>,
-    ) -> Result<()> {
+    /// If shapes disagree, or a part of the graph does not reply.
+    pub fn of_seeds(&self, weights: Weights<'_>, seeds: &Seeds) -> Result<Tensor> {
+        let sampler = self.encoder.sampler(&self.sampled_config(), &[])?;
+        let types = seeds.nodes.len();
+        let pieces = seeds.nodes.iter().enumerate().flat_map(|(of, nodes)| {
+            let starts = (0..nodes.len()).step_by(SEEDS);
+            starts.map(move |start| (of, start..nodes.len().min(start + SEEDS)))
+        });
+        let pieces: Vec<(usize, Range<usize>)> = pieces.collect();
+        let batch = |scratch: &mut Scratch, (of, range): &(usize, Range<usize>)| {
+            let mut piece = Seeds { nodes: vec![Vec::new(); types], times: Vec::new() };
+            piece.nodes[*of] = seeds.nodes[*of][range.clone()].to_vec();
+            if !seeds.times.is_empty() {
+                piece.times = vec![Vec::new(); types];
+                piece.times[*of] = seeds.times[*of][range.clone()].to_vec();
+            }
+            self.batch(&sampler, weights, &piece, scratch)
+        };
+        let found = pieces.par_iter().map_init(Scratch::new, batch);
+        let found = found.collect::<Result<Vec<Tensor>>>()?;
+        let (mut values, mut width) = (Vec::new(), 0);
+        for rows in &found {
+            values.extend_from_slice(rows.data());
+            width = rows.cols();
+        }
+        Ok(Tensor::from_vec(seeds.len(), width, values))
+    }
+
+    /// The run file with the fan-outs of evaluation.
+    fn sampled_config(&self) -> RunConfig {
         let mut config = self.config.clone();
         if !config.evaluate.fanouts.is_empty() {
             config.sample.fanouts.clone_from(&config.evaluate.fanouts);
@@ -183,19 +209,44 @@ impl<'a, E: Encoder> Forwards<'a, E> {
                 config.sample.method = Method::Neighbor;
             }
         }
-        let sampler = self.encoder.sampler(&config, &[])?;
+        config
+    }
+
+    /// Embeddings of the seeds of one batch, one row each.
+    fn batch(
+        &self,
+        sampler: &E::Sampler,
+        (params, tables): Weights<'_>,
+        seeds: &Seeds,
+        scratch: &mut Scratch,
+    ) -> Result<Tensor> {
+        let sampled = self.encoder.sample(sampler, seeds, Key::new(DRAWS), scratch)?;
+        let (batch, outputs) = self.encoder.fetch(sampled)?;
+        let ids = self.encoder.embedding_ids(&batch).iter().zip(tables);
+        let embeddings = ids.map(|(ids, table)| table.gather(ids)).collect::<Result<_>>()?;
+        let mut tape = Tape::new(params, Mode::Eval);
+        let (y, _) = self.encoder.forward(&mut tape, &batch, embeddings)?;
+        let y = tape.gather_rows(y, &outputs.rows);
+        Ok(tape.take(y))
+    }
+
+    /// Batches over sampled neighbors. The draws of a node depend on that node alone, and so its embedding does not
+    /// depend on the batch that it is in.
+    ///
+    /// # Errors
+    /// If shapes disagree, a part of the graph does not reply, or those of `keep`.
+    pub fn sampled(
+        &self,
+        weights: Weights<'_>,
+        wanted: &[(usize, Vec<u32>)],
+        keep: &mut Keep<'_>,
+    ) -> Result<()> {
+        let sampler = self.encoder.sampler(&self.sampled_config(), &[])?;
         let types = self.encoder.num_nodes().len();
-        let batch = |of: usize, nodes: &[u32], scratch: &mut Scratch| -> Result<Tensor> {
-            let mut seeds = vec![Vec::new(); types];
-            seeds[of] = nodes.to_vec();
-            let sampled = self.encoder.sample(&sampler, &seeds, Key::new(DRAWS), scratch)?;
-            let (batch, outputs) = self.encoder.fetch(sampled)?;
-            let ids = self.encoder.embedding_ids(&batch).iter().zip(tables);
-            let embeddings = ids.map(|(ids, table)| table.gather(ids)).collect::<Result<_>>()?;
-            let mut tape = Tape::new(params, Mode::Eval);
-            let (y, _) = self.encoder.forward(&mut tape, &batch, embeddings)?;
-            let y = tape.gather_rows(y, &outputs.rows);
-            Ok(tape.take(y))
+        let batch = |of: usize, nodes: &[u32], scratch: &mut Scratch| {
+            let mut seeds = Seeds { nodes: vec![Vec::new(); types], times: Vec::new() };
+            seeds.nodes[of] = nodes.to_vec();
+            self.batch(&sampler, weights, &seeds, scratch)
         };
         for (of, nodes) in wanted {
             // A batch for each thread at a time: what is in memory does not grow with the nodes.

@@ -8,6 +8,7 @@ use gnarl_infer::{Figures, Needed, Places};
 use gnarl_nn::Tensor;
 use gnarl_nn::decoders::{Candidate, TopK};
 
+use crate::data::times::times_of_edges;
 use crate::encoder::{Output, budget_of};
 use crate::run::infer::Infer;
 use crate::run::trained::TrainedRun;
@@ -87,6 +88,9 @@ impl<'a> EdgeModel<'a> {
     /// # Errors
     /// If features cannot be read; those of `keep`.
     pub fn score(&self, batch: &EdgeBatch, keep: &mut KeepEdges<'_>) -> Result<Figures> {
+        if self.run.config().samples_by_time() {
+            return self.score_in_time(batch, keep).map(|()| Figures::default());
+        }
         let ends = [Side::Head, Side::Tail];
         let wanted = ends.map(|side| (self.endpoints(side).0, batch.edges.ends(side).to_vec()));
         let (rows, figures) = self.embeddings(wanted.into())?;
@@ -103,9 +107,14 @@ impl<'a> EdgeModel<'a> {
             Error::usage("the edges of the dataset are not on this host")
                 .hint("name a split or a file of edges, or give the dataset with --dataset")
         })?;
+        let timed = self.run.config().samples_by_time();
+        let times = match timed {
+            true => Some(times_of_edges(dataset, self.triple(), "sample.time")?),
+            false => None,
+        };
         let ends = [Side::Head, Side::Tail].map(|side| self.endpoints(side));
         let wanted = ends.map(|(of, nodes)| (of, (0..nodes as u32).collect()));
-        let (rows, figures) = self.embeddings(wanted.into())?;
+        let found = if timed { None } else { Some(self.embeddings(wanted.into())?) };
         let relation = dataset.edge_column(self.triple(), "relation")?;
         let relation = relation.map(|column| column.values::<u32>()).transpose()?;
         let relation = relation.filter(|_| self.num_relations() > 1);
@@ -118,11 +127,15 @@ impl<'a> EdgeModel<'a> {
                 let of = relation.as_ref().map_or(0, |relation| relation[row as usize]);
                 batch.edges.push(head as u32, of, tail as u32);
                 batch.rows.push(row);
+                batch.times.extend(times.as_ref().map(|times| times[row as usize]));
                 row += 1;
             }
-            self.pieces(&rows, &batch, keep)?;
+            match &found {
+                Some((rows, _)) => self.pieces(rows, &batch, keep)?,
+                None => self.score_in_time(&batch, keep)?,
+            }
         }
-        Ok(figures)
+        Ok(found.map_or_else(Figures::default, |(_, figures)| figures))
     }
 
     /// Number of rows that [`EdgeModel::top`] hands over: fewer than `k` for each query where there are not as many
@@ -232,18 +245,8 @@ impl<'a> EdgeModel<'a> {
     }
 
     fn pieces(&self, rows: &Before, batch: &EdgeBatch, keep: &mut KeepEdges<'_>) -> Result<()> {
-        let EdgeBatch { edges, rows: numbers } = batch;
         let [heads, tails] = [Side::Head, Side::Tail].map(|side| self.endpoints(side).0);
-        for start in (0..edges.len()).step_by(EDGES) {
-            let range = start..edges.len().min(start + EDGES);
-            let piece = EdgeBatch {
-                edges: Triples {
-                    heads: edges.heads[range.clone()].to_vec(),
-                    relations: edges.relations[range.clone()].to_vec(),
-                    tails: edges.tails[range.clone()].to_vec(),
-                },
-                rows: numbers.get(range).map_or_else(Vec::new, <[u64]>::to_vec),
-            };
+        for piece in pieces_of(batch) {
             let ends =
                 [rows.gather(heads, &piece.edges.heads)?, rows.gather(tails, &piece.edges.tails)?];
             let scores = self.scores.score(self.run.params(), ends, &piece)?;
@@ -251,4 +254,31 @@ impl<'a> EdgeModel<'a> {
         }
         Ok(())
     }
+
+    /// Scores edges as of their times, or after all edges of the dataset.
+    fn score_in_time(&self, batch: &EdgeBatch, keep: &mut KeepEdges<'_>) -> Result<()> {
+        for piece in pieces_of(batch) {
+            let ends = self.by.embeddings_before(&piece.edges, &piece.times)?;
+            let scores = self.scores.score(self.run.params(), ends, &piece)?;
+            keep(&piece, &scores)?;
+        }
+        Ok(())
+    }
+}
+
+/// The edges of a batch, some at a time.
+fn pieces_of(batch: &EdgeBatch) -> impl Iterator<Item = EdgeBatch> + '_ {
+    let EdgeBatch { edges, rows, times } = batch;
+    (0..edges.len()).step_by(EDGES).map(move |start| {
+        let range = start..edges.len().min(start + EDGES);
+        EdgeBatch {
+            edges: Triples {
+                heads: edges.heads[range.clone()].to_vec(),
+                relations: edges.relations[range.clone()].to_vec(),
+                tails: edges.tails[range.clone()].to_vec(),
+            },
+            rows: rows.get(range.clone()).map_or_else(Vec::new, <[u64]>::to_vec),
+            times: times.get(range).map_or_else(Vec::new, <[i64]>::to_vec),
+        }
+    })
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use gnarl_common::threads::pool;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::{Communicator, local};
+use gnarl_graph::triples::Triples;
 use gnarl_infer::Figures;
+use gnarl_nn::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::encoder::{Keep, Output};
@@ -25,6 +27,13 @@ pub trait Infer: Sync {
         wanted: &[(usize, Vec<u32>)],
         keep: &mut Keep<'_>,
     ) -> Result<Figures>;
+
+    /// Embeddings of the heads and of the tails of edges just before their `times`, or after all edges of the dataset if
+    /// there are none; for runs with `sample.time`.
+    ///
+    /// # Errors
+    /// If features cannot be read, or several ranks would have to compute them.
+    fn embeddings_before(&self, edges: &Triples, times: &[i64]) -> Result<[Tensor; 2]>;
 }
 
 impl Infer for TrainedRun {
@@ -35,6 +44,10 @@ impl Infer for TrainedRun {
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         Self::infer(self, output, wanted, keep)
+    }
+
+    fn embeddings_before(&self, edges: &Triples, times: &[i64]) -> Result<[Tensor; 2]> {
+        Self::embeddings_before(self, edges, times)
     }
 }
 
@@ -69,6 +82,14 @@ impl Infer for Leader<'_> {
         self.left.fetch_sub(1, Ordering::Relaxed);
         let by = || self.run.infer_by(Some(self.comm), output, wanted, keep);
         pool(self.threads)?.install(by)
+    }
+
+    fn embeddings_before(&self, edges: &Triples, times: &[i64]) -> Result<[Tensor; 2]> {
+        if self.comm.size() > 1 {
+            return Err(Error::usage("edges as of their times are scored by one process")
+                .hint("leave out --ranks"));
+        }
+        pool(self.threads)?.install(|| self.run.embeddings_before(edges, times))
     }
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 use gnarl_common::{Buf, Context, Error, Kind, Result, ResultExt};
 use gnarl_config::{RunConfig, ScoredSplit, TaskKind, data_folder};
 use gnarl_engine::Communicator;
+use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, Labels, Triple};
 use gnarl_infer::order::NodeOrder;
 use gnarl_infer::rows::Cache;
 use gnarl_infer::{Figures, LayerFolder, Sweeps};
-use gnarl_nn::Params;
+use gnarl_nn::{Params, Tensor};
 use gnarl_objects::is_uri;
 use gnarl_partition::{PartitionedDataset, fingerprint};
 
@@ -274,6 +275,11 @@ impl TrainedRun {
         keep: &mut Keep<'_>,
     ) -> Result<Figures> {
         self.infer_by(None, output, wanted, keep)
+    }
+
+    /// As [`Infer::embeddings_before`](crate::Infer::embeddings_before), by this process.
+    pub(crate) fn embeddings_before(&self, edges: &Triples, times: &[i64]) -> Result<[Tensor; 2]> {
+        self.task.embeddings_before((&self.params, &self.tables), (edges, times))
     }
 
     /// [`Self::infer`] by all ranks of `comm`, if there are some; `keep` is called on the first one.

@@ -79,8 +79,8 @@ impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
             return Ok(Vec::new());
         }
         let whole = BatchSpec { share: 0..spec.batch.len(), ..spec.clone() };
-        let nodes = self.task.draw(&whole)?.seeds;
-        Ok(self.model.reached(&self.model.rows(&nodes)))
+        let seeds = self.task.draw(&whole)?.seeds;
+        Ok(self.model.reached(&self.model.rows(&seeds.nodes)))
     }
 }
 
@@ -97,10 +97,10 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
     fn sample(&self, spec: &BatchSpec, _: &mut Scratch) -> Result<Self::Sampled> {
         let own = self.own(spec);
         let DrawnBatch { examples: drawn, seeds, asked } = self.task.draw(&own)?;
-        let nodes = seeds.concat();
+        let nodes = seeds.nodes.concat();
         let (wanted, rows) = match T::LOCAL {
             true => (Vec::new(), self.model.own_rows(&nodes)),
-            false => ascending(self.model.rows(&seeds)),
+            false => ascending(self.model.rows(&seeds.nodes)),
         };
         let examples = self.task.examples(&own, drawn, Outputs { rows, nodes, weights: None })?;
         let asked = asked.filter(|_| self.task.removes_asked());

@@ -15,6 +15,9 @@ pub struct EdgeBatch {
     pub edges: Triples,
     /// Rows of the edges in the dataset; empty if they are no edges of it.
     pub rows: Vec<u64>,
+    /// Times of the edges, which they are scored just before; empty if the run samples no neighbors by time, or if edges
+    /// are scored after all edges of the dataset.
+    pub times: Vec<i64>,
 }
 
 /// A task that scores edges from the embeddings of their endpoints.

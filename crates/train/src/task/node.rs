@@ -213,7 +213,7 @@ impl Task for NodePrediction {
     }
 
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<()>> {
-        Ok(DrawnBatch { examples: (), seeds: vec![spec.own().to_vec()], asked: None })
+        Ok(DrawnBatch { examples: (), seeds: vec![spec.own().to_vec()].into(), asked: None })
     }
 
     fn examples(&self, spec: &BatchSpec, (): (), outputs: Outputs) -> Result<NodeExamples> {

@@ -1,22 +1,26 @@
-//! Indices of the distinct nodes of a batch.
+//! Indices of the distinct seeds of a batch.
 
 use std::collections::HashMap;
 
-/// Numbers nodes in the order of first occurrence.
+/// Numbers nodes, or pairs of node and time, in the order of first occurrence.
 #[derive(Default)]
 pub(super) struct Numbers {
-    known: HashMap<u32, u32>,
-    /// Distinct nodes.
+    known: HashMap<(u32, i64), u32>,
+    /// The node of each number.
     pub ids: Vec<u32>,
+    /// The time of each number; 0 for those of nodes at no time.
+    pub times: Vec<i64>,
 }
 
 impl Numbers {
-    /// The indices of some nodes.
-    pub fn of(&mut self, nodes: &[u32]) -> Vec<u32> {
+    /// The indices of nodes at `times`, one each; at no time if there are none.
+    pub fn at(&mut self, nodes: &[u32], times: &[i64]) -> Vec<u32> {
         let mut numbers = Vec::with_capacity(nodes.len());
-        for &node in nodes {
-            numbers.push(*self.known.entry(node).or_insert_with(|| {
+        for (i, &node) in nodes.iter().enumerate() {
+            let time = times.get(i).copied().unwrap_or(0);
+            numbers.push(*self.known.entry((node, time)).or_insert_with(|| {
                 self.ids.push(node);
+                self.times.push(time);
                 self.ids.len() as u32 - 1
             }));
         }

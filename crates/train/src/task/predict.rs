@@ -14,6 +14,7 @@ use super::edge_scores::EdgeScores;
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
+use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, LeakageReport, NodeScores};
@@ -211,8 +212,7 @@ pub(crate) trait Task: Send + Sync {
 /// One rank's examples of a batch, and what they need of the graph.
 pub(crate) struct DrawnBatch<D> {
     pub examples: D,
-    /// Their seeds, distinct, one list per type with endpoints.
-    pub seeds: Vec<Vec<u32>>,
+    pub seeds: Seeds,
     /// Target edges of all ranks, in dataset ids; none where nodes are predicted.
     pub asked: Option<Triples>,
 }

@@ -19,6 +19,8 @@ pub(crate) struct EdgesInMemory {
     rows: Vec<u64>,
     labels: Option<Labels>,
     features: Option<Arc<MappedFeatures>>,
+    /// Empty if neighbors are not sampled by time.
+    times: Vec<i64>,
     owner: Vec<u32>,
     by_part: Vec<Vec<u32>>,
 }
@@ -36,6 +38,11 @@ impl EdgesInMemory {
         features: Option<Arc<MappedFeatures>>,
     ) -> Self {
         Self { edges, rows, labels: Some(labels), features, ..Self::default() }
+    }
+
+    /// The edges with their times.
+    pub fn with_times(self, times: Vec<i64>) -> Self {
+        Self { times, ..self }
     }
 }
 
@@ -70,7 +77,11 @@ impl TargetEdges for EdgesInMemory {
             places.sort_by_key(|&edge| self.owner[self.edges.heads[edge as usize] as usize]);
         }
         let edges = self.edges.at(&places);
-        Ok(TargetBatch { edges, places, share: spec.share.clone(), fetched: None })
+        let times = match self.times.is_empty() {
+            true => Vec::new(),
+            false => places.iter().map(|&edge| self.times[edge as usize]).collect(),
+        };
+        Ok(TargetBatch { edges, places, times, share: spec.share.clone(), fetched: None })
     }
 
     fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)> {
@@ -85,6 +96,10 @@ impl TargetEdges for EdgesInMemory {
             }
         };
         Ok((Targets::of(labels, own), features))
+    }
+
+    fn times(&self) -> &[i64] {
+        &self.times
     }
 
     fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()> {

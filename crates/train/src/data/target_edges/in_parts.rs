@@ -124,7 +124,7 @@ impl TargetEdges for EdgesInParts {
             .hint("serve the parts of one partition, made by gnarl partition --task"));
         }
         let fetched = fetched.own(spec.share.clone(), edges.len());
-        Ok(TargetBatch { edges, places, share: spec.share.clone(), fetched })
+        Ok(TargetBatch { edges, places, times: Vec::new(), share: spec.share.clone(), fetched })
     }
 
     fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)> {

@@ -11,6 +11,8 @@ pub(crate) struct ReadEdge {
     pub head: u32,
     pub relation: u32,
     pub tail: u32,
+    /// 0 if times are not read.
+    pub time: i64,
 }
 
 /// Receives the edges of a dataset in their order.

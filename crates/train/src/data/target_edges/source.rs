@@ -42,6 +42,11 @@ pub(crate) trait TargetEdges: Send + Sync {
     /// If edges have no labels, or features cannot be read.
     fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)>;
 
+    /// Times of the training edges; none if neighbors are not sampled by time.
+    fn times(&self) -> &[i64] {
+        &[]
+    }
+
     /// Hands all training edges to `each`, some at a time, in any order.
     ///
     /// # Errors
@@ -62,6 +67,8 @@ pub(crate) struct TargetBatch {
     pub edges: Triples,
     /// Their numbers among the training edges.
     pub places: Vec<u32>,
+    /// Their times; empty if neighbors are not sampled by time.
+    pub times: Vec<i64>,
     /// Range of this rank's edges.
     pub share: Range<usize>,
     /// Labels and features of this rank's edges, where they came with the edges.
@@ -78,5 +85,10 @@ impl TargetBatch {
             relations: of(&self.edges.relations),
             tails: of(&self.edges.tails),
         }
+    }
+
+    /// Times of this rank's edges.
+    pub fn own_times(&self) -> &[i64] {
+        self.times.get(self.share.clone()).unwrap_or_default()
     }
 }

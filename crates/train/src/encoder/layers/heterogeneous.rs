@@ -91,7 +91,7 @@ impl<'a> HeteroLayers<'a> {
     ) -> Result<()> {
         let unused = || self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
         let mut scratch = unused().pop().unwrap_or_default();
-        let batch = self.samplers[layer].sample(&[(of, nodes)], Key::new(0), &mut scratch)?;
+        let batch = self.samplers[layer].sample(&[(of, nodes)], &[], Key::new(0), &mut scratch)?;
         unused().push(scratch);
         let mut counts = vec![0; nodes.len()];
         for &edge_type in &self.incoming[of] {
@@ -161,7 +161,7 @@ impl Layers for HeteroLayers<'_> {
         before: Option<&Before>,
         scratch: &mut HeteroScratch,
     ) -> Result<Inputs> {
-        let batch = self.samplers[layer].sample(&[(of, nodes)], Key::new(0), scratch)?;
+        let batch = self.samplers[layer].sample(&[(of, nodes)], &[], Key::new(0), scratch)?;
         let fused = self.graph.fuse(&batch)?;
         let block = RelBlock::new(&fused.blocks[0], &fused.segments, self.graph.schema())?;
         let rows = match before {
@@ -240,7 +240,7 @@ mod tests {
         let sampler = graph.sampler(&fanouts, Rule::Uniform).unwrap();
         let seeds: Vec<(usize, &[u32])> = all.iter().map(|(of, nodes)| (*of, &**nodes)).collect();
         let mut scratch = HeteroScratch::new();
-        let batch = sampler.sample(&seeds, Key::new(0), &mut scratch).unwrap();
+        let batch = sampler.sample(&seeds, &[], Key::new(0), &mut scratch).unwrap();
         let fused = graph.fuse(&batch).unwrap();
         let blocks = RelBlock::all(&fused, graph.schema()).unwrap();
         let mut tape = Tape::new(params, Mode::Eval);

@@ -176,7 +176,7 @@ fn columns(config: &RunConfig, edge: &EdgeType, typed: bool) -> Vec<String> {
         );
     }
     if has(edge, "time") && config.sample.time.is_none() {
-        unread("time", "sample.time samples neighbors by it in node classification");
+        unread("time", "sample.time samples neighbors by it");
     }
     let of_decoder = config.task.kind.is_of_edges() && config.task.edge_features;
     if has(edge, "features") && !of_decoder && !config.model.edge_features {

@@ -3,7 +3,7 @@
 #[cfg(feature = "serve")]
 use gnarl_common::{Error, Result};
 #[cfg(feature = "serve")]
-use gnarl_config::{Leakage, RunConfig};
+use gnarl_config::{Leakage, RunConfig, SplitBy};
 use gnarl_config::{MessagesOver, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::splits::RandomSplit;
@@ -34,6 +34,8 @@ pub(crate) enum Splits {
     Stored,
     /// Drawn for link prediction: shares of validation and test, and a seed.
     Drawn(f64, f64, u64),
+    /// The latest edges, for link prediction: shares of validation and test.
+    Latest(f64, f64),
     /// Labeled edges.
     Labeled {
         label: String,
@@ -81,7 +83,13 @@ impl TaskSettings {
         }
         match &self.splits {
             Splits::Stored => Ok(()),
+            Splits::Latest(valid, test) => {
+                differs("task.split_by", &config.split_by(), &SplitBy::Time)?;
+                differs("task.valid", &task.valid, valid)?;
+                differs("task.test", &task.test, test)
+            }
             Splits::Drawn(valid, test, seed) => {
+                differs("task.split_by", &config.split_by(), &SplitBy::Endpoints)?;
                 differs("task.valid", &task.valid, valid)?;
                 differs("task.test", &task.test, test)?;
                 differs("task.split_seed", &task.split_seed, seed)

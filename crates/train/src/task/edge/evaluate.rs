@@ -10,6 +10,7 @@ use crate::embeddings::Rows;
 use crate::encoder::Encoder;
 use crate::evaluation::{Embedded, Evaluation, Forwards, Scores};
 use crate::task::edge_scores::{EdgeBatch, EdgeScores};
+use crate::task::ends::embeddings_before;
 use crate::task::objective::Targets;
 
 /// Edges predicted together.
@@ -51,27 +52,52 @@ pub(super) fn of_embeddings(
     params: &Params,
     embeddings: &[Embedded],
 ) -> Result<Evaluation> {
-    let of = |scored: bool, split: &Split| match scored {
-        true => score(task, params, embeddings, split),
-        false => Ok((Scores::new(), 0.0)),
+    evaluation(task, |split| {
+        score(task, split, |places| logits(task, params, embeddings, split, places))
+    })
+}
+
+/// Scores of held-out edges, each as of its time, on the rayon pool this is called from.
+///
+/// # Errors
+/// If shapes disagree, or features cannot be read.
+pub(super) fn in_time<E: Encoder>(
+    task: &EdgePrediction,
+    forwards: &Forwards<'_, E>,
+    weights: (&Params, &[Rows<'_>]),
+) -> Result<Evaluation> {
+    let logits = |split: &Split, places: &[u32]| {
+        let edges = split.edges.at(places);
+        let times: Vec<i64> = places.iter().map(|&place| split.times[place as usize]).collect();
+        let ends = embeddings_before(forwards, weights, (&edges, &times), task.two_types())?;
+        let rows = places.iter().map(|&place| split.rows[place as usize]).collect();
+        task.score(weights.0, ends, &EdgeBatch { edges, rows, ..EdgeBatch::default() })
     };
-    let scored = task.config.evaluate.scored();
-    let (valid, valid_loss) = of(scored[0], &task.splits.valid)?;
-    let (test, _) = of(scored[1], &task.splits.test)?;
+    evaluation(task, |split| score(task, split, |places| logits(split, places)))
+}
+
+/// The evaluation of `score`, which gives the scores of a split and its mean loss.
+fn evaluation(
+    task: &EdgePrediction,
+    score: impl Fn(&Split) -> Result<(Scores, f64)>,
+) -> Result<Evaluation> {
+    let [validated, tested] = task.config.evaluate.scored();
+    let of = |scored: bool, split| if scored { score(split) } else { Ok((Scores::new(), 0.0)) };
+    let (valid, valid_loss) = of(validated, &task.splits.valid)?;
+    let (test, _) = of(tested, &task.splits.test)?;
     Ok(Evaluation { valid, valid_loss, test, ..Evaluation::default() })
 }
 
 /// The scores of a split, and its mean loss.
 fn score(
     task: &EdgePrediction,
-    params: &Params,
-    rows: &[Embedded],
     split: &Split,
+    logits: impl Fn(&[u32]) -> Result<Tensor>,
 ) -> Result<(Scores, f64)> {
     let places: Vec<u32> = (0..split.edges.len() as u32).collect();
     let mut scorer = task.objective.scorer();
     for places in places.chunks(EDGES) {
-        let logits = logits(task, params, rows, split, places)?;
+        let logits = logits(places)?;
         let each: Vec<u32> = (0..places.len() as u32).collect();
         scorer.add(&logits, &each, &Targets::of(&split.labels, places));
     }
@@ -90,5 +116,5 @@ fn logits(
     let heads = nodes[0].of(&edges.heads);
     let tails = nodes[nodes.len() - 1].of(&edges.tails);
     let rows = places.iter().map(|&place| split.rows[place as usize]).collect();
-    task.score(params, [heads, tails], &EdgeBatch { edges, rows })
+    task.score(params, [heads, tails], &EdgeBatch { edges, rows, ..EdgeBatch::default() })
 }

@@ -6,11 +6,11 @@ use gnarl_config::Method;
 use gnarl_graph::triples::Triples;
 use gnarl_sample::Scratch;
 
-use super::endpoints::endpoints;
 use super::labels::EdgePrediction;
 use crate::data::edge_set::LeakageCount;
 use crate::encoder::Encoder;
 use crate::evaluation::LeakageReport;
+use crate::task::ends::ends;
 
 /// Held-out edges of a split that are checked in the message graph.
 const LOOKED_FOR: usize = 1024;
@@ -55,7 +55,7 @@ fn in_messages<E: Encoder>(
     config.sample.meta_path.clear();
     config.model.layers = 1;
     let sampler = encoder.sampler(&config, &[])?;
-    let (nodes, _) = endpoints(&edges, task.two_types());
-    let sampled = encoder.sample(&sampler, &nodes, Key::new(0), &mut Scratch::new())?;
+    let seeds = ends(&edges, &[], task.two_types()).seeds;
+    let sampled = encoder.sample(&sampler, &seeds, Key::new(0), &mut Scratch::new())?;
     Ok(LeakageCount::of(&edges, &encoder.edges(&sampled), |relation| encoder.ways(relation)))
 }

@@ -2,7 +2,6 @@
 //! (DistDGLv2, section 3.1).
 
 mod divide;
-mod endpoints;
 mod evaluate;
 mod labels;
 mod leakage;

@@ -62,7 +62,8 @@ pub(crate) fn open_parts(
         let first = features.rows() as u64;
         features.append(&rows.unwrap_or_default());
         let labels = found.unwrap_or_else(|| labels.clone());
-        Ok(Split { rows: (first..first + edges.len() as u64).collect(), edges, labels })
+        let rows = (first..first + edges.len() as u64).collect();
+        Ok(Split { rows, edges, times: Vec::new(), labels })
     };
     let (valid, test) = (split(1)?, split(2)?);
     let count = |name: &str| cut.node_type(name).map(|found| found.count as usize);

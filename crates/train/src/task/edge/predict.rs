@@ -6,7 +6,6 @@ use gnarl_engine::Communicator;
 use gnarl_nn::heads::EdgeRows;
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
-use super::endpoints::endpoints;
 use super::labels::EdgePrediction;
 use super::splits::HeldOut;
 use super::{evaluate, leakage};
@@ -20,6 +19,7 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
+use crate::task::ends::{Ends, ends};
 use crate::task::objective::Targets;
 use crate::task::schedule::{DrawBatches, EdgeSchedule};
 use crate::task::{DrawnBatch, EdgeScores, Encoders, Sharing, Sizes, Task};
@@ -84,13 +84,14 @@ impl Task for EdgePrediction {
 
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<DrawnEdges>> {
         let found = self.train.batch(spec)?;
-        let (seeds, numbers) = endpoints(&found.own(), self.two_types());
+        let Ends { seeds, numbers } = ends(&found.own(), found.own_times(), self.two_types());
         let asked = Some(found.edges.clone());
         Ok(DrawnBatch { examples: DrawnEdges { numbers, found }, seeds, asked })
     }
 
     fn removes_asked(&self) -> bool {
-        self.config.task.leakage == Leakage::Remove
+        // Times tell which edges pass messages.
+        !self.config.samples_by_time() && self.config.task.leakage == Leakage::Remove
     }
 
     fn examples(
@@ -152,6 +153,9 @@ impl Task for EdgePrediction {
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
         let forwards = Forwards::new(&self.config, encoders.whole);
+        if self.config.samples_by_time() {
+            return evaluate::in_time(self, &forwards, (params, tables));
+        }
         let found = evaluate::embeddings(self, &forwards, (params, tables))?;
         evaluate::of_embeddings(self, params, &found)
     }
@@ -161,6 +165,9 @@ impl Task for EdgePrediction {
         encoder: &E,
         train: &dyn Fn() -> Result<LeakageCount>,
     ) -> Result<Option<LeakageReport>> {
+        if self.config.samples_by_time() {
+            return Ok(Some(LeakageReport::in_time()));
+        }
         leakage::report(self, encoder, train()?).map(Some)
     }
 

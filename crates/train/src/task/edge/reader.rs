@@ -9,6 +9,7 @@ use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 use super::targets::LabelColumn;
 use crate::data::asked::asked;
 use crate::data::target_edges::{ReadEdge, TakeEdge};
+use crate::data::times::times_of_edges;
 use crate::task::link::count_relations;
 
 /// Reads the edges of a dataset, those of type `task.edge_type` where there are several, with their labels.
@@ -20,6 +21,8 @@ pub(super) struct EdgeReader<'a> {
     pub labels: LabelColumn,
     roles: Roles,
     relation: Option<Buf<u32>>,
+    /// Times, if neighbors are sampled by time.
+    time: Option<Buf<i64>>,
     /// Number of relations, at least 1.
     pub relations: usize,
     /// Nodes of the types of heads and of tails.
@@ -30,7 +33,7 @@ impl<'a> EdgeReader<'a> {
     /// A reader of the edges of `config`.
     ///
     /// # Errors
-    /// If they lack labels or splits, or there are more nodes than 32 bits count.
+    /// If they lack labels, splits or times that the run reads, or there are more nodes than 32 bits count.
     pub fn open(dataset: &'a Dataset, config: &RunConfig) -> Result<Self> {
         let edge_type = asked(dataset, config)?;
         let triple = edge_type.triple.clone();
@@ -52,7 +55,11 @@ impl<'a> EdgeReader<'a> {
         let relations = count_relations(relation.as_deref().unwrap_or_default());
         let relations = relations.map_err(named)?.max(1);
         let nodes = nodes.map(|count| count as usize);
-        Ok(Self { dataset, triple, place, labels, roles, relation, relations, nodes })
+        let time = match config.samples_by_time() {
+            true => Some(times_of_edges(dataset, &triple, "sample.time")?),
+            false => None,
+        };
+        Ok(Self { dataset, triple, place, labels, roles, relation, time, relations, nodes })
     }
 
     /// The type of the edges.
@@ -80,8 +87,9 @@ impl<'a> EdgeReader<'a> {
                 let split = self.roles.of(row, (head, tail), self.labels.has(row), &mut kept);
                 let split = split.map_err(|e| e.context(self.place.clone()))?;
                 let relation = self.relation.as_ref().map_or(0, |relation| relation[row]);
+                let time = self.time.as_ref().map_or(0, |times| times[row]);
                 let (head, tail) = (head as u32, tail as u32);
-                take(ReadEdge { row: row as u64, split, head, relation, tail })?;
+                take(ReadEdge { row: row as u64, split, head, relation, tail, time })?;
                 row += 1;
             }
         }

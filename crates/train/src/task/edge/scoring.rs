@@ -24,14 +24,20 @@ impl EdgeScores for EdgePrediction {
     }
 
     fn split(&self, name: &str) -> Result<Option<EdgeBatch>> {
-        let of = |split: &Split| (split.edges.clone(), split.rows.clone());
-        let (edges, rows) = match name {
-            "train" => self.train.all()?,
+        let of = |Split { edges, rows, times, .. }: &Split| EdgeBatch {
+            edges: edges.clone(),
+            rows: rows.clone(),
+            times: times.clone(),
+        };
+        Ok(Some(match name {
+            "train" => {
+                let (edges, rows) = self.train.all()?;
+                EdgeBatch { edges, rows, times: self.train.times().to_vec() }
+            }
             "valid" => of(&self.splits.valid),
             "test" => of(&self.splits.test),
             _ => return Ok(None),
-        };
-        Ok(Some(EdgeBatch { edges, rows }))
+        }))
     }
 
     fn reads_rows(&self) -> bool {

@@ -40,12 +40,14 @@ pub(crate) fn open(
     };
     let head = heads::add(&config.decoder, sizes, &mut params)?;
     let task = |loaded: Loaded| {
-        let Loaded { train: Split { edges, rows, labels }, held_out, .. } = loaded;
+        let Loaded { train: Split { edges, rows, times, labels }, held_out, .. } = loaded;
         let features = features.map(Arc::new);
         let outputs = labels.outputs();
         EdgePrediction {
             config: config.clone(),
-            train: Box::new(EdgesInMemory::labeled((edges, rows), labels, features.clone())),
+            train: Box::new(
+                EdgesInMemory::labeled((edges, rows), labels, features.clone()).with_times(times),
+            ),
             splits: held_out,
             outputs,
             features: features.map(|features| features as Arc<dyn FeatureStore>),

@@ -20,6 +20,8 @@ pub(super) struct Split {
     pub edges: Triples,
     /// Rows in the dataset.
     pub rows: Vec<u64>,
+    /// Times; empty if neighbors are not sampled by time.
+    pub times: Vec<i64>,
     pub labels: Labels,
 }
 
@@ -38,9 +40,9 @@ pub(super) struct Loaded {
     pub held_out: HeldOut,
     /// Edges excluded from message passing, as in the message graph.
     pub held: EdgeSet,
-    /// In a graph of one node type and one edge type: message-passing edges, and the number of
-    /// relations.
-    heard: Option<(Triples, usize)>,
+    /// In a graph of one node type and one edge type: message-passing edges, their times if neighbors are sampled by time,
+    /// and the number of relations.
+    heard: Option<(Triples, Vec<i64>, usize)>,
 }
 
 impl Loaded {
@@ -50,21 +52,31 @@ impl Loaded {
     /// Those of [`EdgeReader`], and if no labeled training edge is left.
     pub fn open(dataset: &Dataset, (config, registry): (&RunConfig, &Registry)) -> Result<Self> {
         let reader = EdgeReader::open(dataset, config)?;
-        let (mut sets, mut others) = (<[(Triples, Vec<u64>); 3]>::default(), Triples::default());
+        let mut sets = <[(Triples, Vec<u64>, Vec<i64>); 3]>::default();
+        let (mut others, mut times_of_others) = (Triples::default(), Vec::new());
+        let timed = config.samples_by_time();
         let kept = reader.each(&mut |edge| {
-            let set = edge.split.map_or(&mut others, |split| {
-                sets[split].1.push(edge.row);
-                &mut sets[split].0
-            });
+            let (set, times) = match edge.split {
+                None => (&mut others, &mut times_of_others),
+                Some(split) => {
+                    let (edges, rows, times) = &mut sets[split];
+                    rows.push(edge.row);
+                    (edges, times)
+                }
+            };
             set.push(edge.head, edge.relation, edge.tail);
+            if timed {
+                times.push(edge.time);
+            }
             Ok(())
         })?;
         reader.report(&kept);
         let place = reader.place();
-        let split = |(edges, rows): (Triples, Vec<u64>)| Split {
+        let split = |(edges, rows, times): (Triples, Vec<u64>, Vec<i64>)| Split {
             labels: reader.labels.at(&rows),
             edges,
             rows,
+            times,
         };
         let [train, valid, test] = sets.map(split);
         let most = [&train, &valid, &test].map(|split| split.edges.len()).into_iter().max();
@@ -77,6 +89,8 @@ impl Loaded {
         let ways = ways(dataset, (config, registry), &triple, relations)?;
         let held = match config.task.messages {
             MessagesOver::All => EdgeSet::new(),
+            // Times tell which edges pass messages.
+            MessagesOver::Known if timed => EdgeSet::new(),
             MessagesOver::Known => {
                 let mut held = both_ways(&valid.edges, &ways);
                 held.extend(both_ways(&test.edges, &ways));
@@ -86,16 +100,22 @@ impl Loaded {
         let held_out = HeldOut { triple, valid, test, nodes: reader.nodes };
         let mut loaded = Self { train, held_out, held, heard: None };
         if dataset.plain().is_ok() {
-            loaded.heard = Some((loaded.passing(&others, ways), relations));
+            let passing = loaded.passing((&others, &times_of_others), ways);
+            loaded.heard = Some((passing.0, passing.1, relations));
         }
         Ok(loaded)
     }
 
-    /// The edges of all splits, and `others`, that pass messages.
-    fn passing(&self, others: &Triples, ways: impl Fn(u32) -> Ways) -> Triples {
-        let mut heard = Triples::default();
+    /// The edges of all splits, and `others`, that pass messages, and their times if they are read.
+    fn passing(
+        &self,
+        others: (&Triples, &[i64]),
+        ways: impl Fn(u32) -> Ways,
+    ) -> (Triples, Vec<i64>) {
+        let (mut heard, mut heard_at) = (Triples::default(), Vec::new());
         let HeldOut { valid, test, .. } = &self.held_out;
-        for set in [&self.train.edges, &valid.edges, &test.edges, others] {
+        let splits = [&self.train, valid, test].map(|split| (&split.edges, &split.times[..]));
+        for (set, times) in splits.into_iter().chain([others]) {
             for i in 0..set.len() {
                 let head = set.heads[i];
                 let relation = set.relations[i];
@@ -103,19 +123,20 @@ impl Loaded {
                 let there = (ways(relation).forth, head.into(), tail.into());
                 if !self.held.contains(&there) {
                     heard.push(head, relation, tail);
+                    heard_at.extend(times.get(i));
                 }
             }
         }
-        heard
+        (heard, heard_at)
     }
 
     /// The edges that pass messages in a graph of one node type and one edge type; none in others.
     pub fn message_edges(&self) -> Option<MessageEdges<'_>> {
-        let (edges, relations) = self.heard.as_ref()?;
+        let (edges, times, relations) = self.heard.as_ref()?;
         let node_type = &self.held_out.triple.src;
         let nodes = self.held_out.nodes[0];
         let relations = *relations;
-        Some(MessageEdges { edges, node_type, nodes, relations })
+        Some(MessageEdges { edges, times, node_type, nodes, relations })
     }
 }
 

@@ -3,11 +3,12 @@
 use gnarl_common::Result;
 use gnarl_config::Sides;
 use gnarl_nn::decoders::{Candidates, Groups, LinkBatch, Side};
-use gnarl_sample::negatives::Positives;
+use gnarl_sample::negatives::{Drawn, Positives};
 
 use super::links::{LinkPrediction, queries_of};
 use crate::data::batch::BatchSpec;
 use crate::data::target_edges::TargetBatch;
+use crate::task::ends::before;
 use crate::task::numbers::Numbers;
 
 /// Edges and candidates, with the nodes that they index.
@@ -15,6 +16,8 @@ pub(super) struct LinkExamples {
     pub batch: LinkBatch,
     /// Distinct nodes, those of the tails' type numbered after those of the heads'.
     pub ids: Vec<u32>,
+    /// The time of each; empty if neighbors are not sampled by time.
+    pub times: Vec<i64>,
 }
 
 /// Draws this rank's examples of a batch, perhaps none.
@@ -30,13 +33,18 @@ pub(super) fn draw(
     if found.share.is_empty() {
         let [heads, relations, tails] = [const { Vec::new() }; 3];
         let batch = LinkBatch { heads, relations, tails, negatives: Vec::new() };
-        return Ok(LinkExamples { batch, ids: numbers.ids });
+        return Ok(LinkExamples { batch, ids: numbers.ids, times: numbers.times });
     }
     let own = found.own();
-    let share = found.share.clone();
-    let positives = Positives { triples: &found.edges, places: &found.places, share };
-    let heads = numbers.of(&own.heads);
-    let tails = numbers.of(&own.tails);
+    let positives = Positives {
+        triples: &found.edges,
+        places: &found.places,
+        times: &found.times,
+        share: found.share.clone(),
+    };
+    let times = before(found.own_times());
+    let heads = numbers.at(&own.heads, &times);
+    let tails = numbers.at(&own.tails, &times);
     let sides = sides(links.config.negatives.sides);
     let known = match links.config.negatives.filtered {
         false => None,
@@ -52,14 +60,28 @@ pub(super) fn draw(
             drawn.mask_known(&positives, side, known);
         }
         let candidates = Candidates {
-            rows: numbers.of(&drawn.ids),
+            rows: numbers.at(&drawn.ids, &of_candidates(&drawn, &times)),
             groups: Groups::new(drawn.groups, drawn.count),
             masked: drawn.masked,
         };
         negatives.push((side, candidates));
     }
     let batch = LinkBatch { heads, relations: own.relations, tails, negatives };
-    Ok(LinkExamples { batch, ids: numbers.ids })
+    let Numbers { ids, times: at, .. } = numbers;
+    let times = if times.is_empty() { Vec::new() } else { at };
+    Ok(LinkExamples { batch, ids, times })
+}
+
+/// The time of each candidate, that of its edge: no two edges share candidates if there are `times`.
+fn of_candidates(drawn: &Drawn, times: &[i64]) -> Vec<i64> {
+    if times.is_empty() {
+        return Vec::new();
+    }
+    let mut of = vec![0; drawn.ids.len()];
+    for (&group, &time) in drawn.groups.iter().zip(times) {
+        of[group as usize * drawn.count..][..drawn.count].fill(time);
+    }
+    of
 }
 
 /// Sides that negatives replace.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gnarl_common::{Error, Result};
-use gnarl_config::{Leakage, RunConfig};
+use gnarl_config::{Leakage, RunConfig, SplitBy};
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::Triples;
 use gnarl_partition::{
@@ -84,7 +84,12 @@ pub(crate) fn divide(
     };
     let splits = match reader.is_split() {
         true => Splits::Stored,
-        false => Splits::Drawn(config.task.valid, config.task.test, config.task.split_seed),
+        false => match config.split_by() {
+            SplitBy::Time => Splits::Latest(config.task.valid, config.task.test),
+            SplitBy::Endpoints => {
+                Splits::Drawn(config.task.valid, config.task.test, config.task.split_seed)
+            }
+        },
     };
     let features = dataset.features(&reader.triple().src)?.is_some();
     let division = Division {

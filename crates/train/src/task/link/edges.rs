@@ -1,9 +1,10 @@
 //! The edges of link prediction, by split.
 
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, Triple};
+use gnarl_sample::node_times;
 
 use super::endpoints::Endpoints;
 use super::reader::EdgeReader;
@@ -16,6 +17,10 @@ pub(super) struct Edges {
     pub train: Box<dyn TargetEdges>,
     pub valid: Triples,
     pub test: Triples,
+    /// Times of validation and of test edges; empty if neighbors are not sampled by time.
+    pub times: [Vec<i64>; 2],
+    /// Times of the nodes of the types of heads and of tails, if neighbors are sampled by time and nodes have some.
+    pub node_times: [Option<Buf<i64>>; 2],
     pub triple: Triple,
     pub endpoints: Endpoints,
     pub relations: usize,
@@ -23,6 +28,16 @@ pub(super) struct Edges {
 }
 
 impl Edges {
+    /// Returns whether a head and a tail are there at the time of a validation edge (`split` 0) or of a test edge.
+    pub fn are_there(&self, split: usize, edge: usize, [head, tail]: [u32; 2]) -> bool {
+        let Some(&time) = self.times[split].get(edge) else { return true };
+        let [of_heads, of_tails] = &self.node_times;
+        let there = |times: &Option<Buf<i64>>, node: u32| {
+            times.as_ref().is_none_or(|times| times[node as usize] <= time)
+        };
+        there(of_heads, head) && there(of_tails, tail - self.endpoints.first_tail())
+    }
+
     /// The name of a relation, or its number.
     pub fn name(&self, relation: u32) -> String {
         self.names.get(relation as usize).cloned().unwrap_or_else(|| relation.to_string())
@@ -33,11 +48,15 @@ impl Edges {
 pub(super) struct Loaded {
     /// Training, validation and test edges.
     pub splits: [Triples; 3],
+    /// Their times; empty if neighbors are not sampled by time.
+    pub times: [Vec<i64>; 3],
+    /// Times of the nodes of the types of heads and of tails, likewise.
+    pub node_times: [Option<Buf<i64>>; 2],
     pub triple: Triple,
     pub endpoints: Endpoints,
     pub relations: usize,
     pub names: Vec<String>,
-    /// Held-out edges in the message graph, for heterogeneous graphs.
+    /// Edges excluded from the message graph, for heterogeneous graphs.
     pub held: Option<(Triple, EdgeSet)>,
 }
 
@@ -51,9 +70,14 @@ impl Loaded {
         let endpoints = reader.endpoints()?;
         let place = dataset.dir().display();
         let mut splits = <[Triples; 3]>::default();
+        let mut times = <[Vec<i64>; 3]>::default();
+        let timed = config.samples_by_time();
         reader.each(&mut |edge| {
-            let split = &mut splits[edge.split.unwrap_or(0)];
-            split.push(edge.head, edge.relation, edge.tail + endpoints.first_tail());
+            let split = edge.split.unwrap_or(0);
+            splits[split].push(edge.head, edge.relation, edge.tail + endpoints.first_tail());
+            if timed {
+                times[split].push(edge.time);
+            }
             Ok(())
         })?;
         if splits[0].is_empty() {
@@ -63,16 +87,36 @@ impl Loaded {
         check_count(most).map_err(|e| e.context(place.to_string()))?;
         let (relations, names) = reader.relations()?;
         let triple = reader.triple().clone();
+        let of_nodes = |name: &str| if timed { node_times(dataset, name) } else { Ok(None) };
+        let node_times = [of_nodes(&triple.src)?, of_nodes(&triple.dst)?];
         let held = dataset.plain().is_err().then(|| {
             let types = dataset.manifest().edge_types.iter().map(|t| t.triple.clone());
             let ways = ways_of_type(&types.collect::<Vec<_>>(), &triple);
             let mut held = EdgeSet::new();
-            for split in &splits[1..] {
+            // Times tell which edges pass messages.
+            for split in splits[1..].iter().filter(|_| !timed) {
                 held.extend(both_ways(&endpoints.in_dataset(split.clone()), |_| ways));
             }
             (triple.clone(), held)
         });
-        Ok(Self { splits, triple, endpoints, relations, names, held })
+        Ok(Self { splits, times, node_times, triple, endpoints, relations, names, held })
+    }
+}
+
+impl Loaded {
+    /// The edges of all splits with their times, which pass messages to later edges; none if neighbors are not sampled by
+    /// time, or edge types of the dataset pass messages.
+    pub fn before_any_edge(&self) -> Option<(Triples, Vec<i64>)> {
+        if self.times[0].is_empty() || self.held.is_some() {
+            return None;
+        }
+        let [mut all, valid, test] = self.splits.clone();
+        for more in [valid, test] {
+            all.heads.extend(more.heads);
+            all.relations.extend(more.relations);
+            all.tails.extend(more.tails);
+        }
+        Some((all, self.times.concat()))
     }
 }
 

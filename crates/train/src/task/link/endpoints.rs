@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use gnarl_graph::triples::{Side, Triples};
 
+use crate::data::seeds::Seeds;
+
 /// Node types of heads and of tails.
 #[derive(Debug, Clone)]
 pub(super) struct Endpoints {
@@ -53,6 +55,23 @@ impl Endpoints {
         edges
     }
 
+    /// Nodes as seeds at `times`, or at none, and the position of each as by [`Endpoints::by_type`].
+    pub fn seeds(&self, nodes: Vec<u32>, times: Vec<i64>) -> (Seeds, Vec<u32>) {
+        let times = match (times.is_empty(), self.are_two_types()) {
+            (true, _) => Vec::new(),
+            (false, false) => vec![times],
+            (false, true) => {
+                let (mut heads, mut tails) = (Vec::new(), Vec::new());
+                for (&node, time) in nodes.iter().zip(times) {
+                    if node < self.first_tail() { heads.push(time) } else { tails.push(time) }
+                }
+                vec![heads, tails]
+            }
+        };
+        let (nodes, places) = self.by_type(nodes);
+        (Seeds { nodes, times }, places)
+    }
+
     /// Dataset ids of some nodes by their types, and the position of each node where those of one
     /// type follow the other.
     pub fn by_type(&self, nodes: Vec<u32>) -> (Vec<Vec<u32>>, Vec<u32>) {
@@ -86,6 +105,9 @@ mod tests {
         );
         let (types, places) = endpoints.by_type(vec![12, 3, 10, 7]);
         assert_eq!(types, [vec![3, 7], vec![2, 0]]);
+        assert_eq!(places, [2, 0, 3, 1]);
+        let (seeds, places) = endpoints.seeds(vec![12, 3, 10, 7], vec![1, 2, 3, 4]);
+        assert_eq!((seeds.nodes, seeds.times), (types, vec![vec![2, 4], vec![1, 3]]));
         assert_eq!(places, [2, 0, 3, 1]);
         let mut edges = Triples::default();
         edges.push(3, 0, 12);

@@ -10,6 +10,7 @@ use gnarl_nn::losses::Loss;
 use gnarl_sample::negatives::NegativeSampler;
 
 use super::edges::Edges;
+use super::pairs::Paired;
 use crate::data::target_edges::{KnownEdges, Query};
 
 /// The link prediction task of a run.
@@ -27,7 +28,7 @@ pub(crate) struct LinkPrediction {
     /// The filtered set of held-out edges, found by their first ranking.
     pub(super) filtered: OnceLock<Arc<FilteredSet>>,
     /// Validation and test edges with pairs without an edge behind them, drawn for their first scores.
-    pub(super) paired: [OnceLock<Triples>; 2],
+    pub(super) paired: [OnceLock<Paired>; 2],
 }
 
 impl LinkPrediction {

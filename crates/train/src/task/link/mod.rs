@@ -7,6 +7,8 @@ mod batches;
 mod divide;
 mod edges;
 mod endpoints;
+mod in_time;
+mod latest;
 mod leakage;
 mod links;
 mod model;

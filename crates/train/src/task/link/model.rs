@@ -12,7 +12,7 @@ use gnarl_nn::decoders::{self, Decoder};
 use super::edges::Edges;
 use super::endpoints::Endpoints;
 use super::links::LinkPrediction;
-use super::ranking;
+use super::{pairs, ranking};
 use crate::data::target_edges::KnownEdges;
 use crate::embeddings::TableSpec;
 use crate::encoder::embedding_only::EmbeddingOnly;
@@ -97,7 +97,8 @@ pub(super) fn embeddings(
 pub(super) fn check_batches(config: &RunConfig, count: usize, typed: bool) -> Result<()> {
     let SampleSection { batch_size, .. } = config.sample;
     // A perceptron receives no messages anyway.
-    let receives = !["mlp", "none"].contains(&config.model.name.as_str());
+    let timed = config.samples_by_time();
+    let receives = !timed && !["mlp", "none"].contains(&config.model.name.as_str());
     let all = batch_size == 0 || batch_size >= count;
     // Messages pass over the other edge types, too.
     let others = typed && config.train.strategy != Strategy::Tensor;
@@ -117,12 +118,18 @@ pub(super) fn check_batches(config: &RunConfig, count: usize, typed: bool) -> Re
 pub(super) fn metric_of(config: &RunConfig) -> Result<String> {
     let known: Vec<&str> = match config.model.name.as_str() {
         "none" => ranking::RANKED.to_vec(),
-        _ => [&ranking::PAIRED[..], &ranking::RANKED].concat(),
+        _ if config.samples_by_time() => pairs::PAIRED.to_vec(),
+        _ => [&pairs::PAIRED[..], &ranking::RANKED].concat(),
     };
     // Names of scores have underscores, those of metrics hyphens.
     let name = config.train.metric.as_deref().unwrap_or(known[0]).replace('-', "_");
     if known.contains(&name.as_str()) {
         Ok(name)
+    } else if config.samples_by_time() && ranking::RANKED.contains(&name.as_str()) {
+        Err(Error::usage(format!(
+            "train.metric = '{name}' ranks all nodes, each of which sample.time would embed as of the time of every edge"
+        ))
+        .hint(format!("set train.metric to {}", known.join(" or "))))
     } else {
         Err(unknown("metric of link prediction", &name, &known))
     }

@@ -34,7 +34,10 @@ fn among(links: &LinkPrediction, range: Range<u32>) -> Result<Box<dyn NegativeSa
     let NegativesSection { count, exponent, .. } = links.config.negatives;
     let (train, nodes) = (links.edges.train.as_ref(), range.len() as u32);
     Ok(match links.config.negatives.kind.as_str() {
-        "uniform" => Box::new(negatives::Uniform::new(nodes, count)),
+        "uniform" => match &links.edges.node_times[usize::from(range.start > 0)] {
+            Some(times) => Box::new(negatives::Existing::new(times, count)),
+            None => Box::new(negatives::Uniform::new(nodes, count)),
+        },
         "joint" => Box::new(negatives::Joint::new(nodes, count)),
         "in-batch" => Box::new(negatives::InBatch),
         "all" => Box::new(negatives::All::new(nodes)),

@@ -1,22 +1,70 @@
-//! Pairs of nodes without an edge, beside held-out edges.
+//! Held-out edges and pairs of nodes without an edge, told apart.
 
 use std::ops::Range;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::{Side, Triples};
+use gnarl_nn::metrics::{self, Targets};
 
 use super::links::LinkPrediction;
+use crate::evaluation::Scores;
 
 /// Draws for a pair: graphs so dense that none of them is free are not worth predicting.
 const DRAWS: u64 = 100;
 
-/// `edges`, and for each a pair of nodes without an edge of its relation in either direction, as far as one is found. The
-/// pairs are a function of `word`, the place of an edge, and the known edges.
+/// Metrics against as many pairs without an edge; the first is the default of a run with an encoder.
+pub(super) const PAIRED: [&str; 2] = ["roc_auc", "average_precision"];
+
+/// Edges, and a pair without an edge for each as far as one was found.
+#[derive(Debug)]
+pub(super) struct Paired {
+    /// The edges, and the pairs behind them.
+    pub all: Triples,
+    /// The place of the edge that each pair was drawn for.
+    pub of: Vec<u32>,
+}
+
+/// Scores of the edges of split number `split`, 0 for validation, by the scores that `score` gives them and pairs without
+/// an edge of the relation; the pairs are the same in every evaluation.
 ///
 /// # Errors
-/// If a part does not tell of known edges.
-pub(super) fn beside(links: &LinkPrediction, edges: &Triples, word: u64) -> Result<Triples> {
+/// If a part does not tell of known edges; those of `score`.
+pub(super) fn scores(
+    links: &LinkPrediction,
+    (edges, split): (&Triples, usize),
+    score: impl FnOnce(&Paired) -> Result<Vec<f32>>,
+) -> Result<Scores> {
+    if edges.is_empty() {
+        return Ok(Scores::new());
+    }
+    let paired = match links.paired[split].get() {
+        Some(paired) => paired,
+        None => {
+            let drawn = beside(links, edges, split)?;
+            links.paired[split].get_or_init(|| drawn)
+        }
+    };
+    if paired.of.is_empty() {
+        return Ok(Scores::new());
+    }
+    let count = paired.all.len();
+    let labels: Vec<u8> = (0..count).map(|i| u8::from(i < edges.len())).collect();
+    let scores = score(paired)?;
+    let rows: Vec<u32> = (0..count as u32).collect();
+    let named = |name: &&str| -> Result<(String, f64)> {
+        let mut metric = metrics::build(&name.replace('_', "-"))?;
+        metric.update(&scores, 1, &rows, Targets::Multi(&labels));
+        Ok((name.to_string(), metric.value()))
+    };
+    PAIRED.iter().map(named).collect()
+}
+
+/// `edges`, and for each a pair of nodes without an edge of its relation in either direction, as far as one is found. The
+/// pairs are a function of `split`, the place of an edge, and the known edges. Their nodes are there at the time of the
+/// edge, if edges and nodes have times.
+fn beside(links: &LinkPrediction, edges: &Triples, split: usize) -> Result<Paired> {
+    let word = split as u64;
     let key = Key::new(0x6c1).with(word);
     let ends = Side::BOTH.map(|side| links.edges.endpoints.range(side));
     let pair = |edge: usize, draw: u64| {
@@ -39,7 +87,8 @@ pub(super) fn beside(links: &LinkPrediction, edges: &Triples, word: u64) -> Resu
             let [head, tail] = pair(edge, draw);
             let ends = |given| known.ends(Side::Tail, given, edges.relations[edge]);
             let back = ends(tail).binary_search(&head).is_ok();
-            let taken = head == tail || back || ends(head).binary_search(&tail).is_ok();
+            let known = back || ends(head).binary_search(&tail).is_ok();
+            let taken = head == tail || known || !links.edges.are_there(split, edge, [head, tail]);
             if !taken {
                 free[edge] = Some([head, tail]);
             }
@@ -57,11 +106,12 @@ pub(super) fn beside(links: &LinkPrediction, edges: &Triples, word: u64) -> Resu
             edges.len()
         );
     }
-    let mut all = edges.clone();
+    let (mut all, mut of) = (edges.clone(), Vec::with_capacity(edges.len()));
     for (edge, pair) in free.into_iter().enumerate() {
         if let Some([head, tail]) = pair {
             all.push(head, edges.relations[edge], tail);
+            of.push(edge as u32);
         }
     }
-    Ok(all)
+    Ok(Paired { all, of })
 }

@@ -56,6 +56,8 @@ pub(crate) fn open_parts(
         train: Box::new(training_edges(config, cut, (parts.clone(), first_tail))?),
         valid: held_out(1)?,
         test: held_out(2)?,
+        times: Default::default(),
+        node_times: Default::default(),
         triple: triple.clone(),
         endpoints: endpoints.clone(),
         relations,

@@ -10,7 +10,7 @@ use gnarl_nn::{Params, Tape, Tensor, Var};
 use super::batches::{LinkExamples, draw};
 use super::edges::Edges;
 use super::links::LinkPrediction;
-use super::{leakage, negatives, ranking};
+use super::{in_time, leakage, negatives, ranking};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
 use crate::embeddings::{Rows, gather_to_root};
@@ -75,19 +75,19 @@ impl Task for LinkPrediction {
 
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<LinkBatch>> {
         let found = self.edges.train.batch(spec)?;
-        let LinkExamples { batch: mut examples, ids } = draw(self, spec, &found)?;
+        let LinkExamples { batch: mut examples, ids, times } = draw(self, spec, &found)?;
         let endpoints = &self.edges.endpoints;
-        let mut seeds = vec![ids];
+        let (seeds, places) = endpoints.seeds(ids, times);
         if endpoints.are_two_types() {
-            let (by_type, places) = endpoints.by_type(seeds.swap_remove(0));
             examples.renumber(&places);
-            seeds = by_type;
         }
         Ok(DrawnBatch { examples, seeds, asked: Some(endpoints.in_dataset(found.edges)) })
     }
 
     fn removes_asked(&self) -> bool {
-        self.encoded && self.config.task.leakage == Leakage::Remove
+        // Times tell which edges pass messages.
+        let timed = self.config.samples_by_time();
+        self.encoded && !timed && self.config.task.leakage == Leakage::Remove
     }
 
     fn examples(&self, _: &BatchSpec, mut batch: LinkBatch, outputs: Outputs) -> Result<LinkBatch> {
@@ -144,7 +144,11 @@ impl Task for LinkPrediction {
         params: &Params,
         tables: &[Rows<'_>],
     ) -> Result<Evaluation> {
-        let by_type = Forwards::new(&self.config, encoders.whole).all((params, tables))?;
+        let forwards = Forwards::new(&self.config, encoders.whole);
+        if self.config.samples_by_time() {
+            return in_time::evaluate(self, &forwards, (params, tables));
+        }
+        let by_type = forwards.all((params, tables))?;
         ranking::of_embeddings(self, params, joined(by_type))
     }
 
@@ -153,6 +157,9 @@ impl Task for LinkPrediction {
         encoder: &E,
         train: &dyn Fn() -> Result<LeakageCount>,
     ) -> Result<Option<LeakageReport>> {
+        if self.config.samples_by_time() {
+            return Ok(Some(LeakageReport::in_time()));
+        }
         leakage::report(self, encoder, train).map(Some)
     }
 

@@ -8,7 +8,7 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
 use gnarl_nn::decoders::{Groups, Rank, Ranker, Side, score};
-use gnarl_nn::metrics::{self, Ranks, Targets};
+use gnarl_nn::metrics::Ranks;
 use gnarl_nn::{Params, Tensor};
 use rayon::ThreadPool;
 
@@ -19,9 +19,6 @@ use crate::evaluation::{Evaluation, RelationScores, Scores};
 
 /// Ranking metrics over all nodes; the first is the default of a run without an encoder.
 pub(super) const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hits@10"];
-/// Metrics against as many pairs without an edge; the first is the default of a run with an
-/// encoder.
-pub(super) const PAIRED: [&str; 2] = ["roc_auc", "average_precision"];
 
 /// Edges scored together.
 const EDGES: usize = 1 << 14;
@@ -46,12 +43,12 @@ pub(super) fn of_embeddings(
         let all = |edges: &Triples| evaluator.ranks(edges, 0..edges.len());
         let mut found = evaluator.evaluation(&all(valid)?, &all(test)?);
         if links.encoded {
-            found.valid.extend(evaluator.paired(valid, 0)?);
-            found.test.extend(evaluator.paired(test, 1)?);
+            found.valid.extend(evaluator.paired((valid, 0))?);
+            found.test.extend(evaluator.paired((test, 1))?);
         }
         return Ok(found);
     }
-    let (valid, test) = (evaluator.paired(valid, 0)?, evaluator.paired(test, 1)?);
+    let (valid, test) = (evaluator.paired((valid, 0))?, evaluator.paired((test, 1))?);
     Ok(Evaluation { valid, test, ..Evaluation::default() })
 }
 
@@ -108,31 +105,9 @@ impl Evaluator<'_> {
         Ok(heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect())
     }
 
-    /// Scores of the edges of split number `word`, 0 for validation, against as many pairs without an edge of the
-    /// relation; the pairs are the same in every evaluation.
-    fn paired(&self, edges: &Triples, word: usize) -> Result<Scores> {
-        if edges.is_empty() {
-            return Ok(Scores::new());
-        }
-        let all = match self.links.paired[word].get() {
-            Some(all) => all,
-            None => {
-                let all = pairs::beside(self.links, edges, word as u64)?;
-                self.links.paired[word].get_or_init(|| all)
-            }
-        };
-        if all.len() == edges.len() {
-            return Ok(Scores::new());
-        }
-        let labels: Vec<u8> = (0..all.len()).map(|i| u8::from(i < edges.len())).collect();
-        let scores = self.scores(all);
-        let rows: Vec<u32> = (0..all.len() as u32).collect();
-        let named = |name: &&str| -> Result<(String, f64)> {
-            let mut metric = metrics::build(&name.replace('_', "-"))?;
-            metric.update(&scores, 1, &rows, Targets::Multi(&labels));
-            Ok((name.to_string(), metric.value()))
-        };
-        PAIRED.iter().map(named).collect()
+    /// Scores of the edges of a split, 0 for validation, against pairs without an edge.
+    fn paired(&self, split: (&Triples, usize)) -> Result<Scores> {
+        pairs::scores(self.links, split, |paired| Ok(self.scores(&paired.all)))
     }
 
     /// The score of each edge.

@@ -2,38 +2,60 @@
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Error, Kind, Result};
-use gnarl_config::{RunConfig, TaskSection};
+use gnarl_config::{RunConfig, SplitBy, TaskSection};
 use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 
 use super::endpoints::Endpoints;
+use super::latest::Latest;
 use super::relations::{count, names};
 use crate::data::asked::asked;
 use crate::data::target_edges::{ReadEdge, TakeEdge};
+use crate::data::times::times_of_edges;
 
 /// Reads the edges of a dataset, those of type `task.edge_type` where there are several. Their column `relation` has
-/// relations, `split` held-out edges, as `gnarl import triples` writes them; without it `[task]` sets the shares, and an
-/// edge goes with its reverse.
+/// relations, `split` held-out edges, as `gnarl import triples` writes them; without it `[task]` sets the shares, which are
+/// the latest edges, or drawn so that an edge goes with its reverse.
 pub(super) struct EdgeReader<'a> {
     dataset: &'a Dataset,
     edge: &'a EdgeType,
     split: Option<Buf<u8>>,
     relation: Option<Buf<u32>>,
-    drawn: Draw,
+    /// Times, if they are read.
+    time: Option<Buf<i64>>,
+    drawn: Drawn,
+}
+
+/// Held-out edges of a dataset without splits.
+enum Drawn {
+    ByEndpoints(Draw),
+    ByTime(Latest),
 }
 
 impl<'a> EdgeReader<'a> {
     /// A reader of the edges of `config`.
     ///
     /// # Errors
-    /// If no such type is named, or columns are damaged.
+    /// If no such type is named, columns are damaged, or edges lack times that the run reads.
     pub fn open(dataset: &'a Dataset, config: &RunConfig) -> Result<Self> {
         let edge = asked(dataset, config)?;
         let split = dataset.edge_column(&edge.triple, "split")?;
         let split = split.map(|column| column.values::<u8>()).transpose()?;
         let relation = dataset.edge_column(&edge.triple, "relation")?;
         let relation = relation.map(|column| column.values::<u32>()).transpose()?;
-        let drawn = Draw::new(&config.task);
-        Ok(Self { dataset, edge, split, relation, drawn })
+        let by_time = split.is_none() && config.split_by() == SplitBy::Time;
+        let time = match (config.samples_by_time(), by_time) {
+            (false, false) => None,
+            (true, _) => Some(times_of_edges(dataset, &edge.triple, "sample.time")?),
+            (false, true) => Some(times_of_edges(dataset, &edge.triple, "task.split_by")?),
+        };
+        let drawn = match &time {
+            Some(times) if by_time => {
+                let shares = (config.task.valid, config.task.test);
+                Drawn::ByTime(Latest::of(times, shares)?)
+            }
+            _ => Drawn::ByEndpoints(Draw::new(&config.task)),
+        };
+        Ok(Self { dataset, edge, split, relation, time, drawn })
     }
 
     /// The type of the edges.
@@ -78,21 +100,24 @@ impl<'a> EdgeReader<'a> {
         self.dataset.dir().display().to_string()
     }
 
-    /// Hands all edges of the splits to `take`. Of a symmetric graph without a column `split` one direction is enough.
+    /// Hands all edges of the splits to `take`. Of a symmetric graph without a column `split` one direction is enough, unless
+    /// its edges have times, which may differ by direction.
     ///
     /// # Errors
     /// If a split is invalid; those of `take`.
     pub fn each(&self, take: &mut TakeEdge<'_>) -> Result<()> {
-        let once = self.split.is_none() && self.edge.facts.symmetric;
+        let once = self.split.is_none() && self.time.is_none() && self.edge.facts.symmetric;
         let mut edges = self.dataset.edges_of(self.triple())?;
         let mut chunk = EdgeChunk::default();
         let mut row = 0;
         edges.reset()?;
         while edges.next_chunk(&mut chunk)? {
             for (head, tail) in chunk.iter() {
-                let split = match &self.split {
-                    Some(split) => split[row],
-                    None => self.drawn.of(head, tail),
+                let time = self.time.as_ref().map_or(0, |times| times[row]);
+                let split = match (&self.split, &self.drawn) {
+                    (Some(split), _) => split[row],
+                    (None, Drawn::ByEndpoints(draw)) => draw.of(head, tail),
+                    (None, Drawn::ByTime(latest)) => latest.of_time(time),
                 };
                 if split > 2 {
                     let text = format!("{}: edge {row}: invalid split '{split}'", self.place());
@@ -106,6 +131,7 @@ impl<'a> EdgeReader<'a> {
                         head: head as u32,
                         relation,
                         tail: tail as u32,
+                        time,
                     })?;
                 }
                 row += 1;

@@ -22,14 +22,15 @@ impl EdgeScores for LinkPrediction {
     }
 
     fn split(&self, name: &str) -> Result<Option<EdgeBatch>> {
-        let edges = match name {
-            "train" => self.edges.train.all()?.0,
-            "valid" => self.edges.valid.clone(),
-            "test" => self.edges.test.clone(),
+        let [of_valid, of_test] = &self.edges.times;
+        let (edges, times) = match name {
+            "train" => (self.edges.train.all()?.0, self.edges.train.times().to_vec()),
+            "valid" => (self.edges.valid.clone(), of_valid.clone()),
+            "test" => (self.edges.test.clone(), of_test.clone()),
             _ => return Ok(None),
         };
         let edges = self.edges.endpoints.in_dataset(edges);
-        Ok(Some(EdgeBatch { edges, rows: Vec::new() }))
+        Ok(Some(EdgeBatch { edges, rows: Vec::new(), times }))
     }
 
     fn reads_rows(&self) -> bool {

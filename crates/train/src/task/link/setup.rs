@@ -35,8 +35,12 @@ pub(crate) fn open(
     let mut params = params(config);
     let model = Model::new((config, metric), loaded.relations, &mut params)?;
     let width = model.width();
+    let known = loaded.before_any_edge();
+    let (passing, times) =
+        known.as_ref().map_or((&loaded.splits[0], &[][..]), |(edges, times)| (edges, times));
     let messages = MessageEdges {
-        edges: &loaded.splits[0],
+        edges: passing,
+        times,
         node_type: loaded.endpoints.head_type(),
         nodes: loaded.endpoints.nodes(),
         relations: loaded.relations,
@@ -68,19 +72,24 @@ pub(crate) fn open(
 
 /// The task over edges in memory.
 fn in_memory(model: Model<'_>, config: &RunConfig, loaded: Loaded) -> Result<LinkPrediction> {
-    let Loaded { splits: [train, valid, test], triple, endpoints, relations, names, .. } = loaded;
+    let Loaded { splits: [train, valid, test], times, triple, .. } = loaded;
+    let [of_train, of_valid, of_test] = times;
+    let Loaded { node_times, endpoints, relations, names, .. } = loaded;
     let all = Arc::new(FilteredSet::new(&[&train, &valid, &test]));
     let left_out = config.negatives.filtered;
     let training = left_out.then(|| Arc::new(FilteredSet::new(&[&train])));
-    let train = Box::new(EdgesInMemory::new(train));
-    let edges = Edges { train, valid, test, triple, endpoints, relations, names };
+    let train = Box::new(EdgesInMemory::new(train).with_times(of_train));
+    let times = [of_valid, of_test];
+    let edges =
+        Edges { train, valid, test, times, node_times, triple, endpoints, relations, names };
     let known: Box<dyn KnownEdges> = Box::new(KnownInMemory { all, training });
     model.task(edges, known)
 }
 
 /// The task with its encoder, unless held-out edges pass messages against the run file.
 fn checked<E: Encoder + 'static>(task: LinkPrediction, encoder: E) -> Result<Box<dyn Training>> {
-    if task.encoded && task.config.task.leakage != Leakage::Keep {
+    let timed = task.config.samples_by_time();
+    if task.encoded && !timed && task.config.task.leakage != Leakage::Keep {
         leakage::reject(&leakage::held_out(&task, &encoder)?)?;
     }
     Ok(Box::new(Fit::new(&task.config.clone(), task, encoder)))

@@ -1,13 +1,13 @@
-//! Sampling by time: nothing of the future is read, the latest edges are preferred where asked for, and neither workers,
-//! parts nor an interruption change a loss.
+//! Nodes at their own times.
 
 use std::path::{Path, PathBuf};
 
-use gnarl_common::npy::NpyWriter;
 use gnarl_common::rng::Key;
-use gnarl_config::{Method, Parts, RunConfig, Strategy, TaskKind, TimeRule};
+use gnarl_config::{Method, Parts, RunConfig, Strategy, TimeRule};
 use gnarl_graph::import::{HeteroNpyOptions, NpyOptions, heterogeneous_npy, npy};
-use gnarl_train::{Begin, Finished, OpenOptions, Output, Registry, TrainedRun, eval_run, run};
+use gnarl_train::{OpenOptions, Output, Registry, TrainedRun};
+
+use crate::bench::{Bench, refused, score, train};
 
 const OLD: u64 = 300;
 const NEW: u64 = 1500;
@@ -15,8 +15,6 @@ const GROUPS: u64 = 3;
 /// Edges into each new node before its time, and after it.
 const BEFORE: u64 = 4;
 const AFTER: u64 = 4;
-
-struct Bench(tempfile::TempDir);
 
 /// Old nodes in groups, which their features tell, and new nodes with edges from old ones.
 struct Facts {
@@ -69,21 +67,6 @@ impl Facts {
 }
 
 impl Bench {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn array<T: gnarl_common::Element>(&self, name: &str, row: &[u64], values: &[T]) -> PathBuf {
-        let mut writer = NpyWriter::create(self.path(name), row).unwrap();
-        writer.push(values).unwrap();
-        writer.finish().unwrap();
-        self.path(name)
-    }
-
     /// Nodes of one type, the old ones first.
     fn homogeneous(&self, leaks: bool) {
         let facts = Facts::new(leaks);
@@ -166,20 +149,8 @@ impl Bench {
     }
 }
 
-fn train(config: &RunConfig) -> Finished {
-    run(config, Begin::Restart, &|_| ()).unwrap()
-}
-
 fn accuracy(config: &RunConfig) -> f64 {
-    let finished = train(config);
-    let found = finished.summary.test["accuracy"];
-    let again = eval_run(&config.output.dir, None).unwrap();
-    assert_eq!(again.test["accuracy"], found, "evaluated once more");
-    found
-}
-
-fn refused(config: &RunConfig) -> String {
-    format!("{:?}", run(config, Begin::Restart, &|_| ()).map(|_| ()).unwrap_err())
+    score(config, "accuracy")
 }
 
 #[test]
@@ -302,8 +273,6 @@ fn what_has_no_times_is_refused() {
     assert!(text.contains("takes all edges at once"), "{text}");
     let text = config(&|config| config.sample.method = Method::Labor);
     assert!(text.contains("'neighbor' or 'full'"), "{text}");
-    let text = config(&|config| config.task.kind = TaskKind::LinkPrediction);
-    assert!(text.contains("without their times"), "{text}");
     let options = gnarl_graph::generate::CommunityOptions {
         nodes: 100,
         communities: 2,

@@ -1,0 +1,59 @@
+//! Evaluation as of the times of edges.
+
+use gnarl_common::Result;
+use gnarl_graph::triples::Triples;
+use gnarl_nn::Params;
+
+use super::links::LinkPrediction;
+use super::pairs::{self, Paired};
+use crate::embeddings::Rows;
+use crate::encoder::Encoder;
+use crate::evaluation::{Evaluation, Forwards};
+use crate::task::ends::embeddings_before;
+use crate::task::{EdgeBatch, EdgeScores};
+
+/// Edges whose endpoints are embedded together.
+const EDGES: usize = 1 << 14;
+
+/// Scores of held-out edges against pairs without an edge, each pair as of the time of its edge, on the rayon pool this is
+/// called from.
+///
+/// # Errors
+/// If shapes disagree, or features cannot be read.
+pub(super) fn evaluate<E: Encoder>(
+    links: &LinkPrediction,
+    forwards: &Forwards<'_, E>,
+    weights: (&Params, &[Rows<'_>]),
+) -> Result<Evaluation> {
+    let nothing = Triples::default();
+    let splits = links.scored(&nothing);
+    let of = |split: usize| {
+        pairs::scores(links, (splits[split], split), |paired| {
+            scores(links, forwards, weights, (paired, &links.edges.times[split]))
+        })
+    };
+    Ok(Evaluation { valid: of(0)?, test: of(1)?, ..Evaluation::default() })
+}
+
+/// The score of each of some edges and pairs; `times` are those of the edges.
+fn scores<E: Encoder>(
+    links: &LinkPrediction,
+    forwards: &Forwards<'_, E>,
+    weights: (&Params, &[Rows<'_>]),
+    (paired, times): (&Paired, &[i64]),
+) -> Result<Vec<f32>> {
+    let two_types = links.edges.endpoints.are_two_types();
+    let edges = 0..times.len() as u32;
+    let of: Vec<u32> = edges.chain(paired.of.iter().copied()).collect();
+    let mut out = Vec::with_capacity(of.len());
+    for start in (0..of.len()).step_by(EDGES) {
+        let places: Vec<u32> = (start..of.len().min(start + EDGES)).map(|i| i as u32).collect();
+        let edges = links.edges.endpoints.in_dataset(paired.all.at(&places));
+        let at = &of[start..start + places.len()];
+        let times: Vec<i64> = at.iter().map(|&edge| times[edge as usize]).collect();
+        let ends = embeddings_before(forwards, weights, (&edges, &times), two_types)?;
+        let found = links.score(weights.0, ends, &EdgeBatch { edges, ..EdgeBatch::default() })?;
+        out.extend_from_slice(found.data());
+    }
+    Ok(out)
+}
