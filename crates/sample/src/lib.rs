@@ -67,8 +67,8 @@ pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
 pub use heterogeneous::{
     EdgeServices, HeteroBatch, HeteroBlock, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph,
-    HeteroSampler, HeteroScratch, HeteroTemporalBatch, HeteroTemporalSampler, Relation, SeedsAt,
-    local_parts,
+    HeteroSampler, HeteroScratch, HeteroTemporalBatch, HeteroTemporalPartsSampler,
+    HeteroTemporalSampler, Relation, SeedsAt, local_parts,
 };
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;

@@ -9,7 +9,7 @@ use gnarl_graph::{Labels, Triple};
 use gnarl_sample::parts::NeighborService;
 use gnarl_store::Rows;
 
-use crate::codec::{labels_of, rows_of, splits_of};
+use crate::codec::{labels_of, rows_of, splits_of, times_of};
 use crate::command::Column;
 use crate::remote::{RemoteEdges, RemotePart};
 use crate::served::{Description, ServedPart};
@@ -109,6 +109,26 @@ impl PartAccess {
         expect(splits.len(), about)
             .while_doing(|| format!("reading splits of part {}", about.part))?;
         Ok(splits)
+    }
+
+    /// Times of own nodes of the type of `about`, in the order of their new ids, if nodes have some.
+    ///
+    /// # Errors
+    /// If the server does not send them, or not as many as described.
+    pub fn times(&self, about: &Description) -> Result<Option<Vec<i64>>> {
+        let part = match self {
+            Self::Local(part) => {
+                return Ok(part.times(Some(&about.ntype))?.map(<[i64]>::to_vec));
+            }
+            Self::Remote(part) => part,
+        };
+        if !about.columns.iter().any(|name| name == Column::Time.name()) {
+            return Ok(None);
+        }
+        let times = times_of(&part.whole(Some(&about.ntype), Column::Time)?)?;
+        expect(times.len(), about)
+            .while_doing(|| format!("reading times of part {}", about.part))?;
+        Ok(Some(times))
     }
 }
 

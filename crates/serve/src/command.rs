@@ -4,7 +4,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_graph::Triple;
 use gnarl_graph::triples::Side;
-use gnarl_sample::parts::{HopRequest, Rule};
+use gnarl_sample::parts::{AsOf, HopRequest, Rule};
 use serde::{Deserialize, Serialize};
 
 /// A command on the nodes (or places of edges) that follow in the column `node` of an exchange.
@@ -18,7 +18,7 @@ pub enum Command {
         /// The type of the nodes; may be left out where there is only one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ntype: Option<String>,
-        /// `features`, `label`, `split` or `embedding`.
+        /// `features`, `label`, `split`, `embedding` or `time`.
         column: Column,
     },
     /// Updates the embeddings of the part's own nodes by the gradients that follow in a column
@@ -51,6 +51,10 @@ pub enum Command {
         /// Asks for the features of edges.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         edge_features: bool,
+        /// Asks about each node at its time in the column `time` (i64), by this rule in place of `rule`: `recent` or
+        /// `uniform`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_of: Option<String>,
     },
     /// Reads the target edges at the places in the column `node`, as far as the part has them.
     Targets {
@@ -92,6 +96,8 @@ pub enum Column {
     Split,
     /// Embeddings.
     Embedding,
+    /// Times.
+    Time,
 }
 
 /// A ticket for all values of a column: one row per node that the part owns.
@@ -144,7 +150,8 @@ pub const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 4] = [Self::Features, Self::Label, Self::Split, Self::Embedding];
+    pub const ALL: [Self; 5] =
+        [Self::Features, Self::Label, Self::Split, Self::Embedding, Self::Time];
 
     /// The name in requests.
     pub fn name(self) -> &'static str {
@@ -153,6 +160,7 @@ impl Column {
             Self::Label => "label",
             Self::Split => "split",
             Self::Embedding => "embedding",
+            Self::Time => "time",
         }
     }
 }
@@ -167,6 +175,7 @@ impl Command {
             rule: request.rule.name().into(),
             key: request.key.bits(),
             edge_features: request.edge_features,
+            as_of: request.as_of.as_ref().map(|as_of| as_of.rule.name().into()),
         }
     }
 }
@@ -180,9 +189,10 @@ pub(crate) fn hop(
     (fanout, rule): (Option<u32>, &str),
     key: u64,
     edge_features: bool,
+    as_of: Option<AsOf>,
 ) -> Result<HopRequest> {
     let (fanout, key) = (fanout.unwrap_or(u32::MAX), Key::from_bits(key));
-    Ok(HopRequest { nodes, fanout, rule: rule.parse::<Rule>()?, key, edge_features })
+    Ok(HopRequest { nodes, fanout, rule: rule.parse::<Rule>()?, key, edge_features, as_of })
 }
 
 /// Parses a client's `what`.

@@ -9,7 +9,7 @@ use gnarl_sample::parts::{Answer, HopRequest, NeighborService};
 use gnarl_store::Rows;
 
 use crate::client::Client;
-use crate::codec::{embedding_of, hop_reply, nodes_batch, push_batch, rows_of};
+use crate::codec::{embedding_of, hop_reply, nodes_batch, push_batch, rows_of, timed_batch};
 use crate::command::{Column, Command, Whole};
 use crate::served::Description;
 
@@ -137,7 +137,11 @@ impl RemotePart {
     fn begin_sample(&self, etype: Option<&Triple>, request: &HopRequest) -> Answer {
         let command = Command::sample(self.part, etype, request);
         let part = self.part;
-        let begun = nodes_batch(&request.nodes).map(|about| self.client.begin(command, about));
+        let about = match &request.as_of {
+            None => nodes_batch(&request.nodes),
+            Some(as_of) => timed_batch(&request.nodes, &as_of.times),
+        };
+        let begun = about.map(|about| self.client.begin(command, about));
         Box::new(move || {
             let reply = begun.and_then(|reply| reply()).and_then(|batches| hop_reply(&batches));
             reply.while_doing(|| format!("sampling from part {part}"))

@@ -14,9 +14,10 @@ use arrow_flight::{
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use gnarl_common::{Error, Result};
+use gnarl_sample::parts::AsOf;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, triples_batch};
+use crate::codec::{found_batch, gradients_of, keys_of, narrow, nodes_of, times_of, triples_batch};
 use crate::command::{self, Column, Command, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
 use crate::served::ServedPart;
@@ -51,9 +52,13 @@ impl Service {
             Command::Push { part, lr, from, step } => {
                 self.part(*part)?.push(&nodes, &gradients_of(batches)?, *lr, (*from, *step))
             }
-            Command::Sample { part, etype, fanout, rule, key, edge_features } => {
+            Command::Sample { part, etype, fanout, rule, key, edge_features, as_of } => {
                 let etype = etype.as_deref().map(str::parse).transpose()?;
-                let request = command::hop(nodes, (*fanout, rule), *key, *edge_features)?;
+                let as_of = match as_of {
+                    Some(rule) => Some(AsOf { times: times_of(batches)?, rule: rule.parse()? }),
+                    None => None,
+                };
+                let request = command::hop(nodes, (*fanout, rule), *key, *edge_features, as_of)?;
                 self.part(*part)?.sample(etype.as_ref(), &request)
             }
             Command::Targets { part, split } => {

@@ -11,6 +11,6 @@ mod temporal;
 pub use block::{HeteroBatch, HeteroBlock, Relation};
 pub use fanouts::HeteroFanouts;
 pub use graph::HeteroSampleGraph;
-pub use parts::{EdgeServices, HeteroPartsSampler, local_parts};
+pub use parts::{EdgeServices, HeteroPartsSampler, HeteroTemporalPartsSampler, local_parts};
 pub use sampler::{HeteroSampler, HeteroScratch};
 pub use temporal::{HeteroTemporalBatch, HeteroTemporalSampler, SeedsAt};

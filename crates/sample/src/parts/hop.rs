@@ -5,6 +5,8 @@ use std::str::FromStr;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 
+use crate::temporal::TemporalRule;
+
 /// The sampling rule of nodes with more neighbors than the fan-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
@@ -51,10 +53,19 @@ impl FromStr for Rule {
     }
 }
 
+/// Times that nodes are asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AsOf {
+    /// The time of each node: only edges no later than that are drawn from, and counted by degrees.
+    pub times: Vec<i64>,
+    /// Sampling rule, in place of that of the request.
+    pub rule: TemporalRule,
+}
+
 /// A request for one hop from some nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HopRequest {
-    /// Distinct dataset ids.
+    /// Distinct dataset ids; with times, distinct pairs of id and time.
     pub nodes: Vec<u64>,
     /// Most neighbors of a node; `u32::MAX` for all.
     pub fanout: u32,
@@ -64,27 +75,29 @@ pub struct HopRequest {
     pub key: Key,
     /// True if the features of edges are asked for.
     pub edge_features: bool,
+    /// Times of the nodes, if they are asked about at some.
+    pub as_of: Option<AsOf>,
 }
 
 impl HopRequest {
-    /// A request without features of edges.
+    /// A request without features of edges, at no time.
     pub fn new(nodes: Vec<u64>, fanout: u32, rule: Rule, key: Key) -> Self {
-        Self { nodes, fanout, rule, key, edge_features: false }
+        Self { nodes, fanout, rule, key, edge_features: false, as_of: None }
     }
 }
 
 /// The sampled neighbors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HopReply {
-    /// Whole-graph in-degree of each requested node; 0 for nodes outside the part.
+    /// Whole-graph in-degree of each requested node, as of its time if it has one; 0 for nodes outside the part.
     pub asked_degrees: Vec<u32>,
     /// Offsets of each node's neighbors in `indices`, one more than requested nodes.
     pub indptr: Vec<u32>,
-    /// Neighbors, as positions in `nodes`; those of a node ascend by dataset id.
+    /// Neighbors, as positions in `nodes`; those of a node ascend by dataset id, or by time if it was asked about at one.
     pub indices: Vec<u32>,
     /// Dataset ids.
     pub nodes: Vec<u64>,
-    /// Their in-degrees in the whole graph; none in a heterogeneous graph.
+    /// Their in-degrees in the whole graph; none in a heterogeneous graph, nor as of times.
     pub degrees: Option<Vec<u32>>,
     /// Weight of each edge, if edges have weights.
     pub weights: Option<Vec<f32>>,

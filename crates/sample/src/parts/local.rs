@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gnarl_common::{Context, Error, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
-use super::hop::{HopReply, HopRequest, Rule};
+use super::hop::{AsOf, HopReply, HopRequest, Rule};
 use super::lists::{Lists, Owned, Shared};
 use super::service::{Answer, NeighborService};
 use crate::bottom_k::{Numbered, Numbers, Smallest};
@@ -16,6 +16,7 @@ use crate::labor::Labor;
 use crate::neighbors::{Choose, Draw, sample_from};
 use crate::scratch::Hop;
 use crate::share::Share;
+use crate::temporal::{ByTime, TimedHop, TimedLists};
 use crate::uniform::Uniform;
 use crate::view::View;
 use crate::weighted::Weighted;
@@ -32,6 +33,8 @@ struct Inner {
     /// Number of the part.
     number: u64,
     lists: Box<dyn Lists>,
+    /// The lists in the order of time, made for the first request as of times.
+    timed: Mutex<Option<Arc<Timed>>>,
     /// Scratch memory of earlier requests, one per concurrent request.
     spare: Mutex<Vec<Scratch>>,
     load: LoadCounters,
@@ -59,6 +62,12 @@ impl std::iter::Sum for Load {
             edges_sent: a.edges_sent + b.edges_sent,
         })
     }
+}
+
+/// Lists with times, and their order; none if neither edges nor sources have times.
+struct Timed {
+    lists: Box<dyn Lists>,
+    order: Option<ByTime>,
 }
 
 #[derive(Default)]
@@ -89,7 +98,8 @@ impl LocalPart {
     /// A part with `lists`; errors say `name`.
     pub(crate) fn of(name: String, part: usize, lists: Box<dyn Lists>) -> Self {
         let (spare, load) = (Mutex::default(), LoadCounters::default());
-        Self(Arc::new(Inner { name, number: part as u64, lists, spare, load }))
+        let (number, timed) = (part as u64, Mutex::default());
+        Self(Arc::new(Inner { name, number, lists, timed, spare, load }))
     }
 
     /// The load so far.
@@ -106,7 +116,10 @@ impl LocalPart {
     pub fn draw(&self, request: &HopRequest) -> Result<HopReply> {
         let lock = || self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
         let mut scratch = lock().pop().unwrap_or_default();
-        let reply = self.0.draw(request, &mut scratch);
+        let reply = match &request.as_of {
+            None => self.0.draw(request, &mut scratch),
+            Some(as_of) => self.0.draw_as_of(request, as_of, &mut scratch),
+        };
         lock().push(scratch);
         reply.while_doing(|| format!("sampling from {}", self.0.name))
     }
@@ -125,7 +138,8 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
     let graph = SampleGraph::open(&dataset)?.with_edge_features_of(&dataset, &edge.triple)?;
     let first = parts.node_type(&node.name)?.ranges[part];
     let new_ids = parts.new_ids(&node.name)?;
-    Ok(Box::new(Owned { graph, sources: None, new_ids, first }))
+    let of = (dataset.clone(), edge.triple.clone());
+    Ok(Box::new(Owned { graph, sources: None, new_ids, first, of }))
 }
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
@@ -159,6 +173,68 @@ impl Inner {
         })
     }
 
+    /// The lists in the order of time. Takes four bytes an edge.
+    fn timed(&self) -> Result<Arc<Timed>> {
+        let mut timed = self.timed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*timed {
+            return Ok(known.clone());
+        }
+        let lists = self.lists.with_times()?;
+        let mut order = None;
+        lists.read(&[], &mut |view, _| {
+            if view.is_timed() {
+                order = Some(ByTime::new(view)?);
+            }
+            Ok(HopReply::default())
+        })?;
+        Ok(timed.insert(Arc::new(Timed { lists, order })).clone())
+    }
+
+    /// Draws a hop as of times.
+    fn draw_as_of(
+        &self,
+        request: &HopRequest,
+        as_of: &AsOf,
+        scratch: &mut Scratch,
+    ) -> Result<HopReply> {
+        let (asked, times) = (request.nodes.len(), as_of.times.len());
+        if asked != times {
+            let text = format!("invalid request: {times} times of {asked} nodes");
+            return Err(Error::invalid(text));
+        }
+        let timed = self.timed()?;
+        let local = |&id: &u64| -> Result<u32> {
+            let found = timed.lists.local(id)?;
+            found.ok_or_else(|| Error::invalid(format!("node {id} is not in the part")))
+        };
+        let nodes = request.nodes.iter().map(local).collect::<Result<Vec<u32>>>()?;
+        timed.lists.read(&nodes, &mut |view, nodes| {
+            if request.edge_features && view.edge_features.is_none() {
+                return Err(no_edge_features());
+            }
+            let edge_features = view.edge_features.filter(|_| request.edge_features);
+            let view = View { edge_features, ..view };
+            let lists = TimedLists { view, by_time: timed.order.as_ref(), rule: as_of.rule };
+            let Scratch { pairs, seen, .. } = &mut *scratch;
+            pairs.clear();
+            let drawn = (nodes, &*as_of.times);
+            let found = lists.hop(drawn, request.fanout, request.key, pairs, seen)?;
+            let listed = found.degrees.iter().map(|&degree| u64::from(degree)).sum();
+            self.load.add([1, asked as u64, listed, found.hop.indices.len() as u64]);
+            let TimedHop { hop, degrees, .. } = found;
+            Ok(HopReply {
+                asked_degrees: degrees,
+                indptr: hop.indptr,
+                indices: hop.indices,
+                nodes: pairs.nodes.iter().map(|&source| view.source_id(source)).collect(),
+                degrees: None,
+                weights: hop.weights,
+                numbers: None,
+                edge_features: hop.edge_features.map(|rows| rows.values),
+            })
+        })
+    }
+
     fn hop(
         &self,
         view: View<'_>,
@@ -168,8 +244,7 @@ impl Inner {
     ) -> Result<Drawn> {
         scratch.clear(view.num_sources);
         if request.edge_features && view.edge_features.is_none() {
-            return Err(Error::usage("edges have no features")
-                .hint("partition a dataset whose edges have them"));
+            return Err(no_edge_features());
         }
         let edge_features = view.edge_features.filter(|_| request.edge_features);
         let asked = (View { edge_features, ..view }, nodes, request);
@@ -187,6 +262,10 @@ impl Inner {
             (false, Rule::Weighted) => plain::<Weighted>(asked, scratch),
         }
     }
+}
+
+fn no_edge_features() -> Error {
+    Error::usage("edges have no features").hint("partition a dataset whose edges have them")
 }
 
 type Drawn = (Hop, Option<Vec<u32>>);

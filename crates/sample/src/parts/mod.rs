@@ -6,7 +6,7 @@
 //! 5.4); in a vertex cut all parts that hold the node, each of which draws from its share, and the
 //! smallest random numbers of all win (GLISP, section IV-D: Gather-Apply). Lists of hot nodes may
 //! have a local [`Replica`], from which they are drawn instead. Either way the batch equals that of
-//! the whole graph.
+//! the whole graph. A [`TemporalPartsSampler`] samples as of times, from edge cuts.
 
 mod hop;
 pub(crate) mod lists;
@@ -16,10 +16,12 @@ mod replica;
 mod routes;
 mod sampler;
 mod service;
+pub(crate) mod temporal;
 
-pub use hop::{HopReply, HopRequest, Rule};
+pub use hop::{AsOf, HopReply, HopRequest, Rule};
 pub use local::{Load, LocalPart};
 pub use replica::Replica;
 pub use routes::Routes;
 pub use sampler::PartsSampler;
 pub use service::{Answer, NeighborService};
+pub use temporal::TemporalPartsSampler;

@@ -61,6 +61,20 @@ impl Routes {
         self.holders.is_some()
     }
 
+    /// Rejects parts that share lists, for sampling by time.
+    ///
+    /// # Errors
+    /// [`Kind::Usage`](gnarl_common::Kind::Usage) with the kind of partition to make.
+    pub(crate) fn check_whole_lists(&self) -> Result<()> {
+        match self.shares_lists() {
+            false => Ok(()),
+            true => Err(Error::usage(
+                "edges are sampled by time from whole lists, and the parts of a vertex cut share them",
+            )
+            .hint("partition the graph by an edge cut, or sample without times")),
+        }
+    }
+
     /// The part that owns `node`.
     pub fn owner(&self, node: u32) -> usize {
         self.owner[node as usize] as usize

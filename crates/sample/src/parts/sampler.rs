@@ -132,6 +132,7 @@ impl PartsSampler {
             rule: self.rule,
             key,
             edge_features: self.edge_width > 0,
+            as_of: None,
         };
         let parts = asked.into_iter().enumerate().filter(|(_, asked)| !asked.is_empty());
         let answers: Vec<_> =

@@ -7,6 +7,7 @@ mod hop;
 mod pairs;
 mod rule;
 mod sampler;
+mod seed_times;
 
 pub(crate) use by_time::ByTime;
 pub use column::{edge_times, node_times};
@@ -14,3 +15,4 @@ pub(crate) use hop::{TimedHop, TimedLists};
 pub(crate) use pairs::Pairs;
 pub use rule::TemporalRule;
 pub use sampler::{TemporalBatch, TemporalSampler};
+pub(crate) use seed_times::SeedTimes;

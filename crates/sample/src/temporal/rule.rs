@@ -1,6 +1,9 @@
 //! Rules of temporal sampling.
 
+use std::str::FromStr;
+
 use gnarl_common::rng::Key;
+use gnarl_common::{Error, Result};
 
 use crate::draw::draw;
 
@@ -13,7 +16,27 @@ pub enum TemporalRule {
     Uniform,
 }
 
+const RULES: [(TemporalRule, &str); 2] =
+    [(TemporalRule::Recent, "recent"), (TemporalRule::Uniform, "uniform")];
+
+impl FromStr for TemporalRule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let found = RULES.iter().find(|(_, name)| *name == text);
+        found.map(|(rule, _)| *rule).ok_or_else(|| {
+            Error::usage(format!("unknown rule of temporal sampling '{text}'"))
+                .hint("there are: recent, uniform")
+        })
+    }
+}
+
 impl TemporalRule {
+    /// Its name in requests.
+    pub fn name(self) -> &'static str {
+        RULES.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
+    }
+
     /// Fills `out` with positions out of `permitted`, which ascends by `time`; so does `out`.
     pub(crate) fn choose(
         self,
@@ -23,6 +46,9 @@ impl TemporalRule {
         spare: &mut Vec<u32>,
         out: &mut [u32],
     ) {
+        if out.is_empty() {
+            return;
+        }
         let later = permitted.len() - out.len();
         let Some(&last) = permitted.get(later).filter(|_| later > 0) else {
             return out.copy_from_slice(permitted);

@@ -8,6 +8,7 @@ use super::by_time::ByTime;
 use super::hop::TimedLists;
 use super::pairs::Pairs;
 use super::rule::TemporalRule;
+use super::seed_times::SeedTimes;
 use crate::graph::same_length;
 use crate::neighbors::Fanouts;
 use crate::scratch::assemble;
@@ -34,15 +35,6 @@ pub struct TemporalSampler {
     rule: TemporalRule,
     by_time: ByTime,
     seed_times: SeedTimes,
-}
-
-/// Times of seeds that come without.
-#[derive(Debug, Clone)]
-enum SeedTimes {
-    Unknown,
-    OfNodes(Buf<i64>),
-    /// After all edges.
-    End,
 }
 
 /// A temporal batch.
@@ -149,14 +141,7 @@ impl Sampler for TemporalSampler {
 
     fn sample(&self, seeds: &[u32], key: Key, scratch: &mut Scratch) -> Result<MiniBatch> {
         self.graph.check_seeds(seeds)?;
-        let times: Vec<i64> = match &self.seed_times {
-            SeedTimes::OfNodes(times) => seeds.iter().map(|&seed| times[seed as usize]).collect(),
-            SeedTimes::End => vec![i64::MAX; seeds.len()],
-            SeedTimes::Unknown => {
-                return Err(Error::usage("the temporal sampler lacks the times of seeds")
-                    .hint("set them by with_seed_times, or pass times to sample_at"));
-            }
-        };
+        let times = self.seed_times.of(seeds)?;
         Ok(self.sample_at(seeds, &times, key, scratch)?.batch)
     }
 

@@ -7,8 +7,8 @@ mod targets;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt64Type;
-use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_array::types::{Int64Type, UInt64Type};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt64Array};
 use arrow_schema::ArrowError;
 use gnarl_common::{Error, Result};
 
@@ -36,6 +36,31 @@ pub(crate) fn nodes_of(batches: &[RecordBatch]) -> Result<Vec<u64>> {
         nodes.extend_from_slice(ids.values());
     }
     Ok(nodes)
+}
+
+/// Node ids and times as a batch of the columns `node` and `time`.
+pub(crate) fn timed_batch(nodes: &[u64], times: &[i64]) -> Result<RecordBatch> {
+    let ids: ArrayRef = Arc::new(UInt64Array::from(nodes.to_vec()));
+    batch([("node", ids), ("time", time_column(times.iter().copied()))])
+}
+
+/// Times as a batch of one column, `time`.
+pub(crate) fn times_batch(times: impl Iterator<Item = i64>) -> Result<RecordBatch> {
+    batch([("time", time_column(times))])
+}
+
+fn time_column(times: impl Iterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(times))
+}
+
+/// The times in the column `time` of all `batches`.
+pub(crate) fn times_of(batches: &[RecordBatch]) -> Result<Vec<i64>> {
+    let mut all = Vec::new();
+    for batch in batches {
+        let times = column(batch, "time")?.as_primitive_opt::<Int64Type>();
+        all.extend_from_slice(times.ok_or_else(|| wrong("time", "64-bit integers"))?.values());
+    }
+    Ok(all)
 }
 
 fn batch<const N: usize>(columns: [(&str, ArrayRef); N]) -> Result<RecordBatch> {

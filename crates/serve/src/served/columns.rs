@@ -6,10 +6,11 @@ use arrow_array::RecordBatch;
 use gnarl_common::{Buf, Error, Result};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_partition::PartitionedDataset;
+use gnarl_sample::node_times;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::Description;
-use crate::codec::{labels_batch, rows_batch, splits_batch};
+use crate::codec::{labels_batch, rows_batch, splits_batch, times_batch};
 use crate::command::{Column, SPLITS};
 
 /// Columns of a part's own nodes of one type, mapped.
@@ -20,6 +21,8 @@ pub(super) struct Columns {
     pub labels: Option<Labels>,
     /// Codes of [`Column::Split`].
     pub splits: Vec<u8>,
+    /// Times of own nodes and of halo nodes behind them.
+    pub times: Option<Buf<i64>>,
     pub new_ids: Buf<u64>,
     /// New ids of own nodes.
     own: Range<u64>,
@@ -39,7 +42,8 @@ impl Columns {
         let splits = splits(dataset, ntype, (own.end - own.start) as usize)?;
         let labels = dataset.labels(ntype)?.or(dataset.values(ntype)?);
         let new_ids = parts.new_ids(ntype)?;
-        Ok(Self { part, ntype: ntype.into(), features, labels, splits, new_ids, own })
+        let times = node_times(dataset, ntype)?;
+        Ok(Self { part, ntype: ntype.into(), features, labels, splits, times, new_ids, own })
     }
 
     /// Number of own nodes.
@@ -53,6 +57,7 @@ impl Columns {
             Column::Features => self.features.is_some(),
             Column::Label => self.labels.is_some(),
             Column::Split => true,
+            Column::Time => self.times.is_some(),
             Column::Embedding => false,
         };
         Column::ALL.into_iter().filter(has)
@@ -89,6 +94,10 @@ impl Columns {
                 labels_batch(self.labels.as_ref().ok_or_else(|| self.without(column))?, nodes)
             }
             Column::Split => splits_batch(&self.splits, nodes),
+            Column::Time => {
+                let times = self.times.as_ref().ok_or_else(|| self.without(column))?;
+                times_batch(nodes.iter().map(|&node| times[node as usize]))
+            }
             Column::Embedding => {
                 Err(Error::usage("embeddings change in training: gather those of given nodes"))
             }

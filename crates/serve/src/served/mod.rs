@@ -216,6 +216,15 @@ impl ServedPart {
         Ok(&self.of(ntype)?.splits)
     }
 
+    /// The times of own nodes of a type, in the order of their new ids, if they have some.
+    ///
+    /// # Errors
+    /// If there is no such type, or there are several and none is named.
+    pub fn times(&self, ntype: Option<&str>) -> Result<Option<&[i64]>> {
+        let own = self.of(ntype)?;
+        Ok(own.times.as_ref().map(|times| &times[..own.count() as usize]))
+    }
+
     /// Features of own nodes of a type, by dataset ids.
     ///
     /// # Errors

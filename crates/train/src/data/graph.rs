@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Buf, Error, Result};
 use gnarl_config::{RunConfig, TimeRule};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
-use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Rule};
+use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Rule, TemporalPartsSampler};
 use gnarl_sample::{SampleGraph, TemporalSampler, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures};
 
@@ -33,6 +33,8 @@ pub struct Partitioned {
     pub edge_width: usize,
     /// Replicas of other machines' lists.
     pub replica: Option<Arc<Replica>>,
+    /// Time of each node as a seed, if the run samples nodes by time.
+    pub times: Option<Buf<i64>>,
 }
 
 impl Partitioned {
@@ -48,6 +50,20 @@ impl Partitioned {
             Some(replica) => sampler.with_replica(replica.clone()),
             None => sampler,
         })
+    }
+
+    /// A sampler of the parts as of times.
+    ///
+    /// # Errors
+    /// As [`TemporalPartsSampler::new`].
+    pub fn temporal(&self, rule: TimeRule, fanouts: &[i64]) -> Result<TemporalPartsSampler> {
+        let (routes, services) = (self.nodes.routes.clone(), self.services.clone());
+        let sampler = TemporalPartsSampler::new(rule_of(rule), fanouts, routes, services)?;
+        let sampler = sampler.with_edge_features(self.edge_width);
+        match &self.times {
+            Some(times) => sampler.with_seed_times(times.clone()),
+            None => Ok(sampler),
+        }
     }
 }
 

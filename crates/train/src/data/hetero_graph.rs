@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "serve")]
+use gnarl_common::Buf;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_config::{RunConfig, TimeRule};
@@ -18,7 +20,7 @@ use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::batch::{Input, gather};
 use super::part_nodes::PartNodes;
-use super::timed_seeds::TimedSeeds;
+use super::timed_seeds::{OwnTimes, TimedParts, TimedSeeds};
 
 /// A heterogeneous graph, or a part of one. Features are by local id.
 pub(crate) struct HeteroGraph {
@@ -27,6 +29,8 @@ pub(crate) struct HeteroGraph {
     features: Vec<Option<Box<dyn FeatureStore>>>,
     /// The sampler of edges no later than their seeds, if the run has one.
     temporal: Option<TimedSeeds>,
+    /// The rule of sampling by time from parts, and times of seeds.
+    in_time: Option<(TimeRule, OwnTimes)>,
 }
 
 /// In-neighbor lists of each edge type, local or partitioned.
@@ -52,6 +56,7 @@ pub(crate) enum HeteroNeighbors {
     Local(HeteroSampler),
     Temporal(TimedSeeds),
     Partitioned(HeteroPartsSampler),
+    PartitionedInTime(TimedParts),
 }
 
 impl HeteroGraph {
@@ -61,13 +66,29 @@ impl HeteroGraph {
             features.map(|features| Box::new(features) as Box<dyn FeatureStore>)
         };
         let features = features.into_iter().map(stored).collect();
-        Self { topology: HeteroTopology::Local(graph), features, temporal: None }
+        Self { topology: HeteroTopology::Local(graph), features, temporal: None, in_time: None }
     }
 
     /// A partitioned graph with the features of each of its node types.
     #[cfg(feature = "serve")]
     pub fn of_parts(parts: HeteroParts, features: Vec<Option<Box<dyn FeatureStore>>>) -> Self {
-        Self { topology: HeteroTopology::Partitioned(parts), features, temporal: None }
+        let topology = HeteroTopology::Partitioned(parts);
+        Self { topology, features, temporal: None, in_time: None }
+    }
+
+    /// A partitioned graph with its edges sampled as of times of seeds, by `rule`; those of one type at the times given
+    /// with its number, others at the end, unless they come with times.
+    #[cfg(feature = "serve")]
+    pub fn parts_in_time(self, rule: TimeRule, times: Option<(usize, Buf<i64>)>) -> Self {
+        let own = match times {
+            None => OwnTimes::End,
+            Some((of, times)) => {
+                let mut all = vec![None; self.schema().node_types().len()];
+                all[of] = Some(times);
+                OwnTimes::OfNodes(all)
+            }
+        };
+        Self { in_time: Some((rule, own)), ..self }
     }
 
     /// The graph with its edges sampled as of times of seeds, by `rule`.
@@ -163,6 +184,10 @@ impl HeteroGraph {
             HeteroTopology::Partitioned(HeteroParts { schema, nodes, edges }) => {
                 let routes = nodes.iter().map(|nodes| nodes.routes.clone()).collect();
                 let (schema, edges) = (schema.clone(), edges.clone());
+                if let Some((rule, own)) = &self.in_time {
+                    let timed = TimedParts::new(schema, (*rule, fanouts), (routes, edges), own)?;
+                    return Ok(HeteroNeighbors::PartitionedInTime(timed));
+                }
                 let sampler = HeteroPartsSampler::new(schema, (rule, fanouts), routes, edges)?;
                 HeteroNeighbors::Partitioned(sampler)
             }
@@ -243,6 +268,7 @@ impl HeteroNeighbors {
             Self::Local(sampler) => sampler.epoch(train, batch_size, key),
             Self::Temporal(timed) => timed.epoch(train, batch_size, key),
             Self::Partitioned(sampler) => sampler.epoch(train, batch_size, key),
+            Self::PartitionedInTime(timed) => timed.epoch(train, batch_size, key),
         }
     }
 
@@ -260,6 +286,7 @@ impl HeteroNeighbors {
     ) -> Result<HeteroBatch> {
         match self {
             Self::Temporal(timed) => timed.sample(seeds, times, key, scratch),
+            Self::PartitionedInTime(timed) => timed.sample(seeds, times, key, scratch),
             _ if !times.is_empty() => Err(Error::usage("the sampler reads no times of seeds")),
             Self::Local(sampler) => sampler.sample_types(seeds, key, scratch),
             Self::Partitioned(sampler) => sampler.sample_types(seeds, key, scratch),

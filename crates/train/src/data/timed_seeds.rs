@@ -1,11 +1,17 @@
 //! Seeds of heterogeneous graphs at their own times.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Error, Result};
 use gnarl_config::TimeRule;
 use gnarl_graph::Dataset;
+use gnarl_graph::blocks::Schema;
+use gnarl_sample::parts::Routes;
 use gnarl_sample::{
-    HeteroBatch, HeteroFanouts, HeteroSampleGraph, HeteroScratch, HeteroTemporalSampler, node_times,
+    EdgeServices, HeteroBatch, HeteroFanouts, HeteroSampleGraph, HeteroScratch,
+    HeteroTemporalPartsSampler, HeteroTemporalSampler, node_times,
 };
 
 use super::times::{needed, rule_of};
@@ -17,9 +23,53 @@ pub(crate) struct TimedSeeds {
     own: OwnTimes,
 }
 
+/// Seeds in the parts of a graph at their own times.
+pub(crate) struct TimedParts {
+    sampler: HeteroTemporalPartsSampler,
+    own: OwnTimes,
+}
+
+impl TimedParts {
+    /// A sampler of parts, which takes the times of seeds that come without from `own`.
+    ///
+    /// # Errors
+    /// As [`HeteroTemporalPartsSampler::new`].
+    pub fn new(
+        schema: Arc<Schema>,
+        (rule, fanouts): (TimeRule, &HeteroFanouts),
+        (routes, edges): (Vec<Routes>, Vec<EdgeServices>),
+        own: &OwnTimes,
+    ) -> Result<Self> {
+        let of = (rule_of(rule), fanouts);
+        let sampler = HeteroTemporalPartsSampler::new(schema, of, routes, edges)?;
+        Ok(Self { sampler, own: own.clone() })
+    }
+
+    /// The seeds of every batch of an epoch.
+    pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
+        self.sampler.epoch(train, batch_size, key)
+    }
+
+    /// The batch for seeds of several node types at `times`, or at their own.
+    ///
+    /// # Errors
+    /// If a seed has no time, or a part does not reply.
+    pub fn sample(
+        &self,
+        seeds: &[(usize, &[u32])],
+        times: &[Vec<i64>],
+        key: Key,
+        scratch: &mut HeteroScratch,
+    ) -> Result<HeteroBatch> {
+        let times = self.own.or(times, seeds, self.sampler.schema())?;
+        let seeds = seeds.iter().zip(&*times).map(|(&(of, nodes), times)| (of, nodes, &**times));
+        self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)
+    }
+}
+
 /// Times of seeds that come without.
 #[derive(Clone)]
-enum OwnTimes {
+pub(crate) enum OwnTimes {
     /// Those of the nodes of each type that has any.
     OfNodes(Vec<Option<Buf<i64>>>),
     /// After all edges.
@@ -75,22 +125,33 @@ impl TimedSeeds {
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
-        let own = if times.is_empty() { self.own_times(seeds)? } else { Vec::new() };
-        let times = if times.is_empty() { &own } else { times };
-        let seeds = seeds.iter().zip(times).map(|(&(of, nodes), times)| (of, nodes, &**times));
+        let times = self.own.or(times, seeds, self.sampler.schema())?;
+        let seeds = seeds.iter().zip(&*times).map(|(&(of, nodes), times)| (of, nodes, &**times));
         let batch = self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)?;
         Ok(batch.batch)
     }
+}
 
-    fn own_times(&self, seeds: &[(usize, &[u32])]) -> Result<Vec<Vec<i64>>> {
-        let of_nodes = match &self.own {
-            OwnTimes::OfNodes(times) => times,
-            OwnTimes::End => {
-                return Ok(seeds.iter().map(|(_, nodes)| vec![i64::MAX; nodes.len()]).collect());
+impl OwnTimes {
+    /// The `times` of seeds of several node types, or their own if there are none.
+    fn or<'t>(
+        &self,
+        times: &'t [Vec<i64>],
+        seeds: &[(usize, &[u32])],
+        schema: &Schema,
+    ) -> Result<Cow<'t, [Vec<i64>]>> {
+        if !times.is_empty() {
+            return Ok(times.into());
+        }
+        let of_nodes = match self {
+            Self::OfNodes(times) => times,
+            Self::End => {
+                let end = seeds.iter().map(|(_, nodes)| vec![i64::MAX; nodes.len()]);
+                return Ok(end.collect());
             }
         };
         let of_type = |&(of, nodes): &(usize, &[u32])| -> Result<Vec<i64>> {
-            let name = format!("nodes of type '{}'", self.sampler.schema().node_types()[of]);
+            let name = format!("nodes of type '{}'", schema.node_types()[of]);
             let all = needed(of_nodes[of].as_ref(), &name)?;
             let time = |&node: &u32| {
                 all.get(node as usize)

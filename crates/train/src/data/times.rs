@@ -18,12 +18,13 @@ pub(super) fn rule_of(rule: TimeRule) -> TemporalRule {
 /// # Errors
 /// If they have none.
 pub(super) fn needed<'a>(times: Option<&'a Buf<i64>>, name: &str) -> Result<&'a Buf<i64>> {
-    times.ok_or_else(|| {
-        Error::usage(format!(
-            "sample.time: {name} have no times, up to which their edges are sampled"
-        ))
+    times.ok_or_else(|| lacking(name))
+}
+
+/// The error of nodes of type `name` without times.
+pub(crate) fn lacking(name: &str) -> Error {
+    Error::usage(format!("sample.time: {name} have no times, up to which their edges are sampled"))
         .hint("import them with --times or --node-time, or leave out sample.time")
-    })
 }
 
 /// The times of the edges of type `triple`, which `key` asks for.

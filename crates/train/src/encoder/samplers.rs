@@ -55,6 +55,9 @@ pub(super) fn sampler(
 
 /// The sampler of a partitioned graph.
 fn of_parts(config: &RunConfig, graph: &Partitioned) -> Result<Box<dyn Sampler>> {
+    if let Some(rule) = config.time_rule() {
+        return Ok(Box::new(graph.temporal(rule, &config.hops())?));
+    }
     let rule = match config.sample.method {
         Method::Neighbor => Rule::Uniform,
         Method::Labor => Rule::Labor,

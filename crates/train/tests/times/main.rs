@@ -4,3 +4,5 @@
 mod bench;
 mod edges;
 mod nodes;
+#[cfg(feature = "serve")]
+mod parts;

@@ -68,7 +68,7 @@ impl Facts {
 
 impl Bench {
     /// Nodes of one type, the old ones first.
-    fn homogeneous(&self, leaks: bool) {
+    pub fn homogeneous(&self, leaks: bool) {
         let facts = Facts::new(leaks);
         let new = facts.destinations.iter().map(|&node| node + OLD as u32);
         let ends: Vec<u32> = facts.sources.iter().copied().chain(new).collect();
@@ -87,7 +87,7 @@ impl Bench {
     }
 
     /// Old and new nodes of two types; edges have no times, but old nodes have.
-    fn typed(&self) {
+    pub fn typed(&self) {
         let mut facts = Facts::new(true);
         // One old node an edge, which is there from the edge's time on.
         let groups: Vec<u64> = facts.sources.iter().map(|&old| group(old.into())).collect();
@@ -129,7 +129,7 @@ impl Bench {
             .to_vec()
     }
 
-    fn config(&self, name: &str, time: Option<TimeRule>) -> RunConfig {
+    pub fn config(&self, name: &str, time: Option<TimeRule>) -> RunConfig {
         let mut config = RunConfig::default();
         config.dataset.path = self.path("graph");
         config.model.name = "sage".into();

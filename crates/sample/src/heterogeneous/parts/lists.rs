@@ -34,13 +34,15 @@ pub fn local_parts(parts: &PartitionedDataset, part: usize) -> Result<Vec<(Tripl
 type ListsByType = Vec<(Triple, Box<dyn Lists>)>;
 
 fn owned(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
-    let graph = HeteroSampleGraph::open(&parts.part(part)?)?;
+    let dataset = parts.part(part)?;
+    let graph = HeteroSampleGraph::open(&dataset)?;
     let schema = graph.schema();
     let lists = |(number, triple): (usize, &Triple)| -> Result<(Triple, Box<dyn Lists>)> {
         let (graph, sources) = graph.lists_and_sources(number);
         let first = parts.node_type(&triple.dst)?.ranges[part];
         let new_ids = parts.new_ids(&triple.dst)?;
-        Ok((triple.clone(), Box::new(Owned { graph, sources: Some(sources), new_ids, first })))
+        let (sources, of) = (Some(sources), (dataset.clone(), triple.clone()));
+        Ok((triple.clone(), Box::new(Owned { graph, sources, new_ids, first, of })))
     };
     schema.edge_types().iter().enumerate().map(lists).collect()
 }

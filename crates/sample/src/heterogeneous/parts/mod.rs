@@ -2,6 +2,8 @@
 
 mod lists;
 mod sampler;
+mod temporal;
 
 pub use lists::local_parts;
 pub use sampler::{EdgeServices, HeteroPartsSampler};
+pub use temporal::HeteroTemporalPartsSampler;

@@ -5,7 +5,7 @@ mod owned;
 mod shared;
 mod shared_of_type;
 
-use gnarl_common::Result;
+use gnarl_common::{Error, Result};
 
 use super::hop::HopReply;
 use crate::view::View;
@@ -34,6 +34,17 @@ pub trait Lists: Send + Sync {
     /// # Errors
     /// If lists are damaged, or those of `draw`.
     fn read(&self, nodes: &[u32], draw: &mut DrawFrom<'_>) -> Result<HopReply>;
+
+    /// The lists with the times of edges and of their sources, as far as they have some.
+    ///
+    /// # Errors
+    /// If lists are shares, or times do not fit.
+    fn with_times(&self) -> Result<Box<dyn Lists>> {
+        Err(Error::usage(
+            "edges are sampled by time from whole lists, of which the part has shares",
+        )
+        .hint("partition the graph by an edge cut"))
+    }
 
     /// Returns whether other parts may have edges of the same nodes.
     fn are_shares(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Lists of an edge-cut part.
 
 use gnarl_common::{Buf, Error, Result};
-use gnarl_graph::NarrowSlice;
+use gnarl_graph::{Dataset, NarrowSlice, Triple};
 
 use super::{DrawFrom, Lists};
 use crate::SampleGraph;
@@ -17,9 +17,12 @@ pub struct Owned {
     pub new_ids: Buf<u64>,
     /// New id of the first own node.
     pub first: u64,
+    /// The dataset of the part, and the edge type.
+    pub of: (Dataset, Triple),
 }
 
 /// The nodes of the sources' type in a part.
+#[derive(Clone)]
 pub struct Sources {
     pub count: usize,
     /// Dataset ids; none if they equal local ids.
@@ -49,6 +52,16 @@ impl Lists for Owned {
             }
         };
         draw(view, nodes)
+    }
+
+    fn with_times(&self) -> Result<Box<dyn Lists>> {
+        let (dataset, triple) = &self.of;
+        let graph = match self.graph.is_timed() {
+            true => self.graph.clone(),
+            false => self.graph.clone().with_times_of(dataset, triple)?,
+        };
+        let (sources, new_ids) = (self.sources.clone(), self.new_ids.clone());
+        Ok(Box::new(Self { graph, sources, new_ids, first: self.first, of: self.of.clone() }))
     }
 
     fn cover_sources(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Labels and splits of the nodes of a type, from all parts.
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Buf, Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::Labels;
 use gnarl_graph::splits::{Role, Roles};
@@ -9,6 +9,7 @@ use gnarl_serve::{Description, PartAccess};
 
 use crate::data::node_targets::NodeTargets;
 use crate::data::part_nodes::PartNodes;
+use crate::data::times::lacking;
 
 /// The nodes of a type, and the columns that parts have of them.
 pub(super) struct Columns<'a> {
@@ -68,6 +69,23 @@ impl Columns<'_> {
             [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
         let outputs = labels.outputs();
         Ok((NodeTargets { outputs, labels, train, valid, test, scored: [true; 2] }, roles))
+    }
+
+    /// The time of each node, by dataset ids, if the run samples nodes by time.
+    ///
+    /// # Errors
+    /// If nodes have none, or a part does not reply.
+    pub fn times_of_seeds(&self, config: &RunConfig) -> Result<Option<Buf<i64>>> {
+        if !config.samples_by_time() {
+            return Ok(None);
+        }
+        let name = format!("nodes of type '{}'", self.abouts[0].ntype);
+        let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.times(about));
+        let all: Vec<Option<Vec<i64>>> = all.collect::<Result<_>>()?;
+        let all: Vec<Vec<i64>> =
+            all.into_iter().collect::<Option<_>>().ok_or_else(|| lacking(&name))?;
+        let times: Vec<i64> = self.nodes.places().map(|(part, at)| all[part][at]).collect();
+        Ok(Some(times.into()))
     }
 
     fn roles(&self) -> Result<Vec<Role>> {

@@ -35,10 +35,15 @@ pub(super) fn open(
     let target = target(config, names, &types.abouts)?;
     let name = names[target].clone();
     let columns = Columns { nodes: &types.nodes[target], parts, abouts: &types.abouts[target] };
+    let times = columns.times_of_seeds(config)?;
     let targets = columns.targets(config, cut);
     let (targets, roles) = targets.while_doing(|| format!("reading labels of type '{name}'"))?;
     let graph =
         types.graph(config, cut, parts, Seeds { of: target, train: &targets.train, rank })?;
+    let graph = match config.time_rule() {
+        Some(rule) => graph.parts_in_time(rule, times.map(|times| (target, times))),
+        None => graph,
+    };
     Ok((graph, (targets, roles), name))
 }
 

@@ -26,8 +26,12 @@ pub(super) fn open(
 ) -> Result<(Graph, (NodeTargets, Roles))> {
     let (nodes, abouts) = nodes(cut, parts)?;
     let targets = Columns { nodes: &nodes, parts, abouts: &abouts };
+    let times = targets.times_of_seeds(config)?;
     let (targets, roles) = targets.targets(config, cut)?;
-    let graph = graph(config, cut, parts, (nodes, &abouts), (&targets.train, rank))?;
+    let mut graph = graph(config, cut, parts, (nodes, &abouts), (&targets.train, rank))?;
+    if let Topology::Partitioned(divided) = &mut graph.topology {
+        divided.times = times;
+    }
     Ok((graph, (targets, roles)))
 }
 
@@ -70,7 +74,7 @@ fn graph(
 ) -> Result<Graph> {
     let services = parts.iter().map(|part| part.neighbors(None)).collect::<Result<_>>()?;
     let edge_width = edge_width(config, cut)?;
-    let mut divided = Partitioned { nodes, services, edge_width, replica: None };
+    let mut divided = Partitioned { nodes, services, edge_width, replica: None, times: None };
     let (width, sparse) = (abouts[0].feature_width, abouts[0].sparse);
     let nodes = &divided.nodes;
     let seeds = Seeds { of: 0, train: seeds, rank };

@@ -1,0 +1,103 @@
+//! Nodes at their own times, from parts here and behind servers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use gnarl_config::{RunConfig, Servers, TimeRule};
+use gnarl_graph::Dataset;
+use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
+use gnarl_serve::{ServedPart, Server, ServerConfig};
+use gnarl_train::eval_run;
+
+use crate::bench::{Bench, refused, train};
+
+const PARTS: usize = 3;
+
+fn cut(bench: &Bench, layout: PartLayout) -> PartitionedDataset {
+    let algorithm = if layout == PartLayout::EdgeCut { "ldg" } else { "adadne" };
+    let (algorithm, parts) = (algorithm.into(), Parts::Count(PARTS));
+    let config = PartitionConfig { algorithm, parts, layout, ..PartitionConfig::default() };
+    let dataset = Dataset::open(bench.path("graph")).unwrap();
+    partition_dataset(&dataset, &config, &bench.path(&layout.to_string())).unwrap().0
+}
+
+/// A server of two parts, and a partition that has the files of the other one only.
+fn apart(bench: &Bench, cut: &PartitionedDataset) -> (Server, std::path::PathBuf) {
+    let held = [0, 2].map(|part| Arc::new(ServedPart::open(cut, part).unwrap()));
+    let server = Server::start(held.to_vec(), &ServerConfig::default()).unwrap();
+    let mine = bench.path("mine");
+    let copy = std::process::Command::new("cp").arg("-r").arg(cut.dir()).arg(&mine).status();
+    assert!(copy.unwrap().success());
+    [0, 2].iter().for_each(|part| {
+        std::fs::remove_dir_all(mine.join(format!("part-{part}"))).unwrap();
+    });
+    (server, mine)
+}
+
+fn on_parts(config: &RunConfig, name: &str, path: &Path, servers: Servers) -> RunConfig {
+    let mut config = config.clone();
+    config.partition.path = Some(path.into());
+    config.partition.servers = Some(servers);
+    config.train.workers = 2;
+    config.output.dir = config.output.dir.with_file_name(name);
+    config
+}
+
+/// Trains on the whole graph and on its parts, here and apart, to the same numbers.
+fn parts_change_nothing(bench: &Bench, config: &RunConfig) {
+    let whole = train(config).summary;
+    let cut = cut(bench, PartLayout::EdgeCut);
+    let (server, mine) = apart(bench, &cut);
+    let ways = [
+        ("here", cut.dir().to_path_buf(), Servers::Ranks),
+        ("apart", mine, Servers::At(vec![server.uri()])),
+    ];
+    for (name, path, servers) in ways {
+        let config = on_parts(config, name, &path, servers);
+        let found = train(&config).summary;
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-5;
+        assert!(whole.losses.iter().zip(&found.losses).all(near), "{name}: {whole:?} {found:?}");
+        assert_eq!((&whole.test, &whole.valid), (&found.test, &found.valid), "{name}");
+        let again = eval_run(&config.output.dir, None).unwrap();
+        assert_eq!(again.test, found.test, "{name}: evaluated once more");
+    }
+}
+
+#[test]
+fn parts_give_the_losses_of_the_whole_graph() {
+    // In-degrees as of times are part of a gcn.
+    for (model, rule) in [("sage", TimeRule::Last), ("gcn", TimeRule::Uniform)] {
+        let bench = Bench::new();
+        bench.homogeneous(false);
+        let mut config = bench.config("whole", Some(rule));
+        config.model.name = model.into();
+        config.model.layers = 2;
+        config.sample.fanouts = vec![2, 2];
+        config.train.epochs = 4;
+        parts_change_nothing(&bench, &config);
+    }
+}
+
+#[test]
+fn typed_parts_give_the_losses_of_the_whole_graph() {
+    for model in ["rgcn", "hgt"] {
+        let bench = Bench::new();
+        bench.typed();
+        let mut config = bench.config("whole", Some(TimeRule::Uniform));
+        config.model.name = model.into();
+        config.task.node_type = Some("new".into());
+        config.sample.fanouts = vec![3];
+        config.train.epochs = 4;
+        parts_change_nothing(&bench, &config);
+    }
+}
+
+#[test]
+fn parts_that_share_lists_are_refused() {
+    let bench = Bench::new();
+    bench.homogeneous(false);
+    let cut = cut(&bench, PartLayout::VertexCut);
+    let config = bench.config("whole", Some(TimeRule::Last));
+    let text = refused(&on_parts(&config, "refused", cut.dir(), Servers::Ranks));
+    assert!(text.contains("whole lists") && text.contains("edge cut"), "{text}");
+}
