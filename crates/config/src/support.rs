@@ -159,12 +159,6 @@ fn times(c: Combination<'_>) -> Option<Error> {
             .hint("set negatives.kind to 'uniform', and negatives.count to a small number such as 5"),
         );
     }
-    if c.served() && !c.predicts_nodes() && c.run.samples_by_time() {
-        return Some(
-            Error::usage("sample.time: the message graphs of edge tasks have no times in parts")
-                .hint("leave out partition.servers, or sample.time"),
-        );
-    }
     if c.served() && c.run.cache.lists.as_u64() > 0 {
         return Some(
             Error::usage("sample.time: cache.lists replicates lists without times")

@@ -61,6 +61,7 @@ fn targets(source: &Dataset) -> Vec<TargetEdge> {
             relation,
             tail: v as u32,
             row: row as u64,
+            time: 7 * row as i64 - 100,
         })
     };
     list(source).into_iter().enumerate().filter_map(edge).collect()
@@ -89,6 +90,7 @@ fn cut(
         relation_names: vec!["a".into(), "b".into(), "c".into(), "d".into()],
         labels,
         with_features: true,
+        with_times: true,
         each: &mut |take: &mut TakeTarget<'_>| {
             passes += 1;
             edges.iter().try_for_each(|&edge| take(edge))
@@ -119,6 +121,7 @@ fn check(
         assert_eq!(stored, [edge.head, edge.relation, edge.tail]);
         let column = split.features.as_ref().unwrap().values::<f16>().unwrap();
         assert_eq!(column[2 * row..][..2], features[2 * edge.row as usize..][..2]);
+        assert_eq!(split.times.as_ref().unwrap()[row], edge.time);
         assert!(label(edge.row, split.labels.as_ref(), row));
         next[edge.split] += 1;
         rows[part][edge.split] += 1;
@@ -253,6 +256,7 @@ fn every_place_is_found_and_no_other() {
             tails: zeros.into(),
             labels: None,
             features: None,
+            times: None,
         }
     };
     let even: Vec<u32> = (0..1000).map(|i| 2 * i).collect();
@@ -299,6 +303,7 @@ fn wrong_edges_and_damaged_files_are_named() {
             relation_names: Vec::new(),
             labels: None,
             with_features: true,
+            with_times: true,
             each: &mut |take: &mut TakeTarget<'_>| take(edge),
         };
         let config = config(PartLayout::EdgeCut, 1 << 30);
@@ -308,7 +313,7 @@ fn wrong_edges_and_damaged_files_are_named() {
         assert!(!dir.path().join("failed").exists());
         error.to_string()
     };
-    let edge = TargetEdge { split: 0, head: 1, relation: 0, tail: 2, row: 0 };
+    let edge = TargetEdge { split: 0, head: 1, relation: 0, tail: 2, row: 0, time: 0 };
     let text = attempt(&graph, TargetEdge { head: 600, ..edge }, true);
     assert!(text.contains("invalid head '600' of edge 0: expected a number below 600"), "{text}");
     let text = attempt(&graph, TargetEdge { relation: 1, ..edge }, true);

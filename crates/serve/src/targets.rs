@@ -19,6 +19,8 @@ pub struct FoundTargets {
     pub labels: Option<Labels>,
     /// Features, `edges × width` values, if edges have any.
     pub features: Option<Vec<f32>>,
+    /// Times, if edges have any.
+    pub times: Option<Vec<i64>>,
 }
 
 /// The keys without repetitions, in their order.

@@ -66,6 +66,7 @@ fn cut(carried: Carried) -> Cut {
         relation: (row as u64 * 5 % u64::from(RELATIONS)) as u32,
         tail: v as u32,
         row: row as u64,
+        time: 7 * row as i64 - 100,
     };
     let edges: Vec<TargetEdge> = pairs.iter().enumerate().map(target).collect();
     let class = |row: u64| (row % 5) as i32 - 1;
@@ -85,6 +86,7 @@ fn cut(carried: Carried) -> Cut {
         relation_names: Vec::new(),
         labels,
         with_features: carried != Carried::Nothing,
+        with_times: true,
         each: &mut |take: &mut TakeTarget<'_>| edges.iter().try_for_each(|&edge| take(edge)),
     };
     let out = dir.path().join("parts");
@@ -110,6 +112,7 @@ fn access(parts: &PartitionedDataset) -> (Server, Vec<[PartAccess; 2]>) {
 
 fn same(a: &FoundTargets, b: &FoundTargets) {
     assert_eq!((&a.positions, &a.edges, &a.features), (&b.positions, &b.edges, &b.features));
+    assert_eq!(a.times, b.times);
     match (&a.labels, &b.labels) {
         (None, None) => {}
         (
@@ -161,6 +164,7 @@ fn edges_at_places_are_those_of_the_files() {
                     let edge = all[places[at as usize] as usize];
                     seen[at as usize] += 1;
                     assert_eq!(rows(&found.edges)[i], row(edge));
+                    assert_eq!(found.times.as_ref().unwrap()[i], edge.time);
                     if let Some(features) = &found.features {
                         assert_eq!(features[2 * i..][..2], [edge.row as f32, edge.head as f32]);
                     }

@@ -6,6 +6,7 @@
 //! | `head`, `relation`, `tail` | u32 |
 //! | `label`, if edges have labels | i32 (the field's metadata has the number of `classes`), f32, or fixed-size lists of u8 |
 //! | `features`, if edges have features | fixed-size lists of f32 |
+//! | `time`, if edges have times | i64 |
 //!
 //! Known edges have the columns `head`, `relation` and `tail`. Requests have the column `node` (u64: places, or given
 //! endpoints), those for known edges also `relation` (u32).
@@ -22,7 +23,7 @@ use gnarl_graph::Labels;
 use gnarl_graph::triples::Triples;
 
 use super::rows::{dense, fixed, label_column, labels_of};
-use super::{arrow, batch, column, nodes_batch, nodes_of, wrong};
+use super::{arrow, batch, column, nodes_batch, nodes_of, time_column, times_of, wrong};
 use crate::targets::FoundTargets;
 
 /// Key of the number of classes in the metadata of the field `label`.
@@ -100,6 +101,9 @@ pub(crate) fn found_batch(found: FoundTargets, first: &str, width: usize) -> Res
         let features = fixed(Arc::new(Float32Array::from(features)), width)?;
         add("features", features, HashMap::new());
     }
+    if let Some(times) = found.times {
+        add("time", time_column(times.into_iter()), HashMap::new());
+    }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(arrow)
 }
 
@@ -117,7 +121,11 @@ pub(crate) fn found_of(batches: &[RecordBatch], first: &str) -> Result<FoundTarg
     let has = |name: &str| batches.iter().any(|batch| batch.column_by_name(name).is_some());
     let labels = has("label").then(|| found_labels(batches, rows)).transpose()?;
     let features = has("features").then(|| found_features(batches, rows)).transpose()?;
-    Ok(FoundTargets { positions, edges: triples_of(batches)?, labels, features })
+    let times = has("time").then(|| times_of(batches)).transpose()?;
+    if times.as_ref().is_some_and(|times| times.len() != rows) {
+        return Err(wrong("time", "one time per edge"));
+    }
+    Ok(FoundTargets { positions, edges: triples_of(batches)?, labels, features, times })
 }
 
 fn found_labels(batches: &[RecordBatch], rows: usize) -> Result<Labels> {
@@ -173,6 +181,7 @@ mod tests {
             edges,
             labels: Some(Labels::Single { classes: classes.into(), count: 7 }),
             features: Some(vec![0.5; 2 * rows as usize]),
+            times: Some((0..rows.into()).map(|row: i64| row - 1).collect()),
         }
     }
 
@@ -182,6 +191,7 @@ mod tests {
         let back = found_of(&[batch.slice(0, 1), batch.slice(1, 2)], "place").unwrap();
         assert_eq!(back.positions, [0, 1, 2]);
         assert_eq!((back.edges, back.features), (edges(3).edges, edges(3).features));
+        assert_eq!(back.times, Some(vec![-1, 0, 1]));
         assert!(matches!(back.labels, Some(Labels::Single { count: 7, .. })));
     }
 

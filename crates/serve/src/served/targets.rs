@@ -75,7 +75,9 @@ impl Targets {
             Ok(values)
         });
         let labels = labels.map(|labels| pick(labels, rows));
-        Ok(FoundTargets { positions, edges, labels, features: features.transpose()? })
+        let times = self.files.splits[split].times.as_ref();
+        let times = times.map(|times| rows.iter().map(|&row| times[row as usize]).collect());
+        Ok(FoundTargets { positions, edges, labels, features: features.transpose()?, times })
     }
 
     /// Values of a row of features; 0 without features.

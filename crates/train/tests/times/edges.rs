@@ -14,7 +14,7 @@ const GROUPS: u32 = 4;
 
 /// A purchase. A user buys twice.
 #[derive(Clone, Copy)]
-struct Purchase {
+pub struct Purchase {
     user: u32,
     item: u32,
     time: i64,
@@ -26,7 +26,7 @@ struct Purchase {
 
 /// Purchases of which the first, or the second ones, of some users are held out. A user buys items of one group: nothing
 /// tells that of the first but the second.
-fn purchases(held_out_first: bool) -> Vec<Purchase> {
+pub fn purchases(held_out_first: bool) -> Vec<Purchase> {
     made(held_out_first, [0, 0])
 }
 
@@ -82,7 +82,7 @@ impl Bench {
     }
 
     /// Nodes that are users and items at once.
-    fn one_type(&self, name: &str, all: &[Purchase]) {
+    pub fn one_type(&self, name: &str, all: &[Purchase]) {
         let users = all.iter().map(|one| one.user);
         let ends: Vec<u32> = users.chain(all.iter().map(|one| one.item)).collect();
         let mut options = NpyOptions::new(self.array("edges.npy", &[all.len() as u64], &ends));
@@ -96,7 +96,7 @@ impl Bench {
     }
 
     /// Users and items of two types, with reverses.
-    fn two_types(&self, name: &str, all: &[Purchase]) {
+    pub fn two_types(&self, name: &str, all: &[Purchase]) {
         let triple: gnarl_graph::Triple = "user:bought:item".parse().unwrap();
         let users = all.iter().map(|one| one.user);
         let ends: Vec<u32> = users.chain(all.iter().map(|one| one.item)).collect();
@@ -120,7 +120,7 @@ impl Bench {
         heterogeneous_npy(&options, &self.path(name)).unwrap();
     }
 
-    fn links(&self, name: &str, time: Option<TimeRule>) -> RunConfig {
+    pub fn links(&self, name: &str, time: Option<TimeRule>) -> RunConfig {
         let mut config = RunConfig::default();
         config.dataset.path = self.path("graph");
         config.task.kind = TaskKind::LinkPrediction;
@@ -144,7 +144,7 @@ impl Bench {
         config
     }
 
-    fn labels(&self, name: &str, time: Option<TimeRule>) -> RunConfig {
+    pub fn labels(&self, name: &str, time: Option<TimeRule>) -> RunConfig {
         let mut config = self.links(name, time);
         config.task.kind = TaskKind::EdgeClassification;
         config.decoder = RunConfig::default().decoder;

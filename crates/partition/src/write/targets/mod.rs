@@ -39,9 +39,12 @@ pub struct TargetsManifest {
     pub labels: Option<TargetLabels>,
     /// Width of the features of edges; 0 without features.
     pub feature_width: u64,
+    /// True if edges have times.
+    #[serde(default)]
+    pub times: bool,
     /// Columns by part and split, in files of `part-<i>/targets`: `place` (u32, ascending: the number of the edge in
     /// its split), `head`, `relation` and `tail` (u32, dataset ids within their node types), `label` (i32, f32, or
-    /// rows of u8) and `features`.
+    /// rows of u8), `features` and `time` (i64).
     pub parts: Vec<[Vec<ColumnSpec>; 3]>,
 }
 
@@ -65,6 +68,8 @@ pub struct TargetEdge {
     pub tail: u32,
     /// Row of the edge in the dataset.
     pub row: u64,
+    /// Time; not written unless times are.
+    pub time: i64,
 }
 
 /// Receives the target edges of a task in the order of the dataset.
@@ -86,6 +91,8 @@ pub struct Targets<'a> {
     pub labels: Option<(TargetLabels, LabelOf<'a>)>,
     /// Also writes the features of edges.
     pub with_features: bool,
+    /// Also writes the times of edges.
+    pub with_times: bool,
     /// Streams every target edge, in dataset order, into its argument. Called once per group of parts whose files
     /// can be open together, and streams the same edges every time.
     pub each: &'a mut dyn FnMut(&mut TakeTarget<'_>) -> Result<()>,

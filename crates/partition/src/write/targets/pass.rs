@@ -21,6 +21,8 @@ pub(super) struct Pass<'a, 'l> {
     pub layout: &'a Layout,
     pub labels: Option<(TargetLabels, LabelOf<'l>)>,
     pub features: Option<Column>,
+    /// True if times are written.
+    pub times: bool,
     /// First graph-wide id of the heads' node type.
     pub first: u64,
     /// Number of heads, relations and tails: each is below.
@@ -37,7 +39,8 @@ impl<'l> Pass<'_, 'l> {
     }
 
     fn columns(&self) -> usize {
-        4 + usize::from(self.labels.is_some()) + usize::from(self.features.is_some())
+        let more = [self.labels.is_some(), self.features.is_some(), self.times];
+        4 + more.into_iter().filter(|&there| there).count()
     }
 
     /// Writes the target edges of `parts`, of all that `each` streams.
@@ -114,6 +117,7 @@ struct Outlet<'a> {
     tail: NamedColumn<u32>,
     label: Option<LabelColumn<'a>>,
     features: Option<Box<dyn Rows>>,
+    time: Option<NamedColumn<i64>>,
 }
 
 struct Target<'a> {
@@ -140,6 +144,7 @@ impl<'a> Outlet<'a> {
             tail: target.create("tail", &[])?,
             label: label.transpose()?,
             features: pass.features.as_ref().map(|column| rows(column, &target)).transpose()?,
+            time: if pass.times { Some(target.create("time", &[])?) } else { None },
         })
     }
 
@@ -150,6 +155,9 @@ impl<'a> Outlet<'a> {
         self.tail.push(&[edge.tail])?;
         if let Some(label) = &mut self.label {
             label.push(edge.row)?;
+        }
+        if let Some(time) = &mut self.time {
+            time.push(&[edge.time])?;
         }
         self.features.as_mut().map_or(Ok(()), |features| features.row(edge.row))
     }
@@ -166,6 +174,9 @@ impl<'a> Outlet<'a> {
         }
         if let Some(features) = self.features {
             specs.push(features.finish()?);
+        }
+        if let Some(time) = self.time {
+            specs.push(time.finish()?);
         }
         Ok(specs)
     }

@@ -35,6 +35,8 @@ pub struct SplitTargets {
     pub labels: Option<Labels>,
     /// Features, in the type they have in the dataset, if edges have any.
     pub features: Option<Column>,
+    /// Times, if edges have any.
+    pub times: Option<Buf<i64>>,
 }
 
 impl PartTargets {
@@ -88,6 +90,7 @@ impl SplitTargets {
             tails: files.values("tail")?,
             labels: manifest.labels.map(|kind| files.labels(kind)).transpose()?,
             features: files.features(manifest.feature_width)?,
+            times: if manifest.times { Some(files.values("time")?) } else { None },
         })
     }
 

@@ -43,6 +43,7 @@ fn write_groups(
         layout,
         labels: targets.labels,
         features,
+        times: targets.with_times,
         first: layout.types[layout.type_index(&targets.triple.src)].ids.start,
         limits: [heads, targets.relations.max(1), tails],
     };
@@ -66,6 +67,7 @@ fn write_groups(
         relations: targets.relations,
         relation_names: targets.relation_names,
         feature_width,
+        times: targets.with_times,
         parts,
     })
 }

@@ -80,10 +80,17 @@ impl Columns<'_> {
             return Ok(None);
         }
         let name = format!("nodes of type '{}'", self.abouts[0].ntype);
+        self.times()?.ok_or_else(|| lacking(&name)).map(Some)
+    }
+
+    /// The time of each node, by dataset ids, if nodes have some.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    pub fn times(&self) -> Result<Option<Buf<i64>>> {
         let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.times(about));
         let all: Vec<Option<Vec<i64>>> = all.collect::<Result<_>>()?;
-        let all: Vec<Vec<i64>> =
-            all.into_iter().collect::<Option<_>>().ok_or_else(|| lacking(&name))?;
+        let Some(all) = all.into_iter().collect::<Option<Vec<Vec<i64>>>>() else { return Ok(None) };
         let times: Vec<i64> = self.nodes.places().map(|(part, at)| all[part][at]).collect();
         Ok(Some(times.into()))
     }

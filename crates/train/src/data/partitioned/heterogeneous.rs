@@ -61,7 +61,11 @@ pub(super) fn messages(
     let types = Types::open(cut, parts)?;
     let of = types.schema.node_type(heads)?;
     let seeds: Vec<u32> = (0..types.nodes[of].num_nodes() as u32).collect();
-    types.graph(config, cut, parts, Seeds { of, train: &seeds, rank })
+    let graph = types.graph(config, cut, parts, Seeds { of, train: &seeds, rank })?;
+    Ok(match config.time_rule() {
+        Some(rule) => graph.parts_in_time(rule, None),
+        None => graph,
+    })
 }
 
 /// The node types of a partitioned graph.

@@ -10,7 +10,7 @@ mod hot_nodes;
 mod peers;
 mod ranks;
 
-use gnarl_common::Result;
+use gnarl_common::{Buf, Result};
 use gnarl_config::{RunConfig, Servers};
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
@@ -19,6 +19,7 @@ use gnarl_serve::{PartAccess, Server};
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
 use crate::data::node_targets::NodeTargets;
+use crate::data::part_nodes::PartNodes;
 
 pub(crate) use ranks::Ranks;
 
@@ -89,6 +90,21 @@ pub(crate) fn messages_by_type(
     ranks: Option<&Ranks<'_>>,
 ) -> Result<HeteroGraph> {
     heterogeneous::messages(config, cut, parts, (heads, rank(ranks)))
+}
+
+/// The time of each node of type `name`, by dataset ids, if nodes have some.
+///
+/// # Errors
+/// If there is no such type, or a part does not reply.
+pub(crate) fn node_times(
+    cut: &PartitionedDataset,
+    parts: &[PartAccess],
+    name: &str,
+) -> Result<Option<Buf<i64>>> {
+    let all = parts.iter().map(PartAccess::describe).collect::<Result<Vec<_>>>()?;
+    let abouts = columns::describe(cut, &all, name)?;
+    let nodes = PartNodes::of_type(cut, name)?;
+    columns::Columns { nodes: &nodes, parts, abouts: &abouts }.times()
 }
 
 /// This rank, and the number of ranks.

@@ -9,6 +9,7 @@ use gnarl_store::MappedFeatures;
 
 use super::source::{TargetBatch, TargetEdges};
 use crate::data::batch::{BatchSpec, Input, gather};
+use crate::task::EdgeBatch;
 use crate::task::objective::Targets;
 
 /// Training edges, all of them in the memory of each rank.
@@ -98,15 +99,12 @@ impl TargetEdges for EdgesInMemory {
         Ok((Targets::of(labels, own), features))
     }
 
-    fn times(&self) -> &[i64] {
-        &self.times
-    }
-
     fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()> {
         each(&self.edges)
     }
 
-    fn all(&self) -> Result<(Triples, Vec<u64>)> {
-        Ok((self.edges.clone(), self.rows.clone()))
+    fn all(&self) -> Result<EdgeBatch> {
+        let Self { edges, rows, times, .. } = self;
+        Ok(EdgeBatch { edges: edges.clone(), rows: rows.clone(), times: times.clone() })
     }
 }

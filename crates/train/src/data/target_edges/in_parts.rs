@@ -11,6 +11,7 @@ use gnarl_serve::{FoundTargets, PartAccess};
 use super::source::{TargetBatch, TargetEdges};
 use super::splits::{Gathered, gather};
 use crate::data::batch::{BatchSpec, Input};
+use crate::task::EdgeBatch;
 use crate::task::objective::Targets;
 
 /// Training edges in parts. The edges of a batch are looked up in the parts by their numbers; a rank has the numbers of an
@@ -106,6 +107,7 @@ impl TargetEdges for EdgesInParts {
             from.into_iter().map(|part| part.begin_targets(0, asked.clone())).collect();
         let mut edges = Triples::default();
         let mut places = Vec::with_capacity(asked.len());
+        let mut times = Vec::new();
         let mut fetched = Columns::default();
         for reply in begun {
             let found = reply().while_doing(|| "looking up the edges of a batch")?;
@@ -113,6 +115,7 @@ impl TargetEdges for EdgesInParts {
             edges.heads.extend_from_slice(&found.edges.heads);
             edges.relations.extend_from_slice(&found.edges.relations);
             edges.tails.extend(found.edges.tails.iter().map(|tail| tail + self.first_tail));
+            times.extend(found.times.iter().flatten());
             fetched.add(&found);
         }
         if places.len() != asked.len() {
@@ -124,7 +127,7 @@ impl TargetEdges for EdgesInParts {
             .hint("serve the parts of one partition, made by gnarl partition --task"));
         }
         let fetched = fetched.own(spec.share.clone(), edges.len());
-        Ok(TargetBatch { edges, places, times: Vec::new(), share: spec.share.clone(), fetched })
+        Ok(TargetBatch { edges, places, times, share: spec.share.clone(), fetched })
     }
 
     fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)> {
@@ -144,10 +147,10 @@ impl TargetEdges for EdgesInParts {
         Ok(())
     }
 
-    fn all(&self) -> Result<(Triples, Vec<u64>)> {
-        let Gathered { mut edges, .. } = gather(&self.parts, 0)?;
+    fn all(&self) -> Result<EdgeBatch> {
+        let Gathered { mut edges, times, .. } = gather(&self.parts, 0)?;
         edges.tails.iter_mut().for_each(|tail| *tail += self.first_tail);
-        Ok((edges, Vec::new()))
+        Ok(EdgeBatch { edges, rows: Vec::new(), times: times.unwrap_or_default() })
     }
 }
 

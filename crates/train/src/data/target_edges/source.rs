@@ -6,6 +6,7 @@ use gnarl_common::Result;
 use gnarl_graph::triples::Triples;
 
 use crate::data::batch::{BatchSpec, Input};
+use crate::task::EdgeBatch;
 use crate::task::objective::Targets;
 
 /// The training edges of a task, numbered from 0 in the order of the dataset.
@@ -42,22 +43,18 @@ pub(crate) trait TargetEdges: Send + Sync {
     /// If edges have no labels, or features cannot be read.
     fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)>;
 
-    /// Times of the training edges; none if neighbors are not sampled by time.
-    fn times(&self) -> &[i64] {
-        &[]
-    }
-
     /// Hands all training edges to `each`, some at a time, in any order.
     ///
     /// # Errors
     /// If a part does not reply; those of `each`.
     fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()>;
 
-    /// All training edges in their order, and their rows in the dataset where these are known.
+    /// All training edges in their order, with their rows in the dataset where these are known, and their times if neighbors
+    /// are sampled by time.
     ///
     /// # Errors
     /// If a part does not reply.
-    fn all(&self) -> Result<(Triples, Vec<u64>)>;
+    fn all(&self) -> Result<EdgeBatch>;
 }
 
 /// A batch of training edges.

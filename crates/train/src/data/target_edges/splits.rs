@@ -25,6 +25,7 @@ pub(crate) struct Gathered {
     pub labels: Option<Labels>,
     /// `edges × width` values.
     pub features: Option<Vec<f32>>,
+    pub times: Option<Vec<i64>>,
 }
 
 /// Gathers the edges of split number `split` from all parts.
@@ -43,6 +44,9 @@ pub(crate) fn gather(parts: &[PartAccess], split: usize) -> Result<Gathered> {
                 (Some(all), Some(more)) => Some(joined(all, more)?),
                 (all, more) => all.or(more),
             };
+            if let Some(more) = more.times {
+                found.times.get_or_insert_default().extend(more);
+            }
             if let Some(more) = more.features {
                 found.features.get_or_insert_default().extend(more);
             }
@@ -78,7 +82,8 @@ impl Gathered {
             }
             Labels::Values { values } => Labels::Values { values: picked(&values, &order).into() },
         });
-        Ok(Self { edges: self.edges.at(&order), labels, features })
+        let times = self.times.map(|all| picked(&all, &order));
+        Ok(Self { edges: self.edges.at(&order), labels, features, times })
     }
 }
 

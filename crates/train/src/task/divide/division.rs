@@ -25,6 +25,8 @@ pub(crate) struct Division<'a> {
     pub labels: Option<(TargetLabels, LabelOf<'a>)>,
     /// True if the features of target edges are written, too.
     pub with_features: bool,
+    /// True if the times of target edges are written, too.
+    pub with_times: bool,
 }
 
 /// Hands the target edges of a task to its argument, the same ones in every pass.
@@ -42,8 +44,8 @@ impl Division<'_> {
         parts: &PartitionConfig,
         out: &Path,
     ) -> Result<(PartitionedDataset, PartitionReport)> {
-        let Self { dataset, settings, relations, relation_names, held, labels, with_features } =
-            self;
+        let Self { dataset, settings, relations, relation_names, held, labels, .. } = self;
+        let (with_features, with_times) = (self.with_features, self.with_times);
         let triple = settings.edge_type.clone();
         let staging = match settings.messages {
             MessageForm::None => None,
@@ -67,6 +69,7 @@ impl Division<'_> {
             relation_names,
             labels,
             with_features,
+            with_times,
             each: targets,
         };
         partition_with_targets(messages.as_ref().unwrap_or(dataset), targets, parts, out)

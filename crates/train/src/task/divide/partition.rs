@@ -26,10 +26,6 @@ pub fn partition_for_task(
 ) -> Result<(PartitionedDataset, PartitionReport)> {
     let heterogeneous = dataset.plain().is_err();
     Combination { run: config, heterogeneous }.check()?;
-    if config.samples_by_time() {
-        return Err(Error::usage("sample.time: parts of tasks of edges have no times")
-            .hint("leave out --task, or sample.time"));
-    }
     match config.task.kind {
         TaskKind::LinkPrediction => link::divide((config, registry), dataset, parts, out),
         kind if kind.is_of_edges() => edge::divide((config, registry), dataset, parts, out),

@@ -1,10 +1,9 @@
 //! The settings of a run that its parts follow from.
 
-#[cfg(feature = "serve")]
 use gnarl_common::{Error, Result};
 #[cfg(feature = "serve")]
-use gnarl_config::{Leakage, RunConfig, SplitBy};
-use gnarl_config::{MessagesOver, TaskKind};
+use gnarl_config::{Leakage, SplitBy};
+use gnarl_config::{MessagesOver, RunConfig, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::splits::RandomSplit;
 use serde::{Deserialize, Serialize};
@@ -21,6 +20,9 @@ pub(crate) struct TaskSettings {
     /// True if nodes of the heads' type have features.
     pub features: bool,
     pub splits: Splits,
+    /// True if neighbors are sampled by time, so that edges of all splits pass messages.
+    #[serde(default)]
+    pub timed: bool,
     /// Held-out edges, or reverses of some, in the message graph.
     #[serde(default)]
     pub leaking: usize,
@@ -74,6 +76,7 @@ impl TaskSettings {
             differs("task.edge_type", name, &self.edge_type.to_string())?;
         }
         differs("model.name: the message graph", &messages, &self.messages)?;
+        differs("sampling by time (sample.time)", &config.samples_by_time(), &self.timed)?;
         if self.leaking > 0 && task.leakage != Leakage::Keep {
             let text =
                 format!("{} held-out edges are in the message graph of the parts", self.leaking);
@@ -102,6 +105,21 @@ impl TaskSettings {
             }
         }
     }
+}
+
+/// Rejects parts for sampling by time that do not keep the times of message edges.
+///
+/// # Errors
+/// [`gnarl_common::Kind::Usage`] unless messages pass over the edge types of the dataset.
+pub(crate) fn check_times(config: &RunConfig, messages: MessageForm) -> Result<()> {
+    let keeps = matches!(messages, MessageForm::Types | MessageForm::None);
+    if !config.samples_by_time() || keeps {
+        return Ok(());
+    }
+    Err(Error::usage(
+        "sample.time: parts of tasks of edges keep times in graphs with several types of nodes or edges only",
+    )
+    .hint("train on the whole graph, or leave out sample.time"))
 }
 
 #[cfg(feature = "serve")]

@@ -18,7 +18,7 @@ use crate::data::edge_set::{EdgeSet, both_ways};
 use crate::data::target_edges::TakeEdge;
 use crate::encoder::message_graph::MessageForm;
 use crate::registry::Registry;
-use crate::task::divide::{Division, Splits, TaskSettings};
+use crate::task::divide::{Division, Splits, TaskSettings, check_times};
 
 /// The message graph of a model, over a dataset of one node type and one edge type or another one.
 ///
@@ -47,6 +47,7 @@ pub(crate) fn divide(
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
     let reader = EdgeReader::open(dataset, config)?;
+    let timed = config.samples_by_time();
     let triple = reader.triple().clone();
     let form = form((config, registry), dataset, &triple.src)?;
     let ways = ways(dataset, (config, registry), &triple, reader.relations)?;
@@ -64,9 +65,13 @@ pub(crate) fn divide(
     }
     let held = match config.task.messages {
         MessagesOver::All => EdgeSet::new(),
+        // Times tell which edges pass messages.
+        MessagesOver::Known if timed => EdgeSet::new(),
         MessagesOver::Known => both_ways(&held_out, &ways),
     };
+    check_times(config, form)?;
     let settings = TaskSettings {
+        timed,
         kind: config.task.kind,
         edge_type: triple.clone(),
         messages: form,
@@ -103,7 +108,7 @@ pub(crate) fn divide(
             None => Ok(()),
             Some(split) => {
                 let (head, relation, tail, row) = (edge.head, edge.relation, edge.tail, edge.row);
-                take(TargetEdge { split, head, relation, tail, row })
+                take(TargetEdge { split, head, relation, tail, row, time: edge.time })
             }
         });
         each.map(drop)
@@ -116,6 +121,7 @@ pub(crate) fn divide(
         held: &held,
         labels: Some(labels),
         with_features: config.task.edge_features,
+        with_times: timed,
     };
     division.write((&mut passing, &mut targets), parts, out)
 }

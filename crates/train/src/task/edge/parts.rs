@@ -58,12 +58,12 @@ pub(crate) fn open_parts(
     let width_of_features = targets.feature_width as usize;
     let mut features = FeaturesInMemory::new(width_of_features);
     let mut split = |number| -> Result<Split> {
-        let Gathered { edges, labels: found, features: rows } = gather(&parts, number)?;
+        let Gathered { edges, labels: found, features: rows, times } = gather(&parts, number)?;
         let first = features.rows() as u64;
         features.append(&rows.unwrap_or_default());
         let labels = found.unwrap_or_else(|| labels.clone());
         let rows = (first..first + edges.len() as u64).collect();
-        Ok(Split { rows, edges, times: Vec::new(), labels })
+        Ok(Split { rows, edges, times: times.unwrap_or_default(), labels })
     };
     let (valid, test) = (split(1)?, split(2)?);
     let count = |name: &str| cut.node_type(name).map(|found| found.count as usize);

@@ -30,10 +30,7 @@ impl EdgeScores for EdgePrediction {
             times: times.clone(),
         };
         Ok(Some(match name {
-            "train" => {
-                let (edges, rows) = self.train.all()?;
-                EdgeBatch { edges, rows, times: self.train.times().to_vec() }
-            }
+            "train" => self.train.all()?,
             "valid" => of(&self.splits.valid),
             "test" => of(&self.splits.test),
             _ => return Ok(None),

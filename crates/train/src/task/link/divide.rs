@@ -20,7 +20,7 @@ use crate::encoder::build::RELATIONAL;
 use crate::encoder::homogeneous::Homogeneous;
 use crate::encoder::message_graph::MessageForm;
 use crate::registry::Registry;
-use crate::task::divide::{Division, Splits, TaskSettings};
+use crate::task::divide::{Division, Splits, TaskSettings, check_times};
 
 /// Edges looked up together.
 const EDGES: usize = 1 << 16;
@@ -51,6 +51,8 @@ pub(crate) fn divide(
     let reader = EdgeReader::open(dataset, config)?;
     let endpoints = reader.endpoints()?;
     let form = form((config, registry), dataset.plain().is_ok());
+    let timed = config.samples_by_time();
+    check_times(config, form)?;
     let (relations, relation_names) = reader.relations()?;
     let mut held_out = [Triples::default(), Triples::default()];
     let mut training = 0u64;
@@ -66,7 +68,7 @@ pub(crate) fn divide(
     }
     let ways = ways(dataset, &reader, form, relations);
     let mut leaking = 0;
-    if form != MessageForm::None {
+    if form != MessageForm::None && !timed {
         let found = leaking_edges(&reader, &endpoints, &held_out, &ways)?;
         leaking = found.iter().map(|of_split| of_split.seen).sum();
         if config.task.leakage != Leakage::Keep {
@@ -74,7 +76,7 @@ pub(crate) fn divide(
         }
     }
     let held = match form {
-        MessageForm::Types => {
+        MessageForm::Types if !timed => {
             let [valid, test] = &held_out;
             let mut held = both_ways(valid, &ways);
             held.extend(both_ways(test, &ways));
@@ -95,6 +97,7 @@ pub(crate) fn divide(
     let division = Division {
         dataset,
         settings: TaskSettings {
+            timed,
             kind: config.task.kind,
             edge_type: reader.triple().clone(),
             messages: form,
@@ -107,6 +110,7 @@ pub(crate) fn divide(
         held: &held,
         labels: None,
         with_features: false,
+        with_times: timed,
     };
     let mut passing = |take: &mut TakeEdge<'_>| {
         reader.each(&mut |edge| if edge.split == Some(0) { take(edge) } else { Ok(()) })
@@ -115,7 +119,7 @@ pub(crate) fn divide(
         reader.each(&mut |edge| {
             let split = edge.split.unwrap_or(0);
             let (head, relation, tail, row) = (edge.head, edge.relation, edge.tail, edge.row);
-            take(TargetEdge { split, head, relation, tail, row })
+            take(TargetEdge { split, head, relation, tail, row, time: edge.time })
         })
     };
     division.write((&mut passing, &mut targets), parts, out)

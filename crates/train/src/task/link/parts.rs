@@ -11,8 +11,8 @@ use super::divide::form;
 use super::edges::Edges;
 use super::endpoints::Endpoints;
 use super::model::{Model, check_batches, embeddings, metric_of, params};
-use crate::data::partitioned::{Ranks, access};
-use crate::data::target_edges::{KnownInParts, gather, of_partition};
+use crate::data::partitioned::{Ranks, access, node_times};
+use crate::data::target_edges::{Gathered, KnownInParts, gather, of_partition};
 use crate::encoder::build::{PartsOfTask, over_parts, over_typed_parts};
 use crate::encoder::message_graph::MessageForm;
 use crate::fit::{Fit, Training};
@@ -47,17 +47,24 @@ pub(crate) fn open_parts(
     let parts: Arc<[PartAccess]> = parts.into();
     let first_tail = endpoints.first_tail();
     let held_out = |split| -> Result<_> {
-        let mut edges = gather(&parts, split)?.edges;
+        let Gathered { mut edges, times, .. } = gather(&parts, split)?;
         edges.tails.iter_mut().for_each(|tail| *tail += first_tail);
-        Ok(edges)
+        Ok((edges, times.unwrap_or_default()))
     };
+    let (valid, of_valid) = held_out(1)?;
+    let (test, of_test) = held_out(2)?;
+    let of_type = |name: &str| match config.samples_by_time() {
+        true => node_times(cut, &parts, name),
+        false => Ok(None),
+    };
+    let node_times = [of_type(&triple.src)?, of_type(&triple.dst)?];
     let relations = targets.relations as usize;
     let edges = Edges {
         train: Box::new(training_edges(config, cut, (parts.clone(), first_tail))?),
-        valid: held_out(1)?,
-        test: held_out(2)?,
-        times: Default::default(),
-        node_times: Default::default(),
+        valid,
+        test,
+        times: [of_valid, of_test],
+        node_times,
         triple: triple.clone(),
         endpoints: endpoints.clone(),
         relations,

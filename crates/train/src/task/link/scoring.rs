@@ -24,7 +24,10 @@ impl EdgeScores for LinkPrediction {
     fn split(&self, name: &str) -> Result<Option<EdgeBatch>> {
         let [of_valid, of_test] = &self.edges.times;
         let (edges, times) = match name {
-            "train" => (self.edges.train.all()?.0, self.edges.train.times().to_vec()),
+            "train" => {
+                let EdgeBatch { edges, times, .. } = self.edges.train.all()?;
+                (edges, times)
+            }
             "valid" => (self.edges.valid.clone(), of_valid.clone()),
             "test" => (self.edges.test.clone(), of_test.clone()),
             _ => return Ok(None),
