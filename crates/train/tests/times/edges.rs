@@ -15,13 +15,13 @@ const GROUPS: u32 = 4;
 /// A purchase. A user buys twice.
 #[derive(Clone, Copy)]
 pub struct Purchase {
-    user: u32,
-    item: u32,
-    time: i64,
+    pub user: u32,
+    pub item: u32,
+    pub time: i64,
     /// The group of the user's other item.
-    label: i32,
+    pub label: i32,
     /// 0 for training, 1 for validation, 2 for test.
-    split: u8,
+    pub split: u8,
 }
 
 /// Purchases of which the first, or the second ones, of some users are held out. A user buys items of one group: nothing

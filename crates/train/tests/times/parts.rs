@@ -10,7 +10,7 @@ use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_train::{EdgeModel, OpenOptions, Registry, TrainedRun, eval_run, partition_for_task};
 
 use crate::bench::{Bench, refused, train};
-use crate::edges::purchases;
+use crate::edges::{Purchase, purchases};
 
 const PARTS: usize = 3;
 
@@ -119,19 +119,31 @@ fn parts_that_share_lists_are_refused() {
     assert!(text.contains("whole lists") && text.contains("edge cut"), "{text}");
 }
 
+/// Types of nodes and models: with an edge type for each direction, of the dataset or of its relations, or with one.
+const GRAPHS: [(usize, &str); 3] = [(2, "rgcn"), (1, "rgcn"), (1, "sage")];
+
 #[test]
 fn edges_of_parts_are_predicted_as_of_their_times() {
-    for kind in [TaskKind::LinkPrediction, TaskKind::EdgeClassification] {
+    let kinds = [TaskKind::LinkPrediction, TaskKind::EdgeClassification];
+    for (kind, (types, model)) in kinds.into_iter().flat_map(|kind| GRAPHS.map(|of| (kind, of))) {
         let bench = Bench::new();
-        bench.two_types("graph", &purchases(false));
+        // Some edges repeat, at other times and at the same.
+        let mut all = purchases(false);
+        let again = all[..40].iter().map(|&one| Purchase { time: one.time + 5, ..one });
+        let again: Vec<Purchase> = again.chain(all[20..60].iter().copied()).collect();
+        all.extend(again);
+        match types {
+            1 => bench.one_type("graph", &all),
+            _ => bench.two_types("graph", &all),
+        }
         let mut config = match kind {
             TaskKind::LinkPrediction => bench.links("whole", Some(TimeRule::Last)),
             _ => bench.labels("whole", Some(TimeRule::Last)),
         };
-        config.model.name = "rgcn".into();
+        config.model.name = model.into();
         config.model.layers = 2;
         config.sample.fanouts = vec![3, 2];
-        config.task.edge_type = Some("user:bought:item".into());
+        config.task.edge_type = (types == 2).then(|| "user:bought:item".into());
         config.train.epochs = 3;
         let cut = cut_for(&bench, &config).unwrap();
         parts_of_task_change_nothing(&bench, &config, &cut);
@@ -154,12 +166,4 @@ fn edges_of_parts_are_predicted_as_of_their_times() {
         let text = refused(&other);
         assert!(text.contains("sampling by time (sample.time) is false"), "{text}");
     }
-}
-
-#[test]
-fn parts_of_message_graphs_without_times_are_refused() {
-    let bench = Bench::new();
-    bench.one_type("graph", &purchases(true));
-    let text = format!("{:?}", cut_for(&bench, &bench.links("run", Some(TimeRule::Last))));
-    assert!(text.contains("keep times") && text.contains("several types"), "{text}");
 }

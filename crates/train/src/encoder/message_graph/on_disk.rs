@@ -3,20 +3,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use gnarl_common::{Context, Result};
-use gnarl_graph::{
-    Dataset, DatasetWriter, EdgeChunk, EdgeStream, EdgeWriter, FinishOptions, IdWidth, Triple,
-};
+use gnarl_common::{Context, Result, ResultExt};
+use gnarl_graph::{Dataset, DatasetWriter, EdgeChunk, EdgeStream, FinishOptions, Triple};
 
+use super::distinct::distinct_in_time;
 use super::form::{MessageForm, type_of_relation};
+use super::outlet::{Outlet, message_writer};
 use crate::data::edge_set::EdgeSet;
 use crate::data::target_edges::TakeEdge;
 
 /// Edge types whose files are open at once: each has two.
 const OPEN_TYPES: usize = 128;
-/// Edges written together.
-const BATCH: usize = 1 << 14;
-
 /// Hands the edges that pass messages to its argument, the same ones in every pass.
 pub(crate) type Passing<'a> = dyn FnMut(&mut TakeEdge<'_>) -> Result<()> + 'a;
 
@@ -29,6 +26,8 @@ pub(crate) struct OnDisk<'a> {
     pub relations: usize,
     /// Edges that pass no messages, for the form by types.
     pub held: &'a EdgeSet,
+    /// True if edges have times, which are written.
+    pub timed: bool,
     /// Bytes of memory for sorting.
     pub memory: u64,
 }
@@ -39,11 +38,21 @@ impl OnDisk<'_> {
     /// # Errors
     /// If files cannot be read or written.
     pub fn write(&self, passing: &mut Passing<'_>, out: &Path) -> Result<Dataset> {
-        let manifest = self.source.manifest();
-        let most = manifest.node_types.iter().map(|t| t.count).max().unwrap_or(0);
-        let mut writer = DatasetWriter::create(out, IdWidth::for_nodes(most))?;
-        writer.name(format!("{}, messages", manifest.name));
-        writer.link_nodes(self.source)?;
+        if !self.timed || self.form == MessageForm::Types {
+            return self.write_all(passing, out);
+        }
+        // Edges with times are sorted before those that repeat are found.
+        let all = out.with_extension("all");
+        self.write_all(passing, &all)?;
+        let distinct = distinct_in_time(&Dataset::open(&all)?, self.memory, out)
+            .while_doing(|| "writing the message graph")?;
+        std::fs::remove_dir_all(&all).at(&all)?;
+        Ok(distinct)
+    }
+
+    fn write_all(&self, passing: &mut Passing<'_>, out: &Path) -> Result<Dataset> {
+        let mut writer = message_writer(self.source, out)?;
+        writer.name(format!("{}, messages", self.source.manifest().name));
         let whole = match self.form {
             MessageForm::Types => self.types(&mut writer).map(|()| false),
             MessageForm::Relations => self.relations(&mut writer, passing).map(|()| true),
@@ -52,16 +61,17 @@ impl OnDisk<'_> {
             }
         };
         // Edges of several relations, and those that have their reverse, are one edge of the message graph.
-        let coalesce = whole.while_doing(|| "writing the message graph")?;
+        let whole = whole.while_doing(|| "writing the message graph")?;
+        let coalesce = whole && !self.timed;
         writer.finish(FinishOptions { memory: self.memory, coalesce })
     }
 
     /// The edges in both directions.
     fn edges(&self, writer: &mut DatasetWriter, passing: &mut Passing<'_>) -> Result<()> {
-        let mut outlet = Outlet::open(writer, self.triple)?;
+        let mut outlet = Outlet::open(writer, self.triple, self.timed)?;
         passing(&mut |edge| {
-            outlet.push(edge.head, edge.tail)?;
-            outlet.push(edge.tail, edge.head)
+            outlet.push(edge.head, edge.tail, edge.time)?;
+            outlet.push(edge.tail, edge.head, edge.time)
         })?;
         let columns = outlet.finish()?;
         writer.add_edge_type(self.triple.clone(), columns);
@@ -74,16 +84,17 @@ impl OnDisk<'_> {
         let triple = |number| type_of_relation(&self.triple.src, number, self.relations);
         for first in (0..types).step_by(OPEN_TYPES) {
             let group = first..types.min(first + OPEN_TYPES);
-            let open = group.clone().map(|number| Outlet::open(writer, &triple(number)));
+            let open =
+                group.clone().map(|number| Outlet::open(writer, &triple(number), self.timed));
             let mut outlets = open.collect::<Result<Vec<_>>>()?;
             passing(&mut |edge| {
                 let forth = edge.relation as usize;
                 if group.contains(&forth) {
-                    outlets[forth - first].push(edge.head, edge.tail)?;
+                    outlets[forth - first].push(edge.head, edge.tail, edge.time)?;
                 }
                 let back = forth + self.relations;
                 if group.contains(&back) {
-                    outlets[back - first].push(edge.tail, edge.head)?;
+                    outlets[back - first].push(edge.tail, edge.head, edge.time)?;
                 }
                 Ok(())
             })?;
@@ -103,51 +114,19 @@ impl OnDisk<'_> {
                 writer.link_edges(self.source, triple)?;
                 continue;
             }
-            let mut outlet = Outlet::open(writer, triple)?;
+            let mut outlet = Outlet::open(writer, triple, false)?;
             let mut edges = self.source.edges_of(triple)?;
             let mut chunk = EdgeChunk::default();
             edges.reset()?;
             while edges.next_chunk(&mut chunk)? {
                 for (src, dst) in chunk.iter() {
                     if !self.held.contains(&(number, src, dst)) {
-                        outlet.push(src as u32, dst as u32)?;
+                        outlet.push(src as u32, dst as u32, 0)?;
                     }
                 }
             }
             writer.add_edge_type(triple.clone(), outlet.finish()?);
         }
         Ok(())
-    }
-}
-
-/// The endpoints of one edge type, being written.
-struct Outlet {
-    writer: EdgeWriter,
-    src: Vec<u64>,
-    dst: Vec<u64>,
-}
-
-impl Outlet {
-    fn open(writer: &DatasetWriter, triple: &Triple) -> Result<Self> {
-        let writer = writer.edge_writer(triple, None)?;
-        Ok(Self { writer, src: Vec::new(), dst: Vec::new() })
-    }
-
-    fn push(&mut self, src: u32, dst: u32) -> Result<()> {
-        self.src.push(src.into());
-        self.dst.push(dst.into());
-        if self.src.len() < BATCH { Ok(()) } else { self.flush() }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        self.writer.push(&self.src, &self.dst)?;
-        self.src.clear();
-        self.dst.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Vec<gnarl_graph::ColumnSpec>> {
-        self.flush()?;
-        self.writer.finish()
     }
 }

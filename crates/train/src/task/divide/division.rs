@@ -45,7 +45,7 @@ impl Division<'_> {
         out: &Path,
     ) -> Result<(PartitionedDataset, PartitionReport)> {
         let Self { dataset, settings, relations, relation_names, held, labels, .. } = self;
-        let (with_features, with_times) = (self.with_features, self.with_times);
+        let (with_features, timed) = (self.with_features, self.with_times);
         let triple = settings.edge_type.clone();
         let staging = match settings.messages {
             MessageForm::None => None,
@@ -56,8 +56,15 @@ impl Division<'_> {
             Some(staging) => {
                 let memory = parts.memory;
                 let form = settings.messages;
-                let messages =
-                    OnDisk { source: dataset, form, triple: &triple, relations, held, memory };
+                let messages = OnDisk {
+                    source: dataset,
+                    form,
+                    triple: &triple,
+                    relations,
+                    held,
+                    timed,
+                    memory,
+                };
                 Some(messages.write(passing, &staging.path().join("messages"))?)
             }
         };
@@ -69,7 +76,7 @@ impl Division<'_> {
             relation_names,
             labels,
             with_features,
-            with_times,
+            with_times: timed,
             each: targets,
         };
         partition_with_targets(messages.as_ref().unwrap_or(dataset), targets, parts, out)

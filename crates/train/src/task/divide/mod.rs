@@ -10,6 +10,6 @@ mod training;
 pub(crate) use division::Division;
 pub(crate) use of_dataset::check_of_dataset;
 pub use partition::partition_for_task;
-pub(crate) use settings::{Splits, TaskSettings, check_times};
+pub(crate) use settings::{Splits, TaskSettings};
 #[cfg(feature = "serve")]
 pub(crate) use training::training_edges;

@@ -1,9 +1,10 @@
 //! The settings of a run that its parts follow from.
 
+#[cfg(feature = "serve")]
 use gnarl_common::{Error, Result};
 #[cfg(feature = "serve")]
-use gnarl_config::{Leakage, SplitBy};
-use gnarl_config::{MessagesOver, RunConfig, TaskKind};
+use gnarl_config::{Leakage, RunConfig, SplitBy};
+use gnarl_config::{MessagesOver, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::splits::RandomSplit;
 use serde::{Deserialize, Serialize};
@@ -105,21 +106,6 @@ impl TaskSettings {
             }
         }
     }
-}
-
-/// Rejects parts for sampling by time that do not keep the times of message edges.
-///
-/// # Errors
-/// [`gnarl_common::Kind::Usage`] unless messages pass over the edge types of the dataset.
-pub(crate) fn check_times(config: &RunConfig, messages: MessageForm) -> Result<()> {
-    let keeps = matches!(messages, MessageForm::Types | MessageForm::None);
-    if !config.samples_by_time() || keeps {
-        return Ok(());
-    }
-    Err(Error::usage(
-        "sample.time: parts of tasks of edges keep times in graphs with several types of nodes or edges only",
-    )
-    .hint("train on the whole graph, or leave out sample.time"))
 }
 
 #[cfg(feature = "serve")]

@@ -18,7 +18,7 @@ use crate::data::edge_set::{EdgeSet, both_ways};
 use crate::data::target_edges::TakeEdge;
 use crate::encoder::message_graph::MessageForm;
 use crate::registry::Registry;
-use crate::task::divide::{Division, Splits, TaskSettings, check_times};
+use crate::task::divide::{Division, Splits, TaskSettings};
 
 /// The message graph of a model, over a dataset of one node type and one edge type or another one.
 ///
@@ -69,7 +69,6 @@ pub(crate) fn divide(
         MessagesOver::Known if timed => EdgeSet::new(),
         MessagesOver::Known => both_ways(&held_out, &ways),
     };
-    check_times(config, form)?;
     let settings = TaskSettings {
         timed,
         kind: config.task.kind,

@@ -20,7 +20,7 @@ use crate::encoder::build::RELATIONAL;
 use crate::encoder::homogeneous::Homogeneous;
 use crate::encoder::message_graph::MessageForm;
 use crate::registry::Registry;
-use crate::task::divide::{Division, Splits, TaskSettings, check_times};
+use crate::task::divide::{Division, Splits, TaskSettings};
 
 /// Edges looked up together.
 const EDGES: usize = 1 << 16;
@@ -52,7 +52,6 @@ pub(crate) fn divide(
     let endpoints = reader.endpoints()?;
     let form = form((config, registry), dataset.plain().is_ok());
     let timed = config.samples_by_time();
-    check_times(config, form)?;
     let (relations, relation_names) = reader.relations()?;
     let mut held_out = [Triples::default(), Triples::default()];
     let mut training = 0u64;
@@ -113,7 +112,8 @@ pub(crate) fn divide(
         with_times: timed,
     };
     let mut passing = |take: &mut TakeEdge<'_>| {
-        reader.each(&mut |edge| if edge.split == Some(0) { take(edge) } else { Ok(()) })
+        // Times tell which edges pass messages.
+        reader.each(&mut |edge| if timed || edge.split == Some(0) { take(edge) } else { Ok(()) })
     };
     let mut targets = |take: &mut TakeTarget<'_>| {
         reader.each(&mut |edge| {
