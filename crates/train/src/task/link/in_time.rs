@@ -5,7 +5,8 @@ use gnarl_graph::triples::Triples;
 use gnarl_nn::Params;
 
 use super::links::LinkPrediction;
-use super::pairs::{self, Paired};
+use super::paired::Paired;
+use super::pairs;
 use crate::embeddings::Rows;
 use crate::encoder::Encoder;
 use crate::evaluation::{Evaluation, Forwards};

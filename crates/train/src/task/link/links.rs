@@ -10,7 +10,7 @@ use gnarl_nn::losses::Loss;
 use gnarl_sample::negatives::NegativeSampler;
 
 use super::edges::Edges;
-use super::pairs::Paired;
+use super::paired::Paired;
 use crate::data::target_edges::{KnownEdges, Query};
 
 /// The link prediction task of a run.

@@ -13,6 +13,7 @@ mod leakage;
 mod links;
 mod model;
 mod negatives;
+mod paired;
 mod pairs;
 #[cfg(feature = "serve")]
 mod parts;

@@ -8,6 +8,7 @@ use gnarl_graph::triples::{Side, Triples};
 use gnarl_nn::metrics::{self, Targets};
 
 use super::links::LinkPrediction;
+use super::paired::Paired;
 use crate::evaluation::Scores;
 
 /// Draws for a pair: graphs so dense that none of them is free are not worth predicting.
@@ -15,15 +16,6 @@ const DRAWS: u64 = 100;
 
 /// Metrics against as many pairs without an edge; the first is the default of a run with an encoder.
 pub(super) const PAIRED: [&str; 2] = ["roc_auc", "average_precision"];
-
-/// Edges, and a pair without an edge for each as far as one was found.
-#[derive(Debug)]
-pub(super) struct Paired {
-    /// The edges, and the pairs behind them.
-    pub all: Triples,
-    /// The place of the edge that each pair was drawn for.
-    pub of: Vec<u32>,
-}
 
 /// Scores of the edges of split number `split`, 0 for validation, by the scores that `score` gives them and pairs without
 /// an edge of the relation; the pairs are the same in every evaluation.
