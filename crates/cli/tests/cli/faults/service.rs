@@ -83,7 +83,20 @@ fn a_server_that_stays_away_is_named_by_the_deadline_and_the_run_goes_on_later()
 
 #[test]
 fn a_wrong_token_is_told_before_anything_is_written() {
-    let divided = Divided::new("epochs = 2");
+    told_of_wrong_tokens(&Divided::new("epochs = 2"));
+}
+
+#[test]
+fn a_wrong_token_for_typed_parts_is_told() {
+    told_of_wrong_tokens(&Divided::typed("epochs = 2"));
+}
+
+#[test]
+fn a_wrong_token_for_target_edges_is_told() {
+    told_of_wrong_tokens(&Divided::links("epochs = 2", &["--algorithm", "spring"]));
+}
+
+fn told_of_wrong_tokens(divided: &Divided) {
     let token = |name: &str, text: &str| {
         let file = divided.bench.dir.path().join(name);
         std::fs::write(&file, text).unwrap();
@@ -91,7 +104,7 @@ fn a_wrong_token_is_told_before_anything_is_written() {
     };
     let (right, wrong) = (token("right", "0123abcd"), token("wrong", "0123abce"));
     let [address, _] = free();
-    let _server = serve(&divided, address, &["--token-file", path(&right)]);
+    let _server = serve(divided, address, &["--token-file", path(&right)]);
     let (mine, servers) = (divided.only(0), format!("[\"http://{address}\"]"));
     let args = |file: Option<&Path>| {
         let set = file.map(|file| format!("partition.token_file={}", path(file)));
