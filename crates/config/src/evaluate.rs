@@ -29,11 +29,14 @@ pub struct EvaluateSection {
     /// evaluation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fanouts: Vec<i64>,
+    /// Link prediction with an encoder: nodes that a true endpoint is ranked among, drawn for each edge and side; 0 ranks it
+    /// among all nodes.
+    pub candidates: usize,
 }
 
 impl Default for EvaluateSection {
     fn default() -> Self {
-        Self { memory: None, splits: ScoredSplit::ALL.to_vec(), fanouts: Vec::new() }
+        Self { memory: None, splits: ScoredSplit::ALL.to_vec(), fanouts: Vec::new(), candidates: 0 }
     }
 }
 

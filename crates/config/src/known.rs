@@ -38,7 +38,7 @@ pub(super) fn known() -> Table {
     for key in ["memory", "spill"] {
         add("tensor", key, Value::Boolean(true));
     }
-    for key in ["name", "node_type", "edge_type"] {
+    for key in ["name", "node_type", "edge_type", "split_by"] {
         add("task", key, Value::Boolean(true));
     }
     for section in ["decoder", "loss"] {

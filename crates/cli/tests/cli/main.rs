@@ -10,6 +10,8 @@ mod errors;
 mod faults;
 mod heterogeneous;
 mod import;
+#[cfg(feature = "serve")]
+mod in_time;
 mod infer;
 mod infer_edges;
 #[cfg(feature = "serve")]

@@ -42,7 +42,7 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["task.rank_memory"],
-        applies: |a| a.links() && !a.run.samples_by_time(),
+        applies: |a| a.links() && !a.run.samples_by_time() && a.run.evaluate.candidates == 0,
         to: "link prediction that ranks all nodes",
     },
     Rule {
@@ -322,6 +322,11 @@ pub(super) const RULES: &[Rule] = &[
         keys: &["train.patience", "train.eval_every", "train.evaluate_on", "evaluate.fanouts"],
         applies: |a| !a.run.evaluate.is_never(),
         to: "runs that are evaluated, and evaluate.splits is empty",
+    },
+    Rule {
+        keys: &["evaluate.candidates"],
+        applies: |a| a.links() && !a.model(&["none"]),
+        to: "link prediction with an encoder",
     },
     Rule {
         keys: &["evaluate.fanouts"],

@@ -188,6 +188,36 @@ fn links_that_the_past_tells_are_found() {
 }
 
 #[test]
+fn endpoints_are_ranked_among_nodes_that_are_drawn_for_each_edge() {
+    let bench = Bench::new();
+    bench.two_types("graph", &purchases(false));
+    let ranked = |name: &str, time, workers: usize, epochs: usize| {
+        let mut config = bench.links(name, time);
+        config.model.name = "rgcn".into();
+        config.task.edge_type = Some("user:bought:item".into());
+        config.train.metric = Some("mrr".into());
+        config.train.workers = workers;
+        config.train.epochs = epochs;
+        config.evaluate.candidates = 20;
+        let finished = train(&config);
+        let again = gnarl_train::eval_run(&config.output.dir, None).unwrap();
+        assert_eq!(again.test, finished.summary.test, "evaluated once more");
+        finished.summary.test
+    };
+    for time in [None, Some(TimeRule::Last)] {
+        // One of four groups, one of 21 nodes: a fifth of them are as good.
+        let learned = ranked("run", time, 1, 12);
+        assert!(learned["mrr"] > 0.3 && learned["hits@10"] > 0.8, "{time:?}: {learned:?}");
+        assert!(!learned.contains_key("mrr_raw") && learned.contains_key("roc_auc"));
+        let (one, three) = (ranked("one", time, 1, 1), ranked("three", time, 3, 1));
+        for (name, score) in &one {
+            // Rounding breaks ties.
+            assert!((score - three[name]).abs() < 0.02, "{time:?}, {name}: {one:?} {three:?}");
+        }
+    }
+}
+
+#[test]
 fn links_between_two_types_are_predicted_as_of_their_times() {
     let bench = Bench::new();
     let by = |name: &str, model: &str, time| {
@@ -378,6 +408,7 @@ fn what_does_not_fit_times_is_refused() {
     assert!(found.contains("shared by edges of different times"), "{found}");
     let found = text(&|config| config.train.metric = Some("mrr".into()));
     assert!(found.contains("as of the time of every edge"), "{found}");
+    assert!(found.contains("evaluate.candidates"), "{found}");
     let found = text(&|config| config.train.strategy = Strategy::Tensor);
     assert!(found.contains("takes all edges at once"), "{found}");
     let found = text(&|config| config.sample.method = Method::Labor);

@@ -34,7 +34,7 @@ fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Op
             .max()
             .map_or(0.0, bytes),
         // Rows between layers go to files beyond evaluate.memory; the endpoints of edges are all in memory.
-        (false, false) if config.task.kind.is_of_nodes() => 0.0,
+        (false, false) if config.task.kind.is_of_nodes() || config.samples_by_time() => 0.0,
         (false, false) => bytes(last),
     };
     let steps = if tensor { bytes(KEPT * widths.iter().sum::<usize>()) } else { 0.0 };

@@ -6,7 +6,7 @@ use gnarl_nn::Params;
 
 use super::links::LinkPrediction;
 use super::paired::Paired;
-use super::pairs;
+use super::{among, pairs, ranking};
 use crate::embeddings::Rows;
 use crate::encoder::Encoder;
 use crate::evaluation::{Evaluation, Forwards};
@@ -33,7 +33,22 @@ pub(super) fn evaluate<E: Encoder>(
             scores(links, forwards, weights, (paired, &links.edges.times[split]))
         })
     };
-    Ok(Evaluation { valid: of(0)?, test: of(1)?, ..Evaluation::default() })
+    let mut found = Evaluation::default();
+    if links.config.evaluate.candidates > 0 {
+        let ranks = |split: usize| {
+            let times = &links.edges.times[split];
+            let mut start = 0;
+            among::ranks(links, (splits[split], split), &mut |asked| {
+                let count = asked.all.len() - asked.of.len();
+                start += count;
+                scores(links, forwards, weights, (asked, &times[start - count..start]))
+            })
+        };
+        found = ranking::of_ranks(links, &[ranks(0)?, ranks(1)?]);
+    }
+    found.valid.extend(of(0)?);
+    found.test.extend(of(1)?);
+    Ok(found)
 }
 
 /// The score of each of some edges and pairs; `times` are those of the edges.

@@ -3,6 +3,7 @@
 //! Without an encoder (`model.name = "none"`) nodes have embeddings of their own, as in knowledge
 //! graph embedding. With one, a model computes them.
 
+mod among;
 mod batches;
 mod divide;
 mod edges;

@@ -118,6 +118,11 @@ pub(super) fn check_batches(config: &RunConfig, count: usize, typed: bool) -> Re
 pub(super) fn metric_of(config: &RunConfig) -> Result<String> {
     let known: Vec<&str> = match config.model.name.as_str() {
         "none" => ranking::RANKED.to_vec(),
+        _ if config.evaluate.candidates > 0 => {
+            // Candidates have no edges: ranks are filtered ones.
+            let filtered = ranking::RANKED.iter().filter(|name| **name != "mrr_raw");
+            pairs::PAIRED.iter().chain(filtered).copied().collect()
+        }
         _ if config.samples_by_time() => pairs::PAIRED.to_vec(),
         _ => [&pairs::PAIRED[..], &ranking::RANKED].concat(),
     };
@@ -129,7 +134,7 @@ pub(super) fn metric_of(config: &RunConfig) -> Result<String> {
         Err(Error::usage(format!(
             "train.metric = '{name}' ranks all nodes, each of which sample.time would embed as of the time of every edge"
         ))
-        .hint(format!("set train.metric to {}", known.join(" or "))))
+        .hint("set evaluate.candidates, such as 100, to rank among nodes that are drawn for each edge"))
     } else {
         Err(unknown("metric of link prediction", &name, &known))
     }

@@ -13,7 +13,8 @@ use gnarl_nn::{Params, Tensor};
 use rayon::ThreadPool;
 
 use super::links::LinkPrediction;
-use super::pairs;
+use super::paired::Paired;
+use super::{among, pairs};
 use crate::embeddings::Rows;
 use crate::evaluation::{Evaluation, RelationScores, Scores};
 
@@ -24,7 +25,7 @@ pub(super) const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hit
 const EDGES: usize = 1 << 14;
 
 /// Ranks of the heads and of the tails of some edges.
-type Ranked = Vec<[Rank; 2]>;
+pub(super) type Ranked = Vec<[Rank; 2]>;
 
 /// Scores of the embeddings of all nodes, those of the tails' type after those of the heads', on the rayon pool this is
 /// called from.
@@ -39,6 +40,16 @@ pub(super) fn of_embeddings(
     let evaluator = Evaluator { links, params, rows };
     let nothing = Triples::default();
     let [valid, test] = links.scored(&nothing);
+    let candidates = links.config.evaluate.candidates;
+    if links.encoded && candidates > 0 {
+        let score = &mut |asked: &Paired| Ok(evaluator.scores(&asked.all));
+        let ranks =
+            [among::ranks(links, (valid, 0), score)?, among::ranks(links, (test, 1), score)?];
+        let mut found = of_ranks(links, &ranks);
+        found.valid.extend(evaluator.paired((valid, 0))?);
+        found.test.extend(evaluator.paired((test, 1))?);
+        return Ok(found);
+    }
     if !links.encoded || RANKED.contains(&links.metric.as_str()) {
         let all = |edges: &Triples| evaluator.ranks(edges, 0..edges.len());
         let mut found = evaluator.evaluation(&all(valid)?, &all(test)?);
@@ -80,6 +91,21 @@ pub(super) fn together(
     let nothing = Triples::default();
     let [valid, test] = links.scored(&nothing);
     Ok(evaluator.evaluation(&joined(valid)?, &joined(test)?))
+}
+
+/// The evaluation of ranks of validation and of test edges among drawn candidates, which are filtered.
+pub(super) fn of_ranks(links: &LinkPrediction, [valid, test]: &[Ranked; 2]) -> Evaluation {
+    let filtered = |ranks| {
+        let mut scores = scores(ranks);
+        scores.remove("mrr_raw");
+        scores
+    };
+    Evaluation {
+        valid: filtered(valid),
+        test: filtered(test),
+        relations: relations(links, test),
+        ..Evaluation::default()
+    }
 }
 
 struct Evaluator<'a> {
@@ -142,33 +168,33 @@ impl Evaluator<'_> {
             valid: scores(valid),
             valid_loss: 0.0,
             test: scores(test),
-            relations: self.relations(test),
+            relations: relations(self.links, test),
             leakage: None,
         }
     }
+}
 
-    /// The table by relation, the most frequent first.
-    fn relations(&self, test: &Ranked) -> Vec<RelationScores> {
-        let mut by: BTreeMap<u32, Ranked> = BTreeMap::new();
-        for (&relation, &ranks) in self.links.edges.test.relations.iter().zip(test) {
-            by.entry(relation).or_default().push(ranks);
-        }
-        let row = |(&relation, ranks): (&u32, &Ranked)| {
-            let both = filtered(ranks.as_flattened());
-            let side = |side: usize| Ranks::of(ranks.iter().map(|pair| pair[side].filtered)).mrr();
-            RelationScores {
-                relation: self.links.edges.name(relation),
-                edges: ranks.len(),
-                mrr: both.mrr(),
-                hits_1: both.hits(1),
-                hits_10: both.hits(10),
-                sides: [side(0), side(1)],
-            }
-        };
-        let mut rows: Vec<_> = by.iter().map(row).collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.edges));
-        rows
+/// The table by relation, the most frequent first.
+fn relations(links: &LinkPrediction, test: &Ranked) -> Vec<RelationScores> {
+    let mut by: BTreeMap<u32, Ranked> = BTreeMap::new();
+    for (&relation, &ranks) in links.edges.test.relations.iter().zip(test) {
+        by.entry(relation).or_default().push(ranks);
     }
+    let row = |(&relation, ranks): (&u32, &Ranked)| {
+        let both = filtered(ranks.as_flattened());
+        let side = |side: usize| Ranks::of(ranks.iter().map(|pair| pair[side].filtered)).mrr();
+        RelationScores {
+            relation: links.edges.name(relation),
+            edges: ranks.len(),
+            mrr: both.mrr(),
+            hits_1: both.hits(1),
+            hits_10: both.hits(10),
+            sides: [side(0), side(1)],
+        }
+    };
+    let mut rows: Vec<_> = by.iter().map(row).collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.edges));
+    rows
 }
 
 fn filtered(ranks: &[Rank]) -> Ranks {
