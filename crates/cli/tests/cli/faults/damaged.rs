@@ -11,7 +11,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// Cuts each file of the partition in turn, and trains: those that are not `unread` are named.
+/// Cuts each file of the partition in turn, and trains: those that are not `unread`, by name or by `*` and the end of it, are
+/// named.
 fn every_cut_is_told(divided: &Divided, unread: &[&str]) {
     let args = divided.args(&divided.parts, "ranks", &["sample.method=exact"]);
     let train = |file: &Path, bytes: &[u8]| {
@@ -21,7 +22,13 @@ fn every_cut_is_told(divided: &Divided, unread: &[&str]) {
     };
     // The catalog of nodes is for inference.
     let catalog = divided.parts.join("nodes");
-    let named = |file: &PathBuf| unread.contains(&file.file_name().unwrap().to_str().unwrap());
+    let named = |file: &PathBuf| {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        unread.iter().any(|other| match other.strip_prefix('*') {
+            Some(end) => name.ends_with(end),
+            None => name == *other,
+        })
+    };
     let read = |file: &PathBuf| !named(file) && !file.starts_with(&catalog);
     for file in files(&divided.parts).into_iter().filter(read) {
         let bytes = std::fs::read(&file).unwrap();
@@ -58,4 +65,15 @@ fn a_cut_file_of_a_vertex_cut_partition_is_named() {
 fn a_cut_file_of_the_parts_of_a_task_is_named() {
     let unread = ["report.html", "map-0.holders.npy", "_N._E._N.src.npy", "_N._E._N.dst.npy"];
     every_cut_is_told(&Divided::links("epochs = 2", &["--algorithm", "spring"]), &unread);
+}
+
+#[test]
+fn a_cut_file_of_typed_parts_is_named() {
+    let types = ["author", "paper", "topic", "venue"];
+    let columns = types.map(|name| [format!("{name}.degree.npy"), format!("{name}.orig_id.npy")]);
+    let columns = columns.iter().flatten().map(String::as_str);
+    // In-degrees by edge type are in the lists, too.
+    let by_type = (0..8).map(|number| format!("*.r{number}.npy")).collect::<Vec<_>>();
+    let unread = columns.chain(by_type.iter().map(String::as_str)).chain(["report.html"]);
+    every_cut_is_told(&Divided::typed("epochs = 2"), &unread.collect::<Vec<_>>());
 }
