@@ -11,7 +11,7 @@ use serde_json::Value;
 const RUN: &str = "[partition]\nparts = 4\n[train]\nepochs = 4\ndeadline_seconds = 30\n";
 
 /// A launcher of that many ranks.
-fn launcher(ranks: usize) -> Command {
+pub fn launcher(ranks: usize) -> Command {
     let mut mpirun = Command::new("mpirun");
     mpirun.args(["--oversubscribe", "-n", &ranks.to_string()]);
     // Containers often have no other user.

@@ -85,6 +85,11 @@ fn a_link_to_target_edges_cut_for_ten_seconds_changes_no_number() {
     cut_for_ten_seconds(&Divided::links(train, &["--algorithm", "spring"]));
 }
 
+#[test]
+fn a_link_to_typed_parts_cut_for_ten_seconds_changes_no_number() {
+    cut_for_ten_seconds(&Divided::typed("epochs = 40\nworkers = 2\ndeadline_seconds = 60"));
+}
+
 fn cut_for_ten_seconds(divided: &Divided) {
     let (_server, uri) =
         Serving::start(&[path(&divided.parts), "--part", "1", "--listen", "127.0.0.1:0"]);

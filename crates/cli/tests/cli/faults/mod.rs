@@ -8,6 +8,8 @@ mod killed;
 mod link;
 mod service;
 #[cfg(all(feature = "mpi", feature = "faults"))]
+mod settings;
+#[cfg(all(feature = "mpi", feature = "faults"))]
 mod slow;
 
 use std::path::{Path, PathBuf};
