@@ -18,7 +18,8 @@ use crate::temporal::{ByTime, TemporalRule, TimedHop, TimedLists};
 /// [`TemporalSampler`](crate::TemporalSampler) over each edge type. Edges without times, whose sources have none either,
 /// are always there.
 ///
-/// One node may be in a batch several times, at different times. Keeps four bytes an edge with times.
+/// One node may be in a batch several times, at different times. Keeps eight bytes an edge with times,
+/// twelve if they span more than 32 bits.
 #[derive(Debug, Clone)]
 pub struct HeteroTemporalSampler {
     graph: HeteroSampleGraph,

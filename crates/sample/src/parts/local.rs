@@ -173,7 +173,7 @@ impl Inner {
         })
     }
 
-    /// The lists in the order of time. Takes four bytes an edge.
+    /// The lists in the order of time. Takes eight bytes an edge, twelve if times span more than 32 bits.
     fn timed(&self) -> Result<Arc<Timed>> {
         let mut timed = self.timed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*timed {

@@ -3,7 +3,7 @@
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 
-use super::by_time::ByTime;
+use super::by_time::{ByTime, Permitted};
 use super::pairs::Pairs;
 use super::rule::TemporalRule;
 use crate::scratch::{Hop, add_edges};
@@ -33,7 +33,7 @@ impl TimedLists<'_> {
     /// If the list is not inside the graph.
     pub fn degree(&self, node: u32, time: i64) -> Result<u32> {
         let list = self.view.list(node)?;
-        Ok(self.by_time.map_or(list.1, |order| order.until(self.view, list, time).len() as u32))
+        Ok(self.by_time.map_or(list.1, |order| order.until(list, time).len() as u32))
     }
 
     /// Samples in-neighbors of nodes at times and adds them to `sources`.
@@ -52,29 +52,24 @@ impl TimedLists<'_> {
         let (mut indptr, mut indices, mut positions) = (vec![0], Vec::new(), Vec::new());
         let (mut edge_times, mut degrees) = (Vec::new(), Vec::with_capacity(nodes.len()));
         let mut weights = view.weights.map(|_| Vec::new());
-        let (mut total, mut chosen, mut all) = (0, Vec::new(), Vec::new());
+        let (mut total, mut chosen) = (0, Vec::new());
         for (&node, &time) in nodes.iter().zip(times) {
             let list @ (start, degree) = view.list(node)?;
             let permitted = match self.by_time {
-                Some(order) => order.until(view, list, time),
-                None => {
-                    all.clear();
-                    all.extend(0..degree);
-                    &all[..]
-                }
+                Some(order) => order.until(list, time),
+                None => Permitted::all(degree),
             };
             degrees.push(permitted.len() as u32);
             chosen.clear();
             chosen.resize(permitted.len().min(fanout as usize), 0);
             let key = key.with(view.id(node)).with(time as u64);
-            let time_of = |p: u32| view.time(start + p as usize);
-            self.rule.choose(permitted, time_of, key, seen, &mut chosen);
+            self.rule.choose(permitted, key, seen, &mut chosen);
             total = add_edges(total, chosen.len() as u32)?;
             indptr.push(total);
-            for &position in &chosen {
-                let edge = start + position as usize;
+            for &i in &chosen {
+                let edge = start + permitted.position(i as usize);
                 indices.push(sources.insert(view.source(edge)?, time));
-                edge_times.push(view.time(edge));
+                edge_times.push(permitted.time(i as usize));
                 positions.push(edge);
                 if let (Some(out), Some(values)) = (&mut weights, view.weights) {
                     out.push(view.weight(values, edge));

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 
+use super::by_time::Permitted;
 use crate::draw::draw;
 
 /// The sampling rule of nodes with more permitted in-neighbors than the fan-out.
@@ -37,36 +38,31 @@ impl TemporalRule {
         RULES.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)
     }
 
-    /// Fills `out` with positions out of `permitted`, which ascends by `time`; so does `out`.
+    /// Fills `out` with indices of `permitted` edges, ascending.
     pub(crate) fn choose(
         self,
-        permitted: &[u32],
-        time: impl Fn(u32) -> i64,
+        permitted: Permitted<'_>,
         key: Key,
         spare: &mut Vec<u32>,
         out: &mut [u32],
     ) {
-        if out.is_empty() {
+        let later = permitted.len() - out.len();
+        if later == 0 || out.is_empty() {
+            (0..).zip(out).for_each(|(i, slot)| *slot = i);
             return;
         }
-        let later = permitted.len() - out.len();
-        let Some(&last) = permitted.get(later).filter(|_| later > 0) else {
-            return out.copy_from_slice(permitted);
-        };
         // The edges before `from` are never taken, those from `to` on always, the rest by chance.
         let (from, to) = match self {
             Self::Uniform => (0, permitted.len()),
             Self::Recent => {
-                let from = permitted.partition_point(|&p| time(p) < time(last));
-                (from, permitted.partition_point(|&p| time(p) <= time(last)))
+                let last = permitted.time(later);
+                (permitted.before(last), permitted.up_to(last))
             }
         };
         let (some, all) = out.split_at_mut(out.len() - (permitted.len() - to));
-        all.copy_from_slice(&permitted[to..]);
+        (to as u32..).zip(all).for_each(|(i, slot)| *slot = i);
         draw(key, (to - from) as u32, some, spare);
         some.sort_unstable();
-        for position in some {
-            *position = permitted[from + *position as usize];
-        }
+        some.iter_mut().for_each(|i| *i += from as u32);
     }
 }

@@ -26,8 +26,8 @@ use crate::{SampleGraph, Sampler, Scratch};
 /// An edge at the very time of a seed is permitted: where seeds are themselves edges of the graph,
 /// to be predicted, give them the time before.
 ///
-/// Keeps four bytes an edge, the order of each list by time; finding the permitted edges takes the
-/// logarithm of the degree.
+/// Keeps eight bytes an edge, the order of each list by time (twelve if times span more than 32
+/// bits); finding the permitted edges takes the logarithm of the degree.
 #[derive(Debug, Clone)]
 pub struct TemporalSampler {
     graph: SampleGraph,
