@@ -9,7 +9,9 @@ use gnarl_nn::decoders::Rank;
 
 use super::links::{LinkPrediction, queries_of};
 use super::paired::Paired;
-use super::ranking::Ranked;
+
+/// Ranks of the heads and of the tails of some edges.
+pub(super) type Ranked = Vec<[Rank; 2]>;
 
 /// Triples scored together.
 const TRIPLES: usize = 1 << 15;

@@ -12,6 +12,7 @@ use gnarl_nn::metrics::Ranks;
 use gnarl_nn::{Params, Tensor};
 use rayon::ThreadPool;
 
+use super::among::Ranked;
 use super::links::LinkPrediction;
 use super::paired::Paired;
 use super::{among, pairs};
@@ -23,9 +24,6 @@ pub(super) const RANKED: [&str; 5] = ["mrr", "mrr_raw", "hits@1", "hits@3", "hit
 
 /// Edges scored together.
 const EDGES: usize = 1 << 14;
-
-/// Ranks of the heads and of the tails of some edges.
-pub(super) type Ranked = Vec<[Rank; 2]>;
 
 /// Scores of the embeddings of all nodes, those of the tails' type after those of the heads', on the rayon pool this is
 /// called from.
