@@ -45,6 +45,28 @@ pub struct HeteroTemporalBatch {
 /// Seeds of a type: its number, nodes, and the time of each.
 pub type SeedsAt<'a> = (usize, &'a [u32], &'a [i64]);
 
+/// Starts a batch with its seeds, which `check` tells to be nodes of a type. Returns the row of each.
+///
+/// # Errors
+/// Those of `check`, if a type is given twice, or there are not as many times as seeds.
+pub(super) fn insert_seeds(
+    schema: &Schema,
+    seeds: &[SeedsAt<'_>],
+    nodes: &mut [Scratch],
+    check: impl Fn(usize, &[u32]) -> Result<()>,
+) -> Result<Vec<(usize, Vec<u32>)>> {
+    nodes.iter_mut().for_each(|scratch| scratch.pairs.clear());
+    let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
+    for &(of, seeds, times) in seeds {
+        if targets.iter().any(|(known, _)| *known == of) {
+            return Err(duplicate_seeds(schema, of));
+        }
+        check(of, seeds)?;
+        targets.push((of, nodes[of].pairs.insert_seeds(seeds, times)?));
+    }
+    Ok(targets)
+}
+
 impl HeteroTemporalSampler {
     /// A sampler of `graph`. Sorts all lists by time.
     ///
@@ -106,22 +128,8 @@ impl HeteroTemporalSampler {
         let schema = self.graph.schema();
         let types = schema.node_types().len();
         let nodes = scratch.start((0..types).map(|number| self.graph.num_nodes(number)));
-        nodes.iter_mut().for_each(|scratch| scratch.pairs.clear());
-        let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
-        for &(of, seeds, times) in seeds {
-            if targets.iter().any(|(known, _)| *known == of) {
-                return Err(duplicate_seeds(schema, of));
-            }
-            if seeds.len() != times.len() {
-                let (seeds, times) = (seeds.len(), times.len());
-                let text = format!("expected {seeds} times, one per seed; found {times}");
-                return Err(Error::usage(text));
-            }
-            self.graph.check_seeds(of, seeds)?;
-            let pairs = &mut nodes[of].pairs;
-            let rows = seeds.iter().zip(times).map(|(&v, &time)| pairs.insert(v, time));
-            targets.push((of, rows.collect()));
-        }
+        let check = |of, seeds: &[u32]| self.graph.check_seeds(of, seeds);
+        let targets = insert_seeds(schema, seeds, nodes, check)?;
         let order = schema.by_name();
         let (mut blocks, mut edge_times) = (Vec::new(), Vec::new());
         for hop in 0..self.hops {

@@ -177,10 +177,9 @@ impl Sampler for TemporalPartsSampler {
         if let Some(seed) = seeds.iter().find(|&&seed| seed as usize >= nodes) {
             return Err(Error::invalid(format!("seed {seed} is not one of {nodes} nodes")));
         }
-        same_length("times of seeds", Some(times.len()), seeds.len())?;
         let Scratch { pairs, .. } = scratch;
         pairs.clear();
-        let targets = seeds.iter().zip(times).map(|(&v, &t)| pairs.insert(v, t)).collect();
+        let targets = pairs.insert_seeds(seeds, times)?;
         let (mut hops, mut degrees) = (Vec::new(), Vec::new());
         for &fanout in self.fanouts.iter() {
             hops.push(self.hop(fanout, key, pairs, &mut degrees)?);

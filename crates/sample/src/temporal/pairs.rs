@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use gnarl_common::rng::mix;
+use gnarl_common::{Error, Result};
 
 /// Nodes with times, each pair once, in order of first appearance.
 #[derive(Debug, Default)]
@@ -18,6 +19,20 @@ impl Pairs {
         self.table.clear();
         self.nodes.clear();
         self.times.clear();
+    }
+
+    /// Positions of seeds at times.
+    ///
+    /// # Errors
+    /// If there are not as many times as seeds.
+    pub fn insert_seeds(&mut self, seeds: &[u32], times: &[i64]) -> Result<Vec<u32>> {
+        if seeds.len() != times.len() {
+            let (seeds, times) = (seeds.len(), times.len());
+            return Err(Error::usage(format!(
+                "expected {seeds} times, one per seed; found {times}"
+            )));
+        }
+        Ok(seeds.iter().zip(times).map(|(&seed, &time)| self.insert(seed, time)).collect())
     }
 
     /// Position of a pair, which is appended if it is new.

@@ -1,7 +1,7 @@
 //! The temporal sampler.
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Buf, Context, Error, Result};
+use gnarl_common::{Buf, Context, Result};
 use gnarl_graph::blocks::{MiniBatch, NodeInfo};
 
 use super::by_time::ByTime;
@@ -98,16 +98,10 @@ impl TemporalSampler {
         key: Key,
         scratch: &mut Scratch,
     ) -> Result<TemporalBatch> {
-        if seeds.len() != times.len() {
-            let (seeds, times) = (seeds.len(), times.len());
-            return Err(Error::usage(format!(
-                "expected {seeds} times, one per seed; found {times}"
-            )));
-        }
         self.graph.check_seeds(seeds)?;
         let Scratch { pairs, seen, .. } = scratch;
         pairs.clear();
-        let targets = seeds.iter().zip(times).map(|(&v, &t)| pairs.insert(v, t)).collect();
+        let targets = pairs.insert_seeds(seeds, times)?;
         let (mut hops, mut edge_times) = (Vec::new(), Vec::new());
         for &fanout in self.fanouts.iter() {
             let reached = (&*pairs.nodes.clone(), &*pairs.times.clone());

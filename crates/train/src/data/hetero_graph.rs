@@ -20,7 +20,9 @@ use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::batch::{Input, gather};
 use super::part_nodes::PartNodes;
-use super::timed_seeds::{OwnTimes, TimedParts, TimedSeeds};
+#[cfg(feature = "serve")]
+use super::timed_seeds::OwnTimes;
+use super::timed_seeds::TimedSeeds;
 
 /// A heterogeneous graph, or a part of one. Features are by local id.
 pub(crate) struct HeteroGraph {
@@ -29,8 +31,6 @@ pub(crate) struct HeteroGraph {
     features: Vec<Option<Box<dyn FeatureStore>>>,
     /// The sampler of edges no later than their seeds, if the run has one.
     temporal: Option<TimedSeeds>,
-    /// The rule of sampling by time from parts, and times of seeds.
-    in_time: Option<(TimeRule, OwnTimes)>,
 }
 
 /// In-neighbor lists of each edge type, local or partitioned.
@@ -56,7 +56,6 @@ pub(crate) enum HeteroNeighbors {
     Local(HeteroSampler),
     Temporal(TimedSeeds),
     Partitioned(HeteroPartsSampler),
-    PartitionedInTime(TimedParts),
 }
 
 impl HeteroGraph {
@@ -66,29 +65,32 @@ impl HeteroGraph {
             features.map(|features| Box::new(features) as Box<dyn FeatureStore>)
         };
         let features = features.into_iter().map(stored).collect();
-        Self { topology: HeteroTopology::Local(graph), features, temporal: None, in_time: None }
+        Self { topology: HeteroTopology::Local(graph), features, temporal: None }
     }
 
     /// A partitioned graph with the features of each of its node types.
     #[cfg(feature = "serve")]
     pub fn of_parts(parts: HeteroParts, features: Vec<Option<Box<dyn FeatureStore>>>) -> Self {
         let topology = HeteroTopology::Partitioned(parts);
-        Self { topology, features, temporal: None, in_time: None }
+        Self { topology, features, temporal: None }
     }
 
     /// A partitioned graph with its edges sampled as of times of seeds, by `rule`; those of one type at the times given
     /// with its number, others at the end, unless they come with times.
     #[cfg(feature = "serve")]
-    pub fn parts_in_time(self, rule: TimeRule, times: Option<(usize, Buf<i64>)>) -> Self {
+    pub fn parts_in_time(self, rule: TimeRule, times: Option<(usize, Buf<i64>)>) -> Result<Self> {
+        let Some(HeteroParts { schema, nodes, edges }) = self.parts() else { return Ok(self) };
         let own = match times {
             None => OwnTimes::End,
             Some((of, times)) => {
-                let mut all = vec![None; self.schema().node_types().len()];
+                let mut all = vec![None; nodes.len()];
                 all[of] = Some(times);
                 OwnTimes::OfNodes(all)
             }
         };
-        Self { in_time: Some((rule, own)), ..self }
+        let routes = nodes.iter().map(|nodes| nodes.routes.clone()).collect();
+        let temporal = TimedSeeds::of_parts(schema.clone(), rule, (routes, edges.clone()), own)?;
+        Ok(Self { temporal: Some(temporal), ..self })
     }
 
     /// The graph with its edges sampled as of times of seeds, by `rule`.
@@ -184,10 +186,6 @@ impl HeteroGraph {
             HeteroTopology::Partitioned(HeteroParts { schema, nodes, edges }) => {
                 let routes = nodes.iter().map(|nodes| nodes.routes.clone()).collect();
                 let (schema, edges) = (schema.clone(), edges.clone());
-                if let Some((rule, own)) = &self.in_time {
-                    let timed = TimedParts::new(schema, (*rule, fanouts), (routes, edges), own)?;
-                    return Ok(HeteroNeighbors::PartitionedInTime(timed));
-                }
                 let sampler = HeteroPartsSampler::new(schema, (rule, fanouts), routes, edges)?;
                 HeteroNeighbors::Partitioned(sampler)
             }
@@ -268,7 +266,6 @@ impl HeteroNeighbors {
             Self::Local(sampler) => sampler.epoch(train, batch_size, key),
             Self::Temporal(timed) => timed.epoch(train, batch_size, key),
             Self::Partitioned(sampler) => sampler.epoch(train, batch_size, key),
-            Self::PartitionedInTime(timed) => timed.epoch(train, batch_size, key),
         }
     }
 
@@ -286,7 +283,6 @@ impl HeteroNeighbors {
     ) -> Result<HeteroBatch> {
         match self {
             Self::Temporal(timed) => timed.sample(seeds, times, key, scratch),
-            Self::PartitionedInTime(timed) => timed.sample(seeds, times, key, scratch),
             _ if !times.is_empty() => Err(Error::usage("the sampler reads no times of seeds")),
             Self::Local(sampler) => sampler.sample_types(seeds, key, scratch),
             Self::Partitioned(sampler) => sampler.sample_types(seeds, key, scratch),

@@ -1,6 +1,7 @@
-//! Seeds of heterogeneous graphs at their own times.
+//! Seeds of heterogeneous graphs at their own times, or at given ones.
 
 use std::borrow::Cow;
+#[cfg(feature = "serve")]
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
@@ -8,63 +9,30 @@ use gnarl_common::{Buf, Error, Result};
 use gnarl_config::TimeRule;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Schema;
+#[cfg(feature = "serve")]
+use gnarl_sample::EdgeServices;
+#[cfg(feature = "serve")]
 use gnarl_sample::parts::Routes;
 use gnarl_sample::{
-    EdgeServices, HeteroBatch, HeteroFanouts, HeteroSampleGraph, HeteroScratch,
-    HeteroTemporalPartsSampler, HeteroTemporalSampler, node_times,
+    HeteroBatch, HeteroFanouts, HeteroSampleGraph, HeteroScratch, HeteroTemporalPartsSampler,
+    HeteroTemporalSampler, node_times,
 };
 
 use super::times::{needed, rule_of};
 
-/// Seeds at their own times.
+/// A sampler of neighborhoods as of times.
 #[derive(Clone)]
 pub(crate) struct TimedSeeds {
-    sampler: HeteroTemporalSampler,
+    sampler: Drawn,
     own: OwnTimes,
 }
 
-/// Seeds in the parts of a graph at their own times.
-pub(crate) struct TimedParts {
-    sampler: HeteroTemporalPartsSampler,
-    own: OwnTimes,
-}
-
-impl TimedParts {
-    /// A sampler of parts, which takes the times of seeds that come without from `own`.
-    ///
-    /// # Errors
-    /// As [`HeteroTemporalPartsSampler::new`].
-    pub fn new(
-        schema: Arc<Schema>,
-        (rule, fanouts): (TimeRule, &HeteroFanouts),
-        (routes, edges): (Vec<Routes>, Vec<EdgeServices>),
-        own: &OwnTimes,
-    ) -> Result<Self> {
-        let of = (rule_of(rule), fanouts);
-        let sampler = HeteroTemporalPartsSampler::new(schema, of, routes, edges)?;
-        Ok(Self { sampler, own: own.clone() })
-    }
-
-    /// The seeds of every batch of an epoch.
-    pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        self.sampler.epoch(train, batch_size, key)
-    }
-
-    /// The batch for seeds of several node types at `times`, or at their own.
-    ///
-    /// # Errors
-    /// If a seed has no time, or a part does not reply.
-    pub fn sample(
-        &self,
-        seeds: &[(usize, &[u32])],
-        times: &[Vec<i64>],
-        key: Key,
-        scratch: &mut HeteroScratch,
-    ) -> Result<HeteroBatch> {
-        let times = self.own.or(times, seeds, self.sampler.schema())?;
-        let seeds = seeds.iter().zip(&*times).map(|(&(of, nodes), times)| (of, nodes, &**times));
-        self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)
-    }
+/// Where neighbors are drawn from.
+#[derive(Clone)]
+enum Drawn {
+    Whole(HeteroTemporalSampler),
+    #[cfg_attr(not(feature = "serve"), expect(dead_code, reason = "parts need clients of servers"))]
+    Parts(HeteroTemporalPartsSampler),
 }
 
 /// Times of seeds that come without.
@@ -77,7 +45,7 @@ pub(crate) enum OwnTimes {
 }
 
 impl TimedSeeds {
-    /// A sampler of one hop over `graph`.
+    /// A sampler of one hop over `graph`, the lists of `dataset`.
     ///
     /// # Errors
     /// If no edge type has times, or they do not fit.
@@ -85,9 +53,7 @@ impl TimedSeeds {
         let graph = graph.with_times_of(dataset)?;
         let names = graph.schema().node_types().iter();
         let times = names.map(|name| node_times(dataset, name)).collect::<Result<_>>()?;
-        let (fanouts, rule) = (HeteroFanouts::new(&[-1]), rule_of(rule));
-        let sampler = HeteroTemporalSampler::new(&graph, &fanouts, rule)?;
-        Ok(Self { sampler, own: OwnTimes::OfNodes(times) })
+        Ok(Self { own: OwnTimes::OfNodes(times), ..Self::at_end(&graph, rule)? })
     }
 
     /// A sampler of one hop over `graph`, which has times, for seeds that come with theirs; those that do not are later
@@ -98,20 +64,50 @@ impl TimedSeeds {
     pub fn at_end(graph: &HeteroSampleGraph, rule: TimeRule) -> Result<Self> {
         let (fanouts, rule) = (HeteroFanouts::new(&[-1]), rule_of(rule));
         let sampler = HeteroTemporalSampler::new(graph, &fanouts, rule)?;
-        Ok(Self { sampler, own: OwnTimes::End })
+        Ok(Self { sampler: Drawn::Whole(sampler), own: OwnTimes::End })
     }
 
-    /// These seeds with other fan-outs.
+    /// A sampler of one hop over parts, which takes the times of seeds that come without from `own`.
+    ///
+    /// # Errors
+    /// As [`HeteroTemporalPartsSampler::new`].
+    #[cfg(feature = "serve")]
+    pub fn of_parts(
+        schema: Arc<Schema>,
+        rule: TimeRule,
+        (routes, edges): (Vec<Routes>, Vec<EdgeServices>),
+        own: OwnTimes,
+    ) -> Result<Self> {
+        let of = (rule_of(rule), &HeteroFanouts::new(&[-1]));
+        let sampler = HeteroTemporalPartsSampler::new(schema, of, routes, edges)?;
+        Ok(Self { sampler: Drawn::Parts(sampler), own })
+    }
+
+    /// The same sampler with other fan-outs.
     ///
     /// # Errors
     /// If fan-outs are wrong.
     pub fn with_fanouts(&self, fanouts: &HeteroFanouts) -> Result<Self> {
-        Ok(Self { sampler: self.sampler.with_fanouts(fanouts)?, own: self.own.clone() })
+        let sampler = match &self.sampler {
+            Drawn::Whole(sampler) => Drawn::Whole(sampler.with_fanouts(fanouts)?),
+            Drawn::Parts(sampler) => Drawn::Parts(sampler.with_fanouts(fanouts)?),
+        };
+        Ok(Self { sampler, own: self.own.clone() })
+    }
+
+    fn schema(&self) -> &Schema {
+        match &self.sampler {
+            Drawn::Whole(sampler) => sampler.schema(),
+            Drawn::Parts(sampler) => sampler.schema(),
+        }
     }
 
     /// The seeds of every batch of an epoch.
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        self.sampler.epoch(train, batch_size, key)
+        match &self.sampler {
+            Drawn::Whole(sampler) => sampler.epoch(train, batch_size, key),
+            Drawn::Parts(sampler) => sampler.epoch(train, batch_size, key),
+        }
     }
 
     /// The batch for seeds of several node types at `times`, or at their own.
@@ -125,10 +121,13 @@ impl TimedSeeds {
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
-        let times = self.own.or(times, seeds, self.sampler.schema())?;
+        let times = self.own.or(times, seeds, self.schema())?;
         let seeds = seeds.iter().zip(&*times).map(|(&(of, nodes), times)| (of, nodes, &**times));
-        let batch = self.sampler.sample_at(&seeds.collect::<Vec<_>>(), key, scratch)?;
-        Ok(batch.batch)
+        let seeds: Vec<_> = seeds.collect();
+        match &self.sampler {
+            Drawn::Whole(sampler) => Ok(sampler.sample_at(&seeds, key, scratch)?.batch),
+            Drawn::Parts(sampler) => sampler.sample_at(&seeds, key, scratch),
+        }
     }
 }
 

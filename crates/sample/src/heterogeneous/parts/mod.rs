@@ -1,9 +1,11 @@
 //! Neighborhoods in a partitioned heterogeneous graph, from parts on this machine or others.
 
+mod divided;
 mod lists;
 mod sampler;
 mod temporal;
 
+pub use divided::EdgeServices;
 pub use lists::local_parts;
-pub use sampler::{EdgeServices, HeteroPartsSampler};
+pub use sampler::HeteroPartsSampler;
 pub use temporal::HeteroTemporalPartsSampler;

@@ -6,11 +6,12 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Kind, Result};
 use gnarl_graph::blocks::Schema;
 
+use super::divided::{Divided, EdgeServices};
 use crate::heterogeneous::block::{HeteroBatch, HeteroBlock, Relation};
 use crate::heterogeneous::fanouts::HeteroFanouts;
 use crate::heterogeneous::sampler::{HeteroScratch, no_weights, targets};
 use crate::parts::merge::{Merged, Source, merge};
-use crate::parts::{Answer, HopRequest, NeighborService, Routes, Rule};
+use crate::parts::{Answer, HopRequest, Routes, Rule};
 use crate::sampler::batches;
 use crate::scratch::{Hop, Scratch};
 
@@ -22,23 +23,8 @@ use crate::scratch::{Hop, Scratch};
 /// The requests of a hop to all parts over all edge types are sent before the first reply is waited for.
 #[derive(Clone)]
 pub struct HeteroPartsSampler {
-    schema: Arc<Schema>,
+    of: Divided,
     rule: Rule,
-    /// Per edge type the fan-out of each hop.
-    fanouts: Vec<Vec<u32>>,
-    hops: usize,
-    /// Per node type the parts that have its nodes' edges.
-    routes: Vec<Routes>,
-    edges: Vec<EdgeServices>,
-}
-
-/// The parts of an edge type.
-#[derive(Clone)]
-pub struct EdgeServices {
-    /// The service of each part.
-    pub parts: Vec<Arc<dyn NeighborService>>,
-    /// True if its edges have weights.
-    pub weighted: bool,
 }
 
 /// Replies to come about the destinations of an edge type, by part.
@@ -56,37 +42,21 @@ impl HeteroPartsSampler {
         routes: Vec<Routes>,
         edges: Vec<EdgeServices>,
     ) -> Result<Self> {
-        let hops = fanouts.hops();
-        let fanouts = fanouts.resolve(&schema)?;
-        let parts = routes.first().map_or(0, Routes::num_parts);
-        let each = edges.iter().all(|services| services.parts.len() == parts);
-        if edges.len() != schema.edge_types().len() || !each {
-            return Err(Error::usage("expected a service for each edge type of each part"));
-        }
-        if routes.len() != schema.node_types().len() {
-            return Err(Error::usage("expected routes of each node type"));
-        }
-        for (name, routes) in schema.node_types().iter().zip(&routes) {
-            let nodes = routes.num_nodes();
-            if nodes >= u32::MAX as usize {
-                let text = format!("{nodes} nodes of type '{name}' exceed 32-bit ids");
-                return Err(Error::new(Kind::Limit, text));
-            }
-        }
+        let of = Divided::new(schema, fanouts, routes, edges)?;
         let unweighted = |(edges, of): (&EdgeServices, &Vec<u32>)| {
             !edges.weighted && of.iter().any(|&fanout| fanout != 0 && fanout != u32::MAX)
         };
         let lacking =
-            (rule == Rule::Weighted).then(|| edges.iter().zip(&fanouts).position(unweighted));
+            (rule == Rule::Weighted).then(|| of.edges.iter().zip(&of.fanouts).position(unweighted));
         if let Some(edge_type) = lacking.flatten() {
-            return Err(no_weights(&schema.edge_types()[edge_type]));
+            return Err(no_weights(&of.schema.edge_types()[edge_type]));
         }
-        Ok(Self { schema, rule, fanouts, hops, routes, edges })
+        Ok(Self { of, rule })
     }
 
     /// The node and edge types.
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+        &self.of.schema
     }
 
     /// The seeds of every batch of an epoch, as [`HeteroSampler::epoch`](crate::HeteroSampler::epoch).
@@ -104,24 +74,17 @@ impl HeteroPartsSampler {
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
-        for &(seed_type, seeds) in seeds {
-            let count = self.routes[seed_type].num_nodes();
-            if let Some(seed) = seeds.iter().find(|&&seed| seed as usize >= count) {
-                let name = &self.schema.node_types()[seed_type];
-                let text = format!("seed {seed} is not one of {count} nodes of type '{name}'");
-                return Err(Error::invalid(text));
-            }
-        }
-        let nodes = scratch.start(self.routes.iter().map(Routes::num_nodes));
-        let targets = targets(&self.schema, seeds, nodes)?;
-        let order = self.schema.by_name();
-        let blocks = (0..self.hops).map(|hop| self.block(hop, &order, key, nodes));
+        seeds.iter().try_for_each(|&(of, seeds)| self.of.check_seeds(of, seeds))?;
+        let nodes = scratch.start(self.of.routes.iter().map(Routes::num_nodes));
+        let targets = targets(&self.of.schema, seeds, nodes)?;
+        let order = self.of.schema.by_name();
+        let blocks = (0..self.of.hops).map(|hop| self.block(hop, &order, key, nodes));
         let mut blocks = blocks.collect::<Result<Vec<_>>>()?;
         blocks.reverse();
         let input_nodes: Vec<Vec<u32>> = nodes.iter().map(|s| s.nodes().to_vec()).collect();
         let ids = |nodes: &Vec<u32>| nodes.iter().map(|&node| u64::from(node)).collect();
         let ids = input_nodes.iter().map(ids).collect();
-        Ok(HeteroBatch { schema: self.schema.clone(), blocks, input_nodes, ids, targets })
+        Ok(HeteroBatch { schema: self.of.schema.clone(), blocks, input_nodes, ids, targets })
     }
 
     /// One hop from all nodes of the batch over all edge types, in the order of their names.
@@ -134,14 +97,14 @@ impl HeteroPartsSampler {
     ) -> Result<HeteroBlock> {
         let num_dst: Vec<usize> = nodes.iter().map(|scratch| scratch.nodes().len()).collect();
         let begin = |&edge_type: &usize| {
-            let dst = self.schema.ends(edge_type).1;
+            let dst = self.of.schema.ends(edge_type).1;
             self.begin((edge_type, hop), nodes[dst].nodes(), key)
         };
         let begun: Vec<Begun> = order.iter().map(begin).collect();
         let mut found: Vec<Option<(Hop, Vec<u32>)>> = order.iter().map(|_| None).collect();
         for (&edge_type, begun) in order.iter().zip(begun) {
-            let (src, dst) = self.schema.ends(edge_type);
-            let triple = &self.schema.edge_types()[edge_type];
+            let (src, dst) = self.of.schema.ends(edge_type);
+            let triple = &self.of.schema.edge_types()[edge_type];
             let drawn = self
                 .finish((edge_type, hop), num_dst[dst], begun, &mut nodes[src])
                 .while_doing(|| format!("sampling edge type {triple}"))?;
@@ -149,7 +112,7 @@ impl HeteroPartsSampler {
         }
         let num_src: Vec<usize> = nodes.iter().map(|scratch| scratch.nodes().len()).collect();
         let relation = |(edge_type, (hop, degrees))| {
-            Relation::new(hop, num_src[self.schema.ends(edge_type).0], degrees)
+            Relation::new(hop, num_src[self.of.schema.ends(edge_type).0], degrees)
         };
         let relations = found.into_iter().flatten().enumerate().map(relation).collect();
         Ok(HeteroBlock::new(num_dst, num_src, relations))
@@ -157,23 +120,23 @@ impl HeteroPartsSampler {
 
     /// Asks all parts that have edges of `nodes`. An edge type of fan-out 0 asks nobody.
     fn begin(&self, (edge_type, hop): (usize, usize), nodes: &[u32], key: Key) -> Begun {
-        let fanout = self.fanouts[edge_type][hop];
+        let fanout = self.of.fanouts[edge_type][hop];
         if fanout == 0 {
             return Vec::new();
         }
-        let routes = &self.routes[self.schema.ends(edge_type).1];
+        let routes = &self.of.routes[self.of.schema.ends(edge_type).1];
         let mut asked = vec![Vec::new(); routes.num_parts()];
         for (dst, &node) in nodes.iter().enumerate() {
             routes.for_each(node, |part| asked[part].push(dst as u32));
         }
         // Whole lists are alike by every rule, and need none of its columns.
         let rule = if fanout == u32::MAX { Rule::Exact } else { self.rule };
-        let key = self.schema.draw_key(key, edge_type);
+        let key = self.of.schema.draw_key(key, edge_type);
         let parts = asked.into_iter().enumerate().filter(|(_, asked)| !asked.is_empty());
         let begin = |(part, asked): (usize, Vec<u32>)| {
             let nodes = asked.iter().map(|&dst| u64::from(nodes[dst as usize])).collect();
             let request = HopRequest::new(nodes, fanout, rule, key);
-            (part, self.edges[edge_type].parts[part].ask(request), asked)
+            (part, self.of.edges[edge_type].parts[part].ask(request), asked)
         };
         parts.map(begin).collect()
     }
@@ -186,7 +149,7 @@ impl HeteroPartsSampler {
         begun: Begun,
         sources: &mut Scratch,
     ) -> Result<(Hop, Vec<u32>)> {
-        let nodes = self.routes[self.schema.ends(edge_type).0].num_nodes();
+        let nodes = self.of.routes[self.of.schema.ends(edge_type).0].num_nodes();
         let wait = |(part, answer, asked): (usize, Answer, Vec<u32>)| {
             let reply = answer()?;
             let checked = reply.check(asked.len(), nodes);
@@ -200,8 +163,8 @@ impl HeteroPartsSampler {
                 .hint("use smaller batches or fan-outs"));
         }
         let Merged { asked_degrees, indptr, sources: mut indices, weights, .. } =
-            merge(num_dst, self.fanouts[edge_type][hop], &replies);
-        let weights = weights.or(self.edges[edge_type].weighted.then(Vec::new));
+            merge(num_dst, self.of.fanouts[edge_type][hop], &replies);
+        let weights = weights.or(self.of.edges[edge_type].weighted.then(Vec::new));
         sources.reserve(indices.len());
         sources.insert_all(&mut indices);
         let num_src = sources.nodes().len();

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Context, Error, Result};
+use gnarl_common::{Context, Result};
 use gnarl_graph::blocks::Schema;
 
-use super::sampler::EdgeServices;
+use super::divided::{Divided, EdgeServices};
 use crate::heterogeneous::block::{HeteroBatch, HeteroBlock, Relation};
 use crate::heterogeneous::fanouts::HeteroFanouts;
-use crate::heterogeneous::sampler::{HeteroScratch, duplicate_seeds};
-use crate::heterogeneous::temporal::SeedsAt;
+use crate::heterogeneous::sampler::HeteroScratch;
+use crate::heterogeneous::temporal::{SeedsAt, insert_seeds};
 use crate::parts::merge::merge;
 use crate::parts::temporal::{Begun, begin, finish, insert};
 use crate::parts::{AsOf, HopRequest, Routes, Rule};
@@ -23,14 +23,8 @@ use crate::temporal::{Pairs, TemporalRule};
 /// dataset ids.
 #[derive(Clone)]
 pub struct HeteroTemporalPartsSampler {
-    schema: Arc<Schema>,
+    of: Divided,
     rule: TemporalRule,
-    /// Per edge type the fan-out of each hop.
-    fanouts: Vec<Vec<u32>>,
-    hops: usize,
-    /// Per node type the parts that own its nodes.
-    routes: Vec<Routes>,
-    edges: Vec<EdgeServices>,
 }
 
 impl HeteroTemporalPartsSampler {
@@ -44,23 +38,22 @@ impl HeteroTemporalPartsSampler {
         routes: Vec<Routes>,
         edges: Vec<EdgeServices>,
     ) -> Result<Self> {
-        let hops = fanouts.hops();
-        let fanouts = fanouts.resolve(&schema)?;
         routes.iter().try_for_each(Routes::check_whole_lists)?;
-        let parts = routes.first().map_or(0, Routes::num_parts);
-        let each = edges.iter().all(|services| services.parts.len() == parts);
-        if edges.len() != schema.edge_types().len() || !each {
-            return Err(Error::usage("expected a service for each edge type of each part"));
-        }
-        if routes.len() != schema.node_types().len() {
-            return Err(Error::usage("expected routes of each node type"));
-        }
-        Ok(Self { schema, rule, fanouts, hops, routes, edges })
+        Ok(Self { of: Divided::new(schema, fanouts, routes, edges)?, rule })
+    }
+
+    /// A sampler of these parts with other fan-outs.
+    ///
+    /// # Errors
+    /// If fan-outs are wrong.
+    pub fn with_fanouts(&self, fanouts: &HeteroFanouts) -> Result<Self> {
+        let Divided { schema, routes, edges, .. } = self.of.clone();
+        Ok(Self { of: Divided::new(schema, fanouts, routes, edges)?, rule: self.rule })
     }
 
     /// The node and edge types.
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+        &self.of.schema
     }
 
     /// The seeds of every batch of an epoch, as [`HeteroSampler::epoch`](crate::HeteroSampler::epoch).
@@ -79,35 +72,17 @@ impl HeteroTemporalPartsSampler {
         key: Key,
         scratch: &mut HeteroScratch,
     ) -> Result<HeteroBatch> {
-        let nodes = scratch.start(self.routes.iter().map(Routes::num_nodes));
-        nodes.iter_mut().for_each(|scratch| scratch.pairs.clear());
-        let mut targets: Vec<(usize, Vec<u32>)> = Vec::with_capacity(seeds.len());
-        for &(of, seeds, times) in seeds {
-            if targets.iter().any(|(known, _)| *known == of) {
-                return Err(duplicate_seeds(&self.schema, of));
-            }
-            let (count, name) = (self.routes[of].num_nodes(), &self.schema.node_types()[of]);
-            if let Some(seed) = seeds.iter().find(|&&seed| seed as usize >= count) {
-                let text = format!("seed {seed} is not one of {count} nodes of type '{name}'");
-                return Err(Error::invalid(text));
-            }
-            if seeds.len() != times.len() {
-                let (seeds, times) = (seeds.len(), times.len());
-                let text = format!("expected {seeds} times, one per seed; found {times}");
-                return Err(Error::usage(text));
-            }
-            let pairs = &mut nodes[of].pairs;
-            let rows = seeds.iter().zip(times).map(|(&v, &time)| pairs.insert(v, time));
-            targets.push((of, rows.collect()));
-        }
-        let order = self.schema.by_name();
-        let blocks = (0..self.hops).map(|hop| self.block(hop, &order, key, nodes));
+        let nodes = scratch.start(self.of.routes.iter().map(Routes::num_nodes));
+        let check = |of, seeds: &[u32]| self.of.check_seeds(of, seeds);
+        let targets = insert_seeds(&self.of.schema, seeds, nodes, check)?;
+        let order = self.of.schema.by_name();
+        let blocks = (0..self.of.hops).map(|hop| self.block(hop, &order, key, nodes));
         let mut blocks = blocks.collect::<Result<Vec<_>>>()?;
         blocks.reverse();
         let input_nodes: Vec<Vec<u32>> = nodes.iter().map(|s| s.pairs.nodes.clone()).collect();
         let ids = |nodes: &Vec<u32>| nodes.iter().map(|&node| u64::from(node)).collect();
         let ids = input_nodes.iter().map(ids).collect();
-        Ok(HeteroBatch { schema: self.schema.clone(), blocks, input_nodes, ids, targets })
+        Ok(HeteroBatch { schema: self.of.schema.clone(), blocks, input_nodes, ids, targets })
     }
 
     /// One hop from all nodes of the batch over all edge types, in the order of their names.
@@ -124,8 +99,8 @@ impl HeteroTemporalPartsSampler {
             order.iter().map(|&edge_type| self.begin((edge_type, hop), &reached, key)).collect();
         let mut found: Vec<Option<(Hop, Vec<u32>)>> = order.iter().map(|_| None).collect();
         for (&edge_type, begun) in order.iter().zip(begun) {
-            let (src, dst) = self.schema.ends(edge_type);
-            let triple = &self.schema.edge_types()[edge_type];
+            let (src, dst) = self.of.schema.ends(edge_type);
+            let triple = &self.of.schema.edge_types()[edge_type];
             let drawn = self
                 .finish((edge_type, hop), &reached[dst].1, begun, &mut nodes[src].pairs)
                 .while_doing(|| format!("sampling edge type {triple}"))?;
@@ -134,7 +109,7 @@ impl HeteroTemporalPartsSampler {
         let num_dst = reached.iter().map(|(nodes, _)| nodes.len()).collect();
         let num_src: Vec<usize> = nodes.iter().map(|s| s.pairs.nodes.len()).collect();
         let relation = |(edge_type, (hop, degrees))| {
-            Relation::new(hop, num_src[self.schema.ends(edge_type).0], degrees)
+            Relation::new(hop, num_src[self.of.schema.ends(edge_type).0], degrees)
         };
         let relations = found.into_iter().flatten().enumerate().map(relation).collect();
         Ok(HeteroBlock::new(num_dst, num_src, relations))
@@ -147,15 +122,16 @@ impl HeteroTemporalPartsSampler {
         reached: &[(Vec<u32>, Vec<i64>)],
         key: Key,
     ) -> Begun {
-        let dst = self.schema.ends(edge_type).1;
+        let dst = self.of.schema.ends(edge_type).1;
         let (nodes, times) = &reached[dst];
-        let (fanout, key) = (self.fanouts[edge_type][hop], self.schema.draw_key(key, edge_type));
+        let (fanout, key) =
+            (self.of.fanouts[edge_type][hop], self.of.schema.draw_key(key, edge_type));
         let request = |nodes, as_of: AsOf| HopRequest {
             as_of: Some(as_of),
             ..HopRequest::new(nodes, fanout, Rule::Uniform, key)
         };
-        let services = &self.edges[edge_type].parts;
-        begin(&self.routes[dst], services, (nodes, times, self.rule), request)
+        let services = &self.of.edges[edge_type].parts;
+        begin(&self.of.routes[dst], services, (nodes, times, self.rule), request)
     }
 
     /// Waits for the replies and adds the sources to `sources`; returns in-degrees too.
@@ -166,11 +142,11 @@ impl HeteroTemporalPartsSampler {
         begun: Begun,
         sources: &mut Pairs,
     ) -> Result<(Hop, Vec<u32>)> {
-        let nodes = self.routes[self.schema.ends(edge_type).0].num_nodes();
+        let nodes = self.of.routes[self.of.schema.ends(edge_type).0].num_nodes();
         let replies = finish(begun, nodes)?;
-        let merged = merge(times.len(), self.fanouts[edge_type][hop], &replies);
+        let merged = merge(times.len(), self.of.fanouts[edge_type][hop], &replies);
         let indices = insert(&merged, times, sources);
-        let weights = merged.weights.or(self.edges[edge_type].weighted.then(Vec::new));
+        let weights = merged.weights.or(self.of.edges[edge_type].weighted.then(Vec::new));
         let (num_src, indptr) = (sources.nodes.len(), merged.indptr);
         Ok((Hop { num_src, indptr, indices, weights, edge_features: None }, merged.asked_degrees))
     }

@@ -41,7 +41,7 @@ pub(super) fn open(
     let graph =
         types.graph(config, cut, parts, Seeds { of: target, train: &targets.train, rank })?;
     let graph = match config.time_rule() {
-        Some(rule) => graph.parts_in_time(rule, times.map(|times| (target, times))),
+        Some(rule) => graph.parts_in_time(rule, times.map(|times| (target, times)))?,
         None => graph,
     };
     Ok((graph, (targets, roles), name))
@@ -62,10 +62,10 @@ pub(super) fn messages(
     let of = types.schema.node_type(heads)?;
     let seeds: Vec<u32> = (0..types.nodes[of].num_nodes() as u32).collect();
     let graph = types.graph(config, cut, parts, Seeds { of, train: &seeds, rank })?;
-    Ok(match config.time_rule() {
+    match config.time_rule() {
         Some(rule) => graph.parts_in_time(rule, None),
-        None => graph,
-    })
+        None => Ok(graph),
+    }
 }
 
 /// The node types of a partitioned graph.
