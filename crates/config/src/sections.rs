@@ -479,7 +479,7 @@ impl RunConfig {
         self.time_rule().is_some()
     }
 
-    /// What held-out edges of link prediction are chosen by, where the dataset has no splits.
+    /// The criterion of held-out edges in link prediction, where the dataset has no splits.
     pub fn split_by(&self) -> SplitBy {
         let default = if self.samples_by_time() { SplitBy::Time } else { SplitBy::Endpoints };
         self.task.split_by.unwrap_or(default)

@@ -65,7 +65,7 @@ pub enum MessagesOver {
     All,
 }
 
-/// What held-out edges of link prediction are chosen by.
+/// The criterion of held-out edges in link prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SplitBy {
@@ -111,7 +111,8 @@ pub struct TaskSection {
     pub valid: f64,
     /// Link prediction: share of edges held out for testing.
     pub test: f64,
-    /// Link prediction: what held-out edges are chosen by; time, if neighbors are sampled by it.
+    /// Link prediction: criterion of held-out edges, where the dataset has no splits; by default time, if neighbors are
+    /// sampled by it, else endpoints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split_by: Option<SplitBy>,
     /// Link prediction: seed of the held-out edges.
