@@ -1,6 +1,7 @@
 //! Evaluation of a model: metrics and splits.
 
 mod by_first;
+mod by_shares;
 mod embedded;
 mod forwards;
 mod found;
@@ -8,6 +9,7 @@ mod node_scores;
 mod scores;
 
 pub(crate) use by_first::{by_first, of_first};
+pub(crate) use by_shares::by_shares;
 pub(crate) use embedded::Embedded;
 pub(crate) use forwards::Forwards;
 pub use found::Evaluation;

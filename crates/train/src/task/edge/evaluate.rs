@@ -1,6 +1,7 @@
 //! Evaluation: labels of held-out edges from the embeddings of their endpoints.
 
 use gnarl_common::Result;
+use gnarl_engine::Communicator;
 use gnarl_nn::{Params, Tensor};
 use rayon::prelude::*;
 
@@ -8,7 +9,7 @@ use super::labels::EdgePrediction;
 use super::splits::Split;
 use crate::embeddings::Rows;
 use crate::encoder::Encoder;
-use crate::evaluation::{Embedded, Evaluation, Forwards, Scores};
+use crate::evaluation::{Embedded, Evaluation, Forwards, Scores, by_shares};
 use crate::task::edge_scores::{EdgeBatch, EdgeScores};
 use crate::task::ends::embeddings_before;
 use crate::task::objective::Targets;
@@ -57,14 +58,16 @@ pub(super) fn of_embeddings(
     })
 }
 
-/// Scores of held-out edges, each as of its time, on the rayon pool this is called from.
+/// Scores of held-out edges, each as of its time, on the rayon pool this is called from: by this rank, or by all of `comm`
+/// together.
 ///
 /// # Errors
-/// If shapes disagree, or features cannot be read.
+/// If shapes disagree, features cannot be read, or a rank fails.
 pub(super) fn in_time<E: Encoder>(
     task: &EdgePrediction,
     forwards: &Forwards<'_, E>,
     weights: (&Params, &[Rows<'_>]),
+    comm: Option<&dyn Communicator>,
 ) -> Result<Evaluation> {
     let logits = |split: &Split, places: &[u32]| {
         let edges = split.edges.at(places);
@@ -73,7 +76,11 @@ pub(super) fn in_time<E: Encoder>(
         let rows = places.iter().map(|&place| split.rows[place as usize]).collect();
         task.score(weights.0, ends, &EdgeBatch { edges, rows, ..EdgeBatch::default() })
     };
-    evaluation(task, |split| score(task, split, |places| logits(split, places)))
+    evaluation(task, |split| {
+        score(task, split, |places| {
+            by_shares(comm, places.len(), |own| logits(split, &places[own]))
+        })
+    })
 }
 
 /// The evaluation of `score`, which gives the scores of a split and its mean loss.

@@ -1,6 +1,7 @@
 //! Edge prediction as a task.
 
 use gnarl_common::Result;
+use gnarl_common::threads::pool;
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_nn::heads::EdgeRows;
@@ -126,7 +127,7 @@ impl Task for EdgePrediction {
         Ok((loss, BatchLoss { sum, weight: each.len() as f64 }))
     }
 
-    /// Rank 0 evaluates with all threads.
+    /// Rank 0 evaluates with all threads; edges as of their times are shared by all ranks.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,
@@ -135,6 +136,11 @@ impl Task for EdgePrediction {
         threads: Threads,
     ) -> Result<Evaluation> {
         let forwards = Forwards::new(&self.config, encoders.whole);
+        if self.config.samples_by_time() && state.tables.is_empty() {
+            let weights = (&state.params, &[][..]);
+            let evaluate = || evaluate::in_time(self, &forwards, weights, Some(comm));
+            return pool(threads.each)?.install(evaluate);
+        }
         let found = forwards.together(state, (comm, threads), |forwards, weights| {
             evaluate::embeddings(self, forwards, weights)
         });
@@ -154,7 +160,7 @@ impl Task for EdgePrediction {
     ) -> Result<Evaluation> {
         let forwards = Forwards::new(&self.config, encoders.whole);
         if self.config.samples_by_time() {
-            return evaluate::in_time(self, &forwards, (params, tables));
+            return evaluate::in_time(self, &forwards, (params, tables), None);
         }
         let found = evaluate::embeddings(self, &forwards, (params, tables))?;
         evaluate::of_embeddings(self, params, &found)

@@ -115,7 +115,7 @@ impl Task for LinkPrediction {
     }
 
     /// Embeddings that every rank can have are ranked by all ranks, each with its share of the
-    /// edges.
+    /// edges; so are edges as of their times.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,
@@ -128,6 +128,11 @@ impl Task for LinkPrediction {
             return ranking::together(self, &state.params, rows, comm, &pool);
         }
         let forwards = Forwards::new(&self.config, encoders.whole);
+        if self.config.samples_by_time() && state.tables.is_empty() {
+            let weights = (&state.params, &[][..]);
+            let evaluate = || in_time::evaluate(self, &forwards, weights, Some(comm));
+            return pool(threads.each)?.install(evaluate);
+        }
         let all =
             forwards.together(state, (comm, threads), |forwards, weights| forwards.all(weights));
         if let Some(all) = all? {
@@ -146,7 +151,7 @@ impl Task for LinkPrediction {
     ) -> Result<Evaluation> {
         let forwards = Forwards::new(&self.config, encoders.whole);
         if self.config.samples_by_time() {
-            return in_time::evaluate(self, &forwards, (params, tables));
+            return in_time::evaluate(self, &forwards, (params, tables), None);
         }
         let by_type = forwards.all((params, tables))?;
         ranking::of_embeddings(self, params, joined(by_type))
