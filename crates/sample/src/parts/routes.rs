@@ -1,7 +1,7 @@
 //! Routes: the parts that have edges of a node.
 
 use gnarl_common::prefetch::item as prefetch;
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 /// The parts to query for a node's in-neighbors.
@@ -61,10 +61,27 @@ impl Routes {
         self.holders.is_some()
     }
 
+    /// Rejects so many services unless there is one per part, and nodes that exceed 32-bit ids.
+    ///
+    /// # Errors
+    /// Either.
+    pub(crate) fn check_services(&self, services: usize) -> Result<()> {
+        let (parts, nodes) = (self.parts, self.num_nodes());
+        if services != parts {
+            return Err(Error::usage(format!(
+                "expected {parts} services, one per part; found {services}"
+            )));
+        }
+        match nodes < u32::MAX as usize {
+            true => Ok(()),
+            false => Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit ids"))),
+        }
+    }
+
     /// Rejects parts that share lists, for sampling by time.
     ///
     /// # Errors
-    /// [`Kind::Usage`](gnarl_common::Kind::Usage) with the kind of partition to make.
+    /// [`Kind::Usage`] with the kind of partition to make.
     pub(crate) fn check_whole_lists(&self) -> Result<()> {
         match self.shares_lists() {
             false => Ok(()),

@@ -40,16 +40,7 @@ impl PartsSampler {
         routes: Routes,
         services: Vec<Arc<dyn NeighborService>>,
     ) -> Result<Self> {
-        if services.len() != routes.num_parts() {
-            let (found, parts) = (services.len(), routes.num_parts());
-            return Err(Error::usage(format!(
-                "expected {parts} services, one per part; found {found}"
-            )));
-        }
-        if routes.num_nodes() >= u32::MAX as usize {
-            let nodes = routes.num_nodes();
-            return Err(Error::new(Kind::Limit, format!("{nodes} nodes exceed 32-bit ids")));
-        }
+        routes.check_services(services.len())?;
         Ok(Self {
             rule,
             fanouts: Fanouts::new(fanouts)?,

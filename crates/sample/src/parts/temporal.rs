@@ -43,12 +43,7 @@ impl TemporalPartsSampler {
         services: Vec<Arc<dyn NeighborService>>,
     ) -> Result<Self> {
         routes.check_whole_lists()?;
-        if services.len() != routes.num_parts() {
-            let (found, parts) = (services.len(), routes.num_parts());
-            return Err(Error::usage(format!(
-                "expected {parts} services, one per part; found {found}"
-            )));
-        }
+        routes.check_services(services.len())?;
         let (fanouts, seed_times) = (Fanouts::new(fanouts)?, SeedTimes::End);
         Ok(Self { rule, fanouts, routes, services, edge_width: 0, seed_times })
     }

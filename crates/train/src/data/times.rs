@@ -5,6 +5,8 @@ use gnarl_config::TimeRule;
 use gnarl_graph::{Dataset, Triple};
 use gnarl_sample::{SampleGraph, TemporalRule, TemporalSampler, edge_times};
 
+use super::asked::ways_of_type;
+
 /// The library's rule.
 pub(super) fn rule_of(rule: TimeRule) -> TemporalRule {
     match rule {
@@ -25,6 +27,27 @@ pub(super) fn needed<'a>(times: Option<&'a Buf<i64>>, name: &str) -> Result<&'a 
 pub(crate) fn lacking(name: &str) -> Error {
     Error::usage(format!("sample.time: {name} have no times, up to which their edges are sampled"))
         .hint("import them with --times or --node-time, or leave out sample.time")
+}
+
+/// The times of the edges of type `triple`, as of which the run predicts them.
+///
+/// # Errors
+/// If they have none, or their reverses are of a type that has none: such a reverse is always there, and would pass the
+/// message of the very edge that is asked about.
+pub(crate) fn times_of_predicted(dataset: &Dataset, triple: &Triple) -> Result<Buf<i64>> {
+    let times = times_of_edges(dataset, triple, "sample.time")?;
+    let types = dataset.manifest().edge_types.iter().map(|of| of.triple.clone());
+    let types: Vec<Triple> = types.collect();
+    if let Some(back) = ways_of_type(&types, triple).back
+        && edge_times(dataset, &types[back])?.is_none()
+    {
+        let (place, reverse) = (dataset.dir().display(), &types[back]);
+        return Err(Error::usage(format!(
+            "sample.time: {place}: edges {reverse}, the reverses of {triple}, have no times, and would tell of edges to come"
+        ))
+        .hint("import edges with --reverse, which gives reverses their times, or leave out sample.time"));
+    }
+    Ok(times)
 }
 
 /// The times of the edges of type `triple`, which `key` asks for.

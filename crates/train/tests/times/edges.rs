@@ -396,6 +396,45 @@ fn neither_workers_nor_threads_change_a_loss() {
 }
 
 #[test]
+fn reverses_without_times_are_refused() {
+    let bench = Bench::new();
+    let all = purchases(true);
+    let [users, items] = [0, 1].map(|end| -> Vec<u32> {
+        all.iter().map(|one| if end == 0 { one.user } else { one.item }).collect()
+    });
+    let rows = [all.len() as u64];
+    let [forth, back] =
+        ["user:bought:item", "item:rev_bought:user"].map(|name| name.parse().unwrap());
+    let times: Vec<i64> = all.iter().map(|one| one.time).collect();
+    let forth: gnarl_graph::Triple = forth;
+    let splits = bench.splits_of(&all).into_iter();
+    let options = HeteroNpyOptions {
+        edges: vec![
+            (
+                forth.clone(),
+                bench.array("forth.npy", &rows, &[users.clone(), items.clone()].concat()),
+            ),
+            (back, bench.array("back.npy", &rows, &[items, users].concat())),
+        ],
+        features: vec![
+            ("user".into(), bench.array("users.npy", &[1], &vec![0.0f32; USERS as usize])),
+            ("item".into(), bench.array("items.npy", &[GROUPS.into()], &one_hot())),
+        ],
+        edge_times: vec![(forth.clone(), bench.array("times.npy", &[], &times))],
+        edge_splits: splits.map(|(name, path)| (forth.clone(), name, path)).collect(),
+        memory: 1 << 28,
+        ..HeteroNpyOptions::default()
+    };
+    heterogeneous_npy(&options, &bench.path("graph")).unwrap();
+    let mut config = bench.links("refused", Some(TimeRule::Last));
+    config.model.name = "rgcn".into();
+    config.task.edge_type = Some("user:bought:item".into());
+    let text = refused(&config);
+    assert!(text.contains("item:rev_bought:user") && text.contains("have no times"), "{text}");
+    assert!(text.contains("--reverse"), "{text}");
+}
+
+#[test]
 fn what_does_not_fit_times_is_refused() {
     let bench = Bench::new();
     bench.one_type("graph", &purchases(true));

@@ -9,7 +9,7 @@ use gnarl_graph::{Dataset, EdgeChunk, EdgeStream, EdgeType, Triple};
 use super::targets::LabelColumn;
 use crate::data::asked::asked;
 use crate::data::target_edges::{ReadEdge, TakeEdge};
-use crate::data::times::times_of_edges;
+use crate::data::times::times_of_predicted;
 use crate::task::link::count_relations;
 
 /// Reads the edges of a dataset, those of type `task.edge_type` where there are several, with their labels.
@@ -56,7 +56,7 @@ impl<'a> EdgeReader<'a> {
         let relations = relations.map_err(named)?.max(1);
         let nodes = nodes.map(|count| count as usize);
         let time = match config.samples_by_time() {
-            true => Some(times_of_edges(dataset, &triple, "sample.time")?),
+            true => Some(times_of_predicted(dataset, &triple)?),
             false => None,
         };
         Ok(Self { dataset, triple, place, labels, roles, relation, time, relations, nodes })

@@ -10,7 +10,7 @@ use super::latest::Latest;
 use super::relations::{count, names};
 use crate::data::asked::asked;
 use crate::data::target_edges::{ReadEdge, TakeEdge};
-use crate::data::times::times_of_edges;
+use crate::data::times::{times_of_edges, times_of_predicted};
 
 /// Reads the edges of a dataset, those of type `task.edge_type` where there are several. Their column `relation` has
 /// relations, `split` held-out edges, as `gnarl import triples` writes them; without it `[task]` sets the shares, which are
@@ -45,7 +45,7 @@ impl<'a> EdgeReader<'a> {
         let by_time = split.is_none() && config.split_by() == SplitBy::Time;
         let time = match (config.samples_by_time(), by_time) {
             (false, false) => None,
-            (true, _) => Some(times_of_edges(dataset, &edge.triple, "sample.time")?),
+            (true, _) => Some(times_of_predicted(dataset, &edge.triple)?),
             (false, true) => Some(times_of_edges(dataset, &edge.triple, "task.split_by")?),
         };
         let drawn = match &time {
