@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`error`] | a failure and what was being done → a message with a hint and an exit code |
 //! | [`npy`] | `.npy` files ↔ mapped or streamed arrays ([`Buf`], [`NpyScatter`]) |
+//! | [`BufMut`] | a length and a place → an array that changes, in memory or in a mapped file |
 //! | [`Spool`] | pieces of an array → the array, in memory or in a mapped file |
 //! | [`rng`] | a seed and indices → the same random numbers on any thread |
 //! | [`staging`] | an output's place → the whole output or none of it |
@@ -24,6 +25,7 @@
 //! ```
 
 mod buf;
+mod buf_mut;
 pub mod did_you_mean;
 mod dtype;
 pub mod error;
@@ -39,6 +41,7 @@ mod stored;
 pub mod threads;
 
 pub use buf::Buf;
+pub use buf_mut::{BufMut, Home, Scan};
 pub use dtype::{DType, Element};
 pub use error::{Context, Error, Kind, Result, ResultExt};
 pub use scatter::NpyScatter;

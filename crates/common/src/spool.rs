@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -14,8 +14,8 @@ use crate::{Buf, Kind};
 /// Bytes written at a time.
 const BUFFER: usize = 1 << 20;
 
-/// Values appended in pieces: in memory while they are few, then in a file without a name in the folder for temporary
-/// files, which the system deletes with the process. Pages of the file can be written back and read again, so that the
+/// Values appended in pieces: in memory while they are few, then in a file without a name, by default in the folder for
+/// temporary files, which the system deletes with the process. Pages of the file can be written back and read again, so that the
 /// values take no memory that others need.
 ///
 /// ```
@@ -33,6 +33,7 @@ pub struct Spool<T> {
     most: usize,
     memory: Vec<T>,
     file: Option<BufWriter<File>>,
+    folder: PathBuf,
     /// Values in the file.
     written: usize,
 }
@@ -40,13 +41,18 @@ pub struct Spool<T> {
 impl<T: Pod> Spool<T> {
     /// An empty spool that keeps so many bytes in memory.
     pub fn new(most: usize) -> Self {
-        Self { most, memory: Vec::new(), file: None, written: 0 }
+        Self::in_folder(most, &std::env::temp_dir())
+    }
+
+    /// An empty spool that keeps so many bytes in memory, and has its file in `folder`.
+    pub fn in_folder(most: usize, folder: &Path) -> Self {
+        Self { most, memory: Vec::new(), file: None, folder: folder.into(), written: 0 }
     }
 
     /// Appends values.
     ///
     /// # Errors
-    /// If the folder for temporary files is full, or fails.
+    /// If the folder of the file is full, or fails.
     pub fn append(&mut self, values: &[T]) -> Result<()> {
         let bytes = (self.memory.len() + values.len()) * size_of::<T>();
         if self.file.is_none() && bytes <= self.most {
@@ -57,7 +63,7 @@ impl<T: Pod> Spool<T> {
     }
 
     fn write(&mut self, values: &[T]) -> Result<()> {
-        let folder = folder();
+        let folder = self.folder.clone();
         let mut file = match self.file.take() {
             Some(file) => file,
             None => BufWriter::with_capacity(BUFFER, tempfile::tempfile_in(&folder).at(&folder)?),
@@ -77,7 +83,7 @@ impl<T: Pod> Spool<T> {
     /// As [`Spool::append`].
     pub fn finish(self) -> Result<Buf<T>> {
         let Some(file) = self.file else { return Ok(self.memory.into()) };
-        let folder = folder();
+        let folder = self.folder;
         let file = file.into_inner().map_err(std::io::IntoInnerError::into_error).at(&folder)?;
         // Benefit: the values are read where they are, and their pages can be taken back at any time.
         // SAFETY: the file has no name, so that nobody else changes it; it is written no more. The mapping is
@@ -87,10 +93,6 @@ impl<T: Pod> Spool<T> {
             Error::new(Kind::Io, format!("{}: a file is cut short", folder.display()))
         })
     }
-}
-
-fn folder() -> PathBuf {
-    std::env::temp_dir()
 }
 
 #[cfg(test)]

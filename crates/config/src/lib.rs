@@ -50,7 +50,7 @@ pub use sections::{
     SampleSection, Strategy, TimeRule, TrainSection,
 };
 pub use task::{
-    EmbeddingSection, Leakage, MessagesOver, RowOptimizer, SplitBy, TaskKind, TaskSection,
+    EmbeddingSection, Leakage, MessagesOver, RowOptimizer, RowStore, SplitBy, TaskKind, TaskSection,
 };
 pub use tensor::TensorSection;
 pub use unused::Applied;

@@ -20,7 +20,7 @@ use super::evaluate::EvaluateSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
-use super::task::{EmbeddingSection, SplitBy, TaskKind, TaskSection};
+use super::task::{EmbeddingSection, RowStore, SplitBy, TaskKind, TaskSection};
 use super::tensor::TensorSection;
 
 /// The configuration of a run.
@@ -166,6 +166,9 @@ pub struct SampleSection {
     /// Seeds of one optimizer step: over all workers for `gradient`, in each part for `average`.
     /// 0 takes all training nodes at once.
     pub batch_size: usize,
+    /// Link prediction without an encoder: classes of nodes; edges between two of them are trained one after the other. 0
+    /// trains edges in random order.
+    pub buckets: usize,
     /// Subgraph methods: batches whose gradients are added up in one step; as many as workers
     /// keeps all of them busy.
     pub accumulate: usize,
@@ -205,6 +208,7 @@ impl Default for SampleSection {
             meta_path: Vec::new(),
             time: None,
             batch_size: 1024,
+            buckets: 0,
             accumulate: 1,
             clusters: 100,
             cluster_algorithm: "metis".into(),
@@ -386,7 +390,28 @@ impl Default for OutputSection {
     }
 }
 
+/// Most classes of `sample.buckets`: pairs of them are numbered by 16 bits.
+const MOST_BUCKETS: usize = 256;
+
 impl RunConfig {
+    /// Rejects embeddings in files where a rank has others in memory, or files are not kept.
+    fn check_rows_in_files(&self) -> Result<()> {
+        let key = "embedding.store = 'file'";
+        if self.train.strategy != Strategy::Gradient {
+            return Err(Error::usage(format!(
+                "{key} requires train.strategy = 'gradient': 'average' has the rows of each part in memory, and \
+                 'tensor' those of all nodes"
+            )));
+        }
+        if self.output.dir.to_str().is_some_and(|dir| dir.contains("://")) {
+            return Err(Error::usage(format!(
+                "{key} requires a folder of this host as output.dir"
+            ))
+            .hint("copy the finished run to the object store"));
+        }
+        Ok(())
+    }
+
     /// Rejects invalid combinations.
     pub fn check(&self) -> Result<()> {
         let positive = [
@@ -400,6 +425,15 @@ impl RunConfig {
             if value == 0 {
                 return Err(Error::usage(format!("invalid {key} '0': expected a positive number")));
             }
+        }
+        if self.sample.buckets > MOST_BUCKETS {
+            return Err(Error::usage(format!(
+                "invalid sample.buckets '{}': expected at most {MOST_BUCKETS} classes of nodes",
+                self.sample.buckets
+            )));
+        }
+        if self.embedding.store == RowStore::File {
+            self.check_rows_in_files()?;
         }
         if self.dataset.path.as_os_str().is_empty() && self.partition.servers.is_none() {
             return Err(Error::usage("dataset.path is not set"));

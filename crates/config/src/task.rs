@@ -7,7 +7,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::splits::{labels_of, values_of};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::optim::OptimizerConfig;
-use gnarl_store::embedding::{SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
+use gnarl_store::embedding::{RowAdagrad, SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
 use serde::{Deserialize, Serialize};
 
 /// Kinds of tasks.
@@ -170,6 +170,8 @@ pub enum RowOptimizer {
     Adam,
     /// Adagrad, with `optimizer.eps`.
     Adagrad,
+    /// Adagrad with one sum for each row, with `optimizer.eps`.
+    RowAdagrad,
 }
 
 /// `[embedding]`: embeddings of nodes without features.
@@ -188,11 +190,31 @@ pub struct EmbeddingSection {
     pub bound: Option<f32>,
     /// L2 penalty on the embeddings that a step updates.
     pub weight_decay: f32,
+    /// Place of embeddings and of the state of their optimizer.
+    pub store: RowStore,
+}
+
+/// The place of embeddings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowStore {
+    /// The memory of the rank that owns them.
+    #[default]
+    Memory,
+    /// A mapped file in the run's folder, which may be larger than memory.
+    File,
 }
 
 impl Default for EmbeddingSection {
     fn default() -> Self {
-        Self { dim: 200, optimizer: RowOptimizer::Adam, lr: None, bound: None, weight_decay: 0.0 }
+        Self {
+            dim: 200,
+            optimizer: RowOptimizer::Adam,
+            lr: None,
+            bound: None,
+            weight_decay: 0.0,
+            store: RowStore::Memory,
+        }
     }
 }
 
@@ -211,6 +233,7 @@ impl EmbeddingSection {
         let rule: Arc<dyn SparseOptimizer> = match self.optimizer {
             RowOptimizer::Adam => Arc::new(SparseAdam::new(beta1, beta2, eps)?),
             RowOptimizer::Adagrad => Arc::new(SparseAdagrad::new(eps)?),
+            RowOptimizer::RowAdagrad => Arc::new(RowAdagrad::new(eps)?),
         };
         if self.weight_decay == 0.0 {
             return Ok(rule);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Home, Result};
 use gnarl_config::TrainSection;
 use gnarl_nn::Params;
 use gnarl_store::placement::Placement;
@@ -29,25 +29,25 @@ pub struct Start {
 }
 
 impl Start {
-    /// The initial state of one of `ranks` ranks. Embeddings are placed by `placements`, one per
+    /// The initial state of rank `rank` of `ranks`. Embeddings are in `home`, placed by `placements`, one per
     /// table; split evenly where there is none.
     ///
     /// # Errors
-    /// If there are more rows than a table can have.
+    /// If there are more rows than a table can have, or files cannot be made.
     pub fn share(
         &self,
         placements: &[Arc<dyn Placement>],
-        rank: usize,
-        ranks: usize,
+        (rank, ranks): (usize, usize),
+        home: &Home,
     ) -> Result<TrainState> {
         let tables = self.tables.iter().enumerate();
-        let tables = tables.map(|(i, spec)| spec.share(placements.get(i), rank, ranks));
+        let tables = tables.map(|(i, spec)| spec.share(placements.get(i), (rank, ranks), home));
         Ok(TrainState::new(self.params.clone(), tables.collect::<Result<_>>()?))
     }
 }
 
 /// The position and result of training so far, on one rank.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct TrainState {
     /// Current weights.
     pub params: Params,
@@ -163,7 +163,7 @@ impl TrainState {
     pub fn keep_latest(&mut self) {
         self.best.copy_from_slice(self.params.flat());
         for table in &mut self.tables {
-            table.best.copy_from_slice(table.rows.values());
+            table.keep_latest();
         }
         self.progress.best_epoch = self.progress.epoch;
     }

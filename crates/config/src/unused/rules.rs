@@ -46,6 +46,11 @@ pub(super) const RULES: &[Rule] = &[
         to: "link prediction that ranks all nodes",
     },
     Rule {
+        keys: &["sample.buckets"],
+        applies: |a| a.links() && a.model(&["none"]) && a.run.sample.batch_size > 0,
+        to: "link prediction without an encoder (model.name = 'none'), in batches",
+    },
+    Rule {
         keys: &["task.messages", "task.leakage"],
         applies: |a| !a.run.samples_by_time(),
         to: "runs without sample.time: with it, the edges before an edge pass messages to it",
@@ -61,7 +66,13 @@ pub(super) const RULES: &[Rule] = &[
         to: "link prediction and labels of edges; elsewhere embeddings are model.hidden wide",
     },
     Rule {
-        keys: &["embedding.optimizer", "embedding.lr", "embedding.bound", "embedding.weight_decay"],
+        keys: &[
+            "embedding.optimizer",
+            "embedding.lr",
+            "embedding.bound",
+            "embedding.weight_decay",
+            "embedding.store",
+        ],
         applies: |a| a.tables,
         to: "runs that learn embeddings, where nodes have no features",
     },

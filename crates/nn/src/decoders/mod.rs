@@ -44,7 +44,7 @@ pub use config::DecoderConfig;
 pub use decoder::Decoder;
 pub use gnarl_graph::triples::Side;
 pub use links::{Candidates, LinkBatch, LinkLoss};
-pub use ranking::{Rank, Ranker};
+pub use ranking::{Beaten, Rank, Ranking};
 pub use scores::{Groups, score, score_backward};
 pub use similarity::Similarity;
 pub use top::{Candidate, TopK};

@@ -1,9 +1,8 @@
-//! Ranks of true endpoints among all nodes.
-
-use std::ops::Range;
+//! Ranks of true endpoints among all nodes, which come in blocks.
 
 use rayon::prelude::*;
 
+use gnarl_common::Result;
 use gnarl_graph::triples::{FilteredSet, Side, Triples};
 
 use super::Decoder;
@@ -12,7 +11,7 @@ use crate::kernel::multiversion;
 use crate::metrics::Ranks;
 use crate::{Params, Tensor};
 
-/// Most queries scored together: enough for products to run from cache.
+/// Queries scored together: enough for products to run from cache.
 const QUERIES: usize = 64;
 
 /// Twice the rank of a true endpoint, see [`Ranks::doubled`].
@@ -25,17 +24,46 @@ pub struct Rank {
     pub raw: u64,
 }
 
-/// Ranks endpoints against all nodes.
-pub struct Ranker<'a> {
+/// Numbers of candidates with scores above that of the true endpoint, and equal to it, the true endpoint left out. Those of
+/// several blocks of candidates are added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Beaten {
+    /// Of nodes that complete no other known edge.
+    pub filtered: [u64; 2],
+    /// Of all nodes.
+    pub raw: [u64; 2],
+}
+
+impl Beaten {
+    /// Adds the numbers of other candidates.
+    pub fn add(&mut self, other: Self) {
+        for side in 0..2 {
+            self.filtered[side] += other.filtered[side];
+            self.raw[side] += other.raw[side];
+        }
+    }
+
+    /// The rank among all candidates that were counted.
+    pub fn rank(self) -> Rank {
+        let doubled = |[above, equal]: [u64; 2]| Ranks::doubled(above, equal);
+        Rank { filtered: doubled(self.filtered), raw: doubled(self.raw) }
+    }
+}
+
+/// The endpoints on one side of some edges, to be ranked against nodes that come block after block, perhaps on several
+/// machines. Edges with equal queries are scored once.
+pub struct Ranking<'a> {
     decoder: &'a dyn Decoder,
     params: &'a Params,
-    /// Node embeddings.
-    rows: &'a Tensor,
     known: &'a FilteredSet,
-    /// Memory limit of the scores, in bytes.
-    memory: usize,
-    /// Node ranges that endpoints of each side are ranked among.
-    among: [Range<u32>; 2],
+    side: Side,
+    edges: &'a Triples,
+    queries: Vec<Query>,
+    /// Vectors of the queries, [`QUERIES`] in each.
+    asked: Vec<Tensor>,
+    /// The score of the true endpoint of each edge.
+    own: Vec<f32>,
 }
 
 /// The edges of one query, and a representative of them.
@@ -45,91 +73,107 @@ struct Query {
     relation: u32,
 }
 
-impl<'a> Ranker<'a> {
-    /// A ranker over nodes with these embeddings. Scores take at most `memory` bytes, or one row of
-    /// them per thread if that is more.
+impl<'a> Ranking<'a> {
+    /// The endpoints of `side` of `edges`; `embeddings` gives those of some nodes, and is called twice.
+    ///
+    /// # Errors
+    /// Those of `embeddings`.
     pub fn new(
-        decoder: &'a dyn Decoder,
-        params: &'a Params,
-        rows: &'a Tensor,
+        (decoder, params): (&'a dyn Decoder, &'a Params),
         known: &'a FilteredSet,
-        memory: usize,
-    ) -> Self {
-        let all = 0..rows.rows() as u32;
-        Self { decoder, params, rows, known, memory, among: [all.clone(), all] }
-    }
-
-    /// Restricts heads and tails to these node ranges, which contain all true endpoints.
-    #[must_use]
-    pub fn among(mut self, heads: Range<u32>, tails: Range<u32>) -> Self {
-        self.among = [heads, tails];
-        self
-    }
-
-    /// The node range that endpoints of `side` are ranked among.
-    fn range(&self, side: Side) -> Range<u32> {
-        match side {
-            Side::Head => self.among[0].clone(),
-            Side::Tail => self.among[1].clone(),
-        }
-    }
-
-    /// The rank of the endpoint at `side` of each of `edges`, on the rayon pool this is called
-    /// from. Edges with equal queries are scored once.
-    pub fn rank(&self, side: Side, edges: &Triples) -> Vec<Rank> {
+        (side, edges): (Side, &'a Triples),
+        embeddings: &mut dyn FnMut(&[u32]) -> Result<Tensor>,
+    ) -> Result<Self> {
         let queries = queries(side, edges);
-        let (range, width) = (self.range(side), self.rows.cols());
-        let nodes = range.len();
-        let candidates = if nodes == self.rows.rows() {
-            self.decoder.candidate(self.params, side, self.rows)
-        } else {
-            let mut some = Tensor::scratch(nodes, width);
-            let values = range.start as usize * width..range.end as usize * width;
-            some.data_mut().copy_from_slice(&self.rows.data()[values]);
-            self.decoder.candidate(self.params, side, &some)
-        };
-        let each = self.memory / rayon::current_num_threads().max(1) / (4 * nodes.max(1));
-        let size = each.clamp(1, QUERIES);
-        let found: Vec<Vec<(u32, Rank)>> = queries
-            .par_chunks(size)
-            .map(|queries| self.chunk(side, edges, queries, &candidates))
+        let given = queries.iter().map(|query| query.given).collect::<Vec<_>>();
+        let (given, right) = (embeddings(&given)?, embeddings(edges.ends(side))?);
+        let asked: Vec<(Tensor, Vec<(u32, f32)>)> = queries
+            .par_chunks(QUERIES)
+            .enumerate()
+            .map(|(chunk, queries)| {
+                let first = chunk * QUERIES;
+                let given = some(&given, (first..first + queries.len()).map(|row| row as u32));
+                let relations: Vec<u32> = queries.iter().map(|query| query.relation).collect();
+                let asked = decoder.query(params, side, &given, &relations);
+                let edges: Vec<u32> = queries.iter().flat_map(|q| &q.edges).copied().collect();
+                let right = decoder.candidate(params, side, &some(&right, edges.iter().copied()));
+                let scores = scores(decoder, params, &asked, &right);
+                let of = queries.iter().enumerate().flat_map(|(i, q)| vec![i; q.edges.len()]);
+                let own = of.zip(edges).enumerate();
+                let own = own.map(|(j, (i, edge))| (edge, scores.row(i)[j])).collect();
+                (asked, own)
+            })
             .collect();
-        let mut ranks = vec![Rank { filtered: 0, raw: 0 }; edges.len()];
-        for (edge, rank) in found.into_iter().flatten() {
-            ranks[edge as usize] = rank;
+        let mut own = vec![0.0; edges.len()];
+        asked.iter().flat_map(|(_, found)| found).for_each(|&(edge, s)| own[edge as usize] = s);
+        let asked = asked.into_iter().map(|(asked, _)| asked).collect();
+        Ok(Self { decoder, params, known, side, edges, queries, asked, own })
+    }
+
+    /// Candidates of a block for which scores take at most `memory` bytes on all threads of the rayon pool this is called
+    /// from, or as few as are worth a product.
+    pub fn block(memory: usize) -> usize {
+        (memory / rayon::current_num_threads() / (4 * QUERIES)).clamp(256, 1 << 14)
+    }
+
+    /// Counts a block of candidates with these embeddings, for each edge, on the rayon pool this is called from. `row` is
+    /// that of a node, if it is among them.
+    pub fn count(
+        &self,
+        block: &Tensor,
+        row: &(dyn Fn(u32) -> Option<usize> + Sync),
+        counts: &mut [Beaten],
+    ) {
+        let candidates = self.decoder.candidate(self.params, self.side, block);
+        let found: Vec<Vec<(u32, Beaten)>> = self
+            .queries
+            .par_chunks(QUERIES)
+            .zip(&self.asked)
+            .map(|(queries, asked)| self.chunk((queries, asked), &candidates, row))
+            .collect();
+        for (edge, beaten) in found.into_iter().flatten() {
+            counts[edge as usize].add(beaten);
         }
-        ranks
     }
 
     fn chunk(
         &self,
-        side: Side,
-        edges: &Triples,
-        queries: &[Query],
+        (queries, asked): (&[Query], &Tensor),
         candidates: &Tensor,
-    ) -> Vec<(u32, Rank)> {
-        let (range, width) = (self.range(side), self.rows.cols());
-        let mut given = Tensor::scratch(queries.len(), width);
-        for (out, query) in given.data_mut().chunks_exact_mut(width).zip(queries) {
-            out.copy_from_slice(self.rows.row(query.given as usize));
-        }
-        let relations: Vec<u32> = queries.iter().map(|query| query.relation).collect();
-        let asked = self.decoder.query(self.params, side, &given, &relations);
-        let mut scores = Tensor::scratch(queries.len(), range.len());
-        let pair =
-            Pair { queries: asked.data(), candidates: candidates.data(), width: candidates.cols() };
-        self.decoder.similarity(self.params).scores(scores.data_mut(), pair);
-        let ends = edges.ends(side);
+        row: &(dyn Fn(u32) -> Option<usize> + Sync),
+    ) -> Vec<(u32, Beaten)> {
+        let scores = scores(self.decoder, self.params, asked, candidates);
+        let ends = self.edges.ends(self.side);
         let mut found = Vec::new();
         for (i, query) in queries.iter().enumerate() {
-            let known = self.known.ends(side, query.given, query.relation);
+            let known = self.known.ends(self.side, query.given, query.relation);
+            let known: Vec<(u32, usize)> =
+                known.iter().filter_map(|&node| Some((node, row(node)?))).collect();
             for &edge in &query.edges {
-                let right = ends[edge as usize] - range.start;
-                found.push((edge, rank((scores.row(i), range.start), right, known)));
+                let right = ends[edge as usize];
+                let own = self.own[edge as usize];
+                found.push((edge, beaten(scores.row(i), own, (right, row(right)), &known)));
             }
         }
         found
     }
+}
+
+/// Rows of a tensor.
+fn some(rows: &Tensor, wanted: impl ExactSizeIterator<Item = u32>) -> Tensor {
+    let mut out = Tensor::scratch(wanted.len(), rows.cols());
+    let each = out.data_mut().chunks_exact_mut(rows.cols().max(1)).zip(wanted);
+    each.for_each(|(out, row)| out.copy_from_slice(rows.row(row as usize)));
+    out
+}
+
+/// Scores of all pairs, on the calling thread.
+fn scores(decoder: &dyn Decoder, params: &Params, queries: &Tensor, candidates: &Tensor) -> Tensor {
+    let mut scores = Tensor::scratch(queries.rows(), candidates.rows());
+    let width = candidates.cols();
+    let pair = Pair { queries: queries.data(), candidates: candidates.data(), width };
+    decoder.similarity(params).scores(scores.data_mut(), pair);
+    scores
 }
 
 /// The distinct queries of `edges` for their endpoints of `side`.
@@ -147,19 +191,24 @@ fn queries(side: Side, edges: &Triples) -> Vec<Query> {
         .collect()
 }
 
-/// The rank of node `right` among the scores of all nodes, where `known` is numbered from `first`
-/// on. A NaN score ranks above every other.
-fn rank((scores, first): (&[f32], u32), right: u32, known: &[u32]) -> Rank {
-    let own = scores[right as usize];
+/// The candidates with these scores that stand above `own`, the score of node `right`, or equal it; `right` and `known` are
+/// nodes with their places among the scores. A NaN score ranks above every other.
+fn beaten(
+    scores: &[f32],
+    own: f32,
+    (right, place): (u32, Option<usize>),
+    known: &[(u32, usize)],
+) -> Beaten {
     let mut counts = [0; 2];
     count(scores, own, &mut counts);
-    // The node itself counts as equal, or as above if its score is no number.
-    let [mut above, mut equal] = less(counts, own, own);
-    let raw = Ranks::doubled(above.into(), equal.into());
-    for node in known.iter().map(|node| node - first).filter(|&node| node != right) {
-        [above, equal] = less([above, equal], scores[node as usize], own);
+    if let Some(place) = place {
+        counts = less(counts, scores[place], own);
     }
-    Rank { filtered: Ranks::doubled(above.into(), equal.into()), raw }
+    let raw = counts;
+    for &(_, place) in known.iter().filter(|(node, _)| *node != right) {
+        counts = less(counts, scores[place], own);
+    }
+    Beaten { filtered: counts.map(u64::from), raw: raw.map(u64::from) }
 }
 
 /// The counts above and equal with one entry of that score removed.
@@ -196,11 +245,13 @@ mod tests {
     #[test]
     fn ties_share_their_places_and_known_edges_are_left_out() {
         let scores = [0.5, 0.9, 0.5, 0.1, 0.7, f32::NAN];
-        let found = rank((&scores, 0), 0, &[0, 1, 3]);
-        assert_eq!(found, rank((&scores, 7), 0, &[7, 8, 10]));
-        assert_eq!(found, Rank { raw: 2 + 2 * 3 + 1, filtered: 2 + 2 * 2 + 1 });
-        let last = rank((&scores, 0), 5, &[]);
-        assert_eq!(last.raw, Ranks::doubled(5, 0), "what is no number does not stand above others");
+        let found = beaten(&scores, 0.5, (0, Some(0)), &[(0, 0), (1, 1), (3, 3)]);
+        assert_eq!(found, Beaten { raw: [3, 1], filtered: [2, 1] });
+        assert_eq!(found.rank(), Rank { raw: 2 + 2 * 3 + 1, filtered: 2 + 2 * 2 + 1 });
+        let elsewhere = beaten(&scores, 0.5, (9, None), &[(4, 4)]);
+        assert_eq!(elsewhere, Beaten { raw: [3, 2], filtered: [2, 2] });
+        let last = beaten(&scores, f32::NAN, (5, Some(5)), &[]);
+        assert_eq!(last.raw, [5, 0], "what is no number does not stand above others");
     }
 
     /// Ranks by the definition, one score after the other.
@@ -222,10 +273,22 @@ mod tests {
             let width = decoder.width();
             let values = (0..nodes * width as u64).map(|i| key.with(5).normal(i) as f32).collect();
             let rows = Tensor::from_vec(nodes as usize, width, values);
-            for memory in [0, 1 << 20] {
-                let ranker = Ranker::new(decoder.as_ref(), &params, &rows, &known, memory);
+            for block in [7, 30] {
                 for side in Side::BOTH {
-                    let ranks = ranker.rank(side, &edges);
+                    let mut embeddings = |nodes: &[u32]| Ok(some(&rows, nodes.iter().copied()));
+                    let model = (decoder.as_ref(), &params);
+                    let ranking =
+                        Ranking::new(model, &known, (side, &edges), &mut embeddings).unwrap();
+                    let mut counts = vec![Beaten::default(); edges.len()];
+                    for first in (0..nodes as usize).step_by(block) {
+                        let here = first..(first + block).min(nodes as usize);
+                        let rows = some(&rows, here.start as u32..here.end as u32);
+                        let row = |node: u32| {
+                            here.contains(&(node as usize)).then(|| node as usize - here.start)
+                        };
+                        ranking.count(&rows, &row, &mut counts);
+                    }
+                    let ranks: Vec<Rank> = counts.iter().map(|counts| counts.rank()).collect();
                     let candidates = decoder.candidate(&params, side, &rows);
                     for (i, found) in ranks.iter().enumerate() {
                         let given = edges.ends(side.other())[i];

@@ -71,7 +71,7 @@ impl ServedPart {
     /// If a row is not of one of its own nodes.
     pub fn with_embedding(mut self, table: Embedding) -> Result<Self> {
         let own = self.of(None)?;
-        table.ids().iter().try_for_each(|&id| own.local(id).map(drop))?;
+        table.ids().iter().try_for_each(|id| own.local(id).map(drop))?;
         self.embedding = Some(Mutex::new(ServedTable { table, taken: HashMap::new() }));
         Ok(self)
     }

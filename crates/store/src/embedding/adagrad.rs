@@ -27,8 +27,8 @@ impl SparseOptimizer for SparseAdagrad {
         "adagrad"
     }
 
-    fn state_size(&self) -> usize {
-        1
+    fn state_len(&self, width: usize) -> usize {
+        width
     }
 
     fn step(&self, _: u32, row: &mut [f32], state: &mut [f32], grad: &[f32], lr: f32) {

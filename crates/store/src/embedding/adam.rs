@@ -40,8 +40,8 @@ impl SparseOptimizer for SparseAdam {
         "adam"
     }
 
-    fn state_size(&self) -> usize {
-        2
+    fn state_len(&self, width: usize) -> usize {
+        2 * width
     }
 
     fn step(&self, step: u32, row: &mut [f32], state: &mut [f32], grad: &[f32], lr: f32) {

@@ -33,8 +33,8 @@ impl SparseOptimizer for WeightDecay {
         self.rule.name()
     }
 
-    fn state_size(&self) -> usize {
-        self.rule.state_size()
+    fn state_len(&self, width: usize) -> usize {
+        self.rule.state_len(width)
     }
 
     fn step(&self, step: u32, row: &mut [f32], state: &mut [f32], grad: &[f32], lr: f32) {

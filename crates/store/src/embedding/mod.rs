@@ -2,7 +2,7 @@
 //!
 //! Each row has one owner, to which gradients are pushed (DistDGLv2, Zheng et al., KDD 2022,
 //! section 5.4). The owner's [`Embedding`] updates only the rows with gradients by a
-//! [`SparseOptimizer`], one file per rule.
+//! [`SparseOptimizer`], one file per rule. A table is in memory or, larger than that, in mapped files.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -24,13 +24,16 @@
 
 mod adagrad;
 mod adam;
-mod checkpoint;
 mod decay;
+mod ids;
+mod row_adagrad;
 mod table;
 
 pub use adagrad::SparseAdagrad;
 pub use adam::SparseAdam;
 pub use decay::WeightDecay;
+pub use ids::Ids;
+pub use row_adagrad::RowAdagrad;
 pub use table::{Embedding, Summed};
 
 use gnarl_common::{Error, Result};
@@ -40,12 +43,12 @@ pub trait SparseOptimizer: Send + Sync {
     /// The name in checkpoints.
     fn name(&self) -> &'static str;
 
-    /// Number of state values per value of a row.
-    fn state_size(&self) -> usize;
+    /// Number of state values of a row of `width` values.
+    fn state_len(&self, width: usize) -> usize;
 
-    /// Updates `row` in place from `grad` of the same length, with learning rate `lr`. `state` is
-    /// [`SparseOptimizer::state_size`] times as long, zeros at first. `step` counts the updates of
-    /// this row, this one included.
+    /// Updates `row` in place from `grad` of the same length, with learning rate `lr`. `state` has
+    /// [`SparseOptimizer::state_len`] values, zeros at first. `step` counts the updates of this row, this
+    /// one included.
     fn step(&self, step: u32, row: &mut [f32], state: &mut [f32], grad: &[f32], lr: f32);
 }
 

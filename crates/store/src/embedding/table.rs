@@ -3,27 +3,26 @@
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::{BufMut, Error, Home, Result};
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::SparseOptimizer;
+use super::ids::{Ids, too_many};
 use crate::RowSource;
 use crate::source::{check_len, span};
 
 /// An embedding table, or the rows of it that one part owns.
-#[derive(Clone)]
 pub struct Embedding {
-    pub(super) ids: Vec<u64>,
-    rows: HashMap<u64, u32>,
+    ids: Ids,
     width: usize,
     /// `rows × width`.
-    pub(super) values: Vec<f32>,
-    /// `rows × state size × width`.
-    pub(super) state: Vec<f32>,
+    values: BufMut<f32>,
+    /// `rows × state length`.
+    state: BufMut<f32>,
     /// Number of updates of each row.
-    pub(super) steps: Vec<u32>,
-    pub(super) optimizer: Arc<dyn SparseOptimizer>,
+    steps: BufMut<u32>,
+    optimizer: Arc<dyn SparseOptimizer>,
 }
 
 /// Gradients summed by row, for the rows of one update, in the order of first occurrence.
@@ -61,46 +60,72 @@ impl Embedding {
         key: Key,
         optimizer: Arc<dyn SparseOptimizer>,
     ) -> Result<Self> {
+        Self::in_home(Ids::listed(ids)?, (width, bound, key), optimizer, &Home::Memory)
+    }
+
+    /// As [`Embedding::new`], with rows and their state in `home`.
+    ///
+    /// # Errors
+    /// As [`Embedding::new`], and if files cannot be made.
+    pub fn in_home(
+        ids: Ids,
+        (width, bound, key): (usize, f32, Key),
+        optimizer: Arc<dyn SparseOptimizer>,
+        home: &Home,
+    ) -> Result<Self> {
         if width == 0 {
             return Err(Error::usage("invalid embedding width '0': expected at least one value"));
         }
         super::at_least_0("bound of initial embeddings", bound)?;
-        let rows = index(&ids)?;
-        let mut values = vec![0.0; ids.len() * width];
-        values.par_chunks_exact_mut(width).zip(&ids).for_each(|(row, &id)| {
-            let key = key.with(id);
-            for (column, value) in row.iter_mut().enumerate() {
-                *value = (2.0 * key.unit(column as u64) - 1.0) as f32 * bound;
-            }
-        });
-        let state = vec![0.0; values.len() * optimizer.state_size()];
-        let steps = vec![0; ids.len()];
-        Ok(Self { ids, rows, width, values, state, steps, optimizer })
+        let rows = ids.len();
+        if u32::try_from(rows).is_err() {
+            return Err(too_many(rows));
+        }
+        let mut values = BufMut::<f32>::zeros(rows * width, home)?;
+        let mut left = ids.iter();
+        for rows in values.chunks_mut(INITIAL * width) {
+            let ids: Vec<u64> = left.by_ref().take(rows.len() / width).collect();
+            rows.par_chunks_exact_mut(width).zip(&ids).for_each(|(row, &id)| {
+                let key = key.with(id);
+                for (column, value) in row.iter_mut().enumerate() {
+                    *value = (2.0 * key.unit(column as u64) - 1.0) as f32 * bound;
+                }
+            });
+        }
+        drop(left);
+        let state = BufMut::zeros(rows * optimizer.state_len(width), home)?;
+        let steps = BufMut::zeros(rows, home)?;
+        Ok(Self { ids, width, values, state, steps, optimizer })
     }
 
-    /// Dataset ids of the rows, in the order they were given.
-    pub fn ids(&self) -> &[u64] {
+    /// Dataset ids of the rows.
+    pub fn ids(&self) -> &Ids {
         &self.ids
     }
 
     /// All rows, in the order of [`Embedding::ids`].
-    pub fn values(&self) -> &[f32] {
+    pub fn values(&self) -> &BufMut<f32> {
         &self.values
     }
 
     /// All rows for writing.
-    pub fn values_mut(&mut self) -> &mut [f32] {
+    pub fn values_mut(&mut self) -> &mut BufMut<f32> {
         &mut self.values
     }
 
+    /// The rows; their optimizer's state is dropped.
+    pub fn into_values(self) -> BufMut<f32> {
+        self.values
+    }
+
     /// The optimizer state, and the number of updates of each row.
-    pub fn state(&self) -> (&[f32], &[u32]) {
+    pub fn state(&self) -> (&BufMut<f32>, &BufMut<u32>) {
         (&self.state, &self.steps)
     }
 
     /// Number of optimizer state values per row.
     pub fn state_width(&self) -> usize {
-        self.width * self.optimizer.state_size()
+        self.optimizer.state_len(self.width)
     }
 
     /// Restores rows, and the state from [`Embedding::state`].
@@ -122,6 +147,25 @@ impl Embedding {
         Ok(())
     }
 
+    /// Restores the rows from index `first` on, as [`Embedding::restore`].
+    ///
+    /// # Panics
+    /// If there are not so many rows, or lengths disagree.
+    pub fn restore_some(&mut self, first: usize, values: &[f32], state: &[f32], steps: &[u32]) {
+        let (width, size, rows) = (self.width, self.state_width(), first..first + steps.len());
+        self.values[rows.start * width..rows.end * width].copy_from_slice(values);
+        self.state[rows.start * size..rows.end * size].copy_from_slice(state);
+        self.steps[rows].copy_from_slice(steps);
+    }
+
+    /// Advises the system that the rows of these ids, which ascend, are soon read and updated.
+    pub fn expect(&self, ids: std::ops::Range<u64>) {
+        let (first, end) = (self.ids.below(ids.start), self.ids.below(ids.end));
+        let of = |size: usize| first * size..end * size;
+        self.values.expect(of(self.width));
+        self.state.expect(of(self.state_width()));
+    }
+
     /// Updates the rows of `ids` from their gradients, `ids.len()` × `width` values, with learning
     /// rate `lr`. The gradients of an id that repeats are summed in their order, then its row is
     /// updated once.
@@ -140,7 +184,7 @@ impl Embedding {
     /// The second half of [`Embedding::update`]: updates each row of `summed`, on the rayon pool
     /// this is called from. The rows do not depend on its size.
     pub fn apply(&mut self, summed: &Summed, lr: f32) {
-        let (width, size) = (self.width, self.width * self.optimizer.state_size());
+        let (width, size) = (self.width, self.state_width());
         let mut order: Vec<u32> = (0..summed.rows.len() as u32).collect();
         order.sort_unstable_by_key(|&place| summed.rows[place as usize]);
         let all = Touched {
@@ -177,7 +221,7 @@ impl Embedding {
     }
 
     fn row(&self, id: u64) -> Result<u32> {
-        self.rows.get(&id).copied().ok_or_else(|| {
+        self.ids.row(id).map(|row| row as u32).ok_or_else(|| {
             Error::invalid(format!("node {id} has no embedding here")).hint(
                 "rows are fetched from the part that owns the node, and gradients pushed there",
             )
@@ -192,9 +236,12 @@ impl RowSource for Embedding {
 
     fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
         check_len(out, ids.len(), self.width)?;
-        for (&id, out) in ids.iter().zip(out.chunks_exact_mut(self.width)) {
+        // On all threads: rows of a file are read many at a time.
+        let rows = out.par_chunks_exact_mut(self.width).zip(ids).with_min_len(FETCHED);
+        rows.try_for_each(|(out, &id)| {
             out.copy_from_slice(&self.values[span(self.row(id)? as usize, self.width)]);
-        }
+            Ok::<_, Error>(())
+        })?;
         Ok(())
     }
 }
@@ -209,6 +256,10 @@ struct Touched<'a> {
 
 /// Rows per task.
 const ROWS: usize = 64;
+/// Rows fetched per task at least.
+const FETCHED: usize = 128;
+/// Rows initialized together.
+const INITIAL: usize = 1 << 16;
 
 /// Updates the rows of `summed` at the positions in `order`, which ascend by row; all are in
 /// `rows`.
@@ -246,19 +297,4 @@ fn update_rows(
             &summed.grads[span(place as usize, width)],
         );
     }
-}
-
-/// The row of each id.
-fn index(ids: &[u64]) -> Result<HashMap<u64, u32>> {
-    let mut rows = HashMap::with_capacity(ids.len());
-    for (row, &id) in ids.iter().enumerate() {
-        let row = u32::try_from(row).map_err(|_| {
-            Error::usage(format!("{} embeddings exceed 32-bit rows", ids.len()))
-                .hint("partition the graph first")
-        })?;
-        if rows.insert(id, row).is_some() {
-            return Err(Error::invalid(format!("duplicate node {id} among embeddings")));
-        }
-    }
-    Ok(rows)
 }

@@ -12,6 +12,7 @@ fn optimizers() -> Vec<Arc<dyn SparseOptimizer>> {
     vec![
         Arc::new(SparseAdam::new(0.9, 0.999, 1e-8).unwrap()),
         Arc::new(SparseAdagrad::new(1e-10).unwrap()),
+        Arc::new(RowAdagrad::new(1e-10).unwrap()),
     ]
 }
 
@@ -137,7 +138,8 @@ fn updates_do_not_depend_on_the_split() {
             let (ids, grads) = push(step);
             whole.update(&ids, &grads, LR).unwrap();
             for part in &mut parts {
-                let own: Vec<usize> = (0..8).filter(|&i| part.ids().contains(&ids[i])).collect();
+                let own: Vec<usize> =
+                    (0..8).filter(|&i| part.ids().row(ids[i]).is_some()).collect();
                 let grads: Vec<f32> =
                     own.iter().flat_map(|&i| grads[3 * i..3 * i + 3].to_vec()).collect();
                 let ids: Vec<u64> = own.iter().map(|&i| ids[i]).collect();
@@ -147,54 +149,56 @@ fn updates_do_not_depend_on_the_split() {
             }
         }
         for part in &parts {
-            part.ids().iter().for_each(|&id| assert_eq!(row(part, id), row(&whole, id)));
+            part.ids().iter().for_each(|id| assert_eq!(row(part, id), row(&whole, id)));
         }
     }
 }
 
 #[test]
-fn a_restored_table_goes_on_to_the_same_bits() {
+fn a_restored_table_goes_on_to_the_same_bits_in_files_too() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("nodes.safetensors");
+    let home = gnarl_common::Home::Folder(dir.path().into());
     for (a, b) in optimizers().into_iter().zip(optimizers()) {
         let ids = [0, 1, 2, 3, 4, 5];
-        let (mut whole, mut resumed) = (table(&ids, a), table(&ids, b));
+        let mut whole = table(&ids, a);
+        let about = (3, 0.5, Key::new(9));
+        let mut resumed = Embedding::in_home(Ids::range(0..6), about, b, &home).unwrap();
+        assert_eq!(**whole.values(), **resumed.values());
         for step in 0..20 {
             if step == 10 {
-                whole.save(&path).unwrap();
-                resumed.load(&path).unwrap();
+                let (state, steps) = whole.state();
+                resumed.restore(whole.values(), state, steps).unwrap();
+                let size = whole.state_width();
+                resumed.restore_some(4, &whole.values()[12..], &state[4 * size..], &steps[4..]);
+                let error = resumed.restore(whole.values(), state, &steps[1..]).unwrap_err();
+                assert!(error.to_string().contains("steps"), "{error}");
             }
             let (ids, grads) = push(step);
             whole.update(&ids, &grads, LR).unwrap();
             if step >= 10 {
+                resumed.expect(2..4);
                 resumed.update(&ids, &grads, LR).unwrap();
             }
         }
         ids.into_iter().for_each(|id| assert_eq!(row(&whole, id), row(&resumed, id)));
     }
-    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "no temporary file stays");
 }
 
+/// The closed form for a constant gradient: after `t` steps the sum is `t` times the mean square.
 #[test]
-fn checkpoints_of_other_tables_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("nodes.safetensors");
-    let adam = || optimizers().remove(0);
-    table(&[1, 2], adam()).save(&path).unwrap();
-    let refuse = |mut other: Embedding, reason: &str| {
-        let before = row(&other, 1);
-        let message = other.load(&path).unwrap_err().to_string();
-        assert!(message.contains("nodes.safetensors") && message.contains(reason), "{message}");
-        assert_eq!(row(&other, 1), before);
-    };
-    refuse(table(&[1, 2, 3], adam()), "shape [2]");
-    refuse(table(&[1, 7], adam()), "row 1 belongs to node 2, expected 7");
-    refuse(table(&[1, 2], optimizers().remove(1)), "invalid optimizer 'adam': expected 'adagrad'");
-    let bytes = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-    refuse(table(&[1, 2], adam()), "damaged");
-    let missing = table(&[1], adam()).save(&dir.path().join("none/nodes.safetensors"));
-    assert!(missing.unwrap_err().to_string().contains("none/nodes.safetensors"));
+fn rows_share_the_sum_of_row_adagrad() {
+    let mut table = table(&[5], Arc::new(RowAdagrad::new(0.0).unwrap()));
+    let mut expected = row(&table, 5).map(f64::from);
+    let grad = [0.3f64, -2.0, 0.0];
+    let mean = grad.iter().map(|g| g * g).sum::<f64>() / 3.0;
+    for t in 1..=20 {
+        table.update(&[5], &grad.map(|g| g as f32), LR).unwrap();
+        for (p, g) in expected.iter_mut().zip(grad) {
+            *p -= f64::from(LR) * g / (f64::from(t) * mean).sqrt();
+        }
+        near(row(&table, 5), expected);
+    }
+    assert_eq!(table.state_width(), 1);
 }
 
 #[test]

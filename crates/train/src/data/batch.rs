@@ -19,6 +19,8 @@ pub struct BatchSpec {
     pub share: Range<usize>,
     /// Key of the run's seed and the epoch.
     pub key: Key,
+    /// Nodes whose embeddings are soon in use, and were not before.
+    pub ahead: Option<Range<u64>>,
     /// True if every epoch has this same batch, so that it is prepared once.
     pub fixed: bool,
     /// True if the optimizer steps after this batch.
@@ -35,6 +37,7 @@ impl BatchSpec {
             batch: vec![0].into(),
             share: 0..1,
             key: Key::new(epoch as u64),
+            ahead: None,
             fixed: true,
             last_of_step: true,
             last_of_epoch: true,

@@ -147,6 +147,7 @@ pub(crate) fn clip(dense: &mut [f32], rows: &mut [Summed], squares: f64, limit: 
 mod tests {
     use std::time::Duration;
 
+    use gnarl_common::Home;
     use gnarl_engine::local;
 
     use super::super::TableSpec;
@@ -169,9 +170,9 @@ mod tests {
     fn ranks_update_the_rows_that_one_would() {
         let updated = |shares: &[&[u64]]| {
             let values = local::run(shares.len(), DEADLINE, |comm| {
-                let mut table = spec().share(None, comm.rank(), comm.size())?;
+                let mut table = spec().share(None, (comm.rank(), comm.size()), &Home::Memory)?;
                 let summed = table.push(comm, &gradients(shares[comm.rank()]))?;
-                table.rows.apply(&summed, 0.1);
+                table.apply(&summed, 0.1)?;
                 let order = [3, 0, 4, 2, 1];
                 Ok(table.fetch(comm, &order)?.data().to_vec())
             });
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn dense_and_sparse_gradients_are_clipped_together() {
-        let table = spec().share(None, 0, 1).unwrap();
+        let table = spec().share(None, (0, 1), &Home::Memory).unwrap();
         let mut rows = vec![table.rows.sum(&[2], &[0.0, 4.0]).unwrap()];
         let (mut dense, all) = (vec![3.0], squares(&rows));
         clip(&mut dense, &mut rows, all, 1.0);
@@ -208,7 +209,7 @@ mod tests {
     #[test]
     fn a_row_that_is_not_there_is_told() {
         let message = local::run(2, DEADLINE, |comm| {
-            let table = spec().share(None, comm.rank(), comm.size())?;
+            let table = spec().share(None, (comm.rank(), comm.size()), &Home::Memory)?;
             table.fetch(comm, &[5]).map(drop)
         });
         let text = message.unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use std::ops::{Deref, Range};
 
 use bytemuck::Pod;
-use gnarl_common::{Buf, Error, Kind, Result, Spool};
+use gnarl_common::{Buf, BufMut, Error, Kind, Result, Spool};
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 use gnarl_store::RowSource;
@@ -99,7 +99,7 @@ impl Table {
     /// # Errors
     /// If a rank fails.
     pub fn best_on_first(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
-        let values = self.array_on_first(comm, &self.best, self.rows.width())?;
+        let values = self.array_on_first(comm, self.best(), self.rows.width())?;
         Ok(Rows { width: self.rows.width(), values })
     }
 
@@ -110,30 +110,13 @@ impl Table {
     pub fn into_best_on_first(self, comm: &dyn Communicator) -> Result<Rows<'static>> {
         let width = self.rows.width();
         if comm.size() == 1 {
-            return Ok(Rows { width, values: self.best.into() });
+            return Ok(Rows { width, values: Values::Shared(self.into_best().freeze()?) });
         }
-        let values = match self.array_on_first(comm, &self.best, width)? {
+        let values = match self.array_on_first(comm, self.best(), width)? {
             Values::Shared(values) => values,
             Values::Borrowed(values) => values.to_vec().into(),
         };
         Ok(Rows { width, values: Values::Shared(values) })
-    }
-
-    /// Gathers all embeddings on every rank. A collective of all ranks.
-    ///
-    /// # Errors
-    /// If a rank fails.
-    pub fn all_gather(&self, comm: &dyn Communicator) -> Result<Rows<'_>> {
-        let (width, values) = (self.rows.width(), self.rows.values());
-        if comm.size() == 1 {
-            return Ok(Rows { width, values: Values::Borrowed(values) });
-        }
-        let mut all = Vec::with_capacity(self.owners.rows() as usize * width);
-        for ids in self.rounds(width) {
-            let own = bytemuck::cast_slice(self.share(&ids, values, width));
-            self.merge(&comm.all_gather("all embeddings", own)?, ids, width, &mut all)?;
-        }
-        Ok(Rows { width, values: all.into() })
     }
 
     /// Gathers the complete state of the table on the first rank; none on the others. A collective
@@ -147,7 +130,7 @@ impl Table {
         Ok(Whole {
             name: &self.name,
             rows: self.array_on_first(comm, self.rows.values(), width)?,
-            best: self.array_on_first(comm, &self.best, width)?,
+            best: self.array_on_first(comm, self.best(), width)?,
             state: self.array_on_first(comm, state, kept)?,
             steps: self.array_on_first(comm, steps, 1)?,
         })
@@ -158,17 +141,21 @@ impl Table {
     fn array_on_first<'a, T: Pod>(
         &self,
         comm: &dyn Communicator,
-        own: &'a [T],
+        own: &'a BufMut<T>,
         each: usize,
     ) -> Result<Values<'a, T>> {
         if comm.size() == 1 {
             return Ok(Values::Borrowed(own));
         }
-        let mut all = Spool::new(ROUND_BYTES);
+        let own = own.scan();
+        let mut all = match self.home.folder() {
+            Some(folder) => Spool::in_folder(0, folder),
+            None => Spool::new(ROUND_BYTES),
+        };
         let mut round = Vec::new();
         for ids in self.rounds(each) {
             let mut outgoing = vec![Vec::new(); comm.size()];
-            outgoing[0] = bytemuck::cast_slice(self.share(&ids, own, each)).to_vec();
+            outgoing[0] = bytemuck::cast_slice(self.share(&ids, &own, each)).to_vec();
             let came = comm.all_to_all("embeddings to the first", outgoing)?;
             if comm.rank() == 0 {
                 round.clear();
@@ -188,7 +175,7 @@ impl Table {
 
     /// The values of own rows with these ids.
     fn share<'a, T>(&self, ids: &Range<u64>, values: &'a [T], each: usize) -> &'a [T] {
-        let place = |id: u64| self.rows.ids().partition_point(|&own| own < id) * each;
+        let place = |id: u64| self.rows.ids().below(id) * each;
         &values[place(ids.start)..place(ids.end)]
     }
 
@@ -219,6 +206,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use gnarl_common::Home;
     use gnarl_engine::local;
     use gnarl_store::placement::{ByRange, Placement};
 
@@ -231,26 +219,25 @@ mod tests {
 
     #[test]
     fn rows_of_all_ranks_are_those_of_one() {
-        let mut alone = spec().share(None, 0, 1).unwrap();
+        let mut alone = spec().share(None, (0, 1), &Home::Memory).unwrap();
         alone.rows.update(&[4, 1], &[1.0; 6], 0.1).unwrap();
         let parts = ByRange::new(vec![4, 0, 5, 1, 3, 2].into(), vec![0, 1, 3, 4, 6]).unwrap();
         let parts: Arc<dyn Placement> = Arc::new(parts);
         for (ranks, placement) in [(1, None), (3, None), (3, Some(&parts)), (4, Some(&parts))] {
             local::run(ranks, Duration::from_secs(60), |comm| {
-                let mut table = spec().share(placement, comm.rank(), ranks)?;
+                let mut table = spec().share(placement, (comm.rank(), ranks), &Home::Memory)?;
                 let own: Vec<u64> =
-                    [4, 1].into_iter().filter(|id| table.rows.ids().contains(id)).collect();
+                    [4, 1].into_iter().filter(|&id| table.rows.ids().row(id).is_some()).collect();
                 table.rows.update(&own, &vec![1.0; 3 * own.len()], 0.1)?;
                 let (whole, kept) = (table.whole(comm)?, alone.rows.state());
-                assert_eq!(&*table.all_gather(comm)?.values, alone.rows.values());
                 let first = table.gather_to_root(comm)?.values;
                 if comm.rank() > 0 {
                     assert!(first.is_empty() && whole.state.is_empty(), "the first rank alone");
                     return Ok(());
                 }
-                assert_eq!(&*first, alone.rows.values());
-                assert_eq!((&*whole.state, &*whole.steps), kept);
-                assert_eq!(&*whole.best, &*alone.best);
+                assert_eq!(*first, **alone.rows.values());
+                assert_eq!((&*whole.state, &*whole.steps), (&**kept.0, &**kept.1));
+                assert_eq!(*whole.best, **alone.best());
                 let rows = Rows { width: 3, values: first };
                 assert_eq!(rows.gather(&[5, 0])?.row(1), &alone.rows.values()[..3]);
                 assert!(rows.gather(&[6]).is_err());

@@ -3,17 +3,20 @@
 //! their owners and pushes gradients there; an owner sums the gradients of all ranks, in their
 //! order, and updates the row once.
 //!
-//! Tables are gathered for evaluation and for writing: [`Table::gather_to_root`], [`Table::all_gather`].
+//! Tables are gathered for writing, and where a model reads them for evaluation: [`Table::gather_to_root`]. Those larger than
+//! memory are in mapped files, and written by their owners: [`OwnedFiles`].
 
 mod exchange;
 mod gather;
 mod model;
+mod owned_files;
 mod owners;
 mod replicas;
 mod table;
 
 pub use exchange::RowGradients;
 pub use gather::{Rows, Values, Whole};
+pub use owned_files::{EMBEDDINGS, OwnedFiles};
 pub use owners::Owners;
 pub use table::{Table, TableSpec};
 
@@ -25,6 +28,7 @@ pub(crate) use replicas::Replicas;
 use gnarl_common::Result;
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
+use rayon::ThreadPool;
 
 /// The source of a batch's embeddings.
 pub(crate) trait Fetch {
@@ -40,6 +44,8 @@ pub(crate) trait Fetch {
 pub(crate) struct EmbeddingTables<'a> {
     pub tables: &'a [Table],
     pub comm: &'a dyn Communicator,
+    /// Threads that read rows.
+    pub pool: &'a ThreadPool,
 }
 
 impl Fetch for EmbeddingTables<'_> {
@@ -47,7 +53,8 @@ impl Fetch for EmbeddingTables<'_> {
     fn fetch(&self, wanted: &[&[u64]]) -> Result<Vec<Tensor>> {
         let of = |number: usize| wanted.get(number).copied().unwrap_or(&[]);
         let tables = self.tables.iter().enumerate();
-        tables.map(|(number, table)| table.fetch(self.comm, of(number))).collect()
+        let fetch = |(number, table): (usize, &Table)| table.fetch(self.comm, of(number));
+        self.pool.install(|| tables.map(fetch).collect())
     }
 }
 

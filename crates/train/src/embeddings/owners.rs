@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_partition::PartitionedDataset;
+use gnarl_store::embedding::Ids;
 use gnarl_store::placement::{ByRange, Even, Place, Placement};
 
 /// The owners of a table's rows, as seen by one of the ranks.
@@ -34,6 +35,11 @@ impl Owners {
         }
     }
 
+    /// This rank.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// Number of ranks.
     pub fn ranks(&self) -> usize {
         self.ranks
@@ -45,8 +51,8 @@ impl Owners {
     }
 
     /// Ids of this rank's rows, ascending.
-    pub fn own(&self) -> Vec<u64> {
-        (0..self.rows()).filter(|&id| self.of(id) == self.rank).collect()
+    pub fn own(&self) -> Ids {
+        Ids::ascending(self.rows(), |id| self.of(id) == self.rank)
     }
 }
 
@@ -69,14 +75,15 @@ mod tests {
         let parts = Arc::new(ByRange::new(new_ids.into(), vec![0, 1, 3, 4, 6]).unwrap());
         for ranks in 1..=5 {
             let owners = |rank| Owners::new(parts.clone(), rank, ranks);
-            let mut all: Vec<u64> = (0..ranks).flat_map(|rank| owners(rank).own()).collect();
+            let own = |rank| owners(rank).own().iter().collect::<Vec<_>>();
+            let mut all: Vec<u64> = (0..ranks).flat_map(|rank| own(rank)).collect();
             all.sort_unstable();
             assert_eq!(all, [0, 1, 2, 3, 4, 5], "{ranks} ranks");
             for rank in 0..ranks {
-                assert!(owners(rank).own().iter().all(|&id| owners(0).of(id) == rank));
+                assert!(own(rank).iter().all(|&id| owners(0).of(id) == rank));
             }
         }
         // Two ranks: the first two of four parts, and the others.
-        assert_eq!(Owners::new(parts, 0, 2).own(), [1, 3, 5]);
+        assert_eq!(Owners::new(parts, 0, 2).own().iter().collect::<Vec<_>>(), [1, 3, 5]);
     }
 }

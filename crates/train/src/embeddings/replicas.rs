@@ -115,7 +115,7 @@ impl Table {
         parts: &mut [Replicas],
     ) -> Result<()> {
         let ids: Vec<u64> =
-            parts.iter().flat_map(|replicas| replicas.rows[table].ids()).copied().collect();
+            parts.iter().flat_map(|replicas| replicas.rows[table].ids().iter()).collect();
         let rows = self.fetch(comm, &ids)?;
         let mut left = rows.data();
         for replicas in parts {
@@ -143,7 +143,7 @@ impl Table {
         for replicas in parts.iter().filter(|replicas| replicas.weight > 0.0) {
             let rows = &replicas.rows[table];
             for (id, row) in rows.ids().iter().zip(rows.values().chunks_exact(width)) {
-                let to = &mut outgoing[self.owners.of(*id)];
+                let to = &mut outgoing[self.owners.of(id)];
                 to.extend_from_slice(&(replicas.part as u64).to_le_bytes());
                 to.extend_from_slice(&id.to_le_bytes());
                 to.extend_from_slice(&replicas.weight.to_le_bytes());
@@ -168,12 +168,12 @@ impl Table {
     /// Sets an embedding to the mean of its replicas.
     fn set_mean(&mut self, replicas: &[Sent<'_>]) -> Result<()> {
         let id = replicas[0].id();
-        let place = self.rows.ids().binary_search(&id).map_err(|_| {
+        let place = self.rows.ids().row(id).ok_or_else(|| {
             Error::new(Kind::Rank, format!("{}: row {id} belongs to another rank", self.name))
         })?;
         let total: f32 = replicas.iter().map(Sent::weight).sum();
         let width = self.rows.width();
-        let row = &mut self.rows.values_mut()[place * width..(place + 1) * width];
+        let row = &mut self.rows_mut()?.values_mut()[place * width..(place + 1) * width];
         row.fill(0.0);
         for copy in replicas {
             let share = copy.weight() / total;
@@ -208,6 +208,7 @@ impl Sent<'_> {
 mod tests {
     use std::time::Duration;
 
+    use gnarl_common::Home;
     use gnarl_engine::local;
 
     use super::*;
@@ -221,7 +222,7 @@ mod tests {
 
     fn averaged(ranks: usize) -> Vec<f32> {
         let all = local::run(ranks, Duration::from_secs(60), |comm| {
-            let mut table = spec().share(None, comm.rank(), ranks)?;
+            let mut table = spec().share(None, (comm.rank(), ranks), &Home::Memory)?;
             let mine = (comm.rank()..PARTS.len()).step_by(ranks);
             let replicas = mine.map(|part| {
                 let (ids, training) = PARTS[part];
@@ -236,12 +237,12 @@ mod tests {
             }
             table.average(comm, 0, &replicas)?;
             table.refresh(comm, 0, &mut replicas)?;
-            let all = table.all_gather(comm)?.values.to_vec();
+            let all = table.fetch(comm, &[0, 1, 2, 3, 4])?.data().to_vec();
             for replicas in &replicas {
                 for (id, row) in
                     replicas.rows[0].ids().iter().zip(replicas.rows[0].values().chunks(2))
                 {
-                    assert_eq!(row, &all[*id as usize * 2..][..2], "every copy is the mean");
+                    assert_eq!(row, &all[id as usize * 2..][..2], "every copy is the mean");
                 }
             }
             Ok(all)
@@ -251,8 +252,9 @@ mod tests {
 
     #[test]
     fn rows_become_the_means_of_their_copies() {
-        let (before, after) = (spec().share(None, 0, 1).unwrap(), averaged(1));
-        let moved: Vec<f32> = after.iter().zip(before.rows.values()).map(|(a, b)| a - b).collect();
+        let (before, after) = (spec().share(None, (0, 1), &Home::Memory).unwrap(), averaged(1));
+        let moved: Vec<f32> =
+            after.iter().zip(before.rows.values().iter()).map(|(a, b)| a - b).collect();
         // Row 0 is in part 0 and in part 2, which has weight 0; row 4 in part 2 alone.
         for (row, by) in [1.0, 1.25, 2.0, 1.25, 0.0].into_iter().enumerate() {
             assert!((moved[2 * row] - by).abs() < 1e-6, "row {row}: {moved:?}");
@@ -272,7 +274,10 @@ mod tests {
         replicas.apply(&summed, 0.1);
         let mut again = new();
         again.load_state(&replicas.state()).unwrap();
-        assert_eq!(again.rows[0].state(), replicas.rows[0].state());
+        let [state, expected] = [&again, &replicas].map(|all| all.rows[0].state().0.to_vec());
+        assert_eq!(state, expected);
+        let [steps, expected] = [&again, &replicas].map(|all| all.rows[0].state().1.to_vec());
+        assert_eq!(steps, expected);
         assert!(replicas.state().iter().all(|(entry, _)| Replicas::owns(entry)));
         let text = again.load_state(&Vec::new()).unwrap_err().to_string();
         assert!(text.contains("rows.0.state"), "{text}");

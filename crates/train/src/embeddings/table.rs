@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::{BufMut, Error, Home, Result};
 use gnarl_config::RunConfig;
-use gnarl_store::embedding::{Embedding, SparseOptimizer};
+use gnarl_store::embedding::{Embedding, SparseOptimizer, Summed};
 use gnarl_store::placement::Placement;
 
 use super::Owners;
@@ -51,15 +51,15 @@ impl TableSpec {
     }
 
     /// The rows of one of `ranks` ranks: those of its parts if there is a placement with parts for
-    /// all ranks, else an even share.
+    /// all ranks, else an even share; in `home`.
     ///
     /// # Errors
-    /// If rows cannot be that wide or that many.
+    /// If rows cannot be that wide or that many, or files cannot be made.
     pub fn share(
         &self,
         placement: Option<&Arc<dyn Placement>>,
-        rank: usize,
-        ranks: usize,
+        (rank, ranks): (usize, usize),
+        home: &Home,
     ) -> Result<Table> {
         let owners = match placement {
             Some(placement) if placement.parts() >= ranks => {
@@ -67,9 +67,16 @@ impl TableSpec {
             }
             _ => Owners::even(self.count, rank, ranks),
         };
-        let (ids, optimizer) = (owners.own(), self.optimizer.clone());
-        let rows = Embedding::new(ids, self.width, self.bound, self.key, optimizer)?;
-        Ok(Table { name: self.name.clone(), best: rows.values().to_vec(), rows, owners })
+        let about = (self.width, self.bound, self.key);
+        let rows = Embedding::in_home(owners.own(), about, self.optimizer.clone(), home)?;
+        Ok(Table {
+            name: self.name.clone(),
+            rows,
+            owners,
+            home: home.clone(),
+            best: Best::Unknown,
+            kept: BufMut::default(),
+        })
     }
 
     /// A table of `count` rows for tests, updated by Adam.
@@ -93,20 +100,122 @@ impl TableSpec {
     }
 }
 
+/// The place of the embeddings of the best evaluation so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Best {
+    /// There was no evaluation.
+    Unknown,
+    /// The rows have not changed since.
+    Latest,
+    /// A copy of the rows.
+    Kept,
+}
+
 /// One rank's rows of a table.
-#[derive(Clone)]
 pub struct Table {
     /// Name in checkpoints.
     pub name: String,
     /// The rows, by ascending id, with the state of their optimizer.
-    pub rows: Embedding,
-    /// Embeddings of the best evaluation so far.
-    pub best: Vec<f32>,
+    pub(super) rows: Embedding,
     /// Owners of the rows.
     pub owners: Owners,
+    /// Place of the rows.
+    pub(super) home: Home,
+    best: Best,
+    /// Embeddings of the best evaluation, copied before the rows change.
+    kept: BufMut<f32>,
 }
 
 impl Table {
+    /// The rows, with the state of their optimizer.
+    pub fn rows(&self) -> &Embedding {
+        &self.rows
+    }
+
+    /// The rows of the best evaluation so far; the current ones before any.
+    pub fn best(&self) -> &BufMut<f32> {
+        match self.best {
+            Best::Kept => &self.kept,
+            Best::Unknown | Best::Latest => self.rows.values(),
+        }
+    }
+
+    /// The copy of the rows of the best evaluation; none if they are the current ones.
+    pub(super) fn kept(&self) -> Option<&BufMut<f32>> {
+        (self.best == Best::Kept).then_some(&self.kept)
+    }
+
+    /// Keeps the current rows as the best ones. They are copied when they change.
+    pub fn keep_latest(&mut self) {
+        self.best = Best::Latest;
+    }
+
+    /// Sets the rows of the best evaluation.
+    ///
+    /// # Panics
+    /// If they are of another table.
+    pub(crate) fn set_best(&mut self, best: BufMut<f32>) {
+        assert_eq!(best.len(), self.rows.values().len(), "rows of the table");
+        self.kept = best;
+        self.best = Best::Kept;
+    }
+
+    /// Sets the rows of the best evaluation to a copy of `best`.
+    ///
+    /// # Errors
+    /// If they are of another table, or the disk has no room for them.
+    pub(crate) fn restore_best(&mut self, best: &[f32]) -> Result<()> {
+        let rows = self.rows.values().len();
+        if best.len() != rows {
+            let found = best.len();
+            return Err(Error::invalid(format!(
+                "invalid best rows of {}: expected {rows} values, found {found}",
+                self.name
+            )));
+        }
+        let mut kept = BufMut::zeros(rows, &self.home)?;
+        kept.copy_from_slice(best);
+        self.set_best(kept);
+        Ok(())
+    }
+
+    /// The rows for writing: those of the best evaluation are copied first.
+    ///
+    /// # Errors
+    /// If the disk has no room for the copy.
+    pub fn rows_mut(&mut self) -> Result<&mut Embedding> {
+        if self.best == Best::Latest {
+            match self.kept.len() == self.rows.values().len() {
+                true => self.kept.fill_from(self.rows.values()),
+                false => self.kept = self.rows.values().copy_to(&self.home)?,
+            }
+            self.best = Best::Kept;
+        }
+        Ok(&mut self.rows)
+    }
+
+    /// Updates the rows of `summed` with learning rate `lr`, on the rayon pool this is called from.
+    ///
+    /// # Errors
+    /// As [`Table::rows_mut`].
+    pub fn apply(&mut self, summed: &Summed, lr: f32) -> Result<()> {
+        self.rows_mut()?.apply(summed, lr);
+        Ok(())
+    }
+
+    /// Returns whether rows are in files, for they may exceed the memory.
+    pub fn is_in_files(&self) -> bool {
+        self.home != Home::Memory
+    }
+
+    /// The rows of the best evaluation; the others, and the state of the optimizer, are dropped.
+    pub(super) fn into_best(self) -> BufMut<f32> {
+        match self.best {
+            Best::Kept => self.kept,
+            Best::Unknown | Best::Latest => self.rows.into_values(),
+        }
+    }
+
     /// This rank's share of an array that has some values for each row of all ranks.
     ///
     /// # Errors
@@ -121,7 +230,7 @@ impl Table {
             .hint("the checkpoint belongs to another graph or model configuration"));
         }
         let row = |&id: &u64| &all[id as usize * each..(id as usize + 1) * each];
-        Ok(self.rows.ids().iter().flat_map(row).copied().collect())
+        Ok(self.rows.ids().iter().flat_map(|id| row(&id)).copied().collect())
     }
 }
 

@@ -119,16 +119,12 @@ impl Encoder for EmbeddingOnly {
         Ok(Figures::default())
     }
 
-    fn tables_alone(&self, tables: &[Rows<'_>]) -> Option<Tensor> {
-        Some(tables[0].clone().into_tensor())
+    fn only_rows<'r, 'v>(&self, tables: &'r [Rows<'v>]) -> Option<&'r Rows<'v>> {
+        tables.first()
     }
 
-    fn gathered<'t>(
-        &self,
-        tables: &'t [Table],
-        comm: &dyn Communicator,
-    ) -> Result<Option<Rows<'t>>> {
-        tables[0].all_gather(comm).map(Some)
+    fn only_table<'t>(&self, tables: &'t [Table]) -> Option<&'t Table> {
+        tables.first()
     }
 
     fn by_columns<'a>(&'a self, _: &'a dyn Communicator) -> Result<NoColumns> {

@@ -168,26 +168,19 @@ pub(crate) trait Encoder: Send + Sync + Sized {
         None
     }
 
-    /// Embeddings of all nodes, where they are those of the first table; none where a model computes them.
-    fn tables_alone(&self, _tables: &[Rows<'_>]) -> Option<Tensor> {
+    /// The rows of the first table, where they are the embeddings of all nodes; none where a model computes these.
+    fn only_rows<'r, 'v>(&self, _tables: &'r [Rows<'v>]) -> Option<&'r Rows<'v>> {
+        None
+    }
+
+    /// The first table, likewise.
+    fn only_table<'t>(&self, _tables: &'t [Table]) -> Option<&'t Table> {
         None
     }
 
     /// Returns whether no rank has the graph as a whole, so that all of them compute its embeddings together.
     fn is_partitioned(&self) -> bool {
         false
-    }
-
-    /// Gathers the embeddings of all nodes on every rank, where they are a table only.
-    ///
-    /// # Errors
-    /// If a rank fails.
-    fn gathered<'t>(
-        &self,
-        _tables: &'t [Table],
-        _comm: &dyn Communicator,
-    ) -> Result<Option<Rows<'t>>> {
-        Ok(None)
     }
 
     /// The model in tensor parallelism, on one of the ranks.

@@ -72,9 +72,9 @@ impl<'a, E: Encoder> Forwards<'a, E> {
     /// If shapes disagree.
     pub fn all(&self, weights: Weights<'_>) -> Result<Vec<Tensor>> {
         if !self.is_sampled()
-            && let Some(all) = self.encoder.tables_alone(weights.1)
+            && let Some(all) = self.encoder.only_rows(weights.1)
         {
-            return Ok(vec![all]);
+            return Ok(vec![all.clone().into_tensor()]);
         }
         let counts = self.encoder.num_nodes();
         let wanted = counts.iter().enumerate().map(|(of, &n)| (of, (0..n as u32).collect()));

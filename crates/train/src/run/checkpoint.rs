@@ -3,7 +3,7 @@
 //! One safetensors file holds weights, best weights and optimizer state, including embeddings; its
 //! metadata holds the position. The epochs so far are in `metrics.jsonl`, so that a checkpoint is
 //! no larger late in a run. It is written beside the old one and renamed over it, so a crash leaves
-//! the old or the new.
+//! the old or the new. Embeddings larger than memory are in files of their owners, which the metadata names.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -15,7 +15,7 @@ use gnarl_nn::state::stream::{self, Named};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 
-use crate::embeddings::Whole;
+use crate::embeddings::{OwnedFiles, Table, Whole};
 use crate::faults;
 use crate::state::{OptimizerState, Progress, TrainState};
 
@@ -25,8 +25,11 @@ pub const CHECKPOINT: &str = "checkpoint.safetensors";
 /// Prefix of the arrays of the outer optimizer.
 const OUTER: &str = "outer.";
 
+/// Metadata key of the files of owners.
+const OWNED: &str = "embeddings";
+
 /// Writes the state to `dir`, with all rows of each table, so that a run can continue with any
-/// number of ranks.
+/// number of ranks. Rows in files were written by their owners before.
 ///
 /// # Errors
 /// If the disk is full or the folder not writable; the previous checkpoint stays.
@@ -55,11 +58,21 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
         tensors.push(flat(entry(table.name, "steps"), Dtype::U32, steps));
     }
     let progress = serde_json::to_string(&state.progress).map_err(corrupt)?;
-    let metadata = HashMap::from([("progress".to_string(), progress)]);
+    let mut metadata = HashMap::from([("progress".to_string(), progress)]);
+    if let Some(files) = owned_files(state) {
+        let files = serde_json::to_string(&files).map_err(corrupt)?;
+        metadata.insert(OWNED.to_string(), files);
+    }
     let written = write(&dir.join(CHECKPOINT), &tensors, metadata);
     let advised =
         written.map_err(|e| e.hint("the previous checkpoint can be resumed with --resume"));
     advised.while_doing(|| "writing the checkpoint")
+}
+
+/// The files with the rows of `state`, if rows are in files.
+pub fn owned_files(state: &TrainState) -> Option<OwnedFiles> {
+    let table = state.tables.first().filter(|table| table.is_in_files())?;
+    Some(OwnedFiles { epoch: state.progress.epoch, ranks: table.owners.ranks() })
 }
 
 /// The name of an array of a table.
@@ -99,13 +112,16 @@ pub fn read(dir: &Path) -> Result<Buf<u8>> {
     Buf::map(&dir.join(CHECKPOINT))
 }
 
-/// Decodes the bytes of a checkpoint to the state of a rank; `start` is its initial state.
+/// Decodes the bytes of a checkpoint in `dir` to the state of a rank; `start` is its initial state.
 ///
 /// # Errors
 /// If they are damaged, or of another model.
-pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
+pub fn decode(bytes: &[u8], dir: &Path, start: TrainState) -> Result<TrainState> {
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(corrupt)?;
-    let progress = metadata.metadata().as_ref().and_then(|m| m.get("progress"));
+    let named = |name: &str| metadata.metadata().as_ref().and_then(|m| m.get(name));
+    let owned = named(OWNED).map(|files| serde_json::from_str(files).map_err(corrupt));
+    let owned: Option<OwnedFiles> = owned.transpose()?;
+    let progress = named("progress");
     let progress = progress.ok_or_else(|| Error::invalid("the file has no training progress"))?;
     let progress: Progress = serde_json::from_str(progress).map_err(corrupt)?;
     let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
@@ -113,18 +129,13 @@ pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
     state.progress = progress;
     fill(state.params.flat_mut(), &floats(&tensors, "weights")?)?;
     fill(&mut state.best, &floats(&tensors, "best")?)?;
-    for table in &mut state.tables {
-        let part = |part: &str| {
-            let name = entry(&table.name, part);
-            table.own(&floats(&tensors, &name)?, &name)
-        };
-        let rows = part("rows")?;
-        let best = part("best")?;
-        let kept = part("state")?;
-        let name = entry(&table.name, "steps");
-        let steps = table.own(&words(&tensors, &name)?.collect::<Vec<_>>(), &name)?;
-        fill(&mut table.best, &best)?;
-        table.rows.restore(&rows, &kept, &steps)?;
+    match owned {
+        Some(files) => {
+            if !files.read(dir, &mut state.tables)? && state.progress.best_epoch > 0 {
+                state.tables.iter_mut().for_each(Table::keep_latest);
+            }
+        }
+        None => state.tables.iter_mut().try_for_each(|table| restore(table, &tensors))?,
     }
     let mut optimizers: BTreeMap<usize, OptimizerState> = BTreeMap::new();
     let mut names = tensors.names();
@@ -142,6 +153,19 @@ pub fn decode(bytes: &[u8], start: TrainState) -> Result<TrainState> {
     state.optimizers = optimizers;
     state.outer = outer;
     Ok(state)
+}
+
+/// Restores a rank's rows from the arrays of all ranks.
+fn restore(table: &mut Table, tensors: &SafeTensors<'_>) -> Result<()> {
+    let part = |part: &str| {
+        let name = entry(&table.name, part);
+        table.own(&floats(tensors, &name)?, &name)
+    };
+    let (rows, best, kept) = (part("rows")?, part("best")?, part("state")?);
+    let name = entry(&table.name, "steps");
+    let steps = table.own(&words(tensors, &name)?.collect::<Vec<_>>(), &name)?;
+    table.rows_mut()?.restore(&rows, &kept, &steps)?;
+    table.restore_best(&best)
 }
 
 /// The values of a tensor.
@@ -177,6 +201,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use gnarl_common::Home;
     use gnarl_common::rng::Key;
     use gnarl_engine::{Communicator, local};
     use gnarl_nn::{Init, ParamsBuilder};
@@ -204,27 +229,28 @@ mod tests {
     #[test]
     fn ranks_go_on_from_what_others_wrote() {
         let dir = tempfile::tempdir().unwrap();
-        let mut state = start(5).share(&[], 0, 1).unwrap();
-        state.tables[0].rows.update(&[2, 4], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
+        let mut state = start(5).share(&[], (0, 1), &Home::Memory).unwrap();
+        state.tables[0].rows_mut().unwrap().update(&[2, 4], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
         write(dir.path(), &state);
         let bytes = read(dir.path()).unwrap();
         let all = local::run(3, Duration::from_secs(60), |rank| {
-            let own = decode(&bytes, start(5).share(&[], rank.rank(), 3)?)?;
-            assert!(own.tables[0].rows.ids().len() < 3, "a share");
-            Ok(own.tables[0].all_gather(rank)?.values.to_vec())
+            let own =
+                decode(&bytes, dir.path(), start(5).share(&[], (rank.rank(), 3), &Home::Memory)?)?;
+            assert!(own.tables[0].rows().ids().len() < 3, "a share");
+            Ok(own.tables[0].fetch(rank, &[0, 1, 2, 3, 4])?.data().to_vec())
         });
         for values in all.unwrap() {
-            assert_eq!(values, state.tables[0].rows.values());
+            assert_eq!(values, **state.tables[0].rows().values());
         }
     }
 
     #[test]
     fn state_survives_a_round_trip() {
         let dir = tempfile::tempdir().unwrap();
-        let mut state = start(3).share(&[], 0, 1).unwrap();
+        let mut state = start(3).share(&[], (0, 1), &Home::Memory).unwrap();
         state.progress.epoch = 7;
-        state.tables[0].rows.update(&[2, 0], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
-        state.tables[0].best[1] = 4.0;
+        state.tables[0].rows_mut().unwrap().update(&[2, 0], &[1.0, -1.0, 0.5, 0.0], 0.1).unwrap();
+        state.tables[0].set_best(vec![4.0; 6].into());
         state.progress.best_valid.insert("accuracy".into(), 0.8123456789);
         state.best[3] = -2.5;
         state.optimizers.insert(0, vec![("m".into(), vec![1.0; 20]), ("step".into(), vec![7.0])]);
@@ -232,7 +258,9 @@ mod tests {
         state.outer = vec![("velocity".into(), vec![0.25; 20])];
         write(dir.path(), &state);
         let bytes = read(dir.path()).unwrap();
-        let decode = |rows| decode(&bytes, start(rows).share(&[], 0, 1).unwrap());
+        let decode = |rows| {
+            decode(&bytes, dir.path(), start(rows).share(&[], (0, 1), &Home::Memory).unwrap())
+        };
         let back = decode(3).unwrap();
         assert_eq!(back.params.flat(), state.params.flat());
         assert_eq!(back.best, state.best);
@@ -240,8 +268,11 @@ mod tests {
         assert_eq!(back.optimizers, state.optimizers);
         assert_eq!(back.outer, state.outer);
         let (table, kept) = (&back.tables[0], &state.tables[0]);
-        assert_eq!((table.rows.values(), &table.best), (kept.rows.values(), &kept.best));
-        assert_eq!(table.rows.state(), kept.rows.state());
+        assert_eq!(**table.rows().values(), **kept.rows().values());
+        assert_eq!(**table.best(), [4.0; 6]);
+        let states = [table, kept]
+            .map(|table| (table.rows().state().0.to_vec(), table.rows().state().1.to_vec()));
+        assert_eq!(states[0], states[1]);
         let error = decode(4).unwrap_err().to_string();
         assert!(
             error.contains("invalid 'table.entity.rows': expected 4 rows, found 6 values"),
@@ -253,12 +284,12 @@ mod tests {
     #[test]
     fn damage_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let state = || start(3).share(&[], 0, 1).unwrap();
+        let state = || start(3).share(&[], (0, 1), &Home::Memory).unwrap();
         write(dir.path(), &state());
         let path = dir.path().join(CHECKPOINT);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        let text = decode(&read(dir.path()).unwrap(), state()).unwrap_err().to_string();
+        let text = decode(&read(dir.path()).unwrap(), dir.path(), state()).unwrap_err().to_string();
         assert!(text.contains("damaged"), "{text}");
     }
 }

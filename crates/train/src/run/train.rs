@@ -1,20 +1,21 @@
 //! Training from a configuration, on threads or as one rank of a group.
 
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use gnarl_common::staging::interrupt::{self, Stoppable};
-use gnarl_common::{Buf, Context, Error, Result};
-use gnarl_config::{EvaluateOn, RunConfig, Strategy, data_folder};
+use gnarl_common::staging::sweep_files;
+use gnarl_common::{Buf, Context, Error, Home, Result, ResultExt};
+use gnarl_config::{EvaluateOn, RowStore, RunConfig, Strategy, data_folder};
 use gnarl_engine::{Communicator, local};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
 use serde::Serialize;
 
 use crate::data::shares::trainer_of;
-use crate::embeddings::{About, Rows, TableSpec, Whole, by_parts, write_model};
+use crate::embeddings::{About, EMBEDDINGS, Rows, TableSpec, Whole, by_parts, write_model};
 use crate::evaluation::Goal;
 use crate::fit::Training;
 use crate::registry::Registry;
@@ -232,10 +233,12 @@ impl<'a> Run<'a> {
         checkpoint: Option<&[u8]>,
     ) -> Result<Vec<TrainState>> {
         let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
-        let state = |comm| {
-            let start = self.start.share(&self.placements, comm, size)?;
+        let dir = self.folder.dir();
+        let home = home(self.config, dir)?;
+        let state = |rank| {
+            let start = self.start.share(&self.placements, (rank, size), &home)?;
             match checkpoint {
-                Some(bytes) => checkpoint::decode(bytes, start).while_doing(path),
+                Some(bytes) => checkpoint::decode(bytes, dir, start).while_doing(path),
                 None => Ok(start),
             }
         };
@@ -372,6 +375,20 @@ impl<'a> Run<'a> {
         self.write_model(&weights, &rows, &progress)?;
         let figures = (self.goal.metric.clone(), self.parameters());
         finish::finish(self.config, &self.folder, self.partition, figures, progress)
+    }
+}
+
+/// The place of embeddings: the memory, or the run's folder.
+fn home(config: &RunConfig, dir: &Path) -> Result<Home> {
+    match config.embedding.store {
+        RowStore::Memory => Ok(Home::Memory),
+        RowStore::File => {
+            let folder = dir.join(EMBEDDINGS);
+            // Hosts that do not share the run's folder have one of their own.
+            std::fs::create_dir_all(&folder).at(&folder)?;
+            sweep_files(&folder)?;
+            Ok(Home::Folder(folder))
+        }
     }
 }
 

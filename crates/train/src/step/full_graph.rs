@@ -174,9 +174,10 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
     ) -> Result<Evaluation> {
         let ids = self.model.embedding_ids();
         let ids: Vec<&[u64]> = ids.iter().map(Vec::as_slice).collect();
-        let embeddings = EmbeddingTables { tables: &state.tables, comm }.fetch(&ids)?;
+        let pool = &pool(threads.each)?;
+        let embeddings = EmbeddingTables { tables: &state.tables, comm, pool }.fetch(&ids)?;
         let graph = self.model.graph();
-        let own = pool(threads.each)?.install(|| {
+        let own = pool.install(|| {
             let mut tape = Tape::new(&state.params, Mode::Eval);
             let (own, _) = self.model.forward(&mut tape, &graph, embeddings)?;
             Ok(tape.take(own))

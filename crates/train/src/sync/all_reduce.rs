@@ -150,10 +150,11 @@ impl<L: TrainStep> Run<'_, L> {
             let (params, tables) = (state.params.flat_mut(), &mut state.tables);
             self.pool.install(|| {
                 optimizer.step(params, dense, lr);
-                for (table, summed) in tables.iter_mut().zip(&joined) {
-                    table.rows.apply(summed, rate);
-                }
-            });
+                tables
+                    .iter_mut()
+                    .zip(&joined)
+                    .try_for_each(|(table, summed)| table.apply(summed, rate))
+            })?;
         }
         tally.stages.compute += start.elapsed().as_secs_f64();
         let counted = tally.since(&before);
@@ -175,10 +176,14 @@ impl<L: TrainStep> Run<'_, L> {
         let (dense, sums) = dense.split_at_mut(state.params.len());
         loop {
             let mut gradients = Gradients { dense, rows };
-            let embeddings = EmbeddingTables { tables: &state.tables, comm: self.comm };
+            let embeddings =
+                EmbeddingTables { tables: &state.tables, comm: self.comm, pool: &self.pool };
             let now = (&state.params, &embeddings as &dyn Fetch);
             let (spec, loss) =
                 consume(self.steps, deliveries, now, key, &self.pool, &mut gradients, tally)?;
+            if let Some(nodes) = &spec.ahead {
+                state.tables.iter().for_each(|table| table.rows().expect(nodes.clone()));
+            }
             totals::add(sums, loss);
             tally.loss += loss.sum;
             tally.weight += loss.weight;

@@ -152,7 +152,7 @@ pub(super) fn not_finite(values: &[f32]) -> f64 {
 
 /// The first non-finite value of all ranks' embeddings; 0 if there is none.
 fn not_finite_of_all(comm: &dyn Communicator, state: &TrainState) -> Result<f64> {
-    let own = state.tables.iter().map(|table| not_finite(table.rows.values()));
+    let own = state.tables.iter().map(|table| not_finite(&table.rows().values().scan()));
     let own = own.reduce(|a, b| if a.is_finite() { b } else { a }).unwrap_or(0.0);
     let all = comm.all_gather("embeddings are finite", &own.to_le_bytes())?;
     let mut all = all.iter().filter_map(|bytes| Some(f64::from_le_bytes(*bytes.first_chunk()?)));

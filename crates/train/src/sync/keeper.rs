@@ -6,6 +6,7 @@ use gnarl_common::staging::interrupt;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_engine::Communicator;
 
+use crate::run::checkpoint::owned_files;
 use crate::run::folder::MODEL;
 use crate::session::Session;
 use crate::state::TrainState;
@@ -103,6 +104,8 @@ impl<'a> Keeper<'a> {
 
     fn write_best(&mut self, state: &TrainState) -> Result<()> {
         let start = Instant::now();
+        // One rank has its rows where they are, and writes them from first to last.
+        let _scans: Vec<_> = state.tables.iter().map(|table| table.best().scan()).collect();
         let rows = state.tables.iter().map(|table| table.best_on_first(self.comm));
         let rows = rows.collect::<Result<Vec<_>>>()?;
         if self.comm.rank() == 0 {
@@ -114,8 +117,17 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Saves the state on the first rank, with the embeddings of all ranks.
+    /// Saves the state on the first rank, with the embeddings of all ranks; those in files are saved by their owners.
     fn save(&self, state: &TrainState) -> Result<()> {
+        if let Some(files) = owned_files(state) {
+            files.write(self.session.dir, &state.tables)?;
+            self.comm.barrier("embeddings of the checkpoint")?;
+            if self.comm.rank() == 0 {
+                (self.session.on_checkpoint)(state, &[])?;
+            }
+            self.comm.barrier("the checkpoint")?;
+            return files.remove_others(self.session.dir, state.tables.len());
+        }
         let tables = state.tables.iter().map(|table| table.whole(self.comm));
         let tables = tables.collect::<Result<Vec<_>>>()?;
         if self.comm.rank() > 0 {

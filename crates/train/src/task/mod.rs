@@ -1,5 +1,6 @@
 //! Tasks: targets, training examples and evaluation. One folder or file per task.
 
+mod buckets;
 pub(crate) mod divide;
 pub(crate) mod edge;
 mod edge_scores;

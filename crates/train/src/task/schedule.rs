@@ -10,6 +10,7 @@ use gnarl_config::{Batch, Method, RunConfig};
 use crate::data::batch::{BatchSpec, Numbers};
 use crate::data::target_edges::TargetEdges;
 use crate::session::Keys;
+use crate::task::buckets::{Buckets, Ordered};
 
 /// Draws nodes into batches of some size, in an order by key.
 pub(crate) type DrawBatches<'a> = &'a dyn Fn(&[u32], usize, Key) -> Vec<Vec<u32>>;
@@ -129,6 +130,7 @@ impl NodeSchedule<'_> {
             batch: batch.to_vec().into(),
             share,
             key,
+            ahead: None,
             fixed: self.is_fixed(),
             last_of_step: true,
             last_of_epoch: false,
@@ -159,12 +161,14 @@ pub(super) struct EdgeSchedule<'a> {
     pub config: &'a RunConfig,
     /// The training edges: all of them, or those of a part that trains alone.
     pub edges: &'a dyn TargetEdges,
+    /// The buckets that edges are trained by, if they are.
+    pub buckets: Option<&'a Buckets>,
     pub graph: usize,
     pub sharing: Sharing,
 }
 
 impl EdgeSchedule<'_> {
-    /// Batches of training edges in random order, `sample.batch_size` in each or 0 for all at once, of which each rank
+    /// Batches of training edges in random order, or in that of buckets, `sample.batch_size` in each or 0 for all at once, of which each rank
     /// has an even share of the edges in the order of their parts.
     pub fn epoch(&self, epoch: usize) -> Vec<BatchSpec> {
         let keys = Keys::new(self.config.train.seed);
@@ -172,17 +176,23 @@ impl EdgeSchedule<'_> {
             Sharing::Alone { .. } => self.edges.of_part(self.graph),
             Sharing::Ranks { .. } => None,
         };
-        let mut order: Vec<u32> = match of_part {
-            Some(edges) => edges.to_vec(),
-            None => (0..self.edges.count() as u32).collect(),
-        };
-        let size = match self.sharing.batch_size(self.config, order.len()) {
-            0 => order.len(),
-            size => {
-                keys.order(epoch, self.graph).shuffle(&mut order);
-                size
+        let numbers = || 0..self.edges.count() as u32;
+        let own = of_part.map_or(self.edges.count(), <[u32]>::len);
+        let size = self.sharing.batch_size(self.config, own);
+        let by = keys.order(epoch, self.graph);
+        let Ordered { edges: order, ahead } = match (self.buckets.filter(|_| size > 0), of_part) {
+            (Some(buckets), Some(edges)) => buckets.order(edges.iter().copied(), by),
+            (Some(buckets), None) => buckets.order(numbers(), by),
+            (None, _) => {
+                let mut edges = of_part.map_or_else(|| numbers().collect(), <[u32]>::to_vec);
+                if size > 0 {
+                    by.shuffle(&mut edges);
+                }
+                Ordered { edges, ahead: Vec::new() }
             }
         };
+        let size = if size == 0 { order.len() } else { size };
+        let mut ahead = ahead.into_iter().peekable();
         let mut key = keys.sample(epoch);
         if matches!(self.sharing, Sharing::Alone { .. }) {
             key = key.with(self.graph as u64);
@@ -193,11 +203,16 @@ impl EdgeSchedule<'_> {
         let mut specs = Vec::with_capacity(last + 1);
         for (index, first) in (0..order.len()).step_by(size).enumerate() {
             let edges = first..order.len().min(first + size);
+            let mut soon = None;
+            while let Some((_, nodes)) = ahead.next_if(|(start, _)| edges.contains(start)) {
+                soon = Some(nodes);
+            }
             specs.push(BatchSpec {
                 graph: self.graph,
                 share: self.sharing.of(edges.len()),
                 batch: Numbers::of(&order, edges),
                 key: key.with(index as u64),
+                ahead: soon,
                 fixed: false,
                 last_of_step: true,
                 last_of_epoch: index == last,

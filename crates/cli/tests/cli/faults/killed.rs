@@ -74,6 +74,26 @@ fn ranks_that_predict_edges_killed_in_every_stage_go_on_to_the_same_numbers() {
     killed_in_every_stage(&divided, 1, &DEATHS[..7]);
 }
 
+/// Rows of a checkpoint are written by their owners, of which one is killed before its first, in between, and after.
+#[test]
+fn ranks_with_embeddings_in_files_killed_in_every_stage_go_on_to_the_same_numbers() {
+    let stages = [
+        ("sample", 41),
+        ("compute", 25),
+        ("reduce", 25),
+        ("evaluate", 3),
+        ("embeddings", 2),
+        ("embeddings written", 3),
+    ];
+    for victim in [0, 1] {
+        let divided = Divided::in_files(TRAIN);
+        killed_in_every_stage(&divided, victim, &stages);
+        let left = names(&divided.bench.run.join("embeddings"));
+        let owned = |rank| format!("table-0.epoch-60.rank-{rank}-of-2.safetensors");
+        assert_eq!(left, (0..2).map(owned).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn ranks_of_typed_parts_killed_in_every_stage_go_on_to_the_same_numbers() {
     killed_in_every_stage(&Divided::typed(TRAIN), 1, &DEATHS[..7]);

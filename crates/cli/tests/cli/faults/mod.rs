@@ -42,6 +42,18 @@ const LINKS: [&str; 7] = [
     "sample.method=exact",
 ];
 
+/// Settings of runs whose embeddings are in files of their owners.
+#[cfg(all(feature = "mpi", feature = "faults"))]
+const IN_FILES: [&str; 7] = [
+    "task.kind=link-prediction",
+    "model.name=none",
+    "embedding.dim=8",
+    "embedding.store=file",
+    "negatives.count=16",
+    "sample.batch_size=1000",
+    "sample.buckets=4",
+];
+
 impl Divided {
     /// With `train` among the lines of `[train]`.
     fn new(train: &str) -> Self {
@@ -74,13 +86,23 @@ impl Divided {
 
     /// Link prediction by GraphSAGE, on parts of its message graph.
     fn links(train: &str, layout: &[&str]) -> Self {
+        Self::predicting(train, layout, &LINKS)
+    }
+
+    /// Link prediction by embeddings in files.
+    #[cfg(all(feature = "mpi", feature = "faults"))]
+    fn in_files(train: &str) -> Self {
+        Self::predicting(train, &["--algorithm", "spring"], &IN_FILES)
+    }
+
+    fn predicting(train: &str, layout: &[&str], sets: &'static [&'static str]) -> Self {
         let bench = Bench::new(&format!("[train]\ncheckpoint_seconds = 0\n{train}\n"));
         let parts = bench.dir.path().join("parts");
         let cut = ["partition", path(&bench.graph), "--parts", "2", "--out", path(&parts)];
         let task = ["--task", path(&bench.file)];
-        let sets = LINKS.iter().flat_map(|set| ["--set", set]);
-        succeed(&[&cut[..], layout, &task, &sets.collect::<Vec<_>>()].concat());
-        Self { bench, parts, sets: &LINKS }
+        let given = sets.iter().flat_map(|set| ["--set", set]);
+        succeed(&[&cut[..], layout, &task, &given.collect::<Vec<_>>()].concat());
+        Self { bench, parts, sets }
     }
 
     /// How many epochs the run has trained.

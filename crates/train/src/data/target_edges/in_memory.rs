@@ -12,6 +12,9 @@ use crate::data::batch::{BatchSpec, Input, gather};
 use crate::task::EdgeBatch;
 use crate::task::objective::Targets;
 
+/// Edges scanned together.
+const SCANNED: usize = 1 << 16;
+
 /// Training edges, all of them in the memory of each rank.
 #[derive(Default)]
 pub(crate) struct EdgesInMemory {
@@ -99,8 +102,13 @@ impl TargetEdges for EdgesInMemory {
         Ok((Targets::of(labels, own), features))
     }
 
-    fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()> {
-        each(&self.edges)
+    fn scan(&self, each: &mut dyn FnMut(&[u32], &Triples) -> Result<()>) -> Result<()> {
+        for first in (0..self.edges.len()).step_by(SCANNED) {
+            let end = self.edges.len().min(first + SCANNED);
+            let numbers: Vec<u32> = (first as u32..end as u32).collect();
+            each(&numbers, &self.edges.at(&numbers))?;
+        }
+        Ok(())
     }
 
     fn all(&self) -> Result<EdgeBatch> {

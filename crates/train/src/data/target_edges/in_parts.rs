@@ -137,11 +137,11 @@ impl TargetEdges for EdgesInParts {
         })
     }
 
-    fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()> {
+    fn scan(&self, each: &mut dyn FnMut(&[u32], &Triples) -> Result<()>) -> Result<()> {
         for part in self.with_edges() {
-            part.split_targets(0, &mut |FoundTargets { mut edges, .. }| {
+            part.split_targets(0, &mut |FoundTargets { mut edges, positions, .. }| {
                 edges.tails.iter_mut().for_each(|tail| *tail += self.first_tail);
-                each(&edges)
+                each(&positions, &edges)
             })?;
         }
         Ok(())

@@ -43,11 +43,11 @@ pub(crate) trait TargetEdges: Send + Sync {
     /// If edges have no labels, or features cannot be read.
     fn answers(&self, batch: &mut TargetBatch) -> Result<(Targets, Option<Input>)>;
 
-    /// Hands all training edges to `each`, some at a time, in any order.
+    /// Hands all training edges to `each` with their numbers, some at a time, in any order.
     ///
     /// # Errors
     /// If a part does not reply; those of `each`.
-    fn scan(&self, each: &mut dyn FnMut(&Triples) -> Result<()>) -> Result<()>;
+    fn scan(&self, each: &mut dyn FnMut(&[u32], &Triples) -> Result<()>) -> Result<()>;
 
     /// All training edges in their order, with their rows in the dataset where these are known, and their times if neighbors
     /// are sampled by time.

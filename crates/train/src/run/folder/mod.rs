@@ -19,6 +19,7 @@ use gnarl_config::{OutputSection, RunConfig, absolute};
 use gnarl_objects::is_uri;
 use serde::Serialize;
 
+use crate::embeddings::EMBEDDINGS;
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
 use crate::telemetry::EpochRecord;
 
@@ -98,6 +99,10 @@ impl RunFolder {
             }
         }
         sweep_files(&dir)?;
+        let rows = dir.join(EMBEDDINGS);
+        if !resume && rows.exists() {
+            std::fs::remove_dir_all(&rows).at(&rows)?;
+        }
         let kept = absolute(&RunConfig {
             output: OutputSection { dir: place.clone(), ..config.output.clone() },
             ..config.clone()

@@ -29,6 +29,7 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         c.train.checkpoint_seconds = 0.0;
         c.train.deadline_seconds = 1.0;
         c.train.engine = Default::default();
+        c.embedding.store = Default::default();
         c.output = Default::default();
         c.plan = Default::default();
         toml::Value::try_from(c).ok()

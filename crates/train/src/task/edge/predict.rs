@@ -79,8 +79,14 @@ impl Task for EdgePrediction {
         sharing: Sharing,
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
-        EdgeSchedule { config: &self.config, edges: self.train.as_ref(), graph, sharing }
-            .epoch(epoch)
+        EdgeSchedule {
+            config: &self.config,
+            edges: self.train.as_ref(),
+            buckets: None,
+            graph,
+            sharing,
+        }
+        .epoch(epoch)
     }
 
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<DrawnEdges>> {

@@ -53,7 +53,7 @@ pub(super) fn held_out<E: Encoder>(
         false => Ways { forth: relation as usize, back: None },
     };
     let held = [&links.edges.valid, &links.edges.test];
-    seen_in(held, &ways, &mut |each| links.edges.train.scan(each))
+    seen_in(held, &ways, &mut |each| links.edges.train.scan(&mut |_, edges| each(edges)))
 }
 
 /// Hands training edges to its argument, some at a time.

@@ -12,6 +12,7 @@ use gnarl_sample::negatives::NegativeSampler;
 use super::edges::Edges;
 use super::paired::Paired;
 use crate::data::target_edges::{KnownEdges, Query};
+use crate::task::buckets::Buckets;
 
 /// The link prediction task of a run.
 pub(crate) struct LinkPrediction {
@@ -25,6 +26,8 @@ pub(crate) struct LinkPrediction {
     pub(super) encoded: bool,
     /// Negative sampler, built once the parts are known.
     pub(super) negatives: OnceLock<Box<dyn NegativeSampler>>,
+    /// The buckets that edges are trained by, likewise; none unless `sample.buckets` asks for them.
+    pub(super) buckets: OnceLock<Buckets>,
     /// The filtered set of held-out edges, found by their first ranking.
     pub(super) filtered: OnceLock<Arc<FilteredSet>>,
     /// Validation and test edges with pairs without an edge behind them, drawn for their first scores.

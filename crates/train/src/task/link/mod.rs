@@ -5,6 +5,7 @@
 
 mod among;
 mod batches;
+mod candidates;
 mod divide;
 mod edges;
 mod endpoints;

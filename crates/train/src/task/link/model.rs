@@ -58,6 +58,7 @@ impl<'a> Model<'a> {
             known,
             decoder,
             negatives: OnceLock::new(),
+            buckets: OnceLock::new(),
             filtered: OnceLock::new(),
             paired: Default::default(),
         })

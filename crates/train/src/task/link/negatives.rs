@@ -43,7 +43,7 @@ fn among(links: &LinkPrediction, range: Range<u32>) -> Result<Box<dyn NegativeSa
         "all" => Box::new(negatives::All::new(nodes)),
         "typed" => {
             let mut ends = negatives::EndsByRelation::default();
-            train.scan(&mut |edges| {
+            train.scan(&mut |_, edges| {
                 ends.add(edges);
                 Ok(())
             })?;
@@ -51,7 +51,7 @@ fn among(links: &LinkPrediction, range: Range<u32>) -> Result<Box<dyn NegativeSa
         }
         "degree" => {
             let mut degrees = vec![0; nodes as usize];
-            train.scan(&mut |edges| {
+            train.scan(&mut |_, edges| {
                 let all = edges.heads.iter().chain(&edges.tails);
                 all.filter(|&v| range.contains(v))
                     .for_each(|&v| degrees[(v - range.start) as usize] += 1);

@@ -8,6 +8,7 @@ use gnarl_nn::decoders::{LinkBatch, Side};
 use gnarl_nn::{Params, Tape, Tensor, Var};
 
 use super::batches::{LinkExamples, draw};
+use super::candidates::{Everywhere, WithOwners};
 use super::edges::Edges;
 use super::links::LinkPrediction;
 use super::{in_time, leakage, negatives, ranking};
@@ -20,6 +21,7 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
+use crate::task::buckets::Buckets;
 use crate::task::schedule::{DrawBatches, EdgeSchedule};
 use crate::task::{DrawnBatch, EdgeScores, Encoders, Sharing, Sizes, Task};
 
@@ -51,6 +53,11 @@ impl Task for LinkPrediction {
             // Another rank of this process may have built an equal one meanwhile.
             _ = self.negatives.set(negatives::build(self)?);
         }
+        let classes = self.config.sample.buckets;
+        if classes > 0 && !self.encoded && self.buckets.get().is_none() {
+            let Edges { train, endpoints, .. } = &self.edges;
+            _ = self.buckets.set(Buckets::new(classes, endpoints.nodes(), train.as_ref())?);
+        }
         Ok(())
     }
 
@@ -70,7 +77,8 @@ impl Task for LinkPrediction {
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
         let edges = self.edges.train.as_ref();
-        EdgeSchedule { config: &self.config, edges, graph, sharing }.epoch(epoch)
+        let buckets = self.buckets.get();
+        EdgeSchedule { config: &self.config, edges, buckets, graph, sharing }.epoch(epoch)
     }
 
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<LinkBatch>> {
@@ -114,8 +122,8 @@ impl Task for LinkPrediction {
         Ok((loss, BatchLoss { sum: found.sum, weight: found.weight }))
     }
 
-    /// Embeddings that every rank can have are ranked by all ranks, each with its share of the
-    /// edges; so are edges as of their times.
+    /// Embeddings without a model are ranked by all ranks, each among the nodes that it owns; edges as of their times
+    /// by shares of the edges.
     fn evaluate<E: Encoder>(
         &self,
         encoders: Encoders<'_, E>,
@@ -123,9 +131,9 @@ impl Task for LinkPrediction {
         comm: &dyn Communicator,
         threads: Threads,
     ) -> Result<Evaluation> {
-        if let Some(rows) = encoders.whole.gathered(&state.tables, comm)? {
-            let pool = pool(threads.each)?;
-            return ranking::together(self, &state.params, rows, comm, &pool);
+        if let Some(table) = encoders.whole.only_table(&state.tables) {
+            let nodes = WithOwners { table, comm };
+            return pool(threads.each)?.install(|| ranking::among_all(self, &state.params, &nodes));
         }
         let forwards = Forwards::new(&self.config, encoders.whole);
         if self.config.samples_by_time() && state.tables.is_empty() {
@@ -152,6 +160,9 @@ impl Task for LinkPrediction {
         let forwards = Forwards::new(&self.config, encoders.whole);
         if self.config.samples_by_time() {
             return in_time::evaluate(self, &forwards, (params, tables), None);
+        }
+        if let Some(rows) = encoders.whole.only_rows(tables) {
+            return ranking::among_all(self, params, &Everywhere::of_rows(rows));
         }
         let by_type = forwards.all((params, tables))?;
         ranking::of_embeddings(self, params, joined(by_type))

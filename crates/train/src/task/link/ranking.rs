@@ -2,21 +2,18 @@
 //! against pairs without an edge.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use gnarl_common::{Error, Kind, Result};
-use gnarl_engine::Communicator;
+use gnarl_common::Result;
 use gnarl_graph::triples::Triples;
-use gnarl_nn::decoders::{Groups, Rank, Ranker, Side, score};
+use gnarl_nn::decoders::{Groups, Rank, Side, score};
 use gnarl_nn::metrics::Ranks;
 use gnarl_nn::{Params, Tensor};
-use rayon::ThreadPool;
 
 use super::among::Ranked;
+use super::candidates::{Candidates, Everywhere};
 use super::links::LinkPrediction;
 use super::paired::Paired;
-use super::{among, pairs};
-use crate::embeddings::Rows;
+use super::{among, candidates, pairs};
 use crate::evaluation::{Evaluation, RelationScores, Scores};
 
 /// Ranking metrics over all nodes; the first is the default of a run without an encoder.
@@ -49,8 +46,7 @@ pub(super) fn of_embeddings(
         return Ok(found);
     }
     if !links.encoded || RANKED.contains(&links.metric.as_str()) {
-        let all = |edges: &Triples| evaluator.ranks(edges, 0..edges.len());
-        let mut found = evaluator.evaluation(&all(valid)?, &all(test)?);
+        let mut found = among_all(links, params, &Everywhere::of(&evaluator.rows))?;
         if links.encoded {
             found.valid.extend(evaluator.paired((valid, 0))?);
             found.test.extend(evaluator.paired((test, 1))?);
@@ -61,34 +57,27 @@ pub(super) fn of_embeddings(
     Ok(Evaluation { valid, test, ..Evaluation::default() })
 }
 
-/// Scores of the embeddings `rows` by all ranks together, each with its share of the edges. All
-/// return the same.
+/// Scores among all nodes, on the rayon pool this is called from. All ranks that have candidates call it, and return the
+/// same.
 ///
 /// # Errors
-/// If a rank fails.
-pub(super) fn together(
+/// If a part does not tell of known edges, or a rank fails.
+pub(super) fn among_all(
     links: &LinkPrediction,
     params: &Params,
-    rows: Rows<'_>,
-    comm: &dyn Communicator,
-    pool: &ThreadPool,
+    nodes: &dyn Candidates,
 ) -> Result<Evaluation> {
-    let evaluator = Evaluator { links, params, rows: rows.into_tensor() };
-    let joined = |edges: &Triples| -> Result<Ranked> {
-        let bound = |r: usize| edges.len() * r / comm.size();
-        let share = bound(comm.rank())..bound(comm.rank() + 1);
-        let own = pool.install(|| evaluator.ranks(edges, share))?;
-        let all = comm.all_gather("evaluation: ranks", bytemuck::cast_slice(&own))?.concat();
-        let joined: Ranked = bytemuck::pod_collect_to_vec(&all);
-        if joined.len() == edges.len() {
-            Ok(joined)
-        } else {
-            Err(Error::new(Kind::Rank, "a rank sent too few ranks of edges"))
-        }
-    };
     let nothing = Triples::default();
     let [valid, test] = links.scored(&nothing);
-    Ok(evaluator.evaluation(&joined(valid)?, &joined(test)?))
+    let ranks = |edges| candidates::ranks(links, params, nodes, edges);
+    let (valid, test) = (ranks(valid)?, ranks(test)?);
+    Ok(Evaluation {
+        valid: scores(&valid),
+        valid_loss: 0.0,
+        test: scores(&test),
+        relations: relations(links, &test),
+        leakage: None,
+    })
 }
 
 /// The evaluation of ranks of validation and of test edges among drawn candidates, which are filtered.
@@ -113,22 +102,6 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    /// The ranks of some edges.
-    ///
-    /// # Errors
-    /// If a part does not tell of known edges.
-    fn ranks(&self, edges: &Triples, share: Range<usize>) -> Result<Ranked> {
-        let edges = edges.at(&share.map(|edge| edge as u32).collect::<Vec<_>>());
-        let memory = self.links.config.task.rank_memory.as_u64() as usize;
-        let decoder = self.links.decoder.as_ref();
-        let known = self.links.filtered()?;
-        let ranker = Ranker::new(decoder, self.params, &self.rows, known, memory);
-        let ends = &self.links.edges.endpoints;
-        let ranker = ranker.among(ends.range(Side::Head), ends.range(Side::Tail));
-        let [heads, tails] = Side::BOTH.map(|side| ranker.rank(side, &edges));
-        Ok(heads.into_iter().zip(tails).map(|(head, tail)| [head, tail]).collect())
-    }
-
     /// Scores of the edges of a split, 0 for validation, against pairs without an edge.
     fn paired(&self, split: (&Triples, usize)) -> Result<Scores> {
         pairs::scores(self.links, split, |paired| Ok(self.scores(&paired.all)))
@@ -159,16 +132,6 @@ impl Evaluator<'_> {
             out.extend_from_slice(found.data());
         }
         out
-    }
-
-    fn evaluation(&self, valid: &Ranked, test: &Ranked) -> Evaluation {
-        Evaluation {
-            valid: scores(valid),
-            valid_loss: 0.0,
-            test: scores(test),
-            relations: relations(self.links, test),
-            leakage: None,
-        }
     }
 }
 
