@@ -194,7 +194,10 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         state: TrainState,
     ) -> Result<TrainState> {
         match self.config.train.strategy {
-            Strategy::Gradient => AllReduce.train(session, &self.mini_batch()?, comm, state),
+            Strategy::Gradient => {
+                self.task.begin(session.home)?;
+                AllReduce.train(session, &self.mini_batch()?, comm, state)
+            }
             Strategy::Average => {
                 let mine = model_averaging::mine(comm, self.task.graphs());
                 ModelAveraging.train(session, &self.on_parts(&mine)?, comm, state)

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use gnarl_common::Result;
 use gnarl_common::rng::Key;
+use gnarl_common::{Home, Result};
 use gnarl_config::RunConfig;
 
 use crate::embeddings::{Rows, TableSpec, Whole};
@@ -37,6 +37,8 @@ pub struct Session<'a> {
     pub on_best: &'a (dyn Fn(&TrainState, Vec<Rows<'_>>) -> Result<()> + Sync),
     /// The run's folder.
     pub dir: &'a Path,
+    /// The place of arrays that may exceed the memory.
+    pub home: &'a Home,
     /// Activity of rank 0, for the log.
     pub pulse: &'a Pulse,
 }

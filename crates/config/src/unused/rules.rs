@@ -47,8 +47,11 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         keys: &["sample.buckets"],
-        applies: |a| a.links() && a.model(&["none"]) && a.run.sample.batch_size > 0,
-        to: "link prediction without an encoder (model.name = 'none'), in batches",
+        applies: |a| {
+            let batches = a.run.sample.batch_size > 0 && a.run.train.strategy != Strategy::Average;
+            a.links() && a.model(&["none"]) && batches
+        },
+        to: "link prediction without an encoder (model.name = 'none'), in batches of all ranks together",
     },
     Rule {
         keys: &["task.messages", "task.leakage"],

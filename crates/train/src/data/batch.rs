@@ -1,7 +1,7 @@
 //! Batches: the batch schedule, and the features of input nodes.
 
 use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
@@ -50,11 +50,44 @@ impl BatchSpec {
     }
 }
 
-/// Numbers of examples: consecutive ones of an epoch's order, which all its batches share.
+/// Numbers of examples: consecutive ones of an order, which several batches share.
 #[derive(Debug, Clone)]
 pub struct Numbers {
-    order: Arc<Vec<u32>>,
+    order: Order,
     range: Range<usize>,
+}
+
+#[derive(Debug, Clone)]
+enum Order {
+    Listed(Arc<Vec<u32>>),
+    Shuffled(Arc<Shuffled>),
+}
+
+/// Consecutive numbers in random order, which is in memory only while batches of them are under way.
+#[derive(Debug)]
+pub struct Shuffled {
+    range: Range<u32>,
+    key: Key,
+    order: OnceLock<Vec<u32>>,
+}
+
+impl Shuffled {
+    /// Those of `range`, in an order by `key`.
+    pub fn new(range: Range<u32>, key: Key) -> Self {
+        Self { range, key, order: OnceLock::new() }
+    }
+}
+
+impl Deref for Shuffled {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        self.order.get_or_init(|| {
+            let mut order: Vec<u32> = self.range.clone().collect();
+            self.key.shuffle(&mut order);
+            order
+        })
+    }
 }
 
 impl Numbers {
@@ -64,14 +97,36 @@ impl Numbers {
     /// If the range exceeds the order.
     pub fn of(order: &Arc<Vec<u32>>, range: Range<usize>) -> Self {
         assert!(range.end <= order.len(), "{range:?} of {} numbers", order.len());
-        Self { order: order.clone(), range }
+        Self { order: Order::Listed(order.clone()), range }
+    }
+
+    /// All of `order`, `size` at a time.
+    pub fn batches(order: &Arc<Shuffled>, size: usize) -> impl Iterator<Item = Self> + '_ {
+        let all = order.range.len();
+        (0..all).step_by(size.max(1)).map(move |first| Self {
+            order: Order::Shuffled(order.clone()),
+            range: first..all.min(first + size),
+        })
+    }
+
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The range of numbers in random order that these are the first of.
+    pub fn begins(&self) -> Option<Range<u32>> {
+        match &self.order {
+            Order::Shuffled(order) if self.range.start == 0 => Some(order.range.clone()),
+            _ => None,
+        }
     }
 }
 
 impl From<Vec<u32>> for Numbers {
     fn from(order: Vec<u32>) -> Self {
         let range = 0..order.len();
-        Self { order: Arc::new(order), range }
+        Self { order: Order::Listed(Arc::new(order)), range }
     }
 }
 
@@ -79,7 +134,10 @@ impl Deref for Numbers {
     type Target = [u32];
 
     fn deref(&self) -> &[u32] {
-        &self.order[self.range.clone()]
+        match &self.order {
+            Order::Listed(order) => &order[self.range.clone()],
+            Order::Shuffled(order) => &order[self.range.clone()],
+        }
     }
 }
 

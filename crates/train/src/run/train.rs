@@ -335,6 +335,7 @@ impl<'a> Run<'a> {
             on_checkpoint: &save,
             on_best: &keep,
             dir: self.folder.dir(),
+            home: &home(self.config, self.folder.dir())?,
             pulse: &pulse,
         };
         let train = || self.task.train(&session, comm, state);

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use gnarl_common::Result;
 use gnarl_common::threads::even_share;
+use gnarl_common::{Home, Result};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::Triples;
@@ -67,6 +67,14 @@ pub(crate) trait Task: Send + Sync {
     /// # Errors
     /// If the run file requires parts, and there are none.
     fn ready(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Prepares for training, with large arrays in `home`.
+    ///
+    /// # Errors
+    /// If a part does not reply, or the disk has no room.
+    fn begin(&self, _home: &Home) -> Result<()> {
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use gnarl_config::{Batch, Method, RunConfig};
 use crate::data::batch::{BatchSpec, Numbers};
 use crate::data::target_edges::TargetEdges;
 use crate::session::Keys;
-use crate::task::buckets::{Buckets, Ordered};
+use crate::task::buckets::{Buckets, Visit};
 
 /// Draws nodes into batches of some size, in an order by key.
 pub(crate) type DrawBatches<'a> = &'a dyn Fn(&[u32], usize, Key) -> Vec<Vec<u32>>;
@@ -168,31 +168,28 @@ pub(super) struct EdgeSchedule<'a> {
 }
 
 impl EdgeSchedule<'_> {
-    /// Batches of training edges in random order, or in that of buckets, `sample.batch_size` in each or 0 for all at once, of which each rank
+    /// Batches of training edges in random order, `sample.batch_size` in each or 0 for all at once, of which each rank
     /// has an even share of the edges in the order of their parts.
     pub fn epoch(&self, epoch: usize) -> Vec<BatchSpec> {
         let keys = Keys::new(self.config.train.seed);
+        if let Some(buckets) = self.buckets {
+            return self.by_buckets(buckets, keys, epoch);
+        }
         let of_part = match self.sharing {
             Sharing::Alone { .. } => self.edges.of_part(self.graph),
             Sharing::Ranks { .. } => None,
         };
-        let numbers = || 0..self.edges.count() as u32;
-        let own = of_part.map_or(self.edges.count(), <[u32]>::len);
-        let size = self.sharing.batch_size(self.config, own);
-        let by = keys.order(epoch, self.graph);
-        let Ordered { edges: order, ahead } = match (self.buckets.filter(|_| size > 0), of_part) {
-            (Some(buckets), Some(edges)) => buckets.order(edges.iter().copied(), by),
-            (Some(buckets), None) => buckets.order(numbers(), by),
-            (None, _) => {
-                let mut edges = of_part.map_or_else(|| numbers().collect(), <[u32]>::to_vec);
-                if size > 0 {
-                    by.shuffle(&mut edges);
-                }
-                Ordered { edges, ahead: Vec::new() }
+        let mut order: Vec<u32> = match of_part {
+            Some(edges) => edges.to_vec(),
+            None => (0..self.edges.count() as u32).collect(),
+        };
+        let size = match self.sharing.batch_size(self.config, order.len()) {
+            0 => order.len(),
+            size => {
+                keys.order(epoch, self.graph).shuffle(&mut order);
+                size
             }
         };
-        let size = if size == 0 { order.len() } else { size };
-        let mut ahead = ahead.into_iter().peekable();
         let mut key = keys.sample(epoch);
         if matches!(self.sharing, Sharing::Alone { .. }) {
             key = key.with(self.graph as u64);
@@ -203,20 +200,41 @@ impl EdgeSchedule<'_> {
         let mut specs = Vec::with_capacity(last + 1);
         for (index, first) in (0..order.len()).step_by(size).enumerate() {
             let edges = first..order.len().min(first + size);
-            let mut soon = None;
-            while let Some((_, nodes)) = ahead.next_if(|(start, _)| edges.contains(start)) {
-                soon = Some(nodes);
-            }
             specs.push(BatchSpec {
                 graph: self.graph,
                 share: self.sharing.of(edges.len()),
                 batch: Numbers::of(&order, edges),
                 key: key.with(index as u64),
-                ahead: soon,
+                ahead: None,
                 fixed: false,
                 last_of_step: true,
                 last_of_epoch: index == last,
             });
+        }
+        specs
+    }
+
+    /// Batches of the edges of one bucket after the other, at most `sample.batch_size` in each.
+    fn by_buckets(&self, buckets: &Buckets, keys: Keys, epoch: usize) -> Vec<BatchSpec> {
+        let size = self.config.sample.batch_size;
+        let key = keys.sample(epoch);
+        let mut specs: Vec<BatchSpec> = Vec::new();
+        for Visit { places, mut ahead } in buckets.order(keys.order(epoch, self.graph)) {
+            for batch in Numbers::batches(&places, size) {
+                specs.push(BatchSpec {
+                    graph: self.graph,
+                    share: self.sharing.of(batch.count()),
+                    batch,
+                    key: key.with(specs.len() as u64),
+                    ahead: ahead.take(),
+                    fixed: false,
+                    last_of_step: true,
+                    last_of_epoch: false,
+                });
+            }
+        }
+        if let Some(last) = specs.last_mut() {
+            last.last_of_epoch = true;
         }
         specs
     }

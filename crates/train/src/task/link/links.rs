@@ -1,6 +1,6 @@
 //! Link prediction: the state of a run's task.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
@@ -26,8 +26,10 @@ pub(crate) struct LinkPrediction {
     pub(super) encoded: bool,
     /// Negative sampler, built once the parts are known.
     pub(super) negatives: OnceLock<Box<dyn NegativeSampler>>,
-    /// The buckets that edges are trained by, likewise; none unless `sample.buckets` asks for them.
+    /// The buckets that edges are trained by; none unless `sample.buckets` asks for them.
     pub(super) buckets: OnceLock<Buckets>,
+    /// Held while edges are sorted into buckets.
+    pub(super) sorting: Mutex<()>,
     /// The filtered set of held-out edges, found by their first ranking.
     pub(super) filtered: OnceLock<Arc<FilteredSet>>,
     /// Validation and test edges with pairs without an edge behind them, drawn for their first scores.

@@ -1,6 +1,6 @@
 //! The decoder, loss and metric of link prediction, wherever its edges are.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::rng::Key;
@@ -59,6 +59,7 @@ impl<'a> Model<'a> {
             decoder,
             negatives: OnceLock::new(),
             buckets: OnceLock::new(),
+            sorting: Mutex::new(()),
             filtered: OnceLock::new(),
             paired: Default::default(),
         })

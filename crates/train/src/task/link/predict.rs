@@ -1,7 +1,9 @@
 //! Link prediction as a task.
 
-use gnarl_common::Result;
+use std::sync::PoisonError;
+
 use gnarl_common::threads::pool;
+use gnarl_common::{Home, Result};
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_nn::decoders::{LinkBatch, Side};
@@ -53,10 +55,20 @@ impl Task for LinkPrediction {
             // Another rank of this process may have built an equal one meanwhile.
             _ = self.negatives.set(negatives::build(self)?);
         }
-        let classes = self.config.sample.buckets;
-        if classes > 0 && !self.encoded && self.buckets.get().is_none() {
+        Ok(())
+    }
+
+    fn begin(&self, home: &Home) -> Result<()> {
+        let sample = &self.config.sample;
+        if sample.buckets == 0 || sample.batch_size == 0 || self.encoded {
+            return Ok(());
+        }
+        // One of the ranks of this process sorts for all of them.
+        let _sorting = self.sorting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.buckets.get().is_none() {
             let Edges { train, endpoints, .. } = &self.edges;
-            _ = self.buckets.set(Buckets::new(classes, endpoints.nodes(), train.as_ref())?);
+            let classes = (sample.buckets, endpoints.nodes());
+            _ = self.buckets.set(Buckets::new(classes, train.as_ref(), home)?);
         }
         Ok(())
     }
@@ -82,7 +94,11 @@ impl Task for LinkPrediction {
     }
 
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<LinkBatch>> {
-        let found = self.edges.train.batch(spec)?;
+        let train = self.edges.train.as_ref();
+        let found = match self.buckets.get() {
+            Some(buckets) => buckets.batch(spec, train.owner()),
+            None => train.batch(spec)?,
+        };
         let LinkExamples { batch: mut examples, ids, times } = draw(self, spec, &found)?;
         let endpoints = &self.edges.endpoints;
         let (seeds, places) = endpoints.seeds(ids, times);
