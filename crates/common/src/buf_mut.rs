@@ -121,6 +121,59 @@ impl<T: Pod> BufMut<T> {
         }
     }
 
+    /// Returns whether the values are in a file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.source, Source::Mapped { .. })
+    }
+
+    /// Reads the values from place `first` on, in one piece.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn read_at(&self, first: usize, values: &mut [T]) -> Result<()> {
+        let range = first..first + values.len();
+        assert!(range.end <= self.len(), "{range:?} of {} values", self.len());
+        match &self.source {
+            #[cfg(unix)]
+            Source::Mapped { file, .. } => {
+                use std::os::unix::fs::FileExt;
+                let bytes = bytemuck::cast_slice_mut(values);
+                file.read_exact_at(bytes, (first * size_of::<T>()) as u64).map_err(failed)
+            }
+            _ => {
+                values.copy_from_slice(&self[range]);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sets the values from place `first` on, in one piece, without reading those that they replace.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn write_at(&mut self, first: usize, values: &[T]) -> Result<()> {
+        let range = first..first + values.len();
+        assert!(range.end <= self.len(), "{range:?} of {} values", self.len());
+        match &mut self.source {
+            #[cfg(unix)]
+            Source::Mapped { file, .. } => {
+                use std::os::unix::fs::FileExt;
+                let bytes = bytemuck::cast_slice(values);
+                file.write_all_at(bytes, (first * size_of::<T>()) as u64).map_err(failed)
+            }
+            _ => {
+                self[range].copy_from_slice(values);
+                Ok(())
+            }
+        }
+    }
+
     /// The values, which change no more.
     ///
     /// # Errors
@@ -130,9 +183,7 @@ impl<T: Pod> BufMut<T> {
             Source::Memory(values) => Ok(values.into()),
             Source::Mapped { map, len, .. } => {
                 advise(&map, Access::Any);
-                let frozen = map
-                    .make_read_only()
-                    .map_err(|e| Error::new(Kind::Io, format!("mapping a temporary file: {e}")))?;
+                let frozen = map.make_read_only().map_err(failed)?;
                 let values = Buf::mapped(Arc::new(frozen), 0, len);
                 values.ok_or_else(|| Error::new(Kind::Io, "a temporary file is cut short"))
             }
@@ -179,6 +230,10 @@ fn advise(map: &MmapMut, access: Access) {
     }
     #[cfg(not(unix))]
     let _ = (map, access);
+}
+
+fn failed(e: std::io::Error) -> Error {
+    Error::new(Kind::Io, format!("a temporary file: {e}"))
 }
 
 /// Takes room on the disk.
@@ -256,6 +311,11 @@ mod tests {
             let copy = values.copy_to(home).unwrap();
             assert_eq!(*copy, *values);
             assert_eq!(*copy.scan(), *values);
+            let mut some = vec![0; 1000];
+            values.read_at(70, &mut some).unwrap();
+            assert_eq!(some, (70..1070).collect::<Vec<u32>>());
+            values.write_at(len - 1000, &some).unwrap();
+            assert_eq!((values[len - 1001], values[len - 1]), (len as u32 - 1001, 1069));
             values.freeze().unwrap()
         };
         let folder = Home::Folder(dir.path().into());

@@ -25,6 +25,7 @@
 mod adagrad;
 mod adam;
 mod decay;
+mod held;
 mod ids;
 mod row_adagrad;
 mod table;

@@ -1,5 +1,6 @@
 //! The embedding table and its updates.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
@@ -8,6 +9,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::SparseOptimizer;
+use super::held::Held;
 use super::ids::{Ids, too_many};
 use crate::RowSource;
 use crate::source::{check_len, span};
@@ -23,6 +25,8 @@ pub struct Embedding {
     /// Number of updates of each row.
     steps: BufMut<u32>,
     optimizer: Arc<dyn SparseOptimizer>,
+    /// Rows of the arrays that are held in memory, ascending.
+    held: Vec<Held>,
 }
 
 /// Gradients summed by row, for the rows of one update, in the order of first occurrence.
@@ -95,7 +99,7 @@ impl Embedding {
         drop(left);
         let state = BufMut::zeros(rows * optimizer.state_len(width), home)?;
         let steps = BufMut::zeros(rows, home)?;
-        Ok(Self { ids, width, values, state, steps, optimizer })
+        Ok(Self { ids, width, values, state, steps, optimizer, held: Vec::new() })
     }
 
     /// Dataset ids of the rows.
@@ -104,22 +108,38 @@ impl Embedding {
     }
 
     /// All rows, in the order of [`Embedding::ids`].
+    ///
+    /// # Panics
+    /// If rows are held, see [`Embedding::hold`].
     pub fn values(&self) -> &BufMut<f32> {
+        self.assert_released();
         &self.values
     }
 
     /// All rows for writing.
+    ///
+    /// # Panics
+    /// If rows are held.
     pub fn values_mut(&mut self) -> &mut BufMut<f32> {
+        self.assert_released();
         &mut self.values
     }
 
     /// The rows; their optimizer's state is dropped.
+    ///
+    /// # Panics
+    /// If rows are held.
     pub fn into_values(self) -> BufMut<f32> {
+        self.assert_released();
         self.values
     }
 
     /// The optimizer state, and the number of updates of each row.
+    ///
+    /// # Panics
+    /// If rows are held.
     pub fn state(&self) -> (&BufMut<f32>, &BufMut<u32>) {
+        self.assert_released();
         (&self.state, &self.steps)
     }
 
@@ -158,8 +178,43 @@ impl Embedding {
         self.steps[rows].copy_from_slice(steps);
     }
 
+    /// Holds the rows of these ranges of ids in memory, if the table is in files, until other ones are held or none. Rows that
+    /// were held before are written back.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn hold(&mut self, ids: &[Range<u64>]) -> Result<()> {
+        if !self.values.is_mapped() {
+            return Ok(());
+        }
+        let rows = |ids: &Range<u64>| self.ids.below(ids.start)..self.ids.below(ids.end);
+        let mut wanted: Vec<Range<usize>> = ids.iter().map(rows).collect();
+        wanted.retain(|rows| !rows.is_empty());
+        wanted.sort_by_key(|rows| rows.start);
+        wanted.dedup();
+        let sizes = (self.width, self.state_width());
+        let (kept, released): (Vec<Held>, Vec<Held>) =
+            self.held.drain(..).partition(|held| wanted.contains(&held.rows));
+        self.held = kept;
+        for held in released {
+            held.write((&mut self.values, &mut self.state, &mut self.steps), sizes)?;
+        }
+        for rows in wanted {
+            if !self.held.iter().any(|held| held.rows == rows) {
+                let arrays = (&mut self.values, &mut self.state, &mut self.steps);
+                self.held.push(Held::read(rows, &arrays, sizes)?);
+            }
+        }
+        self.held.sort_by_key(|held| held.rows.start);
+        Ok(())
+    }
+
+    fn assert_released(&self) {
+        assert!(self.held.is_empty(), "rows that are held are newer than those of the table");
+    }
+
     /// Advises the system that the rows of these ids, which ascend, are soon read and updated.
-    pub fn expect(&self, ids: std::ops::Range<u64>) {
+    pub fn expect(&self, ids: Range<u64>) {
         let (first, end) = (self.ids.below(ids.start), self.ids.below(ids.end));
         let of = |size: usize| first * size..end * size;
         self.values.expect(of(self.width));
@@ -187,16 +242,29 @@ impl Embedding {
         let (width, size) = (self.width, self.state_width());
         let mut order: Vec<u32> = (0..summed.rows.len() as u32).collect();
         order.sort_unstable_by_key(|&place| summed.rows[place as usize]);
-        let all = Touched {
-            first: 0,
-            values: &mut self.values,
-            state: &mut self.state,
-            steps: &mut self.steps,
-        };
         let optimizer = self.optimizer.as_ref();
-        update_rows(all, &order, summed, (width, size), &|step, row, state, grad| {
+        let step = |step, row: &mut [f32], state: &mut [f32], grad: &[f32]| {
             optimizer.step(step, row, state, grad, lr);
-        });
+        };
+        let mut left = &order[..];
+        for held in &mut self.held {
+            let below =
+                |end: usize| left.partition_point(|&p| (summed.rows[p as usize] as usize) < end);
+            let (first, end) = (below(held.rows.start), below(held.rows.end));
+            let rows = Touched {
+                first: held.rows.start,
+                values: &mut held.values,
+                state: &mut held.state,
+                steps: &mut held.steps,
+            };
+            update_rows(rows, &left[first..end], summed, (width, size), &step);
+            let (values, state, steps) = (&mut *self.values, &mut *self.state, &mut *self.steps);
+            let rows = Touched { first: 0, values, state, steps };
+            update_rows(rows, &left[..first], summed, (width, size), &step);
+            left = &left[end..];
+        }
+        let (values, state, steps) = (&mut *self.values, &mut *self.state, &mut *self.steps);
+        update_rows(Touched { first: 0, values, state, steps }, left, summed, (width, size), &step);
     }
 
     /// The first half of [`Embedding::update`]: sums the gradients of each row.
@@ -239,7 +307,9 @@ impl RowSource for Embedding {
         // On all threads: rows of a file are read many at a time.
         let rows = out.par_chunks_exact_mut(self.width).zip(ids).with_min_len(FETCHED);
         rows.try_for_each(|(out, &id)| {
-            out.copy_from_slice(&self.values[span(self.row(id)? as usize, self.width)]);
+            let row = self.row(id)? as usize;
+            let held = self.held.iter().find_map(|held| held.row(row, self.width));
+            out.copy_from_slice(held.unwrap_or_else(|| &self.values[span(row, self.width)]));
             Ok::<_, Error>(())
         })?;
         Ok(())

@@ -177,9 +177,15 @@ fn a_restored_table_goes_on_to_the_same_bits_in_files_too() {
             whole.update(&ids, &grads, LR).unwrap();
             if step >= 10 {
                 resumed.expect(2..4);
+                let held = [&[1..3, 4..5][..], &[4..5, 0..1], &[], &[0..6, 0..6]];
+                resumed.hold(held[step as usize % 4]).unwrap();
                 resumed.update(&ids, &grads, LR).unwrap();
             }
         }
+        assert_eq!(row(&whole, 4), row(&resumed, 4), "rows that are held are fetched");
+        resumed.hold(&[]).unwrap();
+        assert_eq!((**whole.state().0).to_vec(), resumed.state().0.to_vec());
+        assert_eq!((**whole.state().1).to_vec(), resumed.state().1.to_vec());
         ids.into_iter().for_each(|id| assert_eq!(row(&whole, id), row(&resumed, id)));
     }
 }

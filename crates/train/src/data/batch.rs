@@ -19,14 +19,23 @@ pub struct BatchSpec {
     pub share: Range<usize>,
     /// Key of the run's seed and the epoch.
     pub key: Key,
-    /// Nodes whose embeddings are soon in use, and were not before.
-    pub ahead: Option<Range<u64>>,
+    /// The nodes in use from this batch on, where they change.
+    pub uses: Option<Uses>,
     /// True if every epoch has this same batch, so that it is prepared once.
     pub fixed: bool,
     /// True if the optimizer steps after this batch.
     pub last_of_step: bool,
     /// True if the epoch (over this graph) ends with this batch.
     pub last_of_epoch: bool,
+}
+
+/// Nodes whose embeddings the positive examples of some batches read and update.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uses {
+    /// Those of these batches.
+    pub now: Vec<Range<u64>>,
+    /// Those of the batches that follow which are not used now.
+    pub ahead: Option<Range<u64>>,
 }
 
 impl BatchSpec {
@@ -37,7 +46,7 @@ impl BatchSpec {
             batch: vec![0].into(),
             share: 0..1,
             key: Key::new(epoch as u64),
-            ahead: None,
+            uses: None,
             fixed: true,
             last_of_step: true,
             last_of_epoch: true,

@@ -10,6 +10,7 @@ use gnarl_store::embedding::{Embedding, SparseOptimizer, Summed};
 use gnarl_store::placement::Placement;
 
 use super::Owners;
+use crate::data::batch::Uses;
 
 /// The specification of a table, from which it is initialized.
 #[derive(Clone)]
@@ -201,6 +202,26 @@ impl Table {
     pub fn apply(&mut self, summed: &Summed, lr: f32) -> Result<()> {
         self.rows_mut()?.apply(summed, lr);
         Ok(())
+    }
+
+    /// Holds the rows of these nodes in memory, if rows are in files, and reads ahead those of others.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub(crate) fn uses(&mut self, uses: &Uses) -> Result<()> {
+        self.rows_mut()?.hold(&uses.now)?;
+        if let Some(ahead) = &uses.ahead {
+            self.rows.expect(ahead.clone());
+        }
+        Ok(())
+    }
+
+    /// Writes the rows back that are held in memory.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub(crate) fn release(&mut self) -> Result<()> {
+        self.rows.hold(&[])
     }
 
     /// Returns whether rows are in files, for they may exceed the memory.

@@ -15,7 +15,7 @@ use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, no
 use super::keeper::Keeper;
 use super::synchronization::Synchronization;
 use super::totals;
-use crate::embeddings::{EmbeddingTables, Fetch, RowGradients, clip, squares};
+use crate::embeddings::{EmbeddingTables, Fetch, RowGradients, Table, clip, squares};
 use crate::faults;
 
 use crate::data::batch::BatchSpec;
@@ -100,6 +100,7 @@ impl<L: TrainStep> Run<'_, L> {
         while !self.step(epoch, step, lr, deliveries, state, optimizer, &mut tally)? {
             step += 1;
         }
+        state.tables.iter_mut().try_for_each(Table::release)?;
         let after = self.steps.cached();
         tally.cached = [0, 1].map(|i| after[i] - cached[i]);
         tally.processor = processor::seconds(&self.pool) - worked;
@@ -168,7 +169,7 @@ impl<L: TrainStep> Run<'_, L> {
         &self,
         key: gnarl_common::rng::Key,
         deliveries: &Deliveries<'_, L::Batch>,
-        state: &TrainState,
+        state: &mut TrainState,
         dense: &mut [f32],
         rows: &mut [RowGradients],
         tally: &mut Tally,
@@ -181,8 +182,8 @@ impl<L: TrainStep> Run<'_, L> {
             let now = (&state.params, &embeddings as &dyn Fetch);
             let (spec, loss) =
                 consume(self.steps, deliveries, now, key, &self.pool, &mut gradients, tally)?;
-            if let Some(nodes) = &spec.ahead {
-                state.tables.iter().for_each(|table| table.rows().expect(nodes.clone()));
+            if let Some(uses) = &spec.uses {
+                state.tables.iter_mut().try_for_each(|table| table.uses(uses))?;
             }
             totals::add(sums, loss);
             tally.loss += loss.sum;

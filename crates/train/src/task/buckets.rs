@@ -12,7 +12,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{BufMut, Home, Result};
 use gnarl_graph::triples::Triples;
 
-use crate::data::batch::{BatchSpec, Shuffled};
+use crate::data::batch::{BatchSpec, Shuffled, Uses};
 use crate::data::target_edges::{TargetBatch, TargetEdges};
 
 /// Training edges by buckets.
@@ -83,8 +83,8 @@ fn pair(a: usize, b: usize) -> usize {
 pub(crate) struct Visit {
     /// Places of its edges, in random order.
     pub places: Arc<Shuffled>,
-    /// The nodes that the next bucket has besides those of this one.
-    pub ahead: Option<Range<u64>>,
+    /// The nodes of their endpoints.
+    pub uses: Uses,
 }
 
 impl Buckets {
@@ -139,7 +139,10 @@ impl Buckets {
             let places = self.bounds[pair] as u32..self.bounds[pair + 1] as u32;
             Visit {
                 places: Arc::new(Shuffled::new(places, key.with(pair as u64))),
-                ahead: class.map(|&class| self.classes.nodes(class)),
+                uses: Uses {
+                    now: now.map(|class| self.classes.nodes(class)).to_vec(),
+                    ahead: class.map(|&class| self.classes.nodes(class)),
+                },
             }
         };
         (0..pairs.len()).map(visit).collect()

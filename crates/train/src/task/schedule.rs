@@ -130,7 +130,7 @@ impl NodeSchedule<'_> {
             batch: batch.to_vec().into(),
             share,
             key,
-            ahead: None,
+            uses: None,
             fixed: self.is_fixed(),
             last_of_step: true,
             last_of_epoch: false,
@@ -205,7 +205,7 @@ impl EdgeSchedule<'_> {
                 share: self.sharing.of(edges.len()),
                 batch: Numbers::of(&order, edges),
                 key: key.with(index as u64),
-                ahead: None,
+                uses: None,
                 fixed: false,
                 last_of_step: true,
                 last_of_epoch: index == last,
@@ -219,14 +219,15 @@ impl EdgeSchedule<'_> {
         let size = self.config.sample.batch_size;
         let key = keys.sample(epoch);
         let mut specs: Vec<BatchSpec> = Vec::new();
-        for Visit { places, mut ahead } in buckets.order(keys.order(epoch, self.graph)) {
+        for Visit { places, uses } in buckets.order(keys.order(epoch, self.graph)) {
+            let mut uses = Some(uses);
             for batch in Numbers::batches(&places, size) {
                 specs.push(BatchSpec {
                     graph: self.graph,
                     share: self.sharing.of(batch.count()),
                     batch,
                     key: key.with(specs.len() as u64),
-                    ahead: ahead.take(),
+                    uses: uses.take(),
                     fixed: false,
                     last_of_step: true,
                     last_of_epoch: false,
