@@ -76,7 +76,7 @@ mod tests {
         for ranks in 1..=5 {
             let owners = |rank| Owners::new(parts.clone(), rank, ranks);
             let own = |rank| owners(rank).own().iter().collect::<Vec<_>>();
-            let mut all: Vec<u64> = (0..ranks).flat_map(|rank| own(rank)).collect();
+            let mut all: Vec<u64> = (0..ranks).flat_map(own).collect();
             all.sort_unstable();
             assert_eq!(all, [0, 1, 2, 3, 4, 5], "{ranks} ranks");
             for rank in 0..ranks {

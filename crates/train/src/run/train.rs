@@ -257,7 +257,7 @@ impl<'a> Run<'a> {
             sizes: self.task.sizes(),
             dir: self.folder.place(),
             parameters: self.parameters() as u64,
-            tables: !self.start.tables.is_empty(),
+            tables: &self.start.tables,
             partition: self.partition.as_ref(),
             hosts,
         };

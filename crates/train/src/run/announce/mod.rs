@@ -12,6 +12,7 @@ use gnarl_config::RunConfig;
 
 use gnarl_partition::PartitionManifest;
 
+use crate::embeddings::TableSpec;
 use crate::run::setup::Source;
 use crate::task::Sizes;
 
@@ -24,8 +25,8 @@ pub(crate) struct Opening<'a> {
     pub dir: &'a Path,
     /// Number of weights, embeddings included.
     pub parameters: u64,
-    /// True if there are embeddings.
-    pub tables: bool,
+    /// Tables of embeddings.
+    pub tables: &'a [TableSpec],
     pub partition: Option<&'a PartitionManifest>,
     pub hosts: usize,
 }
@@ -47,7 +48,10 @@ impl Opening<'_> {
         if let Some(warning) = needs::warning(config, source, sizes) {
             tracing::warn!("{warning}");
         }
-        for notice in notice::of(config, source, self.tables, self.partition) {
+        if let Some(warning) = needs::of_tables(config, self.tables, self.hosts) {
+            tracing::warn!("{warning}");
+        }
+        for notice in notice::of(config, source, !self.tables.is_empty(), self.partition) {
             tracing::warn!("{notice}");
         }
         advice::on_features(config, source.dataset())

@@ -1,8 +1,9 @@
-//! Expected memory of evaluation and full-graph steps, logged before the first epoch.
+//! Expected memory of embeddings, evaluation and full-graph steps, logged before the first epoch.
 
-use gnarl_config::{RunConfig, Strategy};
+use gnarl_config::{RowStore, RunConfig, Strategy};
 use gnarl_nn::models::ModelConfig;
 
+use crate::embeddings::TableSpec;
 use crate::run::setup::Source;
 use crate::task::Sizes;
 use gnarl_common::memory::{Available, available, gib};
@@ -15,6 +16,46 @@ const KEPT: usize = 3;
 pub(crate) fn warning(config: &RunConfig, source: &Source, sizes: &Sizes) -> Option<String> {
     let nodes = source.dataset()?.manifest().num_nodes();
     told(config, nodes, sizes.outputs, available()?)
+}
+
+/// A warning if embeddings in memory are expected to take more than is left; those of a run on several hosts are spread
+/// over them.
+pub(crate) fn of_tables(config: &RunConfig, tables: &[TableSpec], hosts: usize) -> Option<String> {
+    tables_told(config, tables, hosts, available()?)
+}
+
+fn tables_told(
+    config: &RunConfig,
+    tables: &[TableSpec],
+    hosts: usize,
+    memory: Available,
+) -> Option<String> {
+    if config.embedding.store == RowStore::File {
+        return None;
+    }
+    // The best rows are copied where training goes on after an evaluation.
+    let (never, every) = (config.evaluate.is_never(), config.train.eval_every);
+    let copies = if never || every == 0 || every >= config.train.epochs { 1 } else { 2 };
+    let values = |table: &TableSpec| {
+        let row = copies * table.width + table.optimizer.state_len(table.width) + 1;
+        table.count as f64 * row as f64
+    };
+    let needed = 4.0 * tables.iter().map(values).sum::<f64>() / hosts.max(1) as f64;
+    let left = memory.left as f64;
+    if needed <= left {
+        return None;
+    }
+    let place = if memory.grouped { "in this control group" } else { "on this host" };
+    let advice = match config.train.strategy {
+        Strategy::Gradient => "set embedding.store = 'file'",
+        _ => "train with train.strategy = 'gradient' and embedding.store = 'file'",
+    };
+    Some(format!(
+        "embeddings and the state of their optimizer need about {}, and {} are left {place}: {advice}; \
+         embedding.optimizer = 'row-adagrad' has the smallest state",
+        gib(needed),
+        gib(left),
+    ))
 }
 
 /// The warning for this many nodes and outputs.
@@ -101,6 +142,24 @@ mod tests {
             c.evaluate.splits.clear();
         };
         assert_eq!(line(never, 1 << 30), None);
+    }
+
+    #[test]
+    fn embeddings_that_do_not_fit_are_told() {
+        // 2²⁰ rows of 128 values; Adam has two more for each, and an evaluation keeps a copy.
+        let tables = [TableSpec::of_entities(1 << 20, 128)];
+        let told = |change: &dyn Fn(&mut RunConfig), hosts: usize, left: u64| {
+            let mut config = RunConfig::default();
+            change(&mut config);
+            tables_told(&config, &tables, hosts, Available { left, limit: left, grouped: false })
+        };
+        let text = told(&|_| (), 1, 1 << 30).unwrap();
+        assert!(text.contains("need about 2.0 GiB, and 1.0 GiB are left on this host"), "{text}");
+        assert!(text.contains("embedding.store = 'file'"), "{text}");
+        assert_eq!(told(&|_| (), 1, 3 << 30), None);
+        assert_eq!(told(&|_| (), 2, 3 << 29), None, "spread over hosts");
+        assert_eq!(told(&|c| c.train.eval_every = 0, 1, 7 << 28), None, "no copy");
+        assert_eq!(told(&|c| c.embedding.store = RowStore::File, 1, 1 << 20), None);
     }
 
     #[test]
