@@ -29,13 +29,15 @@ mod held;
 mod ids;
 mod row_adagrad;
 mod table;
+mod update;
 
 pub use adagrad::SparseAdagrad;
 pub use adam::SparseAdam;
 pub use decay::WeightDecay;
 pub use ids::Ids;
 pub use row_adagrad::RowAdagrad;
-pub use table::{Embedding, Summed};
+pub use table::Embedding;
+pub use update::Summed;
 
 use gnarl_common::{Error, Result};
 

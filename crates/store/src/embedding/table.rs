@@ -11,8 +11,14 @@ use rayon::prelude::*;
 use super::SparseOptimizer;
 use super::held::Held;
 use super::ids::{Ids, too_many};
+use super::update::{Summed, Touched, update_rows};
 use crate::RowSource;
 use crate::source::{check_len, span};
+
+/// Rows fetched per task at least.
+const FETCHED: usize = 128;
+/// Rows initialized together.
+const INITIAL: usize = 1 << 16;
 
 /// An embedding table, or the rows of it that one part owns.
 pub struct Embedding {
@@ -27,25 +33,6 @@ pub struct Embedding {
     optimizer: Arc<dyn SparseOptimizer>,
     /// Rows of the arrays that are held in memory, ascending.
     held: Vec<Held>,
-}
-
-/// Gradients summed by row, for the rows of one update, in the order of first occurrence.
-#[derive(Debug, Default)]
-pub struct Summed {
-    rows: Vec<u32>,
-    grads: Vec<f32>,
-}
-
-impl Summed {
-    /// One row of gradients per updated row.
-    pub fn grads(&self) -> &[f32] {
-        &self.grads
-    }
-
-    /// The gradients for writing, to divide or clip them.
-    pub fn grads_mut(&mut self) -> &mut [f32] {
-        &mut self.grads
-    }
 }
 
 impl Embedding {
@@ -172,6 +159,7 @@ impl Embedding {
     /// # Panics
     /// If there are not so many rows, or lengths disagree.
     pub fn restore_some(&mut self, first: usize, values: &[f32], state: &[f32], steps: &[u32]) {
+        self.assert_released();
         let (width, size, rows) = (self.width, self.state_width(), first..first + steps.len());
         self.values[rows.start * width..rows.end * width].copy_from_slice(values);
         self.state[rows.start * size..rows.end * size].copy_from_slice(state);
@@ -179,7 +167,7 @@ impl Embedding {
     }
 
     /// Holds the rows of these ranges of ids in memory, if the table is in files, until other ones are held or none. Rows that
-    /// were held before are written back.
+    /// were held before are written back. Any two ranges are equal or have no id in common.
     ///
     /// # Errors
     /// If the disk fails.
@@ -313,58 +301,5 @@ impl RowSource for Embedding {
             Ok::<_, Error>(())
         })?;
         Ok(())
-    }
-}
-
-/// The rows of a table from index `first` on.
-struct Touched<'a> {
-    first: usize,
-    values: &'a mut [f32],
-    state: &'a mut [f32],
-    steps: &'a mut [u32],
-}
-
-/// Rows per task.
-const ROWS: usize = 64;
-/// Rows fetched per task at least.
-const FETCHED: usize = 128;
-/// Rows initialized together.
-const INITIAL: usize = 1 << 16;
-
-/// Updates the rows of `summed` at the positions in `order`, which ascend by row; all are in
-/// `rows`.
-fn update_rows(
-    rows: Touched<'_>,
-    order: &[u32],
-    summed: &Summed,
-    (width, size): (usize, usize),
-    step: &(impl Fn(u32, &mut [f32], &mut [f32], &[f32]) + Sync),
-) {
-    let row_of = |place: u32| summed.rows[place as usize] as usize;
-    if order.len() > ROWS {
-        let (low, high) = order.split_at(order.len() / 2);
-        let middle = row_of(high[0]);
-        let here = middle - rows.first;
-        let (values, more_values) = rows.values.split_at_mut(here * width);
-        let (state, more_state) = rows.state.split_at_mut(here * size);
-        let (steps, more_steps) = rows.steps.split_at_mut(here);
-        let below = Touched { first: rows.first, values, state, steps };
-        let above =
-            Touched { first: middle, values: more_values, state: more_state, steps: more_steps };
-        rayon::join(
-            || update_rows(below, low, summed, (width, size), step),
-            || update_rows(above, high, summed, (width, size), step),
-        );
-        return;
-    }
-    for &place in order {
-        let row = row_of(place) - rows.first;
-        rows.steps[row] = rows.steps[row].saturating_add(1);
-        step(
-            rows.steps[row],
-            &mut rows.values[span(row, width)],
-            &mut rows.state[span(row, size)],
-            &summed.grads[span(place as usize, width)],
-        );
     }
 }

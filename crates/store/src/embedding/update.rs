@@ -1,0 +1,71 @@
+//! Updates of rows by summed gradients, on all threads.
+
+use crate::source::span;
+
+/// Gradients summed by row, for the rows of one update, in the order of first occurrence.
+#[derive(Debug, Default)]
+pub struct Summed {
+    pub(super) rows: Vec<u32>,
+    pub(super) grads: Vec<f32>,
+}
+
+impl Summed {
+    /// One row of gradients per updated row.
+    pub fn grads(&self) -> &[f32] {
+        &self.grads
+    }
+
+    /// The gradients for writing, to divide or clip them.
+    pub fn grads_mut(&mut self) -> &mut [f32] {
+        &mut self.grads
+    }
+}
+
+/// The rows of a table from index `first` on.
+pub(super) struct Touched<'a> {
+    pub first: usize,
+    pub values: &'a mut [f32],
+    pub state: &'a mut [f32],
+    pub steps: &'a mut [u32],
+}
+
+/// Rows per task.
+const ROWS: usize = 64;
+
+/// Updates the rows of `summed` at the positions in `order`, which ascend by row; all are in
+/// `rows`.
+pub(super) fn update_rows(
+    rows: Touched<'_>,
+    order: &[u32],
+    summed: &Summed,
+    (width, size): (usize, usize),
+    step: &(impl Fn(u32, &mut [f32], &mut [f32], &[f32]) + Sync),
+) {
+    let row_of = |place: u32| summed.rows[place as usize] as usize;
+    if order.len() > ROWS {
+        let (low, high) = order.split_at(order.len() / 2);
+        let middle = row_of(high[0]);
+        let here = middle - rows.first;
+        let (values, more_values) = rows.values.split_at_mut(here * width);
+        let (state, more_state) = rows.state.split_at_mut(here * size);
+        let (steps, more_steps) = rows.steps.split_at_mut(here);
+        let below = Touched { first: rows.first, values, state, steps };
+        let above =
+            Touched { first: middle, values: more_values, state: more_state, steps: more_steps };
+        rayon::join(
+            || update_rows(below, low, summed, (width, size), step),
+            || update_rows(above, high, summed, (width, size), step),
+        );
+        return;
+    }
+    for &place in order {
+        let row = row_of(place) - rows.first;
+        rows.steps[row] = rows.steps[row].saturating_add(1);
+        step(
+            rows.steps[row],
+            &mut rows.values[span(row, width)],
+            &mut rows.state[span(row, size)],
+            &summed.grads[span(place as usize, width)],
+        );
+    }
+}
