@@ -7,12 +7,12 @@ writes train.npy, valid.npy and test.npy: 50 relations, heads by a power law, an
 there is something to learn: an entity has a type, a relation joins two types, and most tails are near the head's place in the
 type.
 
-    benches/cluster/knowledge_graph.py run GNARL FOLDER LIMIT HOSTS LIMITED
+    benches/cluster/knowledge_graph.py run GNARL FOLDER LIMIT HOSTS LIMITED [EPOCHS]
 
-imports and partitions these, and trains DistMult of 100 numbers an entity for two epochs on one host (HOSTS = 1) or on three
+imports and partitions these, and trains DistMult of 100 numbers an entity for EPOCHS (2) on one host (HOSTS = 1) or on three
 network namespaces with their own parts only, each within a memory control group of LIMIT, page cache included; LIMITED is a
-command that runs another one in such a group (`LIMITED 6G COMMAND…`). The run is killed in its second epoch, resumed, and ranked
-on the 10,000 test triples. Root; for hosts a build with the feature `mpi`.
+command that runs another one in such a group (`LIMITED 6G COMMAND…`). The run is killed in its second epoch, if it has one, resumed,
+and ranked on the 10,000 test triples. Root; for hosts a build with the feature `mpi`.
 """
 
 import json
@@ -123,7 +123,21 @@ def train(gnarl, folder, limit, count, limited, how):
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
 
 
-def run(gnarl, folder, limit, count, limited):
+def killed(process, folder, checkpoint, begun):
+    """Kills the run some time after its first checkpoint."""
+    while not checkpoint.exists():
+        if process.poll() is not None:
+            sys.exit(f"the run ended: see the logs in {folder}")
+        time.sleep(1)
+    print(f"first epoch with its checkpoint: {time.time() - begun:.0f} s", flush=True)
+    time.sleep(20)
+    os.killpg(process.pid, signal.SIGKILL)
+    subprocess.run(["pkill", "-9", "-f", f"{folder}/run.toml"])
+    process.wait()
+    time.sleep(2)
+
+
+def run(gnarl, folder, limit, count, limited, epochs=2):
     prepare(gnarl, folder)
     here = Path(__file__).parent
     out = folder / f"run-{count}"
@@ -132,21 +146,13 @@ def run(gnarl, folder, limit, count, limited):
     if count > 1:
         subprocess.run([here / "hosts", "up", str(count)], check=True)
     try:
-        first, begun = train(gnarl, folder, limit, count, limited, ""), time.time()
-        checkpoint = out / "checkpoint.safetensors"
-        while not checkpoint.exists():
-            if first.poll() is not None:
-                sys.exit(f"the run ended: see {folder}/log-{count}.txt")
-            time.sleep(1)
-        print(f"first epoch with its checkpoint: {time.time() - begun:.0f} s", flush=True)
-        time.sleep(20)
-        os.killpg(first.pid, signal.SIGKILL)
-        subprocess.run(["pkill", "-9", "-f", f"{folder}/run.toml"])
-        first.wait()
-        time.sleep(2)
-        second, begun = train(gnarl, folder, limit, count, limited, "--resume"), time.time()
-        result, _ = second.communicate()
-        print(f"killed, and resumed to the end: {time.time() - begun:.0f} s", flush=True)
+        more = f"--set train.epochs={epochs}"
+        process, begun = train(gnarl, folder, limit, count, limited, more), time.time()
+        if epochs > 1:
+            killed(process, folder, out / "checkpoint.safetensors", begun)
+            process, begun = train(gnarl, folder, limit, count, limited, f"{more} --resume"), time.time()
+        result, _ = process.communicate()
+        print(f"to the end: {time.time() - begun:.0f} s", flush=True)
     finally:
         if count > 1:
             subprocess.run([here / "hosts", "down"])
@@ -165,7 +171,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["generate", folder, *sizes]:
             generate(Path(folder), *([int(size) for size in sizes] or [20_000_000, 200_000_000]))
-        case ["run", gnarl, folder, limit, count, limited]:
-            run(Path(gnarl).resolve(), Path(folder).resolve(), limit, int(count), limited)
+        case ["run", gnarl, folder, limit, count, limited, *epochs]:
+            epochs = [int(number) for number in epochs]
+            run(Path(gnarl).resolve(), Path(folder).resolve(), limit, int(count), limited, *epochs)
         case _:
             sys.exit(__doc__)

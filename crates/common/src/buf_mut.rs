@@ -117,7 +117,9 @@ impl<T: Pod> BufMut<T> {
         let range = range.start.min(*len)..range.end.min(*len);
         let (file, size) = (Arc::clone(file), size_of::<T>());
         if !range.is_empty() {
-            std::thread::spawn(move || read_ahead(&file, range.start * size..range.end * size));
+            let read = move || read_ahead(&file, range.start * size..range.end * size);
+            // Without a thread to spare the values are read when they are used.
+            _ = std::thread::Builder::new().name("read-ahead".into()).spawn(read);
         }
     }
 
