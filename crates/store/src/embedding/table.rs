@@ -15,7 +15,7 @@ use super::update::{Summed, Touched, update_rows};
 use crate::RowSource;
 use crate::source::{check_len, span};
 
-/// Rows fetched per task at least.
+/// Rows fetched per task.
 const FETCHED: usize = 128;
 /// Rows initialized together.
 const INITIAL: usize = 1 << 16;
@@ -276,6 +276,17 @@ impl Embedding {
         Ok(summed)
     }
 
+    /// Begins to read those of `rows` that are in files, with their state: an update follows.
+    fn expect_rows(&self, rows: &[usize]) {
+        if !self.values.is_mapped() {
+            return;
+        }
+        let away = |row: &&usize| self.held.iter().all(|held| !held.rows.contains(row));
+        let ranges = |size: usize| rows.iter().filter(away).map(move |&row| span(row, size));
+        self.values.expect_now(ranges(self.width));
+        self.state.expect_now(ranges(self.state_width()));
+    }
+
     fn row(&self, id: u64) -> Result<u32> {
         self.ids.row(id).map(|row| row as u32).ok_or_else(|| {
             Error::invalid(format!("node {id} has no embedding here")).hint(
@@ -292,12 +303,15 @@ impl RowSource for Embedding {
 
     fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
         check_len(out, ids.len(), self.width)?;
-        // On all threads: rows of a file are read many at a time.
-        let rows = out.par_chunks_exact_mut(self.width).zip(ids).with_min_len(FETCHED);
-        rows.try_for_each(|(out, &id)| {
-            let row = self.row(id)? as usize;
-            let held = self.held.iter().find_map(|held| held.row(row, self.width));
-            out.copy_from_slice(held.unwrap_or_else(|| &self.values[span(row, self.width)]));
+        let some = out.par_chunks_mut(FETCHED * self.width).zip(ids.par_chunks(FETCHED));
+        some.try_for_each(|(out, ids)| {
+            let rows = ids.iter().map(|&id| self.row(id).map(|row| row as usize));
+            let rows = rows.collect::<Result<Vec<_>>>()?;
+            self.expect_rows(&rows);
+            for (out, &row) in out.chunks_exact_mut(self.width).zip(&rows) {
+                let held = self.held.iter().find_map(|held| held.row(row, self.width));
+                out.copy_from_slice(held.unwrap_or_else(|| &self.values[span(row, self.width)]));
+            }
             Ok::<_, Error>(())
         })?;
         Ok(())
