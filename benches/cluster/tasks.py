@@ -79,6 +79,10 @@ TASKS = {
         ["train.epochs=5", "train.eval_every=0", "model.name=none", "loss.name=cross-entropy", "train.lr=0.05"],
     ),
     "FB15k-237, links, DistMult": ("fb15k237/distmult.toml", ["train.epochs=2"]),
+    "FB15k-237, links, DistMult, embeddings in files": (
+        "fb15k237/distmult.toml",
+        ["train.epochs=2", "embedding.store=file", "embedding.optimizer=row-adagrad", "sample.buckets=8"],
+    ),
     "FB15k-237, links, R-GCN": ("fb15k237/rgcn.toml", ["train.epochs=1", "sample.batch_size=16384"]),
     "Kinships, labels of edges, R-GCN": ("edges/kinships.toml", ["train.epochs=4", *SGD]),
     "generated ratings, numbers of edges, R-GCN": (RATINGS, ["train.epochs=4", *SGD]),
