@@ -86,7 +86,8 @@ impl<'a> Ranking<'a> {
     ) -> Result<Self> {
         let queries = queries(side, edges);
         let given = queries.iter().map(|query| query.given).collect::<Vec<_>>();
-        let (given, right) = (embeddings(&given)?, embeddings(edges.ends(side))?);
+        let given = embeddings(&given)?;
+        let right = embeddings(edges.ends(side))?;
         let asked: Vec<(Tensor, Vec<(u32, f32)>)> = queries
             .par_chunks(QUERIES)
             .enumerate()

@@ -30,13 +30,16 @@ impl Ids {
     /// nothing if they are consecutive.
     pub fn ascending(count: u64, belongs: impl Fn(u64) -> bool) -> Self {
         let mut bits = BitVec::with_capacity(count as usize);
-        let (mut first, mut last, mut own) = (None, 0, 0);
+        let mut first = None;
+        let mut last = 0;
+        let mut own = 0;
         for id in 0..count {
             let mine = belongs(id);
             bits.append_bit(mine.into());
             if mine {
                 first.get_or_insert(id);
-                (last, own) = (id, own + 1);
+                last = id;
+                own += 1;
             }
         }
         match first {

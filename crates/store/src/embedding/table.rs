@@ -160,7 +160,8 @@ impl Embedding {
     /// If there are not so many rows, or lengths disagree.
     pub fn restore_some(&mut self, first: usize, values: &[f32], state: &[f32], steps: &[u32]) {
         self.assert_released();
-        let (width, size, rows) = (self.width, self.state_width(), first..first + steps.len());
+        let (width, size) = (self.width, self.state_width());
+        let rows = first..first + steps.len();
         self.values[rows.start * width..rows.end * width].copy_from_slice(values);
         self.state[rows.start * size..rows.end * size].copy_from_slice(state);
         self.steps[rows].copy_from_slice(steps);
