@@ -115,7 +115,8 @@ impl<T: Pod> BufMut<T> {
     pub fn expect(&self, range: Range<usize>) {
         let Source::Mapped { file, len, .. } = &self.source else { return };
         let range = range.start.min(*len)..range.end.min(*len);
-        let (file, size) = (Arc::clone(file), size_of::<T>());
+        let file = Arc::clone(file);
+        let size = size_of::<T>();
         if !range.is_empty() {
             let read = move || read_ahead(&file, range.start * size..range.end * size);
             // Without a thread to spare the values are read when they are used.
@@ -263,7 +264,8 @@ fn reserve(file: &File, bytes: u64) -> std::io::Result<()> {
 fn read_ahead(file: &File, bytes: Range<usize>) {
     #[cfg(target_os = "linux")]
     {
-        let (first, len) = (bytes.start as u64, std::num::NonZeroU64::new(bytes.len() as u64));
+        let first = bytes.start as u64;
+        let len = std::num::NonZeroU64::new(bytes.len() as u64);
         // A failure changes nothing.
         _ = rustix::fs::fadvise(file, first, len, rustix::fs::Advice::WillNeed);
     }

@@ -390,7 +390,7 @@ impl Default for OutputSection {
     }
 }
 
-/// Most classes of `sample.buckets`: pairs of them are numbered by 16 bits.
+/// Most classes of `sample.buckets`: their pairs, 32,896 buckets, would each have few edges.
 const MOST_BUCKETS: usize = 256;
 
 impl RunConfig {

@@ -1,5 +1,7 @@
 //! Ranks of true endpoints among all nodes, which come in blocks.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use gnarl_common::Result;
@@ -117,11 +119,11 @@ impl<'a> Ranking<'a> {
         (memory / rayon::current_num_threads() / (4 * QUERIES)).clamp(256, 1 << 14)
     }
 
-    /// Counts a block of candidates with these embeddings, for each edge, on the rayon pool this is called from. `row` is
-    /// that of a node, if it is among them.
+    /// Counts a block of candidates with these embeddings, for each edge, on the rayon pool this is called from. All of them
+    /// are in the range `nodes`; `row` is that of a node, if it is among them.
     pub fn count(
         &self,
-        block: &Tensor,
+        (block, nodes): (&Tensor, &Range<u32>),
         row: &(dyn Fn(u32) -> Option<usize> + Sync),
         counts: &mut [Beaten],
     ) {
@@ -130,7 +132,7 @@ impl<'a> Ranking<'a> {
             .queries
             .par_chunks(QUERIES)
             .zip(&self.asked)
-            .map(|(queries, asked)| self.chunk((queries, asked), &candidates, row))
+            .map(|(queries, asked)| self.chunk((queries, asked), (&candidates, nodes), row))
             .collect();
         for (edge, beaten) in found.into_iter().flatten() {
             counts[edge as usize].add(beaten);
@@ -140,7 +142,7 @@ impl<'a> Ranking<'a> {
     fn chunk(
         &self,
         (queries, asked): (&[Query], &Tensor),
-        candidates: &Tensor,
+        (candidates, nodes): (&Tensor, &Range<u32>),
         row: &(dyn Fn(u32) -> Option<usize> + Sync),
     ) -> Vec<(u32, Beaten)> {
         let scores = scores(self.decoder, self.params, asked, candidates);
@@ -148,8 +150,11 @@ impl<'a> Ranking<'a> {
         let mut found = Vec::new();
         for (i, query) in queries.iter().enumerate() {
             let known = self.known.ends(self.side, query.given, query.relation);
+            // They ascend: a query with many known edges does not go through all of them for each block.
+            let first = known.partition_point(|node| *node < nodes.start);
+            let end = known.partition_point(|node| *node < nodes.end);
             let known: Vec<(u32, usize)> =
-                known.iter().filter_map(|&node| Some((node, row(node)?))).collect();
+                known[first..end].iter().filter_map(|&node| Some((node, row(node)?))).collect();
             for &edge in &query.edges {
                 let right = ends[edge as usize];
                 let own = self.own[edge as usize];
@@ -287,7 +292,8 @@ mod tests {
                         let row = |node: u32| {
                             here.contains(&(node as usize)).then(|| node as usize - here.start)
                         };
-                        ranking.count(&rows, &row, &mut counts);
+                        let bounds = here.start as u32..here.end as u32;
+                        ranking.count((&rows, &bounds), &row, &mut counts);
                     }
                     let ranks: Vec<Rank> = counts.iter().map(|counts| counts.rank()).collect();
                     let candidates = decoder.candidate(&params, side, &rows);

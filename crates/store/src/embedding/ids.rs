@@ -91,6 +91,19 @@ impl Ids {
         }
     }
 
+    /// The id of a row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn id(&self, row: usize) -> u64 {
+        assert!(row < self.len(), "row {row} of {}", self.len());
+        match &self.0 {
+            Kind::Range(ids) => ids.start + row as u64,
+            Kind::Ascending(bits, _) => bits.select1(row) as u64,
+            Kind::Listed { ids, .. } => ids[row],
+        }
+    }
+
     /// Number of ids below `id`: the row of the first that is not below, where ids ascend.
     pub fn below(&self, id: u64) -> usize {
         match &self.0 {
@@ -134,6 +147,9 @@ mod tests {
         for (found, expected) in all {
             assert_eq!(found.iter().collect::<Vec<_>>(), expected);
             assert_eq!((found.len(), found.is_empty()), (expected.len(), expected.is_empty()));
+            for (row, &id) in expected.iter().enumerate() {
+                assert_eq!(found.id(row), id, "row {row}");
+            }
             for id in 0..2100 {
                 assert_eq!(found.row(id), expected.iter().position(|&own| own == id), "{id}");
                 assert_eq!(found.below(id), expected.partition_point(|&own| own < id), "{id}");

@@ -160,7 +160,8 @@ impl Embedding {
     /// If there are not so many rows, or lengths disagree.
     pub fn restore_some(&mut self, first: usize, values: &[f32], state: &[f32], steps: &[u32]) {
         self.assert_released();
-        let (width, size) = (self.width, self.state_width());
+        let width = self.width;
+        let size = self.state_width();
         let rows = first..first + steps.len();
         self.values[rows.start * width..rows.end * width].copy_from_slice(values);
         self.state[rows.start * size..rows.end * size].copy_from_slice(state);
@@ -204,7 +205,8 @@ impl Embedding {
 
     /// Advises the system that the rows of these ids, which ascend, are soon read and updated.
     pub fn expect(&self, ids: Range<u64>) {
-        let (first, end) = (self.ids.below(ids.start), self.ids.below(ids.end));
+        let first = self.ids.below(ids.start);
+        let end = self.ids.below(ids.end);
         let of = |size: usize| first * size..end * size;
         self.values.expect(of(self.width));
         self.state.expect(of(self.state_width()));
@@ -228,7 +230,8 @@ impl Embedding {
     /// The second half of [`Embedding::update`]: updates each row of `summed`, on the rayon pool
     /// this is called from. The rows do not depend on its size.
     pub fn apply(&mut self, summed: &Summed, lr: f32) {
-        let (width, size) = (self.width, self.state_width());
+        let width = self.width;
+        let size = self.state_width();
         let mut order: Vec<u32> = (0..summed.rows.len() as u32).collect();
         order.sort_unstable_by_key(|&place| summed.rows[place as usize]);
         let optimizer = self.optimizer.as_ref();

@@ -158,7 +158,8 @@ fn beaten(
             let place = ids.row(node.into()).filter(|place| here.contains(place))?;
             Some(place - here.start)
         };
-        ranking.count(&rows, &row, &mut counts);
+        let nodes = ids.id(here.start) as u32..ids.id(here.end - 1) as u32 + 1;
+        ranking.count((&rows, &nodes), &row, &mut counts);
     }
     candidates.sum(&mut counts)?;
     Ok(counts)
