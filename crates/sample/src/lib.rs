@@ -48,6 +48,7 @@ mod lanes;
 pub mod negatives;
 mod neighbors;
 pub mod parts;
+mod positions;
 mod ppr;
 mod saint;
 mod sampler;

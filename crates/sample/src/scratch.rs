@@ -2,24 +2,18 @@
 
 use std::sync::Arc;
 
-use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_graph::blocks::{Block, EdgeRows, MiniBatch, NodeInfo};
 
+use crate::positions::Positions;
 use crate::temporal::Pairs;
 use crate::view::View;
 
 /// Reusable memory of one sampling thread; works for any graph and sampler, in any order.
-///
-/// Maps nodes to their positions in the batch by a sparse set: node `v` is at position `table[v]`
-/// if that is below `count` and `nodes[table[v]] == v`. So nothing is cleared between batches.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Position of each local node, meaningful only if confirmed by `nodes`.
-    table: Vec<u32>,
-    /// The batch's nodes in order of first appearance; holds at least `count + 1` values.
-    nodes: Vec<u32>,
-    count: usize,
+    /// The batch's nodes in order of first appearance.
+    positions: Positions,
     /// In-neighbor lists of the current hop's destinations: start and degree.
     pub(crate) lists: Vec<(usize, u32)>,
     /// Spare set for large draws.
@@ -55,60 +49,36 @@ impl Scratch {
 
     /// Clears the batch and makes room for a graph of `num_nodes` nodes.
     pub(crate) fn clear(&mut self, num_nodes: usize) {
-        if self.table.len() < num_nodes {
-            self.table.resize(num_nodes, 0);
-        }
-        self.count = 0;
+        self.positions.clear(num_nodes);
     }
 
     /// The batch's nodes so far.
     pub(crate) fn nodes(&self) -> &[u32] {
-        &self.nodes[..self.count]
+        self.positions.nodes()
     }
 
     /// Makes room for `more` new nodes.
     pub(crate) fn reserve(&mut self, more: usize) {
-        let needed = self.count + more + 1;
-        if self.nodes.len() < needed {
-            self.nodes.resize(needed.next_power_of_two(), 0);
-        }
+        self.positions.reserve(more);
     }
 
     /// Prefetches the cache line that [`Scratch::insert_all`] needs for `node`.
     #[inline(always)]
     pub(crate) fn hint(&self, node: u32) {
-        prefetch(&self.table, node as usize);
+        self.positions.hint(node);
     }
 
     /// Replaces nodes by their positions, appending those not met before. All must be nodes of the
     /// graph, and room reserved.
     #[inline]
     pub(crate) fn insert_all(&mut self, ids: &mut [u32]) {
-        let table = &mut self.table[..];
-        let nodes = &mut self.nodes[..];
-        let mut count = self.count;
-        assert!(count + ids.len() < nodes.len());
-        for id in ids {
-            // Without branches, which half the edges would mispredict: write the node at the end,
-            // look where the table says (a stale entry leads to the end), keep whichever matches.
-            let node = *id;
-            let slot = &mut table[node as usize];
-            nodes[count] = node;
-            let guess = (*slot as usize).min(count);
-            let position = if nodes[guess] == node { guess } else { count };
-            *slot = position as u32;
-            *id = position as u32;
-            count += usize::from(position == count);
-        }
-        self.count = count;
+        self.positions.insert_all(ids);
     }
 
     /// Position of `node` in the batch, if it is there.
     #[inline(always)]
     pub(crate) fn position(&self, node: u32) -> Option<u32> {
-        let slot = self.table[node as usize];
-        let here = (slot as usize) < self.count && self.nodes[slot as usize] == node;
-        here.then_some(slot)
+        self.positions.position(node)
     }
 
     /// Dataset ids and whole-graph degrees of the batch's nodes.
