@@ -64,7 +64,7 @@ impl Roles {
             Ok(_) => place.to_string(),
             Err(_) => format!("{place}: node type '{node_type}'"),
         };
-        Self::new(roles, labels, split, &place)
+        Self::new(roles, &|node| labels.has(node), split, &place)
     }
 
     /// The splits of a node type as they are stored, of labeled nodes and of others; any may be empty.
@@ -81,23 +81,23 @@ impl Roles {
         Ok(Self(roles))
     }
 
-    /// The given roles, without those of unlabeled nodes, or the roles that `split` draws instead.
-    /// `place` names the dataset in messages.
+    /// The given roles, without those of unlabeled nodes, or the roles that `split` draws instead. `has_label` tells whether
+    /// a node is labeled: of nodes with a role, or of all where roles are drawn. `place` names the dataset in messages.
     ///
     /// # Errors
     /// If no training node is left.
     pub fn new(
         mut roles: Vec<Role>,
-        labels: &Labels,
+        has_label: &dyn Fn(usize) -> bool,
         split: Option<&RandomSplit>,
         place: &str,
     ) -> Result<Self> {
         if let Some(split) = split {
             roles.fill(Role::None);
-            draw(&mut roles, labels, split);
+            draw(&mut roles, has_label, split);
         }
         let given = roles.contains(&Role::Train);
-        leave_out_unlabeled(&mut roles, labels, place);
+        leave_out_unlabeled(&mut roles, has_label, place);
         if !roles.contains(&Role::Train) {
             let hint = if given {
                 "no node in split 'train' has a label: import labels for some"
@@ -121,12 +121,12 @@ impl Roles {
 }
 
 /// Clears the roles of unlabeled nodes, and logs their number per split.
-fn leave_out_unlabeled(roles: &mut [Role], labels: &Labels, place: &str) {
+fn leave_out_unlabeled(roles: &mut [Role], has_label: &dyn Fn(usize) -> bool, place: &str) {
     for (split, role) in Role::SPLITS {
         let listed = roles.iter().filter(|&&given| given == role).count();
         let mut unlabeled = 0;
         for (node, given) in roles.iter_mut().enumerate() {
-            if *given == role && !labels.has(node) {
+            if *given == role && !has_label(node) {
                 *given = Role::None;
                 unlabeled += 1;
             }
@@ -144,8 +144,8 @@ pub fn warn_of_unlabeled(place: &str, split: &str, unlabeled: u64, listed: u64, 
 }
 
 /// Shuffles the labeled nodes and splits them by the shares.
-fn draw(roles: &mut [Role], labels: &Labels, split: &RandomSplit) {
-    let labeled = (0..roles.len()).filter(|&v| labels.has(v));
+fn draw(roles: &mut [Role], has_label: &dyn Fn(usize) -> bool, split: &RandomSplit) {
+    let labeled = (0..roles.len()).filter(|&v| has_label(v));
     let mut nodes: Vec<u32> = labeled.map(|v| v as u32).collect();
     Key::new(split.seed).with(0x5917).shuffle(&mut nodes);
     let mut nodes = nodes.into_iter();

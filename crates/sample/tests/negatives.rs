@@ -55,7 +55,7 @@ fn samplers() -> Vec<Box<dyn NegativeSampler>> {
         Box::new(Uniform::new(NODES, COUNT)),
         Box::new(Joint::new(NODES, COUNT)),
         Box::new(InBatch),
-        Box::new(Local::new(owner(), COUNT)),
+        Box::new(Local::new(owner().into(), COUNT)),
         Box::new(ByDegree::new(&degrees(&edges), 0.75, COUNT)),
         Box::new(typed(&edges)),
         Box::new(All::new(NODES)),
@@ -155,7 +155,7 @@ fn random_ones_differ_between_batches_and_sides() {
 
 #[test]
 fn local_candidates_are_of_the_known_ends_part() {
-    let sampler = Local::new(owner(), COUNT);
+    let sampler = Local::new(owner().into(), COUNT);
     let drawn = draw(&sampler, 0..30, Side::Head, Key::new(1));
     let tails = edges().at(&(0..30).map(|i| (7 * i) % 90).collect::<Vec<_>>()).tails;
     for (edge, tail) in tails.iter().enumerate() {

@@ -74,26 +74,26 @@ impl PartAccess {
         }
     }
 
-    /// Labels of own nodes of the type of `about`, in the order of their new ids, if nodes have labels.
+    /// Labels of own nodes of the type of `about`, by dataset ids; nodes must have labels.
     ///
     /// # Errors
-    /// If the server does not send them, or not as many as described.
-    pub fn labels(&self, about: &Description) -> Result<Option<Labels>> {
-        let part = match self {
-            Self::Local(part) => return Ok(part.labels(Some(&about.ntype))?.cloned()),
-            Self::Remote(part) => part,
+    /// If a node is not the part's own, or the server does not send as many labels.
+    pub fn labels(&self, about: &Description, nodes: &[u64]) -> Result<Labels> {
+        let ntype = Some(&*about.ntype);
+        let read = || {
+            let batches = match self {
+                Self::Local(part) => vec![part.gather(ntype, Column::Label, nodes)?],
+                Self::Remote(part) => part.labels(ntype, nodes)?,
+            };
+            let labels = labels_of(&batches, about.outputs)?;
+            let found = match &labels {
+                Labels::Single { classes, .. } => classes.len(),
+                Labels::Multi { values, tasks } => values.len() / tasks,
+                Labels::Values { values } => values.len(),
+            };
+            expect(found as u64, nodes.len() as u64).map(|()| labels)
         };
-        if about.outputs == 0 {
-            return Ok(None);
-        }
-        let labels = labels_of(&part.whole(Some(&about.ntype), Column::Label)?, about.outputs)?;
-        let found = match &labels {
-            Labels::Single { classes, .. } => classes.len(),
-            Labels::Multi { values, tasks } => values.len() / tasks,
-            Labels::Values { values } => values.len(),
-        };
-        expect(found, about).while_doing(|| format!("reading labels of part {}", about.part))?;
-        Ok(Some(labels))
+        read().while_doing(|| format!("reading labels of part {}", about.part))
     }
 
     /// The splits of own nodes of the type of `about`, by the codes of [`Column::Split`].
@@ -106,7 +106,7 @@ impl PartAccess {
             Self::Remote(part) => part,
         };
         let splits = splits_of(&part.whole(Some(&about.ntype), Column::Split)?)?;
-        expect(splits.len(), about)
+        expect(splits.len() as u64, about.nodes)
             .while_doing(|| format!("reading splits of part {}", about.part))?;
         Ok(splits)
     }
@@ -126,15 +126,15 @@ impl PartAccess {
             return Ok(None);
         }
         let times = times_of(&part.whole(Some(&about.ntype), Column::Time)?)?;
-        expect(times.len(), about)
+        expect(times.len() as u64, about.nodes)
             .while_doing(|| format!("reading times of part {}", about.part))?;
         Ok(Some(times))
     }
 }
 
-fn expect(found: usize, about: &Description) -> Result<()> {
-    if found as u64 == about.nodes {
+fn expect(found: u64, nodes: u64) -> Result<()> {
+    if found == nodes {
         return Ok(());
     }
-    Err(Error::invalid(format!("expected {} values, one per node; found {found}", about.nodes)))
+    Err(Error::invalid(format!("expected {nodes} values, one per node; found {found}")))
 }

@@ -77,6 +77,14 @@ impl RemotePart {
         }
     }
 
+    /// Gathers labels of nodes of a type that the part owns.
+    ///
+    /// # Errors
+    /// If a node is not the part's own, nodes have no labels, or the server does not reply.
+    pub(crate) fn labels(&self, ntype: Option<&str>, nodes: &[u64]) -> Result<Vec<RecordBatch>> {
+        self.client.begin(self.gather(ntype, Column::Label), nodes_batch(nodes)?)()
+    }
+
     /// Gathers embeddings of nodes that the part owns.
     ///
     /// # Errors

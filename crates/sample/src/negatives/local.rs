@@ -1,6 +1,7 @@
 //! `local`: nodes of the part that owns the given endpoint, so that none has to be fetched from
 //! another part (DistDGLv2, section 5.6).
 
+use gnarl_common::Buf;
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;
 
@@ -10,7 +11,7 @@ use super::{Drawn, NegativeSampler, Positives};
 /// given endpoint is there.
 pub struct Local {
     /// Part of each node.
-    owner: Vec<u32>,
+    owner: Buf<u32>,
     /// Nodes of each part.
     members: Vec<Vec<u32>>,
     count: usize,
@@ -18,10 +19,10 @@ pub struct Local {
 
 impl Local {
     /// Draws `count` nodes of a part; `owner` has the part of each.
-    pub fn new(owner: Vec<u32>, count: usize) -> Self {
+    pub fn new(owner: Buf<u32>, count: usize) -> Self {
         let parts = owner.iter().max().map_or(0, |&last| last as usize + 1);
         let mut members = vec![Vec::new(); parts];
-        for (node, &part) in (0..).zip(&owner) {
+        for (node, &part) in (0..).zip(owner.iter()) {
             members[part as usize].push(node);
         }
         Self { owner, members, count }

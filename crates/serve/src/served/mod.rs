@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::RecordBatch;
 use gnarl_common::{Context, Error, Result};
+use gnarl_graph::Triple;
 use gnarl_graph::triples::{Side, Triples};
-use gnarl_graph::{Labels, Triple};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::local_parts;
 use gnarl_sample::parts::{HopRequest, Load, LocalPart};
@@ -198,14 +198,6 @@ impl ServedPart {
         let served = self.embedding.as_ref();
         let served = served.ok_or_else(|| self.types[0].without(Column::Embedding))?;
         Ok(served.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Labels of own nodes of a type, in the order of their new ids, if they have labels.
-    ///
-    /// # Errors
-    /// If there is no such type, or there are several and none is named.
-    pub fn labels(&self, ntype: Option<&str>) -> Result<Option<&Labels>> {
-        Ok(self.of(ntype)?.labels.as_ref())
     }
 
     /// The splits of own nodes of a type, by the codes of [`Column::Split`].

@@ -3,11 +3,65 @@
 use gnarl_graph::Labels;
 use gnarl_graph::splits::{Role, Roles};
 
+use crate::task::objective::Targets;
+
+/// Labels of the nodes of a graph, or of some of them.
+#[derive(Debug, Clone)]
+pub struct NodeLabels {
+    labels: Labels,
+    /// The nodes, ascending; none if labels are in the order of local ids.
+    nodes: Option<Vec<u32>>,
+}
+
+impl NodeLabels {
+    /// Labels of all nodes, by local id.
+    pub fn all(labels: Labels) -> Self {
+        Self { labels, nodes: None }
+    }
+
+    /// Labels of `nodes` alone, which ascend.
+    #[cfg(feature = "serve")]
+    pub fn some(labels: Labels, nodes: Vec<u32>) -> Self {
+        debug_assert!(nodes.is_sorted());
+        Self { labels, nodes: Some(nodes) }
+    }
+
+    /// The stored labels: their kind, and how many classes or labels there are.
+    pub fn stored(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// True if a node has a label; false for nodes without a row.
+    #[cfg(feature = "serve")]
+    pub fn has(&self, node: usize) -> bool {
+        self.row(node as u32).is_some_and(|row| self.labels.has(row as usize))
+    }
+
+    /// The labels of `nodes`, which all have one.
+    pub fn of(&self, nodes: &[u32]) -> Targets {
+        match &self.nodes {
+            None => Targets::of(&self.labels, nodes),
+            Some(_) => {
+                let rows = nodes.iter().map(|&node| self.row(node));
+                let rows: Option<Vec<u32>> = rows.collect();
+                Targets::of(&self.labels, &rows.expect("targets have labels"))
+            }
+        }
+    }
+
+    fn row(&self, node: u32) -> Option<u32> {
+        match &self.nodes {
+            None => Some(node),
+            Some(nodes) => nodes.binary_search(&node).ok().map(|row| row as u32),
+        }
+    }
+}
+
 /// Targets of the nodes of a graph, or of a part of one, by local id.
 #[derive(Debug, Clone)]
 pub struct NodeTargets {
     /// Their labels.
-    pub labels: Labels,
+    pub labels: NodeLabels,
     /// Columns of predictions.
     pub outputs: usize,
     /// Training nodes, ascending; core nodes only.
@@ -35,6 +89,7 @@ impl NodeTargets {
         let train = with(Role::Train);
         let valid = with(Role::Valid);
         let test = with(Role::Test);
+        let labels = NodeLabels::all(labels);
         Self { labels, outputs, train, valid, test, scored: [true; 2] }
     }
 

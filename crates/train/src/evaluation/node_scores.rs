@@ -8,7 +8,7 @@ use gnarl_nn::Tensor;
 
 use super::found::Evaluation;
 use crate::data::node_targets::NodeTargets;
-use crate::task::objective::{Objective, Targets};
+use crate::task::objective::Objective;
 
 /// Scoring of the validation and test nodes of a graph.
 #[derive(Clone, Copy)]
@@ -24,7 +24,7 @@ impl NodeScores<'_> {
         let mut splits = [self.objective.scorer(), self.objective.scorer()];
         for ((split, nodes), logits) in splits.iter_mut().zip(self.targets.scored()).zip(&logits) {
             let rows: Vec<u32> = (0..nodes.len() as u32).collect();
-            split.add(logits, &rows, &Targets::of(labels, nodes));
+            split.add(logits, &rows, &labels.of(nodes));
         }
         Evaluation::of(&*splits[0], &*splits[1])
     }

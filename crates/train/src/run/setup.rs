@@ -222,8 +222,8 @@ fn heterogeneous_nodes(
         }
     };
     let node_type = config.task.node_type.clone().unwrap_or_default();
-    let objective = registry.objective(&config, &targets.labels)?;
-    let outputs = objective.outputs(&targets.labels)?;
+    let objective = registry.objective(&config, targets.labels.stored())?;
+    let outputs = objective.outputs(targets.labels.stored())?;
     targets.outputs = outputs;
     let target = graph.schema().node_type(&node_type)?;
     let task = NodePrediction::new(&config, &node_type, objective, targets, roles);
@@ -319,8 +319,8 @@ fn homogeneous_nodes(
             _ => return Err(Error::invalid("training supports one node type only")),
         },
     };
-    let objective = registry.objective(config, &targets.labels)?;
-    let outputs = objective.outputs(&targets.labels)?;
+    let objective = registry.objective(config, targets.labels.stored())?;
+    let outputs = objective.outputs(targets.labels.stored())?;
     targets.outputs = outputs;
     let task = NodePrediction::new(config, &node_type, objective, targets, roles);
     let mut params = ParamsBuilder::new(Key::new(config.train.seed).with(0));

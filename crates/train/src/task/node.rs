@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use gnarl_common::threads::pool;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Buf, Error, Result};
 use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
@@ -34,7 +34,7 @@ pub(crate) struct NodePrediction {
     /// The parts that train alone.
     parts: Vec<Part>,
     /// Part of each node; empty if the graph was not partitioned.
-    owner: Vec<u32>,
+    owner: Buf<u32>,
 }
 
 /// A part that trains alone.
@@ -61,7 +61,7 @@ impl NodePrediction {
             roles,
             whole: targets,
             parts: Vec::new(),
-            owner: Vec::new(),
+            owner: Buf::default(),
         }
     }
 
@@ -128,9 +128,8 @@ fn add(
 ) {
     let scored = targets.scored();
     let (of_valid, of_test) = rows.split_at(scored[0].len());
-    let labels = |nodes: &[u32]| Targets::of(&targets.labels, nodes);
-    valid.add(&logits, of_valid, &labels(scored[0]));
-    test.add(&logits, of_test, &labels(scored[1]));
+    valid.add(&logits, of_valid, &targets.labels.of(scored[0]));
+    test.add(&logits, of_test, &targets.labels.of(scored[1]));
 }
 
 /// Nodes of a batch, and their labels.
@@ -164,7 +163,7 @@ impl Task for NodePrediction {
         &self.node_type
     }
 
-    fn set_parts(&mut self, _: usize, owner: Vec<u32>) {
+    fn set_parts(&mut self, _: usize, owner: Buf<u32>) {
         self.owner = owner;
     }
 
@@ -218,7 +217,7 @@ impl Task for NodePrediction {
 
     fn examples(&self, spec: &BatchSpec, (): (), outputs: Outputs) -> Result<NodeExamples> {
         let Outputs { rows, nodes, weights } = outputs;
-        let targets = Targets::of(&self.targets(spec.graph).labels, &nodes);
+        let targets = self.targets(spec.graph).labels.of(&nodes);
         Ok(NodeExamples { rows, targets, weights })
     }
 

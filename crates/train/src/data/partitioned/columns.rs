@@ -7,9 +7,12 @@ use gnarl_graph::splits::{Role, Roles};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{Description, PartAccess};
 
-use crate::data::node_targets::NodeTargets;
+use crate::data::node_targets::{NodeLabels, NodeTargets};
 use crate::data::part_nodes::PartNodes;
 use crate::data::times::lacking;
+
+/// Nodes whose labels are asked of a part at a time.
+const ASKED: usize = 1 << 18;
 
 /// The nodes of a type, and the columns that parts have of them.
 pub(super) struct Columns<'a> {
@@ -49,7 +52,8 @@ pub(super) fn describe(
 }
 
 impl Columns<'_> {
-    /// Labels and splits by dataset ids, and the roles that splits are made of.
+    /// Labels and splits by dataset ids, and the roles that splits are made of. Labels are those of nodes with a role, where
+    /// these are few.
     ///
     /// # Errors
     /// If nodes have no labels, or a part does not reply.
@@ -62,12 +66,22 @@ impl Columns<'_> {
             return Err(Error::invalid("the nodes of the parts have no labels")
                 .hint("partition a dataset that has them"));
         }
-        let labels = self.labels()?;
+        let split = config.dataset.split.as_ref();
+        let given = self.roles()?;
+        let with_role = given.iter().filter(|&&role| role != Role::None).count();
+        // A node and its label, instead of a label of each node.
+        let labels = if split.is_none() && 2 * with_role < given.len() {
+            let nodes = (0..).zip(&given).filter(|(_, role)| **role != Role::None);
+            let nodes: Vec<u32> = nodes.map(|(node, _)| node).collect();
+            NodeLabels::some(self.labels(nodes.iter().copied())?, nodes)
+        } else {
+            NodeLabels::all(self.labels(0..given.len() as u32)?)
+        };
         let place = cut.dir().display().to_string();
-        let roles = Roles::new(self.roles()?, &labels, config.dataset.split.as_ref(), &place)?;
+        let roles = Roles::new(given, &|node| labels.has(node), split, &place)?;
         let [train, valid, test] =
             [Role::Train, Role::Valid, Role::Test].map(|role| roles.nodes(role));
-        let outputs = labels.outputs();
+        let outputs = labels.stored().outputs();
         Ok((NodeTargets { outputs, labels, train, valid, test, scored: [true; 2] }, roles))
     }
 
@@ -95,6 +109,7 @@ impl Columns<'_> {
         Ok(Some(times.into()))
     }
 
+    /// The split of each node, part after part in memory for a while.
     fn roles(&self) -> Result<Vec<Role>> {
         let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.splits(about));
         let all: Vec<Vec<u8>> = all.collect::<Result<_>>()?;
@@ -110,26 +125,64 @@ impl Columns<'_> {
         self.nodes.places().map(role).collect()
     }
 
-    fn labels(&self) -> Result<Labels> {
-        let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.labels(about));
-        let all: Vec<Option<Labels>> = all.collect::<Result<_>>()?;
-        let outputs = self.abouts[0].outputs;
-        let (mut classes, mut marks, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
-        for (part, at) in self.nodes.places() {
-            match &all[part] {
-                Some(Labels::Single { classes: of_part, .. }) => classes.push(of_part[at]),
-                Some(Labels::Multi { values: of_part, tasks }) => {
-                    marks.extend_from_slice(&of_part[at * tasks..(at + 1) * tasks]);
-                }
-                Some(Labels::Values { values: of_part }) => numbers.push(of_part[at]),
-                None => return Err(Error::invalid(format!("part {part} has no labels"))),
+    /// Labels of `nodes`, in their order.
+    fn labels(&self, nodes: impl Iterator<Item = u32>) -> Result<Labels> {
+        let mut found = Found::default();
+        let mut asked: Vec<Vec<u64>> = vec![Vec::new(); self.parts.len()];
+        let mut parts = Vec::with_capacity(ASKED);
+        let mut nodes = nodes.peekable();
+        while let Some(node) = nodes.next() {
+            let part = self.nodes.routes.owner(node);
+            asked[part].push(u64::from(node));
+            parts.push(part as u32);
+            if parts.len() == ASKED || nodes.peek().is_none() {
+                self.ask(&mut asked, &parts, &mut found)?;
+                parts.clear();
             }
         }
-        match [classes.is_empty(), marks.is_empty(), numbers.is_empty()] {
-            [_, true, true] => Ok(Labels::Single { classes: classes.into(), count: outputs }),
-            [true, false, true] => Ok(Labels::Multi { values: marks.into(), tasks: outputs }),
-            [true, true, false] => Ok(Labels::Values { values: numbers.into() }),
+        let outputs = self.abouts[0].outputs;
+        match [found.classes.is_empty(), found.marks.is_empty(), found.numbers.is_empty()] {
+            [_, true, true] => Ok(Labels::Single { classes: found.classes.into(), count: outputs }),
+            [true, false, true] => Ok(Labels::Multi { values: found.marks.into(), tasks: outputs }),
+            [true, true, false] => Ok(Labels::Values { values: found.numbers.into() }),
             _ => Err(Error::invalid("parts differ in the kind of their labels")),
         }
     }
+
+    /// Appends the labels of the nodes that are `asked` of each part, which owns them as `parts` says.
+    fn ask(&self, asked: &mut [Vec<u64>], parts: &[u32], found: &mut Found) -> Result<()> {
+        let sources = self.parts.iter().zip(self.abouts).zip(asked.iter());
+        let labels = sources.map(|((part, about), nodes)| match nodes.is_empty() {
+            true => Ok(None),
+            false if about.outputs == 0 => {
+                Err(Error::invalid(format!("part {} has no labels", about.part)))
+            }
+            false => part.labels(about, nodes).map(Some),
+        });
+        let labels: Vec<Option<Labels>> = labels.collect::<Result<_>>()?;
+        let mut next = vec![0; labels.len()];
+        for &part in parts {
+            let part = part as usize;
+            let at = next[part];
+            next[part] += 1;
+            match &labels[part] {
+                Some(Labels::Single { classes, .. }) => found.classes.push(classes[at]),
+                Some(Labels::Multi { values, tasks }) => {
+                    found.marks.extend_from_slice(&values[at * tasks..(at + 1) * tasks]);
+                }
+                Some(Labels::Values { values }) => found.numbers.push(values[at]),
+                None => unreachable!("each part was asked for the labels of its nodes"),
+            }
+        }
+        asked.iter_mut().for_each(Vec::clear);
+        Ok(())
+    }
+}
+
+/// Labels of nodes: classes, rows of marks, or numbers.
+#[derive(Default)]
+struct Found {
+    classes: Vec<i32>,
+    marks: Vec<u8>,
+    numbers: Vec<f32>,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Buf, Error, Result};
 use gnarl_graph::Labels;
 use gnarl_graph::triples::Triples;
 use gnarl_store::MappedFeatures;
@@ -25,7 +25,7 @@ pub(crate) struct EdgesInMemory {
     features: Option<Arc<MappedFeatures>>,
     /// Empty if neighbors are not sampled by time.
     times: Vec<i64>,
-    owner: Vec<u32>,
+    owner: Buf<u32>,
     by_part: Vec<Vec<u32>>,
 }
 
@@ -55,7 +55,7 @@ impl TargetEdges for EdgesInMemory {
         self.edges.len()
     }
 
-    fn set_parts(&mut self, parts: usize, owner: Vec<u32>) {
+    fn set_parts(&mut self, parts: usize, owner: Buf<u32>) {
         self.by_part = vec![Vec::new(); parts];
         for (edge, &head) in (0..).zip(&self.edges.heads) {
             self.by_part[owner[head as usize] as usize].push(edge);
@@ -63,7 +63,7 @@ impl TargetEdges for EdgesInMemory {
         self.owner = owner;
     }
 
-    fn owner(&self) -> &[u32] {
+    fn owner(&self) -> &Buf<u32> {
         &self.owner
     }
 

@@ -75,9 +75,9 @@ impl TargetEdges for EdgesInParts {
     }
 
     /// Parts are those that the edges lie beside.
-    fn set_parts(&mut self, _: usize, _: Vec<u32>) {}
+    fn set_parts(&mut self, _: usize, _: Buf<u32>) {}
 
-    fn owner(&self) -> &[u32] {
+    fn owner(&self) -> &Buf<u32> {
         &self.owner
     }
 

@@ -24,7 +24,6 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::tensor_parallel::Columns;
 use crate::step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
-use crate::task::objective::Targets;
 
 /// One rank's share of the only batch.
 pub(crate) struct Chunked<'a> {
@@ -142,7 +141,7 @@ impl TrainStep for Chunked<'_> {
             self.program.train(step, schedule, gradients.dense, &mut |tape, range, logits| {
                 let nodes = within(&targets.train, range);
                 let rows: Vec<u32> = nodes.iter().map(|v| v - range.start as u32).collect();
-                let labels = Targets::of(&targets.labels, nodes);
+                let labels = targets.labels.of(nodes);
                 let loss = self.scores.objective.loss(tape, logits, &rows, &labels, None);
                 sum += f64::from(tape.value(loss).data()[0]);
                 loss

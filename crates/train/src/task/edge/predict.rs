@@ -1,7 +1,7 @@
 //! Edge prediction as a task.
 
-use gnarl_common::Result;
 use gnarl_common::threads::pool;
+use gnarl_common::{Buf, Result};
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_nn::heads::EdgeRows;
@@ -60,7 +60,7 @@ impl Task for EdgePrediction {
         &self.splits.triple.src
     }
 
-    fn set_parts(&mut self, parts: usize, owner: Vec<u32>) {
+    fn set_parts(&mut self, parts: usize, owner: Buf<u32>) {
         self.train.set_parts(parts, owner);
     }
 

@@ -63,7 +63,7 @@ fn among(links: &LinkPrediction, range: Range<u32>) -> Result<Box<dyn NegativeSa
             return Err(Error::usage("negatives.kind = 'local' requires a partitioned graph")
                 .hint("set partition.parts, or negatives.kind to 'joint'"));
         }
-        "local" => Box::new(negatives::Local::new(train.owner().to_vec(), count)),
+        "local" => Box::new(negatives::Local::new(train.owner().clone(), count)),
         _ => Box::new(links.config.negatives.listed(train.count(), nodes)?),
     })
 }
