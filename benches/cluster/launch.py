@@ -23,3 +23,15 @@ def hosts(count, work):
     within = [w for key in ("oob_tcp_if_include", "btl_tcp_if_include") for w in ("--mca", key, NETWORK)]
     tcp = ["--mca", "btl", "tcp,self", "--mca", "plm_rsh_agent", str(agent)]
     return mpirun(count, "--host", names, *within, *tcp)
+
+
+def own_parts(parts, folder, host, hosts):
+    """Makes `folder` a copy of the partitioned dataset `parts`, by links, with the parts of one of some hosts alone."""
+    count = len([path for path in parts.glob("part-*") if path.is_dir()])
+    own = {f"part-{part}" for part in range(count) if part * hosts // count == host}
+    for path in parts.rglob("*"):
+        name = path.relative_to(parts)
+        if path.is_file() and (not name.parts[0].startswith("part-") or name.parts[0] in own):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            if not (folder / name).exists():
+                os.link(path, folder / name)

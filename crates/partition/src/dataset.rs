@@ -1,9 +1,11 @@
 //! Partitioned datasets on disk.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gnarl_common::Buf;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::{Buf, IdMap};
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Column, ColumnSpec, Dataset, Triple};
 use serde::{Deserialize, Serialize};
@@ -142,6 +144,8 @@ pub struct PartCounts {
 pub struct PartitionedDataset {
     dir: PathBuf,
     manifest: PartitionManifest,
+    /// The id maps read so far, by node type.
+    id_maps: Arc<Mutex<HashMap<String, Arc<IdMap>>>>,
 }
 
 impl PartitionedDataset {
@@ -153,7 +157,7 @@ impl PartitionedDataset {
         let dir = dir.into();
         let manifest =
             read(&dir).while_doing(|| format!("opening partitioned dataset {}", dir.display()))?;
-        Ok(Self { dir, manifest })
+        Ok(Self { dir, manifest, id_maps: Arc::default() })
     }
 
     /// Directory of the files.
@@ -312,6 +316,34 @@ impl PartitionedDataset {
             Error::invalid(format!("unknown node type '{name}'"))
                 .hint(format!("there are: {}", known.join(", ")))
         })
+    }
+
+    /// The part of each node of a type and its position there, in memory, by dataset ids. It is read once.
+    ///
+    /// # Errors
+    /// If there is no such type, or its columns disagree.
+    pub fn id_map(&self, ntype: &str) -> Result<Arc<IdMap>> {
+        let mut known = self.id_maps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(map) = known.get(ntype) {
+            return Ok(map.clone());
+        }
+        let read = || {
+            let assignment = self.assignment(ntype)?;
+            let map = IdMap::new(self.num_parts(), &assignment)?;
+            // It is read no more.
+            assignment.forget(0..assignment.len());
+            if map.starts() != self.node_type(ntype)?.ranges {
+                return Err(Error::invalid(
+                    "the ranges of parts and the part of each node disagree",
+                ));
+            }
+            Ok(Arc::new(map))
+        };
+        let map = read().while_doing(|| {
+            format!("reading the parts of nodes of type '{ntype}' in {}", self.dir.display())
+        })?;
+        known.insert(ntype.to_string(), map.clone());
+        Ok(map)
     }
 
     /// The part of each node of a type, in dataset order.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use gnarl_common::IdMap;
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::{FilteredSet, Side, Triples};
 use gnarl_sample::negatives::*;
@@ -21,9 +22,10 @@ fn edges() -> Triples {
     edges
 }
 
-/// Part of each node.
-fn owner() -> Vec<u32> {
-    (0..NODES).map(|node| node % 3).collect()
+/// The part of each node.
+fn owner() -> Arc<IdMap> {
+    let parts: Vec<u32> = (0..NODES).map(|node| node % 3).collect();
+    Arc::new(IdMap::new(3, &parts).unwrap())
 }
 
 fn degrees(edges: &Triples) -> Vec<u32> {
@@ -55,7 +57,7 @@ fn samplers() -> Vec<Box<dyn NegativeSampler>> {
         Box::new(Uniform::new(NODES, COUNT)),
         Box::new(Joint::new(NODES, COUNT)),
         Box::new(InBatch),
-        Box::new(Local::new(owner().into(), COUNT)),
+        Box::new(Local::new(owner(), COUNT)),
         Box::new(ByDegree::new(&degrees(&edges), 0.75, COUNT)),
         Box::new(typed(&edges)),
         Box::new(All::new(NODES)),
@@ -155,7 +157,7 @@ fn random_ones_differ_between_batches_and_sides() {
 
 #[test]
 fn local_candidates_are_of_the_known_ends_part() {
-    let sampler = Local::new(owner().into(), COUNT);
+    let sampler = Local::new(owner(), COUNT);
     let drawn = draw(&sampler, 0..30, Side::Head, Key::new(1));
     let tails = edges().at(&(0..30).map(|i| (7 * i) % 90).collect::<Vec<_>>()).tails;
     for (edge, tail) in tails.iter().enumerate() {

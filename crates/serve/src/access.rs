@@ -2,6 +2,7 @@
 
 mod targets;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use gnarl_common::{Context, Error, Result};
@@ -100,25 +101,25 @@ impl PartAccess {
     ///
     /// # Errors
     /// If the server does not send them, or not as many as described.
-    pub fn splits(&self, about: &Description) -> Result<Vec<u8>> {
+    pub fn splits(&self, about: &Description) -> Result<Cow<'_, [u8]>> {
         let part = match self {
-            Self::Local(part) => return Ok(part.splits(Some(&about.ntype))?.to_vec()),
+            Self::Local(part) => return part.splits(Some(&about.ntype)).map(Cow::Borrowed),
             Self::Remote(part) => part,
         };
         let splits = splits_of(&part.whole(Some(&about.ntype), Column::Split)?)?;
         expect(splits.len() as u64, about.nodes)
             .while_doing(|| format!("reading splits of part {}", about.part))?;
-        Ok(splits)
+        Ok(splits.into())
     }
 
     /// Times of own nodes of the type of `about`, in the order of their new ids, if nodes have some.
     ///
     /// # Errors
     /// If the server does not send them, or not as many as described.
-    pub fn times(&self, about: &Description) -> Result<Option<Vec<i64>>> {
+    pub fn times(&self, about: &Description) -> Result<Option<Cow<'_, [i64]>>> {
         let part = match self {
             Self::Local(part) => {
-                return Ok(part.times(Some(&about.ntype))?.map(<[i64]>::to_vec));
+                return Ok(part.times(Some(&about.ntype))?.map(Cow::Borrowed));
             }
             Self::Remote(part) => part,
         };
@@ -128,7 +129,7 @@ impl PartAccess {
         let times = times_of(&part.whole(Some(&about.ntype), Column::Time)?)?;
         expect(times.len() as u64, about.nodes)
             .while_doing(|| format!("reading times of part {}", about.part))?;
-        Ok(Some(times))
+        Ok(Some(times.into()))
     }
 }
 

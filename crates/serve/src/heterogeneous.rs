@@ -79,9 +79,9 @@ fn rows(
     width: usize,
     whole: u64,
 ) -> Result<Box<dyn RowSource>> {
-    let new_ids = cut.new_ids(&node.name)?;
+    let ids = cut.id_map(&node.name)?;
     if node.count.saturating_mul((width * size_of::<f32>()) as u64) > whole {
-        let placement = Arc::new(ByRange::new(new_ids, node.ranges.clone())?);
+        let placement = Arc::new(ByRange::new(ids));
         let rows = DividedRows::of_type(&node.name, placement, parts.to_vec(), width)?;
         return Ok(Box::new(rows));
     }
@@ -92,13 +92,9 @@ fn rows(
         return Err(Error::invalid(format!("expected {count} rows, one per node; found {found}")));
     }
     let mut rows = Vec::with_capacity(all.len());
-    for &new in new_ids.iter() {
-        let row = new as usize * width..(new as usize + 1) * width;
-        rows.extend_from_slice(
-            all.get(row).ok_or_else(|| {
-                Error::invalid(format!("new id {new} is not one of {}", node.count))
-            })?,
-        );
+    for id in 0..ids.len() {
+        let new = ids.new_id(id) as usize;
+        rows.extend_from_slice(&all[new * width..(new + 1) * width]);
     }
     let placement = Replicated::new(node.count, parts.len());
     Ok(Box::new(HeldRows { placement, rows, width }))

@@ -163,7 +163,7 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         partition: &PartitionedDataset,
         mine: &dyn Fn(usize) -> bool,
     ) -> Result<()> {
-        let owner = partition.assignment(self.task.node_type())?;
+        let owner = partition.id_map(self.task.node_type())?;
         self.task.set_parts(partition.num_parts(), owner);
         let alone = self.config.train.strategy == Strategy::Average;
         if !T::GRAPH_PER_PART || !alone {

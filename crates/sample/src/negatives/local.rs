@@ -1,7 +1,9 @@
 //! `local`: nodes of the part that owns the given endpoint, so that none has to be fetched from
 //! another part (DistDGLv2, section 5.6).
 
-use gnarl_common::Buf;
+use std::sync::Arc;
+
+use gnarl_common::IdMap;
 use gnarl_common::rng::Key;
 use gnarl_graph::triples::Side;
 
@@ -10,8 +12,8 @@ use super::{Drawn, NegativeSampler, Positives};
 /// Nodes drawn uniformly from a part, with repetition, `count` for all edges of the batch whose
 /// given endpoint is there.
 pub struct Local {
-    /// Part of each node.
-    owner: Buf<u32>,
+    /// The part of each node.
+    owner: Arc<IdMap>,
     /// Nodes of each part.
     members: Vec<Vec<u32>>,
     count: usize,
@@ -19,12 +21,9 @@ pub struct Local {
 
 impl Local {
     /// Draws `count` nodes of a part; `owner` has the part of each.
-    pub fn new(owner: Buf<u32>, count: usize) -> Self {
-        let parts = owner.iter().max().map_or(0, |&last| last as usize + 1);
-        let mut members = vec![Vec::new(); parts];
-        for (node, &part) in (0..).zip(owner.iter()) {
-            members[part as usize].push(node);
-        }
+    pub fn new(owner: Arc<IdMap>, count: usize) -> Self {
+        let mut members = vec![Vec::new(); owner.parts()];
+        (0..owner.len()).for_each(|node| members[owner.part(node)].push(node as u32));
         Self { owner, members, count }
     }
 }
@@ -40,9 +39,9 @@ impl NegativeSampler for Local {
         let mut drawn = Drawn { count: self.count, ..Drawn::default() };
         let mut groups = 0;
         for &node in known {
-            let part = self.owner[node as usize];
-            let group = *group_of[part as usize].get_or_insert_with(|| {
-                let (key, members) = (key.with(part.into()), &self.members[part as usize]);
+            let part = self.owner.part(node as usize);
+            let group = *group_of[part].get_or_insert_with(|| {
+                let (key, members) = (key.with(part as u64), &self.members[part]);
                 let draw = |i| members[key.below(i, members.len() as u64) as usize];
                 drawn.ids.extend((0..self.count as u64).map(draw));
                 groups += 1;

@@ -136,10 +136,9 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
     let dataset = parts.part(part)?;
     let (node, edge) = dataset.plain()?;
     let graph = SampleGraph::open(&dataset)?.with_edge_features_of(&dataset, &edge.triple)?;
-    let first = parts.node_type(&node.name)?.ranges[part];
-    let new_ids = parts.new_ids(&node.name)?;
+    let ids = parts.id_map(&node.name)?;
     let of = (dataset.clone(), edge.triple.clone());
-    Ok(Box::new(Owned { graph, sources: None, new_ids, first, of }))
+    Ok(Box::new(Owned { graph, sources: None, ids, part, of }))
 }
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {

@@ -1,17 +1,17 @@
 //! Routes: the parts that have edges of a node.
 
-use gnarl_common::prefetch::item as prefetch;
-use gnarl_common::{Buf, Error, Kind, Result};
+use std::sync::Arc;
+
+use gnarl_common::{Buf, Error, IdMap, Kind, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
 /// The parts to query for a node's in-neighbors.
 #[derive(Debug, Clone)]
 pub struct Routes {
-    owner: Buf<u32>,
+    ids: Arc<IdMap>,
     /// For vertex cuts: bit `p % 8` of byte `p / 8` of a node's row is set if part `p` holds the
     /// node.
     holders: Option<Buf<u8>>,
-    parts: usize,
 }
 
 impl Routes {
@@ -43,17 +43,22 @@ impl Routes {
             }
             PartLayout::EdgeCut => None,
         };
-        Ok(Self { owner: parts.assignment(name)?, holders, parts: parts.num_parts() })
+        Ok(Self { ids: parts.id_map(name)?, holders })
+    }
+
+    /// The part of each node, and its position there.
+    pub fn ids(&self) -> &Arc<IdMap> {
+        &self.ids
     }
 
     /// Number of nodes.
     pub fn num_nodes(&self) -> usize {
-        self.owner.len()
+        self.ids.len()
     }
 
     /// Number of parts.
     pub fn num_parts(&self) -> usize {
-        self.parts
+        self.ids.parts()
     }
 
     /// Returns whether a node's list may be shared by several parts.
@@ -66,7 +71,7 @@ impl Routes {
     /// # Errors
     /// Either.
     pub(crate) fn check_services(&self, services: usize) -> Result<()> {
-        let (parts, nodes) = (self.parts, self.num_nodes());
+        let (parts, nodes) = (self.num_parts(), self.num_nodes());
         if services != parts {
             return Err(Error::usage(format!(
                 "expected {parts} services, one per part; found {services}"
@@ -94,13 +99,13 @@ impl Routes {
 
     /// The part that owns `node`.
     pub fn owner(&self, node: u32) -> usize {
-        self.owner[node as usize] as usize
+        self.ids.part(node as usize)
     }
 
-    /// Prefetches the entry that a later [`Routes::owner`] reads.
+    /// Prefetches the entries that later calls read of `node`.
     #[inline]
     pub fn prefetch(&self, node: u32) {
-        prefetch(&self.owner, node as usize);
+        self.ids.prefetch(node as usize);
     }
 
     /// Calls `each` with every part that may have in-neighbors of `node`, ascending.
@@ -108,9 +113,10 @@ impl Routes {
     pub fn for_each(&self, node: u32, mut each: impl FnMut(usize)) {
         let owner = self.owner(node);
         let Some(holders) = &self.holders else { return each(owner) };
-        let width = self.parts.div_ceil(8);
+        let parts = self.num_parts();
+        let width = parts.div_ceil(8);
         let row = &holders[node as usize * width..][..width];
         let held = |&p: &usize| p == owner || row[p / 8] >> (p % 8) & 1 == 1;
-        (0..self.parts).filter(held).for_each(each);
+        (0..parts).filter(held).for_each(each);
     }
 }

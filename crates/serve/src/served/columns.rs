@@ -1,9 +1,9 @@
 //! Node columns of one type in a part.
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Buf, Error, IdMap, Result};
 use gnarl_graph::{Dataset, Labels};
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::node_times;
@@ -23,9 +23,8 @@ pub(super) struct Columns {
     pub splits: Vec<u8>,
     /// Times of own nodes and of halo nodes behind them.
     pub times: Option<Buf<i64>>,
-    pub new_ids: Buf<u64>,
-    /// New ids of own nodes.
-    own: Range<u64>,
+    /// The parts of all nodes of the type.
+    pub ids: Arc<IdMap>,
 }
 
 impl Columns {
@@ -37,18 +36,17 @@ impl Columns {
     ) -> Result<Self> {
         let features = dataset.features(ntype)?;
         let features = features.map(|f| MappedFeatures::new(f, Normalize::None)).transpose()?;
-        let ranges = &parts.node_type(ntype)?.ranges;
-        let own = ranges[part]..ranges[part + 1];
-        let splits = splits(dataset, ntype, (own.end - own.start) as usize)?;
+        let ids = parts.id_map(ntype)?;
+        let own = ids.starts()[part + 1] - ids.starts()[part];
+        let splits = splits(dataset, ntype, own as usize)?;
         let labels = dataset.labels(ntype)?.or(dataset.values(ntype)?);
-        let new_ids = parts.new_ids(ntype)?;
         let times = node_times(dataset, ntype)?;
-        Ok(Self { part, ntype: ntype.into(), features, labels, splits, times, new_ids, own })
+        Ok(Self { part, ntype: ntype.into(), features, labels, splits, times, ids })
     }
 
     /// Number of own nodes.
     pub fn count(&self) -> u64 {
-        self.own.end - self.own.start
+        self.ids.starts()[self.part + 1] - self.ids.starts()[self.part]
     }
 
     /// The columns that can be read as a whole.
@@ -106,9 +104,8 @@ impl Columns {
 
     /// The local index of a node.
     pub fn local(&self, id: u64) -> Result<u32> {
-        let new = usize::try_from(id).ok().and_then(|id| self.new_ids.get(id)).copied();
-        let own = new.filter(|new| self.own.contains(new));
-        own.map(|new| (new - self.own.start) as u32).ok_or_else(|| {
+        let own = self.ids.position_in(self.part, id);
+        own.map(|local| local as u32).ok_or_else(|| {
             Error::invalid(format!("node {id} is not one of part {}'s own", self.part))
         })
     }

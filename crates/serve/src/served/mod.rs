@@ -255,7 +255,7 @@ impl ServedPart {
 
     /// Prefetches the location of the features of a node of type number `ntype`.
     pub fn prefetch_place(&self, ntype: usize, node: u64) {
-        gnarl_common::prefetch::item(&self.types[ntype].new_ids, node as usize);
+        self.types[ntype].ids.prefetch(node as usize);
     }
 
     /// Prefetches the features of a node of type number `ntype`.

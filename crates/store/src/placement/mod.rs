@@ -5,10 +5,11 @@
 //! none ([`Even`]); small ones are replicated on every part ([`Replicated`]).
 //!
 //! ```
+//! use gnarl_common::IdMap;
 //! use gnarl_store::placement::{ByRange, Place, Placement};
 //!
-//! // Part 0 owns the first two new ids, part 1 the third; node 0 has become the last of them.
-//! let users = ByRange::new(vec![2u64, 0, 1].into(), vec![0, 2, 3])?;
+//! // Part 0 owns nodes 1 and 2, part 1 node 0.
+//! let users = ByRange::new(IdMap::new(2, &[1, 0, 0])?.into());
 //! assert_eq!(users.place(0), Place::Part(1));
 //! assert_eq!(users.place(2), Place::Part(0));
 //! # Ok::<(), gnarl_common::Error>(())
@@ -51,17 +52,16 @@ pub trait Placement: Send + Sync {
 
 #[cfg(test)]
 mod tests {
+    use gnarl_common::IdMap;
     use gnarl_common::rng::Key;
 
     use super::*;
 
     /// All policies, for 1000 rows in 7 parts.
     fn all() -> Vec<Box<dyn Placement>> {
-        let mut new_ids: Vec<u64> = (0..1000).collect();
-        Key::new(1).shuffle(&mut new_ids);
-        let ranges = vec![0, 100, 100, 400, 401, 700, 999, 1000];
+        let parts: Vec<u32> = (0..1000).map(|id| Key::new(1).below(id, 7) as u32).collect();
         vec![
-            Box::new(ByRange::new(new_ids.into(), ranges).unwrap()),
+            Box::new(ByRange::new(IdMap::new(7, &parts).unwrap().into())),
             Box::new(Even::new(1000, 7)),
             Box::new(Replicated::new(1000, 7)),
         ]

@@ -14,27 +14,28 @@ pub struct Shares<'a> {
 impl<'a> Shares<'a> {
     /// The shares of `size` ranks.
     pub fn new(nodes: &'a PartNodes, size: usize) -> Self {
-        let parts = nodes.ranges.len() - 1;
+        let ranges = nodes.routes.ids().starts();
+        let parts = ranges.len() - 1;
         let bound = |rank: usize| match parts >= size {
-            true => nodes.ranges[first_part(rank, size, parts)],
+            true => ranges[first_part(rank, size, parts)],
             false => {
                 let part = rank * parts / size;
                 // Ranks of the part, of which this is number `rank - first`.
                 let (first, end) =
                     (first_rank(part, size, parts), first_rank(part + 1, size, parts));
-                let range = nodes.ranges[part]..nodes.ranges[part + 1];
+                let range = ranges[part]..ranges[part + 1];
                 range.start
                     + (range.end - range.start) * (rank - first) as u64 / (end - first) as u64
             }
         };
         let mut bounds: Vec<u64> = (0..size).map(bound).collect();
-        bounds.push(nodes.ranges[parts]);
+        bounds.push(ranges[parts]);
         Self { nodes, bounds }
     }
 
     /// The rank of a node, and its row among that rank's nodes.
     pub fn place(&self, node: u32) -> (usize, u64) {
-        let new = self.nodes.new_ids[node as usize];
+        let new = self.nodes.routes.ids().new_id(node as usize);
         let rank = self.bounds.partition_point(|&first| first <= new) - 1;
         (rank, new - self.bounds[rank])
     }

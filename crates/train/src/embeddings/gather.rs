@@ -207,6 +207,7 @@ mod tests {
     use std::time::Duration;
 
     use gnarl_common::Home;
+    use gnarl_common::IdMap;
     use gnarl_engine::local;
     use gnarl_store::placement::{ByRange, Placement};
 
@@ -221,7 +222,7 @@ mod tests {
     fn rows_of_all_ranks_are_those_of_one() {
         let mut alone = spec().share(None, (0, 1), &Home::Memory).unwrap();
         alone.rows.update(&[4, 1], &[1.0; 6], 0.1).unwrap();
-        let parts = ByRange::new(vec![4, 0, 5, 1, 3, 2].into(), vec![0, 1, 3, 4, 6]).unwrap();
+        let parts = ByRange::new(IdMap::new(4, &[3, 0, 3, 1, 2, 1]).unwrap().into());
         let parts: Arc<dyn Placement> = Arc::new(parts);
         for (ranks, placement) in [(1, None), (3, None), (3, Some(&parts)), (4, Some(&parts))] {
             local::run(ranks, Duration::from_secs(60), |comm| {

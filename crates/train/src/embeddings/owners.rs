@@ -61,18 +61,19 @@ impl Owners {
 /// # Errors
 /// If the partition has no such type or is damaged.
 pub(crate) fn by_parts(cut: &PartitionedDataset, ntype: &str) -> Result<Arc<dyn Placement>> {
-    let ranges = cut.node_type(ntype)?.ranges.clone();
-    Ok(Arc::new(ByRange::new(cut.new_ids(ntype)?, ranges)?))
+    Ok(Arc::new(ByRange::new(cut.id_map(ntype)?)))
 }
 
 #[cfg(test)]
 mod tests {
+    use gnarl_common::IdMap;
+
     use super::*;
 
     #[test]
     fn each_row_has_one_owner() {
-        let new_ids: Vec<u64> = vec![4, 0, 5, 1, 3, 2];
-        let parts = Arc::new(ByRange::new(new_ids.into(), vec![0, 1, 3, 4, 6]).unwrap());
+        let ids = IdMap::new(4, &[3, 0, 3, 1, 2, 1]).unwrap();
+        let parts = Arc::new(ByRange::new(ids.into()));
         for ranks in 1..=5 {
             let owners = |rank| Owners::new(parts.clone(), rank, ranks);
             let own = |rank| owners(rank).own().iter().collect::<Vec<_>>();

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
-use gnarl_common::{BufMut, Home, Result};
+use gnarl_common::{BufMut, Home, IdMap, Result};
 use gnarl_graph::triples::Triples;
 
 use crate::data::batch::{BatchSpec, Shuffled, Uses};
@@ -149,14 +149,14 @@ impl Buckets {
     }
 
     /// The edges of a batch, whose examples are places; those of a part of `owner` one after the other, if there are parts.
-    pub fn batch(&self, spec: &BatchSpec, owner: &[u32]) -> TargetBatch {
+    pub fn batch(&self, spec: &BatchSpec, owner: &IdMap) -> TargetBatch {
         if let Some(bucket) = spec.batch.begins() {
             self.edges.expect(bucket.start as usize..bucket.end as usize);
         }
         let some = spec.batch.iter().map(|&place| self.edges[place as usize]);
         let mut some: Vec<[u32; 4]> = some.collect();
         if !owner.is_empty() {
-            some.sort_by_key(|edge| owner[edge[1] as usize]);
+            some.sort_by_key(|edge| owner.part(edge[1] as usize));
         }
         let mut edges = Triples::default();
         some.iter().for_each(|&[_, head, relation, tail]| edges.push(head, relation, tail));
@@ -204,7 +204,7 @@ mod tests {
             let mut all = order(3);
             assert_ne!(all, order(4));
             let spec = BatchSpec { batch: all.clone().into(), share: 0..9, ..BatchSpec::whole(1) };
-            let batch = buckets.batch(&spec, &[]);
+            let batch = buckets.batch(&spec, &IdMap::default());
             let found = edges().all().unwrap().edges;
             for (place, &number) in batch.places.iter().enumerate() {
                 let of = |all: &Triples, i: usize| [all.heads[i], all.relations[i], all.tails[i]];

@@ -1,9 +1,10 @@
 //! Node prediction: labels of the nodes of one type, compared with predictions by an objective.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gnarl_common::threads::pool;
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Error, IdMap, Result};
 use gnarl_config::{EvaluateOn, RunConfig};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
@@ -34,7 +35,7 @@ pub(crate) struct NodePrediction {
     /// The parts that train alone.
     parts: Vec<Part>,
     /// Part of each node; empty if the graph was not partitioned.
-    owner: Buf<u32>,
+    owner: Arc<IdMap>,
 }
 
 /// A part that trains alone.
@@ -61,7 +62,7 @@ impl NodePrediction {
             roles,
             whole: targets,
             parts: Vec::new(),
-            owner: Buf::default(),
+            owner: Arc::default(),
         }
     }
 
@@ -163,14 +164,14 @@ impl Task for NodePrediction {
         &self.node_type
     }
 
-    fn set_parts(&mut self, _: usize, owner: Buf<u32>) {
+    fn set_parts(&mut self, _: usize, owner: Arc<IdMap>) {
         self.owner = owner;
     }
 
     fn add_part(&mut self, part: Option<(&Dataset, &[u64])>) -> Result<()> {
-        let number = self.parts.len() as u32;
+        let number = self.parts.len();
         let Some((part, ids)) = part else {
-            let of_part = |node: &&u32| self.owner[**node as usize] == number;
+            let of_part = |node: &&u32| self.owner.part(**node as usize) == number;
             self.parts.push(Part::Other(self.whole.train.iter().filter(of_part).count()));
             return Ok(());
         };

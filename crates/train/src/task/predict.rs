@@ -1,9 +1,10 @@
 //! The trait of tasks.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gnarl_common::threads::even_share;
-use gnarl_common::{Buf, Home, Result};
+use gnarl_common::{Home, IdMap, Result};
 use gnarl_engine::Communicator;
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::Triples;
@@ -52,7 +53,7 @@ pub(crate) trait Task: Send + Sync {
     fn node_type(&self) -> &str;
 
     /// Sets the part of each node of that type.
-    fn set_parts(&mut self, parts: usize, owner: Buf<u32>);
+    fn set_parts(&mut self, parts: usize, owner: Arc<IdMap>);
 
     /// Adds a part to train alone, and the dataset ids of its seeds; none for a part that another rank trains.
     ///

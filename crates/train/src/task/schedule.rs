@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use gnarl_common::IdMap;
 use gnarl_common::rng::Key;
 use gnarl_common::threads::even_share;
 use gnarl_config::{Batch, Method, RunConfig};
@@ -55,7 +56,7 @@ pub(super) struct NodeSchedule<'a> {
     pub train: &'a [u32],
     pub graph: usize,
     /// Part of each node; empty if the graph was not partitioned.
-    pub owner: &'a [u32],
+    pub owner: &'a IdMap,
     pub sharing: Sharing,
 }
 
@@ -91,7 +92,7 @@ impl NodeSchedule<'_> {
         let mut specs = Vec::with_capacity(batches.len());
         for (index, mut seeds) in batches.into_iter().enumerate() {
             if !self.owner.is_empty() && !matches!(self.sharing, Sharing::Alone { .. }) {
-                seeds.sort_by_key(|&node| self.owner[node as usize]);
+                seeds.sort_by_key(|&node| self.owner.part(node as usize));
             }
             let share = self.sharing.of(seeds.len());
             specs.push(self.spec(&seeds, share, key, index));

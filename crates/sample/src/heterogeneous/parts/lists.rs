@@ -39,10 +39,9 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
     let schema = graph.schema();
     let lists = |(number, triple): (usize, &Triple)| -> Result<(Triple, Box<dyn Lists>)> {
         let (graph, sources) = graph.lists_and_sources(number);
-        let first = parts.node_type(&triple.dst)?.ranges[part];
-        let new_ids = parts.new_ids(&triple.dst)?;
+        let ids = parts.id_map(&triple.dst)?;
         let (sources, of) = (Some(sources), (dataset.clone(), triple.clone()));
-        Ok((triple.clone(), Box::new(Owned { graph, sources, new_ids, first, of })))
+        Ok((triple.clone(), Box::new(Owned { graph, sources, ids, part, of })))
     };
     schema.edge_types().iter().enumerate().map(lists).collect()
 }

@@ -1,6 +1,8 @@
 //! Lists of an edge-cut part.
 
-use gnarl_common::{Buf, Error, Result};
+use std::sync::Arc;
+
+use gnarl_common::{Buf, Error, IdMap, Result};
 use gnarl_graph::{Dataset, NarrowSlice, Triple};
 
 use super::{DrawFrom, Lists};
@@ -13,10 +15,10 @@ pub struct Owned {
     pub graph: SampleGraph,
     /// The nodes that edges come from, in a heterogeneous graph.
     pub sources: Option<Sources>,
-    /// New id of each node of the destinations' type.
-    pub new_ids: Buf<u64>,
-    /// New id of the first own node.
-    pub first: u64,
+    /// The parts of the nodes of the destinations' type.
+    pub ids: Arc<IdMap>,
+    /// The number of this part.
+    pub part: usize,
     /// The dataset of the part, and the edge type.
     pub of: (Dataset, Triple),
 }
@@ -35,10 +37,9 @@ impl Lists for Owned {
     }
 
     fn local(&self, id: u64) -> Result<Option<u32>> {
-        let new = usize::try_from(id).ok().and_then(|id| self.new_ids.get(id));
-        let local = new.and_then(|new| new.checked_sub(self.first));
-        let own = local.filter(|&local| local < self.graph.core() as u64);
-        own.map(|local| Some(local as u32))
+        let local = self.ids.position_in(self.part, id);
+        local
+            .map(|local| Some(local as u32))
             .ok_or_else(|| Error::invalid(format!("node {id} belongs to another part")))
     }
 
@@ -60,8 +61,8 @@ impl Lists for Owned {
             true => self.graph.clone(),
             false => self.graph.clone().with_times_of(dataset, triple)?,
         };
-        let (sources, new_ids) = (self.sources.clone(), self.new_ids.clone());
-        Ok(Box::new(Self { graph, sources, new_ids, first: self.first, of: self.of.clone() }))
+        let (sources, ids) = (self.sources.clone(), self.ids.clone());
+        Ok(Box::new(Self { graph, sources, ids, part: self.part, of: self.of.clone() }))
     }
 
     fn cover_sources(&self) -> bool {

@@ -1,5 +1,7 @@
 //! Labels and splits of the nodes of a type, from all parts.
 
+use std::borrow::Cow;
+
 use gnarl_common::{Buf, Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::Labels;
@@ -103,16 +105,16 @@ impl Columns<'_> {
     /// If a part does not reply.
     pub fn times(&self) -> Result<Option<Buf<i64>>> {
         let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.times(about));
-        let all: Vec<Option<Vec<i64>>> = all.collect::<Result<_>>()?;
-        let Some(all) = all.into_iter().collect::<Option<Vec<Vec<i64>>>>() else { return Ok(None) };
+        let all: Vec<Option<Cow<'_, [i64]>>> = all.collect::<Result<_>>()?;
+        let Some(all) = all.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
         let times: Vec<i64> = self.nodes.places().map(|(part, at)| all[part][at]).collect();
         Ok(Some(times.into()))
     }
 
-    /// The split of each node, part after part in memory for a while.
+    /// The role of each node that the splits of its part give it.
     fn roles(&self) -> Result<Vec<Role>> {
         let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.splits(about));
-        let all: Vec<Vec<u8>> = all.collect::<Result<_>>()?;
+        let all: Vec<Cow<'_, [u8]>> = all.collect::<Result<_>>()?;
         let role = |(part, at): (usize, usize)| match all[part][at] {
             0 => Ok(Role::None),
             number => {

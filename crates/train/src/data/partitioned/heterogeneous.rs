@@ -39,7 +39,7 @@ pub(super) fn open(
     let targets = columns.targets(config, cut);
     let (targets, roles) = targets.while_doing(|| format!("reading labels of type '{name}'"))?;
     let graph =
-        types.graph(config, cut, parts, Seeds { of: target, train: &targets.train, rank })?;
+        types.graph(config, cut, parts, Seeds { of: target, train: Some(&targets.train), rank })?;
     let graph = match config.time_rule() {
         Some(rule) => graph.parts_in_time(rule, times.map(|times| (target, times)))?,
         None => graph,
@@ -60,8 +60,7 @@ pub(super) fn messages(
 ) -> Result<HeteroGraph> {
     let types = Types::open(cut, parts)?;
     let of = types.schema.node_type(heads)?;
-    let seeds: Vec<u32> = (0..types.nodes[of].num_nodes() as u32).collect();
-    let graph = types.graph(config, cut, parts, Seeds { of, train: &seeds, rank })?;
+    let graph = types.graph(config, cut, parts, Seeds { of, train: None, rank })?;
     match config.time_rule() {
         Some(rule) => graph.parts_in_time(rule, None),
         None => Ok(graph),

@@ -28,7 +28,7 @@ pub(super) fn open(
     let targets = Columns { nodes: &nodes, parts, abouts: &abouts };
     let times = targets.times_of_seeds(config)?;
     let (targets, roles) = targets.targets(config, cut)?;
-    let mut graph = graph(config, cut, parts, (nodes, &abouts), (&targets.train, rank))?;
+    let mut graph = graph(config, cut, parts, (nodes, &abouts), (Some(&targets.train), rank))?;
     if let Topology::Partitioned(divided) = &mut graph.topology {
         divided.times = times;
     }
@@ -46,8 +46,7 @@ pub(super) fn messages(
     rank: (usize, usize),
 ) -> Result<Graph> {
     let (nodes, abouts) = nodes(cut, parts)?;
-    let seeds: Vec<u32> = (0..nodes.num_nodes() as u32).collect();
-    graph(config, cut, parts, (nodes, &abouts), (&seeds, rank))
+    graph(config, cut, parts, (nodes, &abouts), (None, rank))
 }
 
 /// The only node type, and what each part says of it.
@@ -70,7 +69,7 @@ fn graph(
     cut: &PartitionedDataset,
     parts: &[PartAccess],
     (nodes, abouts): (PartNodes, &[Description]),
-    (seeds, rank): (&[u32], (usize, usize)),
+    (seeds, rank): (Option<&[u32]>, (usize, usize)),
 ) -> Result<Graph> {
     let services = parts.iter().map(|part| part.neighbors(None)).collect::<Result<_>>()?;
     let edge_width = edge_width(config, cut)?;

@@ -20,11 +20,12 @@ const CHUNK: usize = 1 << 12;
 /// The services of an edge type's parts, and the types of its sources and destinations.
 type Edges<'a> = (usize, usize, &'a [Arc<dyn NeighborService>]);
 
-/// The training nodes of a run, by one of its ranks.
+/// The seeds of a run, by one of its ranks.
 pub(super) struct Seeds<'a> {
     /// Number of their type.
     pub of: usize,
-    pub train: &'a [u32],
+    /// The training nodes; none if all nodes may be seeds.
+    pub train: Option<&'a [u32]>,
     /// This rank, and the number of ranks.
     pub rank: (usize, usize),
 }
@@ -122,7 +123,8 @@ impl<'a> Wanted<'a> {
     /// the order of parts, in even shares.
     fn own_seeds(&self) -> Vec<u32> {
         let Seeds { of, train, rank } = self.seeds;
-        let mut seeds = train.to_vec();
+        let all = || (0..self.types[of].num_nodes() as u32).collect();
+        let mut seeds = train.map_or_else(all, <[u32]>::to_vec);
         seeds.sort_by_key(|&seed| self.types[of].routes.owner(seed));
         let bound = |rank_of: usize| seeds.len() * rank_of / rank.1;
         seeds[bound(rank.0)..bound(rank.0 + 1)].to_vec()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Error, IdMap, Result};
 use gnarl_graph::Labels;
 use gnarl_graph::triples::Triples;
 use gnarl_store::MappedFeatures;
@@ -25,7 +25,7 @@ pub(crate) struct EdgesInMemory {
     features: Option<Arc<MappedFeatures>>,
     /// Empty if neighbors are not sampled by time.
     times: Vec<i64>,
-    owner: Buf<u32>,
+    owner: Arc<IdMap>,
     by_part: Vec<Vec<u32>>,
 }
 
@@ -55,15 +55,15 @@ impl TargetEdges for EdgesInMemory {
         self.edges.len()
     }
 
-    fn set_parts(&mut self, parts: usize, owner: Buf<u32>) {
+    fn set_parts(&mut self, parts: usize, owner: Arc<IdMap>) {
         self.by_part = vec![Vec::new(); parts];
         for (edge, &head) in (0..).zip(&self.edges.heads) {
-            self.by_part[owner[head as usize] as usize].push(edge);
+            self.by_part[owner.part(head as usize)].push(edge);
         }
         self.owner = owner;
     }
 
-    fn owner(&self) -> &Buf<u32> {
+    fn owner(&self) -> &Arc<IdMap> {
         &self.owner
     }
 
@@ -78,7 +78,7 @@ impl TargetEdges for EdgesInMemory {
     fn batch(&self, spec: &BatchSpec) -> Result<TargetBatch> {
         let mut places = spec.batch.to_vec();
         if !self.owner.is_empty() {
-            places.sort_by_key(|&edge| self.owner[self.edges.heads[edge as usize] as usize]);
+            places.sort_by_key(|&edge| self.owner.part(self.edges.heads[edge as usize] as usize));
         }
         let edges = self.edges.at(&places);
         let times = match self.times.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::{Buf, Context, Error, Result};
+use gnarl_common::{Context, Error, IdMap, Result};
 use gnarl_graph::triples::Triples;
 use gnarl_nn::Tensor;
 use gnarl_partition::PartitionedDataset;
@@ -22,8 +22,8 @@ pub(crate) struct EdgesInParts {
     counts: Vec<u64>,
     /// Number of the first node that is a tail.
     first_tail: u32,
-    /// The part of each node that can be a head, mapped.
-    owner: Buf<u32>,
+    /// The part of each node that can be a head.
+    owner: Arc<IdMap>,
     /// Numbers of the training edges of each part, where parts train alone; none for those of other hosts.
     alone: Vec<Option<Vec<u32>>>,
 }
@@ -39,7 +39,7 @@ impl EdgesInParts {
         first_tail: u32,
     ) -> Result<Self> {
         let targets = super::splits::of_partition(cut)?;
-        let owner = cut.assignment(&targets.triple.src)?;
+        let owner = cut.id_map(&targets.triple.src)?;
         let (counts, alone) = (targets.counts[0].clone(), Vec::new());
         Ok(Self { parts, counts, first_tail, owner, alone })
     }
@@ -75,9 +75,9 @@ impl TargetEdges for EdgesInParts {
     }
 
     /// Parts are those that the edges lie beside.
-    fn set_parts(&mut self, _: usize, _: Buf<u32>) {}
+    fn set_parts(&mut self, _: usize, _: Arc<IdMap>) {}
 
-    fn owner(&self) -> &Buf<u32> {
+    fn owner(&self) -> &Arc<IdMap> {
         &self.owner
     }
 

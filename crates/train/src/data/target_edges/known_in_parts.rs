@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::{Buf, Context, Result};
+use gnarl_common::{Context, IdMap, Result};
 use gnarl_graph::triples::{FilteredSet, Side, Triples};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::PartAccess;
@@ -17,7 +17,7 @@ pub(crate) struct KnownInParts {
     /// Number of the first node that is a tail.
     first_tail: u32,
     /// The part of each node that can be a head, mapped.
-    owner: Buf<u32>,
+    owner: Arc<IdMap>,
 }
 
 impl KnownInParts {
@@ -30,7 +30,7 @@ impl KnownInParts {
         parts: Arc<[PartAccess]>,
         first_tail: u32,
     ) -> Result<Self> {
-        let owner = cut.assignment(&of_partition(cut)?.triple.src)?;
+        let owner = cut.id_map(&of_partition(cut)?.triple.src)?;
         Ok(Self { parts, first_tail, owner })
     }
 
@@ -59,8 +59,8 @@ impl KnownInParts {
         for &(_, [given, relation]) in queries.iter().filter(|query| query.0 == side) {
             match side {
                 Side::Tail => {
-                    if let Some(&part) = self.owner.get(given as usize) {
-                        keys[part as usize].push([given, relation]);
+                    if (given as usize) < self.owner.len() {
+                        keys[self.owner.part(given as usize)].push([given, relation]);
                     }
                 }
                 Side::Head => {

@@ -1,8 +1,9 @@
 //! The trait of training edges.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use gnarl_common::{Buf, Result};
+use gnarl_common::{IdMap, Result};
 use gnarl_graph::triples::Triples;
 
 use crate::data::batch::{BatchSpec, Input};
@@ -15,10 +16,10 @@ pub(crate) trait TargetEdges: Send + Sync {
     fn count(&self) -> usize;
 
     /// Sets the part of each node that can be a head.
-    fn set_parts(&mut self, parts: usize, owner: Buf<u32>);
+    fn set_parts(&mut self, parts: usize, owner: Arc<IdMap>);
 
     /// The part of each node that can be a head; empty if the graph was not partitioned.
-    fn owner(&self) -> &Buf<u32>;
+    fn owner(&self) -> &Arc<IdMap>;
 
     /// Number of parts that can train alone; 0 if there are none.
     fn parts(&self) -> usize;

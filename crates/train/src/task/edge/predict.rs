@@ -1,7 +1,9 @@
 //! Edge prediction as a task.
 
+use std::sync::Arc;
+
 use gnarl_common::threads::pool;
-use gnarl_common::{Buf, Result};
+use gnarl_common::{IdMap, Result};
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_nn::heads::EdgeRows;
@@ -60,7 +62,7 @@ impl Task for EdgePrediction {
         &self.splits.triple.src
     }
 
-    fn set_parts(&mut self, parts: usize, owner: Buf<u32>) {
+    fn set_parts(&mut self, parts: usize, owner: Arc<IdMap>) {
         self.train.set_parts(parts, owner);
     }
 

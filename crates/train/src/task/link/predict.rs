@@ -1,9 +1,9 @@
 //! Link prediction as a task.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use gnarl_common::threads::pool;
-use gnarl_common::{Buf, Home, Result};
+use gnarl_common::{Home, IdMap, Result};
 use gnarl_config::Leakage;
 use gnarl_engine::Communicator;
 use gnarl_nn::decoders::{LinkBatch, Side};
@@ -46,7 +46,7 @@ impl Task for LinkPrediction {
         self.edges.endpoints.head_type()
     }
 
-    fn set_parts(&mut self, parts: usize, owner: Buf<u32>) {
+    fn set_parts(&mut self, parts: usize, owner: Arc<IdMap>) {
         self.edges.train.set_parts(parts, owner);
     }
 
