@@ -62,7 +62,7 @@ def run(gnarl, parts, toml, work, hosts, sets):
     watcher.start()
 
     def read_log():
-        with open(work / f"log-{hosts}.txt", "w") as log:
+        with open(work / f"log-{hosts}.txt", "w", buffering=1) as log:
             for line in process.stderr:
                 log.write(line)
                 if " on host-0, " in line:

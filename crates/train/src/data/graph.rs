@@ -7,12 +7,13 @@ use gnarl_config::{RunConfig, TimeRule};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
-use gnarl_sample::parts::{NeighborService, PartsSampler, Replica, Rule, TemporalPartsSampler};
+use gnarl_sample::parts::{
+    NeighborService, PartsSampler, Replica, Routes, Rule, TemporalPartsSampler,
+};
 use gnarl_sample::{SampleGraph, TemporalSampler, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::edge_features::with_edge_features;
-use super::part_nodes::PartNodes;
 use super::times::{rule_of, temporal};
 
 /// In-neighbor lists of a graph, local or partitioned.
@@ -26,7 +27,7 @@ pub enum Topology {
 /// A partitioned graph.
 pub struct Partitioned {
     /// The parts of the nodes.
-    pub nodes: PartNodes,
+    pub nodes: Routes,
     /// The sampling service of each part.
     pub services: Vec<Arc<dyn NeighborService>>,
     /// Values of the features of an edge that samplers ask for; 0 for none.
@@ -43,7 +44,7 @@ impl Partitioned {
     /// # Errors
     /// As [`PartsSampler::new`].
     pub fn sampler(&self, rule: Rule, fanouts: &[i64]) -> Result<PartsSampler> {
-        let (routes, services) = (self.nodes.routes.clone(), self.services.clone());
+        let (routes, services) = (self.nodes.clone(), self.services.clone());
         let sampler = PartsSampler::new(rule, fanouts, routes, services)?;
         let sampler = sampler.with_edge_features(self.edge_width);
         Ok(match &self.replica {
@@ -57,7 +58,7 @@ impl Partitioned {
     /// # Errors
     /// As [`TemporalPartsSampler::new`].
     pub fn temporal(&self, rule: TimeRule, fanouts: &[i64]) -> Result<TemporalPartsSampler> {
-        let (routes, services) = (self.nodes.routes.clone(), self.services.clone());
+        let (routes, services) = (self.nodes.clone(), self.services.clone());
         let sampler = TemporalPartsSampler::new(rule_of(rule), fanouts, routes, services)?;
         let sampler = sampler.with_edge_features(self.edge_width);
         match &self.times {

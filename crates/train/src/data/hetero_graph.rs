@@ -11,7 +11,7 @@ use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
 use gnarl_nn::{Tape, Tensor, Var};
-use gnarl_sample::parts::Rule;
+use gnarl_sample::parts::{Routes, Rule};
 use gnarl_sample::{
     EdgeServices, HeteroBatch, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph, HeteroSampler,
     HeteroScratch,
@@ -19,7 +19,6 @@ use gnarl_sample::{
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::batch::{Input, gather};
-use super::part_nodes::PartNodes;
 #[cfg(feature = "serve")]
 use super::timed_seeds::OwnTimes;
 use super::timed_seeds::TimedSeeds;
@@ -46,7 +45,7 @@ enum HeteroTopology {
 pub(crate) struct HeteroParts {
     pub schema: Arc<Schema>,
     /// The parts of the nodes of each type.
-    pub nodes: Vec<PartNodes>,
+    pub nodes: Vec<Routes>,
     /// The parts of each edge type.
     pub edges: Vec<EdgeServices>,
 }
@@ -88,7 +87,7 @@ impl HeteroGraph {
                 OwnTimes::OfNodes(all)
             }
         };
-        let routes = nodes.iter().map(|nodes| nodes.routes.clone()).collect();
+        let routes = nodes.to_vec();
         let temporal = TimedSeeds::of_parts(schema.clone(), rule, (routes, edges.clone()), own)?;
         Ok(Self { temporal: Some(temporal), ..self })
     }
@@ -184,7 +183,7 @@ impl HeteroGraph {
                 HeteroNeighbors::Local(HeteroSampler::new(graph, fanouts, rule)?)
             }
             HeteroTopology::Partitioned(HeteroParts { schema, nodes, edges }) => {
-                let routes = nodes.iter().map(|nodes| nodes.routes.clone()).collect();
+                let routes = nodes.to_vec();
                 let (schema, edges) = (schema.clone(), edges.clone());
                 let sampler = HeteroPartsSampler::new(schema, (rule, fanouts), routes, edges)?;
                 HeteroNeighbors::Partitioned(sampler)

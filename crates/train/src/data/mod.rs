@@ -7,7 +7,6 @@ pub mod edge_set;
 pub mod graph;
 pub(crate) mod hetero_graph;
 pub mod node_targets;
-pub mod part_nodes;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
 pub(crate) mod seeds;

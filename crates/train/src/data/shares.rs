@@ -1,20 +1,20 @@
 //! Assignment of work to ranks: even shares, and nodes of a partitioned graph.
 
-use super::part_nodes::PartNodes;
+use gnarl_sample::parts::Routes;
 
 /// Every rank's share: its parts where there are as many as ranks, else a piece of a part it shares
 /// with other local ranks. Ranks of a machine are consecutive, and so are its parts, so that a
 /// rank's nodes are on its own machine.
 pub struct Shares<'a> {
-    nodes: &'a PartNodes,
+    nodes: &'a Routes,
     /// First new id of each rank, and the number of nodes.
     bounds: Vec<u64>,
 }
 
 impl<'a> Shares<'a> {
     /// The shares of `size` ranks.
-    pub fn new(nodes: &'a PartNodes, size: usize) -> Self {
-        let ranges = nodes.routes.ids().starts();
+    pub fn new(nodes: &'a Routes, size: usize) -> Self {
+        let ranges = nodes.ids().starts();
         let parts = ranges.len() - 1;
         let bound = |rank: usize| match parts >= size {
             true => ranges[first_part(rank, size, parts)],
@@ -35,7 +35,7 @@ impl<'a> Shares<'a> {
 
     /// The rank of a node, and its row among that rank's nodes.
     pub fn place(&self, node: u32) -> (usize, u64) {
-        let new = self.nodes.routes.ids().new_id(node as usize);
+        let new = self.nodes.ids().new_id(node as usize);
         let rank = self.bounds.partition_point(|&first| first <= new) - 1;
         (rank, new - self.bounds[rank])
     }

@@ -7,10 +7,10 @@ use gnarl_config::RunConfig;
 use gnarl_graph::Labels;
 use gnarl_graph::splits::{Role, Roles};
 use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::Routes;
 use gnarl_serve::{Description, PartAccess};
 
 use crate::data::node_targets::{NodeLabels, NodeTargets};
-use crate::data::part_nodes::PartNodes;
 use crate::data::times::lacking;
 
 /// Nodes whose labels are asked of a part at a time.
@@ -18,7 +18,7 @@ const ASKED: usize = 1 << 18;
 
 /// The nodes of a type, and the columns that parts have of them.
 pub(super) struct Columns<'a> {
-    pub nodes: &'a PartNodes,
+    pub nodes: &'a Routes,
     pub parts: &'a [PartAccess],
     /// What each part says of the type.
     pub abouts: &'a [Description],
@@ -107,8 +107,16 @@ impl Columns<'_> {
         let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.times(about));
         let all: Vec<Option<Cow<'_, [i64]>>> = all.collect::<Result<_>>()?;
         let Some(all) = all.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let times: Vec<i64> = self.nodes.places().map(|(part, at)| all[part][at]).collect();
+        let times: Vec<i64> = self.places().map(|(part, at)| all[part][at]).collect();
         Ok(Some(times.into()))
+    }
+
+    /// The part of each node, and its position there.
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        (0..self.nodes.num_nodes()).map(|node| {
+            let (part, at) = self.nodes.ids().place(node);
+            (part, at as usize)
+        })
     }
 
     /// The role of each node that the splits of its part give it.
@@ -124,7 +132,7 @@ impl Columns<'_> {
                     .ok_or_else(|| Error::invalid(format!("part {part}: invalid split '{number}'")))
             }
         };
-        self.nodes.places().map(role).collect()
+        self.places().map(role).collect()
     }
 
     /// Labels of `nodes`, in their order.
@@ -134,7 +142,7 @@ impl Columns<'_> {
         let mut parts = Vec::with_capacity(ASKED);
         let mut nodes = nodes.peekable();
         while let Some(node) = nodes.next() {
-            let part = self.nodes.routes.owner(node);
+            let part = self.nodes.owner(node);
             asked[part].push(u64::from(node));
             parts.push(part as u32);
             if parts.len() == ASKED || nodes.peek().is_none() {

@@ -8,6 +8,7 @@ use gnarl_graph::blocks::Schema;
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::EdgeServices;
+use gnarl_sample::parts::Routes;
 use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
 use gnarl_store::FeatureStore;
 
@@ -16,7 +17,6 @@ use super::columns::{Columns, describe};
 use super::hot_nodes::{Seeds, Wanted};
 use crate::data::hetero_graph::{HeteroGraph, HeteroParts};
 use crate::data::node_targets::NodeTargets;
-use crate::data::part_nodes::PartNodes;
 
 /// The partitioned graph of `parts`, for one of some ranks, the targets of the nodes to predict, and their type. Memory:
 /// two numbers a node, a label and a split of those to predict, and the budget of `[cache]`, which node types share by
@@ -72,7 +72,7 @@ struct Types {
     schema: Arc<Schema>,
     /// What each part says of each type.
     abouts: Vec<Vec<Description>>,
-    nodes: Vec<PartNodes>,
+    nodes: Vec<Routes>,
 }
 
 impl Types {
@@ -83,7 +83,7 @@ impl Types {
         let names = schema.node_types();
         let abouts = names.iter().map(|name| describe(cut, &all, name));
         let abouts = abouts.collect::<Result<_>>()?;
-        let nodes = names.iter().map(|name| PartNodes::of_type(cut, name));
+        let nodes = names.iter().map(|name| Routes::of_type(cut, name));
         let nodes = nodes.collect::<Result<_>>()?;
         Ok(Self { schema, abouts, nodes })
     }
@@ -143,7 +143,7 @@ fn target(config: &RunConfig, names: &[String], abouts: &[Vec<Description>]) -> 
 /// The features of all node types.
 struct TypedFeatures<'a> {
     config: &'a RunConfig,
-    nodes: &'a [PartNodes],
+    nodes: &'a [Routes],
     abouts: &'a [Vec<Description>],
     parts: &'a [PartAccess],
     names: &'a [String],
@@ -161,7 +161,7 @@ impl TypedFeatures<'_> {
         let share = memory * u128::from(self.dense_bytes(of)) / u128::from(all.max(1));
         let memory = (self.config.cache.policy, share as u64);
         let cache = |source| cached(memory, source, (of, sparse), wanted);
-        let of_type = (&*self.names[of], self.nodes[of].routes.clone());
+        let of_type = (&*self.names[of], self.nodes[of].clone());
         let (parts, normalize) = (self.parts.to_vec(), self.config.dataset.normalize);
         let features = PartitionedFeatures::new(of_type, parts, (width, sparse), normalize, cache)
             .while_doing(|| format!("opening the features of type '{}'", self.names[of]))?;

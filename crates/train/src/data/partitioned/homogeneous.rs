@@ -4,6 +4,7 @@ use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::Routes;
 use gnarl_serve::{Description, PartAccess, PartitionedFeatures};
 
 use super::caches::{cached, copied};
@@ -11,7 +12,6 @@ use super::columns::{Columns, describe};
 use super::hot_nodes::{Seeds, Wanted};
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
 use crate::data::node_targets::NodeTargets;
-use crate::data::part_nodes::PartNodes;
 
 /// The partitioned graph of `parts`, for one of some ranks. Memory: a label and two numbers
 /// per node, and the budget of `[cache]`.
@@ -50,7 +50,7 @@ pub(super) fn messages(
 }
 
 /// The only node type, and what each part says of it.
-fn nodes(cut: &PartitionedDataset, parts: &[PartAccess]) -> Result<(PartNodes, Vec<Description>)> {
+fn nodes(cut: &PartitionedDataset, parts: &[PartAccess]) -> Result<(Routes, Vec<Description>)> {
     let [node] = &cut.manifest().node_types[..] else {
         return Err(Error::invalid("the parts belong to a heterogeneous graph"));
     };
@@ -61,14 +61,14 @@ fn nodes(cut: &PartitionedDataset, parts: &[PartAccess]) -> Result<(PartNodes, V
         return Err(Error::invalid("the nodes of the parts have no features")
             .hint("partition a dataset that has them"));
     }
-    Ok((PartNodes::of_type(cut, &node.name)?, abouts))
+    Ok((Routes::of_type(cut, &node.name)?, abouts))
 }
 
 fn graph(
     config: &RunConfig,
     cut: &PartitionedDataset,
     parts: &[PartAccess],
-    (nodes, abouts): (PartNodes, &[Description]),
+    (nodes, abouts): (Routes, &[Description]),
     (seeds, rank): (Option<&[u32]>, (usize, usize)),
 ) -> Result<Graph> {
     let services = parts.iter().map(|part| part.neighbors(None)).collect::<Result<_>>()?;
@@ -81,7 +81,7 @@ fn graph(
     let replica = copied(&config.cache, &divided, &wanted)?;
     let memory = (config.cache.policy, config.cache.memory.as_u64());
     let cache = |source| cached(memory, source, (0, sparse), &wanted);
-    let (routes, normalize) = (nodes.routes.clone(), config.dataset.normalize);
+    let (routes, normalize) = (nodes.clone(), config.dataset.normalize);
     let of_type = (&*abouts[0].ntype, routes);
     let shape = (width, sparse);
     let features = PartitionedFeatures::new(of_type, parts.to_vec(), shape, normalize, cache)?;

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Kind, Result};
 use gnarl_config::RunConfig;
-use gnarl_sample::parts::{HopRequest, NeighborService, Rule};
+use gnarl_sample::parts::{HopRequest, NeighborService, Routes, Rule};
 use gnarl_serve::PartAccess;
 use gnarl_store::cache::scores::{
     InLists, Score, Visit, access_probabilities, highest, out_degrees,
 };
-
-use crate::data::part_nodes::PartNodes;
 
 /// Lists requested at a time.
 const CHUNK: usize = 1 << 12;
@@ -36,7 +34,7 @@ pub(super) struct Seeds<'a> {
 /// score says what to cache, never what is sampled.
 pub(super) struct Wanted<'a> {
     config: &'a RunConfig,
-    types: Vec<&'a PartNodes>,
+    types: Vec<&'a Routes>,
     /// Number of the first node of each type, and the number of all.
     first: Vec<usize>,
     edges: Vec<Edges<'a>>,
@@ -50,7 +48,7 @@ impl<'a> Wanted<'a> {
     /// The nodes of `types` and their in-neighbors over `edges`.
     pub fn new(
         config: &'a RunConfig,
-        types: Vec<&'a PartNodes>,
+        types: Vec<&'a Routes>,
         edges: Vec<Edges<'a>>,
         parts: &[PartAccess],
         seeds: Seeds<'a>,
@@ -63,7 +61,7 @@ impl<'a> Wanted<'a> {
 
     /// Nodes of type number `of` with remote features, the hottest first; at most `count`.
     pub fn rows(&self, of: usize, count: usize) -> Result<Vec<u64>> {
-        let away = |node: u32| !self.here[self.types[of].routes.owner(node)];
+        let away = |node: u32| !self.here[self.types[of].owner(node)];
         Ok(self.best(of, count, away)?.into_iter().map(u64::from).collect())
     }
 
@@ -72,7 +70,7 @@ impl<'a> Wanted<'a> {
     pub fn lists(&self, count: usize) -> Result<Vec<u32>> {
         self.best(0, count, |node| {
             let mut away = false;
-            self.types[0].routes.for_each(node, |part| away |= !self.here[part]);
+            self.types[0].for_each(node, |part| away |= !self.here[part]);
             away
         })
     }
@@ -125,7 +123,7 @@ impl<'a> Wanted<'a> {
         let Seeds { of, train, rank } = self.seeds;
         let all = || (0..self.types[of].num_nodes() as u32).collect();
         let mut seeds = train.map_or_else(all, <[u32]>::to_vec);
-        seeds.sort_by_key(|&seed| self.types[of].routes.owner(seed));
+        seeds.sort_by_key(|&seed| self.types[of].owner(seed));
         let bound = |rank_of: usize| seeds.len() * rank_of / rank.1;
         seeds[bound(rank.0)..bound(rank.0 + 1)].to_vec()
     }
@@ -167,7 +165,7 @@ impl Lists<'_> {
         let of_type = |&&node: &&u32| (first[dst]..first[dst + 1]).contains(&(node as usize));
         for &node in nodes.iter().filter(of_type) {
             let node = node - first[dst] as u32;
-            types[dst].routes.for_each(node, |part| {
+            types[dst].for_each(node, |part| {
                 if self.everywhere || here[part] {
                     asked[part].push(u64::from(node));
                 }

@@ -14,12 +14,12 @@ use gnarl_common::{Buf, Result};
 use gnarl_config::{RunConfig, Servers};
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
+use gnarl_sample::parts::Routes;
 use gnarl_serve::{PartAccess, Server};
 
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
 use crate::data::node_targets::NodeTargets;
-use crate::data::part_nodes::PartNodes;
 
 pub(crate) use ranks::Ranks;
 
@@ -103,7 +103,7 @@ pub(crate) fn node_times(
 ) -> Result<Option<Buf<i64>>> {
     let all = parts.iter().map(PartAccess::describe).collect::<Result<Vec<_>>>()?;
     let abouts = columns::describe(cut, &all, name)?;
-    let nodes = PartNodes::of_type(cut, name)?;
+    let nodes = Routes::of_type(cut, name)?;
     columns::Columns { nodes: &nodes, parts, abouts: &abouts }.times()
 }
 

@@ -1,8 +1,8 @@
 //! Ranks that own the nodes of a partitioned graph in inference.
 
 use gnarl_infer::Owners;
+use gnarl_sample::parts::Routes;
 
-use crate::data::part_nodes::PartNodes;
 use crate::data::shares::Shares;
 
 /// The shares of the nodes of each type.
@@ -10,7 +10,7 @@ pub(in crate::encoder) struct SharesByType<'a>(Vec<Shares<'a>>);
 
 impl<'a> SharesByType<'a> {
     /// Of `size` ranks, for each type of `nodes`.
-    pub fn new(nodes: &'a [PartNodes], size: usize) -> Self {
+    pub fn new(nodes: &'a [Routes], size: usize) -> Self {
         Self(nodes.iter().map(|nodes| Shares::new(nodes, size)).collect())
     }
 }
