@@ -10,8 +10,11 @@ use gnarl_store::RowSource;
 
 use super::Table;
 
-/// Bytes of embeddings per round of gathering.
-const ROUND_BYTES: usize = 64 << 20;
+/// Bytes of embeddings per round of gathering, which the first rank has three times.
+const ROUND_BYTES: usize = 16 << 20;
+
+/// Bytes of gathered embeddings that are kept in memory.
+const IN_MEMORY: usize = 64 << 20;
 
 /// All embeddings of a table, by id.
 #[derive(Debug, Clone)]
@@ -150,7 +153,7 @@ impl Table {
         let own = own.scan();
         let mut all = match self.home.folder() {
             Some(folder) => Spool::in_folder(0, folder),
-            None => Spool::new(ROUND_BYTES),
+            None => Spool::new(IN_MEMORY),
         };
         let mut round = Vec::new();
         for ids in self.rounds(each) {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gnarl_common::{Buf, Error, Result};
+use gnarl_common::{Buf, Error, Result, Spool};
 use gnarl_config::RunConfig;
 use gnarl_graph::Labels;
 use gnarl_graph::splits::{Role, Roles};
@@ -15,6 +15,9 @@ use crate::data::times::lacking;
 
 /// Nodes whose labels are asked of a part at a time.
 const ASKED: usize = 1 << 18;
+/// Times written at a time, and bytes of times that are kept in memory.
+const PIECE: usize = 1 << 16;
+const IN_MEMORY: usize = 64 << 20;
 
 /// The nodes of a type, and the columns that parts have of them.
 pub(super) struct Columns<'a> {
@@ -99,16 +102,25 @@ impl Columns<'_> {
         self.times()?.ok_or_else(|| lacking(&name)).map(Some)
     }
 
-    /// The time of each node, by dataset ids, if nodes have some.
+    /// The time of each node, by dataset ids, if nodes have some; in a temporary file if they are many.
     ///
     /// # Errors
-    /// If a part does not reply.
+    /// If a part does not reply, or there is no room for the file.
     pub fn times(&self) -> Result<Option<Buf<i64>>> {
         let all = self.parts.iter().zip(self.abouts).map(|(part, about)| part.times(about));
         let all: Vec<Option<Cow<'_, [i64]>>> = all.collect::<Result<_>>()?;
         let Some(all) = all.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let times: Vec<i64> = self.places().map(|(part, at)| all[part][at]).collect();
-        Ok(Some(times.into()))
+        let mut times = Spool::new(IN_MEMORY);
+        let mut piece = Vec::with_capacity(PIECE);
+        for (part, at) in self.places() {
+            piece.push(all[part][at]);
+            if piece.len() == PIECE {
+                times.append(&piece)?;
+                piece.clear();
+            }
+        }
+        times.append(&piece)?;
+        times.finish().map(Some)
     }
 
     /// The part of each node, and its position there.
