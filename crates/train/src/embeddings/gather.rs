@@ -139,8 +139,8 @@ impl Table {
         })
     }
 
-    /// Gathers all ranks' values on the first, by id, of which `own` has `each` per own row: in a mapped file beyond
-    /// what is gathered together.
+    /// Gathers all ranks' values on the first, by id, of which `own` has `each` per own row: in a mapped file if they are
+    /// many.
     fn array_on_first<'a, T: Pod>(
         &self,
         comm: &dyn Communicator,
