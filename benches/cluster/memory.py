@@ -5,17 +5,17 @@
 
 PARTS is a partitioned dataset, of edges that are sampled exactly or by shares. For each number of HOSTS, that many processes of
 this machine train RUN.toml, each with the name of another host and a folder with its share of the parts alone. Every tenth of a
-second the memory of each process is read; the table has the largest values before the first step and from then on. Needs Open
-MPI and a build with the feature `mpi`.
+second the memory of each process is read; the table has the largest values before the first step, while training, and from
+the end of the last epoch on, when embeddings and reports are written. Needs Open MPI and a build with the feature `mpi`.
 """
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 from pathlib import Path
 
 from launch import mpirun, own_parts
@@ -30,13 +30,18 @@ def memory_of(process):
     return rank, value("RssAnon"), value("RssFile")
 
 
-def watch(program, begun, ended, peaks):
-    """The largest memory of each rank of `program`, at first and once `begun` says so, until `ended` does."""
-    while not ended.is_set():
-        stage = int(begun.is_set())
+STAGES = ["at start", "training", "at the end"]
+
+
+def watch(folder, stages, peaks):
+    """The largest memory of each rank that trains in `folder` in each of the stages, of which the last entry of `stages` is
+    under way."""
+    while stages[-1] < len(STAGES):
+        stage = stages[-1]
         for process in Path("/proc").glob("[0-9]*"):
             try:
-                if os.readlink(process / "exe") == program:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                if f"output.dir={folder}".encode() in words:
                     rank, *now = memory_of(process)
                     of = peaks.setdefault((rank, stage), [0, 0])
                     of[:] = map(max, of, now)
@@ -54,27 +59,32 @@ def run(gnarl, parts, toml, work, hosts, sets):
     words = ["--set train.engine=mpi", f"--set partition.path={path}", "--set partition.servers=ranks"]
     words += [f"--set output.dir={out}", "-v", *(f"--set {word}" for word in sets)]
     command = f"GNARL_HOST=host-$OMPI_COMM_WORLD_RANK exec {gnarl} train {toml} {' '.join(words)}"
-    begun, ended, peaks = threading.Event(), threading.Event(), {}
-    watcher = threading.Thread(target=watch, args=(str(gnarl), begun, ended, peaks))
+    stages, peaks = [0], {}
+    watcher = threading.Thread(target=watch, args=(out, stages, peaks))
     process = subprocess.Popen(
         mpirun(hosts, "sh", "-c", command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     watcher.start()
+    epochs = next((word.split("=")[1] for word in sets if word.startswith("train.epochs=")), None)
+    epochs = epochs or tomllib.loads(toml.read_text())["train"]["epochs"]
+    last = f" epoch {epochs} of {epochs}: loss"
 
     def read_log():
         with open(work / f"log-{hosts}.txt", "w", buffering=1) as log:
             for line in process.stderr:
                 log.write(line)
                 if " on host-0, " in line:
-                    begun.set()
+                    stages.append(1)
+                elif last in line:
+                    stages.append(2)
 
     reader = threading.Thread(target=read_log)
     reader.start()
     result = process.stdout.read()
     process.wait()
-    ended.set()
-    watcher.join()
     reader.join()
+    stages.append(len(STAGES))
+    watcher.join()
     if process.returncode:
         sys.exit(f"the run failed: see {work}/log-{hosts}.txt")
     summary = json.loads([line for line in result.splitlines() if line.startswith("{")][-1])
@@ -90,12 +100,13 @@ def main():
         sys.exit(__doc__)
     gnarl, parts, toml, work = (Path(word).resolve() for word in words[:4])
     work.mkdir(parents=True, exist_ok=True)
-    print("| hosts | loss | epoch | rank | anonymous at start | mapped at start | anonymous | mapped |")
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    heads = [f"{kind} {stage}" for stage in STAGES for kind in ("anonymous", "mapped")]
+    print(f"| hosts | loss | epoch | rank | {' | '.join(heads)} |")
+    print("|---:" * (4 + len(heads)) + "|")
     for hosts in map(int, words[4:]):
         peaks, record, _ = run(gnarl, parts, toml, work, hosts, sets)
         for rank in range(hosts):
-            values = [value for stage in (0, 1) for value in peaks.get((rank, stage), [0, 0])]
+            values = [value for stage in range(len(STAGES)) for value in peaks.get((rank, stage), [0, 0])]
             cells = " | ".join(f"{value / 1e6:,.0f} MB" for value in values)
             print(f"| {hosts} | {record['loss']:.6f} | {record['seconds']:.0f} s | {rank} | {cells} |", flush=True)
 

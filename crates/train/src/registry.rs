@@ -85,7 +85,8 @@ impl Registry {
     }
 
     /// Adds a task of nodes, which run files name by `task.kind = "custom"` and `task.name`. `build` gets the run file
-    /// and the labels of the dataset: the column `label`, or `value` where there is none.
+    /// and the labels of the dataset: the column `label`, or `value` where there is none; where runs read parts of other hosts,
+    /// only of nodes in a split.
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] if the program has added a task of that name.
