@@ -35,7 +35,7 @@ impl Positions {
     }
 
     /// The same with a hash for graphs of more than `largest` nodes.
-    fn clear_with(&mut self, of: usize, largest: usize) {
+    pub fn clear_with(&mut self, of: usize, largest: usize) {
         self.count = 0;
         self.of = of;
         // A table that is there is used: an earlier batch was large.

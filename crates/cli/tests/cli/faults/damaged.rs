@@ -50,20 +50,32 @@ fn every_cut_is_told(divided: &Divided, unread: &[&str]) {
 
 #[test]
 fn a_cut_file_of_an_edge_cut_partition_is_named() {
-    let unread = ["report.html", "map-0.holders.npy", "_N._E._N.src.npy", "_N._E._N.dst.npy"];
+    let unread = [
+        "report.html",
+        "map-0.holders.npy",
+        "map-0.new_id.npy",
+        "_N._E._N.src.npy",
+        "_N._E._N.dst.npy",
+    ];
     every_cut_is_told(&Divided::cut("epochs = 2", &["--algorithm", "spring"]), &unread);
 }
 
 #[test]
 fn a_cut_file_of_a_vertex_cut_partition_is_named() {
-    let unread = ["report.html", "_N.degree.npy", "_N.orig_id.npy"];
+    let unread = ["report.html", "map-0.new_id.npy", "_N.degree.npy", "_N.orig_id.npy"];
     let layout = ["--algorithm", "adadne", "--layout", "vertex-cut"];
     every_cut_is_told(&Divided::cut("epochs = 2", &layout), &unread);
 }
 
 #[test]
 fn a_cut_file_of_the_parts_of_a_task_is_named() {
-    let unread = ["report.html", "map-0.holders.npy", "_N._E._N.src.npy", "_N._E._N.dst.npy"];
+    let unread = [
+        "report.html",
+        "map-0.holders.npy",
+        "map-0.new_id.npy",
+        "_N._E._N.src.npy",
+        "_N._E._N.dst.npy",
+    ];
     every_cut_is_told(&Divided::links("epochs = 2", &["--algorithm", "spring"]), &unread);
 }
 
@@ -74,6 +86,7 @@ fn a_cut_file_of_typed_parts_is_named() {
     let columns = columns.iter().flatten().map(String::as_str);
     // In-degrees by edge type are in the lists, too.
     let by_type = (0..8).map(|number| format!("*.r{number}.npy")).collect::<Vec<_>>();
-    let unread = columns.chain(by_type.iter().map(String::as_str)).chain(["report.html"]);
+    let unread =
+        columns.chain(by_type.iter().map(String::as_str)).chain(["report.html", "*.new_id.npy"]);
     every_cut_is_told(&Divided::typed("epochs = 2"), &unread.collect::<Vec<_>>());
 }
