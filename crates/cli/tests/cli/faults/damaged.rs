@@ -48,16 +48,18 @@ fn every_cut_is_told(divided: &Divided, unread: &[&str]) {
     assert_eq!(numbers(&succeed(&args)), whole, "the others are not needed");
 }
 
+/// Files of an edge cut that training does not read.
+const UNREAD: [&str; 5] = [
+    "report.html",
+    "map-0.holders.npy",
+    "map-0.new_id.npy",
+    "_N._E._N.src.npy",
+    "_N._E._N.dst.npy",
+];
+
 #[test]
 fn a_cut_file_of_an_edge_cut_partition_is_named() {
-    let unread = [
-        "report.html",
-        "map-0.holders.npy",
-        "map-0.new_id.npy",
-        "_N._E._N.src.npy",
-        "_N._E._N.dst.npy",
-    ];
-    every_cut_is_told(&Divided::cut("epochs = 2", &["--algorithm", "spring"]), &unread);
+    every_cut_is_told(&Divided::cut("epochs = 2", &["--algorithm", "spring"]), &UNREAD);
 }
 
 #[test]
@@ -69,14 +71,7 @@ fn a_cut_file_of_a_vertex_cut_partition_is_named() {
 
 #[test]
 fn a_cut_file_of_the_parts_of_a_task_is_named() {
-    let unread = [
-        "report.html",
-        "map-0.holders.npy",
-        "map-0.new_id.npy",
-        "_N._E._N.src.npy",
-        "_N._E._N.dst.npy",
-    ];
-    every_cut_is_told(&Divided::links("epochs = 2", &["--algorithm", "spring"]), &unread);
+    every_cut_is_told(&Divided::links("epochs = 2", &["--algorithm", "spring"]), &UNREAD);
 }
 
 #[test]
