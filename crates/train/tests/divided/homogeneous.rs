@@ -29,8 +29,13 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::of(CommunityOptions::default())
+    }
+
+    /// A graph with the splits of `options`.
+    fn of(options: CommunityOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let options = CommunityOptions { nodes: 1500, communities: 4, ..Default::default() };
+        let options = CommunityOptions { nodes: 1500, communities: 4, ..options };
         community(&options, &dir.path().join("graph")).unwrap();
         let graph = Dataset::open(dir.path().join("graph")).unwrap();
         Self { dir, graph }
@@ -86,6 +91,22 @@ fn parts_on_one_machine_train_as_the_whole_graph() {
             assert_same(&whole, &train(&config), &name);
         }
     }
+}
+
+#[test]
+fn labels_of_few_nodes_are_those_of_the_whole_graph() {
+    let mut options = CommunityOptions::default();
+    options.attributes.train = 0.1;
+    options.attributes.valid = 0.05;
+    options.attributes.test = 0.2;
+    let bench = Bench::of(options);
+    let whole = train(&bench.config("whole"));
+    let cut = bench.cut(PartLayout::EdgeCut, "spring");
+    assert_same(&whole, &train(&bench.divided("here", cut.dir(), Servers::Ranks)), "here");
+    only(&cut, &[1], &bench.path("mine"));
+    let server = serve(&cut, &[0, 2, 3]);
+    let config = bench.divided("apart", &bench.path("mine"), Servers::At(vec![server.uri()]));
+    assert_same(&whole, &train(&config), "apart");
 }
 
 #[test]
