@@ -3,7 +3,7 @@
 
     benches/cluster/memory.py GNARL PARTS RUN.toml WORK_FOLDER HOSTS… [-- SET…]
 
-PARTS is a partitioned dataset, of edges that are sampled exactly or by shares. For each number of HOSTS, that many processes of
+PARTS is a partitioned dataset, and RUN.toml names `train.epochs`. For each number of HOSTS, that many processes of
 this machine train RUN.toml, each with the name of another host and a folder with its share of the parts alone. Every tenth of a
 second the memory of each process is read; the table has the largest values before the first step, while training, and from
 the end of the last epoch on, when embeddings and reports are written. Needs Open MPI and a build with the feature `mpi`.
@@ -80,16 +80,15 @@ def run(gnarl, parts, toml, work, hosts, sets):
 
     reader = threading.Thread(target=read_log)
     reader.start()
-    result = process.stdout.read()
+    process.stdout.read()
     process.wait()
     reader.join()
     stages.append(len(STAGES))
     watcher.join()
     if process.returncode:
         sys.exit(f"the run failed: see {work}/log-{hosts}.txt")
-    summary = json.loads([line for line in result.splitlines() if line.startswith("{")][-1])
     record = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
-    return peaks, record, summary
+    return peaks, record
 
 
 def main():
@@ -104,7 +103,7 @@ def main():
     print(f"| hosts | loss | epoch | rank | {' | '.join(heads)} |")
     print("|---:" * (4 + len(heads)) + "|")
     for hosts in map(int, words[4:]):
-        peaks, record, _ = run(gnarl, parts, toml, work, hosts, sets)
+        peaks, record = run(gnarl, parts, toml, work, hosts, sets)
         for rank in range(hosts):
             values = [value for stage in range(len(STAGES)) for value in peaks.get((rank, stage), [0, 0])]
             cells = " | ".join(f"{value / 1e6:,.0f} MB" for value in values)

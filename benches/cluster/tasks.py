@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from launch import hosts, mpirun
+from launch import hosts, mpirun, own_parts
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
@@ -109,10 +109,7 @@ def parts(dataset, run, sets, layout):
     for host in range(HOSTS):
         own = WORK / f"parts-{host}"
         shutil.rmtree(own, ignore_errors=True)
-        shutil.copytree(whole, own)
-        for part in range(PARTS):
-            if part * HOSTS // PARTS != host:
-                shutil.rmtree(own / f"part-{part}")
+        own_parts(whole, own, host, HOSTS)
     shutil.rmtree(whole)
 
 

@@ -40,8 +40,12 @@ enum Parts {
 impl Default for IdMap {
     /// No ids in no parts.
     fn default() -> Self {
-        let (part, before) = (Parts::Byte(Vec::new()), Vec::new());
-        Self { part, before, shift: BLOCK.trailing_zeros(), starts: vec![0] }
+        Self {
+            part: Parts::Byte(Vec::new()),
+            before: Vec::new(),
+            shift: BLOCK.trailing_zeros(),
+            starts: vec![0],
+        }
     }
 }
 
@@ -49,7 +53,7 @@ impl IdMap {
     /// Id `i` is in part `of[i]` of `parts` parts.
     ///
     /// # Errors
-    /// If there is no such part, or a part has more than 2³² ids.
+    /// If an id is in none of the parts, a part has more than 2³² ids, or there are more than 65,536 parts.
     pub fn new(parts: usize, of: &[u32]) -> Result<Self> {
         if let Some(id) = of.iter().position(|&part| part as usize >= parts) {
             let part = of[id];
@@ -172,7 +176,8 @@ mod tests {
             let mut counts = vec![0; parts];
             assert_eq!((ids.len(), ids.parts()), (of.len(), parts));
             for (id, &part) in of.iter().enumerate() {
-                let (part, count) = (part as usize, &mut counts[part as usize]);
+                let part = part as usize;
+                let count = &mut counts[part];
                 assert_eq!((ids.part(id), ids.place(id)), (part, (part, *count)), "{parts} parts");
                 assert_eq!(ids.new_id(id), ids.starts()[part] + *count);
                 assert_eq!(ids.position_in(part, id as u64), Some(*count));

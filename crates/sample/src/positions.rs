@@ -34,7 +34,7 @@ impl Positions {
         self.clear_with(of, TABLE);
     }
 
-    /// The same with a hash for graphs of more than `largest` nodes.
+    /// Clears the batch likewise, with a hash for graphs of more than `largest` nodes.
     pub fn clear_with(&mut self, of: usize, largest: usize) {
         self.count = 0;
         self.of = of;

@@ -41,7 +41,8 @@ impl NegativeSampler for Local {
         for &node in known {
             let part = self.owner.part(node as usize);
             let group = *group_of[part].get_or_insert_with(|| {
-                let (key, members) = (key.with(part as u64), &self.members[part]);
+                let key = key.with(part as u64);
+                let members = &self.members[part];
                 let draw = |i| members[key.below(i, members.len() as u64) as usize];
                 drawn.ids.extend((0..self.count as u64).map(draw));
                 groups += 1;

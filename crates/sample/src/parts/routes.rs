@@ -71,7 +71,8 @@ impl Routes {
     /// # Errors
     /// Either.
     pub(crate) fn check_services(&self, services: usize) -> Result<()> {
-        let (parts, nodes) = (self.num_parts(), self.num_nodes());
+        let parts = self.num_parts();
+        let nodes = self.num_nodes();
         if services != parts {
             return Err(Error::usage(format!(
                 "expected {parts} services, one per part; found {services}"

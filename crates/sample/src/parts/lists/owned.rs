@@ -61,7 +61,8 @@ impl Lists for Owned {
             true => self.graph.clone(),
             false => self.graph.clone().with_times_of(dataset, triple)?,
         };
-        let (sources, ids) = (self.sources.clone(), self.ids.clone());
+        let sources = self.sources.clone();
+        let ids = self.ids.clone();
         Ok(Box::new(Self { graph, sources, ids, part: self.part, of: self.of.clone() }))
     }
 

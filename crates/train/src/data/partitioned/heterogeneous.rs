@@ -19,7 +19,7 @@ use crate::data::hetero_graph::{HeteroGraph, HeteroParts};
 use crate::data::node_targets::NodeTargets;
 
 /// The partitioned graph of `parts`, for one of some ranks, the targets of the nodes to predict, and their type. Memory:
-/// two numbers a node, a label and a split of those to predict, and the budget of `[cache]`, which node types share by
+/// an id map of each type, the nodes with a role and their labels, and the budget of `[cache]`, which node types share by
 /// the bytes of their features.
 ///
 /// # Errors

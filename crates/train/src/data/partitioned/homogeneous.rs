@@ -13,8 +13,8 @@ use super::hot_nodes::{Seeds, Wanted};
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
 use crate::data::node_targets::NodeTargets;
 
-/// The partitioned graph of `parts`, for one of some ranks. Memory: a label and two numbers
-/// per node, and the budget of `[cache]`.
+/// The partitioned graph of `parts`, for one of some ranks. Memory: an id map, nodes with a role and their labels, and the
+/// budget of `[cache]`.
 ///
 /// # Errors
 /// If the graph has several node types, nodes lack features or labels, or a part does not reply.
