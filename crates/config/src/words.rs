@@ -9,8 +9,11 @@ use super::known::known;
 /// Sections in the order of lookup for a key without one.
 const SECTIONS: [&str; 5] = ["train", "model", "sample", "dataset", "partition"];
 
-/// Names of keys in other libraries.
-const ELSEWHERE: [(&str, &str); 8] = [
+/// Names of keys in other libraries, and of those that users expect.
+const ELSEWHERE: [(&str, &str); 11] = [
+    ("model.kind", "model.name"),
+    ("model.type", "model.name"),
+    ("model.architecture", "model.name"),
     ("learning_rate", "train.lr"),
     ("num_epochs", "train.epochs"),
     ("num_workers", "train.workers"),
@@ -56,11 +59,14 @@ fn unknown(prefix: &str, key: &str, section: &Table) -> Error {
     let error = Error::usage(format!("unknown key '{prefix}{key}'"));
     let here = || nearest(key, section.keys().map(String::as_str));
     let here = || here().map(|name| format!("{prefix}{name}"));
-    let meant = named_alike(key).or_else(here).or_else(|| {
-        let all = paths();
-        let last = nearest(key, all.iter().map(|path| last_of(path)))?;
-        key_named(last)
-    });
+    let meant = elsewhere(&format!("{prefix}{key}"))
+        .or_else(|| named_alike(key))
+        .or_else(here)
+        .or_else(|| {
+            let all = paths();
+            let last = nearest(key, all.iter().map(|path| last_of(path)))?;
+            key_named(last)
+        });
     match meant {
         Some(meant) => error.hint(format!("did you mean '{meant}'?")),
         None => error.hint("docs/configuration.md has all keys"),
@@ -73,14 +79,19 @@ pub fn key_named(name: &str) -> Option<String> {
 }
 
 fn named_alike(name: &str) -> Option<String> {
-    if let Some((_, key)) = ELSEWHERE.iter().find(|(other, _)| *other == name) {
-        return Some(key.to_string());
+    if let Some(key) = elsewhere(name) {
+        return Some(key);
     }
     let mut all = paths();
     let order =
         |path: &String| SECTIONS.iter().position(|section| path.split('.').next() == Some(section));
     all.sort_by_key(|path| order(path).unwrap_or(SECTIONS.len()));
     all.into_iter().find(|path| last_of(path) == name)
+}
+
+/// The key of what other libraries name `name`.
+fn elsewhere(name: &str) -> Option<String> {
+    ELSEWHERE.iter().find(|(other, _)| *other == name).map(|(_, key)| key.to_string())
 }
 
 fn last_of(path: &str) -> &str {
@@ -175,6 +186,7 @@ mod tests {
             ("modle.name = 'gcn'", "'model'"),
             ("epoch = 5", "'train.epochs'"),
             ("partition.freez = true", "'partition.freeze'"),
+            ("model.kind = 'gcn'", "'model.name'"),
         ];
         for (text, meant) in cases {
             let found = refused(text);

@@ -86,6 +86,10 @@ pub struct Progress {
     pub since_best: usize,
     /// True if patience ended the run.
     pub stopped: bool,
+    /// Records of the last epochs if they were trained, but their evaluation had not ended. They are not in
+    /// `metrics.jsonl`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unevaluated: Vec<EpochRecord>,
     /// One record per epoch; they are in `metrics.jsonl`, not in checkpoints.
     #[serde(skip)]
     pub history: Vec<EpochRecord>,

@@ -29,13 +29,22 @@ pub struct OwnedFiles {
     pub epoch: usize,
     /// Number of ranks that wrote a file each.
     pub ranks: usize,
+    /// False if the evaluation after the last epoch had not ended.
+    #[serde(default = "yes")]
+    pub evaluated: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl OwnedFiles {
     /// The file of a rank's rows of table number `table`.
     fn path(self, dir: &Path, table: usize, rank: usize) -> PathBuf {
-        let Self { epoch, ranks } = self;
-        let name = format!("table-{table}.epoch-{epoch}.rank-{rank}-of-{ranks}.safetensors");
+        let Self { epoch, ranks, evaluated } = self;
+        // The best rows may differ before and after an evaluation, and the checkpoint in force may be either.
+        let stage = if evaluated { "" } else { "-unevaluated" };
+        let name = format!("table-{table}.epoch-{epoch}{stage}.rank-{rank}-of-{ranks}.safetensors");
         dir.join(EMBEDDINGS).join(name)
     }
 
@@ -249,7 +258,7 @@ mod tests {
     /// Writes the rows of `ranks` ranks after an update, with a best evaluation before it if `best`.
     fn written(dir: &Path, ranks: usize, best: bool) -> Vec<Vec<f32>> {
         let home = folder(dir);
-        let files = OwnedFiles { epoch: 3, ranks };
+        let files = OwnedFiles { epoch: 3, ranks, evaluated: true };
         let all = local::run(ranks, DEADLINE, |comm| {
             let mut own = table(comm, &home)?;
             if best {
@@ -272,7 +281,7 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let expected = written(dir.path(), before, best);
             let home = folder(dir.path());
-            let files = OwnedFiles { epoch: 3, ranks: before };
+            let files = OwnedFiles { epoch: 3, ranks: before, evaluated: true };
             let all = local::run(after, DEADLINE, |comm| {
                 let mut own = [table(comm, &home)?];
                 assert_eq!(files.read(dir.path(), &mut own)?, best);
@@ -294,12 +303,12 @@ mod tests {
     fn earlier_files_go_and_others_stay() {
         let dir = tempfile::tempdir().unwrap();
         written(dir.path(), 2, false);
-        let old = OwnedFiles { epoch: 1, ranks: 1 }.path(dir.path(), 0, 0);
+        let old = OwnedFiles { epoch: 1, ranks: 1, evaluated: true }.path(dir.path(), 0, 0);
         let notes = dir.path().join(EMBEDDINGS).join("notes.txt");
         for path in [&old, &notes] {
             std::fs::write(path, "x").unwrap();
         }
-        OwnedFiles { epoch: 3, ranks: 2 }.remove_others(dir.path(), 1).unwrap();
+        OwnedFiles { epoch: 3, ranks: 2, evaluated: true }.remove_others(dir.path(), 1).unwrap();
         assert!(!old.exists() && notes.exists());
         assert_eq!(std::fs::read_dir(dir.path().join(EMBEDDINGS)).unwrap().count(), 3);
     }
@@ -308,7 +317,7 @@ mod tests {
     fn damage_and_absence_are_told() {
         let dir = tempfile::tempdir().unwrap();
         written(dir.path(), 2, false);
-        let files = OwnedFiles { epoch: 3, ranks: 2 };
+        let files = OwnedFiles { epoch: 3, ranks: 2, evaluated: true };
         let home = folder(dir.path());
         let error = |count: u64| {
             let spec = TableSpec::of_entities(count, 2);

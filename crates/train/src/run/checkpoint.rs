@@ -72,7 +72,8 @@ pub fn save(dir: &Path, state: &TrainState, tables: &[Whole<'_>]) -> Result<()> 
 /// The files with the rows of `state`, if rows are in files.
 pub fn owned_files(state: &TrainState) -> Option<OwnedFiles> {
     let table = state.tables.first().filter(|table| table.is_in_files())?;
-    Some(OwnedFiles { epoch: state.progress.epoch, ranks: table.owners.ranks() })
+    let evaluated = state.progress.unevaluated.is_empty();
+    Some(OwnedFiles { epoch: state.progress.epoch, ranks: table.owners.ranks(), evaluated })
 }
 
 /// The name of an array of a table.

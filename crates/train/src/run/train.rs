@@ -266,12 +266,17 @@ impl<'a> Run<'a> {
 
     /// Reads the folder's records of earlier epochs, and prepares it for further ones.
     fn recall(&self, states: &mut [TrainState]) -> Result<()> {
-        let epoch = states.first().map_or(0, |state| state.progress.epoch);
-        let history = self.folder.history(epoch)?;
+        let Some(Progress { epoch, unevaluated, .. }) = states.first().map(|state| &state.progress)
+        else {
+            return Ok(());
+        };
+        let (epoch, left) = (*epoch, unevaluated.len());
+        let history = self.folder.history(epoch - left)?;
         self.folder.start_metrics(&history)?;
         states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
+        let first = if left > 0 { ", with its evaluation" } else { "" };
         if epoch > 0 {
-            tracing::info!("resuming after epoch {epoch} of {}", self.config.train.epochs);
+            tracing::info!("resuming after epoch {epoch} of {}{first}", self.config.train.epochs);
         }
         Ok(())
     }

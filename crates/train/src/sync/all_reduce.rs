@@ -11,7 +11,9 @@ use gnarl_common::threads::pool;
 use gnarl_engine::Communicator;
 use gnarl_nn::optim::Optimizer;
 
-use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate, not_finite};
+use super::epoch::{
+    close_epochs, consume, evaluate_left, evaluates, gathered, learning_rate, not_finite,
+};
 use super::keeper::Keeper;
 use super::synchronization::Synchronization;
 use super::totals;
@@ -41,6 +43,8 @@ impl<S: TrainStep> Synchronization<S> for AllReduce {
         if let Some(saved) = state.optimizers.get(&0) {
             optimizer.load_state(saved)?;
         }
+        let mut keeper = Keeper::new(session, comm);
+        evaluate_left(session, steps, &mut keeper, &mut state)?;
         if state.progress.stopped {
             return Ok(state);
         }
@@ -57,17 +61,19 @@ impl<S: TrainStep> Synchronization<S> for AllReduce {
                 comm,
                 pool: pool(session.threads.each)?,
                 keys: Keys::new(config.train.seed),
-                keeper: Keeper::new(session, comm),
+                keeper,
             };
             while state.progress.epoch < config.train.epochs && !state.progress.stopped {
                 let epoch = state.progress.epoch + 1;
                 let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
                 let judge = evaluates(session, epoch);
-                close_epochs(session, steps, &mut run.keeper, &mut state, vec![record], judge)?;
-                run.keeper.after_epoch(&mut state, |state| {
+                let mut collect = |state: &mut TrainState| {
                     state.optimizers.insert(0, optimizer.state());
                     Ok(())
-                })?;
+                };
+                let keeper = &mut run.keeper;
+                let ended = (vec![record], judge);
+                close_epochs(session, steps, keeper, &mut state, ended, &mut collect)?;
             }
             Ok(state)
         })

@@ -91,18 +91,36 @@ pub(super) fn evaluates(session: &Session<'_>, epoch: usize) -> bool {
     epoch == train.epochs || (train.eval_every > 0 && epoch.is_multiple_of(train.eval_every))
 }
 
-/// Evaluates the current weights and advances the state: best weights, patience, the callbacks.
-/// Records end with the epoch just finished.
+/// Evaluates the epochs that a run had trained, but not evaluated, when it was killed.
 ///
 /// # Errors
-/// If a loss or a weight is not finite; those of evaluation and of the other ranks.
+/// Those of [`close_epochs`].
+pub(super) fn evaluate_left<L: TrainStep>(
+    session: &Session<'_>,
+    step: &L,
+    keeper: &mut Keeper<'_>,
+    state: &mut TrainState,
+) -> Result<()> {
+    let records = std::mem::take(&mut state.progress.unevaluated);
+    if records.is_empty() {
+        return Ok(());
+    }
+    // Optimizers are in the state, as they were read.
+    close_epochs(session, step, keeper, state, (records, true), &mut |_| Ok(()))
+}
+
+/// Evaluates the current weights and advances the state: best weights, patience, the callbacks, and writes what is due.
+/// Records end with the epoch just finished; `optimizers` copies the state of optimizers.
+///
+/// # Errors
+/// If a loss or a weight is not finite; those of evaluation, of writing and of the other ranks.
 pub(super) fn close_epochs<L: TrainStep>(
     session: &Session<'_>,
     step: &L,
     keeper: &mut Keeper<'_>,
     state: &mut TrainState,
-    records: Vec<EpochRecord>,
-    judge: bool,
+    (records, judge): (Vec<EpochRecord>, bool),
+    optimizers: &mut dyn FnMut(&mut TrainState) -> Result<()>,
 ) -> Result<()> {
     let comm = keeper.comm();
     let first = state.progress.history.len();
@@ -114,14 +132,16 @@ pub(super) fn close_epochs<L: TrainStep>(
     let epoch = state.progress.epoch;
     keeper.finite(state, "a weight", not_finite(state.params.flat()), epoch)?;
     if judge {
-        let start = Instant::now();
         if !state.tables.is_empty() {
             let found = not_finite_of_all(comm, state)?;
             keeper.finite(state, "an embedding", found, epoch)?;
         }
+        keeper.before_evaluation(state, first, optimizers)?;
         session.pulse.doing("evaluating");
         faults::reached("evaluate");
+        let start = Instant::now();
         let evaluation = step.evaluate(state, comm, session.threads)?;
+        keeper.evaluated(start.elapsed());
         keeper.finite(state, "the validation loss", evaluation.valid_loss, epoch)?;
         state.evaluate(&evaluation, session.goal, session.config.train.patience);
         if let Some(last) = state.progress.history.last_mut() {
@@ -139,7 +159,7 @@ pub(super) fn close_epochs<L: TrainStep>(
             (session.on_epoch)(record);
         }
     }
-    Ok(())
+    keeper.after_epoch(state, optimizers)
 }
 
 /// The first non-finite value; 0 if there is none.

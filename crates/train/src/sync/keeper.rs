@@ -23,6 +23,8 @@ pub(super) struct Keeper<'a> {
     /// The last checkpoint, and seconds between two.
     saved: Instant,
     interval: Duration,
+    /// Duration of the last evaluation, if there was one.
+    evaluation: Option<Duration>,
     /// The epoch of the weights last written, with the time and duration of the write.
     kept: usize,
     wrote: Instant,
@@ -39,6 +41,7 @@ impl<'a> Keeper<'a> {
             comm,
             saved: now,
             interval: Duration::from_secs_f64(seconds),
+            evaluation: None,
             kept: 0,
             wrote: now,
             took: Duration::ZERO,
@@ -48,6 +51,41 @@ impl<'a> Keeper<'a> {
     /// Communicator of this rank.
     pub fn comm(&self) -> &'a dyn Communicator {
         self.comm
+    }
+
+    /// Notes the duration of an evaluation.
+    pub fn evaluated(&mut self, took: Duration) {
+        self.evaluation = Some(took);
+    }
+
+    /// Writes a checkpoint if one is due and the evaluation that begins may take longer than the time between two, so that
+    /// a kill in it does not lose the epoch; and if a stop was requested, which need not wait for the evaluation. History
+    /// from place `first` on is not evaluated; `optimizers` updates their state.
+    ///
+    /// # Errors
+    /// Those of [`Self::after_epoch`].
+    pub fn before_evaluation(
+        &mut self,
+        state: &mut TrainState,
+        first: usize,
+        optimizers: &mut dyn FnMut(&mut TrainState) -> Result<()>,
+    ) -> Result<()> {
+        let long = self.evaluation.is_none_or(|took| took >= self.interval);
+        let due = long && self.saved.elapsed() >= self.interval;
+        let stop = interrupt::requested().is_some();
+        let all = self.comm.all_gather("checkpoint", &[due, stop].map(u8::from))?;
+        let stop = all.iter().any(|other| other.get(1) == Some(&1));
+        if stop || all[0].first() == Some(&1) {
+            state.progress.unevaluated = state.progress.history[first..].to_vec();
+            optimizers(state)?;
+            self.save(state)?;
+            self.saved = Instant::now();
+            state.progress.unevaluated.clear();
+        }
+        match stop {
+            true => Err(self.stopped(state, ", before its evaluation")),
+            false => Ok(()),
+        }
     }
 
     /// Writes what is due after an epoch: new best weights at the latest with the next checkpoint,
@@ -60,7 +98,7 @@ impl<'a> Keeper<'a> {
     pub fn after_epoch(
         &mut self,
         state: &mut TrainState,
-        optimizers: impl FnOnce(&mut TrainState) -> Result<()>,
+        optimizers: &mut dyn FnMut(&mut TrainState) -> Result<()>,
     ) -> Result<()> {
         let finished =
             state.progress.stopped || state.progress.epoch == self.session.config.train.epochs;
@@ -84,16 +122,16 @@ impl<'a> Keeper<'a> {
             self.saved = Instant::now();
         }
         match stop {
-            true => Err(self.stopped(state)),
+            true => Err(self.stopped(state, "")),
             false => Ok(()),
         }
     }
 
     /// The error of a run that was asked to stop; its checkpoint is written.
-    fn stopped(&self, state: &TrainState) -> Error {
+    fn stopped(&self, state: &TrainState, place: &str) -> Error {
         let epoch = state.progress.epoch;
         let epochs = self.session.config.train.epochs;
-        let message = format!("stopped after epoch {epoch} of {epochs}, as asked");
+        let message = format!("stopped after epoch {epoch} of {epochs}{place}, as asked");
         Error::new(Kind::Interrupted, message).hint("continue with --resume")
     }
 

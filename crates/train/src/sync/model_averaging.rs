@@ -16,7 +16,7 @@ use gnarl_nn::optim::Optimizer;
 use rayon::ThreadPool;
 
 use super::collect::collect;
-use super::epoch::{close_epochs, consume, evaluates, gathered, learning_rate};
+use super::epoch::{close_epochs, consume, evaluate_left, evaluates, gathered, learning_rate};
 use super::keeper::Keeper;
 use super::outer::OuterOptimizer;
 use super::synchronization::Synchronization;
@@ -44,8 +44,10 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
         session: &Session<'_>,
         steps: &S,
         comm: &dyn Communicator,
-        state: TrainState,
+        mut state: TrainState,
     ) -> Result<TrainState> {
+        let mut keeper = Keeper::new(session, comm);
+        evaluate_left(session, steps, &mut keeper, &mut state)?;
         if state.progress.stopped {
             return Ok(state);
         }
@@ -101,7 +103,7 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
             })
         });
         pipeline::run(&session.config.train, steps, specs, |deliveries| {
-            trainer.run(deliveries, state, (optimizers, replicas, outer))
+            trainer.run(deliveries, keeper, state, (optimizers, replicas, outer))
         })
     }
 }
@@ -129,11 +131,11 @@ impl<L: PartStep> Trainer<'_, L> {
     fn run(
         &self,
         deliveries: &Deliveries<'_, L::Batch>,
+        mut keeper: Keeper<'_>,
         mut state: TrainState,
         (mut optimizers, mut replicas, mut outer): Optimizers,
     ) -> Result<TrainState> {
         let (session, comm) = (self.session, self.comm);
-        let mut keeper = Keeper::new(session, comm);
         for window in windows(session, state.progress.epoch) {
             session.pulse.epochs_begin(window.clone());
             let start = Instant::now();
@@ -186,11 +188,12 @@ impl<L: PartStep> Trainer<'_, L> {
             }
             let judge = window.clone().any(|epoch| evaluates(session, epoch));
             // A part whose loss is not finite is detected here, where all ranks learn of it.
-            close_epochs(session, self.steps, &mut keeper, &mut state, records, judge)?;
-            keeper.after_epoch(&mut state, |state| {
+            let mut collect = |state: &mut TrainState| {
                 state.outer = outer.state();
                 collect(comm, state, &optimizers, &replicas)
-            })?;
+            };
+            let ended = (records, judge);
+            close_epochs(session, self.steps, &mut keeper, &mut state, ended, &mut collect)?;
             if state.progress.stopped {
                 break;
             }

@@ -3,6 +3,8 @@
 
 mod damaged;
 mod disk;
+#[cfg(feature = "faults")]
+mod evaluating;
 #[cfg(all(feature = "mpi", feature = "faults"))]
 mod killed;
 mod link;
