@@ -125,6 +125,10 @@ pub fn decode(bytes: &[u8], dir: &Path, start: TrainState) -> Result<TrainState>
     let progress = named("progress");
     let progress = progress.ok_or_else(|| Error::invalid("the file has no training progress"))?;
     let progress: Progress = serde_json::from_str(progress).map_err(corrupt)?;
+    if progress.unevaluated.len() > progress.epoch {
+        let (records, epoch) = (progress.unevaluated.len(), progress.epoch);
+        return Err(corrupt(format!("records of {records} epochs after epoch {epoch}")));
+    }
     let tensors = SafeTensors::deserialize(bytes).map_err(corrupt)?;
     let mut state = start;
     state.progress = progress;
@@ -290,7 +294,14 @@ mod tests {
         let path = dir.path().join(CHECKPOINT);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
-        let text = decode(&read(dir.path()).unwrap(), dir.path(), state()).unwrap_err().to_string();
-        assert!(text.contains("damaged"), "{text}");
+        let told = || {
+            let read = read(dir.path()).unwrap();
+            decode(&read, dir.path(), state()).unwrap_err().to_string()
+        };
+        assert!(told().contains("damaged"), "{}", told());
+        let mut impossible = state();
+        impossible.progress.unevaluated = vec![Default::default()];
+        write(dir.path(), &impossible);
+        assert!(told().contains("damaged: records of 1 epochs after epoch 0"), "{}", told());
     }
 }

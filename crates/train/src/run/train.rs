@@ -270,7 +270,8 @@ impl<'a> Run<'a> {
         else {
             return Ok(());
         };
-        let (epoch, left) = (*epoch, unevaluated.len());
+        let epoch = *epoch;
+        let left = unevaluated.len();
         let history = self.folder.history(epoch - left)?;
         self.folder.start_metrics(&history)?;
         states.iter_mut().for_each(|state| state.progress.history.clone_from(&history));
