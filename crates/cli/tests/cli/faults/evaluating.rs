@@ -35,11 +35,13 @@ fn records(bench: &Bench) -> Vec<Value> {
 }
 
 /// Kills a run of two workers in its second evaluation, which ends epoch `epoch` of 6, and goes on.
+///
+/// The worker that comes to the evaluation last is killed: both are past the checkpoint then.
 fn goes_on_with_the_evaluation(train: &str, epoch: usize) {
     let bench = bench(&format!("workers = 2\n{train}"));
     let expected = results(&bench.train(&[]));
     let whole = records(&bench);
-    let killed = run(&bench, &["--restart"], Some("evaluate=2*off->return"));
+    let killed = run(&bench, &["--restart"], Some("evaluate=3*off->return"));
     assert!(!killed.status.success());
     let evaluated = records(&bench).len();
     assert!(evaluated < epoch, "{evaluated}");
