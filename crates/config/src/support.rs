@@ -171,9 +171,9 @@ fn times(c: Combination<'_>) -> Option<Error> {
                 .hint("set train.strategy to 'gradient', or leave out sample.time"),
         );
     }
-    (!matches!(sample.method, Method::Neighbor | Method::Full)).then(|| {
+    (!matches!(sample.method, Method::Neighbor | Method::Exact | Method::Full)).then(|| {
         Error::usage("sample.time samples neighbors up to their fan-outs, or all of them")
-            .hint("set sample.method to 'neighbor' or 'full'")
+            .hint("set sample.method to 'neighbor', 'exact' or 'full'")
     })
 }
 

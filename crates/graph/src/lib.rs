@@ -42,6 +42,7 @@ mod manifest;
 mod names;
 mod narrow;
 pub mod splits;
+pub mod times;
 pub mod triples;
 mod user_ids;
 mod writer;

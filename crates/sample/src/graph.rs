@@ -6,9 +6,9 @@ use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
 
 use crate::edge_features::{EdgeFeatures, Shared, mapped};
-use crate::temporal::{edge_times, node_times};
 use crate::view::View;
 use crate::weights::Weights;
+use gnarl_graph::times::{edge_times, node_times};
 
 /// A graph, or one part of it, ready for sampling.
 ///

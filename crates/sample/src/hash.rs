@@ -58,6 +58,13 @@ impl Hash {
         x ^ (x >> 16)
     }
 
+    /// The number of an edge from `source` at a time, of which `repeat` equal ones come before it.
+    #[inline(always)]
+    pub fn of_event(self, source: u64, time: i64, repeat: u32) -> u32 {
+        let first = Self { before: self.of(source), ..self }.of(time as u64);
+        if repeat == 0 { first } else { Self { before: first, ..self }.of(repeat.into()) }
+    }
+
     /// As [`Hash::all`] for the sources of a list's edges from `from` on, where the second and later
     /// of equal edges have numbers of their own.
     #[inline(always)]

@@ -77,7 +77,7 @@ pub use ppr::PprNeighbors;
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
 pub use sampler::Sampler;
 pub use scratch::Scratch;
-pub use temporal::{TemporalBatch, TemporalRule, TemporalSampler, edge_times, node_times};
+pub use temporal::{TemporalBatch, TemporalDraw, TemporalRule, TemporalSampler};
 pub use uniform::UniformSampler;
 pub use walk::{MetaPathWalk, RandomWalk, WalkNeighbors};
 pub use weighted::WeightedSampler;

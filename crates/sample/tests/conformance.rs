@@ -66,8 +66,10 @@ fn samplers(graph: &SampleGraph) -> Vec<Box<dyn Sampler>> {
         all.push(Box::new(WeightedSampler::new(graph, &[120, -1, 2]).unwrap()));
     }
     if graph.is_timed() {
-        for rule in [TemporalRule::Recent, TemporalRule::Uniform] {
-            let sampler = TemporalSampler::new(graph, &[4, -1, 3], rule).unwrap();
+        let rules = [TemporalRule::Recent, TemporalRule::Uniform];
+        let draws = rules.into_iter().flat_map(|rule| [rule.into(), rule.exact()]);
+        for draw in draws {
+            let sampler = TemporalSampler::new(graph, &[4, -1, 3], draw).unwrap();
             let times: Vec<i64> = (0..graph.num_nodes() as i64).map(|v| v % 53).collect();
             all.push(Box::new(sampler.with_seed_times(times.into()).unwrap()));
         }

@@ -1,4 +1,5 @@
-//! Sampling as of times from parts: the batches of the whole graph, and a clear refusal of parts that share lists.
+//! Sampling as of times from parts: the batches of the whole graph, and a clear refusal of draws that parts which share lists
+//! cannot make together.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,12 +13,15 @@ use gnarl_sample::parts::{
 };
 use gnarl_sample::{
     EdgeServices, HeteroBatch, HeteroFanouts, HeteroSampleGraph, HeteroScratch,
-    HeteroTemporalPartsSampler, HeteroTemporalSampler, SampleGraph, Sampler, Scratch, TemporalRule,
-    TemporalSampler, local_parts,
+    HeteroTemporalPartsSampler, HeteroTemporalSampler, SampleGraph, Sampler, Scratch, TemporalDraw,
+    TemporalRule, TemporalSampler, local_parts,
 };
 
 const PARTS: usize = 3;
 const RULES: [TemporalRule; 2] = [TemporalRule::Recent, TemporalRule::Uniform];
+/// Layouts, and whether edges are drawn by numbers of their own.
+const WAYS: [(PartLayout, bool); 3] =
+    [(PartLayout::EdgeCut, false), (PartLayout::EdgeCut, true), (PartLayout::VertexCut, true)];
 const FANOUTS: [i64; 3] = [3, -1, 2];
 /// Nodes of each type, and whether they have times.
 const NODES: [(&str, u64, bool); 2] = [("user", 200, true), ("item", 80, false)];
@@ -73,6 +77,10 @@ fn cut(dataset: &Dataset, out: &Path, layout: PartLayout) -> PartitionedDataset 
     partition_dataset(dataset, &config, out).unwrap().0
 }
 
+fn draws(exact: bool) -> [TemporalDraw; 2] {
+    RULES.map(|rule| TemporalDraw { rule, exact })
+}
+
 fn services(cut: &PartitionedDataset) -> Vec<Arc<dyn NeighborService>> {
     let open = |part| Arc::new(LocalPart::open(cut, part).unwrap()) as Arc<dyn NeighborService>;
     (0..PARTS).map(open).collect()
@@ -114,11 +122,15 @@ fn parts_give_the_batches_of_the_whole_graph() {
         let edges = ("_N:_E:_N", 2500, of_edges);
         let dataset = write(&path("graph"), &[("_N", 300, of_nodes)], &[edges]);
         let graph = SampleGraph::open(&dataset).unwrap();
-        let parts = cut(&dataset, &path("parts"), PartLayout::EdgeCut);
-        for rule in RULES {
-            let whole = TemporalSampler::new(&graph, &FANOUTS, rule).unwrap().with_seeds_at_end();
-            let routes = Routes::of(&parts).unwrap();
-            let divided = TemporalPartsSampler::new(rule, &FANOUTS, routes, services(&parts));
+        let parts = [PartLayout::EdgeCut, PartLayout::VertexCut]
+            .map(|layout| cut(&dataset, &path(&layout.to_string()), layout));
+        let parts = |layout| &parts[usize::from(layout == PartLayout::VertexCut)];
+        let ways = WAYS.into_iter().flat_map(|(layout, exact)| draws(exact).map(|d| (layout, d)));
+        for (layout, draw) in ways {
+            let whole = TemporalSampler::new(&graph, &FANOUTS, draw).unwrap().with_seeds_at_end();
+            let routes = Routes::of(parts(layout)).unwrap();
+            let divided =
+                TemporalPartsSampler::new(draw, &FANOUTS, routes, services(parts(layout)));
             let divided = divided.unwrap();
             let mut scratch = Scratch::new();
             for batch in 0..6 {
@@ -140,16 +152,17 @@ fn typed_parts_give_the_batches_of_the_whole_graph() {
     let dir = tempfile::tempdir().unwrap();
     let dataset = write(&dir.path().join("graph"), &NODES, &EDGES);
     let graph = HeteroSampleGraph::open(&dataset).unwrap().with_times_of(&dataset).unwrap();
-    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::EdgeCut);
-    let schema = Arc::new(parts.schema().unwrap());
-    let number = |name: &str| schema.node_type(name).unwrap();
     let fanouts = HeteroFanouts::new(&FANOUTS).with("item:near:item".parse().unwrap(), &[0, 2, 0]);
-    for rule in RULES {
-        let whole = HeteroTemporalSampler::new(&graph, &fanouts, rule).unwrap();
+    let ways = WAYS.into_iter().flat_map(|(layout, exact)| draws(exact).map(|d| (layout, d)));
+    for (way, (layout, draw)) in ways.enumerate() {
+        let parts = cut(&dataset, &dir.path().join(format!("parts-{way}")), layout);
+        let schema = Arc::new(parts.schema().unwrap());
+        let number = |name: &str| schema.node_type(name).unwrap();
+        let whole = HeteroTemporalSampler::new(&graph, &fanouts, draw).unwrap();
         let routes = schema.node_types().iter().map(|name| Routes::of_type(&parts, name).unwrap());
         let (routes, edges) = (routes.collect(), typed_services(&parts));
         let divided =
-            HeteroTemporalPartsSampler::new(schema.clone(), (rule, &fanouts), routes, edges);
+            HeteroTemporalPartsSampler::new(schema.clone(), (draw, &fanouts), routes, edges);
         let divided = divided.unwrap();
         let mut scratch = HeteroScratch::new();
         for batch in 0..6 {
@@ -175,8 +188,53 @@ fn assert_same_types(whole: &HeteroBatch, found: &HeteroBatch) {
     }
 }
 
+/// Edges of equal times, which chance decides about, are drawn from every part of a list.
 #[test]
-fn parts_that_share_lists_are_refused() {
+fn numbers_of_edges_choose_evenly_and_no_later_than_the_seed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = DatasetWriter::create(dir.path().join("star"), IdWidth::U32).unwrap();
+    writer.add_node_type("_N", 41);
+    let triple: Triple = "_N:_E:_N".parse().unwrap();
+    let mut list = writer.edge_writer(&triple, Some((41, 41))).unwrap();
+    let mut times = writer.edge_column::<i64>(&triple, "time", &[]).unwrap();
+    for source in 1..=40 {
+        list.push(&[source], &[0]).unwrap();
+        // Ten are too late, ten earlier than the other twenty.
+        times.push(&[[5, 7, 7, 9][source as usize % 4]]).unwrap();
+    }
+    let mut columns = list.finish().unwrap();
+    columns.push(times.finish().unwrap());
+    writer.add_edge_type(triple, columns);
+    let dataset = writer.finish(Default::default()).unwrap();
+    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut);
+    let time = |source: u32| [5, 7, 7, 9][source as usize % 4];
+    for rule in RULES {
+        let routes = Routes::of(&parts).unwrap();
+        let sampler = TemporalPartsSampler::new(rule.exact(), &[6], routes, services(&parts));
+        let (sampler, mut scratch) = (sampler.unwrap(), Scratch::new());
+        let (mut drawn, epochs) = (vec![0; 41], 1500);
+        for epoch in 0..epochs {
+            let batch = sampler.sample_as_of(&[0], &[8], Key::new(epoch), &mut scratch).unwrap();
+            assert_eq!(batch.blocks[0].num_edges(), 6);
+            batch.input_nodes[1..].iter().for_each(|&source| drawn[source as usize] += 1);
+        }
+        let allowed = |source: &u32| match rule {
+            TemporalRule::Recent => time(*source) == 7,
+            TemporalRule::Uniform => time(*source) <= 7,
+        };
+        let (among, never): (Vec<u32>, Vec<u32>) = (1..=40).partition(allowed);
+        assert!(never.iter().all(|&source| drawn[source as usize] == 0), "{rule:?} {drawn:?}");
+        let expected = 6.0 * epochs as f64 / among.len() as f64;
+        let squares =
+            among.iter().map(|&source| (drawn[source as usize] as f64 - expected).powi(2));
+        // Draws without replacement vary less than independent ones.
+        let chi = squares.sum::<f64>() / expected;
+        assert!(chi < 2.0 * among.len() as f64, "{rule:?}: {chi} {drawn:?}");
+    }
+}
+
+#[test]
+fn shares_are_drawn_from_by_numbers_of_edges_only() {
     let dir = tempfile::tempdir().unwrap();
     let nodes = [("_N", 300, true)];
     let dataset = write(&dir.path().join("graph"), &nodes, &[("_N:_E:_N", 2500, true)]);
@@ -185,11 +243,33 @@ fn parts_that_share_lists_are_refused() {
     let refused =
         TemporalPartsSampler::new(TemporalRule::Recent, &FANOUTS, routes, services(&parts));
     let text = format!("{:?}", refused.map(|_| ()).unwrap_err());
-    assert!(text.contains("whole lists") && text.contains("edge cut"), "{text}");
+    assert!(text.contains("whole lists") && text.contains("'exact'"), "{text}");
+    let as_of = Some(AsOf { times: vec![0], rule: TemporalRule::Recent });
+    let request = HopRequest { as_of, ..HopRequest::new(vec![1], 2, Rule::Uniform, Key::new(1)) };
+    let text = format!("{:?}", LocalPart::open(&parts, 0).unwrap().draw(&request).unwrap_err());
+    assert!(text.contains("has shares") && text.contains("'exact'"), "{text}");
+}
+
+/// Partitions written before parts had them.
+#[test]
+fn missing_times_of_nodes_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let nodes = [("_N", 300, true)];
+    let dataset = write(&dir.path().join("graph"), &nodes, &[("_N:_E:_N", 2500, true)]);
+    let parts = cut(&dataset, &dir.path().join("parts"), PartLayout::VertexCut);
+    let manifest = parts.dir().join("part-0/topology/part.json");
+    let mut text: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+    text["columns"].as_array_mut().unwrap().retain(|column| column["name"] != "time");
+    std::fs::write(&manifest, text.to_string()).unwrap();
     let as_of = Some(AsOf { times: vec![0], rule: TemporalRule::Recent });
     let request = HopRequest { as_of, ..HopRequest::new(vec![1], 2, Rule::Exact, Key::new(1)) };
     let text = format!("{:?}", LocalPart::open(&parts, 0).unwrap().draw(&request).unwrap_err());
-    assert!(text.contains("has shares"), "{text}");
+    assert!(
+        text.contains("lacks the times") && text.contains("partition the graph again"),
+        "{text}"
+    );
+    assert!(LocalPart::open(&parts, 1).unwrap().draw(&request).is_ok());
 }
 
 #[test]

@@ -51,8 +51,8 @@ pub enum Command {
         /// Asks for the features of edges.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         edge_features: bool,
-        /// Asks about each node at its time in the column `time` (i64), by this rule in place of `rule`: `recent` or
-        /// `uniform`.
+        /// Asks about each node at its time in the column `time` (i64), by this rule: `recent` or `uniform`. Edges have
+        /// random numbers of their own if `rule` is `exact`, as vertex cuts require.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_of: Option<String>,
     },

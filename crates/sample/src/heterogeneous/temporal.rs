@@ -12,7 +12,7 @@ use super::graph::HeteroSampleGraph;
 use super::sampler::{HeteroScratch, duplicate_seeds};
 use crate::sampler::batches;
 use crate::scratch::Scratch;
-use crate::temporal::{ByTime, TemporalRule, TimedHop, TimedLists};
+use crate::temporal::{ByTime, TemporalDraw, TimedHop, TimedLists};
 
 /// Samples neighborhoods of seeds at times in a heterogeneous graph, with fan-outs per edge type: as
 /// [`TemporalSampler`](crate::TemporalSampler) over each edge type. Edges without times, whose sources have none either,
@@ -26,7 +26,7 @@ pub struct HeteroTemporalSampler {
     /// Per edge type the fan-out of each hop.
     fanouts: Vec<Vec<u32>>,
     hops: usize,
-    rule: TemporalRule,
+    draw: TemporalDraw,
     /// Of edge types with times.
     by_time: Vec<Option<ByTime>>,
 }
@@ -75,7 +75,7 @@ impl HeteroTemporalSampler {
     pub fn new(
         graph: &HeteroSampleGraph,
         fanouts: &HeteroFanouts,
-        rule: TemporalRule,
+        draw: impl Into<TemporalDraw>,
     ) -> Result<Self> {
         let hops = fanouts.hops();
         let fanouts = fanouts.resolve(graph.schema())?;
@@ -92,7 +92,7 @@ impl HeteroTemporalSampler {
             )
             .hint("import it with a column 'time' of integers, or use another sampler"));
         }
-        Ok(Self { graph: graph.clone(), fanouts, hops, rule, by_time })
+        Ok(Self { graph: graph.clone(), fanouts, hops, draw: draw.into(), by_time })
     }
 
     /// A sampler of these lists, already sorted, with other fan-outs.
@@ -164,7 +164,7 @@ impl HeteroTemporalSampler {
         for &edge_type in order {
             let (src, dst) = schema.ends(edge_type);
             let (view, by_time) = (self.graph.view(edge_type), self.by_time[edge_type].as_ref());
-            let lists = TimedLists { view, by_time, rule: self.rule };
+            let lists = TimedLists { view, by_time, draw: self.draw };
             let (fanout, key) = (self.fanouts[edge_type][hop], schema.draw_key(key, edge_type));
             let Scratch { pairs, seen, .. } = &mut nodes[src];
             let (ids, times) = &reached[dst];

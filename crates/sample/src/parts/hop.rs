@@ -58,7 +58,8 @@ impl FromStr for Rule {
 pub struct AsOf {
     /// The time of each node: only edges no later than that are drawn from, and counted by degrees.
     pub times: Vec<i64>,
-    /// Sampling rule, in place of that of the request.
+    /// Which edges are drawn. [`Rule::Exact`] in the request draws them by their random numbers, as the parts of a vertex
+    /// cut must.
     pub rule: TemporalRule,
 }
 
@@ -89,7 +90,8 @@ impl HopRequest {
 /// The sampled neighbors.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HopReply {
-    /// Whole-graph in-degree of each requested node, as of its time if it has one; 0 for nodes outside the part.
+    /// Whole-graph in-degree of each requested node, or the part's own as of its time if it has one; 0 for nodes outside
+    /// the part.
     pub asked_degrees: Vec<u32>,
     /// Offsets of each node's neighbors in `indices`, one more than requested nodes.
     pub indptr: Vec<u32>,
@@ -103,6 +105,8 @@ pub struct HopReply {
     pub weights: Option<Vec<f32>>,
     /// The random number of each edge, from parts that may hold only a share of a list.
     pub numbers: Option<Vec<u32>>,
+    /// The time of each edge, from such parts, of nodes asked about at times.
+    pub times: Option<Vec<i64>>,
     /// Features of the edges, a row for each, if they were asked for.
     pub edge_features: Option<Vec<f32>>,
 }
@@ -124,6 +128,7 @@ impl HopReply {
         if self.degrees.as_ref().is_some_and(|degrees| degrees.len() != self.nodes.len())
             || self.weights.as_ref().is_some_and(|w| w.len() != edges)
             || self.numbers.as_ref().is_some_and(|n| n.len() != edges)
+            || self.times.as_ref().is_some_and(|t| t.len() != edges)
         {
             return wrong("columns of different lengths");
         }

@@ -16,7 +16,7 @@ use crate::labor::Labor;
 use crate::neighbors::{Choose, Draw, sample_from};
 use crate::scratch::Hop;
 use crate::share::Share;
-use crate::temporal::{ByTime, TimedHop, TimedLists};
+use crate::temporal::{ByTime, TemporalDraw, TimedHop, TimedLists};
 use crate::uniform::Uniform;
 use crate::view::View;
 use crate::weighted::Weighted;
@@ -142,13 +142,14 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
 }
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
-    let part = parts.topology(part)?;
+    let (own, part) = (parts.part(part)?, parts.topology(part)?);
     if part.manifest().edge_types.len() != 1 || part.manifest().node_types.len() != 1 {
         return Err(Error::invalid("the part has several types of nodes or edges"));
     }
     let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
     let edge_features = part.edge_column(0, "features")?.map(mapped).transpose()?;
-    Ok(Box::new(Shared { part, weights, edge_features }))
+    let (times, source_times) = (None, None);
+    Ok(Box::new(Shared { part, weights, edge_features, own, times, source_times }))
 }
 
 impl Inner {
@@ -172,7 +173,8 @@ impl Inner {
         })
     }
 
-    /// The lists in the order of time. Takes eight bytes an edge, twelve if times span more than 32 bits.
+    /// The lists in the order of time. Takes eight bytes an edge, twelve if times span more than 32 bits; four more, and
+    /// eight a destination, in a vertex-cut part of several types.
     fn timed(&self) -> Result<Arc<Timed>> {
         let mut timed = self.timed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*timed {
@@ -202,33 +204,43 @@ impl Inner {
             return Err(Error::invalid(text));
         }
         let timed = self.timed()?;
-        let local = |&id: &u64| -> Result<u32> {
-            let found = timed.lists.local(id)?;
-            found.ok_or_else(|| Error::invalid(format!("node {id} is not in the part")))
-        };
-        let nodes = request.nodes.iter().map(local).collect::<Result<Vec<u32>>>()?;
-        timed.lists.read(&nodes, &mut |view, nodes| {
+        let locals = request.nodes.iter().map(|&id| timed.lists.local(id));
+        let locals: Vec<Option<u32>> = locals.collect::<Result<_>>()?;
+        let held: Vec<u32> = locals.iter().flatten().copied().collect();
+        let at = locals.iter().zip(&as_of.times).filter(|(local, _)| local.is_some());
+        let times: Vec<i64> = at.map(|(_, &time)| time).collect();
+        let shares = self.lists.are_shares();
+        let draw = TemporalDraw { rule: as_of.rule, exact: request.rule == Rule::Exact };
+        if shares && !draw.exact {
+            return Err(Error::usage(
+                "edges are sampled by time from whole lists, of which the part has shares",
+            )
+            .hint("ask for the rule 'exact', or partition the graph by an edge cut"));
+        }
+        timed.lists.read(&held, &mut |view, nodes| {
             if request.edge_features && view.edge_features.is_none() {
                 return Err(no_edge_features());
             }
             let edge_features = view.edge_features.filter(|_| request.edge_features);
             let view = View { edge_features, ..view };
-            let lists = TimedLists { view, by_time: timed.order.as_ref(), rule: as_of.rule };
+            let lists = TimedLists { view, by_time: timed.order.as_ref(), draw };
             let Scratch { pairs, seen, .. } = &mut *scratch;
             pairs.clear();
-            let drawn = (nodes, &*as_of.times);
+            let drawn = (nodes, &*times);
             let found = lists.hop(drawn, request.fanout, request.key, pairs, seen)?;
             let listed = found.degrees.iter().map(|&degree| u64::from(degree)).sum();
             self.load.add([1, asked as u64, listed, found.hop.indices.len() as u64]);
-            let TimedHop { hop, degrees, .. } = found;
+            let TimedHop { hop, degrees, numbers, times } = found;
+            let (asked_degrees, indptr) = with_absent(&locals, &degrees, &hop.indptr);
             Ok(HopReply {
-                asked_degrees: degrees,
-                indptr: hop.indptr,
+                asked_degrees,
+                indptr,
                 indices: hop.indices,
                 nodes: pairs.nodes.iter().map(|&source| view.source_id(source)).collect(),
                 degrees: None,
                 weights: hop.weights,
-                numbers: None,
+                numbers: shares.then_some(numbers),
+                times: shares.then_some(times),
                 edge_features: hop.edge_features.map(|rows| rows.values),
             })
         })
@@ -261,6 +273,20 @@ impl Inner {
             (false, Rule::Weighted) => plain::<Weighted>(asked, scratch),
         }
     }
+}
+
+/// Degrees and offsets of nodes of which some have `locals`: these have the given ones, others no edges.
+fn with_absent(locals: &[Option<u32>], degrees: &[u32], indptr: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut all = (Vec::with_capacity(locals.len()), vec![0]);
+    let mut held = degrees.iter().zip(&indptr[1..]);
+    let mut end = 0;
+    for local in locals {
+        let found = local.and_then(|_| held.next());
+        all.0.push(found.map_or(0, |(&degree, _)| degree));
+        end = found.map_or(end, |(_, &end)| end);
+        all.1.push(end);
+    }
+    all
 }
 
 fn no_edge_features() -> Error {
@@ -320,6 +346,7 @@ fn reply(
         degrees: covered.then(|| sources.iter().map(|&source| view.degree(source)).collect()),
         weights: hop.weights,
         numbers,
+        times: None,
         edge_features: hop.edge_features.map(|rows| rows.values),
     }
 }

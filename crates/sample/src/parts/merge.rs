@@ -1,6 +1,7 @@
 //! Lists of one hop from the replies of several parts.
 
 use super::hop::HopReply;
+use crate::temporal::TemporalRule;
 
 /// A reply and the destinations it covers, ascending.
 pub(crate) struct Source {
@@ -22,8 +23,13 @@ pub(crate) struct Merged {
     pub edge_features: Vec<f32>,
 }
 
-/// Merges the lists of `num_dst` destinations, with at most `fanout` edges each.
-pub(crate) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
+/// Merges the lists of `num_dst` destinations, with at most `fanout` edges each; those drawn at times by `as_of`.
+pub(crate) fn merge(
+    num_dst: usize,
+    fanout: u32,
+    sources: &[Source],
+    as_of: Option<TemporalRule>,
+) -> Merged {
     let weighted = sources.iter().any(|s| s.reply.weights.is_some());
     let mut merged = Merged { weights: weighted.then(Vec::new), ..Merged::default() };
     merged.indptr.push(0);
@@ -38,14 +44,21 @@ pub(crate) fn merge(num_dst: usize, fanout: u32, sources: &[Source]) -> Merged {
             }
         }
         let degrees = lists.iter().map(|&(reply, at)| reply.asked_degrees[at]);
-        merged.asked_degrees.push(degrees.max().unwrap_or(0));
+        merged.asked_degrees.push(match as_of {
+            // What each part has at the time.
+            Some(_) => degrees.sum(),
+            None => degrees.max().unwrap_or(0),
+        });
         edges.clear();
         for &(reply, at) in &lists {
             let range = reply.indptr[at] as usize..reply.indptr[at + 1] as usize;
             edges.extend(range.map(|edge| (reply, edge)));
         }
         if lists.len() > 1 {
-            choose(fanout as usize, &mut edges);
+            match as_of {
+                Some(rule) => choose_at_times(rule, fanout as usize, &mut edges),
+                None => choose(fanout as usize, &mut edges),
+            }
         }
         edges.iter().for_each(|&(reply, edge)| merged.push(reply, edge));
         merged.indptr.push(merged.sources.len() as u32);
@@ -65,6 +78,24 @@ fn choose(fanout: usize, edges: &mut Vec<(&HopReply, usize)>) {
     }
     // Equal edges lie in one part, which lists them in their order.
     edges.sort_by_key(|edge| (source(edge), edge.1));
+}
+
+/// As [`choose`] of edges at times, by `rule`, in the order of time and then of their sources.
+fn choose_at_times(rule: TemporalRule, fanout: usize, edges: &mut Vec<(&HopReply, usize)>) {
+    let source = |&(reply, edge): &(&HopReply, usize)| reply.nodes[reply.indices[edge] as usize];
+    let time = |(reply, edge): &(&HopReply, usize)| reply.times.as_ref().map(|times| times[*edge]);
+    let number = |(reply, edge): &(&HopReply, usize)| reply.numbers.as_ref().map(|n| n[*edge]);
+    let place = |edge: &(&HopReply, usize)| (time(edge), source(edge), edge.1);
+    if edges.len() > fanout {
+        match rule {
+            TemporalRule::Recent => {
+                edges.sort_by_key(|edge| (std::cmp::Reverse(time(edge)), number(edge), place(edge)))
+            }
+            TemporalRule::Uniform => edges.sort_by_key(|edge| (number(edge), place(edge))),
+        }
+        edges.truncate(fanout);
+    }
+    edges.sort_by_key(place);
 }
 
 impl Merged {

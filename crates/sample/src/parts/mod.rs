@@ -6,7 +6,7 @@
 //! 5.4); in a vertex cut all parts that hold the node, each of which draws from its share, and the
 //! smallest random numbers of all win (GLISP, section IV-D: Gather-Apply). Lists of hot nodes may
 //! have a local [`Replica`], from which they are drawn instead. Either way the batch equals that of
-//! the whole graph. A [`TemporalPartsSampler`] samples as of times, from edge cuts.
+//! the whole graph. A [`TemporalPartsSampler`] samples as of times; from vertex cuts by numbers of edges.
 
 mod hop;
 pub(crate) mod lists;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use gnarl_common::{Buf, Error, IdMap, Kind, Result};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
+use crate::temporal::TemporalDraw;
+
 /// The parts to query for a node's in-neighbors.
 #[derive(Debug, Clone)]
 pub struct Routes {
@@ -84,18 +86,18 @@ impl Routes {
         }
     }
 
-    /// Rejects parts that share lists, for sampling by time.
+    /// Rejects parts that share lists, unless edges are drawn at times by numbers of their own.
     ///
     /// # Errors
-    /// [`Kind::Usage`] with the kind of partition to make.
-    pub(crate) fn check_whole_lists(&self) -> Result<()> {
-        match self.shares_lists() {
-            false => Ok(()),
-            true => Err(Error::usage(
-                "edges are sampled by time from whole lists, and the parts of a vertex cut share them",
-            )
-            .hint("partition the graph by an edge cut, or sample without times")),
+    /// [`Kind::Usage`] with the method that they can draw by.
+    pub(crate) fn check_draw(&self, draw: TemporalDraw) -> Result<()> {
+        if !self.shares_lists() || draw.exact {
+            return Ok(());
         }
+        Err(Error::usage(
+            "edges are sampled by time from whole lists, and the parts of a vertex cut share them",
+        )
+        .hint("set sample.method to 'exact', or partition the graph by an edge cut"))
     }
 
     /// The part that owns `node`.

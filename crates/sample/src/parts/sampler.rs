@@ -76,7 +76,7 @@ impl PartsSampler {
             return Err(Error::new(Kind::Limit, "a block would exceed 4 294 967 295 edges")
                 .hint("use smaller batches or fan-outs"));
         }
-        let mut merged = merge(num_dst, fanout, &sources);
+        let mut merged = merge(num_dst, fanout, &sources, None);
         let edge_features = self.edge_features(&mut merged)?;
         let Merged { asked_degrees, indptr, sources: mut indices, degrees: found, weights, .. } =
             merged;

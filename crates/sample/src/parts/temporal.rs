@@ -14,14 +14,14 @@ use crate::Sampler;
 use crate::graph::same_length;
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, Scratch, assemble};
-use crate::temporal::{Pairs, SeedTimes, TemporalRule};
+use crate::temporal::{Pairs, SeedTimes, TemporalDraw, TemporalRule};
 
-/// Samples neighborhoods as of times from the parts of an edge cut: the batches equal those that a
-/// [`TemporalSampler`](crate::TemporalSampler) takes from the whole graph. Seeds and input nodes are dataset ids.
+/// Samples neighborhoods as of times from parts, by [`TemporalRule::exact`] where they share lists: the batches equal
+/// those that a [`TemporalSampler`](crate::TemporalSampler) takes from the whole graph. Seeds and input nodes are dataset ids.
 ///
 /// A batch takes a request per part and hop, and one more for the in-degrees of its input nodes as of their times.
 pub struct TemporalPartsSampler {
-    rule: TemporalRule,
+    draw: TemporalDraw,
     fanouts: Fanouts,
     routes: Routes,
     services: Vec<Arc<dyn NeighborService>>,
@@ -35,17 +35,18 @@ impl TemporalPartsSampler {
     /// [`TemporalSampler::new`](crate::TemporalSampler::new). Seeds without a time are later than all edges.
     ///
     /// # Errors
-    /// If fan-outs are wrong, a part has no service, or parts share lists.
+    /// If fan-outs are wrong, a part has no service, or parts share lists that are not drawn from by numbers of edges.
     pub fn new(
-        rule: TemporalRule,
+        draw: impl Into<TemporalDraw>,
         fanouts: &[i64],
         routes: Routes,
         services: Vec<Arc<dyn NeighborService>>,
     ) -> Result<Self> {
-        routes.check_whole_lists()?;
+        let draw = draw.into();
+        routes.check_draw(draw)?;
         routes.check_services(services.len())?;
         let (fanouts, seed_times) = (Fanouts::new(fanouts)?, SeedTimes::End);
-        Ok(Self { rule, fanouts, routes, services, edge_width: 0, seed_times })
+        Ok(Self { draw, fanouts, routes, services, edge_width: 0, seed_times })
     }
 
     /// Asks for the features of edges, `width` values each.
@@ -67,14 +68,14 @@ impl TemporalPartsSampler {
         let request = |nodes, as_of| HopRequest {
             nodes,
             fanout,
-            rule: Rule::Uniform,
+            rule: rule_of(self.draw),
             key,
             edge_features: self.edge_width > 0,
             as_of: Some(as_of),
         };
-        let begun = begin(&self.routes, &self.services, (nodes, times, self.rule), request);
-        let sources = finish(begun, self.routes.num_nodes())?;
-        Ok(merge(nodes.len(), fanout, &sources))
+        let begun = begin(&self.routes, &self.services, (nodes, times, self.draw.rule), request);
+        let sources = finish(begun, self.routes.num_nodes(), self.routes.shares_lists())?;
+        Ok(merge(nodes.len(), fanout, &sources, Some(self.draw.rule)))
     }
 
     fn hop(&self, fanout: u32, key: Key, pairs: &mut Pairs, degrees: &mut Vec<u32>) -> Result<Hop> {
@@ -98,10 +99,15 @@ impl TemporalPartsSampler {
     }
 }
 
+/// The rule of requests that draw at times.
+pub(crate) fn rule_of(draw: TemporalDraw) -> Rule {
+    if draw.exact { Rule::Exact } else { Rule::Uniform }
+}
+
 /// Replies to come, by part, and the destinations that they cover.
 pub(crate) type Begun = Vec<(usize, Answer, Vec<u32>)>;
 
-/// Asks the owners of nodes about them at times; `request` makes a request of the nodes of a part.
+/// Asks the parts that have edges of nodes about them at times; `request` makes a request of the nodes of a part.
 pub(crate) fn begin(
     routes: &Routes,
     services: &[Arc<dyn NeighborService>],
@@ -110,7 +116,7 @@ pub(crate) fn begin(
 ) -> Begun {
     let mut asked = vec![Vec::new(); services.len()];
     for (dst, &node) in nodes.iter().enumerate() {
-        asked[routes.owner(node)].push(dst as u32);
+        routes.for_each(node, |part| asked[part].push(dst as u32));
     }
     let parts = asked.into_iter().enumerate().filter(|(_, asked)| !asked.is_empty());
     let begin = |(part, asked): (usize, Vec<u32>)| {
@@ -121,11 +127,16 @@ pub(crate) fn begin(
     parts.map(begin).collect()
 }
 
-/// Waits for replies about edges that come from `nodes` nodes.
-pub(crate) fn finish(begun: Begun, nodes: usize) -> Result<Vec<Source>> {
+/// Waits for replies about edges that come from `nodes` nodes; of shares of lists, to be merged, if `shared`.
+pub(crate) fn finish(begun: Begun, nodes: usize, shared: bool) -> Result<Vec<Source>> {
     let wait = |(part, answer, asked): (usize, Answer, Vec<u32>)| {
         let reply = answer()?;
-        let checked = reply.check(asked.len(), nodes);
+        let checked = reply.check(asked.len(), nodes).and_then(|()| {
+            match shared && (reply.times.is_none() || reply.numbers.is_none()) {
+                true => Err(Error::invalid("invalid reply: edges without times and numbers")),
+                false => Ok(()),
+            }
+        });
         checked.while_doing(|| format!("sampling from part {part}"))?;
         Ok(Source { asked, reply })
     };
@@ -150,7 +161,7 @@ pub(crate) fn insert(merged: &Merged, times: &[i64], pairs: &mut Pairs) -> Vec<u
 
 impl Sampler for TemporalPartsSampler {
     fn name(&self) -> &'static str {
-        match self.rule {
+        match self.draw.rule {
             TemporalRule::Recent => "temporal-recent",
             TemporalRule::Uniform => "temporal-uniform",
         }

@@ -4,8 +4,10 @@ use gnarl_common::Result;
 use gnarl_common::rng::Key;
 
 use super::by_time::{ByTime, Permitted};
+use super::numbered::Numbered;
 use super::pairs::Pairs;
-use super::rule::TemporalRule;
+use super::rule::TemporalDraw;
+use crate::hash::Hash;
 use crate::scratch::{Hop, add_edges};
 use crate::view::View;
 
@@ -14,7 +16,7 @@ use crate::view::View;
 pub struct TimedLists<'a> {
     pub view: View<'a>,
     pub by_time: Option<&'a ByTime>,
-    pub rule: TemporalRule,
+    pub draw: TemporalDraw,
 }
 
 /// The edges of a hop.
@@ -24,6 +26,8 @@ pub struct TimedHop {
     pub times: Vec<i64>,
     /// Permitted in-neighbors of each destination.
     pub degrees: Vec<u32>,
+    /// The random number of each edge, if it was drawn by one.
+    pub numbers: Vec<u32>,
 }
 
 impl TimedLists<'_> {
@@ -53,6 +57,8 @@ impl TimedLists<'_> {
         let (mut edge_times, mut degrees) = (Vec::new(), Vec::with_capacity(nodes.len()));
         let mut weights = view.weights.map(|_| Vec::new());
         let (mut total, mut chosen) = (0, Vec::new());
+        let (mut numbered, mut numbers) = (Numbered::default(), Vec::new());
+        let rule = self.draw.rule;
         for (&node, &time) in nodes.iter().zip(times) {
             let list @ (start, degree) = view.list(node)?;
             let permitted = match self.by_time {
@@ -63,7 +69,12 @@ impl TimedLists<'_> {
             chosen.clear();
             chosen.resize(permitted.len().min(fanout as usize), 0);
             let key = key.with(view.id(node)).with(time as u64);
-            self.rule.choose(permitted, key, seen, &mut chosen);
+            if self.draw.exact {
+                let by = (rule, Hash::new(key));
+                numbered.choose((view, start), permitted, by, &mut chosen, &mut numbers)?;
+            } else {
+                rule.choose(permitted, key, seen, &mut chosen);
+            }
             total = add_edges(total, chosen.len() as u32)?;
             indptr.push(total);
             for &i in &chosen {
@@ -79,6 +90,6 @@ impl TimedLists<'_> {
         let edge_features = view.rows_of(positions.into_iter())?;
         let num_src = sources.nodes.len();
         let hop = Hop { num_src, indptr, indices, weights, edge_features };
-        Ok(TimedHop { hop, times: edge_times, degrees })
+        Ok(TimedHop { hop, times: edge_times, degrees, numbers })
     }
 }

@@ -2,17 +2,16 @@
 //! 2020, section 3.2) and TGN (Rossi et al., 2020, section 3.1).
 
 mod by_time;
-mod column;
 mod hop;
+mod numbered;
 mod pairs;
 mod rule;
 mod sampler;
 mod seed_times;
 
 pub(crate) use by_time::ByTime;
-pub use column::{edge_times, node_times};
 pub(crate) use hop::{TimedHop, TimedLists};
 pub(crate) use pairs::Pairs;
-pub use rule::TemporalRule;
+pub use rule::{TemporalDraw, TemporalRule};
 pub use sampler::{TemporalBatch, TemporalSampler};
 pub(crate) use seed_times::SeedTimes;

@@ -17,6 +17,23 @@ pub enum TemporalRule {
     Uniform,
 }
 
+/// Which edges are sampled, and by which random numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemporalDraw {
+    /// The edges to sample.
+    pub rule: TemporalRule,
+    /// True if each edge has a random number of its own, and the smallest are taken, as by
+    /// [`ExactSampler`](crate::ExactSampler). Parts that share a list then find together what the whole graph draws; drawing
+    /// reads all edges that chance decides about.
+    pub exact: bool,
+}
+
+impl From<TemporalRule> for TemporalDraw {
+    fn from(rule: TemporalRule) -> Self {
+        Self { rule, exact: false }
+    }
+}
+
 const RULES: [(TemporalRule, &str); 2] =
     [(TemporalRule::Recent, "recent"), (TemporalRule::Uniform, "uniform")];
 
@@ -33,6 +50,11 @@ impl FromStr for TemporalRule {
 }
 
 impl TemporalRule {
+    /// This rule, by a random number of each edge.
+    pub fn exact(self) -> TemporalDraw {
+        TemporalDraw { rule: self, exact: true }
+    }
+
     /// Its name in requests.
     pub fn name(self) -> &'static str {
         RULES.iter().find(|(rule, _)| *rule == self).map_or("", |(_, name)| name)

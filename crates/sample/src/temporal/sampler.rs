@@ -7,7 +7,7 @@ use gnarl_graph::blocks::{MiniBatch, NodeInfo};
 use super::by_time::ByTime;
 use super::hop::TimedLists;
 use super::pairs::Pairs;
-use super::rule::TemporalRule;
+use super::rule::{TemporalDraw, TemporalRule};
 use super::seed_times::SeedTimes;
 use crate::graph::same_length;
 use crate::neighbors::Fanouts;
@@ -32,7 +32,7 @@ use crate::{SampleGraph, Sampler, Scratch};
 pub struct TemporalSampler {
     graph: SampleGraph,
     fanouts: Fanouts,
-    rule: TemporalRule,
+    draw: TemporalDraw,
     by_time: ByTime,
     seed_times: SeedTimes,
 }
@@ -56,10 +56,15 @@ impl TemporalSampler {
     ///
     /// # Errors
     /// If neither edges nor nodes have times, fan-outs are wrong, or a list is not inside the graph.
-    pub fn new(graph: &SampleGraph, fanouts: &[i64], rule: TemporalRule) -> Result<Self> {
+    pub fn new(
+        graph: &SampleGraph,
+        fanouts: &[i64],
+        draw: impl Into<TemporalDraw>,
+    ) -> Result<Self> {
         let by_time = ByTime::new(graph.view()).while_doing(|| "ordering edges by time")?;
         let (graph, fanouts) = (graph.clone(), Fanouts::new(fanouts)?);
-        Ok(Self { graph, fanouts, rule, by_time, seed_times: SeedTimes::Unknown })
+        let (draw, seed_times) = (draw.into(), SeedTimes::Unknown);
+        Ok(Self { graph, fanouts, draw, by_time, seed_times })
     }
 
     /// A sampler of these lists, already sorted, with other fan-outs.
@@ -115,7 +120,7 @@ impl TemporalSampler {
     }
 
     fn lists(&self) -> TimedLists<'_> {
-        TimedLists { view: self.graph.view(), by_time: Some(&self.by_time), rule: self.rule }
+        TimedLists { view: self.graph.view(), by_time: Some(&self.by_time), draw: self.draw }
     }
 
     fn node_info(&self, pairs: &Pairs) -> Result<NodeInfo> {
@@ -127,7 +132,7 @@ impl TemporalSampler {
 
 impl Sampler for TemporalSampler {
     fn name(&self) -> &'static str {
-        match self.rule {
+        match self.draw.rule {
             TemporalRule::Recent => "temporal-recent",
             TemporalRule::Uniform => "temporal-uniform",
         }

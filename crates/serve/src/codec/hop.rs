@@ -7,12 +7,13 @@
 //! | `neighbor_degrees`, of homogeneous graphs | list of u32 |
 //! | `weights`, if edges have weights | list of f32 |
 //! | `numbers`, from vertex cuts | list of u32 |
+//! | `times`, from vertex cuts if nodes are asked about at times | list of i64 |
 //! | `edge_features`, if asked for | list of f32, a row for each neighbor |
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float32Type, UInt32Type, UInt64Type};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Int64Type, UInt32Type, UInt64Type};
 use arrow_array::{ArrayRef, ListArray, PrimitiveArray, RecordBatch, UInt32Array};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::Field;
@@ -41,6 +42,9 @@ pub(crate) fn hop_batch(reply: &HopReply) -> Result<RecordBatch> {
     }
     if let Some(numbers) = &reply.numbers {
         columns.push(("numbers", list::<UInt32Type>(&offsets, numbers.clone())?));
+    }
+    if let Some(times) = &reply.times {
+        columns.push(("times", list::<Int64Type>(&offsets, times.clone())?));
     }
     if let Some(rows) = &reply.edge_features {
         columns.push(("edge_features", edge_rows(&reply.indptr, rows)?));
@@ -83,6 +87,9 @@ pub(crate) fn hop_reply(batches: &[RecordBatch]) -> Result<HopReply> {
         }
         if batch.column_by_name("numbers").is_some() {
             append::<UInt32Type>(batch, "numbers", reply.numbers.get_or_insert_default())?;
+        }
+        if batch.column_by_name("times").is_some() {
+            append::<Int64Type>(batch, "times", reply.times.get_or_insert_default())?;
         }
         if batch.column_by_name("edge_features").is_some() {
             let rows = reply.edge_features.get_or_insert_default();
@@ -136,6 +143,7 @@ mod tests {
             degrees: Some(vec![5, 6]),
             weights: Some(vec![0.5, 1.5, 2.5]),
             numbers: Some(vec![9, 8, 7]),
+            times: Some(vec![-4, i64::MIN, i64::MAX]),
             edge_features: Some(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
         };
         let batch = hop_batch(&reply).unwrap();
@@ -145,7 +153,7 @@ mod tests {
         assert_eq!(back.degrees, Some(vec![6, 5, 6]));
         assert_eq!((back.indptr, back.asked_degrees), (reply.indptr, reply.asked_degrees));
         assert_eq!((back.weights, back.numbers), (reply.weights, reply.numbers));
-        assert_eq!(back.edge_features, reply.edge_features);
+        assert_eq!((back.times, back.edge_features), (reply.times, reply.edge_features));
     }
 
     #[test]

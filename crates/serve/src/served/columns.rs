@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use gnarl_common::{Buf, Error, IdMap, Result};
+use gnarl_graph::times::node_times;
 use gnarl_graph::{Dataset, Labels};
 use gnarl_partition::PartitionedDataset;
-use gnarl_sample::node_times;
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
 use super::Description;

@@ -3,18 +3,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::{Buf, Error, Result};
-use gnarl_config::{RunConfig, TimeRule};
+use gnarl_config::RunConfig;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Block;
 use gnarl_graph::splits::features_of;
 use gnarl_sample::parts::{
     NeighborService, PartsSampler, Replica, Routes, Rule, TemporalPartsSampler,
 };
-use gnarl_sample::{SampleGraph, TemporalSampler, whole_block};
+use gnarl_sample::{SampleGraph, TemporalDraw, TemporalSampler, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures};
 
 use super::edge_features::with_edge_features;
-use super::times::{rule_of, temporal};
+use super::times::{draw_of, temporal};
 
 /// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
@@ -57,9 +57,9 @@ impl Partitioned {
     ///
     /// # Errors
     /// As [`TemporalPartsSampler::new`].
-    pub fn temporal(&self, rule: TimeRule, fanouts: &[i64]) -> Result<TemporalPartsSampler> {
+    pub fn temporal(&self, draw: TemporalDraw, fanouts: &[i64]) -> Result<TemporalPartsSampler> {
         let (routes, services) = (self.nodes.clone(), self.services.clone());
-        let sampler = TemporalPartsSampler::new(rule_of(rule), fanouts, routes, services)?;
+        let sampler = TemporalPartsSampler::new(draw, fanouts, routes, services)?;
         let sampler = sampler.with_edge_features(self.edge_width);
         match &self.times {
             Some(times) => sampler.with_seed_times(times.clone()),
@@ -91,12 +91,12 @@ impl Graph {
         Self { topology, features, whole, temporal: None }
     }
 
-    /// The graph with its edges sampled as of times of seeds, by `rule`; seeds without a time are later than all edges.
+    /// The graph with its edges sampled as of times of seeds, by `draw`; seeds without a time are later than all edges.
     ///
     /// # Errors
     /// If it is partitioned, or has no times.
-    pub fn in_time(self, rule: TimeRule) -> Result<Self> {
-        let temporal = TemporalSampler::new(self.lists()?, &[-1], rule_of(rule))?;
+    pub fn in_time(self, draw: TemporalDraw) -> Result<Self> {
+        let temporal = TemporalSampler::new(self.lists()?, &[-1], draw)?;
         Ok(Self { temporal: Some(temporal.with_seeds_at_end()), ..self })
     }
 
@@ -110,7 +110,8 @@ impl Graph {
             graph = with_edge_features(graph, dataset)?;
         }
         let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
-        let temporal = config.sample.time.map(|rule| temporal(&graph, rule)).transpose()?;
+        let draw = config.sample.time.map(|rule| draw_of(config, rule));
+        let temporal = draw.map(|draw| temporal(&graph, draw)).transpose()?;
         Ok(Self { temporal, ..Self::local(graph, Box::new(features)) })
     }
 

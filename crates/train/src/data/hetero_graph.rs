@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gnarl_common::Buf;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{RunConfig, TimeRule};
+use gnarl_config::RunConfig;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
@@ -14,7 +14,7 @@ use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::parts::{Routes, Rule};
 use gnarl_sample::{
     EdgeServices, HeteroBatch, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph, HeteroSampler,
-    HeteroScratch,
+    HeteroScratch, TemporalDraw,
 };
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
@@ -22,6 +22,7 @@ use super::batch::{Input, gather};
 #[cfg(feature = "serve")]
 use super::timed_seeds::OwnTimes;
 use super::timed_seeds::TimedSeeds;
+use super::times::draw_of;
 
 /// A heterogeneous graph, or a part of one. Features are by local id.
 pub(crate) struct HeteroGraph {
@@ -74,10 +75,14 @@ impl HeteroGraph {
         Self { topology, features, temporal: None }
     }
 
-    /// A partitioned graph with its edges sampled as of times of seeds, by `rule`; those of one type at the times given
+    /// A partitioned graph with its edges sampled as of times of seeds, by `draw`; those of one type at the times given
     /// with its number, others at the end, unless they come with times.
     #[cfg(feature = "serve")]
-    pub fn parts_in_time(self, rule: TimeRule, times: Option<(usize, Buf<i64>)>) -> Result<Self> {
+    pub fn parts_in_time(
+        self,
+        draw: TemporalDraw,
+        times: Option<(usize, Buf<i64>)>,
+    ) -> Result<Self> {
         let Some(HeteroParts { schema, nodes, edges }) = self.parts() else { return Ok(self) };
         let own = match times {
             None => OwnTimes::End,
@@ -88,16 +93,16 @@ impl HeteroGraph {
             }
         };
         let routes = nodes.to_vec();
-        let temporal = TimedSeeds::of_parts(schema.clone(), rule, (routes, edges.clone()), own)?;
+        let temporal = TimedSeeds::of_parts(schema.clone(), draw, (routes, edges.clone()), own)?;
         Ok(Self { temporal: Some(temporal), ..self })
     }
 
-    /// The graph with its edges sampled as of times of seeds, by `rule`.
+    /// The graph with its edges sampled as of times of seeds, by `draw`.
     ///
     /// # Errors
     /// If it is partitioned, or has no times.
-    pub fn in_time(self, rule: TimeRule) -> Result<Self> {
-        let temporal = Some(TimedSeeds::at_end(self.lists()?, rule)?);
+    pub fn in_time(self, draw: TemporalDraw) -> Result<Self> {
+        let temporal = Some(TimedSeeds::at_end(self.lists()?, draw)?);
         Ok(Self { temporal, ..self })
     }
 
@@ -108,7 +113,7 @@ impl HeteroGraph {
     pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
         let graph = HeteroSampleGraph::open(dataset)?;
         let temporal = match config.sample.time {
-            Some(rule) => Some(TimedSeeds::open(dataset, graph.clone(), rule)?),
+            Some(rule) => Some(TimedSeeds::open(dataset, graph.clone(), draw_of(config, rule))?),
             None => None,
         };
         let features = features_of_types(dataset, config.dataset.normalize)?;

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Buf, Error, Result};
-use gnarl_config::TimeRule;
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Schema;
+use gnarl_graph::times::node_times;
 #[cfg(feature = "serve")]
 use gnarl_sample::EdgeServices;
 #[cfg(feature = "serve")]
 use gnarl_sample::parts::Routes;
 use gnarl_sample::{
     HeteroBatch, HeteroFanouts, HeteroSampleGraph, HeteroScratch, HeteroTemporalPartsSampler,
-    HeteroTemporalSampler, node_times,
+    HeteroTemporalSampler, TemporalDraw,
 };
 
-use super::times::{needed, rule_of};
+use super::times::needed;
 
 /// A sampler of neighborhoods as of times.
 #[derive(Clone)]
@@ -49,11 +49,11 @@ impl TimedSeeds {
     ///
     /// # Errors
     /// If no edge type has times, or they do not fit.
-    pub fn open(dataset: &Dataset, graph: HeteroSampleGraph, rule: TimeRule) -> Result<Self> {
+    pub fn open(dataset: &Dataset, graph: HeteroSampleGraph, draw: TemporalDraw) -> Result<Self> {
         let graph = graph.with_times_of(dataset)?;
         let names = graph.schema().node_types().iter();
         let times = names.map(|name| node_times(dataset, name)).collect::<Result<_>>()?;
-        Ok(Self { own: OwnTimes::OfNodes(times), ..Self::at_end(&graph, rule)? })
+        Ok(Self { own: OwnTimes::OfNodes(times), ..Self::at_end(&graph, draw)? })
     }
 
     /// A sampler of one hop over `graph`, which has times, for seeds that come with theirs; those that do not are later
@@ -61,9 +61,8 @@ impl TimedSeeds {
     ///
     /// # Errors
     /// If no edge type has times.
-    pub fn at_end(graph: &HeteroSampleGraph, rule: TimeRule) -> Result<Self> {
-        let (fanouts, rule) = (HeteroFanouts::new(&[-1]), rule_of(rule));
-        let sampler = HeteroTemporalSampler::new(graph, &fanouts, rule)?;
+    pub fn at_end(graph: &HeteroSampleGraph, draw: TemporalDraw) -> Result<Self> {
+        let sampler = HeteroTemporalSampler::new(graph, &HeteroFanouts::new(&[-1]), draw)?;
         Ok(Self { sampler: Drawn::Whole(sampler), own: OwnTimes::End })
     }
 
@@ -74,11 +73,11 @@ impl TimedSeeds {
     #[cfg(feature = "serve")]
     pub fn of_parts(
         schema: Arc<Schema>,
-        rule: TimeRule,
+        draw: TemporalDraw,
         (routes, edges): (Vec<Routes>, Vec<EdgeServices>),
         own: OwnTimes,
     ) -> Result<Self> {
-        let of = (rule_of(rule), &HeteroFanouts::new(&[-1]));
+        let of = (draw, &HeteroFanouts::new(&[-1]));
         let sampler = HeteroTemporalPartsSampler::new(schema, of, routes, edges)?;
         Ok(Self { sampler: Drawn::Parts(sampler), own })
     }

@@ -1,18 +1,21 @@
 //! Times of nodes and of edges as seeds.
 
 use gnarl_common::{Buf, Error, Result};
-use gnarl_config::TimeRule;
+use gnarl_config::{Method, RunConfig, TimeRule};
+use gnarl_graph::times::edge_times;
 use gnarl_graph::{Dataset, Triple};
-use gnarl_sample::{SampleGraph, TemporalRule, TemporalSampler, edge_times};
+use gnarl_sample::{SampleGraph, TemporalDraw, TemporalRule, TemporalSampler};
 
 use super::asked::ways_of_type;
 
-/// The library's rule.
-pub(super) fn rule_of(rule: TimeRule) -> TemporalRule {
-    match rule {
+/// The draw of edges as of times by `rule`: by numbers of edges unless `sample.method` asks for the quick one. All edges are
+/// all edges either way.
+pub(crate) fn draw_of(config: &RunConfig, rule: TimeRule) -> TemporalDraw {
+    let rule = match rule {
         TimeRule::Last => TemporalRule::Recent,
         TimeRule::Uniform => TemporalRule::Uniform,
-    }
+    };
+    TemporalDraw { rule, exact: config.sample.method != Method::Neighbor }
 }
 
 /// The times of nodes of type `name`.
@@ -67,7 +70,7 @@ pub(crate) fn times_of_edges(dataset: &Dataset, triple: &Triple, key: &str) -> R
 ///
 /// # Errors
 /// If nodes have no times, or a list is not inside the graph.
-pub(super) fn temporal(graph: &SampleGraph, rule: TimeRule) -> Result<TemporalSampler> {
+pub(super) fn temporal(graph: &SampleGraph, draw: TemporalDraw) -> Result<TemporalSampler> {
     let times = needed(graph.node_times(), "nodes")?.clone();
-    TemporalSampler::new(graph, &[-1], rule_of(rule))?.with_seed_times(times)
+    TemporalSampler::new(graph, &[-1], draw)?.with_seed_times(times)
 }

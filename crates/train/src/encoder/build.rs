@@ -6,11 +6,11 @@ use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::splits::features_of;
+use gnarl_graph::times::node_times;
 use gnarl_graph::{Dataset, Triple};
 use gnarl_nn::ParamsBuilder;
 #[cfg(feature = "serve")]
 use gnarl_partition::PartitionedDataset;
-use gnarl_sample::node_times;
 #[cfg(feature = "serve")]
 use gnarl_serve::PartAccess;
 use gnarl_store::MappedFeatures;
@@ -26,6 +26,7 @@ use crate::data::graph::Graph;
 use crate::data::hetero_graph::{HeteroGraph, features_of_types};
 #[cfg(feature = "serve")]
 use crate::data::partitioned::{self, Ranks};
+use crate::data::times::draw_of;
 use crate::registry::Registry;
 
 /// Heterogeneous models that can treat every relation of one edge type as an edge type.
@@ -52,7 +53,7 @@ pub(crate) fn over_edges(
     let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
     let mut graph = Graph::local(graph, Box::new(features));
     if let Some(rule) = rule {
-        graph = graph.in_time(rule)?;
+        graph = graph.in_time(draw_of(config, rule))?;
     }
     Homogeneous::new((config, registry), Arc::new(graph), width, params)
 }
@@ -79,7 +80,7 @@ pub(crate) fn over_relations(
     }
     let mut graph = HeteroGraph::new(graph, vec![features.transpose()?]);
     if let Some(rule) = rule {
-        graph = graph.in_time(rule)?;
+        graph = graph.in_time(draw_of(config, rule))?;
     }
     let all = 0..edges.relations as u32;
     let ways = all.map(|relation| Ways::of_relation(relation, edges.relations)).collect();
@@ -108,7 +109,7 @@ pub(crate) fn over_types(
     let features = features_of_types(dataset, config.dataset.normalize)?;
     let mut graph = HeteroGraph::new(graph, features);
     if let Some(rule) = rule {
-        graph = graph.in_time(rule)?;
+        graph = graph.in_time(draw_of(config, rule))?;
     }
     Heterogeneous::new((config, registry), graph, ends, width, params)
 }

@@ -11,6 +11,7 @@ use gnarl_sample::{
 
 use super::subgraphs;
 use crate::data::graph::{Graph, Partitioned, Topology};
+use crate::data::times::draw_of;
 
 /// The sampler of batches around some of `seeds`, over `graph`.
 ///
@@ -56,7 +57,7 @@ pub(super) fn sampler(
 /// The sampler of a partitioned graph.
 fn of_parts(config: &RunConfig, graph: &Partitioned) -> Result<Box<dyn Sampler>> {
     if let Some(rule) = config.time_rule() {
-        return Ok(Box::new(graph.temporal(rule, &config.hops())?));
+        return Ok(Box::new(graph.temporal(draw_of(config, rule), &config.hops())?));
     }
     let rule = match config.sample.method {
         Method::Neighbor => Rule::Uniform,

@@ -451,7 +451,7 @@ fn what_does_not_fit_times_is_refused() {
     let found = text(&|config| config.train.strategy = Strategy::Tensor);
     assert!(found.contains("takes all edges at once"), "{found}");
     let found = text(&|config| config.sample.method = Method::Labor);
-    assert!(found.contains("'neighbor' or 'full'"), "{found}");
+    assert!(found.contains("'neighbor', 'exact' or 'full'"), "{found}");
     let options = gnarl_graph::generate::CommunityOptions {
         nodes: 100,
         communities: 2,

@@ -272,7 +272,7 @@ fn what_has_no_times_is_refused() {
     let text = config(&|config| config.train.strategy = Strategy::Tensor);
     assert!(text.contains("takes all edges at once"), "{text}");
     let text = config(&|config| config.sample.method = Method::Labor);
-    assert!(text.contains("'neighbor' or 'full'"), "{text}");
+    assert!(text.contains("'neighbor', 'exact' or 'full'"), "{text}");
     let options = gnarl_graph::generate::CommunityOptions {
         nodes: 100,
         communities: 2,

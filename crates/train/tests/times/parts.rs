@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gnarl_config::{RunConfig, Servers, TaskKind, TimeRule};
+use gnarl_config::{Method, RunConfig, Servers, TaskKind, TimeRule};
 use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, partition_dataset};
 use gnarl_serve::{ServedPart, Server, ServerConfig};
@@ -14,10 +14,14 @@ use crate::edges::{Purchase, purchases};
 
 const PARTS: usize = 3;
 
-fn cut(bench: &Bench, layout: PartLayout) -> PartitionedDataset {
+fn parts_of(layout: PartLayout) -> PartitionConfig {
     let algorithm = if layout == PartLayout::EdgeCut { "ldg" } else { "adadne" };
     let (algorithm, parts) = (algorithm.into(), Parts::Count(PARTS));
-    let config = PartitionConfig { algorithm, parts, layout, ..PartitionConfig::default() };
+    PartitionConfig { algorithm, parts, layout, ..PartitionConfig::default() }
+}
+
+fn cut(bench: &Bench, layout: PartLayout) -> PartitionedDataset {
+    let config = parts_of(layout);
     let dataset = Dataset::open(bench.path("graph")).unwrap();
     partition_dataset(&dataset, &config, &bench.path(&layout.to_string())).unwrap().0
 }
@@ -45,17 +49,28 @@ fn on_parts(config: &RunConfig, name: &str, path: &Path, servers: Servers) -> Ru
 }
 
 /// The parts of a run's task of edges.
-fn cut_for(bench: &Bench, config: &RunConfig) -> gnarl_common::Result<PartitionedDataset> {
-    let (algorithm, parts) = ("ldg".into(), Parts::Count(PARTS));
-    let wanted = PartitionConfig { algorithm, parts, ..PartitionConfig::default() };
+fn cut_for(
+    bench: &Bench,
+    config: &RunConfig,
+    layout: PartLayout,
+) -> gnarl_common::Result<PartitionedDataset> {
+    let wanted = parts_of(layout);
     let dataset = Dataset::open(bench.path("graph"))?;
     let run = (config, &Registry::default());
     partition_for_task(run, &dataset, &wanted, &bench.path("parts")).map(|(cut, _)| cut)
 }
 
+/// Layouts, and methods by which parts draw from them what the whole graph would.
+const LAYOUTS: [(PartLayout, Method); 2] =
+    [(PartLayout::EdgeCut, Method::Neighbor), (PartLayout::VertexCut, Method::Exact)];
+
 /// Trains on the whole graph and on its parts, here and apart, to the same numbers.
 fn parts_change_nothing(bench: &Bench, config: &RunConfig) {
-    parts_of_task_change_nothing(bench, config, &cut(bench, PartLayout::EdgeCut));
+    let layout = match config.sample.method {
+        Method::Neighbor => PartLayout::EdgeCut,
+        _ => PartLayout::VertexCut,
+    };
+    parts_of_task_change_nothing(bench, config, &cut(bench, layout));
 }
 
 fn parts_of_task_change_nothing(bench: &Bench, config: &RunConfig, cut: &PartitionedDataset) {
@@ -83,10 +98,13 @@ fn parts_of_task_change_nothing(bench: &Bench, config: &RunConfig, cut: &Partiti
 #[test]
 fn parts_give_the_losses_of_the_whole_graph() {
     // In-degrees as of times are part of a gcn.
-    for (model, rule) in [("sage", TimeRule::Last), ("gcn", TimeRule::Uniform)] {
+    let models = [("sage", TimeRule::Last), ("gcn", TimeRule::Uniform)];
+    let methods = [Method::Neighbor, Method::Exact, Method::Full];
+    for ((model, rule), method) in models.into_iter().flat_map(|of| methods.map(|m| (of, m))) {
         let bench = Bench::new();
         bench.homogeneous(false);
         let mut config = bench.config("whole", Some(rule));
+        config.sample.method = method;
         config.model.name = model.into();
         config.model.layers = 2;
         config.sample.fanouts = vec![2, 2];
@@ -97,10 +115,12 @@ fn parts_give_the_losses_of_the_whole_graph() {
 
 #[test]
 fn typed_parts_give_the_losses_of_the_whole_graph() {
-    for model in ["rgcn", "hgt"] {
+    let ways = LAYOUTS.map(|(_, method)| method);
+    for (model, method) in ["rgcn", "hgt"].into_iter().flat_map(|model| ways.map(|m| (model, m))) {
         let bench = Bench::new();
         bench.typed();
         let mut config = bench.config("whole", Some(TimeRule::Uniform));
+        config.sample.method = method;
         config.model.name = model.into();
         config.task.node_type = Some("new".into());
         config.sample.fanouts = vec![3];
@@ -110,13 +130,14 @@ fn typed_parts_give_the_losses_of_the_whole_graph() {
 }
 
 #[test]
-fn parts_that_share_lists_are_refused() {
+fn quick_draws_from_parts_that_share_lists_are_refused() {
     let bench = Bench::new();
     bench.homogeneous(false);
     let cut = cut(&bench, PartLayout::VertexCut);
     let config = bench.config("whole", Some(TimeRule::Last));
     let text = refused(&on_parts(&config, "refused", cut.dir(), Servers::Ranks));
-    assert!(text.contains("whole lists") && text.contains("edge cut"), "{text}");
+    let expected = ["whole lists", "sample.method to 'exact'", "edge cut"];
+    assert!(expected.iter().all(|words| text.contains(words)), "{text}");
 }
 
 /// Types of nodes and models: with an edge type for each direction, of the dataset or of its relations, or with one.
@@ -125,7 +146,9 @@ const GRAPHS: [(usize, &str); 3] = [(2, "rgcn"), (1, "rgcn"), (1, "sage")];
 #[test]
 fn edges_of_parts_are_predicted_as_of_their_times() {
     let kinds = [TaskKind::LinkPrediction, TaskKind::EdgeClassification];
-    for (kind, (types, model)) in kinds.into_iter().flat_map(|kind| GRAPHS.map(|of| (kind, of))) {
+    let graphs = GRAPHS.into_iter().flat_map(|of| LAYOUTS.map(|way| (of, way)));
+    let all = kinds.into_iter().flat_map(|kind| graphs.clone().map(move |of| (kind, of)));
+    for (kind, ((types, model), (layout, method))) in all {
         let bench = Bench::new();
         // Some edges repeat, at other times and at the same.
         let mut all = purchases(false);
@@ -143,9 +166,10 @@ fn edges_of_parts_are_predicted_as_of_their_times() {
         config.model.name = model.into();
         config.model.layers = 2;
         config.sample.fanouts = vec![3, 2];
+        config.sample.method = method;
         config.task.edge_type = (types == 2).then(|| "user:bought:item".into());
         config.train.epochs = 3;
-        let cut = cut_for(&bench, &config).unwrap();
+        let cut = cut_for(&bench, &config, layout).unwrap();
         parts_of_task_change_nothing(&bench, &config, &cut);
 
         let on_parts = on_parts(&config, "times", cut.dir(), Servers::Ranks);

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use gnarl_common::error::{Error, Kind, Result};
 use gnarl_graph::ColumnSpec;
+use gnarl_graph::times::node_times;
 
 use super::dealt::{Job, Part};
 use super::emit::{Carried, TYPE_SHIFT, Types};
 use super::lists::{BATCH, Lists, Words, accumulate, ranges};
-use super::manifest::{CutEdgeType, CutNodeType, VertexCutManifest};
+use super::manifest::{CutEdgeType, CutNodeType, TIMES, VertexCutManifest};
 use super::side::{Columns, Direction, Side};
 use crate::write::columns::{NamedColumn, NarrowColumn};
 use crate::write::deal::copy_tables;
@@ -23,6 +24,7 @@ impl Job<'_> {
         let mut p = Part { job: self, part, dir, ids, edges, columns: Vec::new() };
         let room = p.room(memory)?;
         p.nodes()?;
+        p.times_of_nodes()?;
         let carried = p.incoming(room)?;
         p.outgoing(room)?;
         let mut manifest = VertexCutManifest::new(part, layout.parts);
@@ -82,6 +84,25 @@ impl Part<'_> {
             out.push(&[self.job.degrees.total(node_type, own, Direction::Out)])?;
         }
         self.columns.extend([id.finish()?, sets.finish()?, into.finish()?, out.finish()?]);
+        Ok(())
+    }
+
+    /// Times of all nodes, if those of a type have some: edges without times of their own are there from that of their
+    /// source on, which may belong to another part. Nodes of types without times have the earliest of all.
+    fn times_of_nodes(&mut self) -> Result<()> {
+        let dataset = self.job.dataset;
+        let types = dataset.manifest().node_types.iter();
+        let of = types.map(|of| node_times(dataset, &of.name)).collect::<Result<Vec<_>>>()?;
+        if of.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let mut times = NamedColumn::<i64>::create(self.dir, "", TIMES, &[])?;
+        for &v in &self.ids {
+            let (node_type, own) = self.own_id(v);
+            let time = of[node_type].as_ref().map(|times| times[own as usize]);
+            times.push(&[time.unwrap_or(i64::MIN)])?;
+        }
+        self.columns.push(times.finish()?);
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Directory of a part's edges, within the part's.
 pub const TOPOLOGY: &str = "topology";
+/// The column of times of nodes.
+pub(super) const TIMES: &str = "time";
 /// Version written and read by this build.
 pub const VERTEX_CUT_VERSION: u32 = 1;
 const FORMAT: &str = "gnarl-vertex-cut";

@@ -7,7 +7,7 @@ use gnarl_common::Buf;
 use gnarl_common::error::{Context, Error, Result};
 use gnarl_graph::{Column, Narrow, NarrowSlice, Triple};
 
-use super::manifest::VertexCutManifest;
+use super::manifest::{TIMES, VertexCutManifest};
 use super::side::{Columns, Direction, Run, Side};
 
 /// The edges of one part of a vertex cut, in the compact layout of GLISP §III-C, mapped.
@@ -285,6 +285,16 @@ impl VertexCutPart {
         let columns = self.manifest.edge_types.get(edge_type).map_or(&[][..], |t| &t.columns);
         let spec = columns.iter().find(|c| c.name == name);
         spec.map(|spec| Column::open(&self.dir, spec)).transpose()
+    }
+
+    /// The time of each node, the earliest of all where its type has none; none if no type has times.
+    ///
+    /// # Errors
+    /// If the file is missing or truncated.
+    pub fn times_of_nodes(&self) -> Result<Option<Buf<i64>>> {
+        let columns = Columns(&self.dir, &self.manifest.columns);
+        let known = self.manifest.columns.iter().any(|spec| spec.name == TIMES);
+        known.then(|| columns.values(TIMES, self.manifest.nodes)).transpose()
     }
 
     /// Parts that hold a node, ascending, this one included.

@@ -9,7 +9,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::heterogeneous::graph::HeteroSampleGraph;
 use crate::parts::LocalPart;
-use crate::parts::lists::{Lists, Owned, SharedOfType, SourceIds};
+use crate::parts::lists::{EdgesOfType, Lists, NodesOfType, Owned, SharedOfType};
 use crate::weights::Weights;
 
 /// Opens part `part` of a partitioned graph of any types: the lists of each edge type, in the order of the source.
@@ -47,8 +47,8 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
 }
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
-    let part = Arc::new(parts.topology(part)?);
-    let mut ids: HashMap<usize, Arc<SourceIds>> = HashMap::new();
+    let (own, part) = (parts.part(part)?, Arc::new(parts.topology(part)?));
+    let mut ids: HashMap<usize, Arc<NodesOfType>> = HashMap::new();
     let schema = parts.schema()?;
     let mut all: ListsByType = Vec::new();
     for (number, triple) in schema.edge_types().iter().enumerate() {
@@ -59,15 +59,15 @@ fn shared(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
         let sources = match ids.get(&src) {
             Some(known) => known.clone(),
             None => {
-                let new = Arc::new(SourceIds::new(&part, src)?);
+                let new = Arc::new(NodesOfType::new(&part, src)?);
                 ids.entry(src).or_insert(new).clone()
             }
         };
         let of = &part.manifest().node_types[dst];
         let destinations = (of.first, of.count);
-        let part = part.clone();
-        let lists = SharedOfType { part, edge_type, weights, destinations, sources };
-        all.push((triple.clone(), Box::new(lists)));
+        let (part, own) = (part.clone(), own.clone());
+        let edges = EdgesOfType { part, edge_type, weights, destinations, sources, own };
+        all.push((triple.clone(), Box::new(SharedOfType(edges))));
     }
     Ok(all)
 }

@@ -163,7 +163,7 @@ impl HeteroPartsSampler {
                 .hint("use smaller batches or fan-outs"));
         }
         let Merged { asked_degrees, indptr, sources: mut indices, weights, .. } =
-            merge(num_dst, self.of.fanouts[edge_type][hop], &replies);
+            merge(num_dst, self.of.fanouts[edge_type][hop], &replies, None);
         let weights = weights.or(self.of.edges[edge_type].weighted.then(Vec::new));
         sources.reserve(indices.len());
         sources.insert_all(&mut indices);

@@ -12,34 +12,35 @@ use crate::heterogeneous::fanouts::HeteroFanouts;
 use crate::heterogeneous::sampler::HeteroScratch;
 use crate::heterogeneous::temporal::{SeedsAt, insert_seeds};
 use crate::parts::merge::merge;
-use crate::parts::temporal::{Begun, begin, finish, insert};
-use crate::parts::{AsOf, HopRequest, Routes, Rule};
+use crate::parts::temporal::{Begun, begin, finish, insert, rule_of};
+use crate::parts::{AsOf, HopRequest, Routes};
 use crate::sampler::batches;
 use crate::scratch::{Hop, Scratch};
-use crate::temporal::{Pairs, TemporalRule};
+use crate::temporal::{Pairs, TemporalDraw};
 
-/// Samples neighborhoods of seeds at times from the parts of an edge cut of a heterogeneous graph: the batches equal those
-/// that a [`HeteroTemporalSampler`](crate::HeteroTemporalSampler) takes from the whole graph. Seeds and input nodes are
-/// dataset ids.
+/// Samples neighborhoods of seeds at times from the parts of a heterogeneous graph, by
+/// [`TemporalRule::exact`](crate::TemporalRule::exact) where they share lists: the batches equal those that a
+/// [`HeteroTemporalSampler`](crate::HeteroTemporalSampler) takes from the whole graph. Seeds and input nodes are dataset ids.
 #[derive(Clone)]
 pub struct HeteroTemporalPartsSampler {
     of: Divided,
-    rule: TemporalRule,
+    draw: TemporalDraw,
 }
 
 impl HeteroTemporalPartsSampler {
     /// A sampler of parts, given as for [`HeteroPartsSampler::new`](crate::HeteroPartsSampler::new).
     ///
     /// # Errors
-    /// If fan-outs are wrong, a part has no service, or parts share lists.
+    /// If fan-outs are wrong, a part has no service, or parts share lists that are not drawn from by numbers of edges.
     pub fn new(
         schema: Arc<Schema>,
-        (rule, fanouts): (TemporalRule, &HeteroFanouts),
+        (draw, fanouts): (impl Into<TemporalDraw>, &HeteroFanouts),
         routes: Vec<Routes>,
         edges: Vec<EdgeServices>,
     ) -> Result<Self> {
-        routes.iter().try_for_each(Routes::check_whole_lists)?;
-        Ok(Self { of: Divided::new(schema, fanouts, routes, edges)?, rule })
+        let draw = draw.into();
+        routes.iter().try_for_each(|of| of.check_draw(draw))?;
+        Ok(Self { of: Divided::new(schema, fanouts, routes, edges)?, draw })
     }
 
     /// A sampler of these parts with other fan-outs.
@@ -48,7 +49,7 @@ impl HeteroTemporalPartsSampler {
     /// If fan-outs are wrong.
     pub fn with_fanouts(&self, fanouts: &HeteroFanouts) -> Result<Self> {
         let Divided { schema, routes, edges, .. } = self.of.clone();
-        Ok(Self { of: Divided::new(schema, fanouts, routes, edges)?, rule: self.rule })
+        Ok(Self { of: Divided::new(schema, fanouts, routes, edges)?, draw: self.draw })
     }
 
     /// The node and edge types.
@@ -128,10 +129,10 @@ impl HeteroTemporalPartsSampler {
             (self.of.fanouts[edge_type][hop], self.of.schema.draw_key(key, edge_type));
         let request = |nodes, as_of: AsOf| HopRequest {
             as_of: Some(as_of),
-            ..HopRequest::new(nodes, fanout, Rule::Uniform, key)
+            ..HopRequest::new(nodes, fanout, rule_of(self.draw), key)
         };
         let services = &self.of.edges[edge_type].parts;
-        begin(&self.of.routes[dst], services, (nodes, times, self.rule), request)
+        begin(&self.of.routes[dst], services, (nodes, times, self.draw.rule), request)
     }
 
     /// Waits for the replies and adds the sources to `sources`; returns in-degrees too.
@@ -143,8 +144,10 @@ impl HeteroTemporalPartsSampler {
         sources: &mut Pairs,
     ) -> Result<(Hop, Vec<u32>)> {
         let nodes = self.of.routes[self.of.schema.ends(edge_type).0].num_nodes();
-        let replies = finish(begun, nodes)?;
-        let merged = merge(times.len(), self.of.fanouts[edge_type][hop], &replies);
+        let shared = self.of.routes[self.of.schema.ends(edge_type).1].shares_lists();
+        let replies = finish(begun, nodes, shared)?;
+        let (fanout, rule) = (self.of.fanouts[edge_type][hop], self.draw.rule);
+        let merged = merge(times.len(), fanout, &replies, Some(rule));
         let indices = insert(&merged, times, sources);
         let weights = merged.weights.or(self.of.edges[edge_type].weighted.then(Vec::new));
         let (num_src, indptr) = (sources.nodes.len(), merged.indptr);

@@ -1,9 +1,12 @@
 //! The adjacency lists of a part over one edge type.
 
 mod copied;
+mod edges_of_type;
+mod nodes_of_type;
 mod owned;
 mod shared;
 mod shared_of_type;
+mod timed_of_type;
 
 use gnarl_common::{Error, Result};
 
@@ -11,9 +14,11 @@ use super::hop::HopReply;
 use crate::view::View;
 
 pub use copied::Copied;
+pub use edges_of_type::EdgesOfType;
+pub use nodes_of_type::NodesOfType;
 pub use owned::{Owned, Sources};
 pub use shared::Shared;
-pub use shared_of_type::{SharedOfType, SourceIds};
+pub use shared_of_type::SharedOfType;
 
 /// Draws from lists, given the position of each node asked for.
 pub type DrawFrom<'d> = dyn FnMut(View<'_>, &[u32]) -> Result<HopReply> + 'd;
@@ -38,12 +43,10 @@ pub trait Lists: Send + Sync {
     /// The lists with the times of edges and of their sources, as far as they have some.
     ///
     /// # Errors
-    /// If lists are shares, or times do not fit.
+    /// If they are replicas, which have none, or times do not fit.
     fn with_times(&self) -> Result<Box<dyn Lists>> {
-        Err(Error::usage(
-            "edges are sampled by time from whole lists, of which the part has shares",
-        )
-        .hint("partition the graph by an edge cut"))
+        Err(Error::usage("lists that are replicated have no times")
+            .hint("set cache.lists to 0, or leave out sample.time"))
     }
 
     /// Returns whether other parts may have edges of the same nodes.

@@ -17,6 +17,7 @@ use super::columns::{Columns, describe};
 use super::hot_nodes::{Seeds, Wanted};
 use crate::data::hetero_graph::{HeteroGraph, HeteroParts};
 use crate::data::node_targets::NodeTargets;
+use crate::data::times::draw_of;
 
 /// The partitioned graph of `parts`, for one of some ranks, the targets of the nodes to predict, and their type. Memory:
 /// an id map of each type, the nodes with a role and their labels, and the budget of `[cache]`, which node types share by
@@ -41,7 +42,9 @@ pub(super) fn open(
     let graph =
         types.graph(config, cut, parts, Seeds { of: target, train: Some(&targets.train), rank })?;
     let graph = match config.time_rule() {
-        Some(rule) => graph.parts_in_time(rule, times.map(|times| (target, times)))?,
+        Some(rule) => {
+            graph.parts_in_time(draw_of(config, rule), times.map(|times| (target, times)))?
+        }
         None => graph,
     };
     Ok((graph, (targets, roles), name))
@@ -62,7 +65,7 @@ pub(super) fn messages(
     let of = types.schema.node_type(heads)?;
     let graph = types.graph(config, cut, parts, Seeds { of, train: None, rank })?;
     match config.time_rule() {
-        Some(rule) => graph.parts_in_time(rule, None),
+        Some(rule) => graph.parts_in_time(draw_of(config, rule), None),
         None => Ok(graph),
     }
 }

@@ -2,9 +2,9 @@
 
 use gnarl_common::{Buf, Error, Kind, Result};
 use gnarl_config::RunConfig;
+use gnarl_graph::times::node_times;
 use gnarl_graph::triples::Triples;
 use gnarl_graph::{Dataset, Triple};
-use gnarl_sample::node_times;
 
 use super::endpoints::Endpoints;
 use super::reader::EdgeReader;

@@ -1,7 +1,8 @@
 //! Times in datasets.
 
 use gnarl_common::{Buf, DType, Element, Error, Result};
-use gnarl_graph::{Column, Dataset, Triple};
+
+use crate::{Column, Dataset, Triple};
 
 /// The column `time` of an edge type, if it has one of integers: mapped where it is 64 bits wide,
 /// copied otherwise.
@@ -20,7 +21,11 @@ pub fn node_times(dataset: &Dataset, node_type: &str) -> Result<Option<Buf<i64>>
     dataset.node_column(node_type, "time")?.map_or(Ok(None), |column| times(&column))
 }
 
-fn times(column: &Column) -> Result<Option<Buf<i64>>> {
+/// The values of a column of times: mapped where they are 64 bits wide, copied otherwise; none if they are no integers.
+///
+/// # Errors
+/// If a time exceeds 63 bits.
+pub fn times(column: &Column) -> Result<Option<Buf<i64>>> {
     Ok(Some(match column.spec().dtype {
         DType::I64 => column.values()?,
         DType::U64 => copied::<u64>(column)?,
