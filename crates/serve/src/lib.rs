@@ -53,6 +53,7 @@ mod served;
 mod server;
 mod service;
 mod targets;
+mod traffic;
 
 pub use access::PartAccess;
 pub use client::{Client, ClientConfig};
@@ -65,3 +66,4 @@ pub use security::{Guard, Tls, check_address, random_token, read_token};
 pub use served::{Description, ServedPart};
 pub use server::{Server, ServerConfig};
 pub use targets::FoundTargets;
+pub use traffic::Traffic;

@@ -14,6 +14,7 @@ use tonic::service::interceptor::InterceptedService;
 use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
 use crate::service::Service;
+use crate::traffic::{Meter, Traffic};
 
 /// Largest message to a server, in bytes; longer requests are split.
 const LONGEST_REQUEST: usize = 64 << 20;
@@ -44,6 +45,7 @@ impl Default for ServerConfig {
 pub struct Server {
     address: SocketAddr,
     encrypted: bool,
+    meter: Meter,
     stop: Option<oneshot::Sender<()>>,
     runtime: Option<Runtime>,
 }
@@ -72,7 +74,8 @@ impl Server {
             .build()
             .map_err(|e| Error::new(Kind::Limit, format!("cannot start server threads: {e}")))?;
         let (stop, stopped) = oneshot::channel();
-        let service = FlightServiceServer::new(Service::new(parts))
+        let meter = Meter::default();
+        let service = FlightServiceServer::new(Service::new(parts, meter.clone()))
             .max_decoding_message_size(LONGEST_REQUEST)
             .max_encoding_message_size(usize::MAX);
         let service = InterceptedService::new(service, Guard::new(config.token.clone()));
@@ -99,12 +102,18 @@ impl Server {
                 tracing::error!("the server failed: {e}");
             }
         });
-        Ok(Self { address, encrypted: tls, stop: Some(stop), runtime: Some(runtime) })
+        let (stop, runtime) = (Some(stop), Some(runtime));
+        Ok(Self { address, encrypted: tls, meter, stop, runtime })
     }
 
     /// The bound address.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Bytes received and sent so far.
+    pub fn traffic(&self) -> Traffic {
+        self.meter.traffic()
     }
 
     /// The URI for clients.

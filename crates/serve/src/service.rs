@@ -22,22 +22,27 @@ use crate::command::{self, Column, Command, GetTicket, Whole, WholeSplit};
 use crate::failure::{status, status_of};
 use crate::served::ServedPart;
 use crate::targets::STRETCH;
+use crate::traffic::Meter;
 
 /// The served parts.
 #[derive(Clone)]
-pub(crate) struct Service(Arc<Vec<Arc<ServedPart>>>);
+pub(crate) struct Service {
+    parts: Arc<Vec<Arc<ServedPart>>>,
+    meter: Meter,
+}
 
 type Answer<T> = Result<Response<T>, Status>;
 type Replies<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
-    pub(crate) fn new(parts: Vec<Arc<ServedPart>>) -> Self {
-        Self(Arc::new(parts))
+    /// A service of `parts` that counts bytes by `meter`.
+    pub(crate) fn new(parts: Vec<Arc<ServedPart>>, meter: Meter) -> Self {
+        Self { parts: Arc::new(parts), meter }
     }
 
     fn part(&self, part: usize) -> Result<&ServedPart> {
-        self.0.iter().map(Arc::as_ref).find(|held| held.part() == part).ok_or_else(|| {
-            let held: Vec<String> = self.0.iter().map(|h| h.part().to_string()).collect();
+        self.parts.iter().map(Arc::as_ref).find(|held| held.part() == part).ok_or_else(|| {
+            let held: Vec<String> = self.parts.iter().map(|h| h.part().to_string()).collect();
             Error::usage(format!("the server does not have part {part}"))
                 .hint(format!("this server has: {}", held.join(", ")))
         })
@@ -93,7 +98,7 @@ impl Service {
         let of = |part: &Arc<ServedPart>| -> Vec<Result<FlightInfo>> {
             part.columns().map(|(ntype, column)| self.info(part, ntype, column)).collect()
         };
-        self.0.iter().flat_map(of).collect()
+        self.parts.iter().flat_map(of).collect()
     }
 
     /// A chunk of the rows of a ticket, from the `from`-th on; none after the last.
@@ -140,8 +145,10 @@ async fn busy<T: Send + 'static>(
 
 fn encoded(
     batches: impl futures::Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
+    meter: Meter,
 ) -> Replies<FlightData> {
-    FlightDataEncoderBuilder::new().build(batches).map_err(status_of).boxed()
+    let messages = FlightDataEncoderBuilder::new().build(batches).map_err(status_of);
+    messages.inspect_ok(move |message| meter.send(message)).boxed()
 }
 
 fn unsupported<T>(what: &str) -> Answer<T> {
@@ -192,7 +199,7 @@ impl FlightService for Service {
     async fn do_get(&self, request: Request<Ticket>) -> Answer<Self::DoGetStream> {
         let ticket = request.into_inner().ticket;
         let ticket = GetTicket::read(&ticket).map_err(|e| status(&e))?;
-        Ok(Response::new(encoded(self.clone().whole(ticket))))
+        Ok(Response::new(encoded(self.clone().whole(ticket), self.meter.clone())))
     }
 
     async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Answer<Self::DoPutStream> {
@@ -204,7 +211,7 @@ impl FlightService for Service {
         if action != "describe" {
             return unsupported(&format!("the action '{action}'"));
         }
-        let all: Vec<_> = self.0.iter().flat_map(|part| part.describe()).collect();
+        let all: Vec<_> = self.parts.iter().flat_map(|part| part.describe()).collect();
         let result = arrow_flight::Result { body: command::write(&all).into() };
         Ok(Response::new(stream::iter([Ok(result)]).boxed()))
     }
@@ -219,8 +226,9 @@ impl FlightService for Service {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Answer<Self::DoExchangeStream> {
-        let mut incoming = request.into_inner();
-        let Some(first) = incoming.message().await? else {
+        let meter = self.meter.clone();
+        let mut incoming = request.into_inner().inspect_ok(move |message| meter.receive(message));
+        let Some(first) = incoming.try_next().await? else {
             return Err(Status::invalid_argument("the exchange has no message"));
         };
         let asked = first.flight_descriptor.as_ref().map(|d| d.cmd.clone()).unwrap_or_default();
@@ -232,6 +240,6 @@ impl FlightService for Service {
         let batches: Vec<RecordBatch> = decoded.try_collect().await.map_err(status_of)?;
         let service = self.clone();
         let reply = busy(move || service.answer(&command, &batches)).await?;
-        Ok(Response::new(encoded(stream::iter([Ok(reply)]))))
+        Ok(Response::new(encoded(stream::iter([Ok(reply)]), self.meter.clone())))
     }
 }

@@ -78,4 +78,23 @@ fn the_parts_of_a_vertex_cut_share_the_load() {
     assert_eq!(succeed(&shares).as_array().unwrap().len(), 4);
     let text = fail(&["bench", "load", path(&shared), "--rule", "lucky"], 2);
     assert!(text.contains("there are: uniform, labor, exact, weighted"), "{text}");
+    assert!(rows[0].get("bytes_sent").is_none(), "{rows}");
+    if cfg!(feature = "serve") {
+        bytes_follow_edges(&[&bench[..], &small, &["--served"]].concat(), &rows);
+    }
+}
+
+/// Served parts are asked for the same as those of this process, and send at least eight bytes an edge.
+fn bytes_follow_edges(bench: &[&str], here: &serde_json::Value) {
+    let served = succeed(bench);
+    for (here, served) in here.as_array().unwrap().iter().zip(served.as_array().unwrap()) {
+        assert_eq!(here["sent"], served["sent"]);
+        let numbers = |name: &str| -> Vec<u64> {
+            served[name].as_array().unwrap().iter().map(|all| all.as_u64().unwrap()).collect()
+        };
+        let edges = numbers("sent");
+        let replies = numbers("bytes_sent");
+        assert!(edges.iter().zip(&replies).all(|(edges, bytes)| *bytes > 8 * edges), "{served}");
+        assert!(numbers("bytes_received").iter().all(|&bytes| bytes > 0), "{served}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Balance of sampling load over parts (GLISP, section IV-D and its Figure 10).
 
+mod opened;
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,13 +10,14 @@ use clap::Args;
 use gnarl_common::rng::Key;
 use gnarl_common::{Context, Error, Result, ResultExt};
 use gnarl_partition::PartitionedDataset;
-use gnarl_sample::parts::{Load, LocalPart, NeighborService, PartsSampler, Routes, Rule};
+use gnarl_sample::parts::{PartsSampler, Routes, Rule};
 use gnarl_sample::{
-    EdgeServices, HeteroFanouts, HeteroPartsSampler, HeteroScratch, Sampler, Scratch, local_parts,
+    EdgeServices, HeteroFanouts, HeteroPartsSampler, HeteroScratch, Sampler, Scratch,
 };
 use serde::Serialize;
 use serde_json::Value;
 
+use self::opened::{Opened, PartLoad};
 use crate::output::json;
 
 /// `gnarl bench load`
@@ -41,6 +44,10 @@ pub struct LoadBench {
     /// Random seed
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Ask the parts through servers on this machine, and count the bytes of calls and replies
+    #[cfg(feature = "serve")]
+    #[arg(long)]
+    pub served: bool,
     /// The table, in Markdown
     #[arg(long)]
     pub out: Option<PathBuf>,
@@ -63,6 +70,11 @@ struct Row {
     listed: f64,
     /// Edges sent by each part.
     sent: Vec<u64>,
+    /// Bytes of the calls to each part, and of its replies, if it is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_received: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_sent: Option<Vec<u64>>,
 }
 
 pub fn run(args: &LoadBench) -> Result<Value> {
@@ -83,7 +95,11 @@ pub fn run(args: &LoadBench) -> Result<Value> {
 }
 
 /// Samples batches with seeds from all parts evenly, or from one.
-fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> Result<Vec<Load>> {
+fn loads(
+    args: &LoadBench,
+    parts: &PartitionedDataset,
+    from: Option<usize>,
+) -> Result<Vec<PartLoad>> {
     let names = parts.manifest().node_types.iter().map(|of| of.name.as_str());
     let names: Vec<&str> = names.collect();
     let of = match (&args.node_type, &names[..]) {
@@ -106,9 +122,9 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
     if sources.iter().any(|own| own.is_empty()) {
         return Err(Error::invalid("the part owns no nodes, so that it has no seeds"));
     }
-    let local: Vec<Vec<LocalPart>> =
-        (0..parts.num_parts()).map(|part| lists(parts, part)).collect::<Result<_>>()?;
-    let mut sample = sampler(args, parts, of, &local)?;
+    let opened = (0..parts.num_parts()).map(|part| open(args, parts, part));
+    let opened = opened.collect::<Result<Vec<_>>>()?;
+    let mut sample = sampler(args, parts, of, &opened)?;
     for batch in 0..args.batches {
         let place = |i: usize| batch * args.batch_size + i;
         let seed = |i: usize| {
@@ -120,20 +136,17 @@ fn loads(args: &LoadBench, parts: &PartitionedDataset, from: Option<usize>) -> R
         seeds.dedup();
         sample(&seeds, key.with(batch as u64))?;
     }
-    Ok(local.iter().map(|part| part.iter().map(LocalPart::load).sum()).collect())
+    Ok(opened.iter().map(Opened::load).collect())
 }
 
-/// Returns whether a graph has one type of nodes and one of edges.
-fn is_homogeneous(parts: &PartitionedDataset) -> Result<bool> {
-    Ok(parts.manifest().node_types.len() == 1 && parts.edge_types()?.len() == 1)
+#[cfg(feature = "serve")]
+fn open(args: &LoadBench, parts: &PartitionedDataset, part: usize) -> Result<Opened> {
+    if args.served { Opened::served(parts, part) } else { Opened::local(parts, part) }
 }
 
-/// The lists of a part, by edge type.
-fn lists(parts: &PartitionedDataset, part: usize) -> Result<Vec<LocalPart>> {
-    match is_homogeneous(parts)? {
-        true => Ok(vec![LocalPart::open(parts, part)?]),
-        false => Ok(local_parts(parts, part)?.into_iter().map(|(_, lists)| lists).collect()),
-    }
+#[cfg(not(feature = "serve"))]
+fn open(_: &LoadBench, parts: &PartitionedDataset, part: usize) -> Result<Opened> {
+    Opened::local(parts, part)
 }
 
 /// Samples a batch and drops it.
@@ -144,11 +157,11 @@ fn sampler(
     args: &LoadBench,
     parts: &PartitionedDataset,
     of: usize,
-    local: &[Vec<LocalPart>],
+    opened: &[Opened],
 ) -> Result<SampleBatch> {
-    let service = |part: &LocalPart| Arc::new(part.clone()) as Arc<dyn NeighborService>;
-    let services = |number: usize| local.iter().map(|part| service(&part[number])).collect();
-    if is_homogeneous(parts)? {
+    let services =
+        |number: usize| opened.iter().map(|part| part.services[number].clone()).collect();
+    if opened::is_homogeneous(parts)? {
         let routes = Routes::of(parts)?;
         let sampler = PartsSampler::new(args.rule, &args.fanouts, routes, services(0))?;
         let mut scratch = Scratch::new();
@@ -170,8 +183,8 @@ fn sampler(
     }))
 }
 
-fn row(dir: &Path, parts: &PartitionedDataset, seeds: &'static str, loads: &[Load]) -> Row {
-    let ratio = |of: fn(&Load) -> u64| {
+fn row(dir: &Path, parts: &PartitionedDataset, seeds: &'static str, loads: &[PartLoad]) -> Row {
+    let ratio = |of: fn(&PartLoad) -> u64| {
         let most = loads.iter().map(of).max().unwrap_or(0);
         let least = loads.iter().map(of).min().unwrap_or(0);
         if least == 0 { f64::INFINITY } else { most as f64 / least as f64 }
@@ -181,10 +194,12 @@ fn row(dir: &Path, parts: &PartitionedDataset, seeds: &'static str, loads: &[Loa
         algorithm: parts.manifest().algorithm.clone(),
         layout: parts.manifest().layout.to_string(),
         seeds,
-        edges: ratio(|load| load.edges_sent),
-        nodes: ratio(|load| load.nodes),
-        listed: ratio(|load| load.edges_listed),
-        sent: loads.iter().map(|load| load.edges_sent).collect(),
+        edges: ratio(|part| part.load.edges_sent),
+        nodes: ratio(|part| part.load.nodes),
+        listed: ratio(|part| part.load.edges_listed),
+        sent: loads.iter().map(|part| part.load.edges_sent).collect(),
+        bytes_received: loads.iter().map(|part| Some(part.bytes?.0)).collect(),
+        bytes_sent: loads.iter().map(|part| Some(part.bytes?.1)).collect(),
     }
 }
 
@@ -195,15 +210,18 @@ fn table(args: &LoadBench, rows: &[Row]) -> String {
         text,
         "Load of the busiest part over that of the idlest; fan-outs {fanouts:?}, {batches} batches of \
          {batch_size} seeds, rule '{}'.\n\n\
-         | partition | algorithm | layout | seeds | edges sent | nodes asked for | edges listed |\n\
-         |---|---|---|---|---:|---:|---:|",
+         | partition | algorithm | layout | seeds | edges sent | nodes asked for | edges listed | all edges sent | MB of replies |\n\
+         |---|---|---|---|---:|---:|---:|---:|---:|",
         rule.name()
     );
     for row in rows {
-        let Row { partition, algorithm, layout, seeds, edges, nodes, listed, .. } = row;
+        let Row { partition, algorithm, layout, seeds, edges, nodes, listed, sent, .. } = row;
+        let all: u64 = sent.iter().sum();
+        let bytes = row.bytes_sent.as_ref().map(|sent| sent.iter().sum::<u64>());
+        let bytes = bytes.map_or_else(String::new, |all| format!("{:.1}", all as f64 / 1e6));
         _ = writeln!(
             text,
-            "| {partition} | {algorithm} | {layout} | {seeds} | {edges:.2} | {nodes:.2} | {listed:.2} |"
+            "| {partition} | {algorithm} | {layout} | {seeds} | {edges:.2} | {nodes:.2} | {listed:.2} | {all} | {bytes} |"
         );
     }
     text

@@ -27,7 +27,7 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     let server = Server::start(held.clone(), &config(args)?)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
     interrupt::wait();
-    let uri = server.uri();
+    let (uri, traffic) = (server.uri(), server.traffic());
     drop(server);
     let served = held.iter().map(|part| {
         let load = part.load();
@@ -41,6 +41,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     });
     Ok(json!({
         "uri": uri,
+        "bytes_received": traffic.received,
+        "bytes_sent": traffic.sent,
         "seconds": start.elapsed().as_secs_f64(),
         "parts": served.collect::<Vec<_>>(),
     }))
