@@ -9,6 +9,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 use super::hop::{AsOf, HopReply, HopRequest, Rule};
 use super::lists::{Lists, Owned, Shared};
 use super::service::{Answer, NeighborService};
+use super::spare::with_scratch;
 use crate::bottom_k::{Numbered, Numbers, Smallest};
 use crate::edge_features::mapped;
 use crate::exact::Exact;
@@ -35,8 +36,6 @@ struct Inner {
     lists: Box<dyn Lists>,
     /// The lists in the order of time, made for the first request as of times.
     timed: Mutex<Option<Arc<Timed>>>,
-    /// Scratch memory of earlier requests, one per concurrent request.
-    spare: Mutex<Vec<Scratch>>,
     load: LoadCounters,
 }
 
@@ -97,9 +96,8 @@ impl LocalPart {
 
     /// A part with `lists`; errors say `name`.
     pub(crate) fn of(name: String, part: usize, lists: Box<dyn Lists>) -> Self {
-        let (spare, load) = (Mutex::default(), LoadCounters::default());
-        let (number, timed) = (part as u64, Mutex::default());
-        Self(Arc::new(Inner { name, number, lists, timed, spare, load }))
+        let (number, timed, load) = (part as u64, Mutex::default(), LoadCounters::default());
+        Self(Arc::new(Inner { name, number, lists, timed, load }))
     }
 
     /// The load so far.
@@ -114,14 +112,11 @@ impl LocalPart {
     /// # Errors
     /// If a node is not the part's, or the rule needs what the part lacks.
     pub fn draw(&self, request: &HopRequest) -> Result<HopReply> {
-        let lock = || self.0.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut scratch = lock().pop().unwrap_or_default();
-        let reply = match &request.as_of {
-            None => self.0.draw(request, &mut scratch),
-            Some(as_of) => self.0.draw_as_of(request, as_of, &mut scratch),
-        };
-        lock().push(scratch);
-        reply.while_doing(|| format!("sampling from {}", self.0.name))
+        let drawn = with_scratch(|scratch| match &request.as_of {
+            None => self.0.draw(request, scratch),
+            Some(as_of) => self.0.draw_as_of(request, as_of, scratch),
+        });
+        drawn.while_doing(|| format!("sampling from {}", self.0.name))
     }
 }
 

@@ -16,6 +16,7 @@ mod replica;
 mod routes;
 mod sampler;
 mod service;
+mod spare;
 pub(crate) mod temporal;
 
 pub use hop::{AsOf, HopReply, HopRequest, Rule};
