@@ -1,6 +1,5 @@
 //! Local parts of a heterogeneous graph, one per edge type.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use gnarl_common::{Context, Result};
@@ -9,7 +8,7 @@ use gnarl_partition::{PartLayout, PartitionedDataset};
 
 use crate::heterogeneous::graph::HeteroSampleGraph;
 use crate::parts::LocalPart;
-use crate::parts::lists::{EdgesOfType, Lists, NodesOfType, Owned, SharedOfType};
+use crate::parts::lists::{EdgesOfType, Lists, NodesByType, Owned, SharedOfType};
 use crate::weights::Weights;
 
 /// Opens part `part` of a partitioned graph of any types: the lists of each edge type, in the order of the source.
@@ -48,7 +47,7 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
     let (own, part) = (parts.part(part)?, Arc::new(parts.topology(part)?));
-    let mut ids: HashMap<usize, Arc<NodesOfType>> = HashMap::new();
+    let nodes = Arc::new(NodesByType::new(part.clone()));
     let schema = parts.schema()?;
     let mut all: ListsByType = Vec::new();
     for (number, triple) in schema.edge_types().iter().enumerate() {
@@ -56,17 +55,11 @@ fn shared(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
         let (src, dst) = schema.ends(number);
         let weights = part.edge_column(edge_type, "weight")?;
         let weights = weights.map(|column| Weights::of(&column)).transpose()?;
-        let sources = match ids.get(&src) {
-            Some(known) => known.clone(),
-            None => {
-                let new = Arc::new(NodesOfType::new(&part, src)?);
-                ids.entry(src).or_insert(new).clone()
-            }
-        };
+        let sources = nodes.of(src)?;
         let of = &part.manifest().node_types[dst];
         let destinations = (of.first, of.count);
-        let (part, own) = (part.clone(), own.clone());
-        let edges = EdgesOfType { part, edge_type, weights, destinations, sources, own };
+        let (part, nodes, own) = (part.clone(), nodes.clone(), own.clone());
+        let edges = EdgesOfType { part, edge_type, weights, destinations, sources, nodes, own };
         all.push((triple.clone(), Box::new(SharedOfType(edges))));
     }
     Ok(all)

@@ -6,7 +6,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::Dataset;
 use gnarl_partition::VertexCutPart;
 
-use super::nodes_of_type::NodesOfType;
+use super::nodes_of_type::{NodesByType, NodesOfType};
 use crate::weights::Weights;
 
 /// The edges of one type in a vertex-cut part.
@@ -19,6 +19,8 @@ pub struct EdgesOfType {
     /// Graph-wide id of the first node of the destinations' type, and the number of them.
     pub destinations: (u64, u64),
     pub sources: Arc<NodesOfType>,
+    /// The nodes of all types.
+    pub nodes: Arc<NodesByType>,
     /// The nodes that the part owns.
     pub own: Dataset,
 }

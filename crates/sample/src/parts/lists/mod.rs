@@ -15,7 +15,7 @@ use crate::view::View;
 
 pub use copied::Copied;
 pub use edges_of_type::EdgesOfType;
-pub use nodes_of_type::NodesOfType;
+pub use nodes_of_type::NodesByType;
 pub use owned::{Owned, Sources};
 pub use shared::Shared;
 pub use shared_of_type::SharedOfType;

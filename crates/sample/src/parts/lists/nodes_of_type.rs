@@ -1,9 +1,36 @@
 //! The nodes of one type in a vertex-cut part.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use gnarl_common::{Error, Result};
 use gnarl_partition::VertexCutPart;
+
+/// The nodes of each type in a vertex-cut part, read when they are first asked for and shared by edge types.
+pub struct NodesByType {
+    part: Arc<VertexCutPart>,
+    types: Vec<OnceLock<Arc<NodesOfType>>>,
+}
+
+impl NodesByType {
+    /// The nodes of `part`.
+    pub fn new(part: Arc<VertexCutPart>) -> Self {
+        let types = part.manifest().node_types.iter().map(|_| OnceLock::new()).collect();
+        Self { part, types }
+    }
+
+    /// The nodes of type number `node_type`.
+    ///
+    /// # Errors
+    /// If the type has more nodes than 32-bit ids.
+    pub fn of(&self, node_type: usize) -> Result<Arc<NodesOfType>> {
+        if let Some(known) = self.types[node_type].get() {
+            return Ok(known.clone());
+        }
+        let new = Arc::new(NodesOfType::new(&self.part, node_type)?);
+        Ok(self.types[node_type].get_or_init(|| new).clone())
+    }
+}
 
 /// The nodes of one type in a vertex-cut part, at places in the order of their local ids.
 pub struct NodesOfType {
@@ -14,11 +41,7 @@ pub struct NodesOfType {
 }
 
 impl NodesOfType {
-    /// The nodes of type number `node_type`.
-    ///
-    /// # Errors
-    /// If the type has more nodes than 32-bit ids.
-    pub fn new(part: &VertexCutPart, node_type: usize) -> Result<Self> {
+    fn new(part: &VertexCutPart, node_type: usize) -> Result<Self> {
         let of = &part.manifest().node_types[node_type];
         let [from, to] = of.local;
         let own_id = |local: u64| {

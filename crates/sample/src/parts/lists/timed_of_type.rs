@@ -1,6 +1,7 @@
 //! Lists with times of a vertex-cut part of a heterogeneous graph.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use gnarl_common::{Buf, Error, Result};
 use gnarl_graph::NarrowSlice;
@@ -23,7 +24,7 @@ use crate::weights::Weights;
 pub struct TimedOfType {
     of: EdgesOfType,
     /// The destinations.
-    nodes: NodesOfType,
+    nodes: Arc<NodesOfType>,
     indptr: Vec<u64>,
     indices: Vec<u32>,
     times: Option<Buf<i64>>,
@@ -42,7 +43,7 @@ impl TimedOfType {
         let types = &part.manifest().node_types;
         let dst = types.iter().position(|of| of.name == triple.dst);
         let dst = dst.ok_or_else(|| Error::invalid(format!("there are no nodes for {triple}")))?;
-        let nodes = NodesOfType::new(part, dst)?;
+        let nodes = of.nodes.of(dst)?;
         let (mut indptr, mut indices) = (vec![0u64], Vec::new());
         for node in nodes.local() {
             let list = part.in_list(node, *edge_type);
