@@ -117,7 +117,7 @@ def train(gnarl, folder, limit, count, limited, how):
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True)
 
 
-def killed(process, folder, checkpoint, begun):
+def killed(process, gnarl, folder, checkpoint, begun):
     """Kills the run some time after its first checkpoint."""
     while not checkpoint.exists():
         if process.poll() is not None:
@@ -128,8 +128,8 @@ def killed(process, folder, checkpoint, begun):
     os.killpg(process.pid, signal.SIGKILL)
     subprocess.run(["pkill", "-9", "-f", f"{folder}/run.toml"])
     process.wait()
-    # A process of many mapped files takes seconds to end, and holds the folder until then.
-    while subprocess.run(["pgrep", "-f", f"train {folder}/run.toml"], stdout=subprocess.DEVNULL).returncode == 0:
+    # A process of many mapped files takes seconds to end, and holds the folder until then, when only its name is left.
+    while subprocess.run(["pgrep", "-x", gnarl.name], stdout=subprocess.DEVNULL).returncode == 0:
         time.sleep(1)
 
 
@@ -144,7 +144,7 @@ def run(gnarl, folder, limit, count, limited, epochs=2):
     try:
         more = f"--set train.epochs={epochs}"
         process, begun = train(gnarl, folder, limit, count, limited, more), time.time()
-        killed(process, folder, out / "checkpoint.safetensors", begun)
+        killed(process, gnarl, folder, out / "checkpoint.safetensors", begun)
         process, begun = train(gnarl, folder, limit, count, limited, f"{more} --resume"), time.time()
         result, _ = process.communicate()
         print(f"to the end: {time.time() - begun:.0f} s", flush=True)

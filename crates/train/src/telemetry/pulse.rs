@@ -176,15 +176,17 @@ impl Now {
         };
         let planned: usize = self.planned.range(self.current.clone()).map(|(_, steps)| steps).sum();
         let step = match planned >= self.step {
-            true => format!("step {} of {planned}", self.step),
-            false => format!("step {}", self.step),
+            // Of a run that goes on with an evaluation, or has no schedule yet.
+            true if planned == 0 => String::new(),
+            true => format!(", step {} of {planned}", self.step),
+            false => format!(", step {}", self.step),
         };
         let loss = match self.weight > 0.0 {
             true => format!(", loss {} so far", short(self.loss / self.weight)),
             false => String::new(),
         };
         let left = self.left(epochs + 1 - (*first).min(epochs + 1));
-        format!("{which}: {}, {step}{loss}, {}{left}", self.doing, human(self.began.elapsed()))
+        format!("{which}: {}{step}{loss}, {}{left}", self.doing, human(self.began.elapsed()))
     }
 
     /// Estimated time of `epochs` more, if known.
@@ -230,7 +232,8 @@ mod tests {
         pulse.epochs_begin(4..=6);
         pulse.doing("evaluating");
         let text = pulse.now().describe(10);
-        assert!(text.starts_with("epochs 4 to 6 of 10: evaluating, step 0"), "{text}");
+        assert!(text.starts_with("epochs 4 to 6 of 10: evaluating, "), "{text}");
+        assert!(!text.contains("step"), "none is scheduled: {text}");
         assert!(text.ends_with(" left"), "{text}");
     }
 
