@@ -4,12 +4,13 @@
     benches/cluster/memory.py GNARL PARTS RUN.toml WORK_FOLDER HOSTS… [-- SET…]
 
 PARTS is a partitioned dataset, and RUN.toml names `train.epochs`. For each number of HOSTS, that many processes of
-this machine train RUN.toml, each with the name of another host and a folder with its share of the parts alone. Every tenth of a
-second the memory of each process is read; the table has the largest values before the first step, while training, and from
-the end of the last epoch on, when embeddings and reports are written. Needs Open MPI and a build with the feature `mpi`.
+this machine train RUN.toml, each with the name of another host and a folder with its share of the parts alone. The table has
+what each rank says of its memory before the first step, and the largest values, read every tenth of a second, while training
+and from the end of the last epoch on, when embeddings and reports are written. Needs Open MPI and a build with the feature `mpi`.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -30,14 +31,18 @@ def memory_of(process):
     return rank, value("RssAnon"), value("RssFile")
 
 
+BEFORE = re.compile(r"rank (\d+): (\d+) MB anonymous, (\d+) MB mapped before the first step")
 STAGES = ["at start", "training", "at the end"]
 
 
 def watch(folder, stages, peaks):
     """The largest memory of each rank that trains in `folder` in each of the stages, of which the last entry of `stages` is
-    under way."""
+    under way, but the first, of which ranks tell."""
     while stages[-1] < len(STAGES):
+        time.sleep(0.1)
         stage = stages[-1]
+        if stage == 0:
+            continue
         for process in Path("/proc").glob("[0-9]*"):
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
@@ -47,7 +52,6 @@ def watch(folder, stages, peaks):
                     of[:] = map(max, of, now)
             except (OSError, StopIteration, IndexError):
                 continue
-        time.sleep(0.1)
 
 
 def run(gnarl, parts, toml, work, hosts, sets):
@@ -73,8 +77,10 @@ def run(gnarl, parts, toml, work, hosts, sets):
         with open(work / f"log-{hosts}.txt", "w", buffering=1) as log:
             for line in process.stderr:
                 log.write(line)
-                if " on host-0, " in line:
-                    stages.append(1)
+                if said := BEFORE.search(line):
+                    rank, *values = map(int, said.groups())
+                    peaks[rank, 0] = [value * 1_000_000 for value in values]
+                    stages.append(max(stages[-1], 1))
                 elif last in line:
                     stages.append(2)
 

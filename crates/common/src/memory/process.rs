@@ -25,6 +25,20 @@ pub fn current_rss() -> Option<u64> {
     status("VmRSS:")
 }
 
+/// Resident memory of this process now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Resident {
+    /// Bytes of its own.
+    pub anonymous: u64,
+    /// Bytes of mapped files, which the system can take back.
+    pub mapped: u64,
+}
+
+/// Resident memory of this process by kind; `None` where the system has no `/proc`.
+pub fn resident() -> Option<Resident> {
+    Some(Resident { anonymous: status("RssAnon:")?, mapped: status("RssFile:")? })
+}
+
 /// Files, sockets and the like that this process has open; `None` where the system does not list
 /// them.
 pub fn open_descriptors() -> Option<u64> {
@@ -54,5 +68,6 @@ mod tests {
     #[test]
     fn memory_is_at_most_its_peak() {
         assert!(current_rss().is_none_or(|now| 0 < now && now <= peak_rss()));
+        assert!(resident().is_none_or(|now| 0 < now.anonymous && now.anonymous <= peak_rss()));
     }
 }

@@ -104,7 +104,8 @@ impl Source {
     ) -> Result<Option<PartitionedDataset>> {
         match self {
             Self::Whole(dataset) => cut((config, registry), dataset, folder, local_ranks),
-            Self::Parts(made) => PartitionedDataset::open(made.dir()).map(Some),
+            // Opened once, as its clones share the parts of nodes.
+            Self::Parts(made) => Ok(Some((**made).clone())),
         }
     }
 }

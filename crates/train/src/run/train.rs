@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use gnarl_common::memory::{Resident, resident};
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::staging::sweep_files;
 use gnarl_common::{Buf, Context, Error, Home, Result, ResultExt};
@@ -136,10 +137,15 @@ impl Registry {
         let place = parts.as_ref().map_or(&[][..], |cut| cut.dir().as_os_str().as_encoded_bytes());
         let place = comm.all_gather("partition of the run", place)?.swap_remove(0);
         if !lead && !place.is_empty() {
-            // Hosts may have existing partitions at different paths.
-            let given = config.partition.path.clone();
-            let path = given.unwrap_or_else(|| PathBuf::from(&*String::from_utf8_lossy(&place)));
-            parts = Some(PartitionedDataset::open(data_folder(&path)?)?);
+            parts = match &setup.source {
+                Source::Parts(made) => Some((**made).clone()),
+                Source::Whole(_) => {
+                    // Hosts may have existing partitions at different paths.
+                    let given = config.partition.path.clone();
+                    let place = || PathBuf::from(&*String::from_utf8_lossy(&place));
+                    Some(PartitionedDataset::open(data_folder(&given.unwrap_or_else(place))?)?)
+                }
+            };
         }
         if let Some(made) = &parts {
             handshake::same_parts(comm, made, &hosts)?;
@@ -155,10 +161,23 @@ impl Registry {
             run.announce(machines.len())?;
             run.recall(&mut states)?;
         }
+        tell_memory(comm.rank());
+        // None asks another for rows and lists before all have told.
+        comm.barrier("the first step")?;
         let trained = run.train(comm, local_ranks, states.swap_remove(0), &metrics, watch)?;
         // Others may still request features from this rank's server.
         comm.barrier("the end of training")?;
         lead.then(|| run.finish(trained)).transpose()
+    }
+}
+
+/// Logs the memory of a process that is ready to train.
+fn tell_memory(rank: usize) {
+    if let Some(Resident { anonymous, mapped }) = resident() {
+        let [anonymous, mapped] = [anonymous, mapped].map(|bytes| bytes / 1_000_000);
+        tracing::debug!(
+            "rank {rank}: {anonymous} MB anonymous, {mapped} MB mapped before the first step"
+        );
     }
 }
 

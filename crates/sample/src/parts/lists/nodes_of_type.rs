@@ -50,7 +50,11 @@ impl NodesOfType {
                 Error::invalid(format!("local node {local} has no 32-bit id of type '{}'", of.name))
             })
         };
-        let ids = (from..to).map(own_id).collect::<Result<_>>()?;
+        // A vector of results does not know its length, and would have room for up to twice as many.
+        let mut ids = Vec::with_capacity((to - from) as usize);
+        for local in from..to {
+            ids.push(own_id(local)?);
+        }
         Ok(Self { local: from as u32..to as u32, ids })
     }
 

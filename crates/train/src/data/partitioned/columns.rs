@@ -148,8 +148,8 @@ impl Columns<'_> {
     }
 
     /// Labels of `nodes`, in their order.
-    fn labels(&self, nodes: impl Iterator<Item = u32>) -> Result<Labels> {
-        let mut found = Found::default();
+    fn labels(&self, nodes: impl ExactSizeIterator<Item = u32>) -> Result<Labels> {
+        let (mut found, count) = (Found::default(), nodes.len());
         let mut asked: Vec<Vec<u64>> = vec![Vec::new(); self.parts.len()];
         let mut parts = Vec::with_capacity(ASKED);
         let mut nodes = nodes.peekable();
@@ -158,7 +158,7 @@ impl Columns<'_> {
             asked[part].push(u64::from(node));
             parts.push(part as u32);
             if parts.len() == ASKED || nodes.peek().is_none() {
-                self.ask(&mut asked, &parts, &mut found)?;
+                self.ask(&mut asked, &parts, (&mut found, count))?;
                 parts.clear();
             }
         }
@@ -171,8 +171,14 @@ impl Columns<'_> {
         }
     }
 
-    /// Appends the labels of the nodes that are `asked` of each part, which owns them as `parts` says.
-    fn ask(&self, asked: &mut [Vec<u64>], parts: &[u32], found: &mut Found) -> Result<()> {
+    /// Appends the labels of the nodes that are `asked` of each part, which owns them as `parts` says, to those `found`
+    /// of `count` nodes in all.
+    fn ask(
+        &self,
+        asked: &mut [Vec<u64>],
+        parts: &[u32],
+        (found, count): (&mut Found, usize),
+    ) -> Result<()> {
         let sources = self.parts.iter().zip(self.abouts).zip(asked.iter());
         let labels = sources.map(|((part, about), nodes)| match nodes.is_empty() {
             true => Ok(None),
@@ -182,6 +188,7 @@ impl Columns<'_> {
             false => part.labels(about, nodes).map(Some),
         });
         let labels: Vec<Option<Labels>> = labels.collect::<Result<_>>()?;
+        labels.iter().flatten().for_each(|like| found.make_room(like, count));
         let mut next = vec![0; labels.len()];
         for &part in parts {
             let part = part as usize;
@@ -207,4 +214,18 @@ struct Found {
     classes: Vec<i32>,
     marks: Vec<u8>,
     numbers: Vec<f32>,
+}
+
+impl Found {
+    /// Makes room for labels of `count` nodes, and no more, where there are none yet.
+    fn make_room(&mut self, like: &Labels, count: usize) {
+        match like {
+            Labels::Single { .. } if self.classes.is_empty() => self.classes.reserve_exact(count),
+            Labels::Multi { tasks, .. } if self.marks.is_empty() => {
+                self.marks.reserve_exact(count * tasks);
+            }
+            Labels::Values { .. } if self.numbers.is_empty() => self.numbers.reserve_exact(count),
+            _ => {}
+        }
+    }
 }
