@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Scratch;
 
-/// Scratch memory of earlier requests, as many as there were at once. All parts and edge types share them: each may have a
-/// table of all nodes of a part.
+/// Scratch memory of earlier requests, as many as there were at once. All parts and edge types share them: each may have
+/// a table of all nodes of a part.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
 
 /// Calls `work` with scratch memory.

@@ -17,7 +17,8 @@ use crate::scratch::{Hop, Scratch, assemble};
 use crate::temporal::{Pairs, SeedTimes, TemporalDraw, TemporalRule};
 
 /// Samples neighborhoods as of times from parts, by [`TemporalRule::exact`] where they share lists: the batches equal
-/// those that a [`TemporalSampler`](crate::TemporalSampler) takes from the whole graph. Seeds and input nodes are dataset ids.
+/// those that a [`TemporalSampler`](crate::TemporalSampler) takes from the whole graph. Seeds and input nodes are
+/// dataset ids.
 ///
 /// A batch takes a request per part and hop, and one more for the in-degrees of its input nodes as of their times.
 pub struct TemporalPartsSampler {

@@ -14,9 +14,9 @@ pub struct Numbered {
 }
 
 impl Numbered {
-    /// Fills `out` with indices of `permitted` edges of the list from `start` on, ascending, and appends their numbers by
-    /// `hash` to `numbers`. Of edges that are equally recent those with the smallest numbers are taken, or of all edges if
-    /// the rule is uniform; of equal numbers the first.
+    /// Fills `out` with indices of `permitted` edges of the list from `start` on, ascending, and appends their numbers
+    /// by `hash` to `numbers`. Of edges that are equally recent those with the smallest numbers are taken, or of all
+    /// edges if the rule is uniform; of equal numbers the first.
     ///
     /// # Errors
     /// If a source is no node.

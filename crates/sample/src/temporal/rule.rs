@@ -23,8 +23,8 @@ pub struct TemporalDraw {
     /// The edges to sample.
     pub rule: TemporalRule,
     /// True if each edge has a random number of its own, and the smallest are taken, as by
-    /// [`ExactSampler`](crate::ExactSampler). Parts that share a list then find together what the whole graph draws; drawing
-    /// reads all edges that chance decides about.
+    /// [`ExactSampler`](crate::ExactSampler). Parts that share a list then find together what the whole graph draws;
+    /// drawing reads all edges that chance decides about.
     pub exact: bool,
 }
 

@@ -210,7 +210,8 @@ fn table(args: &LoadBench, rows: &[Row]) -> String {
         text,
         "Load of the busiest part over that of the idlest; fan-outs {fanouts:?}, {batches} batches of \
          {batch_size} seeds, rule '{}'.\n\n\
-         | partition | algorithm | layout | seeds | edges sent | nodes asked for | edges listed | all edges sent | MB of replies |\n\
+         | partition | algorithm | layout | seeds | edges sent | nodes asked for | edges listed | all edges sent | \
+         MB of replies |\n\
          |---|---|---|---|---:|---:|---:|---:|---:|",
         rule.name()
     );
@@ -221,7 +222,8 @@ fn table(args: &LoadBench, rows: &[Row]) -> String {
         let bytes = bytes.map_or_else(String::new, |all| format!("{:.1}", all as f64 / 1e6));
         _ = writeln!(
             text,
-            "| {partition} | {algorithm} | {layout} | {seeds} | {edges:.2} | {nodes:.2} | {listed:.2} | {all} | {bytes} |"
+            "| {partition} | {algorithm} | {layout} | {seeds} | {edges:.2} | {nodes:.2} | {listed:.2} | {all} | \
+             {bytes} |"
         );
     }
     text

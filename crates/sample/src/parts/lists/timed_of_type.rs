@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gnarl_common::{Buf, Error, Result};
 use gnarl_graph::NarrowSlice;
 use gnarl_graph::times::times;
-use gnarl_partition::TypeList;
+use gnarl_partition::{CutEdgeType, TypeList};
 
 use super::edges_of_type::EdgesOfType;
 use super::nodes_of_type::NodesOfType;
@@ -18,9 +18,9 @@ use crate::weights::Weights;
 
 /// A part's share of the lists of its nodes over one edge type, with times.
 ///
-/// The lists are one array, which takes four bytes an edge and eight a destination: a node is asked about at many times in
-/// one request, and lists in the order of time are kept for as long as the part is open, so that copies for each request, as
-/// of [`SharedOfType`](super::SharedOfType), would not do.
+/// The lists are one array, which takes four bytes an edge and eight a destination: a node is asked about at many times
+/// in one request, and lists in the order of time are kept for as long as the part is open, so that copies for each
+/// request, as of [`SharedOfType`](super::SharedOfType), would not do.
 pub struct TimedOfType {
     of: EdgesOfType,
     /// The destinations.
@@ -39,12 +39,14 @@ impl TimedOfType {
     /// If they are damaged, or times of nodes are missing in the part.
     pub fn new(of: &EdgesOfType) -> Result<Self> {
         let EdgesOfType { part, edge_type, sources, own, .. } = of;
-        let triple = &part.manifest().edge_types[*edge_type].triple;
+        let CutEdgeType { triple, count, .. } = &part.manifest().edge_types[*edge_type];
         let types = &part.manifest().node_types;
         let dst = types.iter().position(|of| of.name == triple.dst);
         let dst = dst.ok_or_else(|| Error::invalid(format!("there are no nodes for {triple}")))?;
         let nodes = of.nodes.of(dst)?;
-        let (mut indptr, mut indices) = (vec![0u64], Vec::new());
+        let mut indptr = Vec::with_capacity(nodes.ids().len() + 1);
+        indptr.push(0);
+        let mut indices = Vec::with_capacity(*count as usize);
         for node in nodes.local() {
             let list = part.in_list(node, *edge_type);
             let list = list.unwrap_or(TypeList { sources: &[], degree: 0, row: 0 });
