@@ -29,6 +29,12 @@ pub struct Start {
 }
 
 impl Start {
+    /// The same with embeddings of zeros, to be read from a checkpoint: initial values would be written for nothing.
+    pub fn blank(&self) -> Self {
+        let blank = |table: &TableSpec| TableSpec { bound: 0.0, ..table.clone() };
+        Self { params: self.params.clone(), tables: self.tables.iter().map(blank).collect() }
+    }
+
     /// The initial state of rank `rank` of `ranks`. Embeddings are in `home`, placed by `placements`, one per
     /// table; split evenly where there is none.
     ///

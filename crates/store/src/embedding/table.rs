@@ -74,7 +74,9 @@ impl Embedding {
         }
         let mut values = BufMut::<f32>::zeros(rows * width, home)?;
         let mut left = ids.iter();
-        for rows in values.chunks_mut(INITIAL * width) {
+        // Zeros are there without being written, in files too.
+        let drawn = if bound > 0.0 { &mut values[..] } else { &mut [] };
+        for rows in drawn.chunks_mut(INITIAL * width) {
             let ids: Vec<u64> = left.by_ref().take(rows.len() / width).collect();
             rows.par_chunks_exact_mut(width).zip(&ids).for_each(|(row, &id)| {
                 let key = key.with(id);

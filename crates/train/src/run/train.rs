@@ -254,8 +254,12 @@ impl<'a> Run<'a> {
         let path = || format!("reading {}", self.folder.dir().join(CHECKPOINT).display());
         let dir = self.folder.dir();
         let home = home(self.config, dir)?;
+        let start = match checkpoint {
+            Some(_) => &self.start.blank(),
+            None => &self.start,
+        };
         let state = |rank| {
-            let start = self.start.share(&self.placements, (rank, size), &home)?;
+            let start = start.share(&self.placements, (rank, size), &home)?;
             match checkpoint {
                 Some(bytes) => checkpoint::decode(bytes, dir, start).while_doing(path),
                 None => Ok(start),
