@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_flight::FlightData;
 
-/// Bytes of the Flight messages of a server since its start, without the few of their frames.
+/// Bytes of the Flight messages of a server since its start: commands, schemas and columns. Frames, tickets and descriptions
+/// of parts, which are short, are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes of calls.

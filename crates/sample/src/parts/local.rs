@@ -96,8 +96,13 @@ impl LocalPart {
 
     /// A part with `lists`; errors say `name`.
     pub(crate) fn of(name: String, part: usize, lists: Box<dyn Lists>) -> Self {
-        let (number, timed, load) = (part as u64, Mutex::default(), LoadCounters::default());
-        Self(Arc::new(Inner { name, number, lists, timed, load }))
+        Self(Arc::new(Inner {
+            name,
+            number: part as u64,
+            lists,
+            timed: Mutex::default(),
+            load: LoadCounters::default(),
+        }))
     }
 
     /// The load so far.
@@ -137,14 +142,14 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
 }
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<Box<dyn Lists>> {
-    let (own, part) = (parts.part(part)?, parts.topology(part)?);
+    let own = parts.part(part)?;
+    let part = parts.topology(part)?;
     if part.manifest().edge_types.len() != 1 || part.manifest().node_types.len() != 1 {
         return Err(Error::invalid("the part has several types of nodes or edges"));
     }
     let weights = part.edge_column(0, "weight")?.map(|column| Weights::of(&column)).transpose()?;
     let edge_features = part.edge_column(0, "features")?.map(mapped).transpose()?;
-    let (times, source_times) = (None, None);
-    Ok(Box::new(Shared { part, weights, edge_features, own, times, source_times }))
+    Ok(Box::new(Shared { part, weights, edge_features, own, times: None, source_times: None }))
 }
 
 impl Inner {

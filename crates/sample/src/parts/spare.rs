@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::Scratch;
 
 /// Scratch memory of earlier requests, as many as there were at once. All parts and edge types share them: each may have
-/// a table of all nodes of a part.
+/// a table of all nodes of a part. They stay for as long as the process lives.
 static SPARE: Mutex<Vec<Scratch>> = Mutex::new(Vec::new());
 
 /// Calls `work` with scratch memory.

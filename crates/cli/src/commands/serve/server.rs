@@ -27,7 +27,8 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
     let server = Server::start(held.clone(), &config(args)?)?;
     tracing::info!("serving parts {which:?} of {} at {}", args.parts.display(), server.uri());
     interrupt::wait();
-    let (uri, traffic) = (server.uri(), server.traffic());
+    let uri = server.uri();
+    let traffic = server.traffic();
     drop(server);
     let served = held.iter().map(|part| {
         let load = part.load();

@@ -46,7 +46,8 @@ fn owned(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
 }
 
 fn shared(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
-    let (own, part) = (parts.part(part)?, Arc::new(parts.topology(part)?));
+    let own = parts.part(part)?;
+    let part = Arc::new(parts.topology(part)?);
     let nodes = Arc::new(NodesByType::new(part.clone()));
     let schema = parts.schema()?;
     let mut all: ListsByType = Vec::new();
@@ -58,8 +59,15 @@ fn shared(parts: &PartitionedDataset, part: usize) -> Result<ListsByType> {
         let sources = nodes.of(src)?;
         let of = &part.manifest().node_types[dst];
         let destinations = (of.first, of.count);
-        let (part, nodes, own) = (part.clone(), nodes.clone(), own.clone());
-        let edges = EdgesOfType { part, edge_type, weights, destinations, sources, nodes, own };
+        let edges = EdgesOfType {
+            part: part.clone(),
+            edge_type,
+            weights,
+            destinations,
+            sources,
+            nodes: nodes.clone(),
+            own: own.clone(),
+        };
         all.push((triple.clone(), Box::new(SharedOfType(edges))));
     }
     Ok(all)

@@ -146,8 +146,8 @@ impl HeteroTemporalPartsSampler {
         let nodes = self.of.routes[self.of.schema.ends(edge_type).0].num_nodes();
         let shared = self.of.routes[self.of.schema.ends(edge_type).1].shares_lists();
         let replies = finish(begun, nodes, shared)?;
-        let (fanout, rule) = (self.of.fanouts[edge_type][hop], self.draw.rule);
-        let merged = merge(times.len(), fanout, &replies, Some(rule));
+        let fanout = self.of.fanouts[edge_type][hop];
+        let merged = merge(times.len(), fanout, &replies, Some(self.draw.rule));
         let indices = insert(&merged, times, sources);
         let weights = merged.weights.or(self.of.edges[edge_type].weighted.then(Vec::new));
         let (num_src, indptr) = (sources.nodes.len(), merged.indptr);
