@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::Value;
 
 use crate::common::{Bench, gnarl, path, results, succeed};
@@ -165,13 +166,15 @@ fn one_process_trains_a_run() {
 
 #[test]
 fn a_store_that_is_away_for_a_while_loses_nothing() {
-    let store = Store::new(RUN);
+    // Long enough to be seen while it trains.
+    let store = Store::new(&RUN.replace("40", "400"));
     let expected = store.bench.train(&[]);
     let child = store.train(0, &[]).spawn().unwrap();
     store.saved();
     let [place, aside] = ["run", "aside"].map(|name| store.file(name));
-    rename(&place, &aside).unwrap();
-    write(&place, "no folder").unwrap();
+    write(&aside, "no folder").unwrap();
+    // At once: an upload between two steps would make the folder anew.
+    renameat_with(CWD, &place, CWD, &aside, RenameFlags::EXCHANGE).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let said = text(&output);
@@ -180,7 +183,7 @@ fn a_store_that_is_away_for_a_while_loses_nothing() {
     rename(&aside, &place).unwrap();
     let output = store.train(0, &["--resume"]).output().unwrap();
     assert_eq!(results(&result(&output)), results(&expected));
-    assert!(text(&output).contains("resuming after epoch 40"), "{}", text(&output));
+    assert!(text(&output).contains("resuming after epoch 400"), "{}", text(&output));
 }
 
 #[test]
