@@ -181,6 +181,11 @@ fn a_store_that_is_away_for_a_while_loses_nothing() {
     assert!(said.contains("which stay there for --resume on this host"), "{said}");
     std::fs::remove_file(&place).unwrap();
     rename(&aside, &place).unwrap();
+    // As if the answer to the last upload had been lost.
+    let kept = read_dir(store.bench.dir.path().join("cache-0/folders")).unwrap();
+    let kept = kept.map(|entry| entry.unwrap().path()).find(|folder| folder.is_dir()).unwrap();
+    assert!(kept.join("checkpoint.safetensors").exists());
+    write(kept.join("uploaded.version"), "another").unwrap();
     let output = store.train(0, &["--resume"]).output().unwrap();
     assert_eq!(results(&result(&output)), results(&expected));
     assert!(text(&output).contains("resuming after epoch 400"), "{}", text(&output));

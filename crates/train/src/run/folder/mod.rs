@@ -66,9 +66,9 @@ impl RunFolder {
                     check_same(&dir, config, fingerprint)?;
                 }
                 let uploads = Uploads::start(objects)?;
-                uploads.objects().take()?;
+                let before = uploads.objects().take()?;
                 if begin == Begin::Resume {
-                    uploads.objects().pull()?;
+                    uploads.objects().pull(before.as_deref())?;
                 }
                 Some(uploads)
             }

@@ -5,7 +5,7 @@
 //! store that cannot be reached is told, and tried again later; the run goes on meanwhile.
 //!
 //! The object `writer.json` names the process that trains. A process that finds another one there stops: two would mix
-//! their epochs.
+//! their epochs. A copy in the working folder tells a later process that no other one has trained since.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -98,11 +98,17 @@ impl RunObjects {
         Ok(true)
     }
 
-    /// Makes the files of the working folder those of the store, unless they are newer, of which uploads have failed.
+    /// Makes the files of the working folder those of the store, unless they are newer, of which uploads have failed:
+    /// if they are of the process `before` that had the run, or if the checkpoint in the store has the noted version.
     ///
     /// # Errors
     /// If the store cannot be reached.
-    pub fn pull(&self) -> Result<()> {
+    pub fn pull(&self, before: Option<&[u8]>) -> Result<()> {
+        // The version of an upload whose answer was lost is unknown.
+        let last = std::fs::read(self.mirror.folder().join(WRITER)).ok();
+        if before.is_some() && before == last.as_deref() {
+            return Ok(());
+        }
         let version = self.mirror.version(CHECKPOINT)?;
         let record = self.mirror.folder().join(VERSION);
         if is_newest(&record, version.as_deref()) {
@@ -122,22 +128,25 @@ impl RunObjects {
         atomic_write(&self.mirror.folder().join(VERSION), version.as_bytes())
     }
 
-    /// Takes the run over: another process stops at its next upload.
+    /// Takes the run over: another process stops at its next upload. Returns the `writer.json` of the one before.
     ///
     /// # Errors
     /// If the store cannot be reached.
-    pub fn take(&self) -> Result<()> {
-        if let Some(other) = self.mirror.read(WRITER)? {
+    pub fn take(&self) -> Result<Option<Vec<u8>>> {
+        let before = self.mirror.read(WRITER)?;
+        if let Some(other) = &before {
             tracing::warn!(
                 "{}: {} has trained there and did not end, or still trains; it stops at its next checkpoint",
                 self.mirror.uri(),
-                described(&other)
+                described(other)
             );
         }
-        self.mirror.write(WRITER, self.writer.as_bytes())
+        self.mirror.write(WRITER, self.writer.as_bytes())?;
+        Ok(before)
     }
 
-    /// Removes the files named `stale` from the store, and uploads the settings.
+    /// Removes the files named `stale` from the store, and uploads the settings. From here on the files of the working
+    /// folder are of this process.
     ///
     /// # Errors
     /// If the store cannot be reached.
@@ -149,7 +158,7 @@ impl RunObjects {
         for name in [CONFIG, PROVENANCE] {
             self.mirror.push(&self.mirror.folder().join(name), name)?;
         }
-        Ok(())
+        atomic_write(&self.mirror.folder().join(WRITER), self.writer.as_bytes())
     }
 
     /// Uploads some of [`FILES`], in their order.
