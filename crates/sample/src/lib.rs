@@ -29,7 +29,7 @@
 //! [`TemporalSampler`] those no later than the seeds, [`WalkNeighbors`] those that random walks
 //! visit most, [`PprNeighbors`] those of highest personalized PageRank; [`ClusterSampler`] and [`SaintSampler`] take
 //! subgraphs, which serve all layers; [`parts`] takes neighborhoods from parts on any machine. To
-//! add one, implement [`Sampler`] and list it in `tests/conformance.rs`. [`HeteroSampler`] takes
+//! add one, implement [`Sampler`] and list it in `tests/sample/conformance.rs`. [`HeteroSampler`] takes
 //! neighborhoods in a [`HeteroSampleGraph`], with several types of nodes and edges. [`RandomWalk`] and
 //! [`MetaPathWalk`] give the walks themselves. [`negatives`] holds the negative samplers.
 

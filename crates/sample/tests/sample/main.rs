@@ -1,0 +1,16 @@
+//! What samplers draw, from whole graphs and from parts.
+
+mod conformance;
+mod edge_features;
+mod heterogeneous;
+mod heterogeneous_input;
+mod heterogeneous_parts;
+mod heterogeneous_temporal;
+mod negatives;
+mod neighbors;
+mod parts;
+mod ppr;
+mod self_loops;
+mod temporal;
+mod temporal_parts;
+mod walks;
