@@ -37,23 +37,19 @@ fn little(config: &mut RunConfig) -> bool {
     let mut attempt = config.clone();
     attempt.tensor.spill = Some("nowhere".into());
     attempt.output.dir.set_extension("attempt");
-    let budgets: Vec<u64> =
-        (0..200).map(|more| config.train.workers as u64 * ((64 << 20) + 20_000 * more)).collect();
-    let mut error = |bytes: u64| {
+    let least = (0..200).find_map(|more: u64| {
+        let bytes = config.train.workers as u64 * ((64 << 20) + 20_000 * more);
         attempt.tensor.memory = Some(ByteSize::b(bytes));
-        run(&attempt, Begin::Restart, &|_| ()).err().map(|error| error.to_string())
-    };
-    let too_little =
-        |error: &Option<String>| error.as_ref().is_some_and(|e| e.contains("too little"));
-    let least = budgets.partition_point(|&bytes| too_little(&error(bytes)));
-    config.tensor.memory = Some(ByteSize::b(budgets[least]));
-    match error(budgets[least]) {
-        Some(error) => {
-            assert!(error.contains("nowhere"), "{error}");
-            true
-        }
-        None => false,
-    }
+        let Err(error) = run(&attempt, Begin::Restart, &|_| ()) else {
+            return Some((bytes, false));
+        };
+        let error = error.to_string();
+        assert!(error.contains("nowhere") || error.contains("too little"), "{error}");
+        error.contains("nowhere").then_some((bytes, true))
+    });
+    let (bytes, on_disk) = least.unwrap();
+    config.tensor.memory = Some(ByteSize::b(bytes));
+    on_disk
 }
 
 fn same(name: &str, cut: impl Fn(&mut RunConfig)) {
