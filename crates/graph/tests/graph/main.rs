@@ -1,4 +1,4 @@
-//! What importers, datasets and generators give.
+//! Importers, datasets and generators, through files.
 
 mod common;
 mod dataset;

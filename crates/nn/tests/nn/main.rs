@@ -1,4 +1,4 @@
-//! What layers compute, beside fixtures, finite differences and whole graphs.
+//! Layers, beside fixtures, finite differences and whole graphs.
 
 mod common;
 mod decoupled;

@@ -1,4 +1,4 @@
-//! What partitioners assign, and the files of parts.
+//! Partitioners, and the files of parts.
 
 mod assess;
 mod buckets;

@@ -1,4 +1,4 @@
-//! What samplers draw, from whole graphs and from parts.
+//! Samplers over whole graphs and over parts.
 
 mod conformance;
 mod edge_features;
