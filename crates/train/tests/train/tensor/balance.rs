@@ -3,7 +3,7 @@
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::Balance;
 
-use crate::{config, generate, train};
+use super::{config, generate, train};
 
 /// What each epoch of a run of `workers` says.
 fn balance(config: &RunConfig, strategy: Strategy, workers: usize) -> Vec<Option<Balance>> {

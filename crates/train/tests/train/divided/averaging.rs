@@ -11,8 +11,8 @@ use gnarl_partition::{PartitionConfig, PartitionedDataset, Parts, partition_data
 use gnarl_serve::Server;
 use gnarl_train::{Begin, Summary, eval_run, run};
 
-use crate::common::{PARTS, only, serve, train};
-use crate::edge_tasks::{cut, divided};
+use super::common::{PARTS, only, serve, train};
+use super::edge_tasks::{cut, divided};
 
 struct Bench {
     dir: tempfile::TempDir,

@@ -16,8 +16,8 @@ use gnarl_train::{
     run,
 };
 
-use crate::common::{PARTS, only, serve, train};
-use crate::edge_tasks::{assert_near, assert_parts_train_alike, config, cut, divided};
+use super::common::{PARTS, only, serve, train};
+use super::edge_tasks::{assert_near, assert_parts_train_alike, config, cut, divided};
 
 /// The graphs of a test.
 struct Bench {

@@ -1,14 +1,10 @@
 //! Tables as Zarr groups: read back, refused, replaced and failed.
 
-#![cfg(feature = "zarr")]
-
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{all_kinds, columns, names};
+use super::common::{all_kinds, columns, names};
 use gnarl_common::{Kind as ErrorKind, Result};
 use gnarl_infer::export::{self, Cells, Column, Kind, Table, Written};
 use zarrs::array::{Array, ElementOwned};

@@ -145,7 +145,7 @@ fn what_no_strategy_can_train_is_refused_before_anything_is_written() {
     let clusters = refused("clusters", &|c| c.sample.method = Method::ClusterGcn);
     assert!(clusters.contains("set train.strategy to 'gradient'"), "{clusters}");
     let links = refused("links", &|c| c.task.kind = TaskKind::LinkPrediction);
-    assert!(links.contains("only tasks of nodes in homogeneous graphs"), "{links}");
+    assert!(links.contains("only tasks of nodes are predicted"), "{links}");
     let mut config = config(dir.path(), "rates");
     config.plan.flops = 0.0;
     assert!(config.check().unwrap_err().to_string().contains("plan.flops '0'"));

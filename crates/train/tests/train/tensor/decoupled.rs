@@ -3,9 +3,9 @@
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{ExchangedBytes, eval_run};
 
-use crate::bytes::{exchange, exchanged};
-use crate::equal::{largest_difference, same_for_any_number_of_ranks, weights};
-use crate::{config, generate, train};
+use super::bytes::{exchange, exchanged};
+use super::equal::{largest_difference, same_for_any_number_of_ranks, weights};
+use super::{config, generate, train};
 
 /// Two dense layers and three propagations. An epoch of ranks that share out columns has one set of
 /// attention coefficients, others draw what they drop for every hop.

@@ -6,7 +6,7 @@ use gnarl_config::{Parts, RunConfig, Strategy};
 use gnarl_nn::models::Aggregator;
 use gnarl_train::{Begin, eval_run, run};
 
-use crate::{config, generate, train};
+use super::{config, generate, train};
 
 /// Odd numbers of nodes, features and hidden columns, and fewer classes than ranks.
 fn graph(dir: &Path) {

@@ -9,8 +9,8 @@ use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts, pa
 use gnarl_serve::{ServedPart, Server, ServerConfig};
 use gnarl_train::{EdgeModel, OpenOptions, Registry, TrainedRun, eval_run, partition_for_task};
 
-use crate::bench::{Bench, refused, train};
-use crate::edges::{Purchase, purchases};
+use super::bench::{Bench, refused, train};
+use super::edges::{Purchase, purchases};
 
 const PARTS: usize = 3;
 

@@ -7,7 +7,7 @@ use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionConfig, PartitionedDataset, Parts};
 use gnarl_train::{Registry, Summary, partition_for_task};
 
-use crate::common::{PARTS, train};
+use super::common::{PARTS, train};
 
 /// A short run of `model` over the dataset `graph` in `dir`, which predicts edges.
 pub fn config(dir: &Path, kind: TaskKind, model: &str, name: &str) -> RunConfig {

@@ -15,7 +15,7 @@ use gnarl_store::cache::CachePolicy;
 use gnarl_store::cache::scores::Score;
 use gnarl_train::{Begin, Finished, OpenOptions, Summary, eval_run, run, run_on};
 
-use crate::common::{PARTS, inferred, only, serve, train};
+use super::common::{PARTS, inferred, only, serve, train};
 
 struct Bench {
     dir: tempfile::TempDir,

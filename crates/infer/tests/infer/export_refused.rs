@@ -1,11 +1,9 @@
 //! Tables that are refused or fail: the file is whole or not there, and nothing else is left.
 
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 
-use common::{all_kinds, columns, names};
+use super::common::{all_kinds, columns, names};
 use gnarl_common::{Kind as ErrorKind, Result};
 use gnarl_infer::export::{self, Cells, Column, Kind, Written};
 

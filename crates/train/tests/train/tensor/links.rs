@@ -7,8 +7,8 @@ use gnarl_graph::import::{TriplesOptions, triples};
 use gnarl_nn::models::{Aggregator, Decomposition};
 use gnarl_train::{Begin, run};
 
-use crate::equal::{one_step_moves_weights_alike, runs_end_alike};
-use crate::{config, generate, heterogeneous, train};
+use super::equal::{one_step_moves_weights_alike, runs_end_alike};
+use super::{config, generate, heterogeneous, train};
 
 /// Odd numbers of nodes, features and columns of rows.
 fn graph(dir: &Path) {

@@ -12,8 +12,8 @@ use gnarl_partition::PartLayout;
 use gnarl_serve::Server;
 use gnarl_train::{Begin, eval_run, run};
 
-use crate::common::{only, serve, train};
-use crate::edge_tasks::{assert_near, assert_parts_train_alike, config, cut, divided};
+use super::common::{only, serve, train};
+use super::edge_tasks::{assert_near, assert_parts_train_alike, config, cut, divided};
 
 const NODES: u64 = 120;
 const EDGES: u64 = 1200;

@@ -20,7 +20,7 @@ use gnarl_train::{
     run_on,
 };
 
-use crate::common::{PARTS, assert_same, inferred, only, serve, train};
+use super::common::{PARTS, assert_same, inferred, only, serve, train};
 
 struct Bench {
     dir: tempfile::TempDir,

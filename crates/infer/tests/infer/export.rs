@@ -1,13 +1,11 @@
 //! Tables in files: every kind of cells is read back from each format.
 
-mod common;
-
 use std::fs::{self, File};
 use std::path::Path;
 
+use super::common::{all_kinds, columns, names};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int64Type};
-use common::{all_kinds, columns, names};
 use gnarl_common::Result;
 use gnarl_common::npy::NpyHeader;
 use gnarl_infer::export::{self, Cells, Kind, Table, Written};

@@ -6,7 +6,7 @@ use gnarl_graph::import::{HeteroNpyOptions, NpyOptions, heterogeneous_npy, npy};
 use gnarl_graph::triples::Triples;
 use gnarl_train::{EdgeBatch, EdgeModel, OpenOptions, Registry, TrainedRun};
 
-use crate::bench::{Bench, refused, score, train};
+use super::bench::{Bench, refused, score, train};
 
 const USERS: u32 = 2000;
 const ITEMS: u32 = 2000;

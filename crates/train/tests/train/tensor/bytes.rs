@@ -3,7 +3,7 @@
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::ExchangedBytes;
 
-use crate::{config, generate, train};
+use super::{config, generate, train};
 
 /// Bytes of exchanging `cols` columns of all `nodes` once: everything but what stays where it is.
 pub fn exchange(nodes: u64, cols: u64, ranks: u64) -> u64 {

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{Begin, run};
 
-use crate::equal::weights;
-use crate::{config, generate, heterogeneous, links, train};
+use super::equal::weights;
+use super::{config, generate, heterogeneous, links, train};
 
 fn ends_with_the_same_numbers(mut config: RunConfig) {
     (config.train.strategy, config.train.workers) = (Strategy::Tensor, 2);

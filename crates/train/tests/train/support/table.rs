@@ -140,7 +140,7 @@ impl Execution {
 pub fn document() -> String {
     let mut reasons: Vec<String> = Vec::new();
     let mut text = String::from(
-        "# What works together\n\nMade by `GNARL_UPDATE_DOCS=1 cargo test -p gnarl-train --features serve --test support` \
+        "# What works together\n\nMade by `GNARL_UPDATE_DOCS=1 cargo test -p gnarl-train --features serve --test train support::` \
          of the rules that runs are\nchecked by (`crates/config/src/support.rs`); the same test trains every *yes* for two \
          epochs with two workers, those on other\nhosts from parts, with the losses of the whole graph. A number is the \
          reason below. `tensor` in chunks is `tensor` with\n`tensor.memory` or `tensor.chunks`; parts on other hosts is \

@@ -11,9 +11,9 @@ use gnarl_nn::models::{Aggregator, Decomposition, Softmax};
 use gnarl_sample::HeteroSampleGraph;
 use gnarl_train::{Begin, ExchangedBytes, run};
 
-use crate::bytes::exchanged;
-use crate::equal::{one_step_moves_weights_alike, runs_end_alike};
-use crate::train;
+use super::bytes::exchanged;
+use super::equal::{one_step_moves_weights_alike, runs_end_alike};
+use super::train;
 
 /// Four node types, two of them without features, and eight edge types.
 pub fn graph(dir: &Path, communities: u64) {

@@ -7,7 +7,7 @@ use gnarl_config::{Method, Parts, RunConfig, Strategy, TimeRule};
 use gnarl_graph::import::{HeteroNpyOptions, NpyOptions, heterogeneous_npy, npy};
 use gnarl_train::{OpenOptions, Output, Registry, TrainedRun};
 
-use crate::bench::{Bench, refused, score, train};
+use super::bench::{Bench, refused, score, train};
 
 const OLD: u64 = 300;
 const NEW: u64 = 1500;

@@ -6,8 +6,8 @@ use bytesize::ByteSize;
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_train::{Begin, eval_run, run};
 
-use crate::equal::{largest_difference, weights};
-use crate::{config, generate, train};
+use super::equal::{largest_difference, weights};
+use super::{config, generate, train};
 
 /// A model, and what is changed of its run.
 type Case = (&'static str, fn(&mut RunConfig));

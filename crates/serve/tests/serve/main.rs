@@ -1,0 +1,5 @@
+//! Servers of parts and their clients: answers equal those of the graph here.
+
+mod heterogeneous;
+mod homogeneous;
+mod targets;
