@@ -42,7 +42,7 @@ pub enum Command {
     Generate(generate::GenerateArgs),
     /// Cut a dataset into parts
     Partition(partition::PartitionArgs),
-    /// Predict the cost and quality of partitioners, before running any
+    /// Predict the cost and quality of partitioners, or of a run's strategies, before running any
     Plan(plan::PlanArgs),
     /// Train a model from a run file
     Train(train::TrainArgs),

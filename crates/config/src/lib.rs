@@ -29,6 +29,7 @@ mod parts;
 mod paths;
 mod plan;
 mod sections;
+mod strategy;
 pub mod support;
 mod task;
 mod tensor;
@@ -47,8 +48,9 @@ pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
 pub use sections::{
     DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
-    SampleSection, Strategy, TimeRule, TrainSection,
+    SampleSection, TimeRule, TrainSection,
 };
+pub use strategy::Strategy;
 pub use task::{
     EmbeddingSection, Leakage, MessagesOver, RowOptimizer, RowStore, SplitBy, TaskKind, TaskSection,
 };

@@ -1,7 +1,6 @@
 //! The sections of a run file, with their defaults.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
 
 use gnarl_common::{Error, Result};
@@ -20,6 +19,7 @@ use super::evaluate::EvaluateSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
+use super::strategy::Strategy;
 use super::task::{EmbeddingSection, RowStore, SplitBy, TaskKind, TaskSection};
 use super::tensor::TensorSection;
 
@@ -234,41 +234,6 @@ pub enum TimeRule {
     Last,
     /// None: they are drawn evenly.
     Uniform,
-}
-
-/// The parallel training strategy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Strategy {
-    /// Synchronous SGD: gradients are added over all workers at every step (DistDGLv2 §5).
-    #[default]
-    Gradient,
-    /// Model averaging: parts train alone; weights are averaged every `sync_every` epochs (CATGNN
-    /// §3.3).
-    Average,
-    /// Tensor parallelism: the whole graph in each step, with the feature dimension split among
-    /// workers (NeutronTP §3).
-    Tensor,
-    /// The fastest strategy by the rates of `[plan]`; resolved before the run begins.
-    Auto,
-}
-
-impl Strategy {
-    /// The name in run files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Gradient => "gradient",
-            Self::Average => "average",
-            Self::Tensor => "tensor",
-            Self::Auto => "auto",
-        }
-    }
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 /// The transport between ranks.
@@ -524,13 +489,13 @@ impl RunConfig {
     pub fn evaluates_sampled(&self) -> bool {
         let sample = &self.sample;
         let sampled = sample.time.is_some() || sample.method.is_by_walks();
-        !self.evaluate.fanouts.is_empty() || sampled && self.train.strategy != Strategy::Tensor
+        !self.evaluate.fanouts.is_empty() || sampled && !self.train.strategy.takes_whole_graph()
     }
 
     /// Hops of halo nodes around each part: by default as many as the model has layers where parts of nodes train
     /// alone, so that neighborhoods in a part are those of the whole graph.
     pub fn halo_hops(&self) -> usize {
-        let alone = self.train.strategy == Strategy::Average && self.task.kind.is_of_nodes();
+        let alone = self.train.strategy.parts_train_alone() && self.task.kind.is_of_nodes();
         let default = if alone && self.model.name != "mlp" { self.model.blocks() } else { 1 };
         self.partition.hops.unwrap_or(default)
     }
@@ -549,7 +514,7 @@ impl RunConfig {
     fn check_fanouts(&self) -> Result<()> {
         let (fanouts, hops) = (&self.sample.fanouts, self.model.blocks());
         // What `auto` comes to is checked again.
-        let draws = matches!(self.train.strategy, Strategy::Gradient | Strategy::Average);
+        let draws = self.train.strategy.draws_batches();
         let uses = self.sample.method.has_fanouts() && self.model.name != "none" && draws;
         if !uses || fanouts.len() == hops {
             return Ok(());

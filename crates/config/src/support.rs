@@ -7,7 +7,7 @@
 use gnarl_common::{Error, Result};
 use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
-use crate::{Method, Parts, RunConfig, Strategy, TaskKind};
+use crate::{Method, Parts, RunConfig, TaskKind};
 
 /// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ impl Combination<'_> {
     }
 
     fn tensor(self) -> bool {
-        self.run.train.strategy == Strategy::Tensor
+        self.run.train.strategy.takes_whole_graph()
     }
 
     fn draws_subgraphs(self) -> bool {

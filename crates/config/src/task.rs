@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytesize::ByteSize;
 use gnarl_common::{Error, Result};
 use gnarl_graph::splits::{labels_of, values_of};
-use gnarl_graph::{Dataset, Labels};
+use gnarl_graph::{Dataset, Labels, NodeType};
 use gnarl_nn::optim::OptimizerConfig;
 use gnarl_store::embedding::{RowAdagrad, SparseAdagrad, SparseAdam, SparseOptimizer, WeightDecay};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub enum TaskKind {
 impl TaskKind {
     /// Returns whether the task predicts labels of nodes.
     pub fn is_of_nodes(self) -> bool {
-        matches!(self, Self::NodeClassification | Self::NodeRegression | Self::Custom)
+        !self.label_columns().is_empty()
     }
 
     /// Labels of a node type that a task of this kind learns: the column `value` of a regression, else `label`. A
@@ -48,9 +48,44 @@ impl TaskKind {
         }
     }
 
+    /// The columns of a node type that have its labels, if it has any; none for tasks of edges.
+    pub fn label_columns(self) -> &'static [&'static str] {
+        match self {
+            Self::NodeClassification => &["label"],
+            Self::NodeRegression => &["value"],
+            Self::Custom => &["label", "value"],
+            Self::LinkPrediction | Self::EdgeClassification | Self::EdgeRegression => &[],
+        }
+    }
+
+    /// The node type to predict where the run file names none.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] unless exactly one has labels.
+    pub fn only_labeled_type(self, dataset: &Dataset) -> Result<String> {
+        let names = self.label_columns();
+        let types = &dataset.manifest().node_types;
+        let has =
+            |t: &&NodeType| t.columns.iter().any(|column| names.contains(&column.name.as_str()));
+        let labeled = types.iter().filter(has);
+        let labeled: Vec<&str> = labeled.map(|t| t.name.as_str()).collect();
+        if let [only] = labeled[..] {
+            return Ok(only.to_string());
+        }
+        let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
+        let found =
+            if labeled.is_empty() { "no node type has labels" } else { "several have labels" };
+        Err(Error::usage(format!("task.node_type is required for a heterogeneous graph: {found}"))
+            .hint(format!("the type of the nodes to classify, one of: {}", names.join(", "))))
+    }
+
     /// Returns whether the task predicts labels of edges.
     pub fn is_of_edges(self) -> bool {
-        matches!(self, Self::EdgeClassification | Self::EdgeRegression)
+        match self {
+            Self::EdgeClassification | Self::EdgeRegression => true,
+            Self::NodeClassification | Self::NodeRegression | Self::Custom => false,
+            Self::LinkPrediction => false,
+        }
     }
 }
 

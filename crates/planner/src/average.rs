@@ -37,10 +37,10 @@ impl Predict for Average {
             config.sample.batch_size = config.sample.batch_size.div_ceil(cut.parts);
         }
         let config = &config;
-        let mut batches = facts.batches(config, train, 1, share);
-        for (hop, edges) in batches.edges.iter_mut().enumerate() {
+        let mut batches = facts.graph.batches(config, train, 1, share)?;
+        for (hop, block) in batches.blocks.iter_mut().rev().enumerate() {
             if hop >= config.halo_hops() {
-                *edges *= 1.0 - cut.edge_cut;
+                block.edges *= 1.0 - cut.edge_cut;
             }
         }
         let one = sampled::work(facts, config, &batches)?;
@@ -49,7 +49,8 @@ impl Predict for Average {
             true => config.optimizer.build()?.moments(0).len(),
             false => 0,
         };
-        let shared = facts.parameters(config)? * (1 + moments) as f64;
+        let shared = facts.parameters(config)? * (1 + moments) as f64
+            + facts.graph.embedding_values(&facts.model(config));
         Ok(Work {
             steps: one.steps * parts as u64,
             sampled_edges: parts * one.sampled_edges,

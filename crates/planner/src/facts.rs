@@ -1,30 +1,28 @@
 //! The inputs of predictions.
 
-use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_config::{Parts, RunConfig, data_folder};
-use gnarl_graph::splits::features_of;
+use gnarl_graph::Dataset;
 use gnarl_graph::splits::{Role, Roles};
-use gnarl_graph::{Dataset, Features};
-use gnarl_nn::models::{self, ModelConfig};
-use gnarl_partition::{
-    Batches, Counts, Fanouts, PartitionOptions, PartitionedDataset, PlanOptions,
-};
+use gnarl_nn::models::ModelConfig;
+use gnarl_partition::{Counts, PartitionOptions, PartitionedDataset, PlanOptions};
+
+use super::graph::{Heterogeneous, Homogeneous, MessageGraph};
 
 /// Nodes of the sample on which a partitioner is measured.
 const SAMPLE: u64 = 50_000;
 
-/// Counts of a dataset, and input and output widths.
+/// Counts of a dataset, its graph, and the output width.
 pub(super) struct Facts<'a> {
     dataset: &'a Dataset,
     /// Nodes, edges, degrees; training nodes are those of the run.
     pub counts: Counts,
-    /// Feature width.
-    pub width: usize,
-    /// Non-zero values of a feature row, if rows are sparse.
-    pub nonzeros: Option<f64>,
+    /// True if it has several types, or the run file names one.
+    pub heterogeneous: bool,
+    /// The graph that messages pass over.
+    pub graph: Box<dyn MessageGraph>,
     /// Output width of the model.
-    pub outputs: usize,
+    outputs: usize,
 }
 
 /// The partition of the graph.
@@ -36,62 +34,55 @@ pub(super) struct Cut {
     pub replication: f64,
 }
 
+/// Returns whether the graph has several types, or the run file names one.
+fn is_heterogeneous(config: &RunConfig, dataset: &Dataset) -> bool {
+    let manifest = dataset.manifest();
+    manifest.node_types.len() > 1
+        || manifest.edge_types.len() > 1
+        || config.task.node_type.is_some()
+}
+
 impl<'a> Facts<'a> {
-    /// Collects the facts; a pass over the nodes, and one over the edges where the graph is not
-    /// symmetric.
+    /// Collects the facts; a pass over the nodes, and over the edges of graphs that are not symmetric or have several
+    /// types.
     ///
     /// # Errors
-    /// [`gnarl_common::Kind::Usage`] for other tasks than node classification in homogeneous graphs.
+    /// [`gnarl_common::Kind::Usage`] for tasks that are not of nodes.
     pub fn of(config: &RunConfig, dataset: &'a Dataset) -> Result<Self> {
-        let manifest = dataset.manifest();
-        let heterogeneous = manifest.node_types.len() > 1 || manifest.edge_types.len() > 1;
-        if !config.task.kind.is_of_nodes() || heterogeneous || config.task.node_type.is_some() {
-            return Err(Error::usage(
-                "only tasks of nodes in homogeneous graphs are predicted",
-            )
-            .hint("name a strategy instead of train.strategy = 'auto'; docs/support.md lists those of each task"));
+        if !config.task.kind.is_of_nodes() {
+            return Err(Error::usage("only tasks of nodes are predicted").hint(
+                "name a strategy instead of train.strategy = 'auto'; docs/support.md lists those of each task",
+            ));
         }
-        let (node, _) = dataset.plain()?;
-        let labels = config.task.kind.labels_of(dataset, &node.name)?;
-        let features = features_of(dataset)?;
-        let roles = Roles::of(dataset, &node.name, &labels, config.dataset.split.as_ref())?;
-        let train = roles.nodes(Role::Train).len() as u64;
-        let nonzeros = match &features {
-            Features::Dense(_) => None,
-            Features::Csr { indices, indptr, .. } => {
-                Some(indices.len() as f64 / (indptr.len() - 1).max(1) as f64)
-            }
+        let counts = Counts::of(dataset)?;
+        let heterogeneous = is_heterogeneous(config, dataset);
+        let node_type = match (&config.task.node_type, heterogeneous) {
+            (Some(named), _) => named.clone(),
+            (None, true) => config.task.kind.only_labeled_type(dataset)?,
+            (None, false) => dataset.plain()?.0.name.clone(),
         };
-        Ok(Self {
-            dataset,
-            counts: Counts { train, ..Counts::of(dataset)? },
-            width: features.width(),
-            nonzeros,
-            outputs: labels.outputs(),
-        })
+        let graph: Box<dyn MessageGraph> = match heterogeneous {
+            true => Box::new(Heterogeneous::of(dataset, &node_type)?),
+            false => Box::new(Homogeneous::of(dataset, &counts)?),
+        };
+        let labels = config.task.kind.labels_of(dataset, &node_type)?;
+        let roles = Roles::of(dataset, &node_type, &labels, config.dataset.split.as_ref())?;
+        let train = roles.nodes(Role::Train).len() as u64;
+        let outputs = labels.outputs();
+        Ok(Self { dataset, counts: Counts { train, ..counts }, heterogeneous, graph, outputs })
     }
 
     /// The model of a run for this dataset.
     pub fn model(&self, config: &RunConfig) -> ModelConfig {
-        ModelConfig { in_dim: self.width, out_dim: self.outputs, ..config.model.clone() }
+        self.graph.model(&ModelConfig { out_dim: self.outputs, ..config.model.clone() })
     }
 
-    /// Weights of the model.
+    /// Weights of the model, without embeddings of nodes.
     ///
     /// # Errors
     /// If the model is unknown, or its sizes are invalid.
     pub fn parameters(&self, config: &RunConfig) -> Result<f64> {
-        Ok(models::build(&self.model(config), Key::new(0))?.1.len() as f64)
-    }
-
-    /// Batches of one of `ranks`, whose seeds are those of `train` nodes, over a share
-    /// of the nodes.
-    pub fn batches(&self, config: &RunConfig, train: u64, ranks: usize, share: f64) -> Batches {
-        let counts = Counts { train, ..self.counts.clone() };
-        let each: Vec<u32> =
-            config.hops().iter().map(|&f| u32::try_from(f).unwrap_or(u32::MAX)).collect();
-        let fanouts = Fanouts { each: &each, batch: config.sample.batch_size as u64 };
-        Batches::expect(&counts, ranks, share, fanouts)
+        self.graph.parameters(&self.model(config))
     }
 
     /// The partition of the run: the existing one, or the expected result of the partitioner.

@@ -25,7 +25,7 @@ impl Predict for Gradient {
     /// other machines as often as edges are cut.
     fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work> {
         let ranks = config.train.workers;
-        let batches = facts.batches(config, facts.counts.train, ranks, 1.0);
+        let batches = facts.graph.batches(config, facts.counts.train, ranks, 1.0)?;
         let mut work = sampled::work(facts, config, &batches)?;
         let (steps, others) = (work.steps as f64, (ranks - 1) as f64);
         // A batch that never changes is sampled once.
@@ -36,11 +36,17 @@ impl Predict for Gradient {
         // The batch's loss and weight are sent along.
         work.sent_bytes = steps * sampled::summed(facts.parameters(config)? + 2.0, ranks);
         work.messages = 2.0 * steps * others;
+        // Embeddings come from the ranks that own them, and their gradients go back.
+        let embeddings = facts.graph.inputs(&facts.model(config), &batches.inputs).embedding_bytes;
+        if embeddings > 0.0 {
+            work.sent_bytes += 2.0 * steps * embeddings * others / ranks as f64;
+            work.messages += 3.0 * steps * others;
+        }
         if config.partition.servers.is_some() {
             let cut = facts.cut(config)?;
             let rows = work.fetched_bytes * cut.edge_cut;
             work.sent_bytes += rows;
-            work.messages += steps * others * (1 + batches.edges.len()) as f64;
+            work.messages += steps * others * (1 + batches.blocks.len()) as f64;
         }
         Ok(work)
     }

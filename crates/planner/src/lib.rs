@@ -26,8 +26,10 @@
 //! ```
 
 mod average;
+mod exchange;
 mod facts;
 mod gradient;
+mod graph;
 mod layers;
 mod measure;
 mod predict;
@@ -53,9 +55,9 @@ pub use work::{Seconds, Work};
 const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];
 
 /// Rejects unsupported runs.
-fn allowed(run: &RunConfig) -> Result<()> {
+fn allowed(run: &RunConfig, heterogeneous: bool) -> Result<()> {
     run.check()?;
-    Combination { run, heterogeneous: false }.check()
+    Combination { run, heterogeneous }.check()
 }
 
 /// The predictions for a run file, and the facts they are based on.
@@ -128,7 +130,7 @@ impl RunPlan {
             for predict in STRATEGIES {
                 plan.add(&facts, config, predict, workers, config.model.decoupled)?;
             }
-            if ["gcn", "gat"].contains(&config.model.name.as_str()) {
+            if facts.graph.can_be_decoupled(&config.model) {
                 plan.add(&facts, config, &tensor::Tensor, workers, !config.model.decoupled)?;
             }
         }
@@ -148,7 +150,7 @@ impl RunPlan {
     /// Returns whether a strategy can train and predict the run. Steps over the whole graph would drop a subgraph
     /// sampler, which is another run than the one asked about.
     fn supported(facts: &Facts<'_>, run: &RunConfig, predict: &dyn Predict) -> Result<()> {
-        allowed(run)?;
+        allowed(run, facts.heterogeneous)?;
         sampled::check(run)?;
         predict.check(facts, run)
     }

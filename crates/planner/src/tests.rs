@@ -1,11 +1,12 @@
 use std::path::Path;
 
 use gnarl_config::Method;
-use gnarl_graph::generate::{Attributes, CommunityOptions, community};
-use gnarl_nn::models::Aggregator;
+use gnarl_graph::generate::{
+    Attributes, CommunityOptions, HeteroOptions, community, heterogeneous,
+};
+use gnarl_nn::models::{Aggregator, Decomposition};
 use gnarl_train::{Begin, run};
 
-use super::layers::layers;
 use super::*;
 
 /// A graph in `dir`, and a run of GCN on it.
@@ -78,8 +79,7 @@ fn bytes_of_columns_are_those_of_a_run() {
             change(&mut config);
             let facts = Facts::of(&config, &dataset).unwrap();
             let model = facts.model(&config);
-            let layers = layers(&model, None, &|_, input, output| output < input);
-            let expected = tensor::exchanged(&model, &layers, facts.counts.nodes, workers);
+            let expected = facts.graph.sliced(&model, workers).sent;
             let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
             let sent = finished.history[1].exchanged_bytes.unwrap_or_default();
             assert_eq!(
@@ -262,4 +262,132 @@ fn seconds_are_work_over_rates() {
     // Machines of their own.
     config.train.engine = gnarl_config::Engine::Mpi;
     assert_eq!(Seconds::of(&work, &config).products, 1.0 + 0.5 + 1.0);
+}
+
+/// A run of R-GCN on four node types, two of them without features, and eight edge types.
+fn typed(dir: &Path) -> RunConfig {
+    let attributes = Attributes { features: 9, classes: 4, train: 0.4, ..Attributes::default() };
+    let options = HeteroOptions {
+        nodes: 1600,
+        edges: 16_000,
+        communities: 4,
+        attributes,
+        ..Default::default()
+    };
+    heterogeneous(&options, &dir.join("typed")).unwrap();
+    let mut config = RunConfig::default();
+    config.dataset.path = dir.join("typed");
+    config.model.name = "rgcn".into();
+    (config.model.hidden, config.model.heads) = (24, 3);
+    config.train.epochs = 2;
+    config.train.eval_every = 0;
+    config.train.threads = 2;
+    config.train.deadline_seconds = 60.0;
+    config
+}
+
+/// Each layer takes the order of products and messages that is predicted, by the same counts.
+#[test]
+fn bytes_of_heterogeneous_columns_are_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = typed(dir.path());
+    let dataset = Dataset::open(&base.dataset.path).unwrap();
+    type Change = fn(&mut RunConfig);
+    let changes: [(&str, Change); 9] = [
+        ("rgcn", |_| ()),
+        ("rgcn-basis", |c| {
+            (c.model.decomposition, c.model.bases) = (Decomposition::Basis, 2);
+        }),
+        ("rgcn-decoupled", |c| c.model.decoupled = true),
+        ("rgat", |_| ()),
+        ("hgt", |_| ()),
+        ("hetero-sage", |_| ()),
+        ("hetero-pool", |c| c.model.aggregator = Aggregator::MaxPool),
+        ("hetero-gin", |c| c.model.relation_layer = "gin".into()),
+        ("hetero-gat", |c| c.model.relation_layer = "gat".into()),
+    ];
+    for (name, change) in changes {
+        for workers in [2, 4] {
+            let mut config = base.clone();
+            config.model.name = name.split('-').next().unwrap().into();
+            (config.train.strategy, config.train.workers) = (Strategy::Tensor, workers);
+            config.output.dir = dir.path().join(format!("{name}-{workers}"));
+            change(&mut config);
+            let facts = Facts::of(&config, &dataset).unwrap();
+            let expected = facts.graph.sliced(&facts.model(&config), workers).sent;
+            let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+            let sent = finished.history[1].exchanged_bytes.unwrap_or_default();
+            for (sent, expected) in
+                [(sent.forward, expected.forward), (sent.backward, expected.backward)]
+            {
+                let ratio = expected as f64 / sent as f64;
+                // Shares are of whole rows and columns.
+                assert!((ratio - 1.0).abs() < 0.01, "{name} on {workers}: ×{ratio:.4} of {sent}");
+            }
+        }
+    }
+}
+
+/// Expected edges over all edge types against those of an epoch.
+#[test]
+fn edges_of_heterogeneous_batches_are_about_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let base = typed(dir.path());
+    type Change = fn(&mut RunConfig);
+    let changes: [(&str, Change); 5] = [
+        ("few", |c| (c.sample.batch_size, c.sample.fanouts) = (50, vec![2, 2])),
+        ("many", |c| (c.sample.batch_size, c.sample.fanouts) = (200, vec![20, 10])),
+        ("all", |c| (c.sample.batch_size, c.sample.method) = (40, Method::Full)),
+        ("one-type", |c| {
+            (c.sample.batch_size, c.sample.fanouts) = (40, vec![3, 3]);
+            c.sample.edge_fanouts.insert("venue:r6:paper".into(), vec![0, 9]);
+        }),
+        ("parts", |c| {
+            (c.train.strategy, c.train.workers) = (Strategy::Average, 2);
+            c.partition.parts = gnarl_config::Parts::Count(2);
+            (c.sample.batch_size, c.sample.fanouts) = (50, vec![4, 4]);
+        }),
+    ];
+    for (name, change) in changes {
+        let mut config = base.clone();
+        change(&mut config);
+        config.output.dir = dir.path().join(name);
+        let (strategy, workers) = (config.train.strategy, config.train.workers);
+        let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+        let expected = of(&plan(&config, &[workers]), strategy, workers).work;
+        let drawn = finished.history[0].sampled_edges as f64;
+        let ratio = workers as f64 * expected.sampled_edges / drawn;
+        assert!((ratio - 1.0).abs() < 0.1, "{name}: ×{ratio:.3}");
+    }
+}
+
+/// Two layers of R-GCN over the whole graph by one worker, by hand: 24 → 24 → 4 columns.
+#[test]
+fn products_by_edge_type_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = typed(dir.path());
+    let dataset = Dataset::open(&config.dataset.path).unwrap();
+    let facts = Facts::of(&config, &dataset).unwrap();
+    let (whole, types) = facts.graph.whole();
+    let mut groups = 0;
+    for t in &dataset.manifest().edge_types {
+        let lists = dataset.csc(&t.triple).unwrap();
+        let nodes = lists.indptr.len() as u64 - 1;
+        groups += (0..nodes).filter(|&v| lists.indptr.get(v + 1) > lists.indptr.get(v)).count();
+    }
+    assert_eq!(whole.groups, groups as f64);
+    let named = &dataset.manifest().node_types;
+    let has = |name: &str| dataset.features(name).unwrap().is_some();
+    let projected: f64 =
+        types.iter().zip(named).filter(|(_, t)| has(&t.name)).map(|(n, _)| n).sum();
+    let one = of(&plan(&config, &[1]), Strategy::Tensor, 1).work;
+    // The second layer maps first, if that exchanges less: a product for each sender.
+    let first = (whole.groups + whole.targets) * 24.0 <= (whole.senders + whole.targets) * 24.0;
+    let pairs = if first { whole.groups } else { whole.senders };
+    let second = (whole.groups + whole.targets) * 24.0 <= (whole.senders + whole.targets) * 4.0;
+    let last = if second { whole.groups } else { whole.senders };
+    let flops = 2.0 * 2.0 * projected * 9.0 * 24.0
+        + 3.0 * 2.0 * 24.0 * (24.0 * (pairs + whole.targets) + 4.0 * (last + whole.targets));
+    assert!((one.flops / flops - 1.0).abs() < 1e-9, "{} of {flops}", one.flops);
+    assert_eq!(one.steps, 1);
 }

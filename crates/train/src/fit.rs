@@ -165,7 +165,7 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
     ) -> Result<()> {
         let owner = partition.id_map(self.task.node_type())?;
         self.task.set_parts(partition.num_parts(), owner);
-        let alone = self.config.train.strategy == Strategy::Average;
+        let alone = self.config.train.strategy.parts_train_alone();
         if !T::GRAPH_PER_PART || !alone {
             return Ok(());
         }
@@ -260,7 +260,7 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
 
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation> {
         let limited = self.config.tensor.memory.is_some();
-        if self.config.train.strategy == Strategy::Tensor && limited {
+        if self.config.train.strategy.takes_whole_graph() && limited {
             let (source, scores) = self.chunks()?;
             let deadline = Duration::from_secs_f64(self.config.train.deadline_seconds);
             let mut all = local::run(1, deadline, |comm| {

@@ -1,6 +1,6 @@
 //! Properties of a run on which the use of keys depends.
 
-use crate::{Method, Parts, RowOptimizer, RunConfig, Strategy, TaskKind};
+use crate::{Method, Parts, RowOptimizer, RunConfig, TaskKind};
 
 /// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
@@ -72,11 +72,11 @@ impl Applied<'_> {
     }
 
     pub(super) fn tensor(&self) -> bool {
-        self.run.train.strategy == Strategy::Tensor
+        self.run.train.strategy.takes_whole_graph()
     }
 
     pub(super) fn averages(&self) -> bool {
-        self.run.train.strategy == Strategy::Average
+        self.run.train.strategy.parts_train_alone()
     }
 
     /// True if the model treats relations of one edge type as edge types.

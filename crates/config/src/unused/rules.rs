@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         keys: &["sample.buckets"],
         applies: |a| {
-            let batches = a.run.sample.batch_size > 0 && a.run.train.strategy != Strategy::Average;
+            let batches = a.run.sample.batch_size > 0 && !a.run.train.strategy.parts_train_alone();
             a.links() && a.model(&["none"]) && batches
         },
         to: "link prediction without an encoder (model.name = 'none'), in batches of all ranks together",

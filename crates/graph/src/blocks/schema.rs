@@ -3,7 +3,7 @@
 use gnarl_common::rng::{Key, mix};
 use gnarl_common::{Error, Result};
 
-use crate::manifest::Triple;
+use crate::manifest::{Manifest, Triple};
 
 /// The types of a graph's nodes and edges. Blocks and batches refer to them by index, in the order
 /// given here.
@@ -16,6 +16,20 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// The types of a dataset, in its order.
+    ///
+    /// # Errors
+    /// If an edge type joins a node type that is not there.
+    pub fn of(manifest: &Manifest) -> Result<Self> {
+        let mut schema = Self::default();
+        manifest.node_types.iter().for_each(|t| schema.add_node_type(&t.name));
+        for t in &manifest.edge_types {
+            let ends = (schema.node_type(&t.triple.src)?, schema.node_type(&t.triple.dst)?);
+            schema.add_edge_type(t.triple.clone(), ends.0, ends.1);
+        }
+        Ok(schema)
+    }
+
     /// Adds a node type, whose index is the number of types before.
     pub fn add_node_type(&mut self, name: &str) {
         self.node_types.push(name.into());

@@ -102,7 +102,9 @@ pub fn add(config: &ModelConfig, params: &mut ParamsBuilder) -> Result<Box<dyn M
         "mlp" => Box::new(mlp::build(config, params)),
         "ngnn" => Box::new(ngnn::build(config, params)),
         "sgc" => Box::new(sgc::Sgc::new(config, params)),
-        _ => Box::new(sage::build(config, params)),
+        "sage" => Box::new(sage::build(config, params)),
+        // A name without its arm would train another model.
+        name => return Err(unknown("model", name, names())),
     })
 }
 

@@ -17,9 +17,11 @@ pub(crate) fn resolve(config: &RunConfig, source: &Source) -> Result<RunConfig> 
         return Ok(config);
     }
     let Some(dataset) = source.dataset() else {
-        // Where no rank has the whole graph only one strategy is possible.
+        // Where no rank has the whole graph there are no counts to predict from.
         config.train.strategy = Strategy::Gradient;
-        tracing::info!("train.strategy = 'auto': gradient, which alone trains on servers' parts");
+        tracing::info!(
+            "train.strategy = 'auto': gradient, as no rank has the dataset to predict from"
+        );
         config.check()?;
         return Ok(config);
     };

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{
-    EvaluateOn, Method, RunConfig, Strategy, TaskKind, data_folder, support::Combination,
-};
+use gnarl_config::{EvaluateOn, Method, RunConfig, TaskKind, data_folder, support::Combination};
 use gnarl_engine::Communicator;
 use gnarl_graph::splits::Roles;
-use gnarl_graph::{Dataset, Labels, NodeType};
+use gnarl_graph::{Dataset, Labels};
 use gnarl_nn::ParamsBuilder;
 use gnarl_partition::{PartitionManifest, PartitionedDataset, fingerprint};
 
@@ -158,7 +156,7 @@ impl Setup {
 /// The run file for encoders: full-graph steps take all neighbors, whatever `[sample]` says.
 fn sampled(config: &RunConfig) -> RunConfig {
     let mut config = config.clone();
-    if config.train.strategy == Strategy::Tensor {
+    if config.train.strategy.takes_whole_graph() {
         config.sample.method = Method::Full;
     }
     config
@@ -195,11 +193,11 @@ fn heterogeneous_nodes(
             .hint("heterogeneous graphs are evaluated as a whole"));
     }
     // Parts that train alone have splits of their own nodes.
-    let alone = config.train.strategy == Strategy::Average;
+    let alone = config.train.strategy.parts_train_alone();
     let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             if config.task.node_type.is_none() {
-                let only = only_labeled_type(config.task.kind, dataset)?;
+                let only = config.task.kind.only_labeled_type(dataset)?;
                 tracing::info!(
                     "task.node_type is not set: '{only}' is the only node type with labels"
                 );
@@ -268,36 +266,13 @@ fn labels_and_roles(
     Ok((labels, roles))
 }
 
-/// The node type to classify where the run file names none.
-///
-/// # Errors
-/// [`gnarl_common::Kind::Usage`] unless exactly one has labels.
-pub(super) fn only_labeled_type(kind: TaskKind, dataset: &Dataset) -> Result<String> {
-    let names: &[&str] = match kind {
-        TaskKind::NodeRegression => &["value"],
-        TaskKind::Custom => &["label", "value"],
-        _ => &["label"],
-    };
-    let types = &dataset.manifest().node_types;
-    let has = |t: &&NodeType| t.columns.iter().any(|column| names.contains(&column.name.as_str()));
-    let labeled = types.iter().filter(has);
-    let labeled: Vec<&str> = labeled.map(|t| t.name.as_str()).collect();
-    if let [only] = labeled[..] {
-        return Ok(only.to_string());
-    }
-    let names: Vec<&str> = types.iter().map(|t| t.name.as_str()).collect();
-    let what = if labeled.is_empty() { "no node type has labels" } else { "several have labels" };
-    Err(Error::usage(format!("task.node_type is required for a heterogeneous graph: {what}"))
-        .hint(format!("the type of the nodes to classify, one of: {}", names.join(", "))))
-}
-
 /// Node prediction on a homogeneous graph.
 fn homogeneous_nodes(
     (config, registry): (&RunConfig, &Registry),
     source: Source,
     purpose: Purpose<'_>,
 ) -> Result<Setup> {
-    let alone = config.train.strategy == Strategy::Average;
+    let alone = config.train.strategy.parts_train_alone();
     let (graph, mut targets, roles, server) = match &source {
         Source::Whole(dataset) => {
             let (node, _) = dataset.plain()?;

@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
             // The first rank evaluates on parts.
             let all = config.train.evaluate_on == EvaluateOn::Parts && ranks.contains(&0);
             let mine = |part: usize| ranks.contains(&trainer_of(part, size, cut.num_parts()));
-            if config.train.strategy == Strategy::Average {
+            if config.train.strategy.parts_train_alone() {
                 check_here(cut, &mine)?;
             }
             task.divide(cut, &|part| all || mine(part))?;

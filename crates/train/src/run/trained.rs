@@ -22,7 +22,7 @@ use crate::fit::Training;
 use crate::registry::Registry;
 use crate::run::folder::{CONFIG, MODEL, Provenance, SUMMARY};
 use crate::run::places::run_folder;
-use crate::run::setup::{Purpose, Setup, Source, only_labeled_type};
+use crate::run::setup::{Purpose, Setup, Source};
 use crate::state::Start;
 
 /// A run with weights, finished or not, over its dataset or another one.
@@ -430,7 +430,7 @@ fn labels_of_training(
         // A catalog does not tell whether the graph has several edge types.
         (None, Err(_), [only]) if manifest.edge_types.is_empty() => only.name.clone(),
         (None, Err(_), _) => {
-            let only = only_labeled_type(config.task.kind, dataset)?;
+            let only = config.task.kind.only_labeled_type(dataset)?;
             config.task.node_type = Some(only.clone());
             only
         }

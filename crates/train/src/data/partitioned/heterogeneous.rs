@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::{Context, Error, Result};
-use gnarl_config::{RunConfig, TaskKind};
+use gnarl_config::RunConfig;
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::splits::Roles;
 use gnarl_partition::PartitionedDataset;
@@ -138,7 +138,7 @@ fn target(config: &RunConfig, names: &[String], abouts: &[Vec<Description>]) -> 
         return Ok(only);
     }
     let what = if labeled.is_empty() { "no node type has labels" } else { "several have labels" };
-    let kind = if config.task.kind == TaskKind::NodeRegression { "value" } else { "label" };
+    let kind = config.task.kind.label_columns().join("' or '");
     Err(Error::usage(format!("task.node_type is required for a heterogeneous graph: {what}"))
         .hint(format!("the type of the nodes with a column '{kind}', one of: {known}")))
 }

@@ -60,7 +60,7 @@ fn tables_told(
 
 /// The warning for this many nodes and outputs.
 fn told(config: &RunConfig, nodes: u64, outputs: usize, memory: Available) -> Option<String> {
-    let tensor = config.train.strategy == Strategy::Tensor;
+    let tensor = config.train.strategy.takes_whole_graph();
     if config.model.name == "none" || tensor && config.tensor.memory.is_some() {
         return None;
     }

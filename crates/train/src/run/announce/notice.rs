@@ -1,6 +1,6 @@
 //! Unused keys of the run file, and unused splits and columns of the dataset.
 
-use gnarl_config::{Applied, Method, Parts, RunConfig, Strategy, TaskKind};
+use gnarl_config::{Applied, Method, Parts, RunConfig, TaskKind};
 use gnarl_graph::{Dataset, EdgeType};
 use gnarl_nn::models::Aggregator;
 use gnarl_partition::{Constraint, PartitionManifest};
@@ -43,7 +43,7 @@ pub(crate) fn of(
 fn idle(config: &RunConfig, parts: usize) -> Option<String> {
     let workers = config.train.workers;
     let idle = workers.saturating_sub(parts);
-    (config.train.strategy == Strategy::Average && idle > 0).then(|| {
+    (config.train.strategy.parts_train_alone() && idle > 0).then(|| {
         format!(
             "train.strategy = 'average' trains {parts} part{} on {workers} workers: {idle} of them \
              have nothing to do; set partition.parts to at least train.workers",
@@ -54,7 +54,7 @@ fn idle(config: &RunConfig, parts: usize) -> Option<String> {
 
 /// Halo nodes of fewer hops than the model has layers, where parts train alone.
 fn shallow(config: &RunConfig, made: &PartitionManifest) -> Option<String> {
-    let alone = config.train.strategy == Strategy::Average && config.task.kind.is_of_nodes();
+    let alone = config.train.strategy.parts_train_alone() && config.task.kind.is_of_nodes();
     let (found, layers) = (made.hops, config.model.blocks());
     let short = alone && config.model.name != "mlp" && (found as usize) < layers && made.parts > 1;
     short.then(|| {
@@ -74,7 +74,7 @@ fn shallow(config: &RunConfig, made: &PartitionManifest) -> Option<String> {
 /// Evaluations that average only at every few of them.
 fn seldom(config: &RunConfig) -> Option<String> {
     let section = &config.train;
-    let averaged = section.strategy == Strategy::Average;
+    let averaged = section.strategy.parts_train_alone();
     let (evaluated, synced) = (section.eval_every, section.sync_every);
     (averaged && evaluated > 0 && !evaluated.is_multiple_of(synced)).then(|| {
         format!(
@@ -205,7 +205,7 @@ fn keeps_weights(config: &RunConfig, typed: bool) -> bool {
 
 /// Returns whether neighbors are drawn by edge weights.
 fn draws_by_weights(config: &RunConfig) -> bool {
-    config.sample.method == Method::Weighted && config.train.strategy != Strategy::Tensor
+    config.sample.method == Method::Weighted && !config.train.strategy.takes_whole_graph()
 }
 
 /// Returns whether the model weighs messages by edge weights.

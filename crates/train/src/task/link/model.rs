@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock};
 use gnarl_common::did_you_mean::unknown;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{Leakage, RunConfig, SampleSection, Strategy};
+use gnarl_config::{Leakage, RunConfig, SampleSection};
 use gnarl_nn::ParamsBuilder;
 use gnarl_nn::decoders::{self, Decoder};
 
@@ -103,7 +103,7 @@ pub(super) fn check_batches(config: &RunConfig, count: usize, typed: bool) -> Re
     let receives = !timed && !["mlp", "none"].contains(&config.model.name.as_str());
     let all = batch_size == 0 || batch_size >= count;
     // Messages pass over the other edge types, too.
-    let others = typed && config.train.strategy != Strategy::Tensor;
+    let others = typed && !config.train.strategy.takes_whole_graph();
     if receives && !others && config.task.leakage == Leakage::Remove && all {
         let message =
             format!("a batch of all {count} training edges leaves none for messages to pass over");

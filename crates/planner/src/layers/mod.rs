@@ -1,5 +1,7 @@
 //! Cost of a model's layers per row and per edge, forward and backward.
 
+pub(super) mod heterogeneous;
+
 use gnarl_nn::models::{Aggregator, ModelConfig};
 
 /// Products of a layer that has a gradient for its input: values, gradients of weights and of input.
@@ -20,6 +22,12 @@ pub(super) struct Layer {
     pub source: Row,
     /// Cost per row that messages go to.
     pub target: Row,
+    /// Cost per pair of a node and an edge type that it receives messages over.
+    pub group: Row,
+    /// Cost per pair of a node and an edge type that it sends messages over.
+    pub sender: Row,
+    /// Floating-point operations per step, such as sums of matrices.
+    pub step_flops: f64,
     /// Floating-point operations per edge.
     pub edge_flops: f64,
     /// Columns of messages.
@@ -30,6 +38,8 @@ pub(super) struct Layer {
     pub scores: usize,
     /// True if messages pass over the model's input, so that they have no gradient.
     pub constant: bool,
+    /// True if the sums of messages are kept from the first epoch on, over a whole graph that does not change.
+    pub cached: bool,
 }
 
 /// Cost per row.
@@ -42,7 +52,7 @@ pub(super) struct Row {
     /// Bytes of weights that they gather, forward and backward.
     pub weights: f64,
     /// Number of computed values.
-    pub values: usize,
+    pub values: f64,
 }
 
 /// The layers of `model`, the input's first. `nonzeros` are those of an input row, if it is sparse;
@@ -141,7 +151,7 @@ fn decoupled(model: &ModelConfig, nonzeros: Option<f64>) -> Vec<Layer> {
     let hop = |i: usize| Layer {
         source: if i == 0 { rows } else { Row::default() },
         target: Row {
-            values: if model.teleport > 0.0 { KEPT } else { 1 } * columns,
+            values: (if model.teleport > 0.0 { KEPT } else { 1 } * columns) as f64,
             ..Row::default()
         },
         columns,
@@ -161,7 +171,7 @@ fn attention(model: &ModelConfig, i: usize, nonzeros: Option<f64>) -> Layer {
     let scores = Row { flops: PASSES * 4.0 * columns as f64, ..Row::default() };
     Layer {
         source: kept(product(i == 0, nonzeros, input, columns).and(scores), columns),
-        target: Row { values: KEPT * columns, ..Row::default() },
+        target: Row { values: (KEPT * columns) as f64, ..Row::default() },
         columns,
         // The gradient of a coefficient reads both endpoints again.
         reads: PASSES,
@@ -179,7 +189,7 @@ fn reads(constant: bool) -> f64 {
 }
 
 fn kept(row: Row, values: usize) -> Row {
-    Row { values: row.values + values, ..row }
+    Row { values: row.values + values as f64, ..row }
 }
 
 /// A product of rows of the model's input, where `first`, or of rows that layers made.
@@ -194,15 +204,20 @@ fn dense(input: usize, output: usize) -> Row {
     product_of(None, PASSES, input, output)
 }
 
+/// A product of input rows of `from` values.
+pub(super) fn product_of_input(nonzeros: Option<f64>, from: usize, to: usize) -> Row {
+    product_of(nonzeros, FIRST_PASSES, from, to)
+}
+
 fn product_of(nonzeros: Option<f64>, passes: f64, input: usize, output: usize) -> Row {
     match nonzeros {
         Some(nonzeros) => {
             let weights = passes * nonzeros * (4 * output) as f64;
-            Row { nonzeros, weights, values: output, ..Row::default() }
+            Row { nonzeros, weights, values: output as f64, ..Row::default() }
         }
         None => {
             let flops = passes * 2.0 * (input * output) as f64;
-            Row { flops, values: output, ..Row::default() }
+            Row { flops, values: output as f64, ..Row::default() }
         }
     }
 }
@@ -217,8 +232,18 @@ impl Layer {
 }
 
 impl Row {
+    /// The cost of so many rows.
+    pub fn times(self, rows: f64) -> Self {
+        Self {
+            flops: rows * self.flops,
+            nonzeros: rows * self.nonzeros,
+            weights: rows * self.weights,
+            values: rows * self.values,
+        }
+    }
+
     /// The cost of both, one after the other.
-    fn and(self, other: Self) -> Self {
+    pub fn and(self, other: Self) -> Self {
         Self {
             flops: self.flops + other.flops,
             nonzeros: self.nonzeros + other.nonzeros,
