@@ -2,13 +2,14 @@
 """Seconds of a training epoch on two threads, sampling and gathering included: gnarl, DGL and GraphBolt.
 
     cargo build --profile dist
-    benches/peers/epoch.py target/dist/gnarl DATASET... > table.md
+    benches/peers/epoch.py target/dist/gnarl [--before EARLIER_GNARL] DATASET... > table.md
 
 DATASET is a directory of gnarl's with features, labels and a split `train`. All systems train the same model
 with Adam, batches of 1,024 seeds and no dropout: GraphSAGE (mean) of three layers, 256 wide, fan-outs 15, 10, 5;
 GAT of two layers, four heads of 64, fan-outs 25, 10. Runs with a Python that has dgl 2.1. Systems take turns;
 a figure is the median over all epochs of all turns, first epochs left out. Peers run a part of an epoch
 (`--batches`), which counts for the whole; the loader has no processes of its own, since there are no cores left.
+An earlier build of gnarl takes its turns with them.
 For DGL's best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow its matrix products.
 """
 
@@ -123,14 +124,15 @@ def tables(model, dataset):
 
 
 def main():
-    gnarl, *datasets = sys.argv[1:]
+    programs, datasets = epochs.programs(sys.argv[1:])
     print("| graph | model | system | seconds an epoch | of them the fastest, the slowest | gnarl's share |")
     print("|---|---|---|---:|---:|---:|")
     for dataset in datasets:
         for model in MODELS:
-            found = {"gnarl": [], "DGL": [], "GraphBolt": []}
+            found = {system: [] for system in (*programs, "DGL", "GraphBolt")}
             for _ in range(TURNS):
-                found["gnarl"] += epochs.gnarl(gnarl, tables(model, dataset))
+                for system, program in programs.items():
+                    found[system] += epochs.gnarl(program, tables(model, dataset))
                 for system in ("DGL", "GraphBolt"):
                     found[system] += epochs.peer(__file__, THREADS, system, model, dataset)
             epochs.rows(found, (Path(dataset).name, MODELS[model][2]))

@@ -9,6 +9,14 @@ import tempfile
 from pathlib import Path
 
 
+def programs(words):
+    """The builds of gnarl that a command line names, and what follows: `GNARL [--before EARLIER_GNARL] ...`."""
+    current, *others = words
+    if others[0] != "--before":
+        return {"gnarl": current}, others
+    return {"gnarl": current, "gnarl before": others[1]}, others[2:]
+
+
 def gnarl(program, tables):
     """Seconds of each epoch but the first of a run file with these tables."""
     return gnarl_with_peak(program, tables)[0]

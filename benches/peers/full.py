@@ -2,14 +2,15 @@
 """Seconds and memory of an epoch over the whole graph on two threads: gnarl's strategy `tensor`, DGL and PyG.
 
     cargo build --profile dist
-    benches/peers/full.py target/dist/gnarl gcn DATASET... gat DATASET... > table.md
+    benches/peers/full.py target/dist/gnarl [--before EARLIER_GNARL] gcn DATASET... gat DATASET... > table.md
 
 DATASET is a directory of gnarl's with dense features, labels, a split `train` and edges in both directions. All
 systems train the same model of two layers with Adam, without dropout: GCN, 256 wide, to which gnarl alone adds self
 loops; GAT with four heads of 64, the last layer's averaged. Runs with a Python that has dgl 2.1 and torch_geometric
 2.8. Systems take turns; seconds are the median over all epochs of all turns, first epochs left out; memory is the
-largest resident set of a process that did nothing else. PyG has the graph as a sparse CSR tensor for GCN, which is its fastest form, and as a list of
-edges for GAT. For the peers' best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow their products.
+largest resident set of a process that did nothing else. An earlier build of gnarl takes its turns with them. PyG has
+the graph as a sparse CSR tensor for GCN, which is its fastest form, and as a list of edges for GAT. For the peers'
+best, preload tcmalloc and do not let OPENBLAS_CORETYPE narrow their products.
 """
 
 import json
@@ -105,12 +106,12 @@ def tables(model, dataset):
     }
 
 
-def compare(gnarl, model, dataset):
-    found = {"gnarl": ([], []), "DGL": ([], []), "PyG": ([], [])}
+def compare(programs, model, dataset):
+    found = {system: ([], []) for system in (*programs, "DGL", "PyG")}
     for _ in range(TURNS):
         for system, (times, peaks) in found.items():
-            if system == "gnarl":
-                seconds, peak = epochs.gnarl_with_peak(gnarl, tables(model, dataset))
+            if system in programs:
+                seconds, peak = epochs.gnarl_with_peak(programs[system], tables(model, dataset))
             else:
                 seconds, peak = epochs.peer(__file__, THREADS, system, model, dataset)
             times += seconds
@@ -124,14 +125,14 @@ def compare(gnarl, model, dataset):
 
 
 def main():
-    gnarl, model, *words = sys.argv[1:]
+    programs, (model, *words) = epochs.programs(sys.argv[1:])
     print("| graph | model | system | seconds | fastest, slowest | gnarl's share | GB | gnarl's share |")
     print("|---|---|---|---:|---:|---:|---:|---:|")
     for word in words:
         if word in ("gcn", "gat"):
             model = word
         else:
-            compare(gnarl, model, word)
+            compare(programs, model, word)
 
 
 if sys.argv[1] == "--measure":
