@@ -35,8 +35,7 @@ MODELS = {"gcn": {"sample.method": "full"}, "sage": {"sample.fanouts": [25, 10]}
 VARIANTS = {
     "default": {},
     "no warm-up": {"average.warmup": 0},
-    "global batches": {"average.batch": "global"},
-    "global batches, no warm-up": {"average.warmup": 0, "average.batch": "global"},
+    "local batches": {"average.batch": "local"},
     "moments": {"average.moments": "true"},
     "slowmo": {"average.outer": "slowmo"},
     "nesterov": {"average.outer": "nesterov"},

@@ -30,9 +30,9 @@ impl Outer {
 #[serde(rename_all = "lowercase")]
 pub enum Batch {
     /// One step of all parts together: parts make as many steps an epoch as one model of the whole graph.
+    #[default]
     Global,
     /// One step of each part: parts make their share of the steps.
-    #[default]
     Local,
 }
 
@@ -61,7 +61,7 @@ pub struct AverageSection {
 
 impl Default for AverageSection {
     fn default() -> Self {
-        Self { warmup: 20, ..Self::none() }
+        Self { batch: Batch::Global, warmup: 20, ..Self::none() }
     }
 }
 

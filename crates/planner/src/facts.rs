@@ -61,14 +61,14 @@ impl<'a> Facts<'a> {
             (None, true) => config.task.kind.only_labeled_type(dataset)?,
             (None, false) => dataset.plain()?.0.name.clone(),
         };
-        let graph: Box<dyn MessageGraph> = match heterogeneous {
-            true => Box::new(Heterogeneous::of(dataset, &node_type)?),
-            false => Box::new(Homogeneous::of(dataset, &counts)?),
-        };
         let labels = config.task.kind.labels_of(dataset, &node_type)?;
         let roles = Roles::of(dataset, &node_type, &labels, config.dataset.split.as_ref())?;
-        let train = roles.nodes(Role::Train).len() as u64;
-        let outputs = labels.outputs();
+        let nodes = roles.nodes(Role::Train);
+        let graph: Box<dyn MessageGraph> = match heterogeneous {
+            true => Box::new(Heterogeneous::of(dataset, &node_type, &nodes)?),
+            false => Box::new(Homogeneous::of(dataset, &counts)?),
+        };
+        let (train, outputs) = (nodes.len() as u64, labels.outputs());
         Ok(Self { dataset, counts: Counts { train, ..counts }, heterogeneous, graph, outputs })
     }
 

@@ -28,7 +28,7 @@ impl Predict for Tensor {
     fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work> {
         let (model, ranks) = (facts.model(config), config.train.workers);
         let sliced = facts.graph.sliced(&model, ranks);
-        let (whole, types) = facts.graph.whole();
+        let (whole, types) = facts.graph.whole(&model);
         let own = |of_all: f64| (of_all / ranks as f64).ceil();
         let nodes = whole.targets;
         let input = facts.graph.inputs(&model, &types.into_iter().map(own).collect::<Vec<_>>());

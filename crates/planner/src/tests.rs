@@ -368,7 +368,7 @@ fn products_by_edge_type_are_counted() {
     let config = typed(dir.path());
     let dataset = Dataset::open(&config.dataset.path).unwrap();
     let facts = Facts::of(&config, &dataset).unwrap();
-    let (whole, types) = facts.graph.whole();
+    let (whole, types) = facts.graph.whole(&facts.model(&config));
     let mut groups = 0;
     for t in &dataset.manifest().edge_types {
         let lists = dataset.csc(&t.triple).unwrap();

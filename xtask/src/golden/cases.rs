@@ -144,7 +144,7 @@ const NONE: Choice = ("none", &["model.name=none"]);
 const STRATEGIES: &[Choice] = &[
     ("gradient", &["train.strategy=gradient"]),
     ("gradient-2", &["train.strategy=gradient", "train.workers=2", "train.threads=2"]),
-    ("average-2", &["train.strategy=average", "partition.parts=2", "train.workers=2"]),
+    ("average-2", &["train.strategy=average", LOCAL, "partition.parts=2", "train.workers=2"]),
     ("tensor-2", &["train.strategy=tensor", "train.workers=2", "train.threads=2"]),
     ("chunks", &["train.strategy=tensor", "tensor.chunks=3", "train.workers=2"]),
 ];
@@ -264,30 +264,30 @@ const VARIANTS: &[Variants] = &[
                 &["sample.method=saint-walk", BUDGET, ESTIMATE, "sample.accumulate=2"],
             ),
             ("parts", &["partition.path=plain-2", TWO]),
-            ("parts-average", &["partition.path=plain-2", "train.strategy=average", TWO]),
-            ("parts-average-1", &["partition.path=plain-2", "train.strategy=average"]),
-            ("average-4", &["partition.parts=4", "train.strategy=average", TWO]),
-            ("average-4-1", &["partition.parts=4", "train.strategy=average"]),
-            ("average-every-2", &["partition.parts=2", "train.strategy=average", EVERY_2]),
+            ("parts-average", &["partition.path=plain-2", "train.strategy=average", LOCAL, TWO]),
+            ("parts-average-1", &["partition.path=plain-2", "train.strategy=average", LOCAL]),
+            ("average-4", &["partition.parts=4", "train.strategy=average", LOCAL, TWO]),
+            ("average-4-1", &["partition.parts=4", "train.strategy=average", LOCAL]),
+            ("average-every-2", &["partition.parts=2", "train.strategy=average", LOCAL, EVERY_2]),
             (
                 "average-slowmo",
-                &["partition.parts=2", "train.strategy=average", "average.outer=slowmo"],
+                &["partition.parts=2", "train.strategy=average", LOCAL, "average.outer=slowmo"],
             ),
             (
                 "average-nesterov",
-                &["partition.parts=2", "train.strategy=average", "average.outer=nesterov"],
+                &["partition.parts=2", "train.strategy=average", LOCAL, "average.outer=nesterov"],
             ),
             (
                 "average-moments",
-                &["partition.parts=2", "train.strategy=average", "average.moments=true"],
+                &["partition.parts=2", "train.strategy=average", LOCAL, "average.moments=true"],
             ),
             (
                 "average-global",
                 &["partition.parts=2", "train.strategy=average", "average.batch=global"],
             ),
-            ("hops-0", &["partition.parts=2", "train.strategy=average", "partition.hops=0"]),
-            ("hops-2", &["partition.parts=2", "train.strategy=average", "partition.hops=2"]),
-            ("on-parts", &["partition.parts=2", "train.strategy=average", ON_PARTS]),
+            ("hops-0", &["partition.parts=2", "train.strategy=average", LOCAL, "partition.hops=0"]),
+            ("hops-2", &["partition.parts=2", "train.strategy=average", LOCAL, "partition.hops=2"]),
+            ("on-parts", &["partition.parts=2", "train.strategy=average", LOCAL, ON_PARTS]),
             ("vertex-cut", &["partition.parts=2", "partition.algorithm=dbh", TWO]),
             ("auto", &["train.strategy=auto", "train.workers=2"]),
             ("auto-tensor", &["train.strategy=auto", "train.workers=2", "plan.edge=1.0"]),
@@ -332,7 +332,7 @@ const VARIANTS: &[Variants] = &[
             ("meta-path", &["sample.meta_path=['topic:r3:paper','venue:r2:topic']"]),
             ("adagrad", &["embedding.optimizer=adagrad", "embedding.lr=0.1"]),
             ("bound", &["embedding.bound=0.1", "embedding.weight_decay=0.01"]),
-            ("average-4", &["partition.parts=4", "train.strategy=average", TWO]),
+            ("average-4", &["partition.parts=4", "train.strategy=average", LOCAL, TWO]),
             ("whole-batch", &["sample.method=full", "sample.batch_size=0", TWO]),
         ],
     ),
@@ -399,6 +399,9 @@ const VARIANTS: &[Variants] = &[
         ],
     ),
 ];
+
+/// Batches of each part, as the default was when most runs of `average` were recorded.
+const LOCAL: &str = "average.batch=local";
 
 const TWO: &str = "train.workers=2";
 const CLUSTERS: &str = "sample.clusters_per_batch=2";

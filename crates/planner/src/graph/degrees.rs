@@ -23,6 +23,10 @@ pub(super) struct Degrees {
     pub types: Vec<NodeType>,
     /// Number of edges of each edge type.
     pub edges: Vec<f64>,
+    /// Edge types into the seeds' node type, and the in-degree of some training nodes.
+    seeds: Vec<(usize, Vec<u32>)>,
+    /// Number of the seeds' node type.
+    target: usize,
 }
 
 /// Edges into nodes of all types, and the pairs of a node and an edge type that they are of.
@@ -35,11 +39,12 @@ pub(super) struct Drawn {
 }
 
 impl Degrees {
-    /// Counts a dataset: a pass over the edges, and 4 bytes for each node of the largest type.
+    /// Counts a dataset whose seeds are some nodes `train` of a type `target`: a pass over the edges, and 4 bytes for
+    /// each node of the largest type.
     ///
     /// # Errors
     /// If a file cannot be read, or ids do not fit 32 bits.
-    pub fn of(dataset: &Dataset) -> Result<Self> {
+    pub fn of(dataset: &Dataset, target: usize, train: &[u32]) -> Result<Self> {
         let manifest = dataset.manifest();
         let samples: Vec<Vec<u64>> = (0..manifest.node_types.len())
             .map(|number| sample(manifest.node_types[number].count, number as u64))
@@ -55,13 +60,17 @@ impl Degrees {
                 out: Vec::new(),
             })
             .collect();
-        let mut edges = Vec::new();
+        let train: Vec<u64> =
+            sample(train.len() as u64, 0).into_iter().map(|i| train[i as usize].into()).collect();
+        let (mut edges, mut seeds) = (Vec::new(), Vec::new());
         for (number, t) in manifest.edge_types.iter().enumerate() {
-            let (source, target) =
-                (position(manifest, &t.triple.src), position(manifest, &t.triple.dst));
+            let [source, end] = [&t.triple.src, &t.triple.dst].map(|name| position(manifest, name));
             let lists = dataset.csc(&t.triple)?;
             let length = |&node: &u64| (lists.indptr.get(node + 1) - lists.indptr.get(node)) as u32;
-            types[target].into.push((number, samples[target].iter().map(length).collect()));
+            types[end].into.push((number, samples[end].iter().map(length).collect()));
+            if end == target {
+                seeds.push((number, train.iter().map(length).collect()));
+            }
             let mut sent = vec![0u32; manifest.node_types[source].count as usize];
             for_each_edge(&mut dataset.edges_of(&t.triple)?, &mut |u, _| {
                 let sent = &mut sent[u as usize];
@@ -71,41 +80,44 @@ impl Degrees {
             types[source].out.push((number, sent));
             edges.push(t.count as f64);
         }
-        Ok(Self { types, edges })
+        Ok(Self { types, edges, seeds, target })
     }
 
-    /// Expected draws for nodes of each type: `seeds`, which are any nodes, and those other nodes that `reached` draws
-    /// over each edge type have hit, a node's chance being in proportion to its out-degree. `fanout` bounds the
-    /// neighbors of a node by edge type.
+    /// Expected draws for so many seeds, and for those other nodes that `reached` draws over each edge type have hit, a
+    /// node's chance being in proportion to its out-degree. `fanout` bounds the neighbors of a node by edge type.
     pub fn draw(
         &self,
-        seeds: &[f64],
+        seeds: f64,
         (reached, share): (&[f64], f64),
         fanout: &dyn Fn(usize) -> f64,
     ) -> Drawn {
         let mut drawn = Drawn { edges: vec![0.0; self.edges.len()], groups: 0.0 };
+        let mut add = |relation: usize, degree: u32, nodes: f64| {
+            let taken = f64::from(degree).min(fanout(relation));
+            drawn.edges[relation] += nodes * taken;
+            drawn.groups += if taken > 0.0 { nodes } else { 0.0 };
+        };
+        for (relation, degrees) in &self.seeds {
+            let each = seeds / degrees.len().max(1) as f64;
+            degrees.iter().for_each(|&degree| add(*relation, degree, each));
+        }
         for (number, t) in self.types.iter().enumerate() {
             let hit = self.hit(t, (reached, share));
-            let (each_seed, others) = self.weights(number, seeds[number], share);
+            let others = share * t.scale * self.others(number, seeds, share);
             for (relation, degrees) in &t.into {
-                let fanout = fanout(*relation);
-                for (&degree, &hit) in degrees.iter().zip(&hit) {
-                    let nodes = t.scale * (each_seed + others * share * hit);
-                    let taken = f64::from(degree).min(fanout);
-                    drawn.edges[*relation] += nodes * taken;
-                    drawn.groups += if taken > 0.0 { nodes } else { 0.0 };
-                }
+                let both = degrees.iter().zip(&hit);
+                both.for_each(|(&degree, &hit)| add(*relation, degree, others * hit));
             }
         }
         drawn
     }
 
-    /// Expected distinct nodes of each type: `seeds`, and those that `reached` draws have hit.
-    pub fn nodes(&self, seeds: &[f64], (reached, share): (&[f64], f64)) -> Vec<f64> {
+    /// Expected distinct nodes of each type: so many seeds, and those that `reached` draws have hit.
+    pub fn nodes(&self, seeds: f64, (reached, share): (&[f64], f64)) -> Vec<f64> {
         let of = |(number, t): (usize, &NodeType)| {
             let hit: f64 = self.hit(t, (reached, share)).iter().sum();
-            let (_, others) = self.weights(number, seeds[number], share);
-            seeds[number] + others * share * t.scale * hit
+            let own = if number == self.target { seeds } else { 0.0 };
+            own + self.others(number, seeds, share) * share * t.scale * hit
         };
         self.types.iter().enumerate().map(of).collect()
     }
@@ -151,10 +163,10 @@ impl Degrees {
         draws[relation] / (share * self.edges[relation]).max(1.0)
     }
 
-    /// Seeds among the nodes of type `number`, per node of the type, and the share of nodes that are none.
-    fn weights(&self, number: usize, seeds: f64, share: f64) -> (f64, f64) {
-        let nodes = self.types[number].nodes.max(1.0);
-        (seeds / nodes, (1.0 - seeds / (share * nodes)).max(0.0))
+    /// Share of the nodes of type `number` that are no seeds.
+    fn others(&self, number: usize, seeds: f64, share: f64) -> f64 {
+        let seeds = if number == self.target { seeds } else { 0.0 };
+        (1.0 - seeds / (share * self.types[number].nodes).max(1.0)).max(0.0)
     }
 }
 

@@ -24,8 +24,6 @@ pub(crate) struct Heterogeneous {
     schema: Schema,
     degrees: Degrees,
     inputs: Vec<Input>,
-    /// Number of the node type of the seeds.
-    target: usize,
 }
 
 /// The input of a node type.
@@ -48,11 +46,11 @@ fn row_bytes(features: &Features) -> f64 {
 }
 
 impl Heterogeneous {
-    /// The types of a dataset, with seeds of one node type.
+    /// The types of a dataset, with the training nodes `train` of a node type.
     ///
     /// # Errors
     /// If a file cannot be read, or there is no such type.
-    pub fn of(dataset: &Dataset, target: &str) -> Result<Self> {
+    pub fn of(dataset: &Dataset, target: &str, train: &[u32]) -> Result<Self> {
         let schema = Schema::of(dataset.manifest())?;
         let input = |name: &String| {
             Ok(match dataset.features(name)? {
@@ -65,8 +63,8 @@ impl Heterogeneous {
             })
         };
         let inputs = schema.node_types().iter().map(input).collect::<Result<_>>()?;
-        let target = schema.node_type(target)?;
-        Ok(Self { degrees: Degrees::of(dataset)?, inputs, target, schema })
+        let degrees = Degrees::of(dataset, schema.node_type(target)?, train)?;
+        Ok(Self { degrees, inputs, schema })
     }
 
     fn sources(&self) -> Vec<Source> {
@@ -101,14 +99,15 @@ impl Heterogeneous {
         Ok(self.schema.edge_types().iter().map(of).collect())
     }
 
-    fn pairs(&self) -> Pairs {
-        let (block, _) = self.whole();
-        Pairs {
-            nodes: block.targets,
-            groups: block.groups,
-            senders: block.senders,
-            edges: block.edges,
+    /// Rows of the layer of each edge type in `hetero`, whose destinations are all nodes of their type; groups and
+    /// senders of a block otherwise. `targets` are the block's by type.
+    fn by_relation(&self, model: &ModelConfig, targets: &[f64], block: BlockSize) -> BlockSize {
+        if model.name != "hetero" {
+            return block;
         }
+        let ends = (0..self.schema.edge_types().len()).map(|e| targets[self.schema.ends(e).1]);
+        let groups = ends.sum();
+        BlockSize { groups, senders: block.senders + groups, ..block }
     }
 }
 
@@ -138,36 +137,38 @@ impl MessageGraph for Heterogeneous {
         }
         let batch = config.sample.batch_size as u64;
         let steps = if batch == 0 { 1 } else { train.div_ceil(batch) };
-        let mut seeds = vec![0.0; self.inputs.len()];
-        seeds[self.target] = train as f64 / steps as f64 / ranks as f64;
+        let seeds = train as f64 / steps as f64 / ranks as f64;
         let fanouts = self.fanouts(config)?;
         let relations = self.degrees.edges.len();
-        let (mut reached, mut nodes) = (vec![0.0; relations], seeds.clone());
+        let mut reached = vec![0.0; relations];
+        let mut nodes = self.degrees.nodes(seeds, (&reached, share));
         let mut blocks = Vec::new();
         for hop in 0..config.hops().len() {
             let fanout = |relation: usize| fanouts[relation][hop];
-            let drawn = self.degrees.draw(&seeds, (&reached, share), &fanout);
+            let drawn = self.degrees.draw(seeds, (&reached, share), &fanout);
             reached.iter_mut().zip(&drawn.edges).for_each(|(all, more)| *all += more);
-            let before = nodes.iter().sum();
-            nodes = self.degrees.nodes(&seeds, (&reached, share));
-            blocks.push(BlockSize {
+            let targets =
+                std::mem::replace(&mut nodes, self.degrees.nodes(seeds, (&reached, share)));
+            let block = BlockSize {
                 sources: nodes.iter().sum(),
-                targets: before,
+                targets: targets.iter().sum(),
                 groups: drawn.groups,
                 senders: self.degrees.senders(&drawn.edges, share),
                 edges: drawn.edges.iter().sum(),
-            });
+            };
+            blocks.push(self.by_relation(&config.model, &targets, block));
         }
         blocks.reverse();
         Ok(Batches { steps, blocks, inputs: nodes })
     }
 
-    fn whole(&self) -> (BlockSize, Vec<f64>) {
+    fn whole(&self, model: &ModelConfig) -> (BlockSize, Vec<f64>) {
         let nodes: Vec<f64> = self.degrees.types.iter().map(|t| t.nodes).collect();
         let all = nodes.iter().sum();
         let (groups, senders) = self.degrees.pairs();
         let edges = self.degrees.edges.iter().sum();
-        (BlockSize { sources: all, targets: all, groups, senders, edges }, nodes)
+        let block = BlockSize { sources: all, targets: all, groups, senders, edges };
+        (self.by_relation(model, &nodes, block), nodes)
     }
 
     fn inputs(&self, model: &ModelConfig, rows: &[f64]) -> InputCost {
@@ -195,8 +196,11 @@ impl MessageGraph for Heterogeneous {
     }
 
     fn sliced(&self, model: &ModelConfig, ranks: usize) -> Sliced {
-        let (layers, sent, exchanges) =
-            sliced(model, self.degrees.edges.len(), &self.pairs(), ranks);
+        let degrees = &self.degrees;
+        let (groups, senders) = degrees.pairs();
+        let nodes = degrees.types.iter().map(|t| t.nodes).sum();
+        let pairs = Pairs { nodes, groups, senders, edges: degrees.edges.iter().sum() };
+        let (layers, sent, exchanges) = sliced(model, degrees.edges.len(), &pairs, ranks);
         Sliced { layers, sent, exchanges, edge_bytes: EDGE_BYTES, kept: 1.0 }
     }
 }

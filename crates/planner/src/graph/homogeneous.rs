@@ -82,7 +82,7 @@ impl MessageGraph for Homogeneous {
         Ok(Batches { steps: found.steps, blocks, inputs })
     }
 
-    fn whole(&self) -> (BlockSize, Vec<f64>) {
+    fn whole(&self, _: &ModelConfig) -> (BlockSize, Vec<f64>) {
         let (nodes, edges) = (self.counts.nodes as f64, self.counts.edges as f64);
         let block = BlockSize { sources: nodes, targets: nodes, edges, ..BlockSize::default() };
         (block, vec![nodes])

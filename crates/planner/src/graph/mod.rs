@@ -90,7 +90,7 @@ pub(super) trait MessageGraph {
     fn batches(&self, config: &RunConfig, train: u64, ranks: usize, share: f64) -> Result<Batches>;
 
     /// The whole graph as a block, and the number of nodes of each type.
-    fn whole(&self) -> (BlockSize, Vec<f64>);
+    fn whole(&self, model: &ModelConfig) -> (BlockSize, Vec<f64>);
 
     /// The cost of input rows: some of each type.
     fn inputs(&self, model: &ModelConfig, rows: &[f64]) -> InputCost;

@@ -7,7 +7,9 @@ use gnarl_config::RunConfig;
 use gnarl_config::{Method, Strategy, TaskKind};
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::Dataset;
-use gnarl_graph::generate::{Attributes, CommunityOptions, community};
+use gnarl_graph::generate::{
+    Attributes, CommunityOptions, HeteroOptions, community, heterogeneous,
+};
 use gnarl_nn::models::{self, Aggregator};
 use gnarl_planner::RunPlan;
 use gnarl_train::{Begin, run, run_on};
@@ -78,6 +80,26 @@ fn the_fastest_strategy_trains_and_is_written_down() {
         named.output.dir = dir.path().join(format!("{name}-named"));
         let named = run(&named, Begin::Fresh, &|_| ()).unwrap();
         assert_eq!(named.summary.losses, finished.summary.losses);
+    }
+}
+
+/// In a graph of several types, too, where layers and batches have other costs.
+#[test]
+fn heterogeneous_graphs_train_with_the_fastest_strategy() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = HeteroOptions { nodes: 800, edges: 6000, ..Default::default() };
+    heterogeneous(&options, &dir.path().join("typed")).unwrap();
+    for (change, expected) in [
+        (slow_sampling as fn(&mut RunConfig), Strategy::Tensor),
+        (slow_links as fn(&mut RunConfig), Strategy::Gradient),
+    ] {
+        let mut config = config(dir.path(), &expected.to_string());
+        config.dataset.path = dir.path().join("typed");
+        config.model.name = "rgcn".into();
+        change(&mut config);
+        let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+        assert_eq!(finished.config.train.strategy, expected);
+        assert!(finished.summary.losses.iter().all(|loss| loss.is_finite()));
     }
 }
 
