@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use gnarl_config::Method;
+use gnarl_config::{Batch, Method};
 use gnarl_graph::generate::{
     Attributes, CommunityOptions, HeteroOptions, community, heterogeneous,
 };
@@ -121,17 +121,21 @@ fn edges_of_parts_are_about_those_of_a_run() {
     (config.train.strategy, config.train.workers) = (Strategy::Average, 3);
     config.partition.parts = gnarl_config::Parts::Count(3);
     (config.sample.batch_size, config.sample.fanouts) = (100, vec![4, 4]);
-    config.output.dir = dir.path().join("run");
-    let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
-    let expected = |config: &RunConfig| of(&plan(config, &[3]), Strategy::Average, 3).work;
-    // Before the cut is made, and after.
-    let before = expected(&config);
-    config.partition.path = Some(config.output.dir.join("partition"));
-    for work in [before, expected(&config)] {
-        let drawn = finished.history[0].sampled_edges as f64;
-        let ratio = 3.0 * work.sampled_edges / drawn;
-        assert!((ratio - 1.0).abs() < 0.1, "×{ratio:.3}");
-        assert_eq!(work.steps, 4);
+    for (batch, steps) in [(Batch::Local, 4), (Batch::Global, 12)] {
+        let mut config = config.clone();
+        config.average.batch = batch;
+        config.output.dir = dir.path().join(format!("run-{steps}"));
+        let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+        let expected = |config: &RunConfig| of(&plan(config, &[3]), Strategy::Average, 3).work;
+        // Before the cut is made, and after.
+        let before = expected(&config);
+        config.partition.path = Some(config.output.dir.join("partition"));
+        for work in [before, expected(&config)] {
+            let drawn = finished.history[0].sampled_edges as f64;
+            let ratio = 3.0 * work.sampled_edges / drawn;
+            assert!((ratio - 1.0).abs() < 0.1, "{batch:?}: ×{ratio:.3}");
+            assert_eq!(work.steps, steps);
+        }
     }
 }
 

@@ -82,5 +82,5 @@ fn options_of_the_other_plan_are_refused() {
     let sets = ["plan", file, "--set", "plan.link=0"];
     assert!(fail(&sets, 2).contains("plan.link '0'"));
     let links = ["plan", file, "--set", "task.kind=link-prediction", "--set", "model.name=none"];
-    assert!(fail(&links, 2).contains("only tasks of nodes in homogeneous graphs"));
+    assert!(fail(&links, 2).contains("only tasks of nodes are predicted"));
 }

@@ -173,7 +173,7 @@ mod tests {
             ),
             (
                 "train.strategy = 'average'\npartition.parts = 4\nsample.batch_size = 0\n\
-                 average.batch = 'global'",
+                 average.batch = 'local'",
                 "sample.batch_size above 0",
             ),
             ("train.patience = 5\ntrain.eval_every = 0", "train.eval_every is 0"),
