@@ -68,8 +68,8 @@ impl<'a> Facts<'a> {
             true => Box::new(Heterogeneous::of(dataset, &node_type, &nodes)?),
             false => Box::new(Homogeneous::of(dataset, &counts)?),
         };
-        let (train, outputs) = (nodes.len() as u64, labels.outputs());
-        Ok(Self { dataset, counts: Counts { train, ..counts }, heterogeneous, graph, outputs })
+        let counts = Counts { train: nodes.len() as u64, ..counts };
+        Ok(Self { dataset, counts, heterogeneous, graph, outputs: labels.outputs() })
     }
 
     /// The model of a run for this dataset.

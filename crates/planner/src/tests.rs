@@ -27,10 +27,16 @@ fn config(dir: &Path, nodes: u64, features: usize, classes: u32) -> RunConfig {
         ..Default::default()
     };
     community(&options, &dir.join("graph")).unwrap();
-    let mut config = RunConfig::default();
-    config.dataset.path = dir.join("graph");
-    config.model.name = "gcn".into();
+    let mut config = run_of("gcn", &dir.join("graph"));
     config.model.hidden = 20;
+    config
+}
+
+/// Two epochs of a model.
+fn run_of(model: &str, graph: &Path) -> RunConfig {
+    let mut config = RunConfig::default();
+    config.dataset.path = graph.into();
+    config.model.name = model.into();
     config.train.epochs = 2;
     config.train.eval_every = 0;
     config.train.threads = 2;
@@ -279,14 +285,8 @@ fn typed(dir: &Path) -> RunConfig {
         ..Default::default()
     };
     heterogeneous(&options, &dir.join("typed")).unwrap();
-    let mut config = RunConfig::default();
-    config.dataset.path = dir.join("typed");
-    config.model.name = "rgcn".into();
+    let mut config = run_of("rgcn", &dir.join("typed"));
     (config.model.hidden, config.model.heads) = (24, 3);
-    config.train.epochs = 2;
-    config.train.eval_every = 0;
-    config.train.threads = 2;
-    config.train.deadline_seconds = 60.0;
     config
 }
 

@@ -62,7 +62,8 @@ impl Degrees {
             .collect();
         let train: Vec<u64> =
             sample(train.len() as u64, 0).into_iter().map(|i| train[i as usize].into()).collect();
-        let (mut edges, mut seeds) = (Vec::new(), Vec::new());
+        let mut edges = Vec::new();
+        let mut seeds = Vec::new();
         for (number, t) in manifest.edge_types.iter().enumerate() {
             let [source, end] = [&t.triple.src, &t.triple.dst].map(|name| position(manifest, name));
             let lists = dataset.csc(&t.triple)?;

@@ -14,7 +14,7 @@ pub(crate) struct Pairs {
     pub edges: f64,
 }
 
-/// What a layer in tensor parallelism exchanges forward, and again backward.
+/// Values and redistributions of a layer in tensor parallelism, forward, and as many backward.
 #[derive(Debug, Clone, Copy, Default)]
 struct Exchanged {
     /// Values of rows and feature slices, those that stay on their rank included.
@@ -43,8 +43,8 @@ pub(crate) fn sliced(
 ) -> (Vec<Layer>, ExchangeBytes, f64) {
     let both: Vec<(Layer, Exchanged)> = match model.decoupled {
         true => {
-            let (values, count) = (2.0 * graph.nodes * model.out_dim as f64, 2.0);
-            let first = Exchanged { values, count, ..Exchanged::default() };
+            let values = 2.0 * graph.nodes * model.out_dim as f64;
+            let first = Exchanged { values, count: 2.0, ..Exchanged::default() };
             let exchanged = std::iter::once(first).chain(std::iter::repeat(Exchanged::default()));
             decoupled(model).into_iter().zip(exchanged).collect()
         }

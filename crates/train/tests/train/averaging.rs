@@ -1,45 +1,24 @@
 //! Model averaging with every outer optimizer: results depend on the parts, not on who trains them, and on no
 //! interruption.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gnarl_config::{AverageSection, Batch, Outer, Parts, RunConfig, Strategy};
-use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_train::{Begin, EpochRecord, Summary, run};
+
+use super::bench::Bench;
 
 const OUTERS: [Outer; 3] = [Outer::Plain, Outer::SlowMo, Outer::Nesterov];
 
-struct Bench(tempfile::TempDir);
-
-impl Bench {
-    fn new() -> Self {
-        let bench = Self(tempfile::tempdir().unwrap());
-        let options = CommunityOptions { nodes: 600, communities: 4, ..Default::default() };
-        community(&options, &bench.path("graph")).unwrap();
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn config(&self, name: &str, outer: Outer) -> RunConfig {
-        let mut config = RunConfig::default();
-        config.dataset.path = self.path("graph");
-        config.partition.parts = Parts::Count(4);
-        config.model.hidden = 16;
-        config.sample.fanouts = vec![5, 5];
-        config.sample.batch_size = 64;
-        config.average.outer = outer;
-        config.train.strategy = Strategy::Average;
-        config.train.sync_every = 2;
-        config.train.epochs = 7;
-        config.train.threads = 2;
-        config.train.checkpoint_seconds = 0.0;
-        config.train.deadline_seconds = 60.0;
-        config.output.dir = self.path(name);
-        config
-    }
+fn config(bench: &Bench, name: &str, outer: Outer) -> RunConfig {
+    let mut config = bench.config(name);
+    config.partition.parts = Parts::Count(4);
+    config.average.outer = outer;
+    config.train.strategy = Strategy::Average;
+    config.train.sync_every = 2;
+    config.train.epochs = 7;
+    config.train.checkpoint_seconds = 0.0;
+    config
 }
 
 fn train(config: &RunConfig) -> Summary {
@@ -55,7 +34,7 @@ fn the_number_of_workers_changes_nothing() {
     let bench = Bench::new();
     for outer in OUTERS {
         let config = |workers: usize| {
-            let mut config = bench.config(&format!("{outer:?}-{workers}"), outer);
+            let mut config = config(&bench, &format!("{outer:?}-{workers}"), outer);
             config.train.workers = workers;
             config.train.threads = workers;
             config
@@ -74,7 +53,7 @@ fn the_number_of_workers_changes_nothing() {
 #[test]
 fn outer_optimizers_differ() {
     let bench = Bench::new();
-    let losses = OUTERS.map(|outer| train(&bench.config(&format!("{outer:?}"), outer)).losses);
+    let losses = OUTERS.map(|outer| train(&config(&bench, &format!("{outer:?}"), outer)).losses);
     // The first two epochs come before any averaging.
     for others in &losses[1..] {
         assert_eq!(others[..2], losses[0][..2]);
@@ -88,7 +67,7 @@ fn outer_optimizers_differ() {
 fn a_run_that_was_killed_goes_on_to_the_same_numbers() {
     let bench = Bench::new();
     for outer in OUTERS {
-        let config = bench.config("whole", outer);
+        let config = config(&bench, "whole", outer);
         let half = bench.path(&format!("half-{outer:?}"));
         let copy = |record: &EpochRecord| {
             // Windows are of two epochs: the checkpoint is that of epoch 4.
@@ -111,7 +90,7 @@ fn a_run_that_was_killed_goes_on_to_the_same_numbers() {
 #[test]
 fn one_part_trains_as_the_whole_graph_whatever_the_outer_optimizer() {
     let bench = Bench::new();
-    let mut whole = bench.config("whole", Outer::Plain);
+    let mut whole = config(&bench, "whole", Outer::Plain);
     whole.partition.parts = Parts::Count(1);
     whole.average.warmup = 0;
     let mut part = whole.clone();
@@ -127,7 +106,7 @@ fn one_part_trains_as_the_whole_graph_whatever_the_outer_optimizer() {
 #[test]
 fn global_batches_give_a_part_as_many_steps_as_the_whole_graph() {
     let bench = Bench::new();
-    let mut local = bench.config("local", Outer::Plain);
+    let mut local = config(&bench, "local", Outer::Plain);
     // 75 training nodes a part, in 2 steps of 64 or 5 of 15.
     local.average.batch = Batch::Local;
     let mut global = local.clone();

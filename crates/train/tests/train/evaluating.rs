@@ -1,37 +1,10 @@
 //! Evaluation on request: of some splits, of none, over sampled neighbors.
 
-use std::path::PathBuf;
-
 use gnarl_config::{RunConfig, ScoredSplit, TaskKind};
-use gnarl_graph::generate::{CommunityOptions, HeteroOptions, community, heterogeneous};
+use gnarl_graph::generate::{HeteroOptions, heterogeneous};
 use gnarl_train::{Begin, Summary, eval_run, run};
 
-struct Bench(tempfile::TempDir);
-
-impl Bench {
-    fn new() -> Self {
-        let bench = Self(tempfile::tempdir().unwrap());
-        let options = CommunityOptions { nodes: 600, communities: 4, ..Default::default() };
-        community(&options, &bench.path("graph")).unwrap();
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn config(&self, name: &str) -> RunConfig {
-        let mut config = RunConfig::default();
-        config.dataset.path = self.path("graph");
-        config.model.hidden = 16;
-        config.sample.fanouts = vec![5, 5];
-        config.sample.batch_size = 64;
-        config.train.epochs = 3;
-        config.train.threads = 2;
-        config.output.dir = self.path(name);
-        config
-    }
-}
+use super::bench::Bench;
 
 fn train(config: &RunConfig) -> Summary {
     run(config, Begin::Restart, &|_| ()).unwrap().summary

@@ -2,6 +2,7 @@
 
 mod auto;
 mod averaging;
+mod bench;
 mod diverged;
 #[cfg(feature = "serve")]
 mod divided;

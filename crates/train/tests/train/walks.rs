@@ -1,42 +1,21 @@
 //! Neighborhoods by walks and by PageRank in runs: learned from, evaluated by the same neighborhoods, the same for any
 //! number of workers, and refused where they are no neighborhoods.
 
-use std::path::PathBuf;
-
 use gnarl_config::{Method, Parts, RunConfig, Servers, Strategy, TaskKind};
-use gnarl_graph::generate::{CommunityOptions, community};
 use gnarl_train::{Begin, Finished, eval_run, run};
 
-struct Bench(tempfile::TempDir);
+use super::bench::Bench;
 
-impl Bench {
-    fn new() -> Self {
-        let bench = Self(tempfile::tempdir().unwrap());
-        let options = CommunityOptions { nodes: 600, communities: 4, ..Default::default() };
-        community(&options, &bench.path("graph")).unwrap();
-        bench
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn config(&self, name: &str, method: Method) -> RunConfig {
-        let mut config = RunConfig::default();
-        config.dataset.path = self.path("graph");
-        config.model.name = "sage".into();
-        config.model.hidden = 16;
-        config.sample.method = method;
-        config.sample.fanouts = vec![6, 4];
-        config.sample.batch_size = 50;
-        config.sample.walk_length = 3;
-        config.sample.walks = 20;
-        config.train.epochs = 6;
-        config.train.threads = 2;
-        config.train.deadline_seconds = 60.0;
-        config.output.dir = self.path(name);
-        config
-    }
+fn config(bench: &Bench, name: &str, method: Method) -> RunConfig {
+    let mut config = bench.config(name);
+    config.model.name = "sage".into();
+    config.sample.method = method;
+    config.sample.fanouts = vec![6, 4];
+    config.sample.batch_size = 50;
+    config.sample.walk_length = 3;
+    config.sample.walks = 20;
+    config.train.epochs = 6;
+    config
 }
 
 fn train(config: &RunConfig) -> Finished {
@@ -56,7 +35,7 @@ fn neighbors_by_page_rank_are_learned_from_and_evaluated_by() {
 fn learned_from_and_evaluated_by(method: Method) {
     let bench = Bench::new();
     for model in ["sage", "gat", "ngnn"] {
-        let mut config = bench.config(&format!("{method:?}-{model}"), method);
+        let mut config = config(&bench, &format!("{method:?}-{model}"), method);
         config.model.name = model.into();
         let one = train(&config).summary;
         assert!(one.test["accuracy"] > 0.6, "{method:?} {model}: {one:?}");
@@ -74,7 +53,7 @@ fn learned_from_and_evaluated_by(method: Method) {
 fn walks_may_restart_and_be_biased_and_change_the_neighbors() {
     let bench = Bench::new();
     let loss = |name: &str, change: &dyn Fn(&mut RunConfig)| {
-        let mut config = bench.config(name, Method::Walk);
+        let mut config = config(&bench, name, Method::Walk);
         config.train.epochs = 1;
         change(&mut config);
         train(&config).summary.losses[0]
@@ -89,12 +68,12 @@ fn walks_may_restart_and_be_biased_and_change_the_neighbors() {
 #[test]
 fn links_and_parts_that_train_alone_read_them() {
     let bench = Bench::new();
-    let mut links = bench.config("links", Method::Walk);
+    let mut links = config(&bench, "links", Method::Walk);
     links.task.kind = TaskKind::LinkPrediction;
     links.train.epochs = 2;
     let found = train(&links).summary;
     assert!(!found.test.is_empty() && found.losses[1] < found.losses[0], "{found:?}");
-    let mut average = bench.config("average", Method::Ppr);
+    let mut average = config(&bench, "average", Method::Ppr);
     average.train.strategy = Strategy::Average;
     average.partition.parts = Parts::Count(2);
     average.train.workers = 2;
@@ -105,7 +84,7 @@ fn links_and_parts_that_train_alone_read_them() {
 fn what_they_do_not_fit_is_refused() {
     let bench = Bench::new();
     let refused = |change: &dyn Fn(&mut RunConfig)| {
-        let mut config = bench.config("refused", Method::Walk);
+        let mut config = config(&bench, "refused", Method::Walk);
         change(&mut config);
         format!("{:?}", run(&config, Begin::Restart, &|_| ()).map(|_| ()).unwrap_err())
     };
