@@ -71,7 +71,12 @@ def measure(way, model, dataset):
     features = torch.from_numpy(np.array(column(dataset, "node_types", "features")))
     indptr, indices = map(torch.from_numpy, lists(dataset))
     nodes = len(indptr) - 1
-    graph = dgl.graph(("csc", (indptr, indices, [])), num_nodes=nodes).formats("csc")
+    if model == "sage":
+        graph = dgl.graph(("csc", (indptr, indices, [])), num_nodes=nodes).formats("csc")
+    else:
+        # GCN needs degrees of both ends and GAT numbers of edges, which lists alone do not have.
+        graph = dgl.graph((indices, torch.repeat_interleave(torch.arange(nodes), indptr.diff())), num_nodes=nodes)
+        graph.create_formats_()
     net, bend = network(model, features.shape[1], classes(dataset))
 
     @torch.no_grad()
