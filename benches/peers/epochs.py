@@ -12,7 +12,7 @@ from pathlib import Path
 def programs(words):
     """The builds of gnarl that a command line names, and what follows: `GNARL [--before EARLIER_GNARL] ...`."""
     current, *others = words
-    if others[0] != "--before":
+    if others[:1] != ["--before"]:
         return {"gnarl": current}, others
     return {"gnarl": current, "gnarl before": others[1]}, others[2:]
 

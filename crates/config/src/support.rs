@@ -5,6 +5,7 @@
 //! is generated from it.
 
 use gnarl_common::{Error, Result};
+use gnarl_graph::Manifest;
 use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
 use crate::{Method, Parts, RunConfig, TaskKind};
@@ -37,6 +38,11 @@ const RULES: &[Rule] = &[
     feature_slices,
     sampling_and_tensor,
 ];
+
+/// Returns whether a run trains on a dataset as a heterogeneous graph: it has several types, or the run file names one.
+pub fn is_heterogeneous(run: &RunConfig, dataset: &Manifest) -> bool {
+    run.task.node_type.is_some() || dataset.node_types.len() > 1 || dataset.edge_types.len() > 1
+}
 
 impl Combination<'_> {
     /// Returns whether the run is supported.

@@ -1,6 +1,7 @@
 //! The inputs of predictions.
 
 use gnarl_common::{Error, Result};
+use gnarl_config::support::is_heterogeneous;
 use gnarl_config::{Parts, RunConfig, data_folder};
 use gnarl_graph::Dataset;
 use gnarl_graph::splits::{Role, Roles};
@@ -15,7 +16,7 @@ const SAMPLE: u64 = 50_000;
 /// Counts of a dataset, its graph, and the output width.
 pub(super) struct Facts<'a> {
     dataset: &'a Dataset,
-    /// Nodes, edges, degrees; training nodes are those of the run.
+    /// Nodes, edges, and of homogeneous graphs degrees; training nodes are those of the run.
     pub counts: Counts,
     /// True if it has several types, or the run file names one.
     pub heterogeneous: bool,
@@ -34,16 +35,8 @@ pub(super) struct Cut {
     pub replication: f64,
 }
 
-/// Returns whether the graph has several types, or the run file names one.
-fn is_heterogeneous(config: &RunConfig, dataset: &Dataset) -> bool {
-    let manifest = dataset.manifest();
-    manifest.node_types.len() > 1
-        || manifest.edge_types.len() > 1
-        || config.task.node_type.is_some()
-}
-
 impl<'a> Facts<'a> {
-    /// Collects the facts; a pass over the nodes, and over the edges of graphs that are not symmetric or have several
+    /// Collects the facts; a pass over the nodes, and one over the edges of graphs that are not symmetric or have several
     /// types.
     ///
     /// # Errors
@@ -54,8 +47,9 @@ impl<'a> Facts<'a> {
                 "name a strategy instead of train.strategy = 'auto'; docs/support.md lists those of each task",
             ));
         }
-        let counts = Counts::of(dataset)?;
-        let heterogeneous = is_heterogeneous(config, dataset);
+        let heterogeneous = is_heterogeneous(config, dataset.manifest());
+        // Degrees are by edge type where there are several: one pass over the edges is enough.
+        let counts = if heterogeneous { Counts::sizes(dataset)? } else { Counts::of(dataset)? };
         let node_type = match (&config.task.node_type, heterogeneous) {
             (Some(named), _) => named.clone(),
             (None, true) => config.task.kind.only_labeled_type(dataset)?,

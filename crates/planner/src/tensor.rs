@@ -33,7 +33,8 @@ impl Predict for Tensor {
         let nodes = whole.targets;
         let input = facts.graph.inputs(&model, &types.into_iter().map(own).collect::<Vec<_>>());
         let mut work = Work { steps: 1, ..Work::default() };
-        let (mut rows, mut aggregated) = (input.projected, 0.0);
+        let mut rows = input.projected;
+        let mut aggregated = 0.0;
         let mut widest: f64 = 0.0;
         for layer in &sliced.layers {
             let by_rows = [

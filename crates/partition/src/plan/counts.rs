@@ -60,13 +60,22 @@ impl Counts {
     /// # Errors
     /// If a file cannot be read.
     pub fn of(dataset: &Dataset) -> Result<Self> {
-        let manifest = dataset.manifest();
-        let nodes = manifest.num_nodes();
+        let sizes = Self::sizes(dataset)?;
         let mut in_degrees = Degrees::default();
         for_each_degree(dataset, |_, degree| in_degrees.add(degree))?;
+        let out_degrees = if sizes.symmetric { in_degrees.clone() } else { out_degrees(dataset)? };
+        Ok(Self { in_degrees, out_degrees, ..sizes })
+    }
+
+    /// The counts of `dataset` without its degrees; reads neither edges nor lists.
+    ///
+    /// # Errors
+    /// If a split cannot be read.
+    pub fn sizes(dataset: &Dataset) -> Result<Self> {
+        let manifest = dataset.manifest();
+        let nodes = manifest.num_nodes();
         let types = &manifest.edge_types;
         let symmetric = types.iter().all(|t| t.facts.symmetric);
-        let out_degrees = if symmetric { in_degrees.clone() } else { out_degrees(dataset)? };
         let columns = manifest.node_types.iter().flat_map(|t| &t.columns);
         let features = columns.filter(|c| c.name == "features" || c.name.starts_with("features."));
         let bytes: u64 =
@@ -81,8 +90,8 @@ impl Counts {
             train,
             row_bytes: bytes as f64 / nodes.max(1) as f64,
             symmetric,
-            in_degrees,
-            out_degrees,
+            in_degrees: Degrees::default(),
+            out_degrees: Degrees::default(),
         })
     }
 }

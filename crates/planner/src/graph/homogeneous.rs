@@ -83,7 +83,8 @@ impl MessageGraph for Homogeneous {
     }
 
     fn whole(&self, _: &ModelConfig) -> (BlockSize, Vec<f64>) {
-        let (nodes, edges) = (self.counts.nodes as f64, self.counts.edges as f64);
+        let nodes = self.counts.nodes as f64;
+        let edges = self.counts.edges as f64;
         let block = BlockSize { sources: nodes, targets: nodes, edges, ..BlockSize::default() };
         (block, vec![nodes])
     }

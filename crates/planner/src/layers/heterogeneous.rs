@@ -78,7 +78,8 @@ fn sampled(model: &ModelConfig, i: usize, relations: usize) -> Layer {
             }
         }
         "hgt" => {
-            let (hidden, width) = (model.hidden, model.hidden / model.heads.max(1));
+            let hidden = model.hidden;
+            let width = hidden / model.heads.max(1);
             let target = dense(hidden, hidden).and(dense(hidden, hidden));
             let logits = if last { dense(hidden, output) } else { Row::default() };
             Layer {
@@ -121,7 +122,8 @@ fn by_slices(
     ranks: usize,
 ) -> (Layer, Exchanged) {
     let (input, output) = model.dims(i);
-    let (width, wide) = (input as f64, output as f64);
+    let width = input as f64;
+    let mapped = output as f64;
     let Pairs { nodes, groups, senders, edges } = *graph;
     let layer = sampled(model, i, relations);
     let moved = |values: f64| Exchanged { values, count: 2.0, ..Exchanged::default() };
@@ -136,8 +138,8 @@ fn by_slices(
             if first >= after {
                 return (layer, exchanged);
             }
-            let (group, sender) = (Row::default(), kept(layer.group, all));
-            (Layer { group, sender, columns: all, ..layer }, exchanged)
+            let sender = kept(layer.group, all);
+            (Layer { group: Row::default(), sender, columns: all, ..layer }, exchanged)
         }
         "hgt" => {
             let rows = 2.0 * (nodes + groups) * width;
@@ -149,14 +151,15 @@ fn by_slices(
         "hetero" if model.relation_layer == "gat" => {
             // The layer of an edge type is the last of its own model: its heads are averaged.
             let heads = model.out_heads as f64;
-            let rows = moved((senders + groups) * heads * wide);
+            let rows = moved((senders + groups) * heads * mapped);
             (layer, Exchanged { everywhere: (senders + groups) * heads, count: 4.0, ..rows })
         }
         "hetero" if model.relation_layer == "sage" && model.aggregator == Aggregator::MaxPool => {
             (layer, moved((senders + groups) * width))
         }
         "hetero" => {
-            let mapped = if model.relation_layer == "gin" { model.hidden as f64 } else { wide };
+            // GIN's inner layer comes before its messages.
+            let mapped = if model.relation_layer == "gin" { model.hidden as f64 } else { mapped };
             (layer, moved(((nodes + groups) * width).min((senders + groups) * mapped)))
         }
         _ => rgcn_by_slices(model, i, layer, graph),

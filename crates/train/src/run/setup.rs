@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::{EvaluateOn, Method, RunConfig, TaskKind, data_folder, support::Combination};
+use gnarl_config::{EvaluateOn, Method, RunConfig, TaskKind, data_folder, support};
 use gnarl_engine::Communicator;
 use gnarl_graph::splits::Roles;
 use gnarl_graph::{Dataset, Labels};
@@ -124,7 +124,7 @@ impl Setup {
             check_of_dataset(cut)?;
         }
         let heterogeneous = is_heterogeneous(config, &source);
-        Combination { run: config, heterogeneous }.check()?;
+        support::Combination { run: config, heterogeneous }.check()?;
         let (task, start) = match config.task.kind {
             kind if kind.is_of_nodes() && heterogeneous => {
                 return heterogeneous_nodes((config, registry), source, purpose);
@@ -164,21 +164,18 @@ fn sampled(config: &RunConfig) -> RunConfig {
 
 /// Returns whether the graph has several types, or the run file names one.
 fn is_heterogeneous(config: &RunConfig, source: &Source) -> bool {
-    let several = |manifest: &gnarl_graph::Manifest| {
-        manifest.node_types.len() > 1 || manifest.edge_types.len() > 1
-    };
-    config.task.node_type.is_some()
-        || match source {
-            Source::Whole(dataset) => several(dataset.manifest()),
-            Source::Parts(cut) => {
-                let PartitionManifest { node_types, part_counts, targets, .. } = cut.manifest();
-                // The message graph of a task may have a type per relation, and the dataset only one.
-                let by_relation =
-                    targets.as_ref().is_some_and(|of| of.settings["messages"] == "relations");
-                node_types.len() > 1
-                    || (!by_relation && part_counts.iter().any(|part| part.edges.len() > 1))
-            }
+    match source {
+        Source::Whole(dataset) => support::is_heterogeneous(config, dataset.manifest()),
+        Source::Parts(cut) => {
+            let PartitionManifest { node_types, part_counts, targets, .. } = cut.manifest();
+            // The message graph of a task may have a type per relation, and the dataset only one.
+            let by_relation =
+                targets.as_ref().is_some_and(|of| of.settings["messages"] == "relations");
+            config.task.node_type.is_some()
+                || node_types.len() > 1
+                || (!by_relation && part_counts.iter().any(|part| part.edges.len() > 1))
         }
+    }
 }
 
 /// Node prediction for one of several node types.

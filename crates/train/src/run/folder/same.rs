@@ -32,6 +32,10 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         c.embedding.store = Default::default();
         c.output = Default::default();
         c.plan = Default::default();
+        // Nobody reads it then; its defaults have changed, and runs begun before have the old ones in their folder.
+        if !c.train.strategy.parts_train_alone() {
+            c.average = Default::default();
+        }
         toml::Value::try_from(c).ok()
     };
     let (Some(before), Some(now)) = (decisive(old), decisive(new)) else {
@@ -66,6 +70,8 @@ fn first_difference(old: &toml::Value, new: &toml::Value, path: String) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use gnarl_config::{Batch, Strategy};
+
     use super::*;
 
     #[test]
@@ -83,5 +89,21 @@ mod tests {
         let error = check(path, &old, &new).unwrap_err();
         assert!(error.to_string().contains("train.lr differs"), "{error}");
         assert_eq!(error.exit_code(), 2);
+    }
+
+    /// Runs begun before `average.batch` had another default go on; those that average have to name it.
+    #[test]
+    fn averaging_may_differ_where_nothing_is_averaged() {
+        let mut old = RunConfig::default();
+        old.dataset.path = "data/g".into();
+        let mut new = old.clone();
+        old.average.batch = Batch::Local;
+        let path = Path::new("config.toml");
+        check(path, &old, &new).unwrap();
+        (old.train.strategy, new.train.strategy) = (Strategy::Average, Strategy::Average);
+        let error = check(path, &old, &new).unwrap_err();
+        assert!(error.to_string().contains("average.batch differs"), "{error}");
+        new.average.batch = Batch::Local;
+        check(path, &old, &new).unwrap();
     }
 }
