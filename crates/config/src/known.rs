@@ -6,10 +6,7 @@ use super::RunConfig;
 
 /// Every key a run file may have, as a table with placeholder values.
 pub(super) fn known() -> Table {
-    let mut table = match Value::try_from(RunConfig::default()) {
-        Ok(Value::Table(table)) => table,
-        _ => Table::new(),
-    };
+    let mut table = RunConfig::default().to_table().unwrap_or_default();
     let mut add = |section: &str, key: &str, value: Value| {
         if let Some(Value::Table(section)) = table.get_mut(section) {
             section.insert(key.into(), value);

@@ -21,6 +21,7 @@
 
 mod average;
 mod evaluate;
+mod kept;
 mod known;
 mod listen;
 mod load;

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gnarl_common::Result;
+use gnarl_config::RunConfig;
 use gnarl_train::{eval_run, run_folder};
 use serde_json::{Value, json};
 
 use super::objects;
-use crate::allocator::hold_little;
+use crate::allocator::{AMPLE, hold_little};
 
 /// `gnarl eval`
 #[derive(Debug, Args)]
@@ -21,7 +22,10 @@ pub struct EvalArgs {
 }
 
 pub fn run(args: &EvalArgs) -> Result<Value> {
-    hold_little(true);
+    // Before the first thread, and so before a run in an object store can be asked.
+    let budget = RunConfig::read(&args.run_dir.join("config.toml")).ok();
+    let budget = budget.and_then(|config| config.tensor.memory);
+    hold_little(budget.is_none_or(|budget| budget.as_u64() >= AMPLE));
     let dataset = args.dataset.as_deref().map(objects::local).transpose()?;
     let run = run_folder(&args.run_dir)?;
     let evaluation = eval_run(&run, dataset.as_deref())?;

@@ -15,7 +15,7 @@ use gnarl_train::{Registry, partition_for_task};
 use serde_json::Value;
 
 use super::parse::size;
-use crate::allocator::hold_little;
+use crate::allocator::{AMPLE, hold_little};
 use crate::output::{json, while_busy};
 
 /// `gnarl partition`
@@ -89,10 +89,8 @@ pub struct PartitionArgs {
     pub worker_memory: u64,
 }
 
-/// Number of nodes above which slow random access outweighs some MiB of memory, if the budget is
-/// above the second constant.
+/// Number of nodes above which slow random access outweighs some MiB of memory, if the budget is ample.
 const LARGE: u64 = 1 << 20;
-const AMPLE: u64 = 256 << 20;
 
 pub fn run(args: &PartitionArgs) -> Result<Value> {
     let parts = parts(args)?;

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::dataset;
 use super::parse::{alone, engine};
-use crate::allocator::hold_little;
+use crate::allocator::{AMPLE, hold_little};
 use crate::output::json;
 
 /// `gnarl train`
@@ -43,8 +43,8 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
         (_, true) => Begin::Restart,
         _ => Begin::Fresh,
     };
-    if config.tensor.memory.is_some() {
-        hold_little(true);
+    if let Some(budget) = config.tensor.memory {
+        hold_little(budget.as_u64() >= AMPLE);
     }
     match config.train.engine {
         Engine::Local => {

@@ -40,9 +40,7 @@ impl Applied<'_> {
 /// Every key of a run with its value; tables with keys of their own are values.
 fn keys(config: &RunConfig) -> BTreeMap<String, Value> {
     let mut out = BTreeMap::new();
-    if let Ok(Value::Table(table)) = Value::try_from(config) {
-        flatten("", table, &mut out);
-    }
+    flatten("", config.to_table().unwrap_or_default(), &mut out);
     out
 }
 

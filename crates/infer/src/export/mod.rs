@@ -12,8 +12,7 @@
 //! | `.zarr` | `int64` `[N]` | `string` `[N]` | `float32` `[N]` | `float32` `[N, width]` |
 //!
 //! A `.zarr` is a folder: a group of Zarr version 3 with an array per column, in chunks of 32,768 rows, or
-//! of fewer where they would have more than 16 MiB. It needs the cargo feature `zarr`, which is on by
-//! default.
+//! of fewer where they would have more than 16 MiB. It needs the cargo feature `zarr`.
 //!
 //! No value is missing: cells have no nulls. Memory is bounded for any number of rows.
 //!

@@ -4,6 +4,7 @@ use gnarl_common::{Error, Result};
 use rayon::prelude::*;
 
 use super::{Decoder, Groups, Side, score, score_backward};
+use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::add_chunk;
 use crate::losses::{Loss, apply};
 use crate::{Params, Tensor};
@@ -242,7 +243,7 @@ impl RowGrads {
             }
         }
         let mut out = Tensor::zeros(rows, width);
-        out.data_mut().par_chunks_mut(16 * width.max(1)).enumerate().for_each(|(i, out)| {
+        each_chunk(out.data_mut(), 16 * width.max(1), &|i, out| {
             for (j, out) in out.chunks_exact_mut(width).enumerate() {
                 let row = 16 * i + j;
                 let own = &entries[starts[row] as usize..starts[row + 1] as usize];

@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::chunks::{each_chunk, each_pair};
 use super::multiversion;
 
 /// Values per task: few enough for the first-level cache, enough to outweigh scheduling.
@@ -10,7 +11,7 @@ const CHUNK: usize = 1 << 14;
 /// Applies `f` to corresponding chunks of `out` and `a`.
 pub(crate) fn zip(out: &mut [f32], a: &[f32], f: impl Fn(&mut [f32], &[f32]) + Sync) {
     assert_eq!(out.len(), a.len());
-    out.par_chunks_mut(CHUNK).zip(a.par_chunks(CHUNK)).for_each(|(out, a)| f(out, a));
+    each_pair((out, CHUNK), (a, CHUNK), &f);
 }
 
 /// `out += a`.
@@ -83,7 +84,7 @@ multiversion! {
 
 /// Applies `f` to every chunk of `out`.
 pub(crate) fn each(out: &mut [f32], f: impl Fn(&mut [f32]) + Send + Sync) {
-    out.par_chunks_mut(CHUNK).for_each(f);
+    each_chunk(out, CHUNK, &|_, chunk| f(chunk));
 }
 
 /// Adds `bias` to every row of `rows` and applies `f` to the row while it is in cache.
@@ -107,7 +108,7 @@ multiversion! {
 /// Adds the row `bias` to every row.
 pub(crate) fn bias_rows(rows: &mut [f32], bias: &[f32]) {
     if !bias.is_empty() {
-        rows.par_chunks_mut(1024 * bias.len()).for_each(|rows| add_bias(rows, bias));
+        each_chunk(rows, 1024 * bias.len(), &|_, rows| add_bias(rows, bias));
     }
 }
 
@@ -122,7 +123,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
 
 /// Applies `f` to chunks of whole rows of `cols` values.
 pub(crate) fn each_rows(out: &mut [f32], cols: usize, f: impl Fn(&mut [f32]) + Send + Sync) {
-    out.par_chunks_mut(256 * cols.max(1)).for_each(f);
+    each_chunk(out, 256 * cols.max(1), &|_, rows| f(rows));
 }
 
 multiversion! {

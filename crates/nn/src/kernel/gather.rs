@@ -1,7 +1,6 @@
 //! Sums of gathered rows: the kernel under message passing, sparse input and their gradients.
 
-use rayon::prelude::*;
-
+use super::chunks::each_chunk;
 use super::{multiversion, prefetch};
 
 /// Output rows per task.
@@ -77,7 +76,7 @@ pub(crate) fn gather_rows<O: Offset>(
     if x.cols == 0 {
         return;
     }
-    out.par_chunks_mut(ROWS * x.cols).enumerate().for_each(|(i, out)| {
+    each_chunk(out, ROWS * x.cols, &|i, out| {
         gather_chunk(out, x.cols, first + i * ROWS, indptr, indices, x, &weight, own);
     });
 }

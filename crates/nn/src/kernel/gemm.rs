@@ -5,6 +5,7 @@
 use gemm_common::Parallelism;
 use rayon::prelude::*;
 
+use super::chunks::each_chunk;
 use super::elementwise::add_chunk;
 use crate::Tensor;
 
@@ -111,7 +112,7 @@ pub(crate) fn a_b(
     if cols == 0 {
         return;
     }
-    out.par_chunks_mut(ROWS * cols).enumerate().for_each(|(i, out)| {
+    each_chunk(out, ROWS * cols, &|i, out| {
         let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
         for h in 0..heads {
             let (a, b) = (a.skip_cols(h * k), b.skip_cols(h * n));
@@ -128,7 +129,7 @@ pub(crate) fn a_bt(out: &mut [f32], Heads { heads, k, n }: Heads, a: View<'_>, b
     if cols == 0 {
         return;
     }
-    out.par_chunks_mut(ROWS * cols).enumerate().for_each(|(i, out)| {
+    each_chunk(out, ROWS * cols, &|i, out| {
         let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
         for h in 0..heads {
             let (a, b) = (a.skip_cols(h * n), b.skip_cols(h * n).t());
@@ -168,7 +169,7 @@ pub(crate) fn add_at_b(
 /// `out += ` all of `partial`, in order, each value by one task.
 pub(crate) fn add_in_order(out: &mut [f32], partial: &[Tensor]) {
     const CHUNK: usize = 4096;
-    out.par_chunks_mut(CHUNK).enumerate().for_each(|(i, out)| {
+    each_chunk(out, CHUNK, &|i, out| {
         let range = i * CHUNK..i * CHUNK + out.len();
         partial.iter().for_each(|p| add_chunk(out, &p.data()[range.clone()]));
     });

@@ -1,6 +1,7 @@
 //! Raw kernels over slices. All split their work into chunks of fixed size, so that results do not
 //! depend on the number of threads.
 
+pub(crate) mod chunks;
 pub(crate) mod distance;
 pub(crate) mod elementwise;
 pub(crate) mod gather;

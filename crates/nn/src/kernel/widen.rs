@@ -2,8 +2,8 @@
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use rayon::prelude::*;
 
+use super::chunks::each_chunk;
 use super::gather::{ROWS, add_scaled};
 use super::{multiversion, prefetch};
 
@@ -38,7 +38,7 @@ pub(crate) fn gather_widened<W: Widen>(
     if cols == 0 {
         return;
     }
-    out.par_chunks_mut(ROWS * cols).enumerate().for_each(|(chunk, out)| {
+    each_chunk(out, ROWS * cols, &|chunk, out| {
         widened_chunk(out, chunk * ROWS, indptr, indices, data, cols, &weight);
     });
 }

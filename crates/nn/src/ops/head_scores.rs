@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::kernel::chunks::each_pair;
 use crate::{ParamId, Tape, Tensor, Var};
 
 /// Rows per task; each holds a partial gradient of the score vectors.
@@ -22,8 +23,7 @@ impl Tape<'_> {
         let (value, vector) = (self.value(x).clone(), params.get(a));
         let mut y = Tensor::zeros(rows, heads);
         if cols > 0 {
-            let chunks = y.data_mut().par_chunks_mut(ROWS * heads);
-            chunks.zip(value.data().par_chunks(ROWS * cols)).for_each(|(out, x)| {
+            each_pair((y.data_mut(), ROWS * heads), (value.data(), ROWS * cols), &|out, x| {
                 for (i, (out, part)) in out.iter_mut().zip(x.chunks_exact(width)).enumerate() {
                     let a = &vector[i % heads * width..][..width];
                     *out = part.iter().zip(a).map(|(x, a)| x * a).sum();
@@ -39,8 +39,8 @@ impl Tape<'_> {
             }
             if grads.wants(x) {
                 let mut to_x = Tensor::scratch(rows, cols);
-                let chunks = to_x.data_mut().par_chunks_mut(ROWS * cols);
-                chunks.zip(grad.data().par_chunks(ROWS * heads)).for_each(|(out, grad)| {
+                let (out, grad) = (to_x.data_mut(), grad.data());
+                each_pair((out, ROWS * cols), (grad, ROWS * heads), &|out, grad| {
                     for (i, (part, g)) in out.chunks_exact_mut(width).zip(grad).enumerate() {
                         let a = &vector[i % heads * width..][..width];
                         part.iter_mut().zip(a).for_each(|(o, a)| *o = g * a);

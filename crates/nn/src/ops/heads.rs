@@ -1,8 +1,7 @@
 //! Weighted sums over edges with several heads.
 
-use rayon::prelude::*;
-
 use super::edge::by_destination;
+use crate::kernel::chunks::each_chunk;
 use crate::kernel::gather::add_scaled;
 use crate::kernel::{multiversion, prefetch};
 use crate::{Lists, Tape, Tensor, Var};
@@ -61,8 +60,9 @@ pub(super) fn forward(block: &impl Lists, x: &Tensor, weights: &Tensor, shape: S
     let cols = shape.heads * shape.width;
     let mut y = Tensor::scratch(block.num_dst(), cols);
     if cols > 0 {
-        let chunks = y.data_mut().par_chunks_mut(ROWS * cols).enumerate();
-        chunks.for_each(|(i, out)| forward_chunk(out, i * ROWS, block, x, weights, shape));
+        each_chunk(y.data_mut(), ROWS * cols, &|i, out| {
+            forward_chunk(out, i * ROWS, block, x, weights, shape);
+        });
     }
     y
 }
@@ -78,8 +78,9 @@ pub(super) fn to_sources(
 ) -> Tensor {
     let mut out = Tensor::zeros(to.0, to.1);
     if to.1 > 0 {
-        let chunks = out.data_mut().par_chunks_mut(ROWS * to.1).enumerate();
-        chunks.for_each(|(i, out)| source_chunk(out, i * ROWS, block, rows, weights, shape));
+        each_chunk(out.data_mut(), ROWS * to.1, &|i, out| {
+            source_chunk(out, i * ROWS, block, rows, weights, shape);
+        });
     }
     out
 }

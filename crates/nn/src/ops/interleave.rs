@@ -1,7 +1,6 @@
 //! Interleaved rows of several matrices.
 
-use rayon::prelude::*;
-
+use crate::kernel::chunks::each_pair;
 use crate::relations::Span;
 use crate::{Tape, Tensor, Var};
 
@@ -51,7 +50,5 @@ impl<'b> Tape<'b> {
 /// Copies in parallel.
 pub(super) fn copy(to: &mut [f32], from: &[f32]) {
     const CHUNK: usize = 1 << 16;
-    to.par_chunks_mut(CHUNK).zip(from.par_chunks(CHUNK)).for_each(|(to, from)| {
-        to.copy_from_slice(from);
-    });
+    each_pair((to, CHUNK), (from, CHUNK), &|to, from| to.copy_from_slice(from));
 }

@@ -1,9 +1,9 @@
 //! Attention over lists of a table's rows, without a tape: that of inference, where sources are read where they are.
 
 use gnarl_graph::blocks::Block;
-use rayon::prelude::*;
 
 use super::list_sums::{RowLists, RowTable};
+use crate::kernel::chunks::each_chunk;
 use crate::kernel::gather::{Rows, add_scaled};
 use crate::kernel::{math, multiversion, prefetch};
 use crate::{Activation, Tape, Tensor, Var};
@@ -44,8 +44,9 @@ impl Attention {
         assert_eq!(rows.cols, self.cols(), "attention: columns of a row");
         let mut out = Tensor::zeros(own.len(), self.heads * self.width);
         if out.cols() > 0 {
-            let each = out.data_mut().par_chunks_mut(LISTS * self.heads * self.width).enumerate();
-            each.for_each(|(i, out)| attend(out, i * LISTS, rows, own, lists, *self));
+            each_chunk(out.data_mut(), LISTS * self.heads * self.width, &|i, out| {
+                attend(out, i * LISTS, rows, own, lists, *self);
+            });
         }
         out
     }

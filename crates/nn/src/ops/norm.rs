@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use crate::kernel::chunks::each_pair;
 use crate::kernel::elementwise::add_chunk;
 use crate::{ParamId, Tape, Tensor, Var};
 
@@ -100,8 +101,9 @@ fn each_row(out: &mut Tensor, x: &Tensor, f: impl Fn(&mut [f32], &[f32]) + Sync)
     if cols == 0 {
         return;
     }
-    let rows = out.data_mut().par_chunks_mut(cols).zip(x.data().par_chunks(cols));
-    rows.with_min_len(ROWS).for_each(|(out, x)| f(out, x));
+    each_pair((out.data_mut(), ROWS * cols), (x.data(), ROWS * cols), &|out, x| {
+        out.chunks_exact_mut(cols).zip(x.chunks_exact(cols)).for_each(|(out, x)| f(out, x));
+    });
 }
 
 /// Mean and inverse standard deviation.

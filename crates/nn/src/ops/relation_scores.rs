@@ -4,6 +4,7 @@
 use rayon::prelude::*;
 
 use super::edge::by_destination;
+use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::add_chunk;
 use crate::kernel::gather::add_scaled;
 use crate::kernel::multiversion;
@@ -85,8 +86,7 @@ impl<'b> Tape<'b> {
             if grads.wants(x) {
                 let mut to_x = Tensor::zeros(rows, k);
                 if k > 0 {
-                    let chunks = to_x.data_mut().par_chunks_mut(ROWS * k).enumerate();
-                    chunks.for_each(|(i, out)| {
+                    each_chunk(to_x.data_mut(), ROWS * k, &|i, out| {
                         source_chunk(out, i * ROWS, lists, &grad, &vectors, &relation);
                     });
                 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::interleave::copy;
+use crate::kernel::chunks::each_pair;
 use crate::kernel::gather::{Rows, gather_sum};
 use crate::{Tape, Tensor, Var};
 
@@ -165,9 +166,10 @@ fn copy_cols(
     if width == 0 {
         return;
     }
-    let rows = to.par_chunks_mut(to_cols).zip(from.par_chunks(from_cols));
-    rows.with_min_len(256).for_each(|(to, from)| {
-        to[to_at..to_at + width].copy_from_slice(&from[from_at..from_at + width]);
+    each_pair((to, 256 * to_cols), (from, 256 * from_cols), &|to, from| {
+        for (to, from) in to.chunks_exact_mut(to_cols).zip(from.chunks_exact(from_cols)) {
+            to[to_at..to_at + width].copy_from_slice(&from[from_at..from_at + width]);
+        }
     });
 }
 

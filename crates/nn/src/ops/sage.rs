@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::activation::{self, Activation};
 use super::dropout::{Mask, mask_rows};
 use super::spmm::inverse_degrees;
+use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::{add_chunk, bias_then, column_sums, scale_relu_grad};
 use crate::kernel::gather::{Rows, gather_chunk, gather_sum};
 use crate::kernel::gemm::{View, add_in_order, gemm};
@@ -92,7 +93,7 @@ impl Sage<'_> {
             return y;
         }
         if cat.rows() == 0 || k == 0 {
-            y.data_mut().par_chunks_mut(FORWARD_ROWS * n).enumerate().for_each(|(i, out)| {
+            each_chunk(y.data_mut(), FORWARD_ROWS * n, &|i, out| {
                 let mut cat = Tensor::scratch(out.len() / n, 2 * k);
                 self.forward_chunk(i * FORWARD_ROWS, x, cat.data_mut(), out);
             });

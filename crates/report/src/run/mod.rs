@@ -48,7 +48,7 @@ fn page(config: &RunConfig, finished: &Finished) -> String {
 }
 
 fn configuration(config: &RunConfig) -> String {
-    match toml::to_string_pretty(config) {
+    match config.to_toml() {
         Ok(text) => format!("<pre>{}</pre>", escape(&text)),
         Err(e) => {
             format!("<p class=\"warn\">Not representable as TOML: {}</p>", escape(&e.to_string()))

@@ -13,21 +13,20 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use gnarl_common::{Error, Kind, Result};
 use gnarl_config::{Pipeline, TrainSection};
 
-use crate::data::batch::BatchSpec;
-use crate::step::TrainStep;
+use crate::step::AnyStep;
 pub use delivery::Delivery;
-use stages::{Fetch, Sample, Schedule, prepare};
+use stages::{Fetch, Sample, Schedule, Specs, prepare};
 
 /// Returns the next batch, if there is one.
-type Next<'a, B> = Box<dyn FnMut() -> Option<Result<Delivery<B>>> + 'a>;
+type Next<'a> = Box<dyn FnMut() -> Option<Result<Delivery<'a>>> + 'a>;
 
 /// The receiving side of the pipeline.
-pub struct Deliveries<'a, B> {
-    next: RefCell<Next<'a, B>>,
+pub struct Deliveries<'a> {
+    next: RefCell<Next<'a>>,
 }
 
-impl<'a, B> Deliveries<'a, B> {
-    fn new(next: impl FnMut() -> Option<Result<Delivery<B>>> + 'a) -> Self {
+impl<'a> Deliveries<'a> {
+    fn new(next: impl FnMut() -> Option<Result<Delivery<'a>>> + 'a) -> Self {
         Self { next: RefCell::new(Box::new(next)) }
     }
 
@@ -35,7 +34,7 @@ impl<'a, B> Deliveries<'a, B> {
     ///
     /// # Errors
     /// Errors of the earlier stages, or that the schedule is exhausted.
-    pub fn next(&self) -> Result<Delivery<B>> {
+    pub fn next(&self) -> Result<Delivery<'a>> {
         (self.next.borrow_mut())().unwrap_or_else(|| {
             Err(Error::new(Kind::Rank, "the sampling pipeline ended before the training did"))
         })
@@ -47,39 +46,36 @@ impl<'a, B> Deliveries<'a, B> {
 ///
 /// # Errors
 /// Those of `compute`, which sees the errors of the stages before it.
-pub fn run<L: TrainStep, T>(
+pub fn run<T>(
     config: &TrainSection,
-    step: &L,
-    specs: impl Iterator<Item = BatchSpec> + Send,
-    compute: impl FnOnce(&Deliveries<'_, L::Batch>) -> Result<T>,
+    step: &dyn AnyStep,
+    specs: Specs<'_>,
+    compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
 ) -> Result<T> {
-    let (sample, fetch) = (Sample::new(step), Fetch::new(step));
+    let (mut sample, mut fetch) = (Sample::new(step), Fetch::default());
     let drains = config.pipeline == Pipeline::Epoch;
     if config.pipeline != Pipeline::Off {
         let depth = config.prefetch;
         return on_threads(Schedule::new(specs), sample, fetch, drains, depth, compute);
     }
     let mut schedule = Schedule::new(specs);
-    let mut sample = sample;
-    let mut fetch = fetch;
     compute(&Deliveries::new(|| {
         let spec = schedule.next()?;
         let fetched = sample.make(spec).and_then(|sampled| fetch.make(sampled));
-        Some(fetched.map(|delivery| prepare(step, delivery)))
+        Some(fetched.map(prepare))
     }))
 }
 
 /// Runs each stage before `compute` on a thread. If the pipeline `drains`, no spec of an epoch is
 /// begun before the last one of the previous epoch is computed.
-fn on_threads<L: TrainStep, T>(
-    mut schedule: Schedule<impl Iterator<Item = BatchSpec> + Send>,
-    mut sample: Sample<'_, L>,
-    mut fetch: Fetch<'_, L>,
+fn on_threads<'a, T>(
+    mut schedule: Schedule<'a>,
+    mut sample: Sample<'a>,
+    mut fetch: Fetch<'a>,
     drains: bool,
     depth: usize,
-    compute: impl FnOnce(&Deliveries<'_, L::Batch>) -> Result<T>,
+    compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
 ) -> Result<T> {
-    let step = sample.step;
     let (to_sample, scheduled) = bounded(depth);
     let (to_fetch, sampled) = bounded(depth);
     let (to_prepare, fetched) = bounded(depth);
@@ -103,7 +99,7 @@ fn on_threads<L: TrainStep, T>(
                 stage(&sampled, &to_prepare, |sampled| fetch.make(sampled));
             }),
             spawn("prepare").spawn_scoped(scope, move || {
-                stage(&fetched, &to_compute, |delivery| Ok(prepare(step, delivery)));
+                stage(&fetched, &to_compute, |delivery| Ok(prepare(delivery)));
             }),
         ];
         if started.iter().any(std::io::Result::is_err) {

@@ -10,12 +10,15 @@ use gnarl_sample::Scratch;
 use super::delivery::Delivery;
 use crate::data::batch::BatchSpec;
 use crate::faults;
-use crate::step::TrainStep;
+use crate::step::{AnyBatch, AnySampled, AnyStep};
 use crate::telemetry::Stages;
 
+/// The batch schedules of all epochs, one after the other.
+pub(super) type Specs<'a> = Box<dyn Iterator<Item = BatchSpec> + Send + 'a>;
+
 /// The stage that schedules batches.
-pub(super) struct Schedule<J> {
-    specs: J,
+pub(super) struct Schedule<'a> {
+    specs: Specs<'a>,
 }
 
 /// A scheduled batch.
@@ -25,14 +28,14 @@ pub(super) struct Scheduled {
 }
 
 /// A scheduled and sampled batch.
-pub(super) struct Sampled<S> {
+pub(super) struct Sampled<'a> {
     spec: BatchSpec,
-    batch: Option<S>,
+    batch: Option<Box<dyn AnySampled<'a> + 'a>>,
     stages: Stages,
 }
 
-impl<J: Iterator<Item = BatchSpec>> Schedule<J> {
-    pub fn new(specs: J) -> Self {
+impl<'a> Schedule<'a> {
+    pub fn new(specs: Specs<'a>) -> Self {
         Self { specs }
     }
 
@@ -46,22 +49,19 @@ impl<J: Iterator<Item = BatchSpec>> Schedule<J> {
 }
 
 /// The stage that samples batches.
-pub(super) struct Sample<'a, L> {
-    pub step: &'a L,
+pub(super) struct Sample<'a> {
+    step: &'a dyn AnyStep,
     scratch: Scratch,
     /// Graphs whose only batch has been sampled.
     made: HashSet<usize>,
 }
 
-impl<'a, L: TrainStep> Sample<'a, L> {
-    pub fn new(step: &'a L) -> Self {
+impl<'a> Sample<'a> {
+    pub fn new(step: &'a dyn AnyStep) -> Self {
         Self { step, scratch: Scratch::new(), made: HashSet::new() }
     }
 
-    pub fn make(
-        &mut self,
-        Scheduled { spec, mut stages }: Scheduled,
-    ) -> Result<Sampled<L::Sampled>> {
+    pub fn make(&mut self, Scheduled { spec, mut stages }: Scheduled) -> Result<Sampled<'a>> {
         let start = Instant::now();
         faults::reached("sample");
         let again = spec.fixed && !self.made.insert(spec.graph);
@@ -76,22 +76,18 @@ impl<'a, L: TrainStep> Sample<'a, L> {
 }
 
 /// The stage that gathers features, local and remote.
-pub(super) struct Fetch<'a, L: TrainStep> {
-    step: &'a L,
-    fixed: HashMap<usize, Arc<L::Batch>>,
+#[derive(Default)]
+pub(super) struct Fetch<'a> {
+    fixed: HashMap<usize, Arc<dyn AnyBatch + 'a>>,
 }
 
-impl<'a, L: TrainStep> Fetch<'a, L> {
-    pub fn new(step: &'a L) -> Self {
-        Self { step, fixed: HashMap::new() }
-    }
-
-    pub fn make(&mut self, sampled: Sampled<L::Sampled>) -> Result<Delivery<L::Batch>> {
+impl<'a> Fetch<'a> {
+    pub fn make(&mut self, sampled: Sampled<'a>) -> Result<Delivery<'a>> {
         let Sampled { spec, batch, mut stages } = sampled;
         let start = Instant::now();
         faults::reached("fetch");
         let prepared = match batch {
-            Some(batch) => Some(Arc::new(self.step.fetch(&spec, batch)?)),
+            Some(batch) => Some(batch.fetch(&spec)?),
             None if spec.fixed => self.fixed.get(&spec.graph).cloned(),
             None => None,
         };
@@ -104,14 +100,11 @@ impl<'a, L: TrainStep> Fetch<'a, L> {
 }
 
 /// Prepares batches for the backward pass.
-pub(super) fn prepare<L: TrainStep>(
-    step: &L,
-    mut delivery: Delivery<L::Batch>,
-) -> Delivery<L::Batch> {
+pub(super) fn prepare(mut delivery: Delivery<'_>) -> Delivery<'_> {
     let start = Instant::now();
     faults::reached("compact");
     if let Some(prepared) = &delivery.prepared {
-        step.prepare(prepared);
+        prepared.prepare();
     }
     delivery.stages.compact = start.elapsed().as_secs_f64();
     delivery

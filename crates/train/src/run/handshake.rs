@@ -102,7 +102,7 @@ fn settings(config: &RunConfig) -> String {
     config.train.prefetch = 1;
     config.train.pipeline = Default::default();
     config.output.metrics_listen = None;
-    toml::to_string(&config).unwrap_or_default()
+    config.to_toml().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gnarl_common::{Buf, Context, Error, Kind, Result, ResultExt};
+use gnarl_common::{Buf, Context, Error, Kind, Result};
 use gnarl_config::{RunConfig, ScoredSplit, TaskKind, data_folder};
 use gnarl_engine::Communicator;
 use gnarl_graph::triples::Triples;
@@ -451,6 +451,5 @@ fn config_of(dir: &Path) -> Result<RunConfig> {
         return Err(Error::new(Kind::Io, format!("{}: no run", dir.display()))
             .hint("name the folder of a run, which output.dir said"));
     }
-    let text = std::fs::read_to_string(&path).at(&path)?;
-    toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
+    RunConfig::read(&path)
 }

@@ -24,17 +24,17 @@ use crate::data::batch::BatchSpec;
 use crate::pipeline::{self, Deliveries};
 use crate::session::{Keys, Session};
 use crate::state::TrainState;
-use crate::step::{Gradients, TrainStep};
+use crate::step::{AnyStep, Gradients};
 use crate::telemetry::{EpochRecord, Tally, processor};
 
 /// Synchronous SGD: gradients are added over the ranks in each step.
 pub(crate) struct AllReduce;
 
-impl<S: TrainStep> Synchronization<S> for AllReduce {
+impl Synchronization<dyn AnyStep + '_> for AllReduce {
     fn train(
         &self,
         session: &Session<'_>,
-        steps: &S,
+        steps: &(dyn AnyStep + '_),
         comm: &dyn Communicator,
         mut state: TrainState,
     ) -> Result<TrainState> {
@@ -54,7 +54,7 @@ impl<S: TrainStep> Synchronization<S> for AllReduce {
             session.pulse.planned(epoch, &specs);
             specs
         });
-        pipeline::run(&config.train, steps, specs, |deliveries| {
+        pipeline::run(&config.train, steps, Box::new(specs), |deliveries| {
             let mut run = Run {
                 session,
                 steps,
@@ -80,20 +80,20 @@ impl<S: TrainStep> Synchronization<S> for AllReduce {
     }
 }
 
-struct Run<'a, L> {
+struct Run<'a> {
     session: &'a Session<'a>,
-    steps: &'a L,
+    steps: &'a dyn AnyStep,
     comm: &'a dyn Communicator,
     pool: rayon::ThreadPool,
     keys: Keys,
     keeper: Keeper<'a>,
 }
 
-impl<L: TrainStep> Run<'_, L> {
+impl Run<'_> {
     fn epoch(
         &mut self,
         epoch: usize,
-        deliveries: &Deliveries<'_, L::Batch>,
+        deliveries: &Deliveries<'_>,
         state: &mut TrainState,
         optimizer: &mut dyn Optimizer,
     ) -> Result<EpochRecord> {
@@ -120,7 +120,7 @@ impl<L: TrainStep> Run<'_, L> {
         epoch: usize,
         step: usize,
         lr: f32,
-        deliveries: &Deliveries<'_, L::Batch>,
+        deliveries: &Deliveries<'_>,
         state: &mut TrainState,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,
@@ -174,7 +174,7 @@ impl<L: TrainStep> Run<'_, L> {
     fn add_batches(
         &self,
         key: gnarl_common::rng::Key,
-        deliveries: &Deliveries<'_, L::Batch>,
+        deliveries: &Deliveries<'_>,
         state: &mut TrainState,
         dense: &mut [f32],
         rows: &mut [RowGradients],

@@ -16,7 +16,7 @@ use crate::faults;
 use crate::pipeline::Deliveries;
 use crate::session::Session;
 use crate::state::TrainState;
-use crate::step::{BatchLoss, Gradients, Inputs, TrainStep};
+use crate::step::{AnyStep, BatchLoss, Gradients};
 use crate::telemetry::{EpochRecord, Figures, Stages, Tally};
 
 /// The learning rate of `epoch` (from 1): schedules count epochs, so that they do not depend on
@@ -26,9 +26,9 @@ pub(super) fn learning_rate(config: &RunConfig, epoch: usize) -> f32 {
 }
 
 /// Takes the next batch, adds its gradient, and updates the tally.
-pub(super) fn consume<L: TrainStep>(
-    step: &L,
-    deliveries: &Deliveries<'_, L::Batch>,
+pub(super) fn consume(
+    step: &dyn AnyStep,
+    deliveries: &Deliveries<'_>,
     (params, embeddings): (&Params, &dyn Fetch),
     key: Key,
     pool: &ThreadPool,
@@ -40,19 +40,19 @@ pub(super) fn consume<L: TrainStep>(
     tally.stages.wait += start.elapsed().as_secs_f64();
     tally.stages.add(delivery.stages);
     let start = Instant::now();
-    let wanted = delivery.prepared.as_deref().map_or(Vec::new(), |batch| step.embedding_ids(batch));
+    let wanted = delivery.prepared.as_deref().map_or(Vec::new(), |batch| batch.embedding_ids());
     let embeddings = embeddings.fetch(&wanted)?;
     tally.stages.reduce += start.elapsed().as_secs_f64();
     let Some(batch) = &delivery.prepared else {
         return Ok((delivery.spec, BatchLoss::default()));
     };
-    let counts = step.counts(batch);
+    let counts = batch.counts();
     tally.edges += counts.edges;
     tally.seeds += counts.seeds;
     let (start, before) = (Instant::now(), step.exchanges().unwrap_or_default());
     faults::reached("compute");
-    let inputs = Inputs { batch: &**batch, graph: delivery.spec.graph, embeddings };
-    let loss = pool.install(|| step.gradient(params, inputs, key, gradients))?;
+    let inputs = (delivery.spec.graph, embeddings);
+    let loss = pool.install(|| batch.gradient(params, inputs, key, gradients))?;
     let seconds = start.elapsed().as_secs_f64();
     let mut exchange = 0.0;
     match step.exchanges() {
@@ -95,9 +95,9 @@ pub(super) fn evaluates(session: &Session<'_>, epoch: usize) -> bool {
 ///
 /// # Errors
 /// Those of [`close_epochs`].
-pub(super) fn evaluate_left<L: TrainStep>(
+pub(super) fn evaluate_left(
     session: &Session<'_>,
-    step: &L,
+    step: &dyn AnyStep,
     keeper: &mut Keeper<'_>,
     state: &mut TrainState,
 ) -> Result<()> {
@@ -114,9 +114,9 @@ pub(super) fn evaluate_left<L: TrainStep>(
 ///
 /// # Errors
 /// If a loss or a weight is not finite; those of evaluation, of writing and of the other ranks.
-pub(super) fn close_epochs<L: TrainStep>(
+pub(super) fn close_epochs(
     session: &Session<'_>,
-    step: &L,
+    step: &dyn AnyStep,
     keeper: &mut Keeper<'_>,
     state: &mut TrainState,
     (records, judge): (Vec<EpochRecord>, bool),

@@ -38,11 +38,11 @@ pub fn mine(comm: &dyn Communicator, parts: usize) -> Vec<usize> {
 /// Model averaging over the parts of [`mine`], for which the steps have samplers.
 pub(crate) struct ModelAveraging;
 
-impl<S: PartStep> Synchronization<S> for ModelAveraging {
+impl Synchronization<dyn PartStep + '_> for ModelAveraging {
     fn train(
         &self,
         session: &Session<'_>,
-        steps: &S,
+        steps: &(dyn PartStep + '_),
         comm: &dyn Communicator,
         mut state: TrainState,
     ) -> Result<TrainState> {
@@ -102,7 +102,7 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
                 })
             })
         });
-        pipeline::run(&session.config.train, steps, specs, |deliveries| {
+        pipeline::run(&session.config.train, steps, Box::new(specs), |deliveries| {
             trainer.run(deliveries, keeper, state, (optimizers, replicas, outer))
         })
     }
@@ -111,10 +111,10 @@ impl<S: PartStep> Synchronization<S> for ModelAveraging {
 /// What moves the weights: of each part, of its copies of embeddings, and of all parts together.
 type Optimizers = (BTreeMap<usize, Box<dyn Optimizer>>, Vec<Replicas>, Box<dyn OuterOptimizer>);
 
-struct Trainer<'a, L> {
+struct Trainer<'a> {
     session: &'a Session<'a>,
     comm: &'a dyn Communicator,
-    steps: &'a L,
+    steps: &'a dyn PartStep,
     /// Number of training nodes of each part.
     training: Vec<usize>,
     total: usize,
@@ -127,10 +127,10 @@ struct Trainer<'a, L> {
     pool: ThreadPool,
 }
 
-impl<L: PartStep> Trainer<'_, L> {
+impl Trainer<'_> {
     fn run(
         &self,
-        deliveries: &Deliveries<'_, L::Batch>,
+        deliveries: &Deliveries<'_>,
         mut keeper: Keeper<'_>,
         mut state: TrainState,
         (mut optimizers, mut replicas, mut outer): Optimizers,
@@ -206,7 +206,7 @@ impl<L: PartStep> Trainer<'_, L> {
         &self,
         part: usize,
         epoch: usize,
-        deliveries: &Deliveries<'_, L::Batch>,
+        deliveries: &Deliveries<'_>,
         model: &mut PartModel<'_>,
         optimizer: &mut dyn Optimizer,
         tally: &mut Tally,

@@ -5,10 +5,10 @@ use gnarl_engine::Communicator;
 
 use crate::session::Session;
 use crate::state::TrainState;
-use crate::step::TrainStep;
+use crate::step::AnyStep;
 
 /// A training loop over the steps `S`: which ranks compute what, and when they share it.
-pub(crate) trait Synchronization<S: TrainStep> {
+pub(crate) trait Synchronization<S: AnyStep + ?Sized> {
     /// Trains from `state` to the last epoch or until patience ends. All ranks call it together and
     /// return the same weights.
     ///

@@ -107,8 +107,7 @@ impl RunFolder {
             output: OutputSection { dir: place.clone(), ..config.output.clone() },
             ..config.clone()
         });
-        let text = toml::to_string_pretty(&kept)
-            .map_err(|e| Error::invalid(format!("the configuration cannot be written: {e}")))?;
+        let text = kept.to_toml()?;
         atomic_write(&dir.join(CONFIG), text.as_bytes())?;
         if !resume {
             Provenance::now(config, fingerprint).write(&dir)?;
@@ -224,7 +223,7 @@ impl RunFolder {
 /// Rejects going on with the run in `dir` by other settings or with other data than it was started with.
 fn check_same(dir: &Path, config: &RunConfig, fingerprint: &str) -> Result<()> {
     let path = dir.join(CONFIG);
-    same::check(&path, &same::read(&path)?, config)?;
+    same::check(&path, &RunConfig::read(&path)?, config)?;
     match Provenance::read(dir)? {
         Some(made) => {
             made.check(config, fingerprint, "bring it back, or start over with --restart")

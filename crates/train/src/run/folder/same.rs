@@ -2,17 +2,9 @@
 
 use std::path::Path;
 
-use gnarl_common::{Error, Result, ResultExt};
+use gnarl_common::{Error, Result};
 use gnarl_config::{RunConfig, absolute};
-
-/// Reads the configuration in a folder.
-///
-/// # Errors
-/// If there is none, or it is damaged.
-pub(super) fn read(path: &Path) -> Result<RunConfig> {
-    let text = std::fs::read_to_string(path).at(path)?;
-    toml::from_str(&text).map_err(|e| Error::invalid(format!("{}: {e}", path.display())))
-}
+use toml::{Table, Value};
 
 /// Rejects resuming a run with other settings than it was started with. Settings may differ that
 /// cannot change the results of earlier epochs: speed, locations, the length of the run.
@@ -36,12 +28,9 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         if !c.train.strategy.parts_train_alone() {
             c.average = Default::default();
         }
-        toml::Value::try_from(c).ok()
+        c.to_table()
     };
-    let (Some(before), Some(now)) = (decisive(old), decisive(new)) else {
-        return Err(Error::invalid(format!("{}: not a run configuration", path.display())));
-    };
-    if let Some(key) = first_difference(&before, &now, String::new()) {
+    if let Some(key) = first_difference(&decisive(old)?, &decisive(new)?, "") {
         return Err(Error::usage(format!("{key} differs from the run to be resumed"))
             .hint(format!("{} has the settings it was started with", path.display())));
     }
@@ -56,16 +45,17 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
     Ok(())
 }
 
-fn first_difference(old: &toml::Value, new: &toml::Value, path: String) -> Option<String> {
-    let (toml::Value::Table(a), toml::Value::Table(b)) = (old, new) else {
-        return (old != new).then_some(path);
-    };
-    let join = |key: &str| if path.is_empty() { key.into() } else { format!("{path}.{key}") };
-    let changed = a.iter().find_map(|(key, value)| match b.get(key) {
-        Some(other) => first_difference(value, other, join(key)),
-        None => Some(join(key)),
+/// The first key that differs, with the sections it is in after `prefix`.
+fn first_difference(old: &Table, new: &Table, prefix: &str) -> Option<String> {
+    let changed = old.iter().find_map(|(key, value)| match (value, new.get(key)) {
+        (Value::Table(old), Some(Value::Table(new))) => {
+            first_difference(old, new, &format!("{prefix}{key}."))
+        }
+        (old, Some(new)) if old == new => None,
+        _ => Some(format!("{prefix}{key}")),
     });
-    changed.or_else(|| b.keys().find(|key| !a.contains_key(*key)).map(|key| join(key)))
+    let added = || new.keys().find(|key| !old.contains_key(*key));
+    changed.or_else(|| added().map(|key| format!("{prefix}{key}")))
 }
 
 #[cfg(test)]

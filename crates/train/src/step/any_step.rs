@@ -1,0 +1,156 @@
+//! Steps and batches behind trait objects: pipelines and training loops are compiled once, in place of once for every
+//! task, encoder and way to execute a step.
+
+use std::sync::Arc;
+
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
+use gnarl_engine::Communicator;
+use gnarl_nn::{Params, Tensor};
+use gnarl_sample::Scratch;
+
+use super::train_step::{BatchLoss, Counts, Exchanges, Gradients, Inputs, TrainStep};
+use crate::data::batch::BatchSpec;
+use crate::evaluation::Evaluation;
+use crate::session::Threads;
+use crate::state::TrainState;
+
+/// A [`TrainStep`] of any kind; every one is.
+pub trait AnyStep: Sync {
+    /// See [`TrainStep::epoch`].
+    fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec>;
+
+    /// Samples a batch.
+    ///
+    /// # Errors
+    /// Those of [`TrainStep::sample`].
+    fn sample<'s>(
+        &'s self,
+        spec: &BatchSpec,
+        scratch: &mut Scratch,
+    ) -> Result<Box<dyn AnySampled<'s> + 's>>;
+
+    /// See [`TrainStep::evaluate`].
+    ///
+    /// # Errors
+    /// Those of [`TrainStep::evaluate`].
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation>;
+
+    /// See [`TrainStep::cached`].
+    fn cached(&self) -> [u64; 2];
+
+    /// See [`TrainStep::exchanges`].
+    fn exchanges(&self) -> Option<Exchanges>;
+}
+
+/// A sampled batch of a step that lives for `'s`.
+pub trait AnySampled<'s>: Send {
+    /// Gathers features, local and remote.
+    ///
+    /// # Errors
+    /// Those of [`TrainStep::fetch`].
+    fn fetch(self: Box<Self>, spec: &BatchSpec) -> Result<Arc<dyn AnyBatch + 's>>;
+}
+
+/// A batch ready for compute, with its step.
+pub trait AnyBatch: Send + Sync {
+    /// See [`TrainStep::prepare`].
+    fn prepare(&self);
+
+    /// See [`TrainStep::counts`].
+    fn counts(&self) -> Counts;
+
+    /// See [`TrainStep::embedding_ids`].
+    fn embedding_ids(&self) -> Vec<&[u64]>;
+
+    /// See [`TrainStep::gradient`]; `graph` and `embeddings` are those of [`Inputs`].
+    ///
+    /// # Errors
+    /// Those of [`TrainStep::gradient`].
+    fn gradient(
+        &self,
+        params: &Params,
+        inputs: (usize, Vec<Tensor>),
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss>;
+}
+
+impl<S: TrainStep> AnyStep for S {
+    fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec> {
+        TrainStep::epoch(self, epoch, rank, size)
+    }
+
+    fn sample<'s>(
+        &'s self,
+        spec: &BatchSpec,
+        scratch: &mut Scratch,
+    ) -> Result<Box<dyn AnySampled<'s> + 's>> {
+        let made = TrainStep::sample(self, spec, scratch)?;
+        Ok(Box::new(Sampled { step: self, made }))
+    }
+
+    fn evaluate(
+        &self,
+        state: &TrainState,
+        comm: &dyn Communicator,
+        threads: Threads,
+    ) -> Result<Evaluation> {
+        TrainStep::evaluate(self, state, comm, threads)
+    }
+
+    fn cached(&self) -> [u64; 2] {
+        TrainStep::cached(self)
+    }
+
+    fn exchanges(&self) -> Option<Exchanges> {
+        TrainStep::exchanges(self)
+    }
+}
+
+struct Sampled<'s, S: TrainStep> {
+    step: &'s S,
+    made: S::Sampled,
+}
+
+impl<'s, S: TrainStep> AnySampled<'s> for Sampled<'s, S> {
+    fn fetch(self: Box<Self>, spec: &BatchSpec) -> Result<Arc<dyn AnyBatch + 's>> {
+        let Self { step, made } = *self;
+        Ok(Arc::new(Batch { step, made: step.fetch(spec, made)? }))
+    }
+}
+
+struct Batch<'s, S: TrainStep> {
+    step: &'s S,
+    made: S::Batch,
+}
+
+impl<S: TrainStep> AnyBatch for Batch<'_, S> {
+    fn prepare(&self) {
+        self.step.prepare(&self.made);
+    }
+
+    fn counts(&self) -> Counts {
+        self.step.counts(&self.made)
+    }
+
+    fn embedding_ids(&self) -> Vec<&[u64]> {
+        self.step.embedding_ids(&self.made)
+    }
+
+    fn gradient(
+        &self,
+        params: &Params,
+        (graph, embeddings): (usize, Vec<Tensor>),
+        key: Key,
+        gradients: &mut Gradients<'_>,
+    ) -> Result<BatchLoss> {
+        let inputs = Inputs { batch: &self.made, graph, embeddings };
+        self.step.gradient(params, inputs, key, gradients)
+    }
+}
