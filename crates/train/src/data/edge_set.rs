@@ -1,8 +1,7 @@
 //! Sets of edges of a message graph.
 
-use std::collections::HashSet;
-
 use gnarl_graph::triples::Triples;
+use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
 /// Edges, by edge type of the message graph and dataset ids of source and destination.

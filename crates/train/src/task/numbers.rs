@@ -1,6 +1,6 @@
 //! Indices of the distinct seeds of a batch.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 /// Numbers nodes, or pairs of node and time, in the order of first occurrence.
 #[derive(Default)]

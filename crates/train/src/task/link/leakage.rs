@@ -1,9 +1,8 @@
 //! Leakage of held-out and target edges into the message graph or the training edges.
 
-use std::collections::HashMap;
-
 use gnarl_common::{Error, Result};
 use gnarl_graph::triples::Triples;
+use hashbrown::HashMap;
 
 use super::links::LinkPrediction;
 use crate::data::edge_set::{LeakageCount, Ways};
