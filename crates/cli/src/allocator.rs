@@ -6,7 +6,7 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Budget from which the time that data pages of 2 MiB save outweighs what they round up: within 96 MB they nearly double
-/// the peak of a run, and an epoch is a twentieth shorter.
+/// the peak of a run, and an epoch is a tenth shorter.
 pub const AMPLE: u64 = 256 << 20;
 
 /// Returns freed memory to the system at once from here on, which keeps small programs small: by

@@ -39,8 +39,8 @@ impl Tape<'_> {
             }
             if grads.wants(x) {
                 let mut to_x = Tensor::scratch(rows, cols);
-                let (out, grad) = (to_x.data_mut(), grad.data());
-                each_pair((out, ROWS * cols), (grad, ROWS * heads), &|out, grad| {
+                let scores = (grad.data(), ROWS * heads);
+                each_pair((to_x.data_mut(), ROWS * cols), scores, &|out, grad| {
                     for (i, (part, g)) in out.chunks_exact_mut(width).zip(grad).enumerate() {
                         let a = &vector[i % heads * width..][..width];
                         part.iter_mut().zip(a).for_each(|(o, a)| *o = g * a);

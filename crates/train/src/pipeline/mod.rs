@@ -52,7 +52,8 @@ pub fn run<T>(
     specs: Specs<'_>,
     compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
 ) -> Result<T> {
-    let (mut sample, mut fetch) = (Sample::new(step), Fetch::default());
+    let mut sample = Sample::new(step);
+    let mut fetch = Fetch::default();
     let drains = config.pipeline == Pipeline::Epoch;
     if config.pipeline != Pipeline::Off {
         let depth = config.prefetch;

@@ -17,7 +17,7 @@ use crate::state::TrainState;
 
 /// A [`TrainStep`] of any kind; every one is.
 pub trait AnyStep: Sync {
-    /// See [`TrainStep::epoch`].
+    /// The batch schedule of an epoch for a rank, as of [`TrainStep::epoch`].
     fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec>;
 
     /// Samples a batch.
@@ -30,7 +30,7 @@ pub trait AnyStep: Sync {
         scratch: &mut Scratch,
     ) -> Result<Box<dyn AnySampled<'s> + 's>>;
 
-    /// See [`TrainStep::evaluate`].
+    /// Scores of the state, as of [`TrainStep::evaluate`].
     ///
     /// # Errors
     /// Those of [`TrainStep::evaluate`].
@@ -41,10 +41,10 @@ pub trait AnyStep: Sync {
         threads: Threads,
     ) -> Result<Evaluation>;
 
-    /// See [`TrainStep::cached`].
+    /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2];
 
-    /// See [`TrainStep::exchanges`].
+    /// Counters of this rank's exchanges so far; `None` if there are none.
     fn exchanges(&self) -> Option<Exchanges>;
 }
 
@@ -59,16 +59,17 @@ pub trait AnySampled<'s>: Send {
 
 /// A batch ready for compute, with its step.
 pub trait AnyBatch: Send + Sync {
-    /// See [`TrainStep::prepare`].
+    /// Builds the transposes for the backward pass.
     fn prepare(&self);
 
-    /// See [`TrainStep::counts`].
+    /// Sizes of the batch.
     fn counts(&self) -> Counts;
 
-    /// See [`TrainStep::embedding_ids`].
+    /// Ids of the embeddings the batch reads, one list per table, as of [`TrainStep::embedding_ids`].
     fn embedding_ids(&self) -> Vec<&[u64]>;
 
-    /// See [`TrainStep::gradient`]; `graph` and `embeddings` are those of [`Inputs`].
+    /// Adds the gradient of the summed loss to `gradients`, as [`TrainStep::gradient`] does; `inputs` are the graph and the
+    /// embeddings of [`Inputs`].
     ///
     /// # Errors
     /// Those of [`TrainStep::gradient`].
