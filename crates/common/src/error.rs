@@ -28,9 +28,12 @@ pub enum Kind {
     Interrupted,
 }
 
-/// A structured error: kind, message, context and hint.
+/// A structured error: kind, message, context and hint. It has the size of a pointer, as results are passed on at every
+/// step of the hot loops, and errors are rare.
+pub struct Error(Box<Parts>);
+
 #[derive(Debug)]
-pub struct Error {
+struct Parts {
     kind: Kind,
     message: String,
     context: Vec<String>,
@@ -44,7 +47,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of `kind` with `message`.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), context: Vec::new(), hint: None, source: None }
+        let message = message.into();
+        Self(Box::new(Parts { kind, message, context: Vec::new(), hint: None, source: None }))
     }
 
     /// Shorthand for [`Kind::Usage`].
@@ -60,32 +64,32 @@ impl Error {
     /// An operating-system error at `path`.
     pub fn io(path: impl AsRef<Path>, source: std::io::Error) -> Self {
         let mut error = Self::new(Kind::Io, format!("{}: {source}", path.as_ref().display()));
-        error.source = Some(source);
+        error.0.source = Some(source);
         error
     }
 
     /// Adds the current step; the last context added is the outermost and prints first.
     #[must_use]
     pub fn context(mut self, doing: impl Into<String>) -> Self {
-        self.context.push(doing.into());
+        self.0.context.push(doing.into());
         self
     }
 
     /// Adds a hint, printed on a line of its own.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.0.hint = Some(hint.into());
         self
     }
 
     /// The class of failure.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.0.kind
     }
 
     /// The process exit code of this error.
     pub fn exit_code(&self) -> u8 {
-        match self.kind {
+        match self.0.kind {
             Kind::Usage => 2,
             Kind::Interrupted => 130,
             _ => 1,
@@ -93,13 +97,19 @@ impl Error {
     }
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for doing in self.context.iter().rev() {
+        for doing in self.0.context.iter().rev() {
             write!(f, "{doing}: ")?;
         }
-        f.write_str(&self.message)?;
-        match &self.hint {
+        f.write_str(&self.0.message)?;
+        match &self.0.hint {
             Some(hint) => write!(f, "\nhint: {hint}"),
             None => Ok(()),
         }
@@ -108,7 +118,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_ref().map(|e| e as _)
+        self.0.source.as_ref().map(|e| e as _)
     }
 }
 

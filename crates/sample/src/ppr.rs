@@ -6,6 +6,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_graph::blocks::MiniBatch;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use crate::neighbors::Fanouts;
 use crate::scratch::{Hop, add_edges};
@@ -29,20 +30,24 @@ pub struct PprNeighbors {
     fanouts: Fanouts,
 }
 
-/// Mass at a node: what stays there, and what is to be pushed on.
-#[derive(Default, Clone, Copy)]
+/// Mass at a node: what stays there, what is to be pushed on, and from how much on it is.
+#[derive(Clone, Copy)]
 struct Mass {
     kept: f64,
     rest: f64,
+    limit: f64,
     waits: bool,
 }
+
+/// What stays at a node, its dataset id, and the node.
+type Weight = (f64, u64, u32);
 
 /// Reusable memory of the pushes from a node.
 #[derive(Default)]
 struct Pushes {
     mass: HashMap<u32, Mass>,
     queue: VecDeque<u32>,
-    ranking: Vec<(f64, u64, u32)>,
+    ranking: Vec<Weight>,
 }
 
 impl PprNeighbors {
@@ -77,8 +82,8 @@ impl PprNeighbors {
         let (mut indptr, mut indices, mut weights) = (vec![0], Vec::new(), Vec::new());
         let mut total = 0;
         for node in destinations {
-            self.rank(view, node, pushes)?;
-            let chosen = pushes.ranking.iter().take(fanout as usize);
+            self.rank(view, node, fanout as usize, pushes)?;
+            let chosen = pushes.ranking.iter();
             let first = indices.len();
             indices.extend(chosen.clone().map(|&(_, _, source)| source));
             weights.extend(chosen.map(|&(weight, _, _)| weight as f32));
@@ -92,26 +97,26 @@ impl PprNeighbors {
         Ok(Hop { num_src, indptr, indices, weights: Some(weights), edge_features: None })
     }
 
-    /// Sorts the nodes reached from `node` by weight.
-    fn rank(&self, view: View<'_>, node: u32, pushes: &mut Pushes) -> Result<()> {
+    /// Finds the `most` nodes of those reached from `node` that weigh most, by weight.
+    fn rank(&self, view: View<'_>, node: u32, most: usize, pushes: &mut Pushes) -> Result<()> {
         let Pushes { mass, queue, ranking } = pushes;
         mass.clear();
-        mass.insert(node, Mass { kept: 0.0, rest: 1.0, waits: true });
+        self.mass(&view, node, mass)?.rest = 1.0;
         queue.push_back(node);
         while let Some(from) = queue.pop_front() {
-            let of = mass.entry(from).or_default();
+            let (start, degree) = view.list(from)?;
+            let of = self.mass(&view, from, mass)?;
             let rest = std::mem::take(&mut of.rest);
             of.waits = false;
-            let (start, degree) = view.list(from)?;
             // A walk ends at a node without in-neighbors.
             let kept = if degree == 0 { rest } else { self.teleport * rest };
             of.kept += kept;
             let each = (rest - kept) / f64::from(degree.max(1));
             for position in start..start + degree as usize {
                 let to = view.source(position)?;
-                let of = mass.entry(to).or_default();
+                let of = self.mass(&view, to, mass)?;
                 of.rest += each;
-                if !of.waits && of.rest > self.tolerance * f64::from(view.list(to)?.1.max(1)) {
+                if !of.waits && of.rest > of.limit {
                     of.waits = true;
                     queue.push_back(to);
                 }
@@ -120,8 +125,29 @@ impl PprNeighbors {
         ranking.clear();
         let reached = mass.iter().filter(|(at, of)| **at != node && of.kept > 0.0);
         ranking.extend(reached.map(|(&at, of)| (of.kept, view.id(at), at)));
-        ranking.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let order = |a: &Weight, b: &Weight| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if ranking.len() > most {
+            ranking.select_nth_unstable_by(most, order);
+            ranking.truncate(most);
+        }
+        ranking.sort_unstable_by(order);
         Ok(())
+    }
+
+    /// Mass at `node`, none so far if it is reached for the first time.
+    fn mass<'m>(
+        &self,
+        view: &View<'_>,
+        node: u32,
+        mass: &'m mut HashMap<u32, Mass>,
+    ) -> Result<&'m mut Mass> {
+        match mass.entry(node) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let limit = self.tolerance * f64::from(view.list(node)?.1.max(1));
+                Ok(entry.insert(Mass { kept: 0.0, rest: 0.0, limit, waits: false }))
+            }
+        }
     }
 }
 
