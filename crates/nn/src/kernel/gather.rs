@@ -1,12 +1,16 @@
 //! Sums of gathered rows: the kernel under message passing, sparse input and their gradients.
 
+use std::ops::Range;
+
 use super::chunks::each_chunk;
+use super::panels::{self, panel_chunk};
+use super::table::Table;
 use super::{multiversion, prefetch};
 
 /// Output rows per task.
-pub(crate) const ROWS: usize = 256;
-/// How many entries ahead rows are fetched into cache.
-const AHEAD: usize = 8;
+pub(super) const ROWS: usize = 256;
+/// Values of a row that are added up in registers.
+const TILE: usize = 64;
 
 /// Offsets of a compressed sparse structure.
 pub(crate) trait Offset: Copy + Sync {
@@ -51,6 +55,72 @@ impl<'a> Rows<'a> {
     }
 }
 
+impl Table for Rows<'_> {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.data)
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.stride * size_of::<f32>()
+    }
+
+    fn ahead(&self) -> usize {
+        8
+    }
+
+    fn scratch(&self) -> Vec<f32> {
+        Vec::new()
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, row: usize) {
+        prefetch(self.get(row));
+    }
+
+    #[inline(always)]
+    fn add(&self, out: &mut [f32], row: usize, weight: f32, fresh: bool, _: &mut [f32]) {
+        add_scaled(out, self.get(row), weight, fresh);
+    }
+
+    #[inline(always)]
+    fn add_all(
+        &self,
+        out: &mut [f32],
+        entries: Range<usize>,
+        indices: &[u32],
+        weight: impl Fn(usize) -> f32,
+        _: &mut [f32],
+    ) {
+        // Sums stay in registers, tile by tile.
+        let mut tiles = out.chunks_exact_mut(TILE);
+        let mut begin = 0;
+        for tile in &mut tiles {
+            let mut sums = [0.0; TILE];
+            sums.copy_from_slice(tile);
+            for entry in entries.clone() {
+                let row = &self.get(indices[entry] as usize)[begin..begin + TILE];
+                let weight = weight(entry);
+                for (sum, value) in sums.iter_mut().zip(row) {
+                    *sum += weight * value;
+                }
+            }
+            tile.copy_from_slice(&sums);
+            begin += TILE;
+        }
+        let rest = tiles.into_remainder();
+        if !rest.is_empty() {
+            for entry in entries {
+                let row = &self.get(indices[entry] as usize)[begin..];
+                add_scaled(rest, row, weight(entry), false);
+            }
+        }
+    }
+}
+
 /// For every row `r` of `out` (adjacent rows of `x.cols`): the sum over entries `e` in
 /// `indptr[r]..indptr[r + 1]` of `weight(e, r) * x[indices[e]]`, plus `own(r) * x_own[r]` for rows
 /// below `own_rows`.
@@ -64,37 +134,47 @@ pub(crate) fn gather_sum<O: Offset>(
     gather_rows(out, 0, (indptr, indices), x, weight, own);
 }
 
-/// [`gather_sum`] for the rows from `first` on that fit into `out`.
+/// [`gather_sum`] over the rows of any table, for the rows from `first` on that fit into `out`.
 pub(crate) fn gather_rows<O: Offset>(
     out: &mut [f32],
     first: usize,
     (indptr, indices): (&[O], &[u32]),
-    x: Rows<'_>,
+    table: impl Table,
     weight: impl Fn(usize, usize) -> f32 + Sync,
     own: Option<Own<'_>>,
 ) {
-    if x.cols == 0 {
+    let cols = table.cols();
+    if cols == 0 {
         return;
     }
-    each_chunk(out, ROWS * x.cols, &|i, out| {
-        gather_chunk(out, x.cols, first + i * ROWS, indptr, indices, x, &weight, own);
-    });
+    let lists = &indptr[first..=first + out.len() / cols];
+    match panels::plan(lists, indices, &table) {
+        Some(plan) => each_chunk(out, plan.rows * cols, &|i, out| {
+            let first = first + i * plan.rows;
+            panel_chunk(out, first, indptr, indices, &table, &weight, own, plan.panel);
+        }),
+        None => each_chunk(out, ROWS * cols, &|i, out| {
+            gather_chunk(out, cols, first + i * ROWS, indptr, indices, &table, &weight, own);
+        }),
+    }
 }
 
 multiversion! {
-    /// [`gather_sum`] for the rows from `first` on that fit into `out`; they are `stride` apart.
+    /// [`gather_rows`] for the rows from `first` on that fit into `out`; they are `stride` apart.
     pub(crate) fn gather_chunk(
         out: &mut [f32],
         stride: usize,
         first: usize,
         indptr: &[impl Offset],
         indices: &[u32],
-        x: Rows<'_>,
+        table: &impl Table,
         weight: &impl Fn(usize, usize) -> f32,
         own: Option<Own<'_>>,
     ) {
+        let mut scratch = table.scratch();
+        let ahead = table.ahead();
         for (i, out) in out.chunks_mut(stride).enumerate() {
-            let (row, out) = (first + i, &mut out[..x.cols]);
+            let (row, out) = (first + i, &mut out[..table.cols()]);
             let mut fresh = true;
             if let Some((own_rows, count, own_weight)) = own
                 && row < count
@@ -103,10 +183,10 @@ multiversion! {
                 fresh = false;
             }
             for e in indptr[row].at()..indptr[row + 1].at() {
-                if let Some(&next) = indices.get(e + AHEAD) {
-                    prefetch(x.get(next as usize));
+                if let Some(&next) = indices.get(e + ahead) {
+                    table.prefetch(next as usize);
                 }
-                add_scaled(out, x.get(indices[e] as usize), weight(e, row), fresh);
+                table.add(out, indices[e] as usize, weight(e, row), fresh, &mut scratch);
                 fresh = false;
             }
             if fresh {

@@ -7,6 +7,8 @@ pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod gemm;
 pub(crate) mod math;
+mod panels;
+pub(crate) mod table;
 pub(crate) mod widen;
 
 /// Defines a function compiled twice: for the baseline processor, and for AVX2 and FMA, chosen at

@@ -1,14 +1,11 @@
-//! Sums of gathered rows that are stored in half the width: each is widened when it is read, and not before.
+//! Rows that are stored in half the width: each is widened when it is read, and not before.
 
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::chunks::each_chunk;
-use super::gather::{ROWS, add_scaled};
-use super::{multiversion, prefetch};
-
-/// How many entries ahead rows are fetched into cache.
-const AHEAD: usize = 16;
+use super::gather::add_scaled;
+use super::prefetch;
+use super::table::Table;
 
 /// A stored number that widens to f32.
 pub(crate) trait Widen: Copy + Sync {
@@ -28,47 +25,48 @@ impl Widen for bf16 {
     }
 }
 
-/// [`super::gather::gather_sum`] over adjacent rows of `cols` stored values: the same additions.
-pub(crate) fn gather_widened<W: Widen>(
-    out: &mut [f32],
-    (indptr, indices): (&[u32], &[u32]),
-    (data, cols): (&[W], usize),
-    weight: impl Fn(usize, usize) -> f32 + Sync,
-) {
-    if cols == 0 {
-        return;
-    }
-    each_chunk(out, ROWS * cols, &|chunk, out| {
-        widened_chunk(out, chunk * ROWS, indptr, indices, data, cols, &weight);
-    });
+/// Adjacent rows of `cols` stored values.
+pub(crate) struct Widened<'a, W> {
+    pub(crate) data: &'a [W],
+    pub(crate) cols: usize,
 }
 
-multiversion! {
-    /// [`gather_widened`] for the lists from `first` on that fit into `out`.
-    fn widened_chunk(
-        out: &mut [f32],
-        first: usize,
-        indptr: &[u32],
-        indices: &[u32],
-        data: &[impl Widen],
-        cols: usize,
-        weight: &impl Fn(usize, usize) -> f32,
-    ) {
-        let row_of = |row: u32| &data[row as usize * cols..(row as usize + 1) * cols];
-        let mut wide = vec![0.0; cols];
-        for (i, out) in out.chunks_exact_mut(cols).enumerate() {
-            let list = first + i;
-            let entries = indptr[list] as usize..indptr[list + 1] as usize;
-            if entries.is_empty() {
-                out.fill(0.0);
-            }
-            for (n, entry) in entries.enumerate() {
-                if let Some(&next) = indices.get(entry + AHEAD) {
-                    prefetch(row_of(next));
-                }
-                Widen::widen(row_of(indices[entry]), &mut wide);
-                add_scaled(out, &wide, weight(entry, list), n == 0);
-            }
-        }
+impl<W: Widen> Widened<'_, W> {
+    #[inline(always)]
+    fn get(&self, row: usize) -> &[W] {
+        &self.data[row * self.cols..(row + 1) * self.cols]
+    }
+}
+
+impl<W: Widen> Table for Widened<'_, W> {
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn bytes(&self) -> usize {
+        size_of_val(self.data)
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.cols * size_of::<W>()
+    }
+
+    fn ahead(&self) -> usize {
+        16
+    }
+
+    fn scratch(&self) -> Vec<f32> {
+        vec![0.0; self.cols]
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, row: usize) {
+        prefetch(self.get(row));
+    }
+
+    #[inline(always)]
+    fn add(&self, out: &mut [f32], row: usize, weight: f32, fresh: bool, scratch: &mut [f32]) {
+        W::widen(self.get(row), scratch);
+        add_scaled(out, scratch, weight, fresh);
     }
 }

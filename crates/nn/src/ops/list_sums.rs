@@ -6,8 +6,8 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 
 use crate::Tensor;
-use crate::kernel::gather::{Rows, gather_sum};
-use crate::kernel::widen::{Widen, gather_widened};
+use crate::kernel::gather::{Rows, gather_rows};
+use crate::kernel::widen::{Widen, Widened};
 
 /// Rows of `cols` values that begin `stride` values apart.
 #[derive(Debug, Clone, Copy)]
@@ -100,9 +100,11 @@ fn weighted(
     let mut out = Tensor::scratch(lists.len(), cols);
     let (both, sums) = ((lists.indptr, lists.rows), out.data_mut());
     match data {
-        Stored::F32(data) => gather_sum(sums, both, Rows { data, stride, cols }, weight, None),
-        Stored::F16(data) => gather_widened(sums, both, (data, cols), weight),
-        Stored::Bf16(data) => gather_widened(sums, both, (data, cols), weight),
+        Stored::F32(data) => {
+            gather_rows(sums, 0, both, Rows { data, stride, cols }, weight, None);
+        }
+        Stored::F16(data) => gather_rows(sums, 0, both, Widened { data, cols }, weight, None),
+        Stored::Bf16(data) => gather_rows(sums, 0, both, Widened { data, cols }, weight, None),
     }
     out
 }

@@ -117,7 +117,7 @@ impl Sage<'_> {
             let (indptr, indices) = (self.block.indptr(), self.block.indices());
             let mean = |_: usize, d: usize| self.scale[d];
             let x = Rows::new(x.data(), k);
-            gather_chunk(&mut cat[k..], 2 * k, first, indptr, indices, x, &mean, None);
+            gather_chunk(&mut cat[k..], 2 * k, first, indptr, indices, &x, &mean, None);
         }
         let shape = (rows, n, 2 * k);
         gemm(out, n, shape, View::rows(cat, 2 * k), View::rows(self.weight, n), false);
