@@ -32,7 +32,6 @@ pub enum Kind {
 /// step of the hot loops, and errors are rare.
 pub struct Error(Box<Parts>);
 
-#[derive(Debug)]
 struct Parts {
     kind: Kind,
     message: String,
@@ -99,7 +98,10 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        let Parts { kind, message, context, hint, source } = &*self.0;
+        let mut all = f.debug_struct("Error");
+        all.field("kind", kind).field("message", message).field("context", context);
+        all.field("hint", hint).field("source", source).finish()
     }
 }
 

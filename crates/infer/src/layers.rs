@@ -57,6 +57,12 @@ pub trait Layers: Sync {
         scratch: &mut Self::Scratch,
     ) -> Result<Self::Inputs>;
 
+    /// Returns true if layer `layer` adds up rows of a table larger than the caches. It reads them by row blocks then, and
+    /// each for more nodes where a range has more. False by default.
+    fn sums_large_table(&self, _layer: usize, _before: Option<&Before>) -> bool {
+        false
+    }
+
     /// The sums that layer `layer` gathers for nodes of a type, as ones that sweeps can make; none by default.
     fn sweeper<'a>(
         &'a self,

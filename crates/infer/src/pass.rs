@@ -15,8 +15,11 @@ use crate::sweep::{SweepMemory, Sweeper, Sweeps, Swept, bytes_of, sum_bytes};
 
 /// Ranges gathered ahead of the one that is computed.
 const AHEAD: usize = 1;
-/// Most nodes of a range for each thread: rows of the layer before are read in panels for so many nodes at once.
-const RANGE_NODES: usize = 1 << 13;
+/// Most nodes of a range: enough for every thread to have work, and few enough for rows of some hundred values to stay in
+/// caches between the operations of a layer.
+const RANGE_NODES: usize = 1 << 12;
+/// The same for each thread where rows are read by row blocks: the more lists, the more of them have rows in a block.
+const BLOCKED_NODES: usize = 1 << 13;
 /// The same where rows are read by chunks: a range reads each of its chunks once, and fewer ranges read fewer.
 const CHUNKED_NODES: usize = 1 << 16;
 
@@ -175,9 +178,12 @@ impl<L: Layers> Pass<'_, L> {
         // Those gathered ahead, the one that is computed and its result share the memory of ranges.
         let most = (memory / (AHEAD as u64 + 2)).max(1) as usize;
         let mut copied = self.before.and_then(|before| Copied::new(self.layers, before));
-        let most_nodes = match copied.is_some() {
-            true => CHUNKED_NODES,
-            false => RANGE_NODES * rayon::current_num_threads(),
+        let most_nodes = if copied.is_some() {
+            CHUNKED_NODES
+        } else if self.layers.sums_large_table(self.layer, self.before) {
+            (BLOCKED_NODES * rayon::current_num_threads()).min(CHUNKED_NODES)
+        } else {
+            RANGE_NODES
         };
         let bytes = move |node, first| {
             let of = (self.layer, node_type, node);

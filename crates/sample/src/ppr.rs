@@ -30,7 +30,7 @@ pub struct PprNeighbors {
     fanouts: Fanouts,
 }
 
-/// Mass at a node: what stays there, what is to be pushed on, and from how much on it is.
+/// Mass at a node: what stays there, the rest that is to be pushed on, and the limit above which it is.
 #[derive(Clone, Copy)]
 struct Mass {
     kept: f64,

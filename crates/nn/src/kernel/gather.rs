@@ -3,14 +3,16 @@
 use std::ops::Range;
 
 use super::chunks::each_chunk;
-use super::panels::{self, panel_chunk};
-use super::table::Table;
+use super::row_blocks::{self, row_block_chunk};
+use super::row_source::RowSource;
 use super::{multiversion, prefetch};
 
 /// Output rows per task.
 pub(super) const ROWS: usize = 256;
 /// Values of a row that are added up in registers.
 const TILE: usize = 64;
+/// Entries whose rows are added up tile by tile at a time.
+const RUN: usize = 32;
 
 /// Offsets of a compressed sparse structure.
 pub(crate) trait Offset: Copy + Sync {
@@ -55,7 +57,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-impl Table for Rows<'_> {
+impl RowSource for Rows<'_> {
     fn cols(&self) -> usize {
         self.cols
     }
@@ -95,27 +97,32 @@ impl Table for Rows<'_> {
         weight: impl Fn(usize) -> f32,
         _: &mut [f32],
     ) {
-        // Sums stay in registers, tile by tile.
-        let mut tiles = out.chunks_exact_mut(TILE);
-        let mut begin = 0;
-        for tile in &mut tiles {
-            let mut sums = [0.0; TILE];
-            sums.copy_from_slice(tile);
-            for entry in entries.clone() {
-                let row = &self.get(indices[entry] as usize)[begin..begin + TILE];
-                let weight = weight(entry);
-                for (sum, value) in sums.iter_mut().zip(row) {
-                    *sum += weight * value;
-                }
+        // Sums stay in registers, tile by tile, and the rows of a run in the first cache from one tile to the next.
+        let mut weights = [0.0; RUN];
+        for begin in entries.clone().step_by(RUN) {
+            let run = &indices[begin..entries.end.min(begin + RUN)];
+            for (i, to) in weights.iter_mut().enumerate().take(run.len()) {
+                *to = weight(begin + i);
             }
-            tile.copy_from_slice(&sums);
-            begin += TILE;
-        }
-        let rest = tiles.into_remainder();
-        if !rest.is_empty() {
-            for entry in entries {
-                let row = &self.get(indices[entry] as usize)[begin..];
-                add_scaled(rest, row, weight(entry), false);
+            let mut tiles = out.chunks_exact_mut(TILE);
+            let mut col = 0;
+            for tile in &mut tiles {
+                let mut sums = [0.0; TILE];
+                sums.copy_from_slice(tile);
+                for (&row, weight) in run.iter().zip(weights) {
+                    for (sum, value) in sums.iter_mut().zip(&self.get(row as usize)[col..][..TILE])
+                    {
+                        *sum += weight * value;
+                    }
+                }
+                tile.copy_from_slice(&sums);
+                col += TILE;
+            }
+            let rest = tiles.into_remainder();
+            if !rest.is_empty() {
+                for (&row, weight) in run.iter().zip(weights) {
+                    add_scaled(rest, &self.get(row as usize)[col..], weight, false);
+                }
             }
         }
     }
@@ -139,7 +146,7 @@ pub(crate) fn gather_rows<O: Offset>(
     out: &mut [f32],
     first: usize,
     (indptr, indices): (&[O], &[u32]),
-    table: impl Table,
+    table: impl RowSource,
     weight: impl Fn(usize, usize) -> f32 + Sync,
     own: Option<Own<'_>>,
 ) {
@@ -148,10 +155,10 @@ pub(crate) fn gather_rows<O: Offset>(
         return;
     }
     let lists = &indptr[first..=first + out.len() / cols];
-    match panels::plan(lists, indices, &table) {
+    match row_blocks::plan(lists, indices, &table) {
         Some(plan) => each_chunk(out, plan.rows * cols, &|i, out| {
             let first = first + i * plan.rows;
-            panel_chunk(out, first, indptr, indices, &table, &weight, own, plan.panel);
+            row_block_chunk(out, first, indptr, indices, &table, &weight, own, plan.block);
         }),
         None => each_chunk(out, ROWS * cols, &|i, out| {
             gather_chunk(out, cols, first + i * ROWS, indptr, indices, &table, &weight, own);
@@ -167,7 +174,7 @@ multiversion! {
         first: usize,
         indptr: &[impl Offset],
         indices: &[u32],
-        table: &impl Table,
+        table: &impl RowSource,
         weight: &impl Fn(usize, usize) -> f32,
         own: Option<Own<'_>>,
     ) {

@@ -1,5 +1,5 @@
-//! Raw kernels over slices. All split their work into chunks of fixed size, so that results do not
-//! depend on the number of threads.
+//! Raw kernels over slices. They split their work into chunks of fixed size, or by results that are each the work of one
+//! task, so that results do not depend on the number of threads.
 
 pub(crate) mod chunks;
 pub(crate) mod distance;
@@ -7,8 +7,8 @@ pub(crate) mod elementwise;
 pub(crate) mod gather;
 pub(crate) mod gemm;
 pub(crate) mod math;
-mod panels;
-pub(crate) mod table;
+pub(crate) mod row_blocks;
+pub(crate) mod row_source;
 pub(crate) mod widen;
 
 /// Defines a function compiled twice: for the baseline processor, and for AVX2 and FMA, chosen at

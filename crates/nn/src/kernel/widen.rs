@@ -5,7 +5,7 @@ use half::{bf16, f16};
 
 use super::gather::add_scaled;
 use super::prefetch;
-use super::table::Table;
+use super::row_source::RowSource;
 
 /// A stored number that widens to f32.
 pub(crate) trait Widen: Copy + Sync {
@@ -38,7 +38,7 @@ impl<W: Widen> Widened<'_, W> {
     }
 }
 
-impl<W: Widen> Table for Widened<'_, W> {
+impl<W: Widen> RowSource for Widened<'_, W> {
     fn cols(&self) -> usize {
         self.cols
     }

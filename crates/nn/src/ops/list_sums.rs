@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::Tensor;
 use crate::kernel::gather::{Rows, gather_rows};
+use crate::kernel::row_blocks;
 use crate::kernel::widen::{Widen, Widened};
 
 /// Rows of `cols` values that begin `stride` values apart.
@@ -39,6 +40,16 @@ impl<'a> RowTable<'a> {
     pub(super) fn wide(self) -> Rows<'a> {
         let Stored::F32(data) = self.data else { panic!("rows of other values than f32") };
         Rows { data, stride: self.stride, cols: self.cols }
+    }
+
+    /// Returns true if the rows exceed the caches, so that sums over long lists read them by row blocks.
+    pub fn is_large(&self) -> bool {
+        let bytes = match self.data {
+            Stored::F32(data) => size_of_val(data),
+            Stored::F16(data) => size_of_val(data),
+            Stored::Bf16(data) => size_of_val(data),
+        };
+        row_blocks::is_large(bytes, self.cols)
     }
 
     /// Number of rows.

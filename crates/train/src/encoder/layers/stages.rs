@@ -13,6 +13,7 @@ use gnarl_infer::rows::Before;
 use gnarl_infer::{Layers, Sweeper};
 use gnarl_nn::models::Stages;
 use gnarl_nn::models::stages::{Incoming, Linear, Outgoing, Pass};
+use gnarl_nn::ops::list_sums::RowTable;
 use gnarl_nn::{Mode, Params, SparseRows, Tape, Tensor, Var};
 use gnarl_sample::{SampleGraph, Scratch};
 use gnarl_store::FeatureStore;
@@ -306,6 +307,22 @@ impl Layers for StagedLayers<'_> {
             Step::First => 1,
             Step::Propagate { .. } => 1 + self.graph.csc().sources(node).len(),
         }
+    }
+
+    fn sums_large_table(&self, layer: usize, before: Option<&Before>) -> bool {
+        let (Step::Propagate { pass, .. }, Ok(layout)) = (self.steps[layer], self.layout(layer))
+        else {
+            return false;
+        };
+        let table = match before {
+            None => self.features.stored().map(|rows| RowTable::stored(rows, layout.sent)),
+            Some(before) => {
+                let rows = before.table(0);
+                rows.map(|(_, rows)| RowTable::new(rows, before.width(0), layout.sent))
+            }
+        };
+        let is_linear = matches!(self.model.pass(pass), Pass::Linear(_));
+        is_linear && table.is_some_and(|table| table.is_large())
     }
 
     fn range_bytes(&self, layer: usize, _: usize, node: u32) -> usize {

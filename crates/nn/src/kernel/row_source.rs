@@ -1,9 +1,9 @@
-//! Tables whose rows are added up.
+//! Sources of rows that are added up.
 
 use std::ops::Range;
 
-/// Rows of numbers, each of [`Table::cols`] values once it is read.
-pub(crate) trait Table: Sync {
+/// Rows of numbers, each of [`RowSource::cols`] values once it is read.
+pub(crate) trait RowSource: Sync {
     /// Values of a row.
     fn cols(&self) -> usize;
 
@@ -16,7 +16,7 @@ pub(crate) trait Table: Sync {
     /// How many entries ahead rows are fetched into cache.
     fn ahead(&self) -> usize;
 
-    /// Memory that [`Table::add`] takes.
+    /// Memory that [`RowSource::add`] takes.
     fn scratch(&self) -> Vec<f32>;
 
     /// Fetches a row into cache.
