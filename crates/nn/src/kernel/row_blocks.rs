@@ -4,9 +4,8 @@
 //! lists at once, and adds of each list the rows of a block of the table before those of the next. Lists are read in their
 //! order all the same, so that sums are equal to the last bit; lists that do not ascend only gain nothing.
 
-use super::gather::{Offset, Own, ROWS, add_scaled};
 use super::multiversion;
-use super::row_source::RowSource;
+use super::row_source::{Offset, Own, ROWS, RowSource, add_scaled};
 
 /// Bytes of a row block, where lists are long enough for so many blocks.
 const BLOCK: usize = 32 << 20;
@@ -140,7 +139,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kernel::gather::{Rows, gather_chunk, gather_rows};
+    use crate::kernel::gather::{gather_chunk, gather_rows};
+    use crate::kernel::row_source::Rows;
     use crate::kernel::widen::Widened;
 
     fn bits(values: &[f32]) -> Vec<u32> {

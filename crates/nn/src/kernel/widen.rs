@@ -3,9 +3,8 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::gather::add_scaled;
 use super::prefetch;
-use super::row_source::RowSource;
+use super::row_source::{RowSource, add_scaled};
 
 /// A stored number that widens to f32.
 pub(crate) trait Widen: Copy + Sync {

@@ -5,7 +5,8 @@ use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::dropout::Mask;
-use crate::kernel::gather::{Rows, gather_sum};
+use crate::kernel::gather::gather_sum;
+use crate::kernel::row_source::Rows;
 use crate::kernel::{math, multiversion};
 use crate::{Lists, Tape, Tensor, Var};
 

@@ -2,7 +2,7 @@
 
 use super::edge::by_destination;
 use crate::kernel::chunks::each_chunk;
-use crate::kernel::gather::add_scaled;
+use crate::kernel::row_source::add_scaled;
 use crate::kernel::{multiversion, prefetch};
 use crate::{Lists, Tape, Tensor, Var};
 

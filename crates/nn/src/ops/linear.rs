@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::activation::{self, Activation, Saved};
 use crate::kernel::elementwise;
 use crate::kernel::elementwise::{add_column_sums, bias_then};
-use crate::kernel::gather::{Rows, gather_sum};
+use crate::kernel::gather::gather_sum;
 use crate::kernel::gemm::{DEPTH, Heads, View, a_b, a_bt, add_at_b};
+use crate::kernel::row_source::Rows;
 use crate::{ParamId, SparseRows, Tape, Tensor, Var};
 
 impl Tape<'_> {

@@ -4,7 +4,7 @@ use gnarl_graph::blocks::Block;
 
 use super::list_sums::{RowLists, RowTable};
 use crate::kernel::chunks::each_chunk;
-use crate::kernel::gather::{Rows, add_scaled};
+use crate::kernel::row_source::{Rows, add_scaled};
 use crate::kernel::{math, multiversion, prefetch};
 use crate::{Activation, Tape, Tensor, Var};
 

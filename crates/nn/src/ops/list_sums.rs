@@ -6,8 +6,9 @@ use half::{bf16, f16};
 use rayon::prelude::*;
 
 use crate::Tensor;
-use crate::kernel::gather::{Rows, gather_rows};
+use crate::kernel::gather::gather_rows;
 use crate::kernel::row_blocks;
+use crate::kernel::row_source::Rows;
 use crate::kernel::widen::{Widen, Widened};
 
 /// Rows of `cols` values that begin `stride` values apart.

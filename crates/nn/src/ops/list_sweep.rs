@@ -7,7 +7,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::Reduce;
-use crate::kernel::gather::add_scaled;
+use crate::kernel::row_source::add_scaled;
 use crate::kernel::{multiversion, prefetch};
 
 /// Lists per task.

@@ -6,7 +6,8 @@ use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
 use super::spmm::inverse_degrees;
-use crate::kernel::gather::{Own, Rows, gather_rows};
+use crate::kernel::gather::gather_rows;
+use crate::kernel::row_source::{Own, Rows};
 use crate::{Tape, Tensor, Var};
 
 /// The weighting of neighbors.

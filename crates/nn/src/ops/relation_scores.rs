@@ -6,8 +6,8 @@ use rayon::prelude::*;
 use super::edge::by_destination;
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::add_chunk;
-use crate::kernel::gather::add_scaled;
 use crate::kernel::multiversion;
+use crate::kernel::row_source::add_scaled;
 use crate::relations::Span;
 use crate::{Lists, Tape, Tensor, Var};
 

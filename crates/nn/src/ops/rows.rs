@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::interleave::copy;
 use crate::kernel::chunks::each_pair;
-use crate::kernel::gather::{Rows, gather_sum};
+use crate::kernel::gather::gather_sum;
+use crate::kernel::row_source::Rows;
 use crate::{Tape, Tensor, Var};
 
 impl Tape<'_> {

@@ -9,8 +9,9 @@ use super::dropout::{Mask, mask_rows};
 use super::spmm::inverse_degrees;
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::{add_chunk, bias_then, column_sums, scale_relu_grad};
-use crate::kernel::gather::{Rows, gather_chunk, gather_sum};
+use crate::kernel::gather::{gather_chunk, gather_sum};
 use crate::kernel::gemm::{View, add_in_order, gemm};
+use crate::kernel::row_source::Rows;
 use crate::{ParamId, Tape, Tensor, Var};
 
 /// Destinations per task forward: their inputs stay in the second-level cache until multiplied.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::gather::{Rows, gather_sum};
+use crate::kernel::gather::gather_sum;
+use crate::kernel::row_source::Rows;
 use crate::{Lists, Tape, Tensor, Var};
 
 /// A reduction over neighbors. A destination without neighbors gets zeros.
