@@ -39,7 +39,7 @@ struct Mass {
     waits: bool,
 }
 
-/// What stays at a node, its dataset id, and the node.
+/// The mass that stays at a node, its dataset id, and the node.
 type Weight = (f64, u64, u32);
 
 /// Reusable memory of the pushes from a node.

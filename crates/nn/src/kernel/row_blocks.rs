@@ -91,7 +91,8 @@ multiversion! {
         let mut least = usize::MAX;
         for (i, out) in out.chunks_exact_mut(cols).enumerate() {
             let list = first + i;
-            let (mut entry, end) = (indptr[list].at(), indptr[list + 1].at());
+            let mut entry = indptr[list].at();
+            let end = indptr[list + 1].at();
             match own {
                 Some((rows, count, weight)) if list < count => {
                     add_scaled(out, rows.get(list), weight(list), true);
@@ -113,8 +114,9 @@ multiversion! {
             least = usize::MAX;
             for (i, out) in out.chunks_exact_mut(cols).enumerate() {
                 let list = first + i;
-                let (mut entry, end) = (waiting[i], indptr[list + 1].at());
-                let begin = entry;
+                let begin = waiting[i];
+                let end = indptr[list + 1].at();
+                let mut entry = begin;
                 while entry < end {
                     let row = indices[entry] as usize;
                     if row >= limit {
