@@ -57,8 +57,8 @@ pub trait Layers: Sync {
         scratch: &mut Self::Scratch,
     ) -> Result<Self::Inputs>;
 
-    /// Returns true if layer `layer` adds up rows of a table larger than the caches. It reads them by row blocks then, and
-    /// each for more nodes where a range has more. False by default.
+    /// Returns true if layer `layer` adds up rows of a table larger than the caches. It may read them by row blocks then,
+    /// and each for more nodes where a range has more. False by default.
     fn sums_large_table(&self, _layer: usize, _before: Option<&Before>) -> bool {
         false
     }

@@ -3,6 +3,9 @@
 
 use rayon::prelude::*;
 
+/// Output rows per task, of sums of gathered rows.
+pub(super) const ROWS: usize = 256;
+
 /// Calls `f` with the number of each chunk of `len` values and the chunk; the last one may be shorter.
 pub(crate) fn each_chunk(out: &mut [f32], len: usize, f: &(dyn Fn(usize, &mut [f32]) + Sync)) {
     out.par_chunks_mut(len).enumerate().for_each(|(i, out)| f(i, out));

@@ -1,9 +1,9 @@
 //! Sums of gathered rows: the kernel under message passing, sparse input and their gradients.
 
-use super::chunks::each_chunk;
+use super::chunks::{ROWS, each_chunk};
 use super::multiversion;
 use super::row_blocks::{self, row_block_chunk};
-use super::row_source::{Offset, Own, ROWS, RowSource, Rows, add_scaled};
+use super::row_source::{Offset, Own, RowSource, Rows, add_scaled};
 
 /// For every row `r` of `out` (adjacent rows of `x.cols`): the sum over entries `e` in
 /// `indptr[r]..indptr[r + 1]` of `weight(e, r) * x[indices[e]]`, plus `own(r) * x_own[r]` for rows

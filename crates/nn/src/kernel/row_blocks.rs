@@ -4,8 +4,9 @@
 //! lists at once, and adds of each list the rows of a block of the table before those of the next. Lists are read in their
 //! order all the same, so that sums are equal to the last bit; lists that do not ascend only gain nothing.
 
+use super::chunks::ROWS;
 use super::multiversion;
-use super::row_source::{Offset, Own, ROWS, RowSource, add_scaled};
+use super::row_source::{Offset, Own, RowSource, add_scaled};
 
 /// Bytes of a row block, where lists are long enough for so many blocks.
 const BLOCK: usize = 32 << 20;
@@ -15,6 +16,8 @@ const LARGEST: usize = 256 << 20;
 const SUMS: usize = 4 << 20;
 /// Bytes of sums below which an entry takes no longer than a visit to its list.
 const NARROW: usize = 256;
+/// Mean entries of a list from which on row blocks pay: shorter ones gain on graphs without locality and lose on others.
+const LONG: usize = 64;
 /// Lists that are looked at to know how all are.
 const PROBES: usize = 64;
 /// Entries of a list that are looked at.
@@ -43,7 +46,9 @@ pub(super) fn plan(lists: &[impl Offset], indices: &[u32], table: &impl RowSourc
     let entries = lists[count].at().saturating_sub(lists[0].at());
     // A visit to a list takes part of the time of an entry, whether it has entries in the block or not.
     let blocks = (table.bytes() / BLOCK).min(entries / (2 * count));
-    if blocks <= 2 || table.bytes() / blocks > LARGEST || !overlap_and_ascend(lists, indices) {
+    let is_short = entries / count < LONG;
+    let is_sparse = table.bytes() / blocks.max(1) > LARGEST;
+    if is_short || is_sparse || !overlap_and_ascend(lists, indices) {
         return None;
     }
     let share = count.div_ceil(2 * rayon::current_num_threads());
@@ -196,17 +201,18 @@ mod tests {
             let indptr: Vec<u32> = (0..=lists).map(|list| (list * of.len()) as u32).collect();
             plan(&indptr, &of.repeat(lists), table)
         };
-        let ascending: Vec<u32> = (0..20).collect();
-        let most = planned(1 << 16, &ascending, &table).unwrap();
+        let ascending: Vec<u32> = (0..80).collect();
+        let most = planned(1 << 10, &ascending, &table).unwrap();
         assert_eq!(most.block, rows.div_ceil(4), "four blocks");
-        assert!(most.rows <= 1 << 16);
-        assert!(planned(1 << 16, &ascending[..4], &table).is_none(), "short lists");
-        assert!(planned(1 << 16, &[0, 9, 3, 4, 5, 6, 7, 8], &table).is_none());
-        assert!(planned(1 << 16, &[9, 0, 1, 2, 3, 4, 5, 6], &table).is_some(), "itself first");
-        assert!(planned(1 << 16, &ascending, &Rows::new(&data[..1 << 20], 64)).is_none());
-        assert!(planned(1 << 16, &ascending, &Rows { cols: 8, ..table }).is_none(), "narrow");
-        let behind: Vec<u32> = (0..1000).collect();
-        let indptr: Vec<u32> = (0..=50).map(|list| list * 20).collect();
+        assert!(most.rows <= 1 << 10);
+        assert!(planned(1 << 10, &ascending[..60], &table).is_none(), "short lists");
+        let first = |row: u32| [&[row][..], &ascending].concat();
+        assert!(planned(1 << 10, &[&[0, 9][..], &ascending].concat(), &table).is_none());
+        assert!(planned(1 << 10, &first(90), &table).is_some(), "itself first");
+        assert!(planned(1 << 10, &ascending, &Rows::new(&data[..1 << 20], 64)).is_none());
+        assert!(planned(1 << 10, &ascending, &Rows { cols: 8, ..table }).is_none(), "narrow");
+        let behind: Vec<u32> = (0..4000).collect();
+        let indptr: Vec<u32> = (0..=50).map(|list| list * 80).collect();
         assert!(plan(&indptr, &behind, &table).is_none(), "lists one behind the other");
     }
 
@@ -216,9 +222,9 @@ mod tests {
         let data: Vec<f32> = (0..64 * rows).map(|i| (i % 1009) as f32 * 0.37 - 180.0).collect();
         let table = Rows::new(&data, 64);
         let row =
-            |list: usize, entry: usize| (entry * (rows / 12) + list * 7919 % (rows / 12)) as u32;
-        let indices: Vec<u32> = (0..1200 * 12).map(|i| row(i / 12, i % 12)).collect();
-        let indptr: Vec<u32> = (0..=1200).map(|list| list * 12).collect();
+            |list: usize, entry: usize| (entry * (rows / 72) + list * 7919 % (rows / 72)) as u32;
+        let indices: Vec<u32> = (0..1200 * 72).map(|i| row(i / 72, i % 72)).collect();
+        let indptr: Vec<u32> = (0..=1200).map(|list| list * 72).collect();
         assert!(plan(&indptr, &indices, &table).is_some());
         let weight = |entry: usize, _: usize| 1.0 / (entry + 1) as f32;
         let sums = |threads: usize| {

@@ -43,8 +43,6 @@ pub(crate) trait RowSource: Sync {
     }
 }
 
-/// Output rows per task.
-pub(super) const ROWS: usize = 256;
 /// Values of a row that are added up in registers.
 const TILE: usize = 64;
 /// Entries whose rows are added up tile by tile at a time.
