@@ -57,9 +57,15 @@ pub trait Layers: Sync {
         scratch: &mut Self::Scratch,
     ) -> Result<Self::Inputs>;
 
-    /// Returns true if layer `layer` adds up rows of a table larger than the caches. It may read them by row blocks then,
-    /// and each for more nodes where a range has more. False by default.
-    fn sums_large_table(&self, _layer: usize, _before: Option<&Before>) -> bool {
+    /// Returns true if layer `layer` reads the inputs of such nodes of a type by row blocks: the more nodes a range has,
+    /// the nearer are the rows it reads. False by default.
+    fn reads_by_row_blocks(
+        &self,
+        _layer: usize,
+        _node_type: usize,
+        _nodes: &[u32],
+        _before: Option<&Before>,
+    ) -> bool {
         false
     }
 

@@ -9,7 +9,7 @@ use crate::figures::{Hub, LayerFigures};
 use crate::layers::Layers;
 use crate::peers::{Meetings, Peers};
 use crate::places::Places;
-use crate::ranges::Ranges;
+use crate::ranges::{MostNodes, Ranges};
 use crate::rows::Before;
 use crate::sweep::{SweepMemory, Sweeper, Sweeps, Swept, bytes_of, sum_bytes};
 
@@ -19,7 +19,7 @@ const AHEAD: usize = 1;
 /// caches between the operations of a layer.
 const RANGE_NODES: usize = 1 << 12;
 /// The same for each thread where rows are read by row blocks: the more lists, the more of them have rows in a block.
-const BLOCKED_NODES: usize = 1 << 13;
+const BLOCKED_NODES: usize = 1 << 14;
 /// The same where rows are read by chunks: a range reads each of its chunks once, and fewer ranges read fewer.
 const CHUNKED_NODES: usize = 1 << 16;
 
@@ -89,7 +89,7 @@ impl<L: Layers> Pass<'_, L> {
             let memory = self.sweep_bytes(node_type);
             let mut room =
                 SweepMemory::within(memory, &**sweeper, self.places[node_type].num_own());
-            for nodes in Ranges::new(own, bytes, usize::MAX, sum_bytes(memory)) {
+            for nodes in Ranges::new(own, bytes, MostNodes::all(usize::MAX), sum_bytes(memory)) {
                 progress.figures.sweeps += 1;
                 progress.figures.swept += sweeper.file_bytes();
                 let swept = Swept::new(&**sweeper, &nodes, room)?;
@@ -178,12 +178,15 @@ impl<L: Layers> Pass<'_, L> {
         // Those gathered ahead, the one that is computed and its result share the memory of ranges.
         let most = (memory / (AHEAD as u64 + 2)).max(1) as usize;
         let mut copied = self.before.and_then(|before| Copied::new(self.layers, before));
-        let most_nodes = if copied.is_some() {
-            CHUNKED_NODES
-        } else if self.layers.sums_large_table(self.layer, self.before) {
-            (BLOCKED_NODES * rayon::current_num_threads()).min(CHUNKED_NODES)
-        } else {
-            RANGE_NODES
+        let most_nodes = match &copied {
+            Some(_) => MostNodes::all(CHUNKED_NODES),
+            None => MostNodes {
+                usual: RANGE_NODES,
+                large: BLOCKED_NODES * rayon::current_num_threads(),
+                gains: Box::new(move |nodes| {
+                    self.layers.reads_by_row_blocks(self.layer, node_type, nodes, self.before)
+                }),
+            },
         };
         let bytes = move |node, first| {
             let of = (self.layer, node_type, node);

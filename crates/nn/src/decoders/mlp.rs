@@ -1,7 +1,8 @@
 //! A network with one hidden layer over head and tail.
 
 use super::{Decoder, Side, Similarity};
-use crate::kernel::gemm::{Heads, View, a_b, a_bt, add_at_b};
+use crate::kernel::gemm::{Heads, View};
+use crate::kernel::products::{a_b, a_bt, add_at_b};
 use crate::{Init, ParamId, Params, ParamsBuilder, Tensor};
 
 /// `w · relu(h A + t B + r + b) + c`: the first layer is a sum over endpoints and relation, so that

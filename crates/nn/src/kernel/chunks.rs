@@ -11,6 +11,24 @@ pub(crate) fn each_chunk(out: &mut [f32], len: usize, f: &(dyn Fn(usize, &mut [f
     out.par_chunks_mut(len).enumerate().for_each(|(i, out)| f(i, out));
 }
 
+/// Calls `f` with the first row of each of successive `chunks`, given by their numbers of rows, and the chunk.
+pub(crate) fn each_of(
+    mut out: &mut [f32],
+    cols: usize,
+    chunks: &[usize],
+    f: &(dyn Fn(usize, &mut [f32]) + Sync),
+) {
+    let mut first = 0;
+    let mut parts = Vec::with_capacity(chunks.len());
+    for rows in chunks {
+        let (chunk, rest) = out.split_at_mut(rows * cols);
+        parts.push((first, chunk));
+        first += rows;
+        out = rest;
+    }
+    parts.into_par_iter().for_each(|(first, chunk)| f(first, chunk));
+}
+
 /// Calls `f` with each chunk of `len` values of `out`, and the chunk of `from_len` values of `from` with the same number.
 pub(crate) fn each_pair(
     (out, len): (&mut [f32], usize),

@@ -1,6 +1,6 @@
 //! Sums of gathered rows: the kernel under message passing, sparse input and their gradients.
 
-use super::chunks::{ROWS, each_chunk};
+use super::chunks::{ROWS, each_chunk, each_of};
 use super::multiversion;
 use super::row_blocks::{self, row_block_chunk};
 use super::row_source::{Offset, Own, RowSource, Rows, add_scaled};
@@ -33,8 +33,8 @@ pub(crate) fn gather_rows<O: Offset>(
     }
     let lists = &indptr[first..=first + out.len() / cols];
     match row_blocks::plan(lists, indices, &table) {
-        Some(plan) => each_chunk(out, plan.rows * cols, &|i, out| {
-            let first = first + i * plan.rows;
+        Some(plan) => each_of(out, cols, &plan.tasks, &|row, out| {
+            let first = first + row;
             row_block_chunk(out, first, indptr, indices, &table, &weight, own, plan.block);
         }),
         None => each_chunk(out, ROWS * cols, &|i, out| {

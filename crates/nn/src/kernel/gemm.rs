@@ -1,18 +1,8 @@
-//! Matrix products on `gemm-f32`, one fixed chunk per task.
+//! Matrix products on `gemm-f32`, on the calling thread.
 //!
 //! The umbrella crate `gemm` would compile the kernels of five types, of which one is needed here.
 
 use gemm_common::Parallelism;
-use rayon::prelude::*;
-
-use super::chunks::each_chunk;
-use super::elementwise::add_chunk;
-use crate::Tensor;
-
-/// Rows of a product computed by one task.
-pub(crate) const ROWS: usize = 512;
-/// Rows summed over by one task of [`add_at_b`].
-pub(crate) const DEPTH: usize = 2048;
 
 /// A matrix in a slice: element `(i, j)` is `data[i * row + j * col]`.
 #[derive(Clone, Copy)]
@@ -26,6 +16,16 @@ impl<'a> View<'a> {
     /// Rows of `stride` values each, of which any prefix may be used.
     pub(crate) fn rows(data: &'a [f32], stride: usize) -> Self {
         Self { data, row: stride, col: 1 }
+    }
+
+    /// Returns true if the values of a row are adjacent.
+    pub(super) fn has_adjacent_columns(&self) -> bool {
+        self.col == 1
+    }
+
+    /// The first values of a row of adjacent ones.
+    pub(super) fn row(&self, row: usize, len: usize) -> &'a [f32] {
+        &self.data[row * self.row..][..len]
     }
 
     /// The transposed matrix.
@@ -99,78 +99,20 @@ pub(crate) struct Heads {
     pub(crate) n: usize,
 }
 
-/// `out = a · b` in chunks of rows, head by head; `out` is contiguous. `epilogue` sees each chunk
-/// of the result while it is in cache.
-pub(crate) fn a_b(
-    out: &mut [f32],
-    Heads { heads, k, n }: Heads,
-    a: View<'_>,
-    b: View<'_>,
-    epilogue: impl Fn(&mut [f32]) + Sync,
-) {
-    let cols = heads * n;
-    if cols == 0 {
-        return;
+impl Heads {
+    /// Columns of the result.
+    pub(super) fn cols(&self) -> usize {
+        self.heads * self.n
     }
-    each_chunk(out, ROWS * cols, &|i, out| {
-        let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
-        for h in 0..heads {
-            let (a, b) = (a.skip_cols(h * k), b.skip_cols(h * n));
-            gemm(&mut out[h * n..], cols, (rows, n, k), a, b, false);
-        }
-        epilogue(out);
-    });
 }
 
-/// `out = a · bᵀ` in chunks of rows, head by head: the gradient of the left side of [`a_b`], `a`
-/// being that of the result and `b` the right side.
-pub(crate) fn a_bt(out: &mut [f32], Heads { heads, k, n }: Heads, a: View<'_>, b: View<'_>) {
-    let cols = heads * k;
-    if cols == 0 {
-        return;
+/// `out = a · b` head by head, on the calling thread.
+pub(super) fn heads_product(out: &mut [f32], shape: Heads, a: View<'_>, b: View<'_>) {
+    let Heads { heads, k, n } = shape;
+    let cols = shape.cols();
+    let rows = out.len() / cols;
+    for h in 0..heads {
+        let (a, b) = (a.skip_cols(h * k), b.skip_cols(h * n));
+        gemm(&mut out[h * n..], cols, (rows, n, k), a, b, false);
     }
-    each_chunk(out, ROWS * cols, &|i, out| {
-        let (a, rows) = (a.skip(i * ROWS), out.len() / cols);
-        for h in 0..heads {
-            let (a, b) = (a.skip_cols(h * n), b.skip_cols(h * n).t());
-            gemm(&mut out[h * k..], cols, (rows, k, n), a, b, false);
-        }
-    });
-}
-
-/// `out += aᵀ · b` head by head: the gradient of the right side of [`a_b`], `a` being its left
-/// side and `b` the gradient of its result, of `depth` rows. Partial sums over fixed ranges of
-/// rows are added in order.
-pub(crate) fn add_at_b(
-    out: &mut [f32],
-    Heads { heads, k, n }: Heads,
-    depth: usize,
-    a: View<'_>,
-    b: View<'_>,
-) {
-    let cols = heads * n;
-    let partial: Vec<Tensor> = (0..depth.div_ceil(DEPTH))
-        .into_par_iter()
-        .map(|i| {
-            let first = i * DEPTH;
-            let mut sum = Tensor::scratch(k, cols);
-            let shape = (k, n, DEPTH.min(depth - first));
-            for h in 0..heads.min(cols) {
-                let a = a.skip(first).skip_cols(h * k).t();
-                let b = b.skip(first).skip_cols(h * n);
-                gemm(&mut sum.data_mut()[(h * n).min(k * cols)..], cols, shape, a, b, false);
-            }
-            sum
-        })
-        .collect();
-    add_in_order(out, &partial);
-}
-
-/// `out += ` all of `partial`, in order, each value by one task.
-pub(crate) fn add_in_order(out: &mut [f32], partial: &[Tensor]) {
-    const CHUNK: usize = 4096;
-    each_chunk(out, CHUNK, &|i, out| {
-        let range = i * CHUNK..i * CHUNK + out.len();
-        partial.iter().for_each(|p| add_chunk(out, &p.data()[range.clone()]));
-    });
 }

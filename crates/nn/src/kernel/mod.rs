@@ -4,9 +4,11 @@
 pub(crate) mod chunks;
 pub(crate) mod distance;
 pub(crate) mod elementwise;
+mod filled_rows;
 pub(crate) mod gather;
 pub(crate) mod gemm;
 pub(crate) mod math;
+pub(crate) mod products;
 pub(crate) mod row_blocks;
 pub(crate) mod row_source;
 pub(crate) mod widen;

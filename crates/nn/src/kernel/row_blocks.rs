@@ -13,11 +13,13 @@ const BLOCK: usize = 32 << 20;
 /// Most bytes of a row block: in larger ones, rows are not near each other.
 const LARGEST: usize = 256 << 20;
 /// Most bytes of the sums of a task.
-const SUMS: usize = 4 << 20;
+const SUMS: usize = 8 << 20;
 /// Bytes of sums below which an entry takes no longer than a visit to its list.
 const NARROW: usize = 256;
 /// Mean entries of a list from which on row blocks pay: shorter ones gain on graphs without locality and lose on others.
 const LONG: usize = 64;
+/// Tasks a thread: few, since the more lists a task has, the nearer are the rows it reads.
+const TASKS: usize = 2;
 /// Lists that are looked at to know how all are.
 const PROBES: usize = 64;
 /// Entries of a list that are looked at.
@@ -25,36 +27,52 @@ const PROBED: usize = 1024;
 
 /// How sums are made by row blocks.
 pub(super) struct Plan {
-    /// Lists of a task.
-    pub rows: usize,
+    /// Lists of each task, of about as many entries as those of any other.
+    pub tasks: Vec<usize>,
     /// Rows of the table in a block.
     pub block: usize,
 }
 
-/// Returns true for tables that sums over long lists read by row blocks: more than two blocks, of rows that are not narrow.
-pub(crate) fn is_large(bytes: usize, cols: usize) -> bool {
-    bytes / BLOCK > 2 && cols * size_of::<f32>() >= NARROW
+/// Returns true where row blocks pay: for rows that are not narrow, of more than two blocks, and `lists` that have many of
+/// the `entries` each.
+pub(crate) fn pay(bytes: usize, cols: usize, lists: usize, entries: usize) -> bool {
+    let is_large = bytes / BLOCK > 2 && cols * size_of::<f32>() >= NARROW;
+    is_large && lists > 0 && entries / lists >= LONG
 }
 
 /// The plan for `lists`, given by their offsets; none where the table is small, or the lists are short, do not ascend or
 /// follow each other in the table.
 pub(super) fn plan(lists: &[impl Offset], indices: &[u32], table: &impl RowSource) -> Option<Plan> {
     let count = lists.len() - 1;
-    if count == 0 || !is_large(table.bytes(), table.cols()) {
+    let entries = lists[count].at().saturating_sub(lists[0].at());
+    if !pay(table.bytes(), table.cols(), count, entries) {
         return None;
     }
-    let entries = lists[count].at().saturating_sub(lists[0].at());
     // A visit to a list takes part of the time of an entry, whether it has entries in the block or not.
     let blocks = (table.bytes() / BLOCK).min(entries / (2 * count));
-    let is_short = entries / count < LONG;
     let is_sparse = table.bytes() / blocks.max(1) > LARGEST;
-    if is_short || is_sparse || !overlap_and_ascend(lists, indices) {
+    if is_sparse || !overlap_and_ascend(lists, indices) {
         return None;
     }
-    let share = count.div_ceil(2 * rayon::current_num_threads());
-    let rows = (SUMS / (table.cols() * size_of::<f32>())).min(share).max(ROWS);
+    let most = (SUMS / (table.cols() * size_of::<f32>())).max(ROWS);
+    let share = entries.div_ceil(TASKS * rayon::current_num_threads());
     let block = (table.bytes() / table.row_bytes()).div_ceil(blocks).max(1);
-    Some(Plan { rows, block })
+    Some(Plan { tasks: tasks(lists, share, most), block })
+}
+
+/// Numbers of successive lists that have `share` entries, or are `most`.
+fn tasks(lists: &[impl Offset], share: usize, most: usize) -> Vec<usize> {
+    let count = lists.len() - 1;
+    let mut tasks = Vec::new();
+    let mut first = 0;
+    while first < count {
+        let end = lists[first].at() + share;
+        let full = lists[first + 1..count].partition_point(|list| list.at() < end) + 1;
+        let rows = full.max(ROWS).min(most).min(count - first);
+        tasks.push(rows);
+        first += rows;
+    }
+    tasks
 }
 
 /// Returns true if some of the lists ascend behind their first entry, which may be the node itself, and do not all lie one
@@ -204,7 +222,7 @@ mod tests {
         let ascending: Vec<u32> = (0..80).collect();
         let most = planned(1 << 10, &ascending, &table).unwrap();
         assert_eq!(most.block, rows.div_ceil(4), "four blocks");
-        assert!(most.rows <= 1 << 10);
+        assert_eq!(most.tasks.iter().sum::<usize>(), 1 << 10);
         assert!(planned(1 << 10, &ascending[..60], &table).is_none(), "short lists");
         let first = |row: u32| [&[row][..], &ascending].concat();
         assert!(planned(1 << 10, &[&[0, 9][..], &ascending].concat(), &table).is_none());
@@ -214,6 +232,22 @@ mod tests {
         let behind: Vec<u32> = (0..4000).collect();
         let indptr: Vec<u32> = (0..=50).map(|list| list * 80).collect();
         assert!(plan(&indptr, &behind, &table).is_none(), "lists one behind the other");
+    }
+
+    #[test]
+    fn tasks_have_equal_shares_of_entries() {
+        // A hub of 10,000 entries behind 1,000 lists of 10, and 1,000 such lists behind it.
+        let length = |list: u32| if list == 1000 { 10_000 } else { 10 };
+        let offsets = (0..2001).scan(0, |sum, list| {
+            *sum += length(list);
+            Some(*sum)
+        });
+        let lists: Vec<u32> = [0].into_iter().chain(offsets).collect();
+        assert_eq!(tasks(&lists, 7_500, usize::MAX), [750, 256, 750, 245]);
+        assert_eq!(tasks(&lists, 30_000, usize::MAX), [2001]);
+        assert_eq!(tasks(&lists, 30_000, 900), [900, 900, 201]);
+        assert_eq!(tasks(&lists, 1, usize::MAX).len(), 8, "no fewer lists than a chunk has");
+        assert!(tasks(&[0u32], 1, usize::MAX).is_empty());
     }
 
     #[test]

@@ -159,9 +159,8 @@ impl StagedLayer for Convolution {
         let sum = if narrow && self.pass() != Pass::Max {
             tape.add(kept, rows.passed)
         } else {
-            let passed = tape.linear(rows.passed, self.neighbors, None, Activation::None);
             let own = tape.linear(kept, self.own, Some(self.bias), Activation::None);
-            tape.add(own, passed)
+            tape.add_linear_last(own, rows.passed, self.neighbors)
         };
         tape.activation_last(sum, act)
     }

@@ -6,7 +6,8 @@ use super::activation::{self, Activation, Saved};
 use crate::kernel::elementwise;
 use crate::kernel::elementwise::{add_column_sums, bias_then};
 use crate::kernel::gather::gather_sum;
-use crate::kernel::gemm::{DEPTH, Heads, View, a_b, a_bt, add_at_b};
+use crate::kernel::gemm::{Heads, View};
+use crate::kernel::products::{DEPTH, a_b, a_bt, add_a_b, add_at_b};
 use crate::kernel::row_source::Rows;
 use crate::{ParamId, SparseRows, Tape, Tensor, Var};
 
@@ -67,6 +68,25 @@ impl Tape<'_> {
                 grads.add(x, to_x);
             }
         })
+    }
+
+    /// `sum + x · w`, where `sum` is used for the last time: its buffer is that of the result, unless a backward pass
+    /// reads it.
+    ///
+    /// # Panics
+    /// If the shapes disagree.
+    pub(crate) fn add_linear_last(&mut self, sum: Var, x: Var, w: ParamId) -> Var {
+        if self.is_training() || self.is_sparse(x) {
+            let mapped = self.linear(x, w, None, Activation::None);
+            return self.add(sum, mapped);
+        }
+        let (k, n) = self.params().shape(w);
+        let rows = self.shape(x).0;
+        assert_eq!((self.shape(x), self.shape(sum)), ((rows, k), (rows, n)), "add_linear");
+        let mut y = self.take(sum);
+        let (left, right) = (View::rows(self.value(x).data(), k), self.params().get(w));
+        add_a_b(y.data_mut(), Heads { heads: 1, k, n }, left, View::rows(right, n));
+        self.push(y, false, |_, _| ())
     }
 
     fn linear_sparse(

@@ -43,14 +43,15 @@ impl<'a> RowTable<'a> {
         Rows { data, stride: self.stride, cols: self.cols }
     }
 
-    /// Returns true if the rows exceed the caches, so that sums over long lists read them by row blocks.
-    pub fn is_large(&self) -> bool {
+    /// Returns true if sums over `lists` of `entries` in all read the rows by row blocks: where rows exceed the caches and
+    /// lists are long.
+    pub fn is_read_by_row_blocks(&self, lists: usize, entries: usize) -> bool {
         let bytes = match self.data {
             Stored::F32(data) => size_of_val(data),
             Stored::F16(data) => size_of_val(data),
             Stored::Bf16(data) => size_of_val(data),
         };
-        row_blocks::is_large(bytes, self.cols)
+        row_blocks::pay(bytes, self.cols, lists, entries)
     }
 
     /// Number of rows.

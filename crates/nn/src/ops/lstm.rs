@@ -4,8 +4,9 @@
 use gnarl_graph::blocks::Block;
 use rayon::prelude::*;
 
-use crate::kernel::gemm::{Heads, View, a_b, a_bt, add_at_b};
+use crate::kernel::gemm::{Heads, View};
 use crate::kernel::math::{sigmoid, tanh};
+use crate::kernel::products::{a_b, a_bt, add_at_b};
 use crate::{ParamId, Tape, Tensor, Var};
 
 /// Rows one task of the pointwise part works on.

@@ -1,6 +1,7 @@
 //! Products of two values.
 
-use crate::kernel::gemm::{Heads, View, a_b, a_bt, add_at_b};
+use crate::kernel::gemm::{Heads, View};
+use crate::kernel::products::{a_b, a_bt, add_at_b};
 use crate::{Tape, Tensor, Var};
 
 impl Tape<'_> {

@@ -10,7 +10,8 @@ use super::spmm::inverse_degrees;
 use crate::kernel::chunks::each_chunk;
 use crate::kernel::elementwise::{add_chunk, bias_then, column_sums, scale_relu_grad};
 use crate::kernel::gather::{gather_chunk, gather_sum};
-use crate::kernel::gemm::{View, add_in_order, gemm};
+use crate::kernel::gemm::{View, gemm};
+use crate::kernel::products::add_in_order;
 use crate::kernel::row_source::Rows;
 use crate::{ParamId, Tape, Tensor, Var};
 

@@ -5,7 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::kernel::elementwise::{add_chunk, column_sums};
-use crate::kernel::gemm::{View, add_in_order, gemm};
+use crate::kernel::gemm::{View, gemm};
+use crate::kernel::products::add_in_order;
 use crate::relations::Span;
 use crate::{Tape, Tensor, Var};
 

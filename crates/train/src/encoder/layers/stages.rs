@@ -309,7 +309,13 @@ impl Layers for StagedLayers<'_> {
         }
     }
 
-    fn sums_large_table(&self, layer: usize, before: Option<&Before>) -> bool {
+    fn reads_by_row_blocks(
+        &self,
+        layer: usize,
+        node_type: usize,
+        nodes: &[u32],
+        before: Option<&Before>,
+    ) -> bool {
         let (Step::Propagate { pass, .. }, Ok(layout)) = (self.steps[layer], self.layout(layer))
         else {
             return false;
@@ -322,7 +328,8 @@ impl Layers for StagedLayers<'_> {
             }
         };
         let is_linear = matches!(self.model.pass(pass), Pass::Linear(_));
-        is_linear && table.is_some_and(|table| table.is_large())
+        let inputs = || nodes.iter().map(|&node| self.num_inputs(layer, node_type, node)).sum();
+        is_linear && table.is_some_and(|table| table.is_read_by_row_blocks(nodes.len(), inputs()))
     }
 
     fn range_bytes(&self, layer: usize, _: usize, node: u32) -> usize {
