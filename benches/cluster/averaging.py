@@ -31,6 +31,8 @@ GRAPHS = {
     "communities": ["--nodes", 13752, "--communities", 50, "--classes", 10, "--average-degree", 12, "--mixing", 0.3,
                     "--features", 32, "--noise", 1.5],
 }
+# The rate divided by the root of the number of parts, as batches are by the number.
+ROOT = "root"
 MODELS = {"gcn": {"sample.method": "full"}, "sage": {"sample.fanouts": [25, 10]}}
 VARIANTS = {
     "default": {},
@@ -40,6 +42,7 @@ VARIANTS = {
     "slowmo": {"average.outer": "slowmo"},
     "nesterov": {"average.outer": "nesterov"},
     "one hop": {"partition.hops": 1},
+    "root slowmo": {"train.lr": ROOT, "average.outer": "slowmo"},
 }
 COLORS = ["#222222", "#c0392b", "#2471a3", "#1e8449", "#b9770e", "#7d3c98", "#5d6d7e"]
 
@@ -110,6 +113,8 @@ class Study:
         }
         if parts > 1:
             sets.update({"train.sync_every": every, **VARIANTS[variant]})
+            if sets["train.lr"] == ROOT:
+                sets["train.lr"] = 0.01 / parts**0.5
         return sets
 
     def run(self, case):

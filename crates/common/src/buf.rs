@@ -90,6 +90,16 @@ impl<T: Pod> Buf<T> {
         let _ = (map, offset);
     }
 
+    /// Advises the system that values of a mapped file are read here and there: a read brings no neighbors into memory.
+    pub fn expect_random_reads(&self) {
+        let Source::Mapped { map, .. } = &self.source else { return };
+        // A failure changes nothing.
+        #[cfg(unix)]
+        drop(map.advise(memmap2::Advice::Random));
+        #[cfg(not(unix))]
+        let _ = map;
+    }
+
     /// Advises the system that the values of `range` are not read for a while: those of a mapped
     /// file no longer count as memory of this process. Reading them again brings them back.
     pub fn forget(&self, range: Range<usize>) {

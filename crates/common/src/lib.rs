@@ -12,6 +12,7 @@
 //! | [`did_you_mean`] | an unknown name → the nearest known one |
 //! | [`threads`] | a number of threads → a pool; a range → even shares |
 //! | [`prefetch`] | hints to the cache |
+//! | [`read_ahead`] | ranges of a mapped file → the same in memory, many reads at a time |
 //!
 //! ```
 //! use gnarl_common::did_you_mean::unknown;
@@ -34,6 +35,7 @@ mod id_map;
 pub mod memory;
 pub mod npy;
 pub mod prefetch;
+pub mod read_ahead;
 pub mod rng;
 mod scatter;
 mod spool;

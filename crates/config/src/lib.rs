@@ -48,8 +48,8 @@ pub use parts::{CacheSection, PartitionSection, Parts, Servers};
 pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
 pub use sections::{
-    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
-    SampleSection, TimeRule, TrainSection,
+    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, ReadAhead,
+    RunConfig, SampleSection, TimeRule, TrainSection,
 };
 pub use strategy::Strategy;
 pub use task::{

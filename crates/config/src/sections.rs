@@ -79,6 +79,21 @@ pub struct DatasetSection {
     /// A seeded split, instead of the dataset's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<RandomSplit>,
+    /// Whether batches read mapped files ahead.
+    pub read_ahead: ReadAhead,
+}
+
+/// Whether batches read the pages of mapped files that they need ahead, many at a time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReadAhead {
+    /// Where files exceed the memory that is free.
+    #[default]
+    Auto,
+    /// They do.
+    Always,
+    /// They do not.
+    Never,
 }
 
 /// `[dataset.import]`: the words of a `gnarl import` command.

@@ -31,6 +31,8 @@ pub struct SampleGraph {
     source_times: Option<Buf<i64>>,
     edge_features: Option<Shared>,
     core: usize,
+    /// True if lists are read ahead of sampling.
+    ahead: bool,
 }
 
 impl SampleGraph {
@@ -63,6 +65,7 @@ impl SampleGraph {
             source_times: None,
             edge_features: None,
             core: nodes,
+            ahead: false,
         })
     }
 
@@ -116,6 +119,17 @@ impl SampleGraph {
         };
         let graph = graph.with_weights_of(dataset, &edge.triple)?;
         graph.with_times_of(dataset, &edge.triple)
+    }
+
+    /// The graph for files that exceed memory: samplers bring the lists that they draw from into memory first, many at a
+    /// time.
+    pub fn read_ahead(self) -> Self {
+        Self { ahead: true, ..self }
+    }
+
+    /// Advises the system that lists are read here and there.
+    pub fn expect_random_reads(&self) {
+        self.csc.indices.expect_random_reads();
     }
 
     /// Adds the times of the edges of a dataset and of their sources, if they have integer ones.
@@ -359,6 +373,7 @@ impl SampleGraph {
             times: self.times.as_deref(),
             source_times: self.source_times.as_deref(),
             edge_features: self.edge_features.as_ref().map(|shared| &*shared.0),
+            ahead: self.ahead,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use gnarl_common::prefetch::item as prefetch;
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Result, read_ahead};
 use gnarl_graph::blocks::{EdgeRows, MiniBatch};
 
 use crate::scratch::{Hop, Scratch, add_edges};
@@ -13,6 +13,10 @@ use crate::{SampleGraph, Sampler};
 
 /// Destinations per group: the memory accesses of one step overlap with the next step's.
 const GROUP: usize = 32;
+/// Lists that are read ahead of sampling at a time, a multiple of a group: few enough to be in memory until then.
+const READ_AHEAD: usize = 128 * GROUP;
+/// Entries of a list from which on few of its pages may be read.
+const LONG: u32 = 4096;
 /// Prefetch distance of offsets, in destinations.
 const AHEAD: usize = 16;
 
@@ -146,6 +150,11 @@ pub(crate) fn sample_from(
     let mut edge_features =
         view.edge_features.map(|of| EdgeRows::with_capacity(num_edges, of.width()));
     for first in (0..num_dst).step_by(GROUP) {
+        if view.ahead && first.is_multiple_of(READ_AHEAD) {
+            let window = first..num_dst.min(first + READ_AHEAD);
+            let taken = &indptr[first..=window.end];
+            read_lists_ahead(view, &scratch.lists[window], taken);
+        }
         let group = first..(first + GROUP).min(num_dst);
         let base = indptr[first] as usize;
         let edges = &mut indices[base..indptr[group.end] as usize];
@@ -185,6 +194,18 @@ pub(crate) fn sample_from(
         scratch.insert_all(edges);
     }
     Ok(Hop { num_src: scratch.nodes().len(), indptr, indices, weights, edge_features })
+}
+
+/// Brings lists into memory, many at a time; `taken` has the offsets of the edges taken of each. Long lists are left out of
+/// which not all edges are taken.
+fn read_lists_ahead(view: View<'_>, lists: &[(usize, u32)], taken: &[u32]) {
+    let range = |i: usize| {
+        let (start, degree) = lists[i];
+        let is_whole = taken[i + 1] - taken[i] == degree;
+        let read = if is_whole || degree <= LONG { degree as usize } else { 0 };
+        start..start + read
+    };
+    read_ahead::bring(view.indices, lists.len(), &range);
 }
 
 /// Looks up the lists of `nodes`; returns the block's offsets.

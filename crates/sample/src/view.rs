@@ -32,6 +32,8 @@ pub struct View<'a> {
     /// Time of each source.
     pub source_times: Option<&'a [i64]>,
     pub edge_features: Option<&'a dyn EdgeFeatures>,
+    /// True if lists are read ahead of sampling.
+    pub ahead: bool,
 }
 
 impl<'a> View<'a> {

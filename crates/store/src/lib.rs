@@ -94,6 +94,25 @@ pub trait FeatureStore: Send + Sync {
     /// Advises that the features of `ids` are read soon, so that a store of mapped files may read ahead.
     fn expect_reads(&self, _ids: Range<usize>) {}
 
+    /// Advises that features are read here and there; nothing where they are not in mapped files.
+    fn expect_random_reads(&self) {}
+
+    /// As [`FeatureStore::gather`] for files larger than memory: rows are read many at a time.
+    ///
+    /// # Errors
+    /// As [`FeatureStore::gather`].
+    fn gather_ahead(&self, ids: &[u32]) -> Result<Rows> {
+        self.gather(ids)
+    }
+
+    /// As [`FeatureStore::gather_into`] for files larger than memory: rows are read many at a time.
+    ///
+    /// # Errors
+    /// As [`FeatureStore::gather_into`].
+    fn gather_ahead_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+        self.gather_into(ids, out)
+    }
+
     /// Advises that the features of `ids` are not read for a while, so that a store of mapped files
     /// may release their memory.
     fn forget(&self, _ids: Range<usize>) {}

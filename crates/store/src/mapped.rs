@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use gnarl_common::{Buf, Error, Result, Stored};
+use gnarl_common::{Buf, Error, Result, Stored, read_ahead};
 use gnarl_graph::Features;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::widen::Values;
@@ -65,6 +66,16 @@ impl MappedFeatures {
             }
         };
         Ok(Self { source, rows, width, normalize })
+    }
+
+    /// Bytes of the values, and of the columns of sparse ones.
+    pub fn num_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Dense(values) => values.bytes(),
+            Source::Csr { indices, values, .. } => {
+                (size_of_val(&indices[..]) + size_of_val(&values[..])) as u64
+            }
+        }
     }
 
     /// Copies the dense features of `id` into `out`, of the row's width.
@@ -183,6 +194,42 @@ impl FeatureStore for MappedFeatures {
         }
     }
 
+    fn expect_random_reads(&self) {
+        match &self.source {
+            Source::Dense(values) => values.expect_random_reads(),
+            Source::Csr { indices, values, .. } => {
+                indices.expect_random_reads();
+                values.expect_random_reads();
+            }
+        }
+    }
+
+    fn gather_ahead(&self, ids: &[u32]) -> Result<Rows> {
+        self.check(ids)?;
+        if let Source::Csr { indptr, indices, values } = &self.source {
+            let range = |i: usize| {
+                let row = ids[i] as usize;
+                indptr[row] as usize..indptr[row + 1] as usize
+            };
+            read_ahead::bring(indices, ids.len(), &range);
+            read_ahead::bring(values, ids.len(), &range);
+            return self.gather_sparse(ids);
+        }
+        let mut out = vec![0.0; ids.len() * self.width];
+        self.gather_ahead_into(ids, &mut out)?;
+        Ok(Rows::Dense(out))
+    }
+
+    fn gather_ahead_into(&self, ids: &[u32], out: &mut [f32]) -> Result<()> {
+        self.dense()?;
+        self.check(ids)?;
+        let rows = read_ahead::GRAIN;
+        read_ahead::install(|| {
+            let tasks = out.par_chunks_mut((rows * self.width).max(1)).zip(ids.par_chunks(rows));
+            tasks.try_for_each(|(out, ids)| self.gather_into(ids, out))
+        })
+    }
+
     fn expect_reads(&self, ids: Range<usize>) {
         if let Source::Dense(values) = &self.source {
             let ids = ids.start.min(self.rows)..ids.end.min(self.rows);
@@ -242,6 +289,15 @@ mod tests {
             values: vec![5.0, 1.0, 3.0, 5.0],
         };
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn rows_read_ahead_are_the_same() {
+        let store = csr(Normalize::Row);
+        let ids: Vec<u32> = (0..100).map(|i| i * 7 % 3).collect();
+        assert_eq!(store.gather_ahead(&ids).unwrap(), store.gather(&ids).unwrap());
+        assert!(store.gather_ahead(&[1, 7]).unwrap_err().to_string().contains("node 7"));
+        assert!(store.gather_ahead_into(&[], &mut []).is_err(), "sparse");
     }
 
     #[test]

@@ -66,6 +66,16 @@ impl Values {
         }
     }
 
+    /// As [`Buf::expect_random_reads`].
+    pub(crate) fn expect_random_reads(&self) {
+        match self {
+            Self::F32(values) => values.expect_random_reads(),
+            Self::F16(values) => values.expect_random_reads(),
+            Self::Bf16(values) => values.expect_random_reads(),
+            Self::U8(values) => values.expect_random_reads(),
+        }
+    }
+
     /// Releases the memory of values of a mapped file.
     pub(crate) fn forget(&self, range: Range<usize>) {
         match self {

@@ -163,6 +163,7 @@ mod tests {
             ("cache.policy = 'lru'", "partition.servers"),
             ("partition.parts = 2\npartition.tau_vol = 5", "the partitioner spring"),
             ("partition.algorithm = 'metis'", "partition.parts above 1"),
+            ("train.strategy = 'tensor'\ndataset.read_ahead = 'always'", "batches of nodes"),
             ("train.sync_every = 5", "strategy 'average'"),
             ("average.outer = 'slowmo'", "strategy 'average' on several parts"),
             (

@@ -10,6 +10,11 @@ use crate::{Method, Outer, Pipeline, RowOptimizer, Servers, Sides, SplitBy, Stra
 /// The first rule of a key that does not apply is reported.
 pub(super) const RULES: &[Rule] = &[
     Rule {
+        keys: &["dataset.read_ahead"],
+        applies: |a| !a.tensor() && !a.model(&["none"]) && a.run.partition.servers.is_none(),
+        to: "batches of nodes of this machine's files: not to strategy 'tensor', partition.servers or model.name 'none'",
+    },
+    Rule {
         keys: &["dataset.split.*"],
         applies: |a| !a.links(),
         to: "labels of nodes and of edges; link prediction has task.valid and task.test",

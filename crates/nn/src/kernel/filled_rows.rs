@@ -1,4 +1,5 @@
-//! Products of rows of which many are zero, as the means of empty neighbor lists are: those are left out.
+//! Products of rows of which many are zero, as the means of empty neighbor lists are: those are left out. A zero row has a
+//! product of zeros, be there weights that are not finite.
 
 use super::elementwise::add_chunk;
 use super::gemm::{Heads, View, heads_product};
@@ -6,8 +7,11 @@ use crate::Tensor;
 
 /// Share of zero rows, as a divisor, from which on leaving them out saves more than it costs to move the others.
 const PAYS: usize = 8;
-/// Values of a result up to which the kernels may add in another order.
-const SMALL: usize = 256;
+/// Rows of a product, and values of its result, from which on the kernels add in the same order whatever its size.
+const ROWS: usize = 65;
+const VALUES: usize = 257;
+/// Inner dimension up to which that holds: they add longer ones in parts, by the size.
+const DEPTH: usize = 512;
 
 /// Rows of the left side of a product that are not zero.
 pub(super) struct FilledRows {
@@ -18,8 +22,8 @@ impl FilledRows {
     /// Those among the first `rows` rows of `a`; none if leaving out the others does not pay.
     pub(super) fn of(a: View<'_>, rows: usize, shape: Heads) -> Option<Self> {
         // A single column is a product of vectors, whose order of adding depends on all sizes.
-        let is_large = shape.n > 1 && rows / 2 > SMALL / shape.n;
-        if !is_large || !a.has_adjacent_columns() {
+        let is_fit = shape.n > 1 && (1..=DEPTH).contains(&shape.k);
+        if !is_fit || rows / 2 < least(shape) || !a.has_adjacent_columns() {
             return None;
         }
         let width = shape.heads * shape.k;
@@ -41,7 +45,7 @@ impl FilledRows {
         let width = shape.heads * shape.k;
         let cols = shape.cols();
         // Zero rows behind the filled ones make the product large enough for its usual order.
-        let rows = self.rows.len().max(SMALL / shape.n + 1);
+        let rows = self.rows.len().max(least(shape));
         let mut left = Tensor::scratch(rows, width);
         let (filled, zero) = left.data_mut().split_at_mut(self.rows.len() * width);
         for (&row, to) in self.rows.iter().zip(filled.chunks_exact_mut(width)) {
@@ -64,6 +68,11 @@ impl FilledRows {
     }
 }
 
+/// Least rows of a product in the usual order.
+fn least(shape: Heads) -> usize {
+    VALUES.div_ceil(shape.n).max(ROWS)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -76,7 +85,7 @@ mod tests {
         fn zero_rows_are_left_out_without_a_change_of_a_bit(
             rows in 1usize..1200,
             every in 1usize..40,
-            (heads, k, n) in prop::sample::select(vec![(1, 300, 256), (1, 5, 47), (4, 8, 16), (1, 7, 1), (2, 3, 2)]),
+            (heads, k, n) in prop::sample::select(vec![(1, 512, 47), (1, 602, 47), (1, 300, 300), (1, 0, 64), (1, 5, 47), (4, 8, 16), (1, 7, 1), (2, 3, 2)]),
         ) {
             let shape = Heads { heads, k, n };
             let filled = |row: usize| (row * row).is_multiple_of(every);

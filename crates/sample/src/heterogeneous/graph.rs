@@ -268,6 +268,22 @@ impl HeteroSampleGraph {
         }
     }
 
+    /// As [`SampleGraph::read_ahead`], for all edge types.
+    pub fn read_ahead(mut self) -> Self {
+        self.edges = self.edges.into_iter().map(SampleGraph::read_ahead).collect();
+        self
+    }
+
+    /// As [`SampleGraph::expect_random_reads`], for all edge types.
+    pub fn expect_random_reads(&self) {
+        self.edges.iter().for_each(SampleGraph::expect_random_reads);
+    }
+
+    /// Bytes of the lists of all edge types, in memory or mapped.
+    pub fn num_bytes(&self) -> usize {
+        self.edges.iter().map(SampleGraph::num_bytes).sum()
+    }
+
     /// The lists of an edge type, and the nodes that its edges come from.
     pub(super) fn lists_and_sources(&self, edge_type: usize) -> (SampleGraph, Sources) {
         let Nodes { count, ids, .. } = self.nodes[self.schema.ends(edge_type).0].clone();

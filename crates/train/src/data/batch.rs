@@ -174,14 +174,26 @@ impl Input {
 /// # Errors
 /// If an id has no features.
 pub fn gather(features: &dyn FeatureStore, ids: &[u32]) -> Result<Input> {
+    gather_of_batch(features, ids, false)
+}
+
+/// As [`gather`]; many rows are read at a time if they are read `ahead`.
+///
+/// # Errors
+/// As [`gather`].
+pub fn gather_of_batch(features: &dyn FeatureStore, ids: &[u32], ahead: bool) -> Result<Input> {
     if features.is_sparse() {
-        let Rows::Sparse { indptr, indices, values } = features.gather(ids)? else {
+        let found = if ahead { features.gather_ahead(ids)? } else { features.gather(ids)? };
+        let Rows::Sparse { indptr, indices, values } = found else {
             return Err(Error::invalid("sparse features were gathered as dense rows"));
         };
         let rows = SparseRows::new(features.width(), indptr, indices, values);
         return Ok(Input::Sparse(Arc::new(rows)));
     }
     let mut out = Tensor::scratch(ids.len(), features.width());
-    features.gather_into(ids, out.data_mut())?;
+    match ahead {
+        true => features.gather_ahead_into(ids, out.data_mut())?,
+        false => features.gather_into(ids, out.data_mut())?,
+    }
     Ok(Input::Dense(out))
 }

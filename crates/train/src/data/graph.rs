@@ -13,13 +13,15 @@ use gnarl_sample::parts::{
 use gnarl_sample::{SampleGraph, TemporalDraw, TemporalSampler, whole_block};
 use gnarl_store::{FeatureStore, MappedFeatures};
 
+use super::batch::{Input, gather_of_batch};
 use super::edge_features::with_edge_features;
+use super::read_ahead::ReadAhead;
 use super::times::{draw_of, temporal};
 
 /// In-neighbor lists of a graph, local or partitioned.
 pub enum Topology {
     /// In files of this machine, by local ids.
-    Local(SampleGraph),
+    Local(Box<SampleGraph>),
     /// In parts, local and remote. Local ids are dataset ids.
     Partitioned(Partitioned),
 }
@@ -78,6 +80,8 @@ pub struct Graph {
     pub whole: Whole,
     /// The sampler of edges no later than their seeds, if the run has one.
     pub temporal: Option<TemporalSampler>,
+    /// How mapped files are read.
+    pub(crate) ahead: ReadAhead,
 }
 
 /// The whole graph as one block, shared by all workers of this process.
@@ -87,8 +91,8 @@ pub struct Whole(Mutex<Option<Arc<Block>>>);
 impl Graph {
     /// A local graph.
     pub fn local(graph: SampleGraph, features: Box<dyn FeatureStore>) -> Self {
-        let (topology, whole) = (Topology::Local(graph), Whole::default());
-        Self { topology, features, whole, temporal: None }
+        let (topology, whole) = (Topology::Local(Box::new(graph)), Whole::default());
+        Self { topology, features, whole, temporal: None, ahead: ReadAhead::default() }
     }
 
     /// The graph with its edges sampled as of times of seeds, by `draw`; seeds without a time are later than all edges.
@@ -110,9 +114,28 @@ impl Graph {
             graph = with_edge_features(graph, dataset)?;
         }
         let features = MappedFeatures::new(features_of(dataset)?, config.dataset.normalize)?;
+        let bytes = graph.num_bytes() as u64 + features.num_bytes();
+        let ahead = ReadAhead::new(config.dataset.read_ahead, bytes);
+        if ahead.is_on() {
+            graph = graph.read_ahead();
+        }
         let draw = config.sample.time.map(|rule| draw_of(config, rule));
         let temporal = draw.map(|draw| temporal(&graph, draw)).transpose()?;
-        Ok(Self { temporal, ..Self::local(graph, Box::new(features)) })
+        Ok(Self { temporal, ahead, ..Self::local(graph, Box::new(features)) })
+    }
+
+    /// The features of a batch's nodes, in that order.
+    ///
+    /// # Errors
+    /// If a node has no features.
+    pub(crate) fn features_of_batch(&self, nodes: &[u32]) -> Result<Input> {
+        let ahead = self.ahead.before_batch(|| {
+            if let Topology::Local(graph) = &self.topology {
+                graph.expect_random_reads();
+            }
+            self.features.expect_random_reads();
+        });
+        gather_of_batch(self.features.as_ref(), nodes, ahead)
     }
 
     /// The whole graph as one block, with detected symmetry.

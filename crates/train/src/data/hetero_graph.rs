@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gnarl_common::Buf;
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
-use gnarl_config::RunConfig;
+use gnarl_config::{ReadAhead as Asked, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_nn::models::heterogeneous::Source;
@@ -18,7 +18,8 @@ use gnarl_sample::{
 };
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
-use super::batch::{Input, gather};
+use super::batch::{Input, gather_of_batch};
+use super::read_ahead::ReadAhead;
 #[cfg(feature = "serve")]
 use super::timed_seeds::OwnTimes;
 use super::timed_seeds::TimedSeeds;
@@ -31,6 +32,8 @@ pub(crate) struct HeteroGraph {
     features: Vec<Option<Box<dyn FeatureStore>>>,
     /// The sampler of edges no later than their seeds, if the run has one.
     temporal: Option<TimedSeeds>,
+    /// How mapped files are read.
+    ahead: ReadAhead,
 }
 
 /// In-neighbor lists of each edge type, local or partitioned.
@@ -65,14 +68,15 @@ impl HeteroGraph {
             features.map(|features| Box::new(features) as Box<dyn FeatureStore>)
         };
         let features = features.into_iter().map(stored).collect();
-        Self { topology: HeteroTopology::Local(graph), features, temporal: None }
+        let topology = HeteroTopology::Local(graph);
+        Self { topology, features, temporal: None, ahead: ReadAhead::default() }
     }
 
     /// A partitioned graph with the features of each of its node types.
     #[cfg(feature = "serve")]
     pub fn of_parts(parts: HeteroParts, features: Vec<Option<Box<dyn FeatureStore>>>) -> Self {
         let topology = HeteroTopology::Partitioned(parts);
-        Self { topology, features, temporal: None }
+        Self { topology, features, temporal: None, ahead: ReadAhead::default() }
     }
 
     /// A partitioned graph with its edges sampled as of times of seeds, by `draw`; those of one type at the times given
@@ -111,13 +115,23 @@ impl HeteroGraph {
     /// # Errors
     /// If a file is damaged.
     pub fn open(dataset: &Dataset, config: &RunConfig) -> Result<Self> {
-        let graph = HeteroSampleGraph::open(dataset)?;
+        let mut graph = HeteroSampleGraph::open(dataset)?;
+        let features = features_of_types(dataset, config.dataset.normalize)?;
+        let rows: u64 = features.iter().flatten().map(MappedFeatures::num_bytes).sum();
+        let ahead = ReadAhead::new(config.dataset.read_ahead, graph.num_bytes() as u64 + rows);
+        if ahead.is_on() {
+            graph = graph.read_ahead();
+        }
         let temporal = match config.sample.time {
             Some(rule) => Some(TimedSeeds::open(dataset, graph.clone(), draw_of(config, rule))?),
             None => None,
         };
-        let features = features_of_types(dataset, config.dataset.normalize)?;
-        Ok(Self { temporal, ..Self::new(graph, features) })
+        Ok(Self { temporal, ahead, ..Self::new(graph, features) })
+    }
+
+    /// The graph with features, of so many bytes, read ahead of batches as asked; lists are in memory.
+    pub fn with_features_ahead(self, asked: Asked, bytes: u64) -> Self {
+        Self { ahead: ReadAhead::new(asked, bytes), ..self }
     }
 
     /// The node and edge types.
@@ -234,8 +248,26 @@ impl HeteroGraph {
     /// # Errors
     /// If an id has no features.
     pub fn features(&self, nodes: &[Vec<u32>]) -> Result<Vec<Option<Input>>> {
+        self.gather(nodes, false)
+    }
+
+    /// As [`HeteroGraph::features`], for the nodes of a batch.
+    ///
+    /// # Errors
+    /// If a node has no features.
+    pub fn features_of_batch(&self, nodes: &[Vec<u32>]) -> Result<Vec<Option<Input>>> {
+        let ahead = self.ahead.before_batch(|| {
+            if let HeteroTopology::Local(graph) = &self.topology {
+                graph.expect_random_reads();
+            }
+            self.features.iter().flatten().for_each(|store| store.expect_random_reads());
+        });
+        self.gather(nodes, ahead)
+    }
+
+    fn gather(&self, nodes: &[Vec<u32>], ahead: bool) -> Result<Vec<Option<Input>>> {
         let of = |(features, nodes): (&Option<Box<dyn FeatureStore>>, &Vec<u32>)| match features {
-            Some(features) => gather(features.as_ref(), nodes).map(Some),
+            Some(features) => gather_of_batch(features.as_ref(), nodes, ahead).map(Some),
             None => Ok(None),
         };
         self.features.iter().zip(nodes).map(of).collect()

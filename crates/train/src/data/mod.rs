@@ -9,6 +9,7 @@ pub(crate) mod hetero_graph;
 pub mod node_targets;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
+pub(crate) mod read_ahead;
 pub(crate) mod seeds;
 pub(crate) mod shares;
 pub(crate) mod target_edges;

@@ -185,7 +185,7 @@ impl Encoder for Heterogeneous {
         let graph = &self.graph;
         let fused = graph.fuse(&batch)?;
         let blocks = RelBlock::all(&fused, graph.schema())?;
-        let features = graph.features(&batch.input_nodes)?;
+        let features = graph.features_of_batch(&batch.input_nodes)?;
         let edges = batch.num_edges();
         let ids = graph.embedding_types().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
         let embedding_ids = ids.collect();

@@ -18,7 +18,7 @@ use super::course::Course;
 use super::layers;
 use super::samplers::sampler;
 use super::{Encoder, Keep, Output, Outputs, Source};
-use crate::data::batch::{Input, gather};
+use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
 use crate::data::seeds::Seeds;
@@ -163,7 +163,7 @@ impl Encoder for Homogeneous {
     }
 
     fn fetch(&self, mut blocks: MiniBatch) -> Result<(Prepared, Outputs)> {
-        let input = gather(self.graph.features.as_ref(), &blocks.input_nodes)?;
+        let input = self.graph.features_of_batch(&blocks.input_nodes)?;
         let rows = std::mem::take(&mut blocks.targets);
         let nodes = rows.iter().map(|&row| blocks.input_nodes[row as usize]).collect();
         let weights = blocks.target_weights.take();

@@ -13,6 +13,7 @@ mod heterogeneous;
 mod heterogeneous_links;
 mod link_encoder;
 mod links;
+mod read_ahead;
 mod registry;
 mod regression;
 mod support;

@@ -66,6 +66,7 @@ impl Lists for Shared {
             times: self.times.as_deref(),
             source_times: self.source_times.as_deref(),
             edge_features: self.edge_features.as_deref(),
+            ahead: false,
         };
         draw(view, nodes)
     }

@@ -62,6 +62,7 @@ impl Lists for SharedOfType {
             times: None,
             source_times: None,
             edge_features: None,
+            ahead: false,
         };
         let positions: Vec<u32> = (0..nodes.len() as u32).collect();
         draw(view, &positions)

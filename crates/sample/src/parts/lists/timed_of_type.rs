@@ -96,6 +96,7 @@ impl Lists for TimedOfType {
             times: self.times.as_deref(),
             source_times: source_times.map(|(times, range)| &times[range.clone()]),
             edge_features: None,
+            ahead: false,
         };
         draw(view, nodes)
     }

@@ -12,6 +12,7 @@ use super::columns::{Columns, describe};
 use super::hot_nodes::{Seeds, Wanted};
 use crate::data::graph::{Graph, Partitioned, Topology, Whole};
 use crate::data::node_targets::NodeTargets;
+use crate::data::read_ahead::ReadAhead;
 
 /// The partitioned graph of `parts`, for one of some ranks. Memory: an id map, nodes with a role and their labels, and the
 /// budget of `[cache]`.
@@ -88,7 +89,7 @@ fn graph(
     divided.replica = replica;
     let (topology, features) = (Topology::Partitioned(divided), Box::new(features));
     let whole = Whole::default();
-    Ok(Graph { topology, features, whole, temporal: None })
+    Ok(Graph { topology, features, whole, temporal: None, ahead: ReadAhead::default() })
 }
 
 /// Values of the features of an edge, if the model reads them.

@@ -1,0 +1,56 @@
+//! Files that are read ahead of batches: the same numbers, whatever the task and the kind of graph.
+
+use gnarl_config::{ReadAhead, RunConfig, TaskKind};
+use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
+use gnarl_train::{Begin, run};
+
+use super::bench::Bench;
+
+/// Runs of nodes, typed nodes and links, of two epochs that are evaluated each.
+fn runs(bench: &Bench) -> [RunConfig; 3] {
+    let attributes =
+        Attributes { features: 8, train: 0.5, valid: 0.2, test: 0.3, ..Default::default() };
+    let options = HeteroOptions { nodes: 800, edges: 6000, attributes, ..Default::default() };
+    heterogeneous(&options, &bench.path("typed")).unwrap();
+    let nodes = bench.config("nodes");
+    let mut typed = bench.config("typed-run");
+    typed.dataset.path = bench.path("typed");
+    typed.task.node_type = Some("paper".into());
+    typed.model.name = "rgcn".into();
+    let mut links = bench.config("links");
+    links.task.kind = TaskKind::LinkPrediction;
+    links.decoder.name = "dot".into();
+    links.negatives.count = 16;
+    [nodes, typed, links].map(|mut run| {
+        run.train.epochs = 2;
+        run
+    })
+}
+
+#[test]
+fn reading_ahead_changes_no_number() {
+    let bench = Bench::new();
+    for mut config in runs(&bench) {
+        let [never, always] = [ReadAhead::Never, ReadAhead::Always].map(|asked| {
+            config.dataset.read_ahead = asked;
+            config.check().unwrap();
+            run(&config, Begin::Restart, &|_| ()).unwrap().summary
+        });
+        let name = config.output.dir.display();
+        assert_eq!(never.losses, always.losses, "{name}");
+        assert_eq!(never.test, always.test, "{name}");
+    }
+}
+
+#[test]
+fn a_run_may_go_on_with_another_way_to_read() {
+    let bench = Bench::new();
+    let mut config = bench.config("run");
+    let whole = run(&config, Begin::Restart, &|_| ()).unwrap().summary;
+    config.train.epochs = 1;
+    run(&config, Begin::Restart, &|_| ()).unwrap();
+    config.train.epochs = 3;
+    config.dataset.read_ahead = ReadAhead::Always;
+    let resumed = run(&config, Begin::Resume, &|_| ()).unwrap().summary;
+    assert_eq!(resumed.losses, whole.losses);
+}
