@@ -29,6 +29,7 @@ mod negatives;
 mod parts;
 mod paths;
 mod plan;
+mod read_ahead;
 mod sections;
 mod strategy;
 pub mod support;
@@ -47,9 +48,10 @@ pub use negatives::{NegativesSection, Sides};
 pub use parts::{CacheSection, PartitionSection, Parts, Servers};
 pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
+pub use read_ahead::ReadAhead;
 pub use sections::{
-    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, ReadAhead,
-    RunConfig, SampleSection, TimeRule, TrainSection,
+    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
+    SampleSection, TimeRule, TrainSection,
 };
 pub use strategy::Strategy;
 pub use task::{

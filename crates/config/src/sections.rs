@@ -19,6 +19,7 @@ use super::evaluate::EvaluateSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
 use super::plan::PlanSection;
+use super::read_ahead::ReadAhead;
 use super::strategy::Strategy;
 use super::task::{EmbeddingSection, RowStore, SplitBy, TaskKind, TaskSection};
 use super::tensor::TensorSection;
@@ -79,21 +80,8 @@ pub struct DatasetSection {
     /// A seeded split, instead of the dataset's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<RandomSplit>,
-    /// Whether batches read mapped files ahead.
+    /// Reading of mapped files ahead of batches.
     pub read_ahead: ReadAhead,
-}
-
-/// Whether batches read the pages of mapped files that they need ahead, many at a time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ReadAhead {
-    /// Where files exceed the memory that is free.
-    #[default]
-    Auto,
-    /// They do.
-    Always,
-    /// They do not.
-    Never,
 }
 
 /// `[dataset.import]`: the words of a `gnarl import` command.

@@ -11,7 +11,7 @@ pub struct MostNodes<'a> {
     pub usual: usize,
     /// Of one that gains.
     pub large: usize,
-    /// Whether it gains.
+    /// Tells the two apart.
     pub gains: Gains<'a>,
 }
 
