@@ -85,7 +85,16 @@ mod tests {
         fn zero_rows_are_left_out_without_a_change_of_a_bit(
             rows in 1usize..1200,
             every in 1usize..40,
-            (heads, k, n) in prop::sample::select(vec![(1, 512, 47), (1, 602, 47), (1, 300, 300), (1, 0, 64), (1, 5, 47), (4, 8, 16), (1, 7, 1), (2, 3, 2)]),
+            (heads, k, n) in prop::sample::select(vec![
+                (1, 512, 47),
+                (1, 602, 47),
+                (1, 300, 300),
+                (1, 0, 64),
+                (1, 5, 47),
+                (4, 8, 16),
+                (1, 7, 1),
+                (2, 3, 2),
+            ]),
         ) {
             let shape = Heads { heads, k, n };
             let filled = |row: usize| (row * row).is_multiple_of(every);
