@@ -27,7 +27,9 @@
 
 mod buf;
 mod buf_mut;
+mod checked;
 pub mod did_you_mean;
+mod divisor;
 mod dtype;
 pub mod error;
 pub mod folders;
@@ -45,6 +47,8 @@ pub mod threads;
 
 pub use buf::Buf;
 pub use buf_mut::{BufMut, Home, Scan};
+pub use checked::read_checked;
+pub use divisor::Divisor;
 pub use dtype::{DType, Element};
 pub use error::{Context, Error, Kind, Result, ResultExt};
 pub use id_map::IdMap;

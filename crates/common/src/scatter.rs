@@ -97,18 +97,28 @@ impl NpyScatter {
     ///
     /// # Errors
     /// If a range lacks rows, or the disk is full.
-    pub fn finish(mut self) -> Result<(Vec<u64>, u32)> {
+    pub fn finish(self) -> Result<(Vec<u64>, u32)> {
+        self.finish_ranges().map(|(shape, crc, _)| (shape, crc))
+    }
+
+    /// As [`NpyScatter::finish`], with the CRC-32 of the values of each range.
+    ///
+    /// # Errors
+    /// As [`NpyScatter::finish`].
+    pub fn finish_ranges(mut self) -> Result<(Vec<u64>, u32, Vec<u32>)> {
         let mut crc = crc32fast::Hasher::new();
+        let mut each = Vec::with_capacity(self.ranges.len());
         for range in 0..self.ranges.len() {
             self.flush(range)?;
             if self.ranges[range].next < self.ranges[range].end {
                 return Err(self.wrong(range, "fewer"));
             }
             crc.combine(&self.ranges[range].crc);
+            each.push(self.ranges[range].crc.clone().finalize());
         }
         self.file.seek(SeekFrom::Start(0)).at(&self.path)?;
         self.file.write_all(&header_bytes(self.dtype, &self.shape)).at(&self.path)?;
-        Ok((self.shape, crc.finalize()))
+        Ok((self.shape, crc.finalize(), each))
     }
 
     fn wrong(&self, range: usize, how: &str) -> Error {
@@ -138,7 +148,10 @@ mod tests {
         }
         let mut writer = NpyWriter::<u32>::create(&b, &[2]).unwrap();
         rows.iter().for_each(|values| writer.push(values).unwrap());
-        assert_eq!(scatter.finish().unwrap(), writer.finish().unwrap());
+        let (shape, crc, each) = scatter.finish_ranges().unwrap();
+        assert_eq!((shape, crc), writer.finish().unwrap());
+        let of_rows = |values: &Vec<u32>| crc32fast::hash(bytemuck::cast_slice(values));
+        assert_eq!(each, rows.iter().map(of_rows).collect::<Vec<_>>());
         assert_eq!(std::fs::read(&a).unwrap(), std::fs::read(&b).unwrap());
     }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Listen;
 use super::average::AverageSection;
+use super::disaggregated::DisaggregatedSection;
 use super::evaluate::EvaluateSection;
 use super::negatives::NegativesSection;
 use super::parts::{CacheSection, PartitionSection};
@@ -54,6 +55,8 @@ pub struct RunConfig {
     pub average: AverageSection,
     /// Chunking of full-graph steps in tensor parallelism.
     pub tensor: TensorSection,
+    /// Parts in memory at a time.
+    pub disaggregated: DisaggregatedSection,
     /// The optimizer of the weights.
     pub optimizer: OptimizerConfig,
     /// The learning-rate schedule.
@@ -448,6 +451,7 @@ impl RunConfig {
         self.plan.check()?;
         self.optimizer.build().map(drop)?;
         self.average.check()?;
+        self.disaggregated.check()?;
         self.task.check()?;
         self.embedding.check()?;
         let of_edges = self.task.kind.is_of_edges();

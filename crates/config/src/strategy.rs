@@ -17,6 +17,8 @@ pub enum Strategy {
     /// Tensor parallelism: the whole graph in each step, with the feature dimension split among
     /// workers (NeutronTP §3).
     Tensor,
+    /// Synchronous SGD on the parts that are in memory, which change during an epoch (Armada §3).
+    Disaggregated,
     /// The fastest strategy by the rates of `[plan]`; resolved before the run begins.
     Auto,
 }
@@ -28,6 +30,7 @@ impl Strategy {
             Self::Gradient => "gradient",
             Self::Average => "average",
             Self::Tensor => "tensor",
+            Self::Disaggregated => "disaggregated",
             Self::Auto => "auto",
         }
     }
@@ -36,7 +39,7 @@ impl Strategy {
     pub fn parts_train_alone(self) -> bool {
         match self {
             Self::Average => true,
-            Self::Gradient | Self::Tensor | Self::Auto => false,
+            Self::Gradient | Self::Tensor | Self::Disaggregated | Self::Auto => false,
         }
     }
 
@@ -44,14 +47,14 @@ impl Strategy {
     pub fn takes_whole_graph(self) -> bool {
         match self {
             Self::Tensor => true,
-            Self::Gradient | Self::Average | Self::Auto => false,
+            Self::Gradient | Self::Average | Self::Disaggregated | Self::Auto => false,
         }
     }
 
     /// Returns whether steps are known to be of sampled batches; not before `auto` has chosen.
     pub fn draws_batches(self) -> bool {
         match self {
-            Self::Gradient | Self::Average => true,
+            Self::Gradient | Self::Average | Self::Disaggregated => true,
             Self::Tensor | Self::Auto => false,
         }
     }

@@ -8,7 +8,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::Manifest;
 use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
-use crate::{Method, Parts, RunConfig, TaskKind};
+use crate::{EvaluateOn, Method, Parts, RunConfig, Strategy, TaskKind};
 
 /// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
@@ -32,6 +32,7 @@ const RULES: &[Rule] = &[
     walks,
     subgraphs,
     partition_and_tensor,
+    parts_in_memory,
     edges_without_model,
     links_without_model,
     chunks,
@@ -247,6 +248,42 @@ fn partition_and_tensor(c: Combination<'_>) -> Option<Error> {
         )
         .hint("leave out [partition]: train.strategy = 'tensor' shares out feature slices, not parts")
     })
+}
+
+/// The graph of the parts in memory has lists and features of nodes, and no more.
+fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
+    if c.run.train.strategy != Strategy::Disaggregated {
+        return None;
+    }
+    let key = "train.strategy = 'disaggregated'";
+    let other = "set train.strategy to 'gradient'";
+    let section = &c.run.partition;
+    if section.path.is_none() && section.parts == Parts::Count(1) {
+        return Some(
+            Error::usage(format!("{key} has some parts of the graph in memory, and there is one"))
+                .hint("set partition.parts, for example to 16, or partition.path to parts of --layout storage"),
+        );
+    }
+    let sample = &c.run.sample;
+    let refused = [
+        (!c.predicts_nodes(), "predicts nodes: edges need parts in memory by pairs"),
+        (c.heterogeneous, "trains on graphs without types"),
+        (c.served(), "reads parts from files of this host, not from partition.servers"),
+        (c.run.model.edge_features, "has no features of edges: model.edge_features"),
+        (sample.time.is_some(), "has no times of edges: sample.time"),
+        (sample.method == Method::Weighted, "has no weights of edges: sample.method = 'weighted'"),
+        (
+            sample.method == Method::Custom,
+            "draws by the samplers of gnarl, not by sample.method = 'custom'",
+        ),
+        (c.draws_subgraphs(), "draws neighbors of seeds, not subgraphs"),
+        (
+            c.run.train.evaluate_on == EvaluateOn::Parts,
+            "has parts without halo nodes, on which there is no evaluation: train.evaluate_on = 'parts'",
+        ),
+    ];
+    let found = refused.iter().find(|(applies, _)| *applies);
+    found.map(|(_, reason)| Error::usage(format!("{key} {reason}")).hint(other))
 }
 
 fn edges_without_model(c: Combination<'_>) -> Option<Error> {

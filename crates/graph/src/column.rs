@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use gnarl_common::npy::NpyHeader;
-use gnarl_common::{Buf, DType, Element, Error, Result, ResultExt};
-use memmap2::Mmap;
+use gnarl_common::{Buf, DType, Element, Error, Kind, Result, ResultExt, read_checked};
+use memmap2::{Mmap, MmapMut};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,16 @@ pub struct ColumnSpec {
 }
 
 impl ColumnSpec {
+    /// Bytes of the values.
+    pub fn num_bytes(&self) -> u64 {
+        self.shape.iter().product::<u64>() * self.dtype.size() as u64
+    }
+
+    fn damaged(&self) -> Error {
+        Error::invalid(format!("{}: checksum differs from dataset.json", self.file))
+            .hint("the file was damaged or changed after it was written")
+    }
+
     /// Reads the header of the column's file at `path`.
     ///
     /// # Errors
@@ -51,7 +61,7 @@ impl ColumnSpec {
     }
 }
 
-/// An opened column: its values are mapped, not read.
+/// An opened column: its values are mapped, not read, or all in memory.
 #[derive(Debug, Clone)]
 pub struct Column {
     spec: ColumnSpec,
@@ -72,6 +82,32 @@ impl Column {
         // changes them in place. The mapping is read-only plain data.
         let map = unsafe { Mmap::map(&file) }.at(&path)?;
         Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: header.offset as usize })
+    }
+
+    /// Reads the column's file in `dir` into memory, and checks it.
+    ///
+    /// # Errors
+    /// As [`Column::open`]; if the checksum differs from the manifest's; [`Kind::Limit`] if there is no room.
+    pub fn load(dir: &Path, spec: &ColumnSpec) -> Result<Self> {
+        let path = dir.join(&spec.file);
+        let header = spec.header(&path)?;
+        let len = spec.num_bytes() as usize;
+        let no_room = |e: std::io::Error| {
+            let message = format!("{}: {len} bytes in memory: {e}", path.display());
+            Error::new(Kind::Limit, message)
+        };
+        // Empty mappings are refused.
+        let mut map = MmapMut::map_anon(len.max(1)).map_err(no_room)?;
+        // Rows are read at random afterwards: larger pages are fewer to look up. A failure changes nothing.
+        #[cfg(target_os = "linux")]
+        drop(map.advise(memmap2::Advice::HugePage));
+        let file = File::open(&path).at(&path)?;
+        let found = read_checked(&file, &path, header.offset, &mut map[..len])?;
+        if found != spec.crc32 {
+            return Err(spec.damaged());
+        }
+        let map = map.make_read_only().map_err(no_room)?;
+        Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: 0 })
     }
 
     /// The column's entry in the manifest.
@@ -156,7 +192,6 @@ impl Column {
         if crc.finalize() == self.spec.crc32 {
             return Ok(());
         }
-        Err(Error::invalid(format!("{}: checksum differs from dataset.json", self.spec.file))
-            .hint("the file was damaged or changed after it was written"))
+        Err(self.spec.damaged())
     }
 }

@@ -16,6 +16,8 @@ use crate::narrow::Narrow;
 pub struct Dataset {
     dir: PathBuf,
     manifest: Manifest,
+    /// True if columns are read into memory on access.
+    in_memory: bool,
 }
 
 impl Dataset {
@@ -30,11 +32,16 @@ impl Dataset {
                 false => format!("opening dataset {} ({})", dir.display(), full.display()),
             }
         })?;
-        Ok(Self { dir, manifest })
+        Ok(Self { dir, manifest, in_memory: false })
     }
 
     pub(crate) fn unfinished(dir: PathBuf, manifest: Manifest) -> Self {
-        Self { dir, manifest }
+        Self { dir, manifest, in_memory: false }
+    }
+
+    /// The dataset with columns that are read into memory on access, and checked, in place of mapped.
+    pub fn in_memory(self) -> Self {
+        Self { in_memory: true, ..self }
     }
 
     /// Directory of the files.
@@ -67,7 +74,10 @@ impl Dataset {
         specs
             .iter()
             .find(|c| c.name == name)
-            .map(|spec| Column::open(&self.dir, spec))
+            .map(|spec| match self.in_memory {
+                true => Column::load(&self.dir, spec),
+                false => Column::open(&self.dir, spec),
+            })
             .transpose()
             .while_doing(|| format!("reading {} of {}", name, self.dir.display()))
     }

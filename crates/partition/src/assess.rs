@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use gnarl_common::error::{Context, Result};
+use gnarl_common::error::{Context, Error, Result};
 use gnarl_common::memory::peak_rss;
 use gnarl_graph::Dataset;
 
@@ -10,6 +10,7 @@ use crate::auto::Parts;
 use crate::config::{PartitionConfig, options};
 use crate::edge_cut::partitioner::{Assignment, VertexPartitioner};
 use crate::edge_cut::two_level::TwoLevel;
+use crate::part_layout::PartLayout;
 use crate::report::{PartitionReport, cut_degrees};
 use crate::vertex_cut::EdgePartitioner;
 use crate::write::halo::Halo;
@@ -59,6 +60,10 @@ pub(crate) fn lay_out(
     algorithm: &dyn VertexPartitioner,
     config: &PartitionConfig,
 ) -> Result<(Layout, PartitionReport)> {
+    if config.layout == PartLayout::Storage && config.hops != PartitionConfig::default().hops {
+        return Err(Error::usage("parts of layout storage have no halo nodes, and no --hops")
+            .hint("omit --hops, or use --layout edge-cut"));
+    }
     let options = options(dataset, config)?;
     options.check(dataset.manifest().num_nodes())?;
     let mut edges = dataset.edges()?;
@@ -70,7 +75,10 @@ pub(crate) fn lay_out(
         _ => algorithm.partition(&mut edges, &options)?,
     };
     let seconds = start.elapsed().as_secs_f64();
-    let halo = Halo::expand(&mut edges, &assignment, config.hops, config.seed)?;
+    let halo = match config.layout {
+        PartLayout::Storage => Halo::none(&mut edges, &assignment)?,
+        _ => Halo::expand(&mut edges, &assignment, config.hops, config.seed)?,
+    };
     let layout = Layout::new(dataset.manifest(), assignment, halo);
     let mut report = PartitionReport::measure(algorithm.name(), &layout, &options.train);
     report.seconds = seconds;

@@ -256,6 +256,13 @@ impl PartitionedDataset {
             .hint(format!("partition the graph again with --layout {wanted}"))
     }
 
+    /// The error of readers that need lists in every part, which those of layout `storage` lack.
+    pub fn without_lists(&self) -> Error {
+        let (dir, layout) = (self.dir.display(), self.manifest.layout);
+        Error::usage(format!("{dir}: parts of layout {layout} have no lists of their own"))
+            .hint("partition the graph again with --layout edge-cut, or train with strategy 'disaggregated'")
+    }
+
     fn check_part(&self, index: usize) -> Result<()> {
         if index < self.num_parts() {
             return Ok(());

@@ -82,7 +82,8 @@ pub use plan::{Batches, Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction,
 pub use read::chunk::Chunk;
 pub use report::{PartitionReport, VertexCutReport};
 pub use write::buckets::{
-    BUCKETS, BUCKETS_VERSION, Bucket, BucketsManifest, BucketsType, EdgeBuckets,
+    BUCKETS, BUCKETS_VERSION, Bucket, BucketFiles, BucketsManifest, BucketsType, EdgeBuckets,
+    LoadedBucket,
 };
 pub use write::build::{
     edge_partitioner, partition_dataset, partition_dataset_with, partition_edges_with,

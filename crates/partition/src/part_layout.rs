@@ -16,14 +16,21 @@ pub enum PartLayout {
     /// The edges that an edge partitioner assigned to it, each edge of the graph in one part, and
     /// the rows of its own nodes, see [`VertexCutPart`](crate::VertexCutPart).
     VertexCut,
+    /// Its own nodes once, without lists: edges are in buckets by the parts of their endpoints, see
+    /// [`EdgeBuckets`](crate::EdgeBuckets). A worker that holds some parts makes their lists.
+    Storage,
 }
 
 impl PartLayout {
+    /// All layouts.
+    pub const ALL: [Self; 3] = [Self::EdgeCut, Self::VertexCut, Self::Storage];
+
     /// The name on the command line and in `partition.json`.
     pub fn name(self) -> &'static str {
         match self {
             Self::EdgeCut => "edge-cut",
             Self::VertexCut => "vertex-cut",
+            Self::Storage => "storage",
         }
     }
 }
@@ -38,9 +45,9 @@ impl FromStr for PartLayout {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let known = [Self::EdgeCut, Self::VertexCut];
-        known.into_iter().find(|l| l.name() == text).ok_or_else(|| {
-            Error::usage(format!("unknown layout '{text}'")).hint("there are: edge-cut, vertex-cut")
+        Self::ALL.into_iter().find(|l| l.name() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::name).join(", ");
+            Error::usage(format!("unknown layout '{text}'")).hint(format!("there are: {known}"))
         })
     }
 }

@@ -50,6 +50,7 @@ mod neighbors;
 pub mod parts;
 mod positions;
 mod ppr;
+mod resident;
 mod saint;
 mod sampler;
 mod scratch;
@@ -74,8 +75,9 @@ pub use heterogeneous::{
 pub use labor::LaborSampler;
 pub use neighbors::NeighborSampler;
 pub use ppr::PprNeighbors;
+pub use resident::{Buckets, PartNodes, ResidentGraph};
 pub use saint::{EdgeDraw, NodeDraw, SaintDraw, SaintSampler, WalkDraw};
-pub use sampler::Sampler;
+pub use sampler::{Sampler, shuffled_batches};
 pub use scratch::Scratch;
 pub use temporal::{TemporalBatch, TemporalDraw, TemporalRule, TemporalSampler};
 pub use uniform::UniformSampler;

@@ -18,7 +18,7 @@ pub trait Sampler: Send + Sync {
     /// them into batches of `batch_size`, the last one smaller; subgraph samplers document their
     /// own units.
     fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        batches(train, batch_size, key)
+        shuffled_batches(train, batch_size, key)
     }
 
     /// The batch for `seeds`: local ids of core nodes for neighbor samplers. `key` stands for the
@@ -46,7 +46,7 @@ pub trait Sampler: Send + Sync {
 }
 
 /// The nodes in an order chosen by `key`, split into batches of `batch_size`.
-pub(crate) fn batches(train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
+pub fn shuffled_batches(train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
     let mut order = train.to_vec();
     key.shuffle(&mut order);
     order.chunks(batch_size.max(1)).map(<[u32]>::to_vec).collect()

@@ -31,11 +31,13 @@
 pub mod cache;
 pub mod embedding;
 mod mapped;
+mod placed;
 pub mod placement;
 mod source;
 mod widen;
 
 pub use mapped::{MappedFeatures, Normalize};
+pub use placed::PlacedFeatures;
 pub use source::RowSource;
 
 use std::ops::Range;

@@ -132,8 +132,30 @@ impl MappedFeatures {
         }
     }
 
-    fn gather_sparse(&self, ids: &[u32]) -> Result<Rows> {
+    /// Appends the sparse features of `id`: the columns of its values, and the values.
+    ///
+    /// # Errors
+    /// If the id has no row, or the rows are dense.
+    pub(crate) fn append_sparse(
+        &self,
+        id: u32,
+        columns: &mut Vec<u32>,
+        out: &mut Vec<f32>,
+    ) -> Result<()> {
+        self.check(&[id])?;
         let Source::Csr { indptr, indices, values } = &self.source else {
+            return Err(Error::invalid("the features are not sparse"));
+        };
+        let range = indptr[id as usize] as usize..indptr[id as usize + 1] as usize;
+        let start = out.len();
+        columns.extend_from_slice(&indices[range.clone()]);
+        out.extend_from_slice(&values[range]);
+        self.normalize.apply(&mut out[start..]);
+        Ok(())
+    }
+
+    fn gather_sparse(&self, ids: &[u32]) -> Result<Rows> {
+        let Source::Csr { indptr, .. } = &self.source else {
             return Err(Error::invalid("the features are not sparse"));
         };
         let range = |id: u32| indptr[id as usize] as usize..indptr[id as usize + 1] as usize;
@@ -145,10 +167,7 @@ impl MappedFeatures {
         );
         out.0.push(0);
         for &id in ids {
-            let start = out.2.len();
-            out.1.extend_from_slice(&indices[range(id)]);
-            out.2.extend_from_slice(&values[range(id)]);
-            self.normalize.apply(&mut out.2[start..]);
+            self.append_sparse(id, &mut out.1, &mut out.2)?;
             out.0.push(out.2.len() as u64);
         }
         Ok(Rows::Sparse { indptr: out.0, indices: out.1, values: out.2 })

@@ -15,6 +15,7 @@ use crate::encoder::{Course, Encoder, Keep, Output, Source};
 use crate::evaluation::{Evaluation, Forwards, NodeScores};
 use crate::session::Session;
 use crate::state::TrainState;
+use crate::step::batch_graphs::{Eras, Fixed, InMemory};
 use crate::step::chunked;
 use crate::step::full_graph::FullGraph;
 use crate::step::mini_batch::MiniBatch;
@@ -35,7 +36,7 @@ pub(crate) trait Training: Send + Sync {
     fn sizes(&self) -> Sizes;
 
     /// Sets the partition: the part of each node, and the parts themselves where they train alone, of which only those
-    /// in `mine` are opened.
+    /// in `mine` are opened, or where they are in memory in turns, for `ranks` of this process.
     ///
     /// # Errors
     /// If the task cannot be trained on such a partition, or one of these parts is not here.
@@ -43,6 +44,7 @@ pub(crate) trait Training: Send + Sync {
         &mut self,
         partition: &PartitionedDataset,
         mine: &dyn Fn(usize) -> bool,
+        ranks: usize,
     ) -> Result<()>;
 
     /// Trains from `state` to the last epoch or until patience ends, as one rank; all return the
@@ -98,18 +100,20 @@ pub(crate) trait Training: Send + Sync {
 }
 
 /// A task and its encoder over the whole graph and over parts.
-pub(crate) struct Fit<T, E> {
+pub(crate) struct Fit<T, E: Encoder> {
     config: RunConfig,
     task: T,
     whole: E,
     /// Parts that train alone, if they have graphs of their own; none for those of other ranks.
     parts: Vec<Option<E>>,
+    /// Parts that are in memory in turns.
+    eras: Option<Eras<E>>,
 }
 
 impl<T: Task, E: Encoder> Fit<T, E> {
     /// `task` over the graph of `encoder`.
     pub fn new(config: &RunConfig, task: T, encoder: E) -> Self {
-        Self { config: config.clone(), task, whole: encoder, parts: Vec::new() }
+        Self { config: config.clone(), task, whole: encoder, parts: Vec::new(), eras: None }
     }
 
     fn encoders(&self) -> Encoders<'_, E> {
@@ -117,20 +121,22 @@ impl<T: Task, E: Encoder> Fit<T, E> {
     }
 
     /// Steps over the whole graph.
-    fn mini_batch(&self) -> Result<MiniBatch<'_, T, E>> {
+    fn mini_batch(&self) -> Result<MiniBatch<'_, T, E, Fixed<'_, E>>> {
         let graphs = (vec![&self.whole], &[0][..]);
-        MiniBatch::new(&self.config, &self.task, self.encoders(), graphs)
+        let graphs = Fixed::new(&self.config, &self.task, graphs)?;
+        MiniBatch::new(&self.task, self.encoders(), graphs)
     }
 
     /// Steps over the parts in `mine`.
-    fn on_parts(&self, mine: &[usize]) -> Result<MiniBatch<'_, T, E>> {
+    fn on_parts(&self, mine: &[usize]) -> Result<MiniBatch<'_, T, E, Fixed<'_, E>>> {
         let graphs = if self.parts.is_empty() {
             vec![&self.whole; self.task.graphs()]
         } else {
             // Other ranks' parts are never drawn from.
             self.parts.iter().map(|part| part.as_ref().unwrap_or(&self.whole)).collect()
         };
-        MiniBatch::new(&self.config, &self.task, self.encoders(), (graphs, mine))
+        let graphs = Fixed::new(&self.config, &self.task, (graphs, mine))?;
+        MiniBatch::new(&self.task, self.encoders(), graphs)
     }
 
     /// Requirements of steps in chunks: a model with stages, and a node task.
@@ -162,9 +168,15 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         &mut self,
         partition: &PartitionedDataset,
         mine: &dyn Fn(usize) -> bool,
+        ranks: usize,
     ) -> Result<()> {
         let owner = partition.id_map(self.task.node_type())?;
-        self.task.set_parts(partition.num_parts(), owner);
+        self.task.set_parts(partition.num_parts(), owner.clone());
+        if self.config.train.strategy == Strategy::Disaggregated {
+            let of = (self.task.seeds(0), ranks);
+            self.eras = Some(Eras::open(&self.config, partition, owner, of)?);
+            return Ok(());
+        }
         let alone = self.config.train.strategy.parts_train_alone();
         if !T::GRAPH_PER_PART || !alone {
             return Ok(());
@@ -211,6 +223,14 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
                 let model = self.whole.by_columns(comm)?;
                 let step = FullGraph::new(&self.task, model, &ways, comm)?;
                 AllReduce.train(session, &step, comm, state)
+            }
+            Strategy::Disaggregated => {
+                let eras = self.eras.as_ref();
+                let eras = eras.ok_or_else(|| Error::invalid("the parts in memory are not set"))?;
+                let graphs = InMemory { eras, model: &self.whole };
+                let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
+                let epochs = state.progress.epoch + 1..=self.config.train.epochs;
+                eras.beside(&self.whole, epochs, || AllReduce.train(session, &step, comm, state))
             }
             Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }

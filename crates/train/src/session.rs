@@ -73,6 +73,11 @@ impl Keys {
         self.0.with(2).with(epoch as u64)
     }
 
+    /// The deal of parts in an epoch.
+    pub fn deal(self, epoch: usize) -> Key {
+        self.0.with(6).with(epoch as u64)
+    }
+
     /// Dropout of a step.
     pub fn dropout(self, epoch: usize, graph: usize, step: usize) -> Key {
         self.0.with(3).with(epoch as u64).with(graph as u64).with(step as u64)

@@ -52,6 +52,7 @@ fn partition(args: &InspectArgs, path: &Path) -> Result<Value> {
             hops => format!("{hops} hops kept"),
         },
         PartLayout::VertexCut => "each edge in one part".into(),
+        PartLayout::Storage => "edges in buckets".into(),
     };
     eprintln!(
         "{}: {} partitioned into {} parts by {}, {kept}",

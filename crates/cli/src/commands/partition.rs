@@ -62,7 +62,8 @@ pub struct PartitionArgs {
     #[arg(long, value_delimiter = ',')]
     pub constraints: Option<Vec<Constraint>>,
     /// Layout of the parts: edge-cut (own nodes, their full neighbor lists, halo copies of other
-    /// parts' nodes) or vertex-cut (each edge in one part, for edge partitioners)
+    /// parts' nodes), vertex-cut (each edge in one part, for edge partitioners) or storage (own
+    /// nodes once, edges in buckets; for strategy 'disaggregated')
     #[arg(long, default_value_t, value_name = "LAYOUT")]
     pub layout: PartLayout,
     /// Also group the edges by the parts of their endpoints
@@ -130,7 +131,9 @@ pub fn run(args: &PartitionArgs) -> Result<Value> {
         None => {
             let name = &config.algorithm;
             let work = || match config.layout {
-                PartLayout::EdgeCut => assess(&dataset, &*by_name(name)?, &config),
+                PartLayout::EdgeCut | PartLayout::Storage => {
+                    assess(&dataset, &*by_name(name)?, &config)
+                }
                 PartLayout::VertexCut => assess_edges(&dataset, &*edge_partitioner(name)?, &config),
             };
             while_busy("partitioning", &args.dataset, work)?.1

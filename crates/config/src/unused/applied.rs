@@ -1,6 +1,6 @@
 //! Properties of a run on which the use of keys depends.
 
-use crate::{Method, Parts, RowOptimizer, RunConfig, TaskKind};
+use crate::{Method, Parts, RowOptimizer, RunConfig, Strategy, TaskKind};
 
 /// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
@@ -73,6 +73,10 @@ impl Applied<'_> {
 
     pub(super) fn tensor(&self) -> bool {
         self.run.train.strategy.takes_whole_graph()
+    }
+
+    pub(super) fn disaggregated(&self) -> bool {
+        self.run.train.strategy == Strategy::Disaggregated
     }
 
     pub(super) fn averages(&self) -> bool {

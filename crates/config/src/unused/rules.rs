@@ -15,6 +15,16 @@ pub(super) const RULES: &[Rule] = &[
         to: "batches of nodes of this machine's files: not to strategy 'tensor', partition.servers or model.name 'none'",
     },
     Rule {
+        keys: &["dataset.read_ahead"],
+        applies: |a| !a.disaggregated() || a.run.evaluates_sampled(),
+        to: "batches of mapped files; strategy 'disaggregated' reads whole parts into memory",
+    },
+    Rule {
+        keys: &["disaggregated.*"],
+        applies: |a| a.disaggregated(),
+        to: "strategy 'disaggregated'",
+    },
+    Rule {
         keys: &["dataset.split.*"],
         applies: |a| !a.links(),
         to: "labels of nodes and of edges; link prediction has task.valid and task.test",
@@ -395,6 +405,11 @@ pub(super) const RULES: &[Rule] = &[
             clusters || a.run.partition.path.is_none() && a.is_cut()
         },
         to: "runs that partition the graph: partition.parts above 1, without partition.path",
+    },
+    Rule {
+        keys: &["partition.hops"],
+        applies: |a| !a.disaggregated(),
+        to: "parts with halo nodes, which those of strategy 'disaggregated' have not",
     },
     Rule {
         keys: &["partition.tau_vol"],

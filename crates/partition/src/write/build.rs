@@ -23,7 +23,7 @@ use crate::write::describe::{Written, describe};
 use crate::write::layout::Layout;
 use crate::write::targets::{self, Targets};
 use crate::write::vertex_cut_layout::{self, VertexCutManifest};
-use crate::write::{catalog, distribute, nodes};
+use crate::write::{catalog, distribute, nodes, storage};
 
 /// Partitions `dataset` and writes the parts to `out`, which must not exist or be empty.
 ///
@@ -65,8 +65,8 @@ fn by_layout(
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
     match config.layout {
-        PartLayout::EdgeCut => {
-            cut_edges(graph, targets, &*by_name(&config.algorithm)?, config, out)
+        PartLayout::EdgeCut | PartLayout::Storage => {
+            by_vertices(graph, targets, &*by_name(&config.algorithm)?, config, out)
         }
         PartLayout::VertexCut => {
             let algorithm = edge_partitioner(&config.algorithm)?;
@@ -76,7 +76,7 @@ fn by_layout(
 }
 
 /// [`partition_dataset`] with a custom partitioner; `config.algorithm` is not used, and the
-/// layout is [`PartLayout::EdgeCut`].
+/// layout is [`PartLayout::EdgeCut`] unless it is [`PartLayout::Storage`].
 ///
 /// # Errors
 /// As [`partition_dataset`].
@@ -86,7 +86,35 @@ pub fn partition_dataset_with(
     config: &PartitionConfig,
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
-    cut_edges(dataset, None, algorithm, config, out)
+    by_vertices(dataset, None, algorithm, config, out)
+}
+
+fn by_vertices(
+    dataset: &Dataset,
+    targets: Option<Targets<'_>>,
+    algorithm: &dyn VertexPartitioner,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    match config.layout {
+        PartLayout::Storage => store(dataset, targets, algorithm, config, out),
+        _ => cut_edges(dataset, targets, algorithm, config, out),
+    }
+}
+
+fn store(
+    dataset: &Dataset,
+    targets: Option<Targets<'_>>,
+    algorithm: &dyn VertexPartitioner,
+    config: &PartitionConfig,
+    out: &Path,
+) -> Result<(PartitionedDataset, PartitionReport)> {
+    run(dataset, targets, config, out, |dir| {
+        let (layout, report) = lay_out(dataset, algorithm, config)?;
+        let start = Instant::now();
+        let edges = storage::write(dataset, &layout, dir, config.memory)?;
+        Ok(Written { layout, report, start, edges })
+    })
 }
 
 fn cut_edges(
@@ -177,7 +205,7 @@ fn run(
         let staging = Staging::create(out, PARTITION)?;
         let tmp = staging.path();
         let mut written = work(tmp)?;
-        if config.buckets {
+        if config.buckets && config.layout != PartLayout::Storage {
             let dir = tmp.join(BUCKETS);
             buckets::write(graph, &written.layout, &dir, config.memory)?;
         }

@@ -114,8 +114,10 @@ impl ScatterColumn {
         self.writer.push(range, row)
     }
 
-    pub(crate) fn finish(self) -> Result<ColumnSpec> {
-        let (shape, crc32) = self.writer.finish()?;
-        Ok(ColumnSpec { name: self.name, file: self.file, dtype: self.dtype, shape, crc32 })
+    /// The column, and the CRC-32 of each range.
+    pub(crate) fn finish(self) -> Result<(ColumnSpec, Vec<u32>)> {
+        let (shape, crc32, each) = self.writer.finish_ranges()?;
+        let Self { name, file, dtype, .. } = self;
+        Ok((ColumnSpec { name, file, dtype, shape, crc32 }, each))
     }
 }

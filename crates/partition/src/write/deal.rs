@@ -4,10 +4,11 @@ use std::path::Path;
 
 use gnarl_common::error::{Error, Result, ResultExt};
 use gnarl_common::{DType, Kind, NpyScatter};
-use gnarl_graph::{Column, ColumnSpec, Dataset, EdgeChunk, EdgeStream, EdgeType};
+use gnarl_graph::{Column, ColumnSpec, Dataset, EdgeChunk, EdgeType};
 use rayon::prelude::*;
 
 use crate::write::columns::ScatterColumn;
+use crate::write::edge_order::EdgeOrder;
 
 /// Columns with one row per edge beside its endpoints.
 pub(crate) fn extra_columns(t: &EdgeType) -> impl Iterator<Item = &ColumnSpec> {
@@ -43,10 +44,16 @@ pub(crate) struct Deal<'a> {
     pub(crate) memory: u64,
 }
 
+/// The columns of an edge type after the distribution: `src` and `dst` (u32), then the edge columns.
+pub(crate) struct Dealt {
+    pub(crate) columns: Vec<ColumnSpec>,
+    /// CRC-32 of the values of each column in each range.
+    pub(crate) checksums: Vec<Vec<u32>>,
+}
+
 impl Deal<'_> {
-    /// Distributes every edge of `t`. `place` receives the next edges, in ids of their node types,
-    /// and sets a place for each. Returns the columns: `src` and `dst` (u32), then the edge
-    /// columns.
+    /// Distributes every edge of `t`, in the order of `edges`, which they keep within a range. `place` receives the next
+    /// edges, in ids of their node types, and sets a place for each.
     ///
     /// # Errors
     /// [`Kind::Limit`] if the ranges' buffers exceed the memory.
@@ -54,8 +61,9 @@ impl Deal<'_> {
         &self,
         source: &Dataset,
         t: &EdgeType,
+        edges: &mut dyn EdgeOrder,
         mut place: impl FnMut(&EdgeChunk, &mut Vec<Place>) -> Result<()>,
-    ) -> Result<Vec<ColumnSpec>> {
+    ) -> Result<Dealt> {
         let extra: Vec<&ColumnSpec> = extra_columns(t).collect();
         let each = self.share(extra.len() + 2)?;
         let create = |name: &str, dtype: DType, row: &[u64]| {
@@ -68,23 +76,22 @@ impl Deal<'_> {
             let bytes = column.width() * spec.dtype.size();
             copies.push((create(&spec.name, spec.dtype, &spec.shape[1..])?, column, bytes));
         }
-        let mut stream = source.edges_of(&t.triple)?;
         let mut chunk = EdgeChunk::default();
-        let mut places = Vec::new();
-        let mut row = 0;
-        while stream.next_chunk(&mut chunk)? {
+        let (mut rows, mut places) = (Vec::new(), Vec::new());
+        while edges.next(&mut chunk, &mut rows)? {
             place(&chunk, &mut places)?;
-            for &(range, src, dst) in &places {
+            for (&(range, src, dst), &row) in places.iter().zip(&rows) {
                 ends[0].push(range as usize, &src.to_le_bytes())?;
                 ends[1].push(range as usize, &dst.to_le_bytes())?;
                 for (copy, column, bytes) in &mut copies {
                     copy.push(range as usize, row_of(column, row, *bytes))?;
                 }
-                row += 1;
             }
         }
         let columns = ends.into_iter().chain(copies.into_iter().map(|c| c.0));
-        columns.map(ScatterColumn::finish).collect()
+        let finished = columns.map(ScatterColumn::finish).collect::<Result<Vec<_>>>()?;
+        let (columns, checksums) = finished.into_iter().unzip();
+        Ok(Dealt { columns, checksums })
     }
 
     /// Buffer bytes per column.

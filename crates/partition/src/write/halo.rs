@@ -82,6 +82,12 @@ impl Halo {
         Ok(Self { hops: 0, key: Key::new(0), nodes, full: Vec::new(), cut, cut_nodes })
     }
 
+    /// No HALO nodes: one pass over the edges counts those between parts.
+    pub(crate) fn none(edges: &mut dyn EdgeStream, assignment: &Assignment) -> Result<Self> {
+        let nodes = vec![Bitmap::new(edges.num_nodes()); assignment.parts];
+        Self::of_copies(edges, assignment, nodes)
+    }
+
     /// Number of node sets in memory.
     pub(crate) fn sets(&self) -> u64 {
         (self.nodes.len() + self.full.len() + 1) as u64

@@ -1,11 +1,17 @@
 //! The node columns of one part.
 
+use std::path::Path;
+
 use gnarl_common::Element;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{
-    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Manifest, Narrow, NodeType,
+    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, FinishOptions, IdWidth, Manifest,
+    Narrow, NodeType,
 };
+use rayon::prelude::*;
+use serde_json::json;
 
+use crate::dataset::part_dir;
 use crate::write::layout::{Layout, TypeSpan};
 use crate::write::rows::{CreateColumn, rows};
 
@@ -30,6 +36,18 @@ pub(crate) fn write(
         job.splits(layout, span, part, writer)?;
     }
     Ok(())
+}
+
+/// Writes the dataset of the nodes that each part owns, without edges, below `out`.
+pub(crate) fn write_owned(source: &Dataset, layout: &Layout, out: &Path) -> Result<()> {
+    (0..layout.parts).into_par_iter().try_for_each(|part| {
+        let width = IdWidth::for_nodes(layout.part_nodes(part));
+        let mut writer = DatasetWriter::create(out.join(part_dir(part)), width)?;
+        writer.name(format!("{}, part {part}", source.manifest().name));
+        writer.origin(json!({ "part": part, "of": source.manifest().name }));
+        write(source, layout, part, false, &mut writer)?;
+        writer.finish(FinishOptions::default()).map(drop)
+    })
 }
 
 struct Job<'a> {

@@ -33,6 +33,7 @@ pub(super) fn headline(config: &RunConfig, finished: &Finished) -> String {
         Strategy::Average if config.train.sync_every == 1 => "weights averaged every epoch".into(),
         Strategy::Average => format!("weights averaged every {} epochs", config.train.sync_every),
         Strategy::Tensor => "tensor parallelism on the whole graph".into(),
+        Strategy::Disaggregated => "synchronous gradients on the parts in memory".into(),
         Strategy::Auto => "the fastest strategy".into(),
     };
     let size = match config.model.name.as_str() {

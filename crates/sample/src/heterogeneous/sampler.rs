@@ -12,7 +12,7 @@ use crate::exact::Exact;
 use crate::labor::Labor;
 use crate::neighbors::{Draw, sample_from};
 use crate::parts::Rule;
-use crate::sampler::batches;
+use crate::sampler::shuffled_batches;
 use crate::scratch::{Hop, Scratch};
 use crate::uniform::Uniform;
 use crate::weighted::Weighted;
@@ -143,7 +143,7 @@ impl HeteroSampler {
     /// The seeds of every batch of an epoch: the training nodes of a type, shuffled, in
     /// batches of `batch_size`, the last one smaller.
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        batches(train, batch_size, key)
+        shuffled_batches(train, batch_size, key)
     }
 
     /// The batch for `seeds`, local ids of core nodes of type `seed_type`. `key` stands for the

@@ -10,7 +10,7 @@ use super::block::{HeteroBatch, HeteroBlock, Relation};
 use super::fanouts::HeteroFanouts;
 use super::graph::HeteroSampleGraph;
 use super::sampler::{HeteroScratch, duplicate_seeds};
-use crate::sampler::batches;
+use crate::sampler::shuffled_batches;
 use crate::scratch::Scratch;
 use crate::temporal::{ByTime, TemporalDraw, TimedHop, TimedLists};
 
@@ -112,7 +112,7 @@ impl HeteroTemporalSampler {
 
     /// The seeds of every batch of an epoch, as [`HeteroSampler::epoch`](crate::HeteroSampler::epoch).
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        batches(train, batch_size, key)
+        shuffled_batches(train, batch_size, key)
     }
 
     /// The batch for seeds of several node types, local ids of core nodes. Seeds that agree in node and time share a row.

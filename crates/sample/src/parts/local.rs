@@ -89,6 +89,7 @@ impl LocalPart {
         let open = || match parts.manifest().layout {
             PartLayout::EdgeCut => owned(parts, part),
             PartLayout::VertexCut => shared(parts, part),
+            PartLayout::Storage => Err(parts.without_lists()),
         };
         let lists = open().while_doing(|| format!("opening part {part} to sample from"))?;
         Ok(Self::of(format!("part {part}"), part, lists))

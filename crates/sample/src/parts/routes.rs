@@ -44,6 +44,7 @@ impl Routes {
                     .hint("partition the graph again with --hops 1"));
             }
             PartLayout::EdgeCut => None,
+            PartLayout::Storage => return Err(parts.without_lists()),
         };
         Ok(Self { ids: parts.id_map(name)?, holders })
     }

@@ -10,6 +10,7 @@ pub mod node_targets;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
 pub(crate) mod read_ahead;
+pub(crate) mod resident;
 pub(crate) mod seeds;
 pub(crate) mod shares;
 pub(crate) mod target_edges;

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
+use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, Table};
 use crate::encoder::course::Course;
@@ -73,6 +74,14 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// # Errors
     /// If the part is damaged, or parts cannot be trained alone.
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self>;
+
+    /// The encoder over parts in memory, with the same model.
+    ///
+    /// # Errors
+    /// If there is no such form, or features and lists disagree.
+    fn on_resident(&self, _: &Resident) -> Result<Self> {
+        Err(Error::usage("parts in memory are of graphs without types, with features of nodes"))
+    }
 
     /// Dataset ids of possible seeds, those of the first type with endpoints; only nodes with
     /// complete lists.

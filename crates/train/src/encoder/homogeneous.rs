@@ -21,6 +21,7 @@ use super::{Encoder, Keep, Output, Outputs, Source};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
+use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
 use crate::registry::{BuildSampler, Registry};
@@ -84,6 +85,13 @@ impl Encoder for Homogeneous {
 
     fn on_part(&self, config: &RunConfig, part: &Dataset) -> Result<Self> {
         let graph = Arc::new(Graph::open(part, config)?);
+        let (model, sampler) = (self.model.clone(), self.sampler.clone());
+        Ok(Self { model, graph, sampler, budget: self.budget.clone(), width: self.width })
+    }
+
+    fn on_resident(&self, resident: &Resident) -> Result<Self> {
+        let lists = resident.graph.sample_graph()?;
+        let graph = Arc::new(Graph::local(lists, Box::new(resident.features.clone())));
         let (model, sampler) = (self.model.clone(), self.sampler.clone());
         Ok(Self { model, graph, sampler, budget: self.budget.clone(), width: self.width })
     }

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use gnarl_common::{Error, Result, ResultExt};
-use gnarl_config::{Parts, RunConfig, data_folder};
+use gnarl_config::{Parts, RunConfig, Strategy, data_folder};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
-    PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
+    PartLayout, PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
     partition_dataset, partition_dataset_with,
 };
 
@@ -51,10 +51,18 @@ pub(crate) fn cut(
             reserved: None,
         }),
     };
+    let layout = match config.train.strategy {
+        Strategy::Disaggregated => PartLayout::Storage,
+        _ => PartLayout::EdgeCut,
+    };
     let wanted = PartitionConfig {
         algorithm: config.partition.algorithm.clone(),
         parts,
-        hops: u32::try_from(config.halo_hops()).unwrap_or(u32::MAX),
+        hops: match layout {
+            PartLayout::Storage => PartitionConfig::default().hops,
+            _ => u32::try_from(config.halo_hops()).unwrap_or(u32::MAX),
+        },
+        layout,
         seed: config.partition.seed,
         balance: config.partition.balance,
         tau_vol: config.partition.tau_vol,

@@ -223,7 +223,7 @@ impl<'a> Run<'a> {
             if config.train.strategy.parts_train_alone() {
                 check_here(cut, &mine)?;
             }
-            task.divide(cut, &|part| all || mine(part))?;
+            task.divide(cut, &|part| all || mine(part), ranks.len())?;
             let tables = start.tables.iter().map(|table| by_parts(cut, &table.node_type));
             placements = tables.collect::<Result<_>>()?;
         }

@@ -1,12 +1,12 @@
 //! Steps over mini-batches: sampled blocks, whatever the task and the encoder.
 
+use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
-use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
 use gnarl_nn::{Mode, Params, Tape};
 use gnarl_sample::Scratch;
 
+use super::batch_graphs::{BatchGraphs, Fixed};
 use super::{BatchLoss, Counts, Gradients, Inputs, PartStep, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{LeakageCount, both_ways};
@@ -19,48 +19,21 @@ use crate::task::{DrawnBatch, Encoders, Sharing, Task};
 /// Number of batches whose target edges are checked for leakage.
 const LOOKED_AT: usize = 20;
 
-/// The steps of one rank.
-pub(crate) struct MiniBatch<'a, T: Task, E: Encoder> {
+/// The steps of one rank, over the graphs of `G`.
+pub(crate) struct MiniBatch<'a, T: Task, E: Encoder, G> {
     task: &'a T,
     encoders: Encoders<'a, E>,
-    /// Graphs that train alone; or the whole graph as the only one.
-    graphs: Vec<&'a E>,
-    /// One sampler per graph that this rank makes batches of.
-    samplers: Vec<Option<E::Sampler>>,
+    graphs: G,
 }
 
-impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
-    /// Steps over `graphs`, of which this rank makes batches of those in `mine`.
+impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
+    /// Steps over `graphs`.
     ///
     /// # Errors
-    /// If a sampler does not fit its graph, or the run file requires parts and there are none.
-    pub fn new(
-        config: &RunConfig,
-        task: &'a T,
-        encoders: Encoders<'a, E>,
-        (graphs, mine): (Vec<&'a E>, &[usize]),
-    ) -> Result<Self> {
+    /// If the run file requires parts and there are none.
+    pub fn new(task: &'a T, encoders: Encoders<'a, E>, graphs: G) -> Result<Self> {
         task.ready()?;
-        let mut samplers = Vec::with_capacity(graphs.len());
-        for (graph, encoder) in graphs.iter().enumerate() {
-            let trained = mine.contains(&graph) && task.training(graph) > 0;
-            let sampler = trained.then(|| encoder.sampler(config, task.seeds(graph)));
-            samplers.push(sampler.transpose()?);
-        }
-        Ok(Self { task, encoders, graphs, samplers })
-    }
-
-    fn sampler(&self, graph: usize) -> Result<&E::Sampler> {
-        let not_here = || Error::invalid(format!("graph {graph} does not belong to this rank"));
-        self.samplers[graph].as_ref().ok_or_else(not_here)
-    }
-
-    fn schedule(&self, graph: usize, epoch: usize, sharing: Sharing) -> Vec<BatchSpec> {
-        let Some(sampler) = &self.samplers[graph] else { return Vec::new() };
-        let encoder = self.graphs[graph];
-        let batches =
-            |seeds: &[u32], size, order: Key| encoder.batches(sampler, seeds, size, order);
-        self.task.schedule(graph, epoch, sharing, &batches)
+        Ok(Self { task, encoders, graphs })
     }
 
     /// A batch's examples, and their neighborhood without target edges.
@@ -68,17 +41,18 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
         &self,
         spec: &BatchSpec,
         scratch: &mut Scratch,
-    ) -> Result<(DrawnBatch<T::Drawn>, E::Sampled)> {
-        let encoder = self.graphs[spec.graph];
-        let drawn = self.task.draw(spec)?;
-        let sampler = self.sampler(spec.graph)?;
+    ) -> Result<(G::Held, DrawnBatch<T::Drawn>, E::Sampled)> {
+        let mut drawn = self.task.draw(spec)?;
+        let held = self.graphs.hold(spec)?;
+        drawn.seeds = self.graphs.seeds(&held, drawn.seeds)?;
+        let (encoder, sampler) = self.graphs.encoder(&held);
         let mut sampled = encoder.sample(sampler, &drawn.seeds, spec.key, scratch)?;
         // The targets of all ranks: a rank must not see another's target edges.
         let asked = drawn.asked.as_ref().filter(|_| self.task.removes_asked());
         if let Some(asked) = asked {
             encoder.remove(&mut sampled, &both_ways(asked, |relation| encoder.ways(relation)));
         }
-        Ok((drawn, sampled))
+        Ok((held, drawn, sampled))
     }
 
     /// Counts the target edges of the first batches of the first epoch in the message graphs of
@@ -89,10 +63,10 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
     pub fn leakage(&self) -> Result<LeakageCount> {
         let mut count = LeakageCount::default();
         let mut scratch = Scratch::new();
-        let encoder = self.graphs[0];
         for spec in self.epoch(1, 0, 1).into_iter().take(LOOKED_AT) {
-            let (DrawnBatch { asked, .. }, sampled) = self.neighborhood(&spec, &mut scratch)?;
-            let Some(asked) = asked else { break };
+            let (held, drawn, sampled) = self.neighborhood(&spec, &mut scratch)?;
+            let Some(asked) = drawn.asked else { break };
+            let (encoder, _) = self.graphs.encoder(&held);
             let there = encoder.edges(&sampled);
             count.add(LeakageCount::of(&asked, &there, |relation| encoder.ways(relation)));
         }
@@ -100,21 +74,23 @@ impl<'a, T: Task, E: Encoder> MiniBatch<'a, T, E> {
     }
 }
 
-impl<T: Task, E: Encoder> TrainStep for MiniBatch<'_, T, E> {
-    type Sampled = (T::Drawn, E::Sampled);
+impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G> {
+    type Sampled = (G::Held, T::Drawn, E::Sampled);
     type Batch = (T::Examples, E::Batch);
 
     fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec> {
-        self.schedule(0, epoch, Sharing::Ranks { rank, size })
+        self.graphs.schedule(self.task, 0, epoch, Sharing::Ranks { rank, size })
     }
 
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled> {
-        let (drawn, sampled) = self.neighborhood(spec, scratch)?;
-        Ok((drawn.examples, sampled))
+        let (held, drawn, sampled) = self.neighborhood(spec, scratch)?;
+        Ok((held, drawn.examples, sampled))
     }
 
-    fn fetch(&self, spec: &BatchSpec, (drawn, sampled): Self::Sampled) -> Result<Self::Batch> {
-        let (batch, outputs) = self.graphs[spec.graph].fetch(sampled)?;
+    fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch> {
+        let (held, drawn, sampled) = sampled;
+        let (batch, outputs) = self.graphs.encoder(&held).0.fetch(sampled)?;
+        let outputs = self.graphs.outputs(&held, outputs);
         Ok((self.task.examples(spec, drawn, outputs)?, batch))
     }
 
@@ -139,7 +115,7 @@ impl<T: Task, E: Encoder> TrainStep for MiniBatch<'_, T, E> {
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let Inputs { batch: (examples, batch), graph, embeddings } = inputs;
-        let encoder = self.graphs[graph];
+        let encoder = self.graphs.model(graph);
         let mut tape = Tape::new(params, Mode::Train { key });
         let (rows, leaves) = encoder.forward(&mut tape, batch, embeddings)?;
         let (loss, found) = self.task.loss(&mut tape, rows, examples)?;
@@ -162,17 +138,17 @@ impl<T: Task, E: Encoder> TrainStep for MiniBatch<'_, T, E> {
     }
 }
 
-impl<T: Task, E: Encoder> PartStep for MiniBatch<'_, T, E> {
+impl<T: Task, E: Encoder> PartStep for MiniBatch<'_, T, E, Fixed<'_, E>> {
     fn training(&self) -> Vec<usize> {
         (0..self.graphs.len()).map(|graph| self.task.training(graph)).collect()
     }
 
     fn part_epoch(&self, part: usize, epoch: usize) -> Vec<BatchSpec> {
         let examples = self.training().iter().sum();
-        self.schedule(part, epoch, Sharing::Alone { examples })
+        self.graphs.schedule(self.task, part, epoch, Sharing::Alone { examples })
     }
 
     fn embedding_ids_of(&self, part: usize) -> Vec<Vec<u64>> {
-        self.graphs[part].all_embedding_ids()
+        self.graphs.model(part).all_embedding_ids()
     }
 }

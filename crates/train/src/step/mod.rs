@@ -1,6 +1,7 @@
 //! Execution of steps: over mini-batches, over the whole graph, or over the whole graph in chunks.
 
 mod any_step;
+pub(crate) mod batch_graphs;
 pub(crate) mod chunked;
 pub(crate) mod full_graph;
 pub(crate) mod mini_batch;

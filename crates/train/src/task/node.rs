@@ -212,6 +212,18 @@ impl Task for NodePrediction {
         schedule.epoch(epoch, batches)
     }
 
+    fn schedule_of(
+        &self,
+        among: &[u32],
+        (epoch, order): (usize, usize),
+        sharing: Sharing,
+        batches: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        let (config, owner) = (&self.config, &self.owner);
+        let schedule = NodeSchedule { config, train: among, graph: order, owner, sharing };
+        schedule.epoch(epoch, batches)
+    }
+
     fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<()>> {
         Ok(DrawnBatch { examples: (), seeds: vec![spec.own().to_vec()].into(), asked: None })
     }

@@ -101,6 +101,18 @@ pub(crate) trait Task: Send + Sync {
         batches: DrawBatches<'_>,
     ) -> Vec<BatchSpec>;
 
+    /// As [`Task::schedule`] among some training nodes, in the epoch and order of `order`; none unless nodes are
+    /// predicted.
+    fn schedule_of(
+        &self,
+        _among: &[u32],
+        _order: (usize, usize),
+        _sharing: Sharing,
+        _batches: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        Vec::new()
+    }
+
     /// This rank's examples of a batch.
     ///
     /// # Errors

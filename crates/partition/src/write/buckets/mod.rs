@@ -1,20 +1,25 @@
 //! Edge buckets (Armada §3, after Marius): for each pair of parts (i, j) the edges from nodes of i
 //! to nodes of j are stored consecutively, so that a worker with two parts reads the edges between
-//! them in one go.
+//! them in one go. They are sorted as in-neighbor lists are, so that lists are made of several buckets
+//! by merging.
 
+mod load;
 mod reader;
 mod write;
 
 use gnarl_graph::{ColumnSpec, Triple};
 use serde::{Deserialize, Serialize};
 
+pub use load::{BucketFiles, LoadedBucket};
 pub use reader::{Bucket, EdgeBuckets};
 pub(crate) use write::write;
 
 /// Directory of the buckets, within the partition's.
 pub const BUCKETS: &str = "buckets";
 /// Version written and read by this build.
-pub const BUCKETS_VERSION: u32 = 1;
+pub const BUCKETS_VERSION: u32 = 2;
+/// Oldest version read by this build.
+const OLDEST: u32 = 1;
 const FORMAT: &str = "gnarl-buckets";
 const FILE: &str = "buckets.json";
 
@@ -40,7 +45,9 @@ pub struct BucketsType {
     /// Number of edges.
     pub count: u64,
     /// `offsets` (u64, `parts² + 1`: bucket (i, j) has the rows from entry `i · parts + j` on, to
-    /// below the next), `src` and `dst` (u32, rows among the nodes their parts own), and the edge
-    /// columns.
+    /// below the next), `src` and `dst` (u32, rows among the nodes their parts own), the edge columns,
+    /// and `checksums` (u32, `parts²` rows: the CRC-32 of the bucket in `src`, in `dst` and in each
+    /// edge column, in the order of this list). Edges of a bucket ascend by `dst`, and those of one
+    /// destination by `src`; in version 1 they are in the order of the source, without checksums.
     pub columns: Vec<ColumnSpec>,
 }

@@ -7,7 +7,7 @@ use gnarl_common::Buf;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{Column, Triple};
 
-use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT};
+use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT, OLDEST};
 
 /// The edge buckets of a partition, mapped.
 #[derive(Debug, Clone)]
@@ -54,9 +54,10 @@ impl EdgeBuckets {
         let text = std::fs::read_to_string(&path).at(&path)?;
         let manifest: BucketsManifest = serde_json::from_str(&text)
             .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-        if manifest.format != FORMAT || manifest.version != BUCKETS_VERSION {
+        let known = (OLDEST..=BUCKETS_VERSION).contains(&manifest.version);
+        if manifest.format != FORMAT || !known {
             return Err(Error::invalid(format!(
-                "{}: format '{}' version {}, this build reads '{FORMAT}' version {BUCKETS_VERSION}",
+                "{}: format '{}' version {}, this build reads '{FORMAT}' version {OLDEST} to {BUCKETS_VERSION}",
                 path.display(),
                 manifest.format,
                 manifest.version
@@ -65,6 +66,11 @@ impl EdgeBuckets {
         let types = manifest.edge_types.iter().map(|t| OfType::open(dir, t, manifest.parts));
         let types = types.collect::<Result<_>>()?;
         Ok(Self { dir: dir.to_path_buf(), manifest, types })
+    }
+
+    /// Directory of the files.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Contents of `buckets.json`.

@@ -8,12 +8,21 @@ use gnarl_graph::{Dataset, EdgeType, for_each_edge};
 use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT};
 use crate::write::columns::NamedColumn;
 use crate::write::deal::{Deal, copy_tables, place_each};
+use crate::write::edge_order::ByList;
 use crate::write::layout::Layout;
 
 /// Writes the buckets of every edge type to `dir`, in two passes over the edges: one counts, one
-/// distributes. Edges of a bucket keep their order. Memory: 8 bytes a bucket and at most `memory`
-/// bytes of buffers.
-pub(crate) fn write(dataset: &Dataset, layout: &Layout, dir: &Path, memory: u64) -> Result<()> {
+/// distributes list after list, so that buckets are sorted. Memory: 8 bytes a bucket and at most
+/// `memory` bytes of buffers. Returns the edge types.
+///
+/// # Errors
+/// [`Kind::Limit`] if buckets do not fit `memory`, or ids 32 bits.
+pub(crate) fn write(
+    dataset: &Dataset,
+    layout: &Layout,
+    dir: &Path,
+    memory: u64,
+) -> Result<BucketsManifest> {
     std::fs::create_dir_all(dir).at(dir)?;
     let types = dataset.manifest().edge_types.iter().enumerate();
     let types = types.map(|(index, t)| {
@@ -28,7 +37,8 @@ pub(crate) fn write(dataset: &Dataset, layout: &Layout, dir: &Path, memory: u64)
     };
     let path = dir.join(FILE);
     let text = serde_json::to_string_pretty(&manifest).expect("manifests serialise");
-    std::fs::write(&path, text).at(&path)
+    std::fs::write(&path, text).at(&path)?;
+    Ok(manifest)
 }
 
 fn of_type(
@@ -62,12 +72,21 @@ fn of_type(
     }
     let mut columns = vec![offsets.finish()?];
     let deal = Deal { dir, stem: &stem, counts: &counts, memory: memory / 2 };
-    columns.extend(deal.run(dataset, t, |chunk, places| {
+    let mut edges = ByList::new(dataset, &t.triple, t.count)?;
+    let dealt = deal.run(dataset, t, &mut edges, |chunk, places| {
         place_each(chunk, places, |_, u, v| {
             (bucket(u, v) as u32, layout.core_row(from + u), layout.core_row(to + v))
         });
         Ok(())
-    })?);
+    })?;
+    let width = [dealt.checksums.len() as u64];
+    let mut checksums = NamedColumn::<u32>::create(dir, &stem, "checksums", &width)?;
+    for bucket in 0..buckets {
+        let row: Vec<u32> = dealt.checksums.iter().map(|of_column| of_column[bucket]).collect();
+        checksums.push(&row)?;
+    }
+    columns.extend(dealt.columns);
+    columns.push(checksums.finish()?);
     columns.extend(copy_tables(dataset, t, dir)?);
     Ok(BucketsType { triple: t.triple.clone(), count: t.count, columns })
 }

@@ -125,7 +125,9 @@ impl Carried {
 
     /// The columns of each type.
     pub(super) fn finish(self) -> Result<Vec<Vec<ColumnSpec>>> {
-        let columns = |copies: Vec<Copy>| copies.into_iter().map(|c| c.to.finish()).collect();
+        let columns = |copies: Vec<Copy>| {
+            copies.into_iter().map(|c| c.to.finish().map(|(spec, _)| spec)).collect()
+        };
         self.types.into_iter().map(columns).collect()
     }
 }

@@ -5,9 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use gnarl_common::error::{Context, Result, ResultExt};
-use gnarl_graph::{ColumnSpec, Dataset, DatasetWriter, FinishOptions, IdWidth};
+use gnarl_graph::{ColumnSpec, Dataset};
 use rayon::prelude::*;
-use serde_json::json;
 
 use super::cut::Cut;
 use super::dealt::Job;
@@ -15,6 +14,7 @@ use super::degrees::GlobalDegrees;
 use super::manifest::{TOPOLOGY, VertexCutManifest};
 use crate::dataset::part_dir;
 use crate::write::deal::{Deal, place_each};
+use crate::write::edge_order::ByRow;
 use crate::write::nodes;
 
 /// Writes every part's rows and topology below `out`. `spool` has the part of every edge, and
@@ -31,7 +31,7 @@ pub(crate) fn write(
     memory: u64,
 ) -> Result<Vec<VertexCutManifest>> {
     let parts = cut.layout.parts;
-    (0..parts).into_par_iter().try_for_each(|part| rows(dataset, cut, part, out))?;
+    nodes::write_owned(dataset, &cut.layout, out)?;
     let degrees = GlobalDegrees::count(dataset, &cut.layout, work)?;
     let dealt = deal(dataset, cut, spool, work, memory / 8)?;
     let share = memory / rayon::current_num_threads().min(parts) as u64;
@@ -42,16 +42,6 @@ pub(crate) fn write(
         job.build(part, &dir, share).while_doing(|| format!("building the topology of part {part}"))
     };
     (0..parts).into_par_iter().map(build).collect()
-}
-
-/// The dataset of the nodes a part owns.
-fn rows(dataset: &Dataset, cut: &Cut, part: usize, out: &Path) -> Result<()> {
-    let width = IdWidth::for_nodes(cut.layout.part_nodes(part));
-    let mut writer = DatasetWriter::create(out.join(part_dir(part)), width)?;
-    writer.name(format!("{}, part {part}", dataset.manifest().name));
-    writer.origin(json!({ "part": part, "of": dataset.manifest().name }));
-    nodes::write(dataset, &cut.layout, part, false, &mut writer)?;
-    writer.finish(FinishOptions::default()).map(drop)
 }
 
 /// Distributes the edges of every type to the parts, as local ids. Returns each type's columns.
@@ -69,7 +59,8 @@ fn deal(
             .map(|name| cut.layout.types[cut.layout.type_index(name)].ids.start);
         let stem = index.to_string();
         let deal = Deal { dir: work, stem: &stem, counts: &cut.counts[index], memory };
-        let columns = deal.run(dataset, t, |chunk, places| {
+        let mut edges = ByRow::new(dataset, &t.triple)?;
+        let dealt = deal.run(dataset, t, &mut edges, |chunk, places| {
             let of = assigned.next(chunk.len())?;
             place_each(chunk, places, |i, u, v| {
                 let held = &cut.held[of[i] as usize];
@@ -77,7 +68,8 @@ fn deal(
             });
             Ok(())
         });
-        columns.while_doing(|| format!("dealing the edges {}", t.triple))
+        let dealt = dealt.while_doing(|| format!("dealing the edges {}", t.triple))?;
+        Ok(dealt.columns)
     });
     dealt.collect()
 }

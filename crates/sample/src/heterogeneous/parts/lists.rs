@@ -21,6 +21,7 @@ pub fn local_parts(parts: &PartitionedDataset, part: usize) -> Result<Vec<(Tripl
     let open = || match parts.manifest().layout {
         PartLayout::EdgeCut => owned(parts, part),
         PartLayout::VertexCut => shared(parts, part),
+        PartLayout::Storage => Err(parts.without_lists()),
     };
     let all = open().while_doing(|| format!("opening part {part} to sample from"))?;
     let named = |(triple, lists): (Triple, Box<dyn Lists>)| {

@@ -12,7 +12,7 @@ use crate::heterogeneous::fanouts::HeteroFanouts;
 use crate::heterogeneous::sampler::{HeteroScratch, no_weights, targets};
 use crate::parts::merge::{Merged, Source, merge};
 use crate::parts::{Answer, HopRequest, Routes, Rule};
-use crate::sampler::batches;
+use crate::sampler::shuffled_batches;
 use crate::scratch::{Hop, Scratch};
 
 /// Samples neighborhoods of seeds from the parts of a heterogeneous graph: the batches equal those that a
@@ -61,7 +61,7 @@ impl HeteroPartsSampler {
 
     /// The seeds of every batch of an epoch, as [`HeteroSampler::epoch`](crate::HeteroSampler::epoch).
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        batches(train, batch_size, key)
+        shuffled_batches(train, batch_size, key)
     }
 
     /// The batch for seeds of several node types: the number of each type, and dataset ids.

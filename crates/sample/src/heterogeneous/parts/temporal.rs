@@ -14,7 +14,7 @@ use crate::heterogeneous::temporal::{SeedsAt, insert_seeds};
 use crate::parts::merge::merge;
 use crate::parts::temporal::{Begun, begin, finish, insert, rule_of};
 use crate::parts::{AsOf, HopRequest, Routes};
-use crate::sampler::batches;
+use crate::sampler::shuffled_batches;
 use crate::scratch::{Hop, Scratch};
 use crate::temporal::{Pairs, TemporalDraw};
 
@@ -59,7 +59,7 @@ impl HeteroTemporalPartsSampler {
 
     /// The seeds of every batch of an epoch, as [`HeteroSampler::epoch`](crate::HeteroSampler::epoch).
     pub fn epoch(&self, train: &[u32], batch_size: usize, key: Key) -> Vec<Vec<u32>> {
-        batches(train, batch_size, key)
+        shuffled_batches(train, batch_size, key)
     }
 
     /// The batch for seeds of several node types. Seeds that agree in node and time share a row.

@@ -1,0 +1,17 @@
+//! Parts in memory that change during an epoch, for graphs larger than memory (Armada §3; `[disaggregated]`).
+//!
+//! `deal.rs` says which parts are in memory when, `course.rs` for all epochs; `part.rs` reads one, `loader.rs` those of an
+//! era, as far as `rooms.rs` has room, and `window.rs` hands eras to the ranks of this process.
+
+mod course;
+mod deal;
+mod loader;
+mod part;
+mod rooms;
+mod window;
+
+pub(crate) use course::EraCourse;
+pub(crate) use loader::{Loader, Resident};
+pub(crate) use part::StoredParts;
+pub(crate) use rooms::Rooms;
+pub(crate) use window::Window;

@@ -1,0 +1,54 @@
+//! The graph that each batch is drawn from: fixed ones, or parts in memory that change.
+
+mod fixed;
+mod in_memory;
+
+use gnarl_common::Result;
+
+use crate::data::batch::BatchSpec;
+use crate::data::seeds::Seeds;
+use crate::encoder::{Encoder, Outputs};
+use crate::task::{Sharing, Task};
+
+pub(crate) use fixed::Fixed;
+pub(crate) use in_memory::{Eras, InMemory};
+
+/// The graphs of a run's batches.
+pub(crate) trait BatchGraphs<E: Encoder>: Sync {
+    /// What a batch holds of its graph from sampling until its features are gathered.
+    type Held: Send;
+
+    /// Takes hold of the graph of a batch.
+    ///
+    /// # Errors
+    /// If it does not belong to this rank, or cannot be read.
+    fn hold(&self, spec: &BatchSpec) -> Result<Self::Held>;
+
+    /// The encoder over a graph, and its sampler.
+    fn encoder<'s>(&'s self, held: &'s Self::Held) -> (&'s E, &'s E::Sampler);
+
+    /// Seeds in ids of the task, as local ids of the graph.
+    ///
+    /// # Errors
+    /// If one is not in the graph.
+    fn seeds(&self, _: &Self::Held, seeds: Seeds) -> Result<Seeds> {
+        Ok(seeds)
+    }
+
+    /// Outputs of the graph, with nodes in ids of the task.
+    fn outputs(&self, _: &Self::Held, outputs: Outputs) -> Outputs {
+        outputs
+    }
+
+    /// The encoder for compute on batches of graph `graph` of the schedule.
+    fn model(&self, graph: usize) -> &E;
+
+    /// A rank's batches of an epoch, over graph `graph` where graphs train alone.
+    fn schedule<T: Task>(
+        &self,
+        task: &T,
+        graph: usize,
+        epoch: usize,
+        sharing: Sharing,
+    ) -> Vec<BatchSpec>;
+}
