@@ -96,6 +96,22 @@ impl Error {
     }
 }
 
+/// For several ranks that fail by one cause.
+impl Clone for Error {
+    fn clone(&self) -> Self {
+        let Parts { kind, message, context, hint, source } = &*self.0;
+        // The system's errors have no copies; kind and text are all that is read of them.
+        let source = source.as_ref().map(|e| std::io::Error::new(e.kind(), e.to_string()));
+        Self(Box::new(Parts {
+            kind: *kind,
+            message: message.clone(),
+            context: context.clone(),
+            hint: hint.clone(),
+            source,
+        }))
+    }
+}
+
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Parts { kind, message, context, hint, source } = &*self.0;

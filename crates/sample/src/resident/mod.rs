@@ -37,16 +37,6 @@ pub trait Buckets: Sync {
     fn read(&self, i: usize, j: usize) -> Result<LoadedBucket>;
 }
 
-impl Buckets for gnarl_partition::BucketFiles {
-    fn len(&self, i: usize, j: usize) -> usize {
-        Self::len(self, i, j)
-    }
-
-    fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
-        Self::read(self, i, j)
-    }
-}
-
 /// Parts in places, and the edges among them.
 #[derive(Debug, Clone)]
 pub struct ResidentGraph {

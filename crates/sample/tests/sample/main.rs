@@ -10,6 +10,7 @@ mod negatives;
 mod neighbors;
 mod parts;
 mod ppr;
+mod resident;
 mod self_loops;
 mod temporal;
 mod temporal_parts;

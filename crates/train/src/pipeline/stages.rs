@@ -70,7 +70,8 @@ impl<'a> Sample<'a> {
         } else {
             Some(self.step.sample(&spec, &mut self.scratch)?)
         };
-        stages.sample = start.elapsed().as_secs_f64();
+        stages.load = batch.as_ref().map_or(0.0, |batch| batch.loading());
+        stages.sample = start.elapsed().as_secs_f64() - stages.load;
         Ok(Sampled { spec, batch, stages })
     }
 }

@@ -44,12 +44,18 @@ pub trait AnyStep: Sync {
     /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2];
 
+    /// Bytes of parts read into memory since it was last asked, as of [`TrainStep::read_bytes`].
+    fn read_bytes(&self) -> u64;
+
     /// Counters of this rank's exchanges so far; `None` if there are none.
     fn exchanges(&self) -> Option<Exchanges>;
 }
 
 /// A sampled batch of a step that lives for `'s`.
 pub trait AnySampled<'s>: Send {
+    /// Seconds that sampling waited for parts to be read into memory.
+    fn loading(&self) -> f64;
+
     /// Gathers features, local and remote.
     ///
     /// # Errors
@@ -109,6 +115,10 @@ impl<S: TrainStep> AnyStep for S {
         TrainStep::cached(self)
     }
 
+    fn read_bytes(&self) -> u64 {
+        TrainStep::read_bytes(self)
+    }
+
     fn exchanges(&self) -> Option<Exchanges> {
         TrainStep::exchanges(self)
     }
@@ -120,6 +130,10 @@ struct Sampled<'s, S: TrainStep> {
 }
 
 impl<'s, S: TrainStep> AnySampled<'s> for Sampled<'s, S> {
+    fn loading(&self) -> f64 {
+        self.step.loading(&self.made)
+    }
+
     fn fetch(self: Box<Self>, spec: &BatchSpec) -> Result<Arc<dyn AnyBatch + 's>> {
         let Self { step, made } = *self;
         Ok(Arc::new(Batch { step, made: step.fetch(spec, made)? }))

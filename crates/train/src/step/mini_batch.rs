@@ -87,6 +87,10 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
         Ok((held, drawn.examples, sampled))
     }
 
+    fn loading(&self, (held, ..): &Self::Sampled) -> f64 {
+        self.graphs.loading(held)
+    }
+
     fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch> {
         let (held, drawn, sampled) = sampled;
         let (batch, outputs) = self.graphs.encoder(&held).0.fetch(sampled)?;
@@ -135,6 +139,10 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
 
     fn cached(&self) -> [u64; 2] {
         self.encoders.whole.cached()
+    }
+
+    fn read_bytes(&self) -> u64 {
+        self.graphs.read_bytes()
     }
 }
 

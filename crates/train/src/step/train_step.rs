@@ -30,6 +30,11 @@ pub trait TrainStep: Sync {
     /// If a part of the graph does not reply.
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled>;
 
+    /// Seconds that sampling of a batch waited for parts to be read into memory.
+    fn loading(&self, _sampled: &Self::Sampled) -> f64 {
+        0.0
+    }
+
     /// Gathers features, local and remote.
     ///
     /// # Errors
@@ -77,6 +82,11 @@ pub trait TrainStep: Sync {
     /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2] {
         [0; 2]
+    }
+
+    /// Bytes of parts read into memory since it was last asked, by the ranks of this process.
+    fn read_bytes(&self) -> u64 {
+        0
     }
 
     /// Counters of this rank's exchanges so far; `None` if there are none.

@@ -109,6 +109,7 @@ impl Run<'_> {
         state.tables.iter_mut().try_for_each(Table::release)?;
         let after = self.steps.cached();
         tally.cached = [0, 1].map(|i| after[i] - cached[i]);
+        tally.read = self.steps.read_bytes();
         tally.processor = processor::seconds(&self.pool) - worked;
         let ranks = gathered(self.comm, &tally)?;
         Ok(Tally::record(&ranks, epoch, lr, start.elapsed().as_secs_f64()))

@@ -35,6 +35,11 @@ impl Verdict {
         }
         let stage = stages.bottleneck();
         let (spent, doing, advice) = match stage {
+            "load" => (
+                stages.wait,
+                "the epoch waiting for parts",
+                "more disaggregated.slots with fewer parts each, or more memory, would help",
+            ),
             "sample" => (stages.wait, "the epoch waiting for sampling", ahead(stages, seconds)),
             "fetch" => (stages.wait, "the epoch waiting for features", ahead(stages, seconds)),
             "exchange" => (
@@ -99,6 +104,13 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("sample.fanouts"), "{text}");
+    }
+
+    #[test]
+    fn slow_parts_ask_for_fewer_changes() {
+        let text = said(Stages { load: 0.8, sample: 0.3, wait: 0.5, compute: 0.4, ..none() });
+        assert!(text.starts_with("bound by load: 50 % of the epoch waiting for parts"), "{text}");
+        assert!(text.contains("disaggregated.slots"), "{text}");
     }
 
     #[test]

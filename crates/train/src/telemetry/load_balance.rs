@@ -35,7 +35,7 @@ impl Balance {
         };
         let stages = |all: &Figures| {
             let mut own = [0.0; Stages::COUNT];
-            own.copy_from_slice(&all[10..]);
+            own.copy_from_slice(&all[11..]);
             Stages::from_array(own)
         };
         let compute = over(&|all| all[9]).or_else(|| over(&|all| stages(all).compute));

@@ -39,6 +39,9 @@ pub struct EpochRecord {
     /// Bytes exchanged between workers, summed over all of them, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged_bytes: Option<ExchangedBytes>,
+    /// Bytes of parts read into memory, over all workers, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
     /// Load balance, if there are several workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
@@ -68,7 +71,7 @@ impl Tally {
             sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum += figure);
         }
         let mut stages = [0.0; Stages::COUNT];
-        for (mean, sum) in stages.iter_mut().zip(&sums[10..]) {
+        for (mean, sum) in stages.iter_mut().zip(&sums[11..]) {
             *mean = sum / ranks.len() as f64;
         }
         let exchanged = ExchangedBytes { forward: sums[6] as u64, backward: sums[7] as u64 };
@@ -82,6 +85,7 @@ impl Tally {
             seeds: sums[3] as u64,
             cache_hit_rate: (sums[4] + sums[5] > 0.0).then(|| sums[4] / (sums[4] + sums[5])),
             exchanged_bytes: (exchanged != ExchangedBytes::default()).then_some(exchanged),
+            read_bytes: (sums[10] > 0.0).then_some(sums[10] as u64),
             balance: Balance::of(ranks),
             ..EpochRecord::default()
         }

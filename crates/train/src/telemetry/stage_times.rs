@@ -2,12 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Seconds spent in each stage. The first four run concurrently with the others.
+/// Seconds spent in each stage. The first five run concurrently with the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stages {
     /// Scheduling batches.
     pub schedule: f64,
+    /// Waiting for parts that are read into memory.
+    pub load: f64,
     /// Sampling blocks.
     pub sample: f64,
     /// Gathering features.
@@ -28,10 +30,10 @@ pub struct Stages {
 
 impl Stages {
     /// Number of stages.
-    pub const COUNT: usize = 9;
+    pub const COUNT: usize = 10;
     /// Names of the stages, in the order of [`Stages::to_array`].
     pub const NAMES: [&str; Self::COUNT] = [
-        "schedule", "sample", "fetch", "compact", "wait", "compute", "exchange", "reduce",
+        "schedule", "load", "sample", "fetch", "compact", "wait", "compute", "exchange", "reduce",
         "evaluate",
     ];
 
@@ -48,22 +50,36 @@ impl Stages {
 
     /// The busiest stage ahead of compute.
     pub fn busiest_ahead(&self) -> &'static str {
-        if self.sample + self.schedule + self.compact >= self.fetch { "sample" } else { "fetch" }
+        let sample = self.sample + self.schedule + self.compact;
+        if self.load > sample.max(self.fetch) {
+            return "load";
+        }
+        if sample >= self.fetch { "sample" } else { "fetch" }
     }
 
     /// The times as an array, for sums over ranks.
     pub fn to_array(self) -> [f64; Self::COUNT] {
-        let Self { schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate } =
-            self;
-        [schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]
+        let Self {
+            schedule,
+            load,
+            sample,
+            fetch,
+            compact,
+            wait,
+            compute,
+            exchange,
+            reduce,
+            evaluate,
+        } = self;
+        [schedule, load, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]
     }
 
     /// The inverse of [`Stages::to_array`].
     pub fn from_array(
-        [schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]: [f64;
+        [schedule, load, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]: [f64;
             Self::COUNT],
     ) -> Self {
-        Self { schedule, sample, fetch, compact, wait, compute, exchange, reduce, evaluate }
+        Self { schedule, load, sample, fetch, compact, wait, compute, exchange, reduce, evaluate }
     }
 
     /// Adds the seconds of `other`.

@@ -14,6 +14,8 @@ pub(crate) struct Tally {
     pub cached: [u64; 2],
     /// Bytes exchanged with other ranks, forward and backward.
     pub exchanged: [u64; 2],
+    /// Bytes of parts read into memory.
+    pub read: u64,
     /// Volume of message passing: edges of batches, or columns of all edges.
     pub passed: u64,
     /// Seconds of processor time of the compute threads; 0 where the system does not report it.
@@ -25,7 +27,7 @@ pub(crate) type Figures = [f64; Tally::FIGURES];
 
 impl Tally {
     /// Number of figures.
-    pub(crate) const FIGURES: usize = 10 + Stages::COUNT;
+    pub(crate) const FIGURES: usize = 11 + Stages::COUNT;
 
     /// The difference to the earlier tally `before`.
     pub(crate) fn since(&self, before: &Self) -> Self {
@@ -39,6 +41,7 @@ impl Tally {
             stages: Stages::from_array(spent),
             cached: [0, 1].map(|i| self.cached[i] - before.cached[i]),
             exchanged: [0, 1].map(|i| self.exchanged[i] - before.exchanged[i]),
+            read: self.read - before.read,
             passed: self.passed - before.passed,
             processor: self.processor - before.processor,
         }
@@ -49,8 +52,8 @@ impl Tally {
         all[..4].copy_from_slice(&[self.loss, self.weight, self.edges as f64, self.seeds as f64]);
         all[4..6].copy_from_slice(&self.cached.map(|rows| rows as f64));
         all[6..8].copy_from_slice(&self.exchanged.map(|bytes| bytes as f64));
-        all[8..10].copy_from_slice(&[self.passed as f64, self.processor]);
-        all[10..].copy_from_slice(&self.stages.to_array());
+        all[8..11].copy_from_slice(&[self.passed as f64, self.processor, self.read as f64]);
+        all[11..].copy_from_slice(&self.stages.to_array());
         all
     }
 }

@@ -3,6 +3,7 @@
 mod auto;
 mod averaging;
 mod bench;
+mod disaggregated;
 mod diverged;
 #[cfg(feature = "serve")]
 mod divided;

@@ -61,7 +61,7 @@ impl<'a> Loader<'a> {
         }
         let nodes = |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.nodes.clone());
         let places = self.places.iter().map(nodes).collect();
-        self.graph = self.graph.with(places, self.stored.buckets())?;
+        self.graph = self.graph.with(places, self.stored)?;
         let features =
             |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.features.clone());
         let features = self.places.iter().map(features).collect();

@@ -1,11 +1,12 @@
 //! Parts read into memory.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::RunConfig;
-use gnarl_partition::{BucketFiles, PartLayout, PartitionedDataset};
-use gnarl_sample::PartNodes;
+use gnarl_partition::{BucketFiles, LoadedBucket, PartLayout, PartitionedDataset};
+use gnarl_sample::{Buckets, PartNodes};
 use gnarl_store::{MappedFeatures, Normalize};
 
 use super::rooms::Room;
@@ -17,6 +18,8 @@ pub(crate) struct StoredParts {
     node_type: String,
     normalize: Normalize,
     buckets: BucketFiles,
+    /// Bytes read since they were last asked for.
+    read: AtomicU64,
     /// Most nodes of a part.
     largest: usize,
 }
@@ -58,6 +61,7 @@ impl StoredParts {
             node_type: node.name.clone(),
             normalize: config.dataset.normalize,
             buckets,
+            read: AtomicU64::new(0),
             largest: largest.unwrap_or(0),
         })
     }
@@ -67,9 +71,9 @@ impl StoredParts {
         self.largest
     }
 
-    /// The edges by the parts of their endpoints.
-    pub fn buckets(&self) -> &BucketFiles {
-        &self.buckets
+    /// Bytes read since this was last asked.
+    pub fn take_read_bytes(&self) -> u64 {
+        self.read.swap(0, Ordering::Relaxed)
     }
 
     /// Reads part `part` into memory, where it takes up `room`.
@@ -91,8 +95,23 @@ impl StoredParts {
             let features = dataset.features(&self.node_type)?;
             let features = features.ok_or_else(|| Error::invalid("nodes have no features"))?;
             let features = MappedFeatures::new(features, self.normalize)?;
+            let of_nodes = 12 * nodes.ids.len() as u64;
+            self.read.fetch_add(of_nodes + features.num_bytes(), Ordering::Relaxed);
             Ok(LoadedPart { nodes: Arc::new(nodes), features: Arc::new(features), _room: room })
         };
         load().while_doing(|| format!("reading part {part} into memory"))
+    }
+}
+
+/// Edges by the parts of their endpoints.
+impl Buckets for StoredParts {
+    fn len(&self, i: usize, j: usize) -> usize {
+        self.buckets.len(i, j)
+    }
+
+    fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
+        let bucket = self.buckets.read(i, j)?;
+        self.read.fetch_add(bucket.num_bytes(), Ordering::Relaxed);
+        Ok(bucket)
     }
 }

@@ -4,6 +4,7 @@ mod advice;
 mod needs;
 mod notice;
 mod opening;
+mod resident;
 
 use std::path::Path;
 
@@ -42,6 +43,9 @@ impl Opening<'_> {
         let parameters = opening::grouped(self.parameters);
         let dir = self.dir.display();
         tracing::info!("{text}; {} with {parameters} parameters; {dir}", config.model.name);
+        if let Some(line) = resident::line(config, source.dataset(), self.partition) {
+            tracing::info!("{line}");
+        }
         if sizes.splits[1] == 0 {
             tracing::warn!("no {} in 'valid': the last epoch counts as best", sizes.of);
         }

@@ -143,21 +143,37 @@ pub(crate) struct InMemory<'a, E: Encoder> {
     pub model: &'a E,
 }
 
+/// The era of a batch, and the seconds that it was waited for.
+pub(crate) struct Held<E: Encoder> {
+    era: Arc<Era<E>>,
+    loading: f64,
+}
+
 impl<E: Encoder> BatchGraphs<E> for InMemory<'_, E> {
-    type Held = Arc<Era<E>>;
+    type Held = Held<E>;
 
-    fn hold(&self, spec: &BatchSpec) -> Result<Arc<Era<E>>> {
-        self.eras.window.take(spec.graph)
+    fn hold(&self, spec: &BatchSpec) -> Result<Held<E>> {
+        let start = Instant::now();
+        let era = self.eras.window.take(spec.graph)?;
+        Ok(Held { era, loading: start.elapsed().as_secs_f64() })
     }
 
-    fn encoder<'s>(&'s self, held: &'s Arc<Era<E>>) -> (&'s E, &'s E::Sampler) {
-        (&held.encoder, &held.sampler)
+    fn loading(&self, held: &Held<E>) -> f64 {
+        held.loading
     }
 
-    fn seeds(&self, held: &Arc<Era<E>>, mut seeds: Seeds) -> Result<Seeds> {
+    fn read_bytes(&self) -> u64 {
+        self.eras.stored.take_read_bytes()
+    }
+
+    fn encoder<'s>(&'s self, Held { era, .. }: &'s Held<E>) -> (&'s E, &'s E::Sampler) {
+        (&era.encoder, &era.sampler)
+    }
+
+    fn seeds(&self, Held { era, .. }: &Held<E>, mut seeds: Seeds) -> Result<Seeds> {
         for node in seeds.nodes.iter_mut().flatten() {
             let (part, row) = self.eras.owner.place(*node as usize);
-            let first = held.first[part].ok_or_else(|| {
+            let first = era.first[part].ok_or_else(|| {
                 Error::invalid(format!("node {node} of part {part} is not in memory"))
             })?;
             *node = first + row as u32;
@@ -165,8 +181,8 @@ impl<E: Encoder> BatchGraphs<E> for InMemory<'_, E> {
         Ok(seeds)
     }
 
-    fn outputs(&self, held: &Arc<Era<E>>, mut outputs: Outputs) -> Outputs {
-        outputs.nodes.iter_mut().for_each(|node| *node = held.graph.id(*node) as u32);
+    fn outputs(&self, Held { era, .. }: &Held<E>, mut outputs: Outputs) -> Outputs {
+        outputs.nodes.iter_mut().for_each(|node| *node = era.graph.id(*node) as u32);
         outputs
     }
 

@@ -24,6 +24,16 @@ pub(crate) trait BatchGraphs<E: Encoder>: Sync {
     /// If it does not belong to this rank, or cannot be read.
     fn hold(&self, spec: &BatchSpec) -> Result<Self::Held>;
 
+    /// Seconds that taking hold of it waited for parts to be read into memory.
+    fn loading(&self, _: &Self::Held) -> f64 {
+        0.0
+    }
+
+    /// Bytes of parts read into memory since it was last asked.
+    fn read_bytes(&self) -> u64 {
+        0
+    }
+
     /// The encoder over a graph, and its sampler.
     fn encoder<'s>(&'s self, held: &'s Self::Held) -> (&'s E, &'s E::Sampler);
 

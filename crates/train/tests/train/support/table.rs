@@ -104,6 +104,15 @@ impl Execution {
             },
         },
         Self {
+            name: "`disaggregated`",
+            served: false,
+            set: |run| {
+                run.train.strategy = Strategy::Disaggregated;
+                run.train.workers = 2;
+                run.partition.parts = Parts::Count(2);
+            },
+        },
+        Self {
             name: "`tensor`",
             served: false,
             set: |run| {

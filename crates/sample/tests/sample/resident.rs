@@ -1,0 +1,238 @@
+//! Graphs of parts in memory against the whole graph without the other parts.
+
+use std::sync::Arc;
+
+use gnarl_common::Result;
+use gnarl_common::rng::Key;
+use gnarl_graph::Csc;
+use gnarl_partition::LoadedBucket;
+use gnarl_sample::{
+    Buckets, ExactSampler, FullSampler, PartNodes, ResidentGraph, SampleGraph, Sampler, Scratch,
+    UniformSampler,
+};
+use proptest::prelude::*;
+
+/// A graph, and the part of each node.
+#[derive(Debug)]
+struct Divided {
+    edges: Vec<(u32, u32)>,
+    part: Vec<usize>,
+    parts: usize,
+}
+
+impl Divided {
+    fn nodes(&self, part: usize) -> Vec<u32> {
+        (0..self.part.len() as u32).filter(|&v| self.part[v as usize] == part).collect()
+    }
+
+    fn row(&self, node: u32) -> u32 {
+        let part = self.part[node as usize];
+        self.part[..node as usize].iter().filter(|&&other| other == part).count() as u32
+    }
+
+    fn loaded(&self, part: usize) -> Arc<PartNodes> {
+        let nodes = self.nodes(part);
+        let degree = |v: u32| self.edges.iter().filter(|edge| edge.1 == v).count() as u32;
+        Arc::new(PartNodes {
+            part,
+            degrees: nodes.iter().map(|&v| degree(v)).collect::<Vec<_>>().into(),
+            ids: nodes.iter().map(|&v| v.into()).collect::<Vec<_>>().into(),
+        })
+    }
+
+    /// The graph of the edges among some parts, with the degrees of the whole.
+    fn among(&self, parts: &[usize]) -> SampleGraph {
+        let here = |v: u32| parts.contains(&self.part[v as usize]);
+        let edges: Vec<_> =
+            self.edges.iter().copied().filter(|&(u, v)| here(u) && here(v)).collect();
+        let whole = Csc::from_edges(self.part.len(), &self.edges);
+        let nodes = self.part.len();
+        let degrees: Vec<u32> = (0..nodes as u32).map(|v| whole.degree(v)).collect();
+        let ids: Vec<u64> = (0..nodes as u64).collect();
+        let csc = Csc::from_edges(nodes, &edges);
+        SampleGraph::with_part(csc, ids.into(), Some(degrees.into()), nodes).unwrap()
+    }
+}
+
+impl Buckets for Divided {
+    fn len(&self, i: usize, j: usize) -> usize {
+        self.read(i, j).unwrap().src.len()
+    }
+
+    fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
+        let of = |v: u32| self.part[v as usize];
+        let mut rows: Vec<_> =
+            self.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j)).collect();
+        rows.sort_by_key(|&&(u, v)| (v, u));
+        Ok(LoadedBucket {
+            src: rows.iter().map(|edge| self.row(edge.0)).collect(),
+            dst: rows.iter().map(|edge| self.row(edge.1)).collect(),
+        })
+    }
+}
+
+/// Samplers draw from `resident` what they draw from the whole graph without the other parts.
+fn check(graph: &Divided, resident: &ResidentGraph, parts: &[usize]) {
+    let (here, all) = (resident.sample_graph().unwrap(), graph.among(parts));
+    here.verify().unwrap();
+    assert_eq!(here.num_edges(), all.num_edges());
+    let nodes: Vec<u32> = parts.iter().flat_map(|&part| graph.nodes(part)).collect();
+    let local = |v: u32| {
+        let place = resident.place_of(graph.part[v as usize]).unwrap() as u32;
+        place * resident.stride() + graph.row(v)
+    };
+    let of = |sampler: &dyn Sampler, seeds: &[u32], graph: &SampleGraph| {
+        let batch = sampler.sample(seeds, Key::new(3), &mut Scratch::new()).unwrap();
+        let ids: Vec<u64> = batch.input_nodes.iter().map(|&v| graph.id(v)).collect();
+        let edges: Vec<Vec<Vec<u32>>> = batch
+            .blocks
+            .iter()
+            .map(|block| (0..block.num_dst()).map(|v| block.sources(v).to_vec()).collect())
+            .collect();
+        (ids, edges)
+    };
+    for seeds in nodes.chunks(7) {
+        let own: Vec<u32> = seeds.iter().map(|&v| local(v)).collect();
+        let samplers: [fn(&SampleGraph) -> Box<dyn Sampler>; 3] = [
+            |graph| Box::new(UniformSampler::new(graph, &[2, 3]).unwrap()),
+            |graph| Box::new(ExactSampler::new(graph, &[2, 3]).unwrap()),
+            |graph| Box::new(FullSampler::new(graph, 2).unwrap()),
+        ];
+        for sampler in samplers {
+            assert_eq!(of(&*sampler(&here), &own, &here), of(&*sampler(&all), seeds, &all));
+        }
+    }
+}
+
+prop_compose! {
+    fn divided()(nodes in 1usize..40, parts in 1usize..6)(
+        edges in prop::collection::vec((0..nodes as u32, 0..nodes as u32), 0..200),
+        part in prop::collection::vec(0..parts, nodes),
+        parts in Just(parts),
+    ) -> Divided {
+        Divided { edges, part, parts }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn the_graph_in_memory_is_the_whole_without_other_parts(
+        graph in divided(),
+        turns in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..4), 1..6),
+    ) {
+        let stride = (0..graph.parts).map(|part| graph.nodes(part).len()).max().unwrap_or(0);
+        let mut resident = ResidentGraph::new(3, stride).unwrap();
+        for turn in turns {
+            let mut parts: Vec<usize> = turn.iter().map(|at| at.index(graph.parts)).collect();
+            parts.sort_unstable();
+            parts.dedup();
+            let mut places = resident.places().to_vec();
+            for place in &mut places {
+                if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
+                    *place = None;
+                }
+            }
+            for &part in &parts {
+                if resident.place_of(part).is_none() {
+                    let free = places.iter_mut().find(|place| place.is_none()).unwrap();
+                    *free = Some(graph.loaded(part));
+                }
+            }
+            resident = resident.with(places, &graph).unwrap();
+            check(&graph, &resident, &parts);
+        }
+    }
+}
+
+/// More lists than one task merges.
+#[test]
+fn many_lists_are_merged_in_pieces() {
+    let nodes = 30_000u32;
+    let key = Key::new(9);
+    let draw =
+        |i: u64| (key.below(2 * i, nodes.into()) as u32, key.below(2 * i + 1, nodes.into()) as u32);
+    let edges: Vec<(u32, u32)> = (0..60_000).map(draw).collect();
+    let part: Vec<usize> = (0..nodes).map(|v| (v as usize * 7 + 3) % 3).collect();
+    let graph = Divided { edges, part, parts: 3 };
+    let whole = Csc::from_edges(nodes as usize, &graph.edges);
+    let loaded = |part: usize| {
+        let nodes: Vec<u32> = (0..nodes).filter(|&v| graph.part[v as usize] == part).collect();
+        Arc::new(PartNodes {
+            part,
+            ids: nodes.iter().map(|&v| v.into()).collect::<Vec<_>>().into(),
+            degrees: nodes.iter().map(|&v| whole.degree(v)).collect::<Vec<_>>().into(),
+        })
+    };
+    let mut row = vec![0; nodes as usize];
+    let mut counts = [0; 3];
+    for v in 0..nodes as usize {
+        row[v] = counts[graph.part[v]];
+        counts[graph.part[v]] += 1;
+    }
+    struct Listed<'a>(&'a Divided, Vec<u32>);
+    impl Buckets for Listed<'_> {
+        fn len(&self, i: usize, j: usize) -> usize {
+            self.read(i, j).unwrap().src.len()
+        }
+
+        fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
+            let of = |v: u32| self.0.part[v as usize];
+            let edges = self.0.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j));
+            let mut rows: Vec<(u32, u32)> =
+                edges.map(|&(u, v)| (self.1[v as usize], self.1[u as usize])).collect();
+            rows.sort_unstable();
+            let (dst, src) = rows.into_iter().unzip();
+            Ok(LoadedBucket { src, dst })
+        }
+    }
+    let buckets = Listed(&graph, row);
+    let mut resident = ResidentGraph::new(3, 10_000).unwrap();
+    for parts in [vec![0, 1], vec![1, 2], vec![0, 1, 2]] {
+        let mut places = resident.places().to_vec();
+        for place in &mut places {
+            if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
+                *place = None;
+            }
+        }
+        for &part in &parts {
+            if resident.place_of(part).is_none() {
+                *places.iter_mut().find(|place| place.is_none()).unwrap() = Some(loaded(part));
+            }
+        }
+        resident = resident.with(places, &buckets).unwrap();
+    }
+    let found = resident.sample_graph().unwrap();
+    found.verify().unwrap();
+    for local in 0..found.num_nodes() as u32 {
+        let sources = found.sources(local).unwrap().iter().map(|&u| found.id(u) as u32);
+        assert_eq!(sources.collect::<Vec<_>>(), whole.sources(found.id(local) as u32));
+    }
+}
+
+#[test]
+fn wrong_buckets_are_refused() {
+    struct Wrong(LoadedBucket, usize);
+    impl Buckets for Wrong {
+        fn len(&self, _: usize, _: usize) -> usize {
+            self.1
+        }
+
+        fn read(&self, _: usize, _: usize) -> Result<LoadedBucket> {
+            Ok(self.0.clone())
+        }
+    }
+    let nodes = |part| PartNodes { part, ids: vec![0, 1].into(), degrees: vec![1, 0].into() };
+    let empty = ResidentGraph::new(1, 2).unwrap();
+    let made = |src: Vec<u32>, dst: Vec<u32>, len: usize| {
+        let buckets = Wrong(LoadedBucket { src, dst }, len);
+        empty.with(vec![Some(Arc::new(nodes(0)))], &buckets).map(|graph| graph.num_edges())
+    };
+    assert_eq!(made(vec![1], vec![0], 1).unwrap(), 1);
+    for (src, dst, len) in [(vec![2], vec![0], 1), (vec![0], vec![2], 1), (vec![0], vec![1], 2)] {
+        let text = made(src, dst, len).unwrap_err().to_string();
+        assert!(text.contains("partition the graph again"), "{text}");
+    }
+    assert!(ResidentGraph::new(1 << 20, 1 << 20).is_err());
+}
