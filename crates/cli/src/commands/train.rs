@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
-use gnarl_config::{Engine, load};
+use gnarl_config::{Engine, Strategy, load};
 use gnarl_train::{Begin, EpochRecord, Finished, Summary};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -45,6 +45,10 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
     };
     if let Some(budget) = config.tensor.memory {
         hold_little(budget.as_u64() >= AMPLE);
+    }
+    if config.train.strategy == Strategy::Disaggregated {
+        // Memory is what the strategy is chosen for.
+        hold_little(true);
     }
     match config.train.engine {
         Engine::Local => {

@@ -41,3 +41,34 @@ fn features_four_times_the_budget_train_within_it_to_the_same_losses() {
     assert_eq!(judged["test"], within["test"]);
     assert!(peak(&judged) <= BUDGET, "{} of {BUDGET} bytes to judge", peak(&judged));
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn parts_of_a_graph_twice_the_budget_train_within_it_in_turns() {
+    const NODES: u64 = 60_000;
+    const WIDTH: u64 = 1600;
+    const BUDGET: u64 = 192_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let (graph, parts) = (dir.path().join("graph"), dir.path().join("parts"));
+    let (nodes, width) = (NODES.to_string(), WIDTH.to_string());
+    let community = ["generate", "community", "--communities", "8", "--classes", "8"];
+    let size = ["--nodes", &nodes, "--features", &width, "--average-degree", "8"];
+    succeed(&[&community[..], &size, &["--out", path(&graph)]].concat());
+    const { assert!(4 * NODES * WIDTH >= 2 * BUDGET) };
+    let cut = ["partition", path(&graph), "--algorithm", "random", "--parts", "64"];
+    succeed(&[&cut[..], &["--layout", "storage", "--out", path(&parts)]].concat());
+    let rest = "[model]\nname = 'sage'\nhidden = 16\n[sample]\nfanouts = [3, 3]\nbatch_size = 64\n\
+                [train]\nepochs = 2\nprefetch = 1\n[evaluate]\nsplits = []\n";
+    let file = run_file(dir.path(), &graph, rest);
+    let place = format!("partition.path='{}'", parts.display());
+    let train = |name: &str, strategy: &[&str]| {
+        let out = format!("output.dir='{}'", dir.path().join(name).display());
+        succeed(&[&["train", path(&file), "--set", &out, "--set", &place][..], strategy].concat())
+    };
+    let whole = train("whole", &[]);
+    let strategy = "train.strategy=disaggregated";
+    let within = train("within", &["--set", strategy, "--set", "disaggregated.resident=4"]);
+    let peak = |summary: &Value| summary["peak_rss_bytes"].as_u64().unwrap();
+    assert!(peak(&within) <= BUDGET, "{} of {BUDGET} bytes", peak(&within));
+    assert!(peak(&whole) > BUDGET, "nothing to save: {} bytes", peak(&whole));
+}

@@ -49,6 +49,7 @@ fn processes_give_the_losses_of_threads() {
     let strategies = [
         (&["train.strategy=gradient"][..], &[2, 4][..]),
         (&["train.strategy=average"], &[2, 3]),
+        (&["train.strategy=disaggregated", "disaggregated.resident=2"], &[2, 3]),
         (naive, &[2, 3]),
         (&decoupled, &[2, 3]),
         (&chunks, &[2, 3]),

@@ -1,6 +1,6 @@
 //! `gnarl partition`
 
-use crate::common::{Bench, community, fail, path, succeed};
+use crate::common::{Bench, community, fail, gnarl, path, run_file, succeed};
 
 #[test]
 fn a_dry_run_writes_nothing_and_says_the_same() {
@@ -151,4 +151,42 @@ fn parts_for_a_task_are_of_edges_and_whole() {
     let place = format!("partition.path={}", path(&parts));
     let error = fail(&bench.args(&["train.strategy=average", &place]), 2);
     assert!(error.contains("made to predict edges of type"), "{error}");
+}
+
+#[test]
+fn parts_without_lists_have_every_node_once_and_train_in_turns() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = community(dir.path());
+    let parts = dir.path().join("parts");
+    let cut = ["partition", path(&graph), "--parts", "5", "--layout", "storage"];
+    let dry = succeed(&[&cut[..], &["--dry-run"]].concat());
+    let written = succeed(&[&cut[..], &["--out", path(&parts)]].concat());
+    for key in ["part_sizes", "halo_sizes", "edge_cut", "edge_balance"] {
+        assert_eq!(dry[key], written[key], "{key}");
+    }
+    assert_eq!(written["replication_factor"], 1.0);
+    let inspected = succeed(&["inspect", path(&parts), "--verify"]);
+    let sum = |key: &str| -> u64 {
+        let parts = inspected["partition"]["part_counts"].as_array().unwrap();
+        parts.iter().map(|part| part[key][0].as_u64().unwrap()).sum()
+    };
+    let whole = succeed(&["inspect", path(&graph)]);
+    assert_eq!(sum("core"), whole["nodes"][0]["count"].as_u64().unwrap());
+    assert_eq!(sum("edges"), inspected["buckets"]["edges"].as_u64().unwrap());
+    assert_eq!(sum("halo"), 0);
+    let text = fail(&[&cut[..], &["--hops", "2", "--dry-run"]].concat(), 2);
+    assert!(text.contains("no halo nodes"), "{text}");
+
+    let file = run_file(dir.path(), &graph, "[train]\nepochs = 2\nstrategy = 'disaggregated'\n");
+    let run = format!("output.dir='{}'", dir.path().join("run").display());
+    let place = format!("partition.path='{}'", parts.display());
+    let train = ["train", path(&file), "--set", &run, "--set", &place];
+    let output = gnarl().args(train).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&text);
+    assert_eq!((&summary["epochs"], &summary["parts"]), (&2.into(), &5.into()));
+    assert!(text.contains("2 of 5 parts in memory at a time"), "{text}");
+    let metrics = std::fs::read_to_string(dir.path().join("run/metrics.jsonl")).unwrap();
+    assert!(metrics.contains("\"read_bytes\":"), "{metrics}");
+    succeed(&["eval", path(&dir.path().join("run"))]);
 }

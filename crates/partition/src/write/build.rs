@@ -251,7 +251,7 @@ fn write_parts(
     let at_once = together(layout, room.saturating_sub(mapped), NODE_BYTES);
     for (group, writers) in writers.chunks_mut(at_once).enumerate() {
         writers.par_iter_mut().enumerate().try_for_each(|(i, writer)| {
-            nodes::write(dataset, layout, group * at_once + i, true, writer)
+            nodes::write(dataset, layout, group * at_once + i, writer)
         })?;
     }
     distribute::write(dataset, layout, &mut writers, room)?;

@@ -104,23 +104,12 @@ impl Layout {
         self.rank[v as usize]
     }
 
-    /// Dataset ids within type `t` of the core nodes of `part`, in local order.
-    pub(crate) fn owned(&self, part: usize, t: &TypeSpan) -> Vec<u64> {
-        let mut owned = Vec::with_capacity(t.core(part) as usize);
-        self.push_owned(part, t, &mut owned);
-        owned
-    }
-
-    fn push_owned(&self, part: usize, t: &TypeSpan, owned: &mut Vec<u64>) {
-        let core = t.ids.clone().filter(|&v| self.of[v as usize] as usize == part);
-        owned.extend(core.map(|v| v - t.ids.start));
-    }
-
     /// Dataset ids within type `t` of the nodes of `part`, in local order.
     pub(crate) fn members(&self, part: usize, t: &TypeSpan) -> Vec<u64> {
         let count = t.core(part) + t.halo(&self.halo.nodes[part]);
         let mut members = Vec::with_capacity(count as usize);
-        self.push_owned(part, t, &mut members);
+        let core = t.ids.clone().filter(|&v| self.of[v as usize] as usize == part);
+        members.extend(core.map(|v| v - t.ids.start));
         let halo = self.halo.nodes[part].iter(t.ids.clone());
         members.extend(halo.map(|v| v - t.ids.start));
         members

@@ -11,6 +11,7 @@ mod edge_order;
 pub mod halo;
 pub mod layout;
 pub mod nodes;
+mod owned;
 mod rows;
 mod storage;
 pub mod targets;

@@ -1,30 +1,23 @@
 //! The node columns of one part.
 
-use std::path::Path;
-
 use gnarl_common::Element;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{
-    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, FinishOptions, IdWidth, Manifest,
-    Narrow, NodeType,
+    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Manifest, Narrow, NodeType,
 };
-use rayon::prelude::*;
-use serde_json::json;
 
-use crate::dataset::part_dir;
 use crate::write::layout::{Layout, TypeSpan};
 use crate::write::rows::{CreateColumn, rows};
 
-/// Adds every node type with its columns to the dataset of `part`, optionally with HALO nodes.
+/// Adds every node type with its columns, HALO nodes included, to the dataset of `part`.
 pub(crate) fn write(
     source: &Dataset,
     layout: &Layout,
     part: usize,
-    halo: bool,
     writer: &mut DatasetWriter,
 ) -> Result<()> {
     for (span, info) in layout.types.iter().zip(&source.manifest().node_types) {
-        let members = if halo { layout.members(part, span) } else { layout.owned(part, span) };
+        let members = layout.members(part, span);
         let target = writer.add_node_type(&info.name, members.len() as u64);
         target.core = Some(span.core(part));
         target.classes = info.classes;
@@ -33,21 +26,9 @@ pub(crate) fn write(
         job.own_columns(writer).while_doing(|| format!("{} of part {part}", info.name))?;
         job.degrees(writer)?;
         job.copied_columns(writer).while_doing(|| format!("{} of part {part}", info.name))?;
-        job.splits(layout, span, part, writer)?;
+        splits(source, (layout, span), part, writer)?;
     }
     Ok(())
-}
-
-/// Writes the dataset of the nodes that each part owns, without edges, below `out`.
-pub(crate) fn write_owned(source: &Dataset, layout: &Layout, out: &Path) -> Result<()> {
-    (0..layout.parts).into_par_iter().try_for_each(|part| {
-        let width = IdWidth::for_nodes(layout.part_nodes(part));
-        let mut writer = DatasetWriter::create(out.join(part_dir(part)), width)?;
-        writer.name(format!("{}, part {part}", source.manifest().name));
-        writer.origin(json!({ "part": part, "of": source.manifest().name }));
-        write(source, layout, part, false, &mut writer)?;
-        writer.finish(FinishOptions::default()).map(drop)
-    })
 }
 
 struct Job<'a> {
@@ -57,7 +38,7 @@ struct Job<'a> {
     members: &'a [u64],
 }
 
-struct Target<'a>(&'a DatasetWriter, &'a str);
+pub(super) struct Target<'a>(pub &'a DatasetWriter, pub &'a str);
 
 impl CreateColumn for Target<'_> {
     type Column<T: Element> = ColumnWriter<T>;
@@ -110,23 +91,14 @@ impl Job<'_> {
 
     /// Copies the node columns of the source: one row a node, or offsets into sibling columns.
     fn copied_columns(&self, writer: &mut DatasetWriter) -> Result<()> {
-        let (tables, columns): (Vec<&ColumnSpec>, Vec<_>) =
-            self.info.columns.iter().partition(|c| c.name.starts_with(CLASS_NAMES));
-        for spec in tables {
-            let from = self.source.dir().join(&spec.file);
-            std::fs::copy(&from, writer.tmp_dir().join(&spec.file)).at(&from)?;
-            writer.node_type(&self.info.name)?.columns.push(spec.clone());
-        }
+        copy_tables(self.source, self.info, writer)?;
+        let columns: Vec<&ColumnSpec> =
+            self.info.columns.iter().filter(|column| !is_table(column)).collect();
         let ragged: Vec<(&str, &str)> = columns.iter().filter_map(|c| offsets(&c.name)).collect();
         for &(prefix, name) in &ragged {
             self.copy_ragged(prefix, name, writer)?;
         }
-        for spec in columns {
-            let of_ragged = ragged.iter().any(|(prefix, _)| is_below(&spec.name, prefix));
-            let own = spec.name == "orig_id" || spec.name.starts_with("degree");
-            if of_ragged || own || spec.name.starts_with("split.") {
-                continue;
-            }
+        for spec in columns.into_iter().filter(|spec| is_copied(spec, &ragged)) {
             let column = self.source.node_column(&self.info.name, &spec.name)?;
             let column = column.expect("listed in the manifest");
             let mut copy = rows(&column, &Target(writer, &self.info.name))?;
@@ -163,24 +135,50 @@ impl Job<'_> {
         }
         Ok(())
     }
+}
 
-    /// Writes the splits of the part's core nodes, in local ids.
-    fn splits(
-        &self,
-        layout: &Layout,
-        span: &TypeSpan,
-        part: usize,
-        writer: &mut DatasetWriter,
-    ) -> Result<()> {
-        for name in self.source.split_names(&self.info.name)? {
-            let ids = self.source.split(&self.info.name, &name)?.unwrap_or_default();
-            let wide = ids.iter().map(|&v| span.ids.start + v);
-            let core = wide.filter(|&v| layout.of[v as usize] as usize == part);
-            let local = core.map(|v| layout.local(part, span, v)).collect();
-            writer.add_split(&self.info.name, &name, local)?;
-        }
-        Ok(())
+/// Writes the splits of the part's core nodes, in local ids.
+pub(super) fn splits(
+    source: &Dataset,
+    (layout, span): (&Layout, &TypeSpan),
+    part: usize,
+    writer: &mut DatasetWriter,
+) -> Result<()> {
+    for name in source.split_names(&span.name)? {
+        let ids = source.split(&span.name, &name)?.unwrap_or_default();
+        let wide = ids.iter().map(|&v| span.ids.start + v);
+        let core = wide.filter(|&v| layout.of[v as usize] as usize == part);
+        let local = core.map(|v| layout.local(part, span, v)).collect();
+        writer.add_split(&span.name, &name, local)?;
     }
+    Ok(())
+}
+
+/// Copies the tables of a node type, which parts have whole.
+pub(super) fn copy_tables(
+    source: &Dataset,
+    info: &NodeType,
+    writer: &mut DatasetWriter,
+) -> Result<()> {
+    for spec in info.columns.iter().filter(|column| is_table(column)) {
+        let from = source.dir().join(&spec.file);
+        std::fs::copy(&from, writer.tmp_dir().join(&spec.file)).at(&from)?;
+        writer.node_type(&info.name)?.columns.push(spec.clone());
+    }
+    Ok(())
+}
+
+/// Returns whether a column has one row per class, not per node.
+pub(super) fn is_table(column: &ColumnSpec) -> bool {
+    column.name.starts_with(CLASS_NAMES)
+}
+
+/// Returns whether a column has a row per node that parts copy: neither of those that are made for them, nor below one of
+/// the columns of offsets `ragged`.
+pub(super) fn is_copied(column: &ColumnSpec, ragged: &[(&str, &str)]) -> bool {
+    let name = &column.name;
+    let own = name == "orig_id" || name.starts_with("degree") || name.starts_with("split.");
+    !own && !ragged.iter().any(|(prefix, _)| is_below(name, prefix))
 }
 
 /// Prefix of columns with one row per class, not per node, which parts copy whole.
@@ -196,11 +194,11 @@ pub fn degree_column(manifest: &Manifest, t: &EdgeType) -> String {
 }
 
 /// Prefix and name of a column of offsets.
-fn offsets(name: &str) -> Option<(&str, &str)> {
+pub(super) fn offsets(name: &str) -> Option<(&str, &str)> {
     let prefix = name.strip_suffix(".indptr").or_else(|| name.strip_suffix(".offsets"))?;
     Some((prefix, name))
 }
 
-fn is_below(name: &str, prefix: &str) -> bool {
+pub(super) fn is_below(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'))
 }

@@ -1,5 +1,7 @@
 //! Gathering of rows from columns of any type.
 
+use std::ops::Range;
+
 use gnarl_common::error::{Error, Result};
 use gnarl_common::{DType, Element};
 use gnarl_graph::{Column, ColumnSpec, ColumnWriter};
@@ -13,6 +15,8 @@ pub(crate) trait Rows: Send {
     fn row(&mut self, row: u64) -> Result<()>;
     /// Appends `count` single values from `first` on, whatever the rows.
     fn values(&mut self, first: u64, count: u64) -> Result<()>;
+    /// Releases the memory of some rows of the source.
+    fn forget(&self, rows: Range<u64>);
     /// Completes the copy.
     fn finish(self: Box<Self>) -> Result<ColumnSpec>;
 }
@@ -33,6 +37,10 @@ impl<T: Element, W: TypedColumn<T>> Rows for Typed<T, W> {
         let values = self.source.get(first as usize..(first + count) as usize);
         self.writer
             .push(values.ok_or_else(|| Error::invalid("offsets are out of range of their values"))?)
+    }
+
+    fn forget(&self, rows: Range<u64>) {
+        self.source.forget(rows.start as usize * self.width..rows.end as usize * self.width);
     }
 
     fn finish(self: Box<Self>) -> Result<ColumnSpec> {

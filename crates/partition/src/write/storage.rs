@@ -7,18 +7,18 @@ use gnarl_graph::Dataset;
 
 use super::buckets::{self, BUCKETS, EdgeBuckets};
 use super::layout::Layout;
-use super::nodes;
+use super::owned;
 
 /// Writes parts and buckets below `out`. Returns the number of edges into the nodes of each part, by edge type.
 ///
-/// Memory: 16 bytes a node of the parts that are written at a time, and buffers of at most `memory`.
+/// Memory: buffers of at most `memory`.
 pub(crate) fn write(
     dataset: &Dataset,
     layout: &Layout,
     out: &Path,
     memory: u64,
 ) -> Result<Vec<Vec<u64>>> {
-    nodes::write_owned(dataset, layout, out)?;
+    owned::write(dataset, layout, out)?;
     let dir = out.join(BUCKETS);
     let manifest = buckets::write(dataset, layout, &dir, memory)?;
     let written = EdgeBuckets::open(&dir).while_doing(|| "reading the buckets just written")?;

@@ -29,6 +29,11 @@ const TRAIN: &str = "epochs = 60\ndeadline_seconds = 120";
 /// Kills rank `victim` in one stage after the other, going on in between.
 fn killed_in_every_stage(divided: &Divided, victim: usize, stages: &[(&str, usize)]) {
     let args = divided.args(&divided.parts, "ranks", &["train.engine=mpi", "cache.memory=64KiB"]);
+    killed_with(&args, divided, victim, stages);
+}
+
+/// The same with other arguments.
+fn killed_with(args: &[String], divided: &Divided, victim: usize, stages: &[(&str, usize)]) {
     let with = |how: &str| [&args[..], &[how.to_string()]].concat();
     let expected = numbers(&result(&machines(&with("--restart"), None).output().unwrap()));
     let files = names(&divided.bench.run);
@@ -97,4 +102,13 @@ fn ranks_with_embeddings_in_files_killed_in_every_stage_go_on_to_the_same_number
 #[test]
 fn ranks_of_typed_parts_killed_in_every_stage_go_on_to_the_same_numbers() {
     killed_in_every_stage(&Divided::typed(TRAIN), 1, &DEATHS[..7]);
+}
+
+/// Ranks that read parts into memory, each by itself.
+#[test]
+fn ranks_with_parts_in_memory_killed_in_every_stage_go_on_to_the_same_numbers() {
+    let divided = Divided::stored(TRAIN);
+    let args = divided.alone(&divided.parts, &["train.engine=mpi"]);
+    let stages = [&[("load", 25)], &DEATHS[..7]].concat();
+    killed_with(&args, &divided, 1, &stages);
 }

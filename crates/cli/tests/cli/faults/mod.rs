@@ -86,6 +86,16 @@ impl Divided {
         Self { bench, parts, sets: &TYPED }
     }
 
+    /// Parts of which some are in memory at a time.
+    #[cfg(all(feature = "mpi", feature = "faults"))]
+    fn stored(train: &str) -> Self {
+        let bench = Bench::new(&format!("[train]\ncheckpoint_seconds = 0\n{train}\n"));
+        let parts = bench.dir.path().join("parts");
+        let cut = ["partition", path(&bench.graph), "--parts", "6", "--out", path(&parts)];
+        succeed(&[&cut[..], &["--layout", "storage"]].concat());
+        Self { bench, parts, sets: &["train.strategy=disaggregated", "disaggregated.resident=2"] }
+    }
+
     /// Link prediction by GraphSAGE, on parts of its message graph.
     fn links(train: &str, layout: &[&str]) -> Self {
         Self::predicting(train, layout, &LINKS)
@@ -123,9 +133,14 @@ impl Divided {
 
     /// Arguments that train on the partition in `parts`, whose other parts `servers` have.
     fn args(&self, parts: &Path, servers: &str, sets: &[&str]) -> Vec<String> {
-        let parts = format!("partition.path={}", path(parts));
         let servers = format!("partition.servers={servers}");
-        let sets = [&[parts.as_str(), &servers], self.sets, sets].concat();
+        self.alone(parts, &[&[servers.as_str()], sets].concat())
+    }
+
+    /// Arguments that train on the partition in `parts`, of which all are here.
+    fn alone(&self, parts: &Path, sets: &[&str]) -> Vec<String> {
+        let parts = format!("partition.path={}", path(parts));
+        let sets = [&[parts.as_str()], self.sets, sets].concat();
         self.bench.args(&sets).into_iter().map(String::from).collect()
     }
 }

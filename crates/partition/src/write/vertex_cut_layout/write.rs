@@ -15,7 +15,7 @@ use super::manifest::{TOPOLOGY, VertexCutManifest};
 use crate::dataset::part_dir;
 use crate::write::deal::{Deal, place_each};
 use crate::write::edge_order::ByRow;
-use crate::write::nodes;
+use crate::write::owned;
 
 /// Writes every part's rows and topology below `out`. `spool` has the part of every edge, and
 /// `work` is a directory for intermediate files: the edges once more, 8 bytes each.
@@ -31,7 +31,7 @@ pub(crate) fn write(
     memory: u64,
 ) -> Result<Vec<VertexCutManifest>> {
     let parts = cut.layout.parts;
-    nodes::write_owned(dataset, &cut.layout, out)?;
+    owned::write(dataset, &cut.layout, out)?;
     let degrees = GlobalDegrees::count(dataset, &cut.layout, work)?;
     let dealt = deal(dataset, cut, spool, work, memory / 8)?;
     let share = memory / rayon::current_num_threads().min(parts) as u64;

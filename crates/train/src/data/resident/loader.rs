@@ -9,6 +9,7 @@ use gnarl_store::PlacedFeatures;
 use super::course::EraCourse;
 use super::part::{LoadedPart, StoredParts};
 use super::rooms::Rooms;
+use crate::faults;
 
 /// Parts in memory: their graph, and their features by its local ids.
 pub(crate) struct Resident {
@@ -55,6 +56,7 @@ impl<'a> Loader<'a> {
                 continue;
             }
             let Some(room) = self.rooms.enter() else { return Ok(None) };
+            faults::reached("load");
             let loaded = Arc::new(self.stored.load(part, room)?);
             let free = self.places.iter_mut().find(|place| place.is_none());
             *free.expect("an era has as many parts as places at most") = Some(loaded);
