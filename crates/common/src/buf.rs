@@ -19,7 +19,16 @@ pub struct Buf<T: Pod> {
 #[derive(Clone)]
 enum Source<T> {
     Owned(Arc<Vec<T>>),
-    Mapped { map: Arc<Mmap>, offset: usize, len: usize },
+    Mapped {
+        map: Arc<Mmap>,
+        offset: usize,
+        len: usize,
+    },
+    /// A mapping of memory, whose pages have no file to come back from.
+    Anonymous {
+        map: Arc<Mmap>,
+        len: usize,
+    },
 }
 
 impl<T: Pod> Buf<T> {
@@ -31,6 +40,18 @@ impl<T: Pod> Buf<T> {
         let bytes = map.get(offset..end)?;
         bytemuck::try_cast_slice::<u8, T>(bytes).ok()?;
         Some(Self { source: Source::Mapped { map, offset, len } })
+    }
+}
+
+impl<T: Pod> Buf<T> {
+    /// The first `len` values of `map`, which is of memory, not of a file.
+    ///
+    /// Returns `None` if they exceed the map.
+    pub fn anonymous(map: Arc<Mmap>, len: usize) -> Option<Self> {
+        let Source::Mapped { map, len, .. } = Self::mapped(map, 0, len)?.source else {
+            return None;
+        };
+        Some(Self { source: Source::Anonymous { map, len } })
     }
 }
 
@@ -147,6 +168,7 @@ impl<T: Pod> Deref for Buf<T> {
                 let bytes = &map[*offset..*offset + *len * size_of::<T>()];
                 bytemuck::cast_slice(bytes)
             }
+            Source::Anonymous { map, len } => bytemuck::cast_slice(&map[..*len * size_of::<T>()]),
         }
     }
 }
@@ -177,6 +199,18 @@ mod tests {
         assert!(all.values::<u32>(20..28).is_none());
         std::fs::write(&path, "").unwrap();
         assert!(Buf::map(&path).unwrap().is_empty());
+    }
+
+    #[test]
+    fn values_in_memory_are_not_forgotten() {
+        let mut map = memmap2::MmapMut::map_anon(64).unwrap();
+        map.copy_from_slice(&[7; 64]);
+        let map = Arc::new(map.make_read_only().unwrap());
+        let values = Buf::<u16>::anonymous(map.clone(), 32).unwrap();
+        values.forget(0..32);
+        values.expect_reads(0..32);
+        assert_eq!(values[..], [0x0707; 32]);
+        assert!(Buf::<u16>::anonymous(map, 33).is_none());
     }
 
     #[test]

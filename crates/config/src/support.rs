@@ -264,6 +264,12 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
                 .hint("set partition.parts, for example to 16, or partition.path to parts of --layout storage"),
         );
     }
+    if section.path.is_none() && section.parts == Parts::Auto {
+        return Some(
+            Error::usage(format!("{key} has several parts in memory, and partition.parts = 'auto' makes them as large as it"))
+                .hint("set partition.parts to a number, for example 32"),
+        );
+    }
     let sample = &c.run.sample;
     let refused = [
         (!c.predicts_nodes(), "predicts nodes: edges need parts in memory by pairs"),

@@ -67,6 +67,8 @@ pub struct Column {
     spec: ColumnSpec,
     map: Arc<Mmap>,
     offset: usize,
+    /// True if the map is of memory, not of the file.
+    in_memory: bool,
 }
 
 impl Column {
@@ -81,7 +83,12 @@ impl Column {
         // SAFETY: dataset files are written once under a temporary name and renamed; gnarl never
         // changes them in place. The mapping is read-only plain data.
         let map = unsafe { Mmap::map(&file) }.at(&path)?;
-        Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: header.offset as usize })
+        Ok(Self {
+            spec: spec.clone(),
+            map: Arc::new(map),
+            offset: header.offset as usize,
+            in_memory: false,
+        })
     }
 
     /// Reads the column's file in `dir` into memory, and checks it.
@@ -107,7 +114,7 @@ impl Column {
             return Err(spec.damaged());
         }
         let map = map.make_read_only().map_err(no_room)?;
-        Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: 0 })
+        Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: 0, in_memory: true })
     }
 
     /// The column's entry in the manifest.
@@ -132,7 +139,10 @@ impl Column {
     pub fn values<T: Element>(&self) -> Result<Buf<T>> {
         let len = self.spec.shape.iter().product::<u64>() as usize;
         (T::DTYPE == self.spec.dtype)
-            .then(|| Buf::mapped(self.map.clone(), self.offset, len))
+            .then(|| match self.in_memory {
+                true => Buf::anonymous(self.map.clone(), len),
+                false => Buf::mapped(self.map.clone(), self.offset, len),
+            })
             .flatten()
             .ok_or_else(|| {
                 let ColumnSpec { file, dtype, .. } = &self.spec;

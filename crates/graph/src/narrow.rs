@@ -61,6 +61,15 @@ impl Narrow {
         self.len() == 0
     }
 
+    /// As [`Buf::forget`].
+    pub fn forget(&self, range: Range<usize>) {
+        match self {
+            Self::U8(values) => values.forget(range),
+            Self::U32(values) => values.forget(range),
+            Self::U64(values) => values.forget(range),
+        }
+    }
+
     /// Value `i`.
     #[inline]
     pub fn get(&self, i: u64) -> u64 {

@@ -81,7 +81,8 @@ pub struct PartitionedType {
     /// `parts + 1` ascending new ids: part `i` owns the nodes `ranges[i]..ranges[i + 1]`.
     pub ranges: Vec<u64>,
     /// Columns with one row for each node in dataset order: `assignment` (u32, its part), `new_id`
-    /// (u64), `holders` (u8 rows, bit `p % 8` of byte `p / 8` set if part `p` holds it as HALO).
+    /// (u64), and except in layout `storage` `holders` (u8 rows, bit `p % 8` of byte `p / 8` set if part `p` holds it as
+    /// HALO).
     pub columns: Vec<ColumnSpec>,
 }
 

@@ -230,7 +230,8 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
                 let graphs = InMemory { eras, model: &self.whole };
                 let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
                 let epochs = state.progress.epoch + 1..=self.config.train.epochs;
-                eras.beside(&self.whole, epochs, || AllReduce.train(session, &step, comm, state))
+                let loading = (&self.whole, session.threads.host);
+                eras.beside(loading, epochs, || AllReduce.train(session, &step, comm, state))
             }
             Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }

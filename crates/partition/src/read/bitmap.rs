@@ -21,8 +21,18 @@ impl Bitmap {
         self.words[(id / 64) as usize] |= 1 << (id % 64);
     }
 
+    /// A set without members, of no memory, which answers for any id.
+    pub(crate) fn empty() -> Self {
+        Self::new(0)
+    }
+
+    /// Returns whether it was made without room for members.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
     pub(crate) fn contains(&self, id: u64) -> bool {
-        self.words[(id / 64) as usize] >> (id % 64) & 1 == 1
+        self.words.get((id / 64) as usize).is_some_and(|word| word >> (id % 64) & 1 == 1)
     }
 
     /// Adds the members of `other`, a set below the same limit.
@@ -49,6 +59,9 @@ impl Bitmap {
 
     /// Members below `id`, which is at most the limit.
     pub(crate) fn rank(&self, id: u64) -> u64 {
+        if self.is_empty() {
+            return 0;
+        }
         let word = (id / 64) as usize;
         let block = word / BLOCK;
         let whole = &self.words[block * BLOCK..word];
@@ -79,5 +92,8 @@ mod tests {
             assert_eq!(set.rank(id), members.iter().filter(|&&m| m < id).count() as u64);
         }
         assert_eq!(set.iter(0..2000).collect::<Vec<_>>(), members);
+        let mut none = Bitmap::empty();
+        none.count_ranks();
+        assert!(!none.contains(77) && none.rank(2000) == 0 && none.iter(0..99).next().is_none());
     }
 }

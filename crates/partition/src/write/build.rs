@@ -112,7 +112,7 @@ fn store(
     run(dataset, targets, config, out, |dir| {
         let (layout, report) = lay_out(dataset, algorithm, config)?;
         let start = Instant::now();
-        let edges = storage::write(dataset, &layout, dir, config.memory)?;
+        let edges = storage::write(dataset, &layout, dir, room(config.memory, &layout))?;
         Ok(Written { layout, report, start, edges })
     })
 }
@@ -244,8 +244,7 @@ fn write_parts(
             Ok(writer)
         })
         .collect::<Result<Vec<_>>>()?;
-    // At least a fourth: less would need many passes, and the tables cannot shrink.
-    let room = config.memory.saturating_sub(layout.bytes()).max(config.memory / 4);
+    let room = room(config.memory, layout);
     // The offsets of the graph's lists are mapped: 8 bytes a node that count as resident.
     let mapped = 8 * layout.of.len() as u64;
     let at_once = together(layout, room.saturating_sub(mapped), NODE_BYTES);
@@ -264,6 +263,12 @@ fn write_parts(
         parts.append(&mut finished.collect::<Result<_>>()?);
     }
     Ok(parts)
+}
+
+/// Bytes of `memory` beside the tables of all nodes.
+fn room(memory: u64, layout: &Layout) -> u64 {
+    // At least a fourth: less would need many passes, and the tables cannot shrink.
+    memory.saturating_sub(layout.bytes()).max(memory / 4)
 }
 
 /// Bytes per node of a part while its columns are written: its id, and two degrees.

@@ -37,7 +37,8 @@ pub(super) fn describe(
     let Written { layout, report, edges, .. } = written;
     let layout = &layout;
     let node_types = layout.types.iter().enumerate();
-    let node_types = node_types.map(|(i, span)| id_map(layout, i, span, dir));
+    let held = config.layout != PartLayout::Storage;
+    let node_types = node_types.map(|(i, span)| id_map((layout, held), i, span, dir));
     let counts = edges.into_iter().enumerate().map(|(part, edges)| PartCounts {
         core: layout.types.iter().map(|t| t.core(part)).collect(),
         halo: layout.types.iter().map(|t| t.halo(&layout.halo.nodes[part])).collect(),
@@ -67,28 +68,37 @@ pub(super) fn describe(
     })
 }
 
-/// Writes the id-map columns of a node type.
-fn id_map(layout: &Layout, index: usize, span: &TypeSpan, dir: &Path) -> Result<PartitionedType> {
+/// Writes the id-map columns of a node type, with those that hold it as HALO where nodes are `held` so.
+fn id_map(
+    (layout, held): (&Layout, bool),
+    index: usize,
+    span: &TypeSpan,
+    dir: &Path,
+) -> Result<PartitionedType> {
     let stem = format!("map-{index}");
     let bytes = layout.parts.div_ceil(8);
     let mut assignment = NamedColumn::<u32>::create(dir, &stem, "assignment", &[])?;
     let mut new_id = NamedColumn::<u64>::create(dir, &stem, "new_id", &[])?;
-    let mut holders = NamedColumn::<u8>::create(dir, &stem, "holders", &[bytes as u64])?;
+    let holders = || NamedColumn::<u8>::create(dir, &stem, "holders", &[bytes as u64]);
+    let mut holders = held.then(holders).transpose()?;
     let mut row = vec![0u8; bytes];
     for v in span.ids.clone() {
         assignment.push(&[layout.of[v as usize] as u32])?;
         new_id.push(&[layout.new_id(span, v)])?;
+        let Some(holders) = &mut holders else { continue };
         row.fill(0);
         for part in (0..layout.parts).filter(|&p| layout.halo.nodes[p].contains(v)) {
             row[part / 8] |= 1 << (part % 8);
         }
         holders.push(&row)?;
     }
+    let columns = [assignment.finish()?, new_id.finish()?];
+    let holders = holders.map(NamedColumn::finish).transpose()?;
     Ok(PartitionedType {
         name: span.name.clone(),
         count: span.ids.end - span.ids.start,
         ranges: span.starts.clone(),
-        columns: vec![assignment.finish()?, new_id.finish()?, holders.finish()?],
+        columns: columns.into_iter().chain(holders).collect(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Orders in which the edges of a type are read: as they are stored, or list after list.
 
 use gnarl_common::error::{Error, Result};
-use gnarl_graph::{CHUNK_EDGES, Csc, Dataset, DatasetEdges, EdgeChunk, EdgeStream, Triple};
+use gnarl_graph::{CHUNK_EDGES, Dataset, DatasetEdges, EdgeChunk, EdgeStream, Narrow, Triple};
 
 /// One pass over the edges of a type.
 pub(crate) trait EdgeOrder {
@@ -36,8 +36,11 @@ impl EdgeOrder for ByRow {
 
 /// Edges by their destinations, those of one by their sources: the order of in-neighbor lists.
 pub(crate) struct ByList {
-    csc: Csc,
-    destination: u32,
+    indptr: Narrow,
+    indices: Narrow,
+    /// Row of each edge; none if rows equal positions.
+    rows: Option<Narrow>,
+    destination: u64,
     position: usize,
     /// Positions before this one are no longer in memory.
     forgotten: usize,
@@ -50,17 +53,29 @@ impl ByList {
     /// The edges of `triple`, of which there are `count`.
     ///
     /// # Errors
-    /// If the lists have other edges, or ids do not fit 32 bits.
+    /// If there are no lists, or they have other edges.
     pub(crate) fn new(dataset: &Dataset, triple: &Triple, count: u64) -> Result<Self> {
-        let csc = dataset.csc(triple)?;
-        if csc.num_edges() as u64 != count {
-            let found = csc.num_edges();
+        let column = |name: &str| {
+            let column = dataset.edge_column(triple, name)?;
+            column.map(|column| Narrow::of(&column)).transpose()
+        };
+        let needed = |name: &str| {
+            let lacks = || {
+                let dir = dataset.dir().display();
+                Error::invalid(format!("{dir}: {triple}: column {name} is missing"))
+            };
+            column(name)?.ok_or_else(lacks)
+        };
+        let (indptr, indices) = (needed("csc.indptr")?, needed("csc.indices")?);
+        let found = indices.len() as u64;
+        if found != count || indptr.len() == 0 || indptr.get(indptr.len() as u64 - 1) != count {
             return Err(Error::invalid(format!(
                 "{}: {triple}: in-neighbor lists of {found} edges for {count}",
                 dataset.dir().display()
             )));
         }
-        Ok(Self { csc, destination: 0, position: 0, forgotten: 0 })
+        let rows = column("csc.edge")?;
+        Ok(Self { indptr, indices, rows, destination: 0, position: 0, forgotten: 0 })
     }
 }
 
@@ -68,14 +83,14 @@ impl EdgeOrder for ByList {
     fn next(&mut self, edges: &mut EdgeChunk, rows: &mut Vec<u64>) -> Result<bool> {
         edges.clear();
         rows.clear();
-        let indptr = self.csc.indptr.as_slice();
-        let end = (self.position + CHUNK_EDGES).min(self.csc.num_edges());
+        let (indptr, indices) = (self.indptr.as_slice(), self.indices.as_slice());
+        let end = (self.position + CHUNK_EDGES).min(self.indices.len());
         while self.position < end {
             let last = indptr.get(self.destination as usize + 1) as usize;
             let list = self.position..last.min(end);
-            edges.src.extend(self.csc.indices[list.clone()].iter().copied().map(u64::from));
-            edges.dst.resize(edges.src.len(), self.destination.into());
-            match &self.csc.edge {
+            edges.src.extend(indices.range(list.clone()));
+            edges.dst.resize(edges.src.len(), self.destination);
+            match &self.rows {
                 Some(edge) => rows.extend(edge.as_slice().range(list.clone())),
                 None => rows.extend(list.clone().map(|position| position as u64)),
             }
@@ -85,7 +100,7 @@ impl EdgeOrder for ByList {
             }
         }
         if self.position - self.forgotten >= FORGET {
-            self.csc.indices.forget(self.forgotten..self.position);
+            self.indices.forget(self.forgotten..self.position);
             self.forgotten = self.position;
         }
         Ok(!edges.is_empty())

@@ -84,13 +84,14 @@ impl Halo {
 
     /// No HALO nodes: one pass over the edges counts those between parts.
     pub(crate) fn none(edges: &mut dyn EdgeStream, assignment: &Assignment) -> Result<Self> {
-        let nodes = vec![Bitmap::new(edges.num_nodes()); assignment.parts];
+        let nodes = vec![Bitmap::empty(); assignment.parts];
         Self::of_copies(edges, assignment, nodes)
     }
 
     /// Number of node sets in memory.
     pub(crate) fn sets(&self) -> u64 {
-        (self.nodes.len() + self.full.len() + 1) as u64
+        let sets = self.nodes.iter().chain(&self.full).filter(|set| !set.is_empty());
+        sets.count() as u64 + 1
     }
 
     fn first_pass(&mut self, edges: &mut dyn EdgeStream, of: &[u16]) -> Result<()> {

@@ -90,14 +90,17 @@ pub(crate) fn cut(
         Some(own) => partition_dataset_with(dataset, own, &wanted, &out),
         None => partition_dataset(dataset, &wanted, &out),
     })?;
+    let halo = match (layout, wanted.hops) {
+        (PartLayout::Storage, _) => "without halo nodes".to_string(),
+        (_, 1) => "with halo nodes of 1 hop".to_string(),
+        (_, hops) => format!("with halo nodes of {hops} hops"),
+    };
     tracing::info!(
-        "partitioned into {} parts by {}: edge cut {:.1} %, replication {:.2} with halo nodes of {} hop{}, {:.1} s",
+        "partitioned into {} parts by {}: edge cut {:.1} %, replication {:.2} {halo}, {:.1} s",
         report.parts,
         report.algorithm,
         100.0 * report.edge_cut,
         report.replication_factor,
-        wanted.hops,
-        if wanted.hops == 1 { "" } else { "s" },
         start.elapsed().as_secs_f64()
     );
     Ok(Some(cut))

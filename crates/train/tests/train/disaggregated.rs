@@ -113,7 +113,12 @@ fn a_damaged_part_ends_the_run_by_its_name() {
     config.partition.path = Some(bench.path("parts"));
     config.train.workers = 2;
     config.train.deadline_seconds = 5.0;
-    for name in ["part-3/_N.features.npy", "buckets/0.src.npy"] {
+    for (name, said) in [
+        ("part-3/_N.features.npy", "_N.features.npy"),
+        ("buckets/0.src.npy", "0.src.npy"),
+        ("buckets/0.offsets.npy", "offsets"),
+        ("buckets/0.checksums.npy", "checksums"),
+    ] {
         let path = bench.path("parts").join(name);
         let whole = std::fs::read(&path).unwrap();
         let mut damaged = whole.clone();
@@ -122,12 +127,16 @@ fn a_damaged_part_ends_the_run_by_its_name() {
         for bytes in [&damaged, &whole[..whole.len() - 1].to_vec()] {
             std::fs::write(&path, bytes).unwrap();
             let text = run(&config, Begin::Restart, &|_| ()).err().unwrap().to_string();
-            let file = Path::new(name).file_name().unwrap().to_str().unwrap();
-            assert!(text.contains(file), "{text}");
+            assert!(text.contains(said), "{text}");
         }
         std::fs::write(&path, whole).unwrap();
     }
     trained(&config);
+    let part = bench.path("parts").join("part-3");
+    std::fs::rename(&part, bench.path("elsewhere")).unwrap();
+    let error = run(&config, Begin::Restart, &|_| ()).err().unwrap();
+    assert!(error.to_string().contains("part 3 are not here"), "{error}");
+    assert_eq!(error.exit_code(), 2);
 }
 
 #[test]
@@ -138,6 +147,8 @@ fn what_parts_in_memory_lack_is_told() {
     links.task.kind = TaskKind::LinkPrediction;
     let mut one = plain();
     one.partition.parts = Parts::Count(1);
+    let mut auto = plain();
+    auto.partition.parts = Parts::Auto;
     let mut clusters = plain();
     clusters.sample.method = Method::ClusterGcn;
     let mut weighted = plain();
@@ -151,6 +162,7 @@ fn what_parts_in_memory_lack_is_told() {
     let cases = [
         (links, "predicts nodes"),
         (one, "partition.parts"),
+        (auto, "partition.parts = 'auto'"),
         (clusters, "not subgraphs"),
         (weighted, "weights of edges"),
         (timed, "sample.time"),

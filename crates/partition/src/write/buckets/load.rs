@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use gnarl_common::error::{Error, Result, ResultExt};
+use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_common::npy::NpyHeader;
 use gnarl_common::{Buf, read_checked};
 use gnarl_graph::Column;
@@ -74,9 +74,18 @@ impl EdgeBuckets {
             let message = format!("{}: {rows} checksums for {parts} parts", dir.display());
             return Err(Error::invalid(message));
         }
+        // What says where buckets are and whether they are whole is not taken on trust.
+        let offsets = column("offsets")?;
+        let verified = offsets.verify().and_then(|()| checksums.verify());
+        verified.while_doing(|| format!("opening edge buckets {}", dir.display()))?;
+        let offsets = offsets.values::<u64>()?;
+        if !offsets.is_sorted() {
+            let message = format!("{}: offsets of buckets do not ascend", dir.display());
+            return Err(Error::invalid(message));
+        }
         Ok(BucketFiles {
             parts,
-            offsets: column("offsets")?.values()?,
+            offsets,
             width: checksums.width(),
             checksums: checksums.values()?,
             ends: [values(dir, of_type, "src", &column)?, values(dir, of_type, "dst", &column)?],

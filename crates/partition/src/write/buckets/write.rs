@@ -16,7 +16,7 @@ use crate::write::layout::Layout;
 /// `memory` bytes of buffers. Returns the edge types.
 ///
 /// # Errors
-/// [`Kind::Limit`] if buckets do not fit `memory`, or ids 32 bits.
+/// [`Kind::Limit`] if buckets do not fit `memory`.
 pub(crate) fn write(
     dataset: &Dataset,
     layout: &Layout,

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use gnarl_common::Result;
+use gnarl_common::threads::pool;
 use gnarl_sample::ResidentGraph;
 use gnarl_store::PlacedFeatures;
+use rayon::ThreadPool;
 
 use super::course::EraCourse;
 use super::part::{LoadedPart, StoredParts};
@@ -15,8 +17,8 @@ use crate::faults;
 pub(crate) struct Resident {
     pub graph: ResidentGraph,
     pub features: PlacedFeatures,
-    /// Keeps their rooms.
-    _parts: Vec<Arc<LoadedPart>>,
+    /// The parts, whose rooms are taken as long as these are kept.
+    pub parts: Vec<Arc<LoadedPart>>,
 }
 
 /// Brings in the parts of one era after the other.
@@ -25,16 +27,34 @@ pub(crate) struct Loader<'a> {
     rooms: &'a Rooms,
     places: Vec<Option<Arc<LoadedPart>>>,
     graph: ResidentGraph,
+    /// Called when a part has come, and before waiting for a room.
+    tell: &'a dyn Fn(Coming),
+    pool: ThreadPool,
+}
+
+/// What a loader tells of its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coming {
+    /// A part has been read.
+    Came,
+    /// All rooms are taken by parts of batches under way.
+    Full,
 }
 
 impl<'a> Loader<'a> {
     /// Nothing in memory yet.
     ///
     /// # Errors
-    /// If local ids of all places exceed 32 bits.
-    pub fn new(stored: &'a StoredParts, course: &EraCourse, rooms: &'a Rooms) -> Result<Self> {
+    /// If local ids of all places exceed 32 bits, or the system starts no threads.
+    pub fn new(
+        stored: &'a StoredParts,
+        course: &EraCourse,
+        (rooms, tell): (&'a Rooms, &'a dyn Fn(Coming)),
+        threads: usize,
+    ) -> Result<Self> {
         let graph = ResidentGraph::new(course.places(), stored.largest())?;
-        Ok(Self { stored, rooms, places: vec![None; course.places()], graph })
+        let pool = pool(threads)?;
+        Ok(Self { stored, rooms, places: vec![None; course.places()], graph, tell, pool })
     }
 
     /// The graph of `parts`, of which those that are in memory stay; none once rooms are closed. Others leave first, so
@@ -55,22 +75,28 @@ impl<'a> Loader<'a> {
             if here(&self.places, part) {
                 continue;
             }
+            if self.rooms.is_full() {
+                (self.tell)(Coming::Full);
+            }
             let Some(room) = self.rooms.enter() else { return Ok(None) };
+            (self.tell)(Coming::Came);
             faults::reached("load");
-            let loaded = Arc::new(self.stored.load(part, room)?);
+            let loaded = Arc::new(self.pool.install(|| self.stored.load(part, room))?);
+            (self.tell)(Coming::Came);
             let free = self.places.iter_mut().find(|place| place.is_none());
             *free.expect("an era has as many parts as places at most") = Some(loaded);
         }
         let nodes = |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.nodes.clone());
         let places = self.places.iter().map(nodes).collect();
-        self.graph = self.graph.with(places, self.stored)?;
+        self.graph = self.pool.install(|| self.graph.with(places, self.stored))?;
+        (self.tell)(Coming::Came);
         let features =
             |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.features.clone());
         let features = self.places.iter().map(features).collect();
         Ok(Some(Resident {
             graph: self.graph.clone(),
             features: PlacedFeatures::new(features, self.graph.stride())?,
-            _parts: self.places.iter().flatten().cloned().collect(),
+            parts: self.places.iter().flatten().cloned().collect(),
         }))
     }
 }

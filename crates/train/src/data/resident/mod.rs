@@ -11,7 +11,7 @@ mod rooms;
 mod window;
 
 pub(crate) use course::EraCourse;
-pub(crate) use loader::{Loader, Resident};
-pub(crate) use part::StoredParts;
+pub(crate) use loader::{Coming, Loader, Resident};
+pub(crate) use part::{LoadedPart, StoredParts};
 pub(crate) use rooms::Rooms;
 pub(crate) use window::Window;

@@ -53,6 +53,13 @@ impl StoredParts {
             )
             .hint("set train.strategy to 'gradient', or import the graph without weights"));
         }
+        if let Some(part) = (0..partition.num_parts()).find(|&part| !partition.has_part(part)) {
+            let dir = partition.dir().display();
+            return Err(Error::usage(format!("{dir}: the files of part {part} are not here"))
+                .hint(
+                    "train.strategy = 'disaggregated' reads all parts in turns: copy them here",
+                ));
+        }
         let buckets = partition.buckets()?;
         let buckets = buckets.files(buckets.edge_type(&edge.triple)?)?;
         let largest = manifest.part_counts.iter().map(|part| part.core[0] as usize).max();

@@ -30,6 +30,12 @@ impl Rooms {
         Self(Arc::new(Inner { limit: limit.max(1), state, changed }))
     }
 
+    /// Returns whether all are taken.
+    pub fn is_full(&self) -> bool {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.taken >= self.0.limit
+    }
+
     /// Waits for a room; none once they are closed.
     pub fn enter(&self) -> Option<Room> {
         let inner = &self.0;
@@ -72,7 +78,7 @@ mod tests {
         std::thread::scope(|scope| {
             let third = scope.spawn(|| rooms.enter().is_some());
             std::thread::sleep(Duration::from_millis(20));
-            assert!(!third.is_finished());
+            assert!(!third.is_finished() && rooms.is_full());
             drop(first);
             assert!(third.join().unwrap());
             let fourth = scope.spawn(|| (rooms.enter().is_some(), rooms.enter().is_some()));

@@ -24,6 +24,10 @@ struct State<T> {
     eras: BTreeMap<usize, Slot<T>>,
     failure: Option<Error>,
     closed: bool,
+    /// When parts were last seen to come.
+    alive: Instant,
+    /// True while no part is read because batches under way need the rooms.
+    full: bool,
 }
 
 #[derive(Debug)]
@@ -41,9 +45,15 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Window<T> {
-    /// No eras yet, for `ranks` of this process, which wait up to `deadline` for one.
+    /// No eras yet, for `ranks` of this process, which wait up to `deadline` for a part to come.
     pub fn new(ranks: usize, deadline: Duration) -> Self {
-        let state = State { eras: BTreeMap::new(), failure: None, closed: false };
+        let state = State {
+            eras: BTreeMap::new(),
+            failure: None,
+            closed: false,
+            alive: Instant::now(),
+            full: false,
+        };
         Self { ranks: ranks.max(1), deadline, state: Mutex::new(state), changed: Condvar::new() }
     }
 
@@ -74,13 +84,16 @@ impl<T> Window<T> {
     /// Era `number`, for one of the announced batches; waits until it is made.
     ///
     /// # Errors
-    /// Those of making it; [`Kind::Rank`] after the deadline.
+    /// Those of making it; [`Kind::Rank`] once training has ended, and if no part comes within the deadline.
     pub fn take(&self, number: usize) -> Result<Arc<T>> {
-        let end = Instant::now() + self.deadline;
         let mut state = self.lock();
+        state.alive = state.alive.max(Instant::now());
         loop {
             if let Some(error) = &state.failure {
                 return Err(error.clone());
+            }
+            if state.closed {
+                return Err(Error::new(Kind::Rank, "training ended on another rank"));
             }
             if let Some(slot) = state.eras.get_mut(&number)
                 && let Some(made) = slot.made.clone()
@@ -89,18 +102,27 @@ impl<T> Window<T> {
                 self.release(&mut state, number);
                 return Ok(made);
             }
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.closed {
+            // Batches that need the rooms are waited for elsewhere, with deadlines of their own.
+            let waited = if state.full { Duration::ZERO } else { state.alive.elapsed() };
+            let Some(left) = self.deadline.checked_sub(waited).filter(|left| !left.is_zero())
+            else {
                 let seconds = self.deadline.as_secs_f64();
                 return Err(Error::new(
                     Kind::Rank,
-                    format!("the next parts were not in memory within {seconds} s"),
+                    format!("no part came into memory within {seconds} s"),
                 )
                 .hint("raise train.deadline_seconds if the disk is slow"));
-            }
+            };
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Says that a part has come, or that none is read for now because all rooms are in use.
+    pub fn came(&self, full: bool) {
+        let mut state = self.lock();
+        (state.alive, state.full) = (Instant::now(), full);
+        self.changed.notify_all();
     }
 
     /// Adds era `number`, once fewer than [`AHEAD`] wait for their first batch; `false` once the window is closed.
@@ -121,10 +143,10 @@ impl<T> Window<T> {
         true
     }
 
-    /// Hands an error to the ranks that wait.
+    /// Hands an error to the ranks that wait, unless there is one before it.
     pub fn fail(&self, error: Error) {
         let mut state = self.lock();
-        state.failure = Some(error);
+        state.failure.get_or_insert(error);
         self.changed.notify_all();
     }
 
@@ -183,10 +205,25 @@ mod tests {
         let window = Window::<u8>::new(2, Duration::from_millis(10));
         window.announce(1, 1);
         let late = window.take(1).unwrap_err();
-        assert!(late.to_string().contains("within 0.01 s"), "{late}");
+        assert!(late.to_string().contains("no part came into memory within 0.01 s"), "{late}");
         window.fail(Error::invalid("part 3 is damaged"));
         for _ in 0..2 {
             assert!(window.take(1).unwrap_err().to_string().contains("part 3"));
         }
+    }
+    #[test]
+    fn full_rooms_are_no_silence() {
+        let window = Window::new(1, Duration::from_millis(50));
+        window.announce(1, 1);
+        window.came(true);
+        std::thread::scope(|scope| {
+            let taken = scope.spawn(|| window.take(1).map(|era| *era));
+            std::thread::sleep(Duration::from_millis(200));
+            window.came(false);
+            assert!(window.put(1, "one"));
+            assert_eq!(taken.join().unwrap().unwrap(), "one");
+        });
+        window.close();
+        assert!(window.take(2).unwrap_err().to_string().contains("training ended"));
     }
 }

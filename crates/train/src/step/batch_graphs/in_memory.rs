@@ -1,6 +1,7 @@
 //! Parts in memory, which change from era to era.
 
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, scope};
@@ -13,7 +14,9 @@ use gnarl_sample::{ResidentGraph, shuffled_batches};
 
 use super::BatchGraphs;
 use crate::data::batch::BatchSpec;
-use crate::data::resident::{EraCourse, Loader, Resident, Rooms, StoredParts, Window};
+use crate::data::resident::{
+    Coming, EraCourse, LoadedPart, Loader, Resident, Rooms, StoredParts, Window,
+};
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
@@ -37,6 +40,8 @@ pub(crate) struct Era<E: Encoder> {
     graph: ResidentGraph,
     /// First local id of each part in memory.
     first: Vec<Option<u32>>,
+    /// Keeps the rooms of the parts.
+    _parts: Vec<Arc<LoadedPart>>,
 }
 
 impl<E: Encoder> Eras<E> {
@@ -65,13 +70,14 @@ impl<E: Encoder> Eras<E> {
         })
     }
 
-    /// Runs `train`, a rank of this process, while one of them brings in the parts of `epochs` with encoders like `model`.
+    /// Runs `train`, a rank of this process, while one of them brings in the parts of `epochs` with encoders like `model`,
+    /// by so many `threads`.
     ///
     /// # Errors
     /// Those of `train`; [`Kind::Limit`] if the system starts no thread.
     pub fn beside<R>(
         &self,
-        model: &E,
+        (model, threads): (&E, usize),
         epochs: RangeInclusive<usize>,
         train: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
@@ -81,22 +87,27 @@ impl<E: Encoder> Eras<E> {
             if !self.begun.swap(true, Ordering::Relaxed) {
                 let spawned = Builder::new()
                     .name("load".into())
-                    .spawn_scoped(scope, || self.load(model, epochs));
+                    .spawn_scoped(scope, move || self.load((model, threads), epochs));
                 let no_thread = |e| Error::new(Kind::Limit, format!("a thread to read parts: {e}"));
                 spawned.map_err(no_thread)?;
             }
-            train()
+            // The other ranks end by the same error, not by what follows from it.
+            train().inspect_err(|error| self.window.fail(error.clone()))
         })
     }
 
-    fn load(&self, model: &E, epochs: RangeInclusive<usize>) {
-        if let Err(error) = self.load_all(model, epochs) {
+    fn load(&self, model: (&E, usize), epochs: RangeInclusive<usize>) {
+        let load = AssertUnwindSafe(|| self.load_all(model, epochs));
+        let died = || Err(Error::new(Kind::Limit, "the thread that reads parts into memory died"));
+        if let Err(error) = catch_unwind(load).unwrap_or_else(|_| died()) {
             self.window.fail(error);
         }
     }
 
-    fn load_all(&self, model: &E, epochs: RangeInclusive<usize>) -> Result<()> {
-        let mut loader = Loader::new(&self.stored, &self.course, &self.rooms)?;
+    fn load_all(&self, (model, threads): (&E, usize), epochs: RangeInclusive<usize>) -> Result<()> {
+        let tell = |coming| self.window.came(coming == Coming::Full);
+        let rooms = (&self.rooms, &tell as &dyn Fn(Coming));
+        let mut loader = Loader::new(&self.stored, &self.course, rooms, threads)?;
         for epoch in epochs {
             for (index, era) in self.course.eras(epoch).iter().enumerate() {
                 let start = Instant::now();
@@ -123,7 +134,7 @@ impl<E: Encoder> Eras<E> {
         let stride = graph.stride();
         let place = |part: usize| graph.place_of(part).map(|place| place as u32 * stride);
         let first = (0..self.course.parts()).map(place).collect();
-        Ok(Era { encoder, sampler, graph, first })
+        Ok(Era { encoder, sampler, graph, first, _parts: resident.parts })
     }
 }
 
