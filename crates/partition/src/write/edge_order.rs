@@ -68,7 +68,7 @@ impl ByList {
         };
         let (indptr, indices) = (needed("csc.indptr")?, needed("csc.indices")?);
         let found = indices.len() as u64;
-        if found != count || indptr.len() == 0 || indptr.get(indptr.len() as u64 - 1) != count {
+        if found != count || indptr.is_empty() || indptr.get(indptr.len() as u64 - 1) != count {
             return Err(Error::invalid(format!(
                 "{}: {triple}: in-neighbor lists of {found} edges for {count}",
                 dataset.dir().display()

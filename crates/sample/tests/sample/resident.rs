@@ -12,6 +12,8 @@ use gnarl_sample::{
 };
 use proptest::prelude::*;
 
+type Make = fn(&SampleGraph) -> Box<dyn Sampler>;
+
 /// A graph, and the part of each node.
 #[derive(Debug)]
 struct Divided {
@@ -93,7 +95,7 @@ fn check(graph: &Divided, resident: &ResidentGraph, parts: &[usize]) {
     };
     for seeds in nodes.chunks(7) {
         let own: Vec<u32> = seeds.iter().map(|&v| local(v)).collect();
-        let samplers: [fn(&SampleGraph) -> Box<dyn Sampler>; 3] = [
+        let samplers: [Make; 3] = [
             |graph| Box::new(UniformSampler::new(graph, &[2, 3]).unwrap()),
             |graph| Box::new(ExactSampler::new(graph, &[2, 3]).unwrap()),
             |graph| Box::new(FullSampler::new(graph, 2).unwrap()),

@@ -26,6 +26,13 @@ pub(crate) struct MiniBatch<'a, T: Task, E: Encoder, G> {
     graphs: G,
 }
 
+/// A batch's graph, its examples, and their neighborhood.
+struct Neighborhood<H, D, S> {
+    held: H,
+    drawn: DrawnBatch<D>,
+    sampled: S,
+}
+
 impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
     /// Steps over `graphs`.
     ///
@@ -41,7 +48,7 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
         &self,
         spec: &BatchSpec,
         scratch: &mut Scratch,
-    ) -> Result<(G::Held, DrawnBatch<T::Drawn>, E::Sampled)> {
+    ) -> Result<Neighborhood<G::Held, T::Drawn, E::Sampled>> {
         let mut drawn = self.task.draw(spec)?;
         let held = self.graphs.hold(spec)?;
         drawn.seeds = self.graphs.seeds(&held, drawn.seeds)?;
@@ -52,7 +59,7 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
         if let Some(asked) = asked {
             encoder.remove(&mut sampled, &both_ways(asked, |relation| encoder.ways(relation)));
         }
-        Ok((held, drawn, sampled))
+        Ok(Neighborhood { held, drawn, sampled })
     }
 
     /// Counts the target edges of the first batches of the first epoch in the message graphs of
@@ -64,7 +71,8 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
         let mut count = LeakageCount::default();
         let mut scratch = Scratch::new();
         for spec in self.epoch(1, 0, 1).into_iter().take(LOOKED_AT) {
-            let (held, drawn, sampled) = self.neighborhood(&spec, &mut scratch)?;
+            let found = self.neighborhood(&spec, &mut scratch)?;
+            let Neighborhood { held, drawn, sampled } = found;
             let Some(asked) = drawn.asked else { break };
             let (encoder, _) = self.graphs.encoder(&held);
             let there = encoder.edges(&sampled);
@@ -83,7 +91,7 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     }
 
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled> {
-        let (held, drawn, sampled) = self.neighborhood(spec, scratch)?;
+        let Neighborhood { held, drawn, sampled } = self.neighborhood(spec, scratch)?;
         Ok((held, drawn.examples, sampled))
     }
 

@@ -34,7 +34,7 @@ fn killed_in_every_stage(divided: &Divided, victim: usize, stages: &[(&str, usiz
 
 /// The same with other arguments.
 fn killed_with(args: &[String], divided: &Divided, victim: usize, stages: &[(&str, usize)]) {
-    let with = |how: &str| [&args[..], &[how.to_string()]].concat();
+    let with = |how: &str| [args, &[how.to_string()]].concat();
     let expected = numbers(&result(&machines(&with("--restart"), None).output().unwrap()));
     let files = names(&divided.bench.run);
 

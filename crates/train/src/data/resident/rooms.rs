@@ -84,7 +84,7 @@ mod tests {
             let fourth = scope.spawn(|| (rooms.enter().is_some(), rooms.enter().is_some()));
             std::thread::sleep(Duration::from_millis(20));
             rooms.close();
-            assert_eq!(fourth.join().unwrap().1, false);
+            assert!(!fourth.join().unwrap().1);
         });
         drop(second);
     }

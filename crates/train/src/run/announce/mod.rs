@@ -9,11 +9,13 @@ mod resident;
 use std::path::Path;
 
 use gnarl_common::Result;
+use gnarl_common::memory::available;
 use gnarl_config::RunConfig;
 
 use gnarl_partition::PartitionManifest;
 
 use crate::embeddings::TableSpec;
+use crate::run::announce::resident::InMemory;
 use crate::run::setup::Source;
 use crate::task::Sizes;
 
@@ -43,8 +45,11 @@ impl Opening<'_> {
         let parameters = opening::grouped(self.parameters);
         let dir = self.dir.display();
         tracing::info!("{text}; {} with {parameters} parameters; {dir}", config.model.name);
-        if let Some(line) = resident::line(config, source.dataset(), self.partition) {
-            tracing::info!("{line}");
+        if let Some(parts) = InMemory::of(config, source.dataset(), self.partition) {
+            tracing::info!("{}", parts.line());
+            if let Some(warning) = available().and_then(|memory| parts.warning(memory)) {
+                tracing::warn!("{warning}");
+            }
         }
         if sizes.splits[1] == 0 {
             tracing::warn!("no {} in 'valid': the last epoch counts as best", sizes.of);

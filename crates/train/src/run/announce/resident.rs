@@ -1,5 +1,6 @@
-//! The line on parts in memory.
+//! What parts in memory take, and which neighbors are among them.
 
+use gnarl_common::memory::{Available, gib};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_graph::Dataset;
 use gnarl_partition::PartitionManifest;
@@ -7,31 +8,69 @@ use gnarl_partition::PartitionManifest;
 /// Bytes of a node beside its features: ids and degrees, of the part and of the graph in memory, and the offset of its list.
 const NODE: f64 = 12.0 + 12.0 + 8.0;
 
-/// How many parts are in memory, what they take, and which share of a node's neighbors is among them; none for other
-/// strategies.
-pub(super) fn line(
-    config: &RunConfig,
-    dataset: Option<&Dataset>,
-    made: Option<&PartitionManifest>,
-) -> Option<String> {
-    let (Strategy::Disaggregated, Some(made)) = (config.train.strategy, made) else { return None };
-    let slots = config.disaggregated.slots.min(made.parts);
-    let resident = (slots * config.disaggregated.resident_of(made.parts)).min(made.parts);
-    let edges: u64 = made.cut.iter().flatten().sum();
-    let nodes: u64 = made.node_types.iter().map(|node| node.count).sum();
-    let features: u64 = dataset.iter().flat_map(|data| features(data)).sum();
-    let near = among(made, resident);
-    let of_nodes = features as f64 + NODE * nodes as f64;
-    let parts = (resident + slots).min(made.parts.max(resident)) as f64 / made.parts as f64;
-    // Lists of two eras, of the edges among the parts.
-    let lists = 2.0 * 4.0 * near * edges as f64 * resident as f64 / made.parts as f64;
-    Some(format!(
-        "{resident} of {} parts in memory at a time, {slots} of them replaced at a time: about {:.0} MB beside batches; \
-         {:.0} % of a node's neighbors are in memory with it",
-        made.parts,
-        (parts * of_nodes + lists) / 1e6,
-        100.0 * near
-    ))
+/// Share of the memory left that parts may take, beside batches and evaluation.
+const SHARE: f64 = 0.75;
+
+/// What parts in memory come to.
+pub(super) struct InMemory {
+    parts: usize,
+    resident: usize,
+    slots: usize,
+    /// Expected bytes of parts and lists.
+    bytes: f64,
+    /// Expected share of a node's neighbors that are in memory with it.
+    near: f64,
+}
+
+impl InMemory {
+    /// Of a run on the parts `made`; none for other strategies.
+    pub fn of(
+        config: &RunConfig,
+        dataset: Option<&Dataset>,
+        made: Option<&PartitionManifest>,
+    ) -> Option<Self> {
+        let (Strategy::Disaggregated, Some(made)) = (config.train.strategy, made) else {
+            return None;
+        };
+        let slots = config.disaggregated.slots.min(made.parts);
+        let resident = (slots * config.disaggregated.resident_of(made.parts)).min(made.parts);
+        let edges: u64 = made.cut.iter().flatten().sum();
+        let nodes: u64 = made.node_types.iter().map(|node| node.count).sum();
+        let features: u64 = dataset.iter().flat_map(|data| features(data)).sum();
+        let near = among(made, resident);
+        let of_nodes = features as f64 + NODE * nodes as f64;
+        let held = (resident + slots).min(made.parts) as f64 / made.parts as f64;
+        // Lists of two eras, of the edges among the parts.
+        let lists = 2.0 * 4.0 * near * edges as f64 * resident as f64 / made.parts as f64;
+        Some(Self { parts: made.parts, resident, slots, bytes: held * of_nodes + lists, near })
+    }
+
+    /// The line on them.
+    pub fn line(&self) -> String {
+        format!(
+            "{} of {} parts in memory at a time, {} of them replaced at a time: about {:.0} MB beside batches; {:.0} % of a \
+             node's neighbors are in memory with it",
+            self.resident,
+            self.parts,
+            self.slots,
+            self.bytes / 1e6,
+            100.0 * self.near
+        )
+    }
+
+    /// A warning if they take more than is left with batches and evaluation beside them.
+    pub fn warning(&self, memory: Available) -> Option<String> {
+        if self.bytes <= SHARE * memory.left as f64 {
+            return None;
+        }
+        let place = if memory.grouped { "in this control group" } else { "on this host" };
+        Some(format!(
+            "parts in memory take about {}, and {} are left {place}, batches and evaluation included: have fewer of them \
+             (disaggregated.resident, disaggregated.slots), or more and smaller ones",
+            gib(self.bytes),
+            gib(memory.left as f64)
+        ))
+    }
 }
 
 /// Bytes of the feature columns of all node types.
@@ -50,4 +89,19 @@ fn among(made: &PartitionManifest, resident: usize) -> f64 {
     let own = inside as f64 / edges.max(1) as f64;
     let others = (resident.max(1) - 1) as f64 / (made.parts.max(2) - 1) as f64;
     own + (1.0 - own) * others
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_beyond_the_memory_are_warned_of() {
+        let parts = InMemory { parts: 32, resident: 8, slots: 1, bytes: 3e9, near: 0.25 };
+        assert!(parts.line().contains("8 of 32 parts") && parts.line().contains("25 %"));
+        let memory = |left| Available { limit: 8 << 30, left, grouped: true };
+        assert_eq!(parts.warning(memory(6 << 30)), None);
+        let text = parts.warning(memory(3 << 30)).unwrap();
+        assert!(text.contains("this control group") && text.contains("resident"), "{text}");
+    }
 }
