@@ -32,7 +32,7 @@ pub(crate) struct Loader<'a> {
     pool: ThreadPool,
 }
 
-/// What a loader tells of its work.
+/// A report of a loader on its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coming {
     /// A part has been read.

@@ -1,4 +1,4 @@
-//! What parts in memory take, and which neighbors are among them.
+//! The memory of parts in memory, and the neighbors among them.
 
 use gnarl_common::memory::{Available, gib};
 use gnarl_config::{RunConfig, Strategy};
@@ -11,7 +11,7 @@ const NODE: f64 = 12.0 + 12.0 + 8.0;
 /// Share of the memory left that parts may take, beside batches and evaluation.
 const SHARE: f64 = 0.75;
 
-/// What parts in memory come to.
+/// The parts in memory of a run, with the memory they take.
 pub(super) struct InMemory {
     parts: usize,
     resident: usize,

@@ -15,7 +15,7 @@ pub(crate) use in_memory::{Eras, InMemory};
 
 /// The graphs of a run's batches.
 pub(crate) trait BatchGraphs<E: Encoder>: Sync {
-    /// What a batch holds of its graph from sampling until its features are gathered.
+    /// The hold of a batch on its graph, from sampling until its features are gathered.
     type Held: Send;
 
     /// Takes hold of the graph of a batch.
