@@ -259,7 +259,8 @@ impl PartitionedDataset {
 
     /// The error of readers that need lists in every part, which those of layout `storage` lack.
     pub fn without_lists(&self) -> Error {
-        let (dir, layout) = (self.dir.display(), self.manifest.layout);
+        let dir = self.dir.display();
+        let layout = self.manifest.layout;
         Error::usage(format!("{dir}: parts of layout {layout} have no lists of their own"))
             .hint("partition the graph again with --layout edge-cut, or train with strategy 'disaggregated'")
     }

@@ -49,8 +49,10 @@ fn parts_of_a_graph_twice_the_budget_train_within_it_in_turns() {
     const WIDTH: u64 = 1600;
     const BUDGET: u64 = 192_000_000;
     let dir = tempfile::tempdir().unwrap();
-    let (graph, parts) = (dir.path().join("graph"), dir.path().join("parts"));
-    let (nodes, width) = (NODES.to_string(), WIDTH.to_string());
+    let graph = dir.path().join("graph");
+    let parts = dir.path().join("parts");
+    let nodes = NODES.to_string();
+    let width = WIDTH.to_string();
     let community = ["generate", "community", "--communities", "8", "--classes", "8"];
     let size = ["--nodes", &nodes, "--features", &width, "--average-degree", "8"];
     succeed(&[&community[..], &size, &["--out", path(&graph)]].concat());

@@ -77,7 +77,8 @@ impl Deal<'_> {
             copies.push((create(&spec.name, spec.dtype, &spec.shape[1..])?, column, bytes));
         }
         let mut chunk = EdgeChunk::default();
-        let (mut rows, mut places) = (Vec::new(), Vec::new());
+        let mut rows = Vec::new();
+        let mut places = Vec::new();
         while edges.next(&mut chunk, &mut rows)? {
             place(&chunk, &mut places)?;
             for (&(range, src, dst), &row) in places.iter().zip(&rows) {

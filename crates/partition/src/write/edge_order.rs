@@ -66,7 +66,8 @@ impl ByList {
             };
             column(name)?.ok_or_else(lacks)
         };
-        let (indptr, indices) = (needed("csc.indptr")?, needed("csc.indices")?);
+        let indptr = needed("csc.indptr")?;
+        let indices = needed("csc.indices")?;
         let found = indices.len() as u64;
         if found != count || indptr.is_empty() || indptr.get(indptr.len() as u64 - 1) != count {
             return Err(Error::invalid(format!(

@@ -32,7 +32,7 @@ fn killed_in_every_stage(divided: &Divided, victim: usize, stages: &[(&str, usiz
     killed_with(&args, divided, victim, stages);
 }
 
-/// The same with other arguments.
+/// [`killed_in_every_stage`] of a run with other arguments.
 fn killed_with(args: &[String], divided: &Divided, victim: usize, stages: &[(&str, usize)]) {
     let with = |how: &str| [args, &[how.to_string()]].concat();
     let expected = numbers(&result(&machines(&with("--restart"), None).output().unwrap()));
