@@ -84,7 +84,8 @@ impl EdgeOrder for ByList {
     fn next(&mut self, edges: &mut EdgeChunk, rows: &mut Vec<u64>) -> Result<bool> {
         edges.clear();
         rows.clear();
-        let (indptr, indices) = (self.indptr.as_slice(), self.indices.as_slice());
+        let indptr = self.indptr.as_slice();
+        let indices = self.indices.as_slice();
         let end = (self.position + CHUNK_EDGES).min(self.indices.len());
         while self.position < end {
             let last = indptr.get(self.destination as usize + 1) as usize;

@@ -241,7 +241,8 @@ impl Ragged {
 
 impl Sink for Ragged {
     fn take(&mut self, node: u64) -> Result<()> {
-        let (start, end) = (self.old[node as usize], self.old[node as usize + 1]);
+        let start = self.old[node as usize];
+        let end = self.old[node as usize + 1];
         self.end += end - start;
         self.offsets.take(self.end)?;
         self.siblings.iter_mut().try_for_each(|copy| copy.values(start, end - start))

@@ -65,17 +65,20 @@ impl Merge<'_> {
         }
         others.fill(end);
         if end - start != out.len() as u64 {
-            let (found, room) = (end - start, out.len());
+            let found = end - start;
+            let room = out.len();
             let message = format!("{found} edges among parts that have {room} by their buckets");
             return Err(Error::invalid(message).hint("partition the graph again"));
         }
         let mut tasks = Vec::with_capacity(rows.div_ceil(LISTS));
-        let (mut left, mut before) = (out, start);
+        let mut left = out;
+        let mut before = start;
         for (chunk, ends) in own.chunks(LISTS).enumerate() {
             let last = ends[ends.len() - 1];
             let (lists, others) = left.split_at_mut((last - before) as usize);
             tasks.push(((chunk * LISTS) as u32, (before, ends), lists));
-            (left, before) = (others, last);
+            left = others;
+            before = last;
         }
         tasks.into_par_iter().for_each(|(row, ends, out)| self.write(row, ends, out));
         Ok(())
@@ -105,16 +108,18 @@ impl Merge<'_> {
     }
 
     /// Writes the lists from `row` on, which end where `ends` says, the first beginning at `start`.
-    fn write(&self, row: u32, (start, ends): (u64, &[u64]), out: &mut [u32]) {
+    fn write(&self, row: u32, (start, ends): (u64, &[u64]), mut out: &mut [u32]) {
         let runs = self.runs.iter().map(|run| (run.first, self.run_of(run, row, ends.len())));
         let mut runs: Vec<_> = runs.filter(|(_, (src, _))| !src.is_empty()).collect();
         let mut keyed = Vec::new();
-        let (mut out, mut before) = (out, start);
+        let mut before = start;
         for (i, &end) in ends.iter().enumerate() {
             let (list, others) = out.split_at_mut((end - before) as usize);
-            (out, before) = (others, end);
+            out = others;
+            before = end;
             let row = row + i as u32;
-            let (mut len, mut sorted) = (0, true);
+            let mut len = 0;
+            let mut sorted = true;
             if let Some(old) = self.old {
                 for &source in old.sources(self.first + row) {
                     if self.sources.is_kept(source) {

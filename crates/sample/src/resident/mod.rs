@@ -82,12 +82,6 @@ impl ResidentGraph {
         self.csc.num_edges()
     }
 
-    /// Bytes of lists, ids and degrees.
-    pub fn num_bytes(&self) -> u64 {
-        let nodes = self.first(self.places.len()) as u64;
-        self.csc.indptr.num_bytes() as u64 + 4 * self.num_edges() as u64 + 12 * nodes
-    }
-
     /// The place of part `part`, if it is in memory.
     pub fn place_of(&self, part: usize) -> Option<usize> {
         self.places.iter().position(|nodes| nodes.as_ref().is_some_and(|n| n.part == part))
@@ -109,7 +103,7 @@ impl ResidentGraph {
     /// If a bucket cannot be read, or has rows that its parts have not.
     ///
     /// # Panics
-    /// If there are more places than before, or a part exceeds the stride.
+    /// If the number of places is another one, or a part exceeds the stride.
     pub fn with(&self, places: Vec<Option<Arc<PartNodes>>>, buckets: &dyn Buckets) -> Result<Self> {
         assert_eq!(places.len(), self.places.len(), "places");
         let part = |nodes: &Option<Arc<PartNodes>>| nodes.as_ref().map(|nodes| nodes.part);
@@ -138,9 +132,11 @@ impl ResidentGraph {
             );
             let mut runs = Vec::new();
             for (i, from) in places.iter().enumerate() {
-                let (Some(from), Some(to)) = (part(from), part(nodes)) else { continue };
+                let (Some(from), Some(to)) = (from, nodes) else { continue };
                 if !(kept[i] && kept[j]) {
-                    runs.push(self.run(i, buckets.read(from, to)?, &places, (from, to))?);
+                    let bucket = buckets.read(from.part, to.part)?;
+                    check(&bucket, from, to)?;
+                    runs.push(Run { first: self.first(i) as u32, bucket });
                 }
             }
             let old = kept[j].then_some(&self.csc);
@@ -175,30 +171,10 @@ impl ResidentGraph {
         Ok(ids)
     }
 
-    /// The edges of a bucket, whose sources are in place `i`.
-    fn run(
-        &self,
-        i: usize,
-        bucket: LoadedBucket,
-        places: &[Option<Arc<PartNodes>>],
-        (from, to): (usize, usize),
-    ) -> Result<Run> {
-        let len = |part: usize| {
-            let found = places.iter().flatten().find(|nodes| nodes.part == part);
-            found.map_or(0, |nodes| nodes.ids.len())
-        };
-        let beyond = |values: &[u32], len: usize| values.iter().any(|&row| row as usize >= len);
-        if beyond(&bucket.src, len(from)) || beyond(&bucket.dst, len(to)) {
-            let message = format!("bucket ({from}, {to}) has nodes that its parts have not");
-            return Err(Error::invalid(message).hint("partition the graph again"));
-        }
-        Ok(Run { first: self.first(i) as u32, bucket })
-    }
-
     /// The graph for samplers. Local ids without a node have empty lists.
     ///
     /// # Errors
-    /// None unless a part's ids and degrees differ in number.
+    /// If a part's ids and degrees differ in number.
     pub fn sample_graph(&self) -> Result<SampleGraph> {
         let nodes = self.first(self.places.len());
         let mut ids = vec![u64::MAX; nodes];
@@ -217,4 +193,15 @@ impl ResidentGraph {
         }
         SampleGraph::with_part(self.csc.clone(), ids.into(), Some(degrees.into()), nodes)
     }
+}
+
+/// Rejects the edges from part `from` to part `to` that have nodes which these have not.
+fn check(bucket: &LoadedBucket, from: &PartNodes, to: &PartNodes) -> Result<()> {
+    let within =
+        |rows: &[u32], nodes: &PartNodes| rows.iter().all(|&row| (row as usize) < nodes.ids.len());
+    if within(&bucket.src, from) && within(&bucket.dst, to) {
+        return Ok(());
+    }
+    let message = format!("bucket ({}, {}) has nodes that its parts have not", from.part, to.part);
+    Err(Error::invalid(message).hint("partition the graph again"))
 }

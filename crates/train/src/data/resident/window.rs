@@ -87,7 +87,8 @@ impl<T> Window<T> {
     /// Those of making it; [`Kind::Rank`] once training has ended, and if no part comes within the deadline.
     pub fn take(&self, number: usize) -> Result<Arc<T>> {
         let mut state = self.lock();
-        state.alive = state.alive.max(Instant::now());
+        // Time that nobody waited is no silence.
+        state.alive = Instant::now();
         loop {
             if let Some(error) = &state.failure {
                 return Err(error.clone());
