@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    bench, eval, generate, import, infer, inspect, partition, plan, serve, serve_model, train,
+    bench, eval, generate, import, infer, inspect, partition, plan, serve, serve_model, train, work,
 };
 use crate::help;
 
@@ -46,6 +46,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Train a model from a run file
     Train(train::TrainArgs),
+    /// Prepare batches for a training run, or coordinate those who do
+    Work(Box<work::WorkArgs>),
     /// Train run files with several seeds and average the scores
     Repeat(bench::accuracy::RepeatArgs),
     /// Evaluate a trained model on its dataset's splits

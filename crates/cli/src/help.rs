@@ -86,6 +86,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("inspect", "gnarl inspect data/mine --verify", "formats.md#dataset-directory"),
     ("serve", "gnarl serve data/mine-8 --part 0 --listen 127.0.0.1:7070", "serving.md"),
     ("serve-model", "gnarl serve-model runs/mine --listen 127.0.0.1:8080", "inference.md#online"),
+    (
+        "work",
+        "gnarl work run.toml --role batch --join http://127.0.0.1:7071",
+        "disaggregated.md#batch-workers",
+    ),
     ("bench accuracy", "gnarl bench accuracy examples/sage.toml --seeds 5", "configuration.md"),
     ("bench catgnn", "gnarl bench catgnn --data graphs --out catgnn.md", "catgnn.md"),
     ("bench load", "gnarl bench load data/mine-8 --rule exact", "partitioning.md"),
@@ -126,7 +131,7 @@ pub fn complete(command: Command) -> Command {
     });
     let command = match cfg!(feature = "serve") {
         true => command,
-        false => ["serve", "serve-model"].iter().fold(command, |command, path| {
+        false => ["serve", "serve-model", "work"].iter().fold(command, |command, path| {
             at(command, path, &|found| {
                 let about = found.get_about().cloned().unwrap_or_default();
                 found.about(format!("{about} (not in this build)"))

@@ -20,6 +20,9 @@ pub(super) fn known() -> Table {
     for key in ["hops", "path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));
     }
+    for key in ["join", "token_file", "certificate", "key"] {
+        add("disaggregated", key, Value::Boolean(true));
+    }
     for key in ["heads", "tails"] {
         add("negatives", key, Value::Boolean(true));
     }

@@ -258,6 +258,12 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
     let key = "train.strategy = 'disaggregated'";
     let other = "set train.strategy to 'gradient'";
     let section = &c.run.partition;
+    if section.path.is_none() && c.run.disaggregated.batch_workers > 0 {
+        return Some(
+            Error::usage("batch workers read the same parts: disaggregated.batch_workers requires partition.path")
+                .hint("make the parts by 'gnarl partition --layout storage'"),
+        );
+    }
     if section.path.is_none() && section.parts == Parts::Count(1) {
         return Some(
             Error::usage(format!("{key} has some parts of the graph in memory, and there is one"))

@@ -53,6 +53,10 @@ fn full() -> RunConfig {
     full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
+    full.disaggregated.join = Some("http://10.0.0.1:7071".into());
+    full.disaggregated.token_file = Some("token".into());
+    full.disaggregated.certificate = Some("cert.pem".into());
+    full.disaggregated.key = Some("key.pem".into());
     full.task.name = Some("ranking".into());
     full.task.node_type = Some("movie".into());
     full.task.edge_type = Some("a:b:c".into());

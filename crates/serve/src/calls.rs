@@ -91,3 +91,43 @@ impl Call for Describe {
         reply.map_ok(|body| body.to_vec()).try_collect().await.map_err(status_of)
     }
 }
+
+/// An action with its body; the reply's body.
+pub(crate) struct Act {
+    pub action: &'static str,
+    pub body: Vec<u8>,
+}
+
+impl Call for Act {
+    type Reply = Vec<u8>;
+
+    async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
+        let action = Action::new(self.action, self.body.clone());
+        let reply = client.do_action(action).await.map_err(status_of)?;
+        let bodies: Vec<_> = reply.try_collect().await.map_err(status_of)?;
+        bodies.into_iter().next().map(Into::into).ok_or_else(|| Status::internal("empty reply"))
+    }
+}
+
+/// A request for a batch.
+pub(crate) struct AskBatch {
+    pub descriptor: Vec<u8>,
+    pub about: RecordBatch,
+}
+
+impl Call for AskBatch {
+    type Reply = RecordBatch;
+
+    async fn make(&self, mut client: FlightClient) -> Result<Self::Reply, Status> {
+        let descriptor = FlightDescriptor::new_cmd(self.descriptor.clone());
+        let request = FlightDataEncoderBuilder::new()
+            .with_flight_descriptor(Some(descriptor))
+            .build(stream::iter([Ok(self.about.clone())]));
+        let reply = client.do_exchange(request).await.map_err(status_of)?;
+        let mut batches = collect(reply).await?;
+        match batches.len() {
+            1 => Ok(batches.remove(0)),
+            other => Err(Status::internal(format!("{other} record batches for one batch"))),
+        }
+    }
+}

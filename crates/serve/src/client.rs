@@ -150,16 +150,33 @@ impl Client {
         self.start(Exchange { command, about })
     }
 
-    /// Begins a call; the returned function waits for its reply.
-    fn start<C: Call>(&self, call: C) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+    /// Begins a call that is made once, within the deadline; the returned function waits for its reply.
+    pub(crate) fn start_once<C: Call>(
+        &self,
+        call: C,
+    ) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
         let client = self.clone();
-        let runtime = self.0.runtime;
-        let work = async move {
-            // The receiver may have been dropped meanwhile.
-            drop(sender.send(client.0.call(&call).await));
-        };
-        drop(runtime.spawn(work));
+        self.wait_for(async move { client.0.once(&call).await })
+    }
+
+    /// Begins a call; the returned function waits for its reply.
+    pub(crate) fn start<C: Call>(
+        &self,
+        call: C,
+    ) -> impl FnOnce() -> Result<C::Reply> + Send + use<C> {
+        let client = self.clone();
+        self.wait_for(async move { client.0.call(&call).await })
+    }
+
+    /// Begins `work`; the returned function waits for its result.
+    fn wait_for<T, F>(&self, work: F) -> impl FnOnce() -> Result<T> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        // The receiver may have been dropped meanwhile.
+        drop(self.0.runtime.spawn(async move { drop(sender.send(work.await)) }));
         let gone = || Error::new(Kind::Rank, "the connection's thread ended");
         move || receiver.recv().unwrap_or_else(|_| Err(gone()))
     }
@@ -193,6 +210,18 @@ impl Inner {
             }
             tokio::time::sleep(pause).await;
             pause = (2 * pause).min(PAUSES.1);
+        }
+    }
+
+    /// Makes one attempt within the deadline.
+    async fn once<C: Call>(&self, call: &C) -> Result<C::Reply> {
+        let (uri, seconds) = (&self.uri, self.deadline.as_secs_f64());
+        match timeout(self.deadline, self.try_once(call)).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(status)) => Err(error(&status).context(format!("asking {uri}"))),
+            Err(_) => {
+                Err(Error::new(Kind::Rank, format!("no reply from {uri} within {seconds} s")))
+            }
         }
     }
 

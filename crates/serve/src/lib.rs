@@ -6,6 +6,9 @@
 //! on concurrent requests; a [`PartAccess`] is a local or remote part, and [`PartitionedFeatures`]
 //! gathers features from both alike. The target edges of a task ([`FoundTargets`]) are read from either, too.
 //!
+//! Batch workers and their [`Coordinator`] are served by the same means ([`Server::of_workers`]): they prepare the batches
+//! that compute workers ask for by name ([`BatchRequest`]).
+//!
 //! In: part directories, and requests as record batches with a JSON command. Out: record batches,
 //! one row per requested node. Clients in other languages need no code of ours; `docs/serving.md`
 //! documents the commands.
@@ -54,6 +57,7 @@ mod server;
 mod service;
 mod targets;
 mod traffic;
+mod work;
 
 pub use access::PartAccess;
 pub use client::{Client, ClientConfig};
@@ -67,3 +71,4 @@ pub use served::{Description, ServedPart};
 pub use server::{Server, ServerConfig};
 pub use targets::FoundTargets;
 pub use traffic::Traffic;
+pub use work::{BatchRequest, Coordinator, Handler, Joining, LEASE, Living, Orders, Reply};

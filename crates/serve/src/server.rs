@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use arrow_flight::flight_service_server::FlightServiceServer;
+use arrow_flight::flight_service_server::{FlightService, FlightServiceServer};
 use futures::TryStreamExt;
 use gnarl_common::{Error, Kind, Result};
 use tokio::runtime::{Builder, Runtime};
@@ -15,6 +15,7 @@ use crate::security::{Guard, Tls, check_address};
 use crate::served::ServedPart;
 use crate::service::Service;
 use crate::traffic::{Meter, Traffic};
+use crate::work::{Handler, WorkService};
 
 /// Largest message to a server, in bytes; longer requests are split.
 const LONGEST_REQUEST: usize = 64 << 20;
@@ -56,6 +57,26 @@ impl Server {
     /// # Errors
     /// If the address is taken, or is public without a token and encryption.
     pub fn start(parts: Vec<Arc<ServedPart>>, config: &ServerConfig) -> Result<Self> {
+        let meter = Meter::default();
+        Self::launch(Service::new(parts, meter.clone()), meter, (config, 1))
+    }
+
+    /// Serves the calls of batch workers or of their coordinator until the server is dropped.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn of_workers(handler: Arc<dyn Handler>, config: &ServerConfig) -> Result<Self> {
+        let meter = Meter::default();
+        // Batches are large: encoding them is the work of the threads of the runtime.
+        let service = WorkService::new(handler, meter.clone());
+        Self::launch(service, meter, (config, config.threads.max(1)))
+    }
+
+    fn launch<S: FlightService>(
+        service: S,
+        meter: Meter,
+        (config, workers): (&ServerConfig, usize),
+    ) -> Result<Self> {
         let (token, tls) = (config.token.is_some(), config.tls.is_some());
         check_address(config.listen, token, tls, config.open_to_everyone)?;
         let refused = |e: std::io::Error| {
@@ -67,15 +88,14 @@ impl Server {
         let address = listener.local_addr().map_err(refused)?;
         let threads = config.threads.max(1);
         let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
+            .worker_threads(workers)
             .max_blocking_threads(threads)
             .thread_name("serve")
             .enable_all()
             .build()
             .map_err(|e| Error::new(Kind::Limit, format!("cannot start server threads: {e}")))?;
         let (stop, stopped) = oneshot::channel();
-        let meter = Meter::default();
-        let service = FlightServiceServer::new(Service::new(parts, meter.clone()))
+        let service = FlightServiceServer::new(service)
             .max_decoding_message_size(LONGEST_REQUEST)
             .max_encoding_message_size(usize::MAX);
         let service = InterceptedService::new(service, Guard::new(config.token.clone()));

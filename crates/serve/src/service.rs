@@ -31,8 +31,8 @@ pub(crate) struct Service {
     meter: Meter,
 }
 
-type Answer<T> = Result<Response<T>, Status>;
-type Replies<T> = BoxStream<'static, Result<T, Status>>;
+pub(crate) type Answer<T> = Result<Response<T>, Status>;
+pub(crate) type Replies<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
     /// A service of `parts` that counts bytes by `meter`.
@@ -143,7 +143,8 @@ async fn busy<T: Send + 'static>(
         .map_err(|e| status(&e))
 }
 
-fn encoded(
+/// Messages of `batches`, counted by `meter`.
+pub(crate) fn encoded(
     batches: impl futures::Stream<Item = Result<RecordBatch, FlightError>> + Send + 'static,
     meter: Meter,
 ) -> Replies<FlightData> {
@@ -151,7 +152,25 @@ fn encoded(
     messages.inspect_ok(move |message| meter.send(message)).boxed()
 }
 
-fn unsupported<T>(what: &str) -> Answer<T> {
+/// The descriptor of an exchange, and all that is sent with it.
+pub(crate) async fn asked(
+    request: Request<Streaming<FlightData>>,
+    meter: Meter,
+) -> Result<(Vec<u8>, Vec<RecordBatch>), Status> {
+    let mut incoming = request.into_inner().inspect_ok(move |message| meter.receive(message));
+    let Some(first) = incoming.try_next().await? else {
+        return Err(Status::invalid_argument("the exchange has no message"));
+    };
+    let asked = first.flight_descriptor.as_ref().map(|d| d.cmd.to_vec()).unwrap_or_default();
+    // Some clients send the descriptor alone first, others with the schema.
+    let schema = (!first.data_header.is_empty()).then_some(Ok(first));
+    let all = stream::iter(schema).chain(incoming.map_err(FlightError::from));
+    let decoded = FlightRecordBatchStream::new_from_flight_data(all);
+    Ok((asked, decoded.try_collect().await.map_err(status_of)?))
+}
+
+/// The answer to calls that are not served.
+pub(crate) fn unsupported<T>(what: &str) -> Answer<T> {
     Err(Status::unimplemented(format!("{what} is not served here")))
 }
 
@@ -226,18 +245,8 @@ impl FlightService for Service {
         &self,
         request: Request<Streaming<FlightData>>,
     ) -> Answer<Self::DoExchangeStream> {
-        let meter = self.meter.clone();
-        let mut incoming = request.into_inner().inspect_ok(move |message| meter.receive(message));
-        let Some(first) = incoming.try_next().await? else {
-            return Err(Status::invalid_argument("the exchange has no message"));
-        };
-        let asked = first.flight_descriptor.as_ref().map(|d| d.cmd.clone()).unwrap_or_default();
+        let (asked, batches) = asked(request, self.meter.clone()).await?;
         let command: Command = command::read("the descriptor", &asked).map_err(|e| status(&e))?;
-        // Some clients send the descriptor alone first, others with the schema.
-        let schema = (!first.data_header.is_empty()).then_some(Ok(first));
-        let all = stream::iter(schema).chain(incoming.map_err(FlightError::from));
-        let decoded = FlightRecordBatchStream::new_from_flight_data(all);
-        let batches: Vec<RecordBatch> = decoded.try_collect().await.map_err(status_of)?;
         let service = self.clone();
         let reply = busy(move || service.answer(&command, &batches)).await?;
         Ok(Response::new(encoded(stream::iter([Ok(reply)]), self.meter.clone())))

@@ -42,7 +42,7 @@ pub use source::RowSource;
 
 use std::ops::Range;
 
-use gnarl_common::{Result, Stored};
+use gnarl_common::{DType, Result, Stored};
 
 /// Gathered features, in the order of the requested ids.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +86,12 @@ pub trait FeatureStore: Send + Sync {
     /// All rows, one after the other, where they are dense and not normalized.
     fn stored(&self) -> Option<Stored<'_>> {
         None
+    }
+
+    /// The type in which all dense values can be given without a change: that in which they are stored, unless they are
+    /// normalized.
+    fn exact_type(&self) -> DType {
+        DType::F32
     }
 
     /// Bytes of files that dense features are read from in place, by pages; 0 where they are in memory or elsewhere.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnarl_common::{Buf, Error, Result, Stored, read_ahead};
+use gnarl_common::{Buf, DType, Error, Result, Stored, read_ahead};
 use gnarl_graph::Features;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -203,6 +203,15 @@ impl FeatureStore for MappedFeatures {
             (Source::Dense(Values::F16(values)), Normalize::None) => Some(Stored::F16(values)),
             (Source::Dense(Values::Bf16(values)), Normalize::None) => Some(Stored::Bf16(values)),
             _ => None,
+        }
+    }
+
+    fn exact_type(&self) -> DType {
+        match (&self.source, self.normalize) {
+            (Source::Dense(Values::F16(_)), Normalize::None) => DType::F16,
+            (Source::Dense(Values::Bf16(_)), Normalize::None) => DType::BF16,
+            (Source::Dense(Values::U8(_)), Normalize::None) => DType::U8,
+            _ => DType::F32,
         }
     }
 

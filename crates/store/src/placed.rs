@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::{Divisor, Error, Result};
+use gnarl_common::{DType, Divisor, Error, Result};
 
 use crate::{FeatureStore, MappedFeatures, Rows};
 
@@ -54,6 +54,11 @@ impl FeatureStore for PlacedFeatures {
 
     fn is_sparse(&self) -> bool {
         self.sparse
+    }
+
+    fn exact_type(&self) -> DType {
+        let first = self.places.iter().flatten().next();
+        first.map_or(DType::F32, |part| part.exact_type())
     }
 
     fn gather(&self, ids: &[u32]) -> Result<Rows> {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "serve")]
+use crossbeam_channel::Receiver;
 use gnarl_common::{Context, Error, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
@@ -10,12 +12,18 @@ use gnarl_infer::Figures;
 use gnarl_nn::{Params, Tensor};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
+#[cfg(feature = "serve")]
+use crate::data::resident::EraCourse;
 use crate::embeddings::Rows;
 use crate::encoder::{Course, Encoder, Keep, Output, Source};
 use crate::evaluation::{Evaluation, Forwards, NodeScores};
 use crate::session::Session;
 use crate::state::TrainState;
-use crate::step::batch_graphs::{Eras, Fixed, InMemory};
+#[cfg(feature = "serve")]
+use crate::step::batch_graphs::Elsewhere;
+use crate::step::batch_graphs::{EraSource, Eras, Fixed, InMemory};
+#[cfg(feature = "serve")]
+use crate::step::batch_worker::{Ask, BatchWorker, Worked};
 use crate::step::chunked;
 use crate::step::full_graph::FullGraph;
 use crate::step::mini_batch::MiniBatch;
@@ -59,6 +67,18 @@ pub(crate) trait Training: Send + Sync {
         state: TrainState,
     ) -> Result<TrainState>;
 
+    /// Prepares the batches that are asked for, by some threads, until nobody can ask any more.
+    ///
+    /// # Errors
+    /// If the strategy is another one, or a part cannot be read.
+    #[cfg(feature = "serve")]
+    fn prepare_batches(
+        &self,
+        partition: &PartitionedDataset,
+        asks: &Receiver<Ask>,
+        by: (usize, &Worked),
+    ) -> Result<()>;
+
     /// Names and numbers of nodes of the types with outputs.
     fn node_types(&self) -> Vec<(String, usize)>;
 
@@ -99,6 +119,15 @@ pub(crate) trait Training: Send + Sync {
     fn evaluate(&self, params: &Params, tables: &[Rows<'_>]) -> Result<Evaluation>;
 }
 
+/// Parts that are in memory in turns.
+enum InTurns<E: Encoder> {
+    /// In that of this process.
+    Here(Box<Eras<E>>),
+    /// In that of batch workers.
+    #[cfg(feature = "serve")]
+    Elsewhere(EraCourse),
+}
+
 /// A task and its encoder over the whole graph and over parts.
 pub(crate) struct Fit<T, E: Encoder> {
     config: RunConfig,
@@ -107,13 +136,13 @@ pub(crate) struct Fit<T, E: Encoder> {
     /// Parts that train alone, if they have graphs of their own; none for those of other ranks.
     parts: Vec<Option<E>>,
     /// Parts that are in memory in turns.
-    eras: Option<Eras<E>>,
+    in_turns: Option<InTurns<E>>,
 }
 
 impl<T: Task, E: Encoder> Fit<T, E> {
     /// `task` over the graph of `encoder`.
     pub fn new(config: &RunConfig, task: T, encoder: E) -> Self {
-        Self { config: config.clone(), task, whole: encoder, parts: Vec::new(), eras: None }
+        Self { config: config.clone(), task, whole: encoder, parts: Vec::new(), in_turns: None }
     }
 
     fn encoders(&self) -> Encoders<'_, E> {
@@ -173,8 +202,15 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         let owner = partition.id_map(self.task.node_type())?;
         self.task.set_parts(partition.num_parts(), owner.clone());
         if self.config.train.strategy == Strategy::Disaggregated {
-            let of = (self.task.seeds(0), ranks);
-            self.eras = Some(Eras::open(&self.config, partition, owner, of)?);
+            let train = self.task.seeds(0);
+            #[cfg(feature = "serve")]
+            if self.config.disaggregated.batch_workers > 0 {
+                let course = EraCourse::new(&self.config, &owner, train);
+                self.in_turns = Some(InTurns::Elsewhere(course));
+                return Ok(());
+            }
+            let source = EraSource::open(&self.config, partition, owner, train)?;
+            self.in_turns = Some(InTurns::Here(Box::new(Eras::new(source, ranks))));
             return Ok(());
         }
         let alone = self.config.train.strategy.parts_train_alone();
@@ -225,16 +261,42 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
                 AllReduce.train(session, &step, comm, state)
             }
             Strategy::Disaggregated => {
-                let eras = self.eras.as_ref();
-                let eras = eras.ok_or_else(|| Error::invalid("the parts in memory are not set"))?;
-                let graphs = InMemory { eras, model: &self.whole };
-                let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
-                let epochs = state.progress.epoch + 1..=self.config.train.epochs;
-                let loading = (&self.whole, session.threads.host);
-                eras.beside(loading, epochs, || AllReduce.train(session, &step, comm, state))
+                let lacks = |what: &str| Error::invalid(format!("{what} are not set"));
+                let in_turns =
+                    self.in_turns.as_ref().ok_or_else(|| lacks("the parts in memory"))?;
+                match in_turns {
+                    InTurns::Here(eras) => {
+                        let graphs = InMemory { eras, model: &self.whole };
+                        let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
+                        let epochs = state.progress.epoch + 1..=self.config.train.epochs;
+                        let loading = (&self.whole, session.threads.host);
+                        let train = || AllReduce.train(session, &step, comm, state);
+                        eras.beside(loading, epochs, train)
+                    }
+                    #[cfg(feature = "serve")]
+                    InTurns::Elsewhere(course) => {
+                        let feed = session.feed.ok_or_else(|| lacks("the batch workers"))?;
+                        let graphs = Elsewhere { feed, course, model: &self.whole };
+                        let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
+                        AllReduce.train(session, &step, comm, state)
+                    }
+                }
             }
             Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
         }
+    }
+
+    #[cfg(feature = "serve")]
+    fn prepare_batches(
+        &self,
+        partition: &PartitionedDataset,
+        asks: &Receiver<Ask>,
+        (threads, worked): (usize, &Worked),
+    ) -> Result<()> {
+        let owner = partition.id_map(self.task.node_type())?;
+        let source = EraSource::open(&self.config, partition, owner, self.task.seeds(0))?;
+        let (task, encoders) = (&self.task, self.encoders());
+        BatchWorker { source, task, encoders, worked }.work(asks, threads)
     }
 
     fn node_types(&self) -> Vec<(String, usize)> {

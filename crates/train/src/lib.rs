@@ -31,6 +31,8 @@ pub mod embeddings;
 mod encoder;
 pub mod evaluation;
 mod faults;
+#[cfg(feature = "serve")]
+mod feed;
 mod fit;
 mod json;
 pub mod pipeline;
@@ -52,6 +54,8 @@ pub use run::{
     EdgeModel, Finished, Infer, KeepEdges, Leader, OpenOptions, Summary, TrainedRun, eval_run,
     infer_by_threads, infer_on, run, run_folder, run_on,
 };
+#[cfg(feature = "serve")]
+pub use run::{Work, WorkOptions};
 pub use sync::outer::OuterOptimizer;
 pub use task::objective::{Objective, Scorer, Targets};
 pub use task::{EdgeBatch, partition_for_task};

@@ -37,6 +37,9 @@ pub struct Session<'a> {
     pub on_best: &'a (dyn Fn(&TrainState, Vec<Rows<'_>>) -> Result<()> + Sync),
     /// The run's folder.
     pub dir: &'a Path,
+    /// The batch workers of the run.
+    #[cfg(feature = "serve")]
+    pub(crate) feed: Option<&'a std::sync::Arc<crate::feed::Feed>>,
     /// The place of arrays that may exceed the memory.
     pub home: &'a Home,
     /// Activity of rank 0, for the log.

@@ -16,6 +16,7 @@ mod security;
 pub mod serve;
 pub mod serve_model;
 pub mod train;
+pub mod work;
 
 use gnarl_common::Result;
 use serde_json::Value;
@@ -30,6 +31,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Partition(args) => partition::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Train(args) => train::run(&args),
+        Command::Work(args) => work::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Infer(args) => infer::run(&args),

@@ -32,3 +32,5 @@ mod serve;
 mod serve_model;
 mod tables;
 mod train;
+#[cfg(feature = "serve")]
+mod work;

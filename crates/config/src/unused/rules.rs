@@ -25,6 +25,22 @@ pub(super) const RULES: &[Rule] = &[
         to: "strategy 'disaggregated'",
     },
     Rule {
+        keys: &[
+            "disaggregated.listen",
+            "disaggregated.join",
+            "disaggregated.token_file",
+            "disaggregated.certificate",
+            "disaggregated.key",
+        ],
+        applies: |a| a.run.disaggregated.batch_workers > 0,
+        to: "batches that others prepare: disaggregated.batch_workers is 0",
+    },
+    Rule {
+        keys: &["disaggregated.listen", "disaggregated.key"],
+        applies: |a| a.run.disaggregated.join.is_none(),
+        to: "the coordinator of the first rank; that of disaggregated.join has its own",
+    },
+    Rule {
         keys: &["dataset.split.*"],
         applies: |a| !a.links(),
         to: "labels of nodes and of edges; link prediction has task.valid and task.test",

@@ -160,6 +160,15 @@ pub enum Input {
 }
 
 impl Input {
+    /// Width of a row.
+    #[cfg(feature = "serve")]
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Self::Dense(rows) => rows.cols(),
+            Self::Sparse(rows) => rows.cols(),
+        }
+    }
+
     /// Puts the features on a tape.
     pub fn on(&self, tape: &mut Tape<'_>) -> Var {
         match self {

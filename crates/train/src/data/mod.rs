@@ -8,6 +8,8 @@ pub mod graph;
 pub(crate) mod hetero_graph;
 pub mod node_targets;
 #[cfg(feature = "serve")]
+pub(crate) mod packed;
+#[cfg(feature = "serve")]
 pub(crate) mod partitioned;
 pub(crate) mod read_ahead;
 pub(crate) mod resident;

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
+#[cfg(feature = "serve")]
+use crate::data::packed::Columns;
 use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, Table};
@@ -128,6 +130,24 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// # Errors
     /// If features cannot be read.
     fn fetch(&self, sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)>;
+
+    /// Adds a batch to the columns that are sent to another process.
+    ///
+    /// # Errors
+    /// If batches have no such form.
+    #[cfg(feature = "serve")]
+    fn pack(&self, _batch: Self::Batch, _out: &mut Columns) -> Result<()> {
+        Err(Error::usage("batches of graphs with types are not sent to other processes"))
+    }
+
+    /// Takes a batch from the columns of another process.
+    ///
+    /// # Errors
+    /// If they are missing or disagree.
+    #[cfg(feature = "serve")]
+    fn unpack(&self, _columns: &mut Columns) -> Result<Self::Batch> {
+        Err(Error::usage("batches of graphs with types are not sent to other processes"))
+    }
 
     /// Builds the transposes for the backward pass.
     fn prepare(&self, batch: &Self::Batch);

@@ -21,6 +21,8 @@ use super::{Encoder, Keep, Output, Outputs, Source};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
+#[cfg(feature = "serve")]
+use crate::data::packed::{self, Columns};
 use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
@@ -176,6 +178,34 @@ impl Encoder for Homogeneous {
         let nodes = rows.iter().map(|&row| blocks.input_nodes[row as usize]).collect();
         let weights = blocks.target_weights.take();
         Ok((Prepared { blocks, input }, Outputs { rows, nodes, weights }))
+    }
+
+    #[cfg(feature = "serve")]
+    fn pack(&self, Prepared { blocks, input }: Prepared, out: &mut Columns) -> Result<()> {
+        packed::blocks::pack(&blocks.blocks, out);
+        packed::rows::pack(&input, self.graph.features.exact_type(), out);
+        Ok(())
+    }
+
+    #[cfg(feature = "serve")]
+    fn unpack(&self, columns: &mut Columns) -> Result<Prepared> {
+        let blocks = packed::blocks::unpack(columns)?;
+        let nodes = blocks.first().map_or(0, |block| block.num_src());
+        let input = packed::rows::unpack(columns, nodes)?;
+        if input.width() != self.graph.width() {
+            return Err(Error::invalid(format!(
+                "features of the batch are {} wide, those of the dataset {}",
+                input.width(),
+                self.graph.width()
+            )));
+        }
+        let blocks = MiniBatch {
+            blocks,
+            input_nodes: Vec::new(),
+            targets: Vec::new(),
+            target_weights: None,
+        };
+        Ok(Prepared { blocks, input })
     }
 
     /// Few models need the input layer's transpose; they build it on first use.

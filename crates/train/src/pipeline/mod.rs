@@ -56,8 +56,8 @@ pub fn run<T>(
     let mut fetch = Fetch::default();
     let drains = config.pipeline == Pipeline::Epoch;
     if config.pipeline != Pipeline::Off {
-        let depth = config.prefetch;
-        return on_threads(Schedule::new(specs), sample, fetch, drains, depth, compute);
+        let depths = (config.prefetch, config.prefetch + step.ahead());
+        return on_threads(Schedule::new(specs), sample, fetch, drains, depths, compute);
     }
     let mut schedule = Schedule::new(specs);
     compute(&Deliveries::new(|| {
@@ -67,18 +67,18 @@ pub fn run<T>(
     }))
 }
 
-/// Runs each stage before `compute` on a thread. If the pipeline `drains`, no spec of an epoch is
-/// begun before the last one of the previous epoch is computed.
+/// Runs each stage before `compute` on a thread, with so many batches buffered at each, and after `sample`. If the pipeline
+/// `drains`, no spec of an epoch is begun before the last one of the previous epoch is computed.
 fn on_threads<'a, T>(
     mut schedule: Schedule<'a>,
     mut sample: Sample<'a>,
     mut fetch: Fetch<'a>,
     drains: bool,
-    depth: usize,
+    (depth, after_sample): (usize, usize),
     compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
 ) -> Result<T> {
     let (to_sample, scheduled) = bounded(depth);
-    let (to_fetch, sampled) = bounded(depth);
+    let (to_fetch, sampled) = bounded(after_sample);
     let (to_prepare, fetched) = bounded(depth);
     let (to_compute, prepareed) = bounded(depth);
     let (drained, is_drained) = bounded(1);

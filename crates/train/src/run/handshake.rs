@@ -98,6 +98,7 @@ fn settings(config: &RunConfig) -> String {
     config.partition.path = config.partition.path.map(|_| Default::default());
     config.partition.token_file = None;
     config.partition.certificate = None;
+    config.disaggregated = config.disaggregated.of_batches();
     config.train.threads = 0;
     config.train.prefetch = 1;
     config.train.pipeline = Default::default();

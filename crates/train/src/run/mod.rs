@@ -5,6 +5,8 @@ mod auto;
 pub(crate) mod checkpoint;
 mod edges;
 mod eval;
+#[cfg(feature = "serve")]
+mod feed;
 mod finish;
 pub mod folder;
 mod handshake;
@@ -15,6 +17,8 @@ pub(crate) mod setup;
 mod summary;
 mod train;
 mod trained;
+#[cfg(feature = "serve")]
+mod work;
 
 pub use edges::{EdgeModel, KeepEdges};
 pub use eval::eval_run;
@@ -23,3 +27,5 @@ pub use places::run_folder;
 pub use summary::{Finished, Summary};
 pub use train::{run, run_on};
 pub use trained::{OpenOptions, TrainedRun};
+#[cfg(feature = "serve")]
+pub use work::{Work, WorkOptions};

@@ -23,6 +23,8 @@ use crate::registry::Registry;
 use crate::run::announce::Opening;
 use crate::run::auto;
 use crate::run::checkpoint::{self, CHECKPOINT};
+#[cfg(feature = "serve")]
+use crate::run::feed;
 use crate::run::finish;
 use crate::run::folder::{Begin, METRICS, MODEL, RunFolder};
 use crate::run::handshake;
@@ -81,7 +83,7 @@ impl Registry {
         let cut = setup.source.cut((config, self), &folder, config.train.workers)?;
         let checkpoint = resume.then(|| checkpoint::read(folder.dir())).transpose()?;
         let workers = config.train.workers;
-        let run = Run::new((config, self), setup, folder, cut, (0..workers, workers))?;
+        let run = Run::new((config, self), setup, folder, cut, (0..workers, workers), None)?;
         run.announce(1)?;
         let mut states = run.states(0..workers, workers, checkpoint.as_deref())?;
         drop(checkpoint);
@@ -152,7 +154,8 @@ impl Registry {
         }
         let checkpoint = Some(&*state).filter(|state| !state.is_empty());
         let own = comm.rank()..comm.rank() + 1;
-        let run = Run::new((&config, self), setup, folder, parts, (own.clone(), comm.size()))?;
+        let ranks = (own.clone(), comm.size());
+        let run = Run::new((&config, self), setup, folder, parts, ranks, Some(comm))?;
         let mut states = run.states(own, comm.size(), checkpoint)?;
         if lead {
             let mut machines = hosts.clone();
@@ -193,6 +196,9 @@ struct Run<'a> {
     start: Start,
     /// The placement of each table's embeddings; empty if the graph was not partitioned.
     placements: Vec<Arc<dyn Placement>>,
+    /// The batch workers, if they prepare batches.
+    #[cfg(feature = "serve")]
+    workers: Option<feed::Workers>,
     /// Serves other machines' requests as long as it lives.
     _server: KeptServer,
 }
@@ -213,6 +219,7 @@ impl<'a> Run<'a> {
         folder: RunFolder,
         cut: Option<PartitionedDataset>,
         (ranks, size): (Range<usize>, usize),
+        comm: Option<&dyn Communicator>,
     ) -> Result<Self> {
         let Setup { source, mut task, start, _server } = setup;
         let mut placements = Vec::new();
@@ -227,6 +234,10 @@ impl<'a> Run<'a> {
             let tables = start.tables.iter().map(|table| by_parts(cut, &table.node_type));
             placements = tables.collect::<Result<_>>()?;
         }
+        #[cfg(feature = "serve")]
+        let workers = feed::gather(config, &source.fingerprint(), cut.as_ref(), comm)?;
+        #[cfg(not(feature = "serve"))]
+        no_batch_workers(config, comm)?;
         let partition = cut.map(|cut| cut.manifest().clone());
         let (metric, smaller_is_better) = (task.metric(), task.smaller_is_better());
         let goal = Goal { metric, smaller_is_better };
@@ -240,6 +251,8 @@ impl<'a> Run<'a> {
             partition,
             start,
             placements,
+            #[cfg(feature = "serve")]
+            workers,
             _server,
         })
     }
@@ -364,6 +377,8 @@ impl<'a> Run<'a> {
             on_checkpoint: &save,
             on_best: &keep,
             dir: self.folder.dir(),
+            #[cfg(feature = "serve")]
+            feed: self.workers.as_ref().map(|workers| &workers.feed),
             home: &home(self.config, self.folder.dir())?,
             pulse: &pulse,
         };
@@ -434,6 +449,20 @@ fn check_here(cut: &PartitionedDataset, mine: &dyn Fn(usize) -> bool) -> Result<
             cut.dir().display()
         ))
         .hint("train.strategy = 'average' trains the parts that a host has: copy it here")),
+    }
+}
+
+/// Rejects batch workers.
+///
+/// # Errors
+/// [`gnarl_common::Kind::Usage`] if the run has some.
+#[cfg(not(feature = "serve"))]
+fn no_batch_workers(config: &RunConfig, _: Option<&dyn Communicator>) -> Result<()> {
+    match config.train.strategy == Strategy::Disaggregated && config.disaggregated.batch_workers > 0
+    {
+        true => Err(Error::usage("disaggregated.batch_workers is not supported by this build")
+            .hint("build with --features serve")),
+        false => Ok(()),
     }
 }
 

@@ -30,6 +30,9 @@ pub trait AnyStep: Sync {
         scratch: &mut Scratch,
     ) -> Result<Box<dyn AnySampled<'s> + 's>>;
 
+    /// Batches to sample ahead, as of [`TrainStep::ahead`].
+    fn ahead(&self) -> usize;
+
     /// Scores of the state, as of [`TrainStep::evaluate`].
     ///
     /// # Errors
@@ -100,6 +103,10 @@ impl<S: TrainStep> AnyStep for S {
     ) -> Result<Box<dyn AnySampled<'s> + 's>> {
         let made = TrainStep::sample(self, spec, scratch)?;
         Ok(Box::new(Sampled { step: self, made }))
+    }
+
+    fn ahead(&self) -> usize {
+        TrainStep::ahead(self)
     }
 
     fn evaluate(

@@ -10,8 +10,12 @@ use super::batch_graphs::{BatchGraphs, Fixed};
 use super::{BatchLoss, Counts, Gradients, Inputs, PartStep, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{LeakageCount, both_ways};
+#[cfg(feature = "serve")]
+use crate::data::packed::Columns;
 use crate::encoder::Encoder;
 use crate::evaluation::Evaluation;
+#[cfg(feature = "serve")]
+use crate::feed::Pending;
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::task::{DrawnBatch, Encoders, Sharing, Task};
@@ -31,6 +35,15 @@ struct Neighborhood<H, D, S> {
     held: H,
     drawn: DrawnBatch<D>,
     sampled: S,
+}
+
+/// A batch between sampling and the gathering of features.
+pub(crate) enum Sampled<H, D, S> {
+    /// Its graph, its examples, and their neighborhood.
+    Here(H, D, S),
+    /// A batch worker has been asked for it.
+    #[cfg(feature = "serve")]
+    Asked(Pending),
 }
 
 impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
@@ -62,6 +75,32 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
         Ok(Neighborhood { held, drawn, sampled })
     }
 
+    /// A batch over graph `graph` as columns, on its way to another process.
+    ///
+    /// # Errors
+    /// If the task or the encoder has no such form.
+    #[cfg(feature = "serve")]
+    pub fn packed(
+        &self,
+        (examples, batch): (T::Examples, E::Batch),
+        graph: usize,
+    ) -> Result<Columns> {
+        let mut columns = Columns::default();
+        self.task.pack(examples, &mut columns)?;
+        self.graphs.model(graph).pack(batch, &mut columns)?;
+        Ok(columns)
+    }
+
+    /// A batch of another process.
+    ///
+    /// # Errors
+    /// If columns are missing or disagree.
+    #[cfg(feature = "serve")]
+    fn unpacked(&self, mut columns: Columns) -> Result<(T::Examples, E::Batch)> {
+        let batch = self.encoders.whole.unpack(&mut columns)?;
+        Ok((self.task.unpack(&mut columns)?, batch))
+    }
+
     /// Counts the target edges of the first batches of the first epoch in the message graphs of
     /// these batches.
     ///
@@ -83,7 +122,7 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
 }
 
 impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G> {
-    type Sampled = (G::Held, T::Drawn, E::Sampled);
+    type Sampled = Sampled<G::Held, T::Drawn, E::Sampled>;
     type Batch = (T::Examples, E::Batch);
 
     fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec> {
@@ -91,16 +130,32 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     }
 
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled> {
+        #[cfg(feature = "serve")]
+        if let Some(pending) = self.graphs.ask(spec)? {
+            return Ok(Sampled::Asked(pending));
+        }
         let Neighborhood { held, drawn, sampled } = self.neighborhood(spec, scratch)?;
-        Ok((held, drawn.examples, sampled))
+        Ok(Sampled::Here(held, drawn.examples, sampled))
     }
 
-    fn loading(&self, (held, ..): &Self::Sampled) -> f64 {
-        self.graphs.loading(held)
+    fn ahead(&self) -> usize {
+        self.graphs.ahead()
+    }
+
+    fn loading(&self, sampled: &Self::Sampled) -> f64 {
+        match sampled {
+            Sampled::Here(held, ..) => self.graphs.loading(held),
+            #[cfg(feature = "serve")]
+            Sampled::Asked(_) => 0.0,
+        }
     }
 
     fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch> {
-        let (held, drawn, sampled) = sampled;
+        let (held, drawn, sampled) = match sampled {
+            Sampled::Here(held, drawn, sampled) => (held, drawn, sampled),
+            #[cfg(feature = "serve")]
+            Sampled::Asked(pending) => return self.unpacked(pending()?),
+        };
         let (batch, outputs) = self.graphs.encoder(&held).0.fetch(sampled)?;
         let outputs = self.graphs.outputs(&held, outputs);
         Ok((self.task.examples(spec, drawn, outputs)?, batch))
@@ -127,6 +182,7 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
         let Inputs { batch: (examples, batch), graph, embeddings } = inputs;
+        self.graphs.reach(graph);
         let encoder = self.graphs.model(graph);
         let mut tape = Tape::new(params, Mode::Train { key });
         let (rows, leaves) = encoder.forward(&mut tape, batch, embeddings)?;

@@ -2,6 +2,8 @@
 
 mod any_step;
 pub(crate) mod batch_graphs;
+#[cfg(feature = "serve")]
+pub(crate) mod batch_worker;
 pub(crate) mod chunked;
 pub(crate) mod full_graph;
 pub(crate) mod mini_batch;

@@ -30,6 +30,11 @@ pub trait TrainStep: Sync {
     /// If a part of the graph does not reply.
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled>;
 
+    /// Batches to sample ahead of those that are fetched, beside `train.prefetch`: they are asked for elsewhere.
+    fn ahead(&self) -> usize {
+        0
+    }
+
     /// Seconds that sampling of a batch waited for parts to be read into memory.
     fn loading(&self, _sampled: &Self::Sampled) -> f64 {
         0.0

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+#[cfg(feature = "serve")]
+use gnarl_common::Error;
 use gnarl_common::threads::even_share;
 use gnarl_common::{Home, IdMap, Result};
 use gnarl_engine::Communicator;
@@ -15,6 +17,8 @@ use super::edge_scores::EdgeScores;
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
+#[cfg(feature = "serve")]
+use crate::data::packed::Columns;
 use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Outputs};
@@ -134,6 +138,24 @@ pub(crate) trait Task: Send + Sync {
         drawn: Self::Drawn,
         outputs: Outputs,
     ) -> Result<Self::Examples>;
+
+    /// Adds examples to the columns that are sent to another process.
+    ///
+    /// # Errors
+    /// If examples have no such form.
+    #[cfg(feature = "serve")]
+    fn pack(&self, _examples: Self::Examples, _out: &mut Columns) -> Result<()> {
+        Err(Error::usage("batches of edges are not sent to other processes"))
+    }
+
+    /// Takes examples from the columns of another process.
+    ///
+    /// # Errors
+    /// If they are missing or disagree.
+    #[cfg(feature = "serve")]
+    fn unpack(&self, _columns: &mut Columns) -> Result<Self::Examples> {
+        Err(Error::usage("batches of edges are not sent to other processes"))
+    }
 
     /// Number of examples.
     fn count(&self, examples: &Self::Examples) -> usize;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use gnarl_common::Result;
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_partition::PartitionedDataset;
-use gnarl_serve::{ServedPart, Server, ServerConfig, Tls, read_token};
+use gnarl_serve::{ServedPart, Server, ServerConfig};
 use serde_json::{Value, json};
 
 use super::ServeArgs;
@@ -50,16 +50,7 @@ pub fn run(args: &ServeArgs) -> Result<Value> {
 }
 
 fn config(args: &ServeArgs) -> Result<ServerConfig> {
-    let tls = match (&args.security.tls_cert, &args.security.tls_key) {
-        (Some(certificate), Some(key)) => Some(Tls::read(certificate, key)?),
-        _ => None,
-    };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(ServerConfig {
-        listen: args.listen,
-        token: args.security.token_file.as_deref().map(read_token).transpose()?,
-        tls,
-        open_to_everyone: args.security.open_to_everyone,
-        threads: if args.threads == 0 { cores } else { args.threads },
-    })
+    let threads = if args.threads == 0 { cores } else { args.threads };
+    Ok(ServerConfig { threads, ..args.security.server(args.listen)? })
 }

@@ -55,6 +55,25 @@ impl EraCourse {
         epoch * self.parts() + index
     }
 
+    /// The era of a number, and that of the one before it in its epoch; none if there is no such era.
+    #[cfg(feature = "serve")]
+    pub fn of(&self, number: usize) -> Option<(Era, Option<usize>)> {
+        let (epoch, index) = (number / self.parts().max(1), number % self.parts().max(1));
+        let mut eras = self.eras(epoch);
+        let before = index.checked_sub(1).map(|index| self.number(epoch, index));
+        (epoch > 0 && index < eras.len()).then(|| (eras.swap_remove(index), before))
+    }
+
+    /// The number of the era after one.
+    #[cfg(feature = "serve")]
+    pub fn after(&self, number: usize) -> usize {
+        let epoch = number / self.parts().max(1);
+        match self.of(number + 1) {
+            Some(_) => number + 1,
+            None => self.number(epoch + 1, 0),
+        }
+    }
+
     /// The training nodes of an era, ascending by dataset id.
     pub fn seeds(&self, era: &Era) -> Vec<u32> {
         let mut seeds: Vec<u32> =

@@ -57,6 +57,13 @@ impl<'a> Loader<'a> {
         Ok(Self { stored, rooms, places: vec![None; course.places()], graph, tell, pool })
     }
 
+    /// How many of `parts` are to be read.
+    #[cfg(feature = "serve")]
+    pub fn missing(&self, parts: &[usize]) -> usize {
+        let here = |part: &&usize| self.places.iter().flatten().any(|at| at.nodes.part == **part);
+        parts.len() - parts.iter().filter(here).count()
+    }
+
     /// The graph of `parts`, of which those that are in memory stay; none once rooms are closed. Others leave first, so
     /// that theirs are free as soon as no batch needs them.
     ///

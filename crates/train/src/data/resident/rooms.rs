@@ -36,6 +36,13 @@ impl Rooms {
         state.taken >= self.0.limit
     }
 
+    /// Number of rooms that are free.
+    #[cfg(feature = "serve")]
+    pub fn free(&self) -> usize {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.limit.saturating_sub(state.taken)
+    }
+
     /// Waits for a room; none once they are closed.
     pub fn enter(&self) -> Option<Room> {
         let inner = &self.0;

@@ -22,6 +22,7 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         c.train.deadline_seconds = 1.0;
         c.train.engine = Default::default();
         c.embedding.store = Default::default();
+        c.disaggregated = c.disaggregated.of_batches();
         c.dataset.read_ahead = Default::default();
         c.output = Default::default();
         c.plan = Default::default();

@@ -7,67 +7,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, scope};
 use std::time::{Duration, Instant};
 
-use gnarl_common::{Error, IdMap, Kind, Result};
-use gnarl_config::RunConfig;
-use gnarl_partition::PartitionedDataset;
-use gnarl_sample::{ResidentGraph, shuffled_batches};
+use gnarl_common::{Error, Kind, Result};
 
 use super::BatchGraphs;
+use super::era::{Era, EraSource, schedule};
 use crate::data::batch::BatchSpec;
-use crate::data::resident::{
-    Coming, EraCourse, LoadedPart, Loader, Resident, Rooms, StoredParts, Window,
-};
+use crate::data::resident::{Coming, Loader, Window};
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
 
 /// The eras of a run, shared by the ranks of this process.
 pub(crate) struct Eras<E: Encoder> {
-    config: RunConfig,
-    course: EraCourse,
-    /// Part of each node.
-    owner: Arc<IdMap>,
-    stored: StoredParts,
-    rooms: Rooms,
+    source: EraSource,
     window: Window<Era<E>>,
     begun: AtomicBool,
 }
 
-/// An encoder over the parts in memory.
-pub(crate) struct Era<E: Encoder> {
-    encoder: E,
-    sampler: E::Sampler,
-    graph: ResidentGraph,
-    /// First local id of each part in memory.
-    first: Vec<Option<u32>>,
-    /// Keeps the rooms of the parts.
-    _parts: Vec<Arc<LoadedPart>>,
-}
-
 impl<E: Encoder> Eras<E> {
-    /// The eras of `config` over the parts of `partition`, with the training nodes `train`, for `ranks` of this process.
-    ///
-    /// # Errors
-    /// If the parts are of another layout, or have what the strategy does not read.
-    pub fn open(
-        config: &RunConfig,
-        partition: &PartitionedDataset,
-        owner: Arc<IdMap>,
-        (train, ranks): (&[u32], usize),
-    ) -> Result<Self> {
-        let stored = StoredParts::open(config, partition)?;
-        let course = EraCourse::new(config, &owner, train);
-        let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
-        Ok(Self {
-            config: config.clone(),
-            // The next parts are read beside those of the batches under way.
-            rooms: Rooms::new(course.places() + course.slots()),
-            course,
-            owner,
-            stored,
-            window: Window::new(ranks, deadline),
-            begun: AtomicBool::new(false),
-        })
+    /// The eras of `source`, for `ranks` of this process.
+    pub fn new(source: EraSource, ranks: usize) -> Self {
+        let deadline = Duration::from_secs_f64(source.config.train.deadline_seconds);
+        Self { source, window: Window::new(ranks, deadline), begun: AtomicBool::new(false) }
     }
 
     /// Runs `train`, a rank of this process, while one of them brings in the parts of `epochs` with encoders like `model`,
@@ -105,11 +66,11 @@ impl<E: Encoder> Eras<E> {
     }
 
     fn load_all(&self, (model, threads): (&E, usize), epochs: RangeInclusive<usize>) -> Result<()> {
+        let EraSource { course, stored, rooms, .. } = &self.source;
         let tell = |coming| self.window.came(coming == Coming::Full);
-        let rooms = (&self.rooms, &tell as &dyn Fn(Coming));
-        let mut loader = Loader::new(&self.stored, &self.course, rooms, threads)?;
+        let mut loader = Loader::new(stored, course, (rooms, &tell), threads)?;
         for epoch in epochs {
-            for (index, era) in self.course.eras(epoch).iter().enumerate() {
+            for (index, era) in course.eras(epoch).iter().enumerate() {
                 let start = Instant::now();
                 let Some(resident) = loader.bring(&era.parts)? else { return Ok(()) };
                 tracing::debug!(
@@ -118,23 +79,13 @@ impl<E: Encoder> Eras<E> {
                     resident.graph.num_edges(),
                     start.elapsed().as_secs_f64()
                 );
-                let era = self.era(model, resident)?;
-                if !self.window.put(self.course.number(epoch, index), era) {
+                let era = self.source.era(model, resident)?;
+                if !self.window.put(course.number(epoch, index), era) {
                     return Ok(());
                 }
             }
         }
         Ok(())
-    }
-
-    fn era(&self, model: &E, resident: Resident) -> Result<Era<E>> {
-        let encoder = model.on_resident(&resident)?;
-        let sampler = encoder.sampler(&self.config, &[])?;
-        let graph = resident.graph;
-        let stride = graph.stride();
-        let place = |part: usize| graph.place_of(part).map(|place| place as u32 * stride);
-        let first = (0..self.course.parts()).map(place).collect();
-        Ok(Era { encoder, sampler, graph, first, _parts: resident.parts })
     }
 }
 
@@ -144,7 +95,7 @@ struct Close<'a, E: Encoder>(&'a Eras<E>);
 impl<E: Encoder> Drop for Close<'_, E> {
     fn drop(&mut self) {
         self.0.window.close();
-        self.0.rooms.close();
+        self.0.source.rooms.close();
     }
 }
 
@@ -174,34 +125,25 @@ impl<E: Encoder> BatchGraphs<E> for InMemory<'_, E> {
     }
 
     fn read_bytes(&self) -> u64 {
-        self.eras.stored.take_read_bytes()
+        self.eras.source.stored.take_read_bytes()
     }
 
     fn encoder<'s>(&'s self, Held { era, .. }: &'s Held<E>) -> (&'s E, &'s E::Sampler) {
-        (&era.encoder, &era.sampler)
+        era.encoder()
     }
 
-    fn seeds(&self, Held { era, .. }: &Held<E>, mut seeds: Seeds) -> Result<Seeds> {
-        for node in seeds.nodes.iter_mut().flatten() {
-            let (part, row) = self.eras.owner.place(*node as usize);
-            let first = era.first[part].ok_or_else(|| {
-                Error::invalid(format!("node {node} of part {part} is not in memory"))
-            })?;
-            *node = first + row as u32;
-        }
-        Ok(seeds)
+    fn seeds(&self, Held { era, .. }: &Held<E>, seeds: Seeds) -> Result<Seeds> {
+        era.seeds(&self.eras.source.owner, seeds)
     }
 
-    fn outputs(&self, Held { era, .. }: &Held<E>, mut outputs: Outputs) -> Outputs {
-        outputs.nodes.iter_mut().for_each(|node| *node = era.graph.id(*node) as u32);
-        outputs
+    fn outputs(&self, Held { era, .. }: &Held<E>, outputs: Outputs) -> Outputs {
+        era.outputs(outputs)
     }
 
     fn model(&self, _: usize) -> &E {
         self.model
     }
 
-    /// The batches of one era after the other. Each has the graph of its era.
     fn schedule<T: Task>(
         &self,
         task: &T,
@@ -209,25 +151,7 @@ impl<E: Encoder> BatchGraphs<E> for InMemory<'_, E> {
         epoch: usize,
         sharing: Sharing,
     ) -> Vec<BatchSpec> {
-        let course = &self.eras.course;
-        let mut specs = Vec::new();
-        for (index, era) in course.eras(epoch).iter().enumerate() {
-            let seeds = course.seeds(era);
-            let (order, number) = ((epoch, index), course.number(epoch, index));
-            let of_era = task.schedule_of(&seeds, order, sharing, &shuffled_batches);
-            let own = of_era.iter().filter(|spec| !spec.share.is_empty()).count();
-            self.eras.window.announce(number, own);
-            specs.extend(of_era.into_iter().map(|spec| BatchSpec {
-                graph: number,
-                // Another epoch has other parts in memory.
-                fixed: false,
-                last_of_epoch: false,
-                ..spec
-            }));
-        }
-        if let Some(last) = specs.last_mut() {
-            last.last_of_epoch = true;
-        }
-        specs
+        let announce = |era, batches| self.eras.window.announce(era, batches);
+        schedule(&self.eras.source.course, task, epoch, sharing, &announce)
     }
 }

@@ -1,22 +1,53 @@
 //! The graph that each batch is drawn from: fixed ones, or parts in memory that change.
 
+#[cfg(feature = "serve")]
+mod elsewhere;
+mod era;
 mod fixed;
 mod in_memory;
+#[cfg(feature = "serve")]
+mod one_era;
 
 use gnarl_common::Result;
 
 use crate::data::batch::BatchSpec;
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
+#[cfg(feature = "serve")]
+use crate::feed::Pending;
 use crate::task::{Sharing, Task};
 
+#[cfg(feature = "serve")]
+pub(crate) use elsewhere::Elsewhere;
+#[cfg(feature = "serve")]
+pub(crate) use era::Era;
+pub(crate) use era::EraSource;
 pub(crate) use fixed::Fixed;
 pub(crate) use in_memory::{Eras, InMemory};
+#[cfg(feature = "serve")]
+pub(crate) use one_era::OneEra;
 
 /// The graphs of a run's batches.
 pub(crate) trait BatchGraphs<E: Encoder>: Sync {
     /// The hold of a batch on its graph, from sampling until its features are gathered.
     type Held: Send;
+
+    /// Asks a batch worker for a batch; none where batches are made here.
+    ///
+    /// # Errors
+    /// If nobody can be asked.
+    #[cfg(feature = "serve")]
+    fn ask(&self, _: &BatchSpec) -> Result<Option<Pending>> {
+        Ok(None)
+    }
+
+    /// Batches to ask for ahead of those that are awaited.
+    fn ahead(&self) -> usize {
+        0
+    }
+
+    /// Notes that a batch of the graph is computed.
+    fn reach(&self, _graph: usize) {}
 
     /// Takes hold of the graph of a batch.
     ///

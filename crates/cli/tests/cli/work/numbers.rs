@@ -1,0 +1,78 @@
+//! The numbers of a run do not depend on who prepares its batches.
+
+use serde_json::Value;
+
+use super::{Started, Stored, workers};
+use crate::common::{gnarl, path, results};
+
+#[test]
+fn batches_of_any_number_of_workers_are_those_of_the_run_itself() {
+    let stored = Stored::new();
+    for ranks in ["train.workers=1", "train.workers=2"] {
+        let expected = results(&stored.alone(&[ranks]));
+        for count in [1, 2, 4] {
+            let run = stored.start(count, &[ranks]);
+            let workers = workers(&stored, &run.uri, count);
+            let (found, err) = run.succeeds();
+            assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
+            let done = workers.into_iter().map(|worker| worker.succeeds().0);
+            let done: Vec<Value> = done.collect();
+            let of = |key: &str| -> Vec<u64> {
+                done.iter().map(|worker| worker[key].as_u64().unwrap()).collect()
+            };
+            // 4 epochs of 10 batches at least.
+            assert!(of("batches").iter().sum::<u64>() >= 40, "{done:?}");
+            assert!(of("read_bytes").iter().sum::<u64>() > 0, "{done:?}");
+        }
+    }
+}
+
+#[test]
+fn all_parts_in_memory_of_batch_workers_train_as_the_whole_graph() {
+    let stored = Stored::new();
+    for (method, model) in [("exact", "gat"), ("labor", "gcn"), ("full", "sage")] {
+        let (method, model) = (format!("sample.method={method}"), format!("model.name={model}"));
+        let sets = [method.as_str(), &model, "disaggregated.resident=6", "disaggregated.slots=1"];
+        let whole = [&sets[..2], &["train.strategy=gradient"]].concat();
+        let expected = results(&stored.alone(&whole));
+        let run = stored.start(1, &sets);
+        let _worker = Started::new(&mut stored.worker(&run.uri, &sets), "prepares batches for ");
+        let (found, err) = run.succeeds();
+        assert_eq!(results(&found), expected, "{method}, {model}: {err}");
+    }
+}
+
+/// Compute workers have no part, and batch workers find the coordinator where a third process is.
+#[test]
+fn compute_workers_need_no_part() {
+    let stored = Stored::new();
+    let expected = results(&stored.alone(&[]));
+    let elsewhere = stored.bench.dir.path().join("elsewhere");
+    std::fs::rename(&stored.parts, &elsewhere).unwrap();
+    std::fs::create_dir(&stored.parts).unwrap();
+    for entry in std::fs::read_dir(&elsewhere).unwrap() {
+        let from = entry.unwrap().path();
+        if from.is_file() {
+            std::fs::copy(&from, stored.parts.join(from.file_name().unwrap())).unwrap();
+        }
+    }
+    let file = path(&stored.bench.file);
+    let mut coordinator = gnarl();
+    coordinator.args(["work", file, "--role", "coordinator", "--set", &stored.place]);
+    let coordinator = Started::new(&mut coordinator, "coordinating at ");
+    let place = format!("partition.path={}", elsewhere.display());
+    let mut worker = gnarl();
+    worker.args(["work", file, "--role", "batch", "--join", &coordinator.uri, "--set", &place]);
+    let worker = Started::new(&mut worker, "prepares batches for ");
+    let join = format!("disaggregated.join={}", coordinator.uri);
+    // Batch workers outlive runs of such a coordinator.
+    for _ in 0..2 {
+        let run = stored.start(1, &[&join]);
+        let (found, err) = run.succeeds();
+        assert_eq!(results(&found), expected, "{err}");
+    }
+    let id = coordinator.child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    coordinator.succeeds();
+    worker.succeeds();
+}

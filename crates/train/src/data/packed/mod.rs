@@ -1,0 +1,9 @@
+//! Batches on their way between processes: columns by name, and what encoders and tasks put into them.
+
+mod arrow;
+pub(crate) mod blocks;
+mod columns;
+pub(crate) mod rows;
+
+pub(crate) use arrow::{columns, record_batch};
+pub(crate) use columns::Columns;

@@ -1,0 +1,148 @@
+//! Features of input nodes as columns: `features`, in the type they are stored in, and `features.width`; of sparse ones
+//! `features.indptr`, `features.indices` and `features.values`.
+
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+use gnarl_common::{DType, Error, Result};
+use gnarl_nn::{SparseRows, Tensor};
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
+use rayon::iter::{IndexedParallelIterator, ParallelIterator};
+use rayon::slice::{ParallelSlice, ParallelSliceMut};
+
+use super::columns::{Array, Columns};
+use crate::data::batch::Input;
+
+/// Values that one thread converts at a time.
+const STRETCH: usize = 1 << 16;
+
+/// Adds features to `out`; those of `stored` type are given as such.
+pub(crate) fn pack(input: &Input, stored: DType, out: &mut Columns) {
+    match input {
+        Input::Dense(rows) => {
+            out.add("features.width", vec![rows.cols() as u64]);
+            out.add_array("features", narrow(rows.data(), stored));
+        }
+        Input::Sparse(rows) => {
+            out.add("features.width", vec![rows.cols() as u64]);
+            out.add("features.indptr", rows.indptr().to_vec());
+            out.add("features.indices", rows.indices().to_vec());
+            out.add("features.values", rows.values().to_vec());
+        }
+    }
+}
+
+/// `values`, which were widened from the `stored` type, in that type again: no value changes.
+fn narrow(values: &[f32], stored: DType) -> Array {
+    match stored {
+        DType::F16 => {
+            let convert = |from: &[f32], to: &mut [f16]| to.convert_from_f32_slice(from);
+            Array::F16(converted(values, convert))
+        }
+        DType::BF16 => {
+            let convert = |from: &[f32], to: &mut [bf16]| to.convert_from_f32_slice(from);
+            Array::Bf16(converted(values, convert))
+        }
+        DType::U8 => {
+            let convert = |from: &[f32], to: &mut [u8]| {
+                to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as u8);
+            };
+            Array::U8(converted(values, convert))
+        }
+        _ => Array::F32(values.to_vec()),
+    }
+}
+
+fn converted<T: Zeroable + Clone + Send>(
+    values: &[f32],
+    convert: impl Fn(&[f32], &mut [T]) + Sync,
+) -> Vec<T> {
+    let mut out = vec![T::zeroed(); values.len()];
+    let stretches = out.par_chunks_mut(STRETCH).zip(values.par_chunks(STRETCH));
+    stretches.for_each(|(to, from)| convert(from, to));
+    out
+}
+
+/// Takes the features of `nodes` input nodes from `columns`.
+///
+/// # Errors
+/// If a column is missing, or they are of another number of nodes.
+pub(crate) fn unpack(columns: &mut Columns, nodes: usize) -> Result<Input> {
+    let width = columns.take_one("features.width")? as usize;
+    let wrong = || Error::invalid("features of the batch: their columns disagree");
+    let Some(dense) = columns.take_array("features") else {
+        let indptr: Vec<u64> = columns.take("features.indptr")?;
+        let indices: Vec<u32> = columns.take("features.indices")?;
+        let values: Vec<f32> = columns.take("features.values")?;
+        let fits = indptr.len() == nodes + 1
+            && indptr[0] == 0
+            && indptr[nodes] as usize == values.len()
+            && indptr.windows(2).all(|pair| pair[0] <= pair[1])
+            && indices.len() == values.len()
+            && indices.iter().all(|&column| (column as usize) < width);
+        let rows = fits.then(|| SparseRows::new(width, indptr, indices, values));
+        return rows.map(|rows| Input::Sparse(Arc::new(rows))).ok_or_else(wrong);
+    };
+    let count = nodes.checked_mul(width).ok_or_else(wrong)?;
+    let widened = match dense {
+        Array::F32(values) if values.len() == count => {
+            return Ok(Input::Dense(Tensor::from_vec(nodes, width, values)));
+        }
+        Array::F16(values) if values.len() == count => {
+            widen(&values, (nodes, width), |from, to| from.convert_to_f32_slice(to))
+        }
+        Array::Bf16(values) if values.len() == count => {
+            widen(&values, (nodes, width), |from, to| from.convert_to_f32_slice(to))
+        }
+        Array::U8(values) if values.len() == count => widen(&values, (nodes, width), |from, to| {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from));
+        }),
+        _ => return Err(wrong()),
+    };
+    Ok(Input::Dense(widened))
+}
+
+fn widen<T: Sync>(
+    values: &[T],
+    (rows, width): (usize, usize),
+    convert: impl Fn(&[T], &mut [f32]) + Sync,
+) -> Tensor {
+    let mut out = Tensor::scratch(rows, width);
+    let stretches = out.data_mut().par_chunks_mut(STRETCH).zip(values.par_chunks(STRETCH));
+    stretches.for_each(|(to, from)| convert(from, to));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_come_back_as_they_were_in_the_type_they_are_stored_in() {
+        let values = vec![1.0, 2.0, 0.0, 255.0, 3.0, 17.0];
+        let input = Input::Dense(Tensor::from_vec(3, 2, values.clone()));
+        for stored in [DType::F32, DType::F16, DType::BF16, DType::U8] {
+            let mut columns = Columns::default();
+            pack(&input, stored, &mut columns);
+            let Input::Dense(found) = unpack(&mut columns, 3).unwrap() else { panic!("dense") };
+            assert_eq!((found.data(), found.shape()), (&values[..], (3, 2)), "{stored:?}");
+            pack(&input, stored, &mut columns);
+            assert!(unpack(&mut columns, 4).unwrap_err().to_string().contains("disagree"));
+        }
+    }
+
+    #[test]
+    fn sparse_features_stay_sparse() {
+        let rows = SparseRows::new(5, vec![0, 2, 2, 3], vec![0, 4, 1], vec![1.0, 2.0, 3.0]);
+        let mut columns = Columns::default();
+        pack(&Input::Sparse(Arc::new(rows)), DType::F32, &mut columns);
+        let Input::Sparse(found) = unpack(&mut columns.clone(), 3).unwrap() else {
+            panic!("sparse")
+        };
+        assert_eq!((found.indptr(), found.indices()), (&[0, 2, 2, 3][..], &[0, 4, 1][..]));
+        columns.take_array("features.indices").unwrap();
+        columns.add("features.indices", vec![0_u32, 5, 1]);
+        assert!(unpack(&mut columns, 3).is_err());
+    }
+}

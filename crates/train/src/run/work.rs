@@ -1,0 +1,207 @@
+//! Batch workers and coordinators as processes of their own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::scope;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Sender, unbounded};
+use gnarl_common::staging::interrupt::{self, Stoppable};
+use gnarl_common::{Error, Kind, Result};
+use gnarl_config::{RunConfig, Strategy, data_folder};
+use gnarl_partition::PartitionedDataset;
+use gnarl_serve::{
+    BatchRequest, Client, Coordinator, Handler, Joining, Reply, Server, ServerConfig,
+};
+
+use super::setup::{Purpose, Setup, Source};
+use crate::feed::{Access, digest, identity};
+use crate::registry::Registry;
+use crate::step::batch_worker::{Ask, Worked};
+
+/// Pause between two words to the coordinator.
+const BEAT: Duration = Duration::from_secs(1);
+/// Pause in which requests to stop are noticed.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Where a batch worker listens, and whom it joins.
+pub struct WorkOptions {
+    /// The address of the coordinator.
+    pub join: String,
+    /// Its own address, token and encryption; `threads` prepare batches.
+    pub server: ServerConfig,
+    /// The certificate, in PEM, of the coordinator.
+    pub certificate: Option<Vec<u8>>,
+}
+
+/// What a batch worker has done until the run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// Its address.
+    pub uri: String,
+    /// Batches prepared.
+    pub batches: u64,
+    /// Bytes of parts read into memory.
+    pub read_bytes: u64,
+    /// Bytes sent to compute workers.
+    pub sent_bytes: u64,
+}
+
+/// The files of a run, as its workers must all have them.
+struct Files {
+    source: Source,
+    parts: PartitionedDataset,
+    identity: String,
+}
+
+impl Files {
+    fn open(config: &RunConfig) -> Result<Self> {
+        if config.train.strategy != Strategy::Disaggregated {
+            return Err(Error::usage("batch workers prepare batches of strategy 'disaggregated'")
+                .hint("set train.strategy to 'disaggregated', and disaggregated.batch_workers"));
+        }
+        let Some(path) = &config.partition.path else {
+            return Err(Error::usage("batch workers read parts: partition.path is not set")
+                .hint("make the parts by 'gnarl partition --layout storage'"));
+        };
+        let source = Source::open(config)?;
+        let parts = PartitionedDataset::open(data_folder(path)?)?;
+        let identity = identity(config, &source.fingerprint(), &parts);
+        Ok(Self { source, parts, identity })
+    }
+}
+
+/// Takes requests for batches of a run.
+struct Desk {
+    run: u32,
+    asks: Mutex<Option<Sender<Ask>>>,
+}
+
+impl Desk {
+    /// Takes no more requests.
+    fn close(&self) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Handler for Desk {
+    fn batch(&self, request: BatchRequest, reply: Reply) {
+        if request.run != self.run {
+            return reply(Err(Error::usage("this batch worker has another run")
+                .hint("all workers of a run have the same run file, dataset and parts")));
+        }
+        let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = match &*asks {
+            Some(asks) => asks.send((request, reply)).map_err(|left| left.into_inner().1),
+            None => Err(reply),
+        };
+        if let Err(reply) = left {
+            reply(Err(Error::new(Kind::Rank, "the batch worker ends")));
+        }
+    }
+}
+
+impl Registry {
+    /// Prepares batches of `config` for the compute workers of its run, until the run ends or this process is asked to stop.
+    ///
+    /// # Errors
+    /// Those of the dataset and the parts; [`Kind::Usage`] if the coordinator has another run; [`Kind::Rank`] if it does
+    /// not answer within the deadline.
+    pub fn work(&self, config: &RunConfig, options: &WorkOptions) -> Result<Work> {
+        let Files { source, parts, identity } = Files::open(config)?;
+        let setup = Setup::new((config, self), source, Purpose::Training(None))?;
+        let (sender, asks) = unbounded();
+        let desk = Arc::new(Desk { run: digest(&identity), asks: Mutex::new(Some(sender)) });
+        let server = Server::of_workers(desk.clone(), &options.server)?;
+        let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
+        let access = Access {
+            token: options.server.token.clone(),
+            certificate: options.certificate.clone(),
+        };
+        let coordinator = access.connect(&options.join, deadline)?;
+        let joining = Joining { uri: server.uri(), run: identity };
+        let _stoppable = Stoppable::new("at once: its batches are prepared by others");
+        coordinator.join(&joining)?;
+        tracing::info!("{} prepares batches for {}", server.uri(), options.join);
+        let (worked, done) = (Worked::default(), AtomicBool::new(false));
+        let (prepared, told) = scope(|scope| {
+            let beat = scope.spawn(|| {
+                let told = beat((&access, &options.join), &joining, (deadline, &done));
+                desk.close();
+                told
+            });
+            let by = (options.server.threads, &worked);
+            let prepared = setup.task.prepare_batches(&parts, &asks, by);
+            done.store(true, Ordering::Relaxed);
+            let died = |_| Err(Error::new(Kind::Limit, "the thread of the heartbeat died"));
+            (prepared, beat.join().unwrap_or_else(died))
+        });
+        prepared.and(told)?;
+        Ok(Work {
+            uri: server.uri(),
+            batches: worked.batches.into_inner(),
+            read_bytes: worked.read.into_inner(),
+            sent_bytes: server.traffic().sent,
+        })
+    }
+
+    /// Tells the workers of the run of `config` of each other, as the coordinator, until this process is asked to stop.
+    /// Returns its address.
+    ///
+    /// # Errors
+    /// Those of the dataset and the parts; if the address is taken, or is public without a token and encryption.
+    pub fn coordinate(&self, config: &RunConfig, server: &ServerConfig) -> Result<String> {
+        let files = Files::open(config)?;
+        let coordinator = Arc::new(Coordinator::new(files.identity));
+        let server = Server::of_workers(coordinator.clone(), server)?;
+        let _stoppable = Stoppable::new("and tells batch workers to end");
+        tracing::info!(
+            "batch workers join by --join {uri}, runs by disaggregated.join = '{uri}'",
+            uri = server.uri()
+        );
+        tracing::info!("coordinating at {}", server.uri());
+        interrupt::wait();
+        coordinator.end();
+        let start = Instant::now();
+        while !coordinator.is_deserted() && start.elapsed() < 2 * BEAT {
+            std::thread::sleep(SOON);
+        }
+        Ok(server.uri())
+    }
+}
+
+/// Says again and again that the worker lives, until the run ends, this process is asked to stop, or `done` is set.
+///
+/// # Errors
+/// [`Kind::Rank`] if the coordinator does not answer within the deadline; [`Kind::Usage`] if it has another run now.
+fn beat(
+    (access, join): (&Access, &str),
+    joining: &Joining,
+    (deadline, done): (Duration, &AtomicBool),
+) -> Result<()> {
+    let coordinator: Client = access.connect(join, BEAT)?;
+    let mut heard = Instant::now();
+    loop {
+        let next = Instant::now() + BEAT;
+        while Instant::now() < next {
+            if interrupt::requested().is_some() || done.load(Ordering::Relaxed) {
+                // It is given up in any case.
+                _ = coordinator.leave(joining);
+                return Ok(());
+            }
+            std::thread::sleep(SOON);
+        }
+        match coordinator.join(joining) {
+            Ok(orders) if orders.end => return Ok(()),
+            Ok(_) => heard = Instant::now(),
+            Err(error) if error.kind() != Kind::Rank => return Err(error),
+            Err(error) if heard.elapsed() > deadline => {
+                let seconds = deadline.as_secs_f64();
+                let text =
+                    format!("the coordinator at {join} has not answered for {seconds} s: {error}");
+                return Err(Error::new(Kind::Rank, text));
+            }
+            Err(error) => tracing::debug!("the coordinator does not answer: {error}"),
+        }
+    }
+}

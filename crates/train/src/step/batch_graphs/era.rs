@@ -1,0 +1,133 @@
+//! The graph of an era, and its batches.
+
+use std::sync::Arc;
+
+use gnarl_common::{Error, IdMap, Result};
+use gnarl_config::RunConfig;
+use gnarl_partition::PartitionedDataset;
+use gnarl_sample::{ResidentGraph, shuffled_batches};
+
+use crate::data::batch::BatchSpec;
+use crate::data::resident::{EraCourse, LoadedPart, Resident, Rooms, StoredParts};
+use crate::data::seeds::Seeds;
+use crate::encoder::{Encoder, Outputs};
+use crate::task::{Sharing, Task};
+
+/// The parts of a run, and which of them are in memory when.
+pub(crate) struct EraSource {
+    pub config: RunConfig,
+    pub course: EraCourse,
+    /// Part of each node.
+    pub owner: Arc<IdMap>,
+    pub stored: StoredParts,
+    pub rooms: Rooms,
+}
+
+impl EraSource {
+    /// The parts of `partition` for the run of `config`, with the training nodes `train`.
+    ///
+    /// # Errors
+    /// If the parts are of another layout, or have what the strategy does not read.
+    pub fn open(
+        config: &RunConfig,
+        partition: &PartitionedDataset,
+        owner: Arc<IdMap>,
+        train: &[u32],
+    ) -> Result<Self> {
+        let stored = StoredParts::open(config, partition)?;
+        let course = EraCourse::new(config, &owner, train);
+        Ok(Self {
+            config: config.clone(),
+            // The next parts are read beside those of the batches under way.
+            rooms: Rooms::new(course.places() + course.slots()),
+            course,
+            owner,
+            stored,
+        })
+    }
+
+    /// The parts of `resident` with an encoder like `model`.
+    ///
+    /// # Errors
+    /// If features and lists disagree.
+    pub fn era<E: Encoder>(&self, model: &E, resident: Resident) -> Result<Era<E>> {
+        let encoder = model.on_resident(&resident)?;
+        let sampler = encoder.sampler(&self.config, &[])?;
+        let graph = resident.graph;
+        let stride = graph.stride();
+        let place = |part: usize| graph.place_of(part).map(|place| place as u32 * stride);
+        let first = (0..self.course.parts()).map(place).collect();
+        Ok(Era { encoder, sampler, graph, first, _parts: resident.parts })
+    }
+}
+
+/// An encoder over the parts in memory.
+pub(crate) struct Era<E: Encoder> {
+    encoder: E,
+    sampler: E::Sampler,
+    graph: ResidentGraph,
+    /// First local id of each part in memory.
+    first: Vec<Option<u32>>,
+    /// Keeps the rooms of the parts.
+    _parts: Vec<Arc<LoadedPart>>,
+}
+
+impl<E: Encoder> Era<E> {
+    /// The encoder over the parts, and its sampler.
+    pub fn encoder(&self) -> (&E, &E::Sampler) {
+        (&self.encoder, &self.sampler)
+    }
+
+    /// Seeds in dataset ids, as local ids; `owner` is the part of each node.
+    ///
+    /// # Errors
+    /// If one is not in memory.
+    pub fn seeds(&self, owner: &IdMap, mut seeds: Seeds) -> Result<Seeds> {
+        for node in seeds.nodes.iter_mut().flatten() {
+            if *node as usize >= owner.len() {
+                return Err(Error::invalid(format!("node {node} of {} nodes", owner.len())));
+            }
+            let (part, row) = owner.place(*node as usize);
+            let first = self.first[part].ok_or_else(|| {
+                Error::invalid(format!("node {node} of part {part} is not in memory"))
+            })?;
+            *node = first + row as u32;
+        }
+        Ok(seeds)
+    }
+
+    /// Outputs with nodes in dataset ids.
+    pub fn outputs(&self, mut outputs: Outputs) -> Outputs {
+        outputs.nodes.iter_mut().for_each(|node| *node = self.graph.id(*node) as u32);
+        outputs
+    }
+}
+
+/// A rank's batches of an epoch: those of one era after the other, each with the number of its era as its graph. `count` is
+/// called with the number of each era, and how many of its batches are this rank's.
+pub(super) fn schedule<T: Task>(
+    course: &EraCourse,
+    task: &T,
+    epoch: usize,
+    sharing: Sharing,
+    count: &dyn Fn(usize, usize),
+) -> Vec<BatchSpec> {
+    let mut specs = Vec::new();
+    for (index, era) in course.eras(epoch).iter().enumerate() {
+        let seeds = course.seeds(era);
+        let (order, number) = ((epoch, index), course.number(epoch, index));
+        let of_era = task.schedule_of(&seeds, order, sharing, &shuffled_batches);
+        count(number, of_era.iter().filter(|spec| !spec.share.is_empty()).count());
+        specs.extend(of_era.into_iter().map(|spec| BatchSpec {
+            graph: number,
+            // Another epoch has other parts in memory.
+            fixed: false,
+            last_of_epoch: false,
+            ..spec
+        }));
+    }
+    if let Some(last) = specs.last_mut() {
+        last.last_of_epoch = true;
+    }
+    specs
+}
