@@ -21,6 +21,8 @@ use crate::served::Description;
 
 /// Time without a sign of life after which a connection is reopened.
 const SILENCE: Duration = Duration::from_secs(5);
+/// Most bytes of a frame: replies are long, and frames of the default, 16 KiB, take longer than their copy.
+const FRAME: u32 = 1 << 20;
 /// The first and the longest pause between retries.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 
@@ -100,6 +102,7 @@ impl Client {
             .connect_timeout(SILENCE)
             .http2_keep_alive_interval(SILENCE)
             .keep_alive_timeout(SILENCE)
+            .max_frame_size(FRAME)
             .initial_stream_window_size(8 << 20)
             .initial_connection_window_size(64 << 20);
         let runtime = runtime()?;

@@ -46,7 +46,8 @@ pub fn run(args: &TrainArgs) -> Result<Value> {
     if let Some(budget) = config.tensor.memory {
         hold_little(budget.as_u64() >= AMPLE);
     }
-    if config.train.strategy == Strategy::Disaggregated {
+    let has_parts = config.disaggregated.batch_workers == 0;
+    if config.train.strategy == Strategy::Disaggregated && has_parts {
         // Memory is what the strategy is chosen for.
         hold_little(true);
     }

@@ -183,7 +183,7 @@ impl Encoder for Homogeneous {
     #[cfg(feature = "serve")]
     fn pack(&self, Prepared { blocks, input }: Prepared, out: &mut Columns) -> Result<()> {
         packed::blocks::pack(&blocks.blocks, out);
-        packed::rows::pack(&input, self.graph.features.exact_type(), out);
+        packed::rows::pack(input, self.graph.features.exact_type(), out);
         Ok(())
     }
 

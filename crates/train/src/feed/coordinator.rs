@@ -10,7 +10,7 @@ use gnarl_serve::{
     Client, ClientConfig, Coordinator, LEASE, Server, ServerConfig, Tls, read_token,
 };
 
-/// What a worker needs to reach the others.
+/// Addresses, certificate and token that a worker reaches the others by.
 #[derive(Clone)]
 pub(crate) struct Access {
     pub token: Option<String>,

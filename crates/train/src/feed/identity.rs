@@ -4,7 +4,7 @@ use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use toml::{Table, Value};
 
-/// All that batches of a run depend on, as lines of text: settings, the dataset with fingerprint `dataset`, and its parts.
+/// Everything that batches of a run depend on, as lines of text: settings, the dataset with fingerprint `dataset`, and its parts.
 pub(crate) fn identity(config: &RunConfig, dataset: &str, parts: &PartitionedDataset) -> String {
     let mut decisive = RunConfig::default();
     decisive.dataset.split.clone_from(&config.dataset.split);

@@ -24,7 +24,7 @@ const BEAT: Duration = Duration::from_secs(1);
 /// Pause in which requests to stop are noticed.
 const SOON: Duration = Duration::from_millis(50);
 
-/// Where a batch worker listens, and whom it joins.
+/// Options of a batch worker: the coordinator that it joins, and its own server.
 pub struct WorkOptions {
     /// The address of the coordinator.
     pub join: String,
@@ -34,7 +34,7 @@ pub struct WorkOptions {
     pub certificate: Option<Vec<u8>>,
 }
 
-/// What a batch worker has done until the run ended.
+/// Address and totals of a batch worker that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
     /// Its address.

@@ -28,7 +28,7 @@ use crate::task::{Encoders, Task};
 /// A request for a batch, and where it goes.
 pub(crate) type Ask = (BatchRequest, Reply);
 
-/// What a batch worker has done.
+/// Totals of a batch worker.
 #[derive(Debug, Default)]
 pub struct Worked {
     /// Batches prepared.

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::WorkArgs;
 use super::args::Role;
-use crate::allocator::hold_little;
 use crate::commands::dataset;
 
 /// Works until the run ends or the process is signaled to end.
@@ -34,8 +33,6 @@ pub fn run(args: &WorkArgs) -> Result<Value> {
                 .hint("'gnarl train' logs it when disaggregated.batch_workers is set"))
         }
         (Role::Batch, Some(join)) => {
-            // Memory is what parts are dealt for.
-            hold_little(true);
             let certificate = args.certificate.as_ref().or(args.security.tls_cert.as_ref());
             let certificate = certificate.map(|path| std::fs::read(path).at(path)).transpose()?;
             let work =

@@ -10,7 +10,6 @@ use arrow_array::{ArrayRef, LargeListArray, PrimitiveArray, RecordBatch};
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 use gnarl_common::{Error, Result};
-use half::bf16;
 
 use super::columns::{Array, Columns};
 
@@ -30,9 +29,7 @@ pub(crate) fn record_batch(columns: Columns) -> Result<RecordBatch> {
             Array::U32(values) => primitive::<UInt32Type>(values),
             Array::U64(values) => primitive::<UInt64Type>(values),
             Array::F16(values) => primitive::<Float16Type>(values),
-            Array::Bf16(values) => {
-                primitive::<UInt16Type>(values.into_iter().map(bf16::to_bits).collect())
-            }
+            Array::Bf16(bits) => primitive::<UInt16Type>(bits),
             Array::F32(values) => primitive::<Float32Type>(values),
         };
         let item = Arc::new(Field::new("item", values.data_type().clone(), false));
@@ -48,9 +45,9 @@ pub(crate) fn record_batch(columns: Columns) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(invalid)
 }
 
-fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>) -> (ArrayRef, usize) {
+fn primitive<T: ArrowPrimitiveType>(values: ScalarBuffer<T::Native>) -> (ArrayRef, usize) {
     let len = values.len();
-    (Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(values), None)), len)
+    (Arc::new(PrimitiveArray::<T>::new(values, None)), len)
 }
 
 fn invalid(e: arrow_schema::ArrowError) -> Error {
@@ -74,20 +71,23 @@ pub(crate) fn columns(batch: &RecordBatch) -> Result<Columns> {
         };
         let list = array.as_list_opt::<i64>().ok_or_else(wrong)?.value(0);
         let array = match list.data_type() {
-            DataType::UInt8 => Array::U8(list.as_primitive::<UInt8Type>().values().to_vec()),
+            DataType::UInt8 => Array::U8(values::<UInt8Type>(&list)),
             DataType::UInt16 if field.metadata().get(TYPE.0).is_some_and(|kind| kind == TYPE.1) => {
-                let bits = list.as_primitive::<UInt16Type>().values().iter();
-                Array::Bf16(bits.map(|&bits| bf16::from_bits(bits)).collect())
+                Array::Bf16(values::<UInt16Type>(&list))
             }
-            DataType::UInt32 => Array::U32(list.as_primitive::<UInt32Type>().values().to_vec()),
-            DataType::UInt64 => Array::U64(list.as_primitive::<UInt64Type>().values().to_vec()),
-            DataType::Float16 => Array::F16(list.as_primitive::<Float16Type>().values().to_vec()),
-            DataType::Float32 => Array::F32(list.as_primitive::<Float32Type>().values().to_vec()),
+            DataType::UInt32 => Array::U32(values::<UInt32Type>(&list)),
+            DataType::UInt64 => Array::U64(values::<UInt64Type>(&list)),
+            DataType::Float16 => Array::F16(values::<Float16Type>(&list)),
+            DataType::Float32 => Array::F32(values::<Float32Type>(&list)),
             _ => return Err(wrong()),
         };
         columns.add_array(name, array);
     }
     Ok(columns)
+}
+
+fn values<T: ArrowPrimitiveType>(list: &ArrayRef) -> ScalarBuffer<T::Native> {
+    list.as_primitive::<T>().values().clone()
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
         own.add("b", vec![u32::MAX]);
         own.add("c", Vec::<u64>::new());
         own.add("d", vec![f16::from_f32(1.5)]);
-        own.add("e", vec![bf16::from_f32(-2.5), bf16::ZERO]);
+        own.add_array("e", Array::Bf16(vec![3_u16, 0].into()));
         own.add("f", vec![0.1_f32; 9]);
         assert_eq!(columns(&record_batch(own.clone()).unwrap()).unwrap(), own);
     }

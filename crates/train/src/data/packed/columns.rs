@@ -1,21 +1,23 @@
 //! A batch as named columns, the form in which it travels.
 
+use arrow_buffer::{ArrowNativeType, ScalarBuffer};
 use gnarl_common::{Error, Result};
-use half::{bf16, f16};
+use half::f16;
 
-/// The values of a column.
+/// The values of a column, shared with the message they came in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Array {
-    U8(Vec<u8>),
-    U32(Vec<u32>),
-    U64(Vec<u64>),
-    F16(Vec<f16>),
-    Bf16(Vec<bf16>),
-    F32(Vec<f32>),
+    U8(ScalarBuffer<u8>),
+    U32(ScalarBuffer<u32>),
+    U64(ScalarBuffer<u64>),
+    F16(ScalarBuffer<f16>),
+    /// The bits of bfloat16, a type that Arrow lacks.
+    Bf16(ScalarBuffer<u16>),
+    F32(ScalarBuffer<f32>),
 }
 
 /// A type of values in columns.
-pub(crate) trait Value: Sized {
+pub(crate) trait Value: ArrowNativeType {
     /// The values as a column.
     fn array(values: Vec<Self>) -> Array;
 
@@ -27,12 +29,12 @@ macro_rules! values {
     ($($kind:ident $type:ty),*) => {
         $(impl Value for $type {
             fn array(values: Vec<Self>) -> Array {
-                Array::$kind(values)
+                Array::$kind(values.into())
             }
 
             fn values(array: Array) -> Option<Vec<Self>> {
                 match array {
-                    Array::$kind(values) => Some(values),
+                    Array::$kind(values) => Some(values.into()),
                     _ => None,
                 }
             }
@@ -40,7 +42,7 @@ macro_rules! values {
     };
 }
 
-values!(U8 u8, U32 u32, U64 u64, F16 f16, Bf16 bf16, F32 f32);
+values!(U8 u8, U32 u32, U64 u64, F16 f16, F32 f32);
 
 /// Named columns.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
+use arrow_buffer::{Buffer, ScalarBuffer};
 use bytemuck::Zeroable;
+use bytes::Bytes;
 use gnarl_common::{DType, Error, Result};
 use gnarl_nn::{SparseRows, Tensor};
-use half::slice::HalfFloatSliceExt;
+use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
 use half::{bf16, f16};
 use rayon::iter::{IndexedParallelIterator, ParallelIterator};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
@@ -18,11 +20,11 @@ use crate::data::batch::Input;
 const STRETCH: usize = 1 << 16;
 
 /// Adds features to `out`; those of `stored` type are given as such.
-pub(crate) fn pack(input: &Input, stored: DType, out: &mut Columns) {
+pub(crate) fn pack(input: Input, stored: DType, out: &mut Columns) {
     match input {
         Input::Dense(rows) => {
             out.add("features.width", vec![rows.cols() as u64]);
-            out.add_array("features", narrow(rows.data(), stored));
+            out.add_array("features", narrow(rows, stored));
         }
         Input::Sparse(rows) => {
             out.add("features.width", vec![rows.cols() as u64]);
@@ -33,24 +35,40 @@ pub(crate) fn pack(input: &Input, stored: DType, out: &mut Columns) {
     }
 }
 
-/// `values`, which were widened from the `stored` type, in that type again: no value changes.
-fn narrow(values: &[f32], stored: DType) -> Array {
+/// Rows whose bytes are sent where they are.
+struct Sent(Tensor);
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        bytemuck::cast_slice(self.0.data())
+    }
+}
+
+/// The values of rows, which were widened from the `stored` type, in that type again: no value changes.
+fn narrow(rows: Tensor, stored: DType) -> Array {
+    let values = rows.data();
     match stored {
         DType::F16 => {
             let convert = |from: &[f32], to: &mut [f16]| to.convert_from_f32_slice(from);
-            Array::F16(converted(values, convert))
+            Array::F16(converted(values, convert).into())
         }
         DType::BF16 => {
-            let convert = |from: &[f32], to: &mut [bf16]| to.convert_from_f32_slice(from);
-            Array::Bf16(converted(values, convert))
+            let bits = |from: &[f32], to: &mut [u16]| {
+                to.reinterpret_cast_mut::<bf16>().convert_from_f32_slice(from);
+            };
+            Array::Bf16(converted(values, bits).into())
         }
         DType::U8 => {
             let convert = |from: &[f32], to: &mut [u8]| {
                 to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as u8);
             };
-            Array::U8(converted(values, convert))
+            Array::U8(converted(values, convert).into())
         }
-        _ => Array::F32(values.to_vec()),
+        _ => {
+            let count = values.len();
+            let buffer = Buffer::from(Bytes::from_owner(Sent(rows)));
+            Array::F32(ScalarBuffer::new(buffer, 0, count))
+        }
     }
 }
 
@@ -87,14 +105,14 @@ pub(crate) fn unpack(columns: &mut Columns, nodes: usize) -> Result<Input> {
     let count = nodes.checked_mul(width).ok_or_else(wrong)?;
     let widened = match dense {
         Array::F32(values) if values.len() == count => {
-            return Ok(Input::Dense(Tensor::from_vec(nodes, width, values)));
+            widen(&values, (nodes, width), |from, to| to.copy_from_slice(from))
         }
         Array::F16(values) if values.len() == count => {
             widen(&values, (nodes, width), |from, to| from.convert_to_f32_slice(to))
         }
-        Array::Bf16(values) if values.len() == count => {
-            widen(&values, (nodes, width), |from, to| from.convert_to_f32_slice(to))
-        }
+        Array::Bf16(bits) if bits.len() == count => widen(&bits, (nodes, width), |from, to| {
+            from.reinterpret_cast::<bf16>().convert_to_f32_slice(to);
+        }),
         Array::U8(values) if values.len() == count => widen(&values, (nodes, width), |from, to| {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from));
         }),
@@ -124,10 +142,10 @@ mod tests {
         let input = Input::Dense(Tensor::from_vec(3, 2, values.clone()));
         for stored in [DType::F32, DType::F16, DType::BF16, DType::U8] {
             let mut columns = Columns::default();
-            pack(&input, stored, &mut columns);
+            pack(input.clone(), stored, &mut columns);
             let Input::Dense(found) = unpack(&mut columns, 3).unwrap() else { panic!("dense") };
             assert_eq!((found.data(), found.shape()), (&values[..], (3, 2)), "{stored:?}");
-            pack(&input, stored, &mut columns);
+            pack(input.clone(), stored, &mut columns);
             assert!(unpack(&mut columns, 4).unwrap_err().to_string().contains("disagree"));
         }
     }
@@ -136,7 +154,7 @@ mod tests {
     fn sparse_features_stay_sparse() {
         let rows = SparseRows::new(5, vec![0, 2, 2, 3], vec![0, 4, 1], vec![1.0, 2.0, 3.0]);
         let mut columns = Columns::default();
-        pack(&Input::Sparse(Arc::new(rows)), DType::F32, &mut columns);
+        pack(Input::Sparse(Arc::new(rows)), DType::F32, &mut columns);
         let Input::Sparse(found) = unpack(&mut columns.clone(), 3).unwrap() else {
             panic!("sparse")
         };
