@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+use crate::RunConfig;
+
 /// `[disaggregated]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -49,11 +51,11 @@ impl Default for DisaggregatedSection {
 }
 
 impl DisaggregatedSection {
-    /// Parts of each slot in memory at a time, where there are `parts` in all.
-    pub fn resident_of(&self, parts: usize) -> usize {
+    /// Parts of each slot in memory at a time, where there are `parts` in all; by default at `least` so many.
+    fn resident_of(&self, parts: usize, least: usize) -> usize {
         let dealt = parts.div_ceil(self.slots.max(1)).max(1);
         match self.resident {
-            0 => dealt.div_ceil(4),
+            0 => dealt.div_ceil(4).max(least).min(dealt),
             resident => resident.min(dealt),
         }
     }
@@ -84,6 +86,15 @@ impl DisaggregatedSection {
     }
 }
 
+impl RunConfig {
+    /// Parts of each slot in memory at a time under strategy `disaggregated`, where there are `parts` in all: by default a
+    /// quarter of them, and two at least where edges are predicted.
+    pub fn resident_of(&self, parts: usize) -> usize {
+        let least = if self.task.kind.is_of_nodes() { 1 } else { 2 };
+        self.disaggregated.resident_of(parts, least)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,11 +106,13 @@ mod tests {
             resident,
             ..DisaggregatedSection::default()
         };
-        assert_eq!(section(1, 0).resident_of(16), 4);
-        assert_eq!(section(2, 0).resident_of(16), 2);
-        assert_eq!(section(1, 0).resident_of(3), 1);
-        assert_eq!(section(1, 99).resident_of(16), 16);
-        assert_eq!(section(3, 5).resident_of(16), 5);
+        assert_eq!(section(1, 0).resident_of(16, 1), 4);
+        assert_eq!(section(2, 0).resident_of(16, 1), 2);
+        assert_eq!(section(1, 0).resident_of(3, 1), 1);
+        assert_eq!(section(1, 99).resident_of(16, 1), 16);
+        assert_eq!(section(3, 5).resident_of(16, 1), 5);
+        assert_eq!(section(1, 0).resident_of(3, 2), 2);
+        assert_eq!(section(4, 0).resident_of(4, 2), 1);
         assert!(section(0, 1).check().is_err());
     }
 

@@ -278,7 +278,18 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
     }
     let sample = &c.run.sample;
     let refused = [
-        (!c.predicts_nodes(), "predicts nodes: edges need parts in memory by pairs"),
+        (
+            !c.predicts_nodes() && c.run.disaggregated.batch_workers > 0,
+            "has batch workers for tasks of nodes only: disaggregated.batch_workers",
+        ),
+        (
+            !c.predicts_nodes() && c.model() == "none",
+            "keeps no embeddings of nodes with parts: model.name = 'none'",
+        ),
+        (
+            heterogeneous::names().contains(&c.model()) && !names().contains(&c.model()),
+            "trains on graphs without types, which model.name is not for",
+        ),
         (c.heterogeneous, "trains on graphs without types"),
         (c.served(), "reads parts from files of this host, not from partition.servers"),
         (c.run.model.edge_features, "has no features of edges: model.edge_features"),

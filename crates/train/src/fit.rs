@@ -202,14 +202,14 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         let owner = partition.id_map(self.task.node_type())?;
         self.task.set_parts(partition.num_parts(), owner.clone());
         if self.config.train.strategy == Strategy::Disaggregated {
-            let train = self.task.seeds(0);
+            let examples = self.task.by_parts(&owner)?;
             #[cfg(feature = "serve")]
             if self.config.disaggregated.batch_workers > 0 {
-                let course = EraCourse::new(&self.config, &owner, train);
+                let course = EraCourse::new(&self.config, examples)?;
                 self.in_turns = Some(InTurns::Elsewhere(course));
                 return Ok(());
             }
-            let source = EraSource::open(&self.config, partition, owner, train)?;
+            let source = EraSource::open(&self.config, partition, owner, examples)?;
             self.in_turns = Some(InTurns::Here(Box::new(Eras::new(source, ranks))));
             return Ok(());
         }
@@ -294,7 +294,8 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         (threads, worked): (usize, &Worked),
     ) -> Result<()> {
         let owner = partition.id_map(self.task.node_type())?;
-        let source = EraSource::open(&self.config, partition, owner, self.task.seeds(0))?;
+        let examples = self.task.by_parts(&owner)?;
+        let source = EraSource::open(&self.config, partition, owner, examples)?;
         let (task, encoders) = (&self.task, self.encoders());
         BatchWorker { source, task, encoders, worked }.work(asks, threads)
     }

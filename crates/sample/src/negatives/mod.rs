@@ -17,7 +17,8 @@
 //! | `existing` | nodes that are there at the edge's time | none |
 //!
 //! A candidate that equals the true endpoint is masked. [`Filtered`] masks every known edge,
-//! [`Sided`] has one sampler per side where heads are of another type than tails.
+//! [`Sided`] has one sampler per side where heads are of another type than tails, [`Listed`] has
+//! candidates among some nodes.
 
 mod all;
 mod degree;
@@ -26,6 +27,7 @@ mod file;
 mod filtered;
 mod in_batch;
 mod joint;
+mod listed;
 mod local;
 mod sided;
 mod typed;
@@ -38,6 +40,7 @@ pub use file::FromFile;
 pub use filtered::Filtered;
 pub use in_batch::InBatch;
 pub use joint::Joint;
+pub use listed::Listed;
 pub use local::Local;
 pub use sided::Sided;
 pub use typed::{EndsByRelation, Typed};

@@ -12,7 +12,8 @@ use gnarl_partition::{
 
 use crate::registry::Registry;
 use crate::run::folder::{PARTITION, RunFolder};
-use crate::task::divide::check_of_dataset;
+use crate::task::divide::{check_of_dataset, check_of_task};
+use crate::task::partition_for_task;
 use crate::telemetry::pulse::every_minute;
 use gnarl_common::memory::available;
 
@@ -36,9 +37,7 @@ pub(crate) fn cut(
                 Error::usage(message).hint("partition the dataset of this run, by gnarl partition")
             );
         }
-        if config.task.kind.is_of_nodes() {
-            check_of_dataset(&made)?;
-        }
+        check_graph(config, &made)?;
         return Ok(Some(made));
     }
     let parts = match config.partition.parts {
@@ -75,6 +74,7 @@ pub(crate) fn cut(
     for place in folder.partitions(config) {
         if let Ok(existing) = PartitionedDataset::open(&place)
             && same_cut(existing.manifest(), dataset, &wanted)
+            && check_graph(config, &existing).is_ok()
         {
             tracing::info!("using the partition in {}", place.display());
             return Ok(Some(existing));
@@ -87,6 +87,7 @@ pub(crate) fn cut(
     let start = Instant::now();
     let what = || format!("partitioning by {}", wanted.algorithm);
     let (cut, report) = every_minute(what, || match registry.partitioner(&wanted.algorithm) {
+        _ if of_messages(config) => partition_for_task((config, registry), dataset, &wanted, &out),
         Some(own) => partition_dataset_with(dataset, own, &wanted, &out),
         None => partition_dataset(dataset, &wanted, &out),
     })?;
@@ -104,6 +105,20 @@ pub(crate) fn cut(
         start.elapsed().as_secs_f64()
     );
     Ok(Some(cut))
+}
+
+/// Returns whether a run has parts of the message graph of its task, and not of its dataset.
+fn of_messages(config: &RunConfig) -> bool {
+    config.train.strategy == Strategy::Disaggregated && !config.task.kind.is_of_nodes()
+}
+
+/// Rejects parts of another graph than that of the batches of a run.
+fn check_graph(config: &RunConfig, made: &PartitionedDataset) -> Result<()> {
+    match of_messages(config) {
+        true => check_of_task(config, made),
+        false if config.task.kind.is_of_nodes() => check_of_dataset(made),
+        false => Ok(()),
+    }
 }
 
 /// Returns whether a partition matches `wanted`. Automatic numbers of parts are always determined

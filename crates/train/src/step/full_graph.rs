@@ -79,7 +79,7 @@ impl<'a, T: Task, W: WholeModel> FullGraph<'a, T, W> {
             return Ok(Vec::new());
         }
         let whole = BatchSpec { share: 0..spec.batch.len(), ..spec.clone() };
-        let seeds = self.task.draw(&whole)?.seeds;
+        let seeds = self.task.draw(&whole, None)?.seeds;
         Ok(self.model.reached(&self.model.rows(&seeds.nodes)))
     }
 }
@@ -96,7 +96,7 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
 
     fn sample(&self, spec: &BatchSpec, _: &mut Scratch) -> Result<Self::Sampled> {
         let own = self.own(spec);
-        let DrawnBatch { examples: drawn, seeds, asked } = self.task.draw(&own)?;
+        let DrawnBatch { examples: drawn, seeds, asked } = self.task.draw(&own, None)?;
         let nodes = seeds.nodes.concat();
         let (wanted, rows) = match T::LOCAL {
             true => (Vec::new(), self.model.own_rows(&nodes)),

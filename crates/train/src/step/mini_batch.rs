@@ -62,8 +62,8 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
         spec: &BatchSpec,
         scratch: &mut Scratch,
     ) -> Result<Neighborhood<G::Held, T::Drawn, E::Sampled>> {
-        let mut drawn = self.task.draw(spec)?;
         let held = self.graphs.hold(spec)?;
+        let mut drawn = self.task.draw(spec, self.graphs.nodes(&held))?;
         drawn.seeds = self.graphs.seeds(&held, drawn.seeds)?;
         let (encoder, sampler) = self.graphs.encoder(&held);
         let mut sampled = encoder.sample(sampler, &drawn.seeds, spec.key, scratch)?;

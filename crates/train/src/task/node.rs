@@ -18,6 +18,7 @@ use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
 #[cfg(feature = "serve")]
 use crate::data::packed::Columns;
+use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, Forwards, NodeScores, by_first, of_first, within};
@@ -201,6 +202,10 @@ impl Task for NodePrediction {
         &self.targets(graph).train
     }
 
+    fn by_parts(&self, owner: &IdMap) -> Result<Examples> {
+        Ok(Examples::of_nodes(owner, self.seeds(0)))
+    }
+
     fn schedule(
         &self,
         graph: usize,
@@ -226,7 +231,7 @@ impl Task for NodePrediction {
         schedule.epoch(epoch, batches)
     }
 
-    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<()>> {
+    fn draw(&self, spec: &BatchSpec, _: Option<&NodesInMemory>) -> Result<DrawnBatch<()>> {
         Ok(DrawnBatch { examples: (), seeds: vec![spec.own().to_vec()].into(), asked: None })
     }
 

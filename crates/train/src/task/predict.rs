@@ -19,6 +19,7 @@ use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
 #[cfg(feature = "serve")]
 use crate::data::packed::Columns;
+use crate::data::resident::{Examples, NodesInMemory};
 use crate::data::seeds::Seeds;
 use crate::embeddings::Rows;
 use crate::encoder::{Encoder, Outputs};
@@ -94,6 +95,12 @@ pub(crate) trait Task: Send + Sync {
         &[]
     }
 
+    /// The training examples by the parts that they need in memory, where `owner` has the part of each node.
+    ///
+    /// # Errors
+    /// If a part does not reply.
+    fn by_parts(&self, owner: &IdMap) -> Result<Examples>;
+
     /// The batch schedule of an epoch (from 1) over a graph. The number of steps is equal on every
     /// rank, and the joint result of a step does not depend on the number of ranks. `batches` draws
     /// nodes into batches.
@@ -105,23 +112,24 @@ pub(crate) trait Task: Send + Sync {
         batches: DrawBatches<'_>,
     ) -> Vec<BatchSpec>;
 
-    /// As [`Task::schedule`] among some training nodes, in the epoch and order of `order`; none unless nodes are
-    /// predicted.
+    /// As [`Task::schedule`] among some training examples, in the epoch and order of `order`.
     fn schedule_of(
         &self,
-        _among: &[u32],
-        _order: (usize, usize),
-        _sharing: Sharing,
-        _batches: DrawBatches<'_>,
-    ) -> Vec<BatchSpec> {
-        Vec::new()
-    }
+        among: &[u32],
+        order: (usize, usize),
+        sharing: Sharing,
+        batches: DrawBatches<'_>,
+    ) -> Vec<BatchSpec>;
 
-    /// This rank's examples of a batch.
+    /// This rank's examples of a batch. All nodes they need are among those in memory, of `there`, where not all are.
     ///
     /// # Errors
     /// If a part does not reply.
-    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<Self::Drawn>>;
+    fn draw(
+        &self,
+        spec: &BatchSpec,
+        there: Option<&NodesInMemory>,
+    ) -> Result<DrawnBatch<Self::Drawn>>;
 
     /// Returns whether target edges are removed from the message graph for their batch.
     fn removes_asked(&self) -> bool {

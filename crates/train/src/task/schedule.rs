@@ -180,21 +180,36 @@ impl EdgeSchedule<'_> {
             Sharing::Alone { .. } => self.edges.of_part(self.graph),
             Sharing::Ranks { .. } => None,
         };
-        let mut order: Vec<u32> = match of_part {
+        let order: Vec<u32> = match of_part {
             Some(edges) => edges.to_vec(),
             None => (0..self.edges.count() as u32).collect(),
-        };
-        let size = match self.sharing.batch_size(self.config, order.len()) {
-            0 => order.len(),
-            size => {
-                keys.order(epoch, self.graph).shuffle(&mut order);
-                size
-            }
         };
         let mut key = keys.sample(epoch);
         if matches!(self.sharing, Sharing::Alone { .. }) {
             key = key.with(self.graph as u64);
         }
+        self.among(order, (epoch, key))
+    }
+
+    /// As [`epoch`](Self::epoch), of the edges `among`: those with their endpoints in memory, in era `era` of an epoch.
+    pub fn of_era(&self, among: &[u32], (epoch, era): (usize, usize)) -> Vec<BatchSpec> {
+        let mut key = Keys::new(self.config.train.seed).sample(epoch);
+        if era > 0 {
+            // Numbers of batches begin anew. The first era is the epoch of the whole graph if it is the only one.
+            key = key.with(u64::MAX).with(era as u64);
+        }
+        self.among(among.to_vec(), (epoch, key))
+    }
+
+    fn among(&self, mut order: Vec<u32>, (epoch, key): (usize, Key)) -> Vec<BatchSpec> {
+        let size = match self.sharing.batch_size(self.config, order.len()) {
+            0 => order.len(),
+            size => {
+                let keys = Keys::new(self.config.train.seed);
+                keys.order(epoch, self.graph).shuffle(&mut order);
+                size
+            }
+        };
         let size = size.max(1);
         let last = order.len().div_ceil(size).saturating_sub(1);
         let order = Arc::new(order);

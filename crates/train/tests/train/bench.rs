@@ -6,7 +6,7 @@ use gnarl_config::RunConfig;
 use gnarl_graph::generate::{CommunityOptions, community};
 
 /// A folder with the graph `graph`: 600 nodes in four communities.
-pub(super) struct Bench(tempfile::TempDir);
+pub(crate) struct Bench(tempfile::TempDir);
 
 impl Bench {
     pub fn new() -> Self {

@@ -16,16 +16,16 @@ use gnarl_train::{Begin, Finished, eval_run, run};
 const NODES: u64 = 120;
 const EDGES: u64 = 1500;
 
-struct Bench {
+pub(crate) struct Bench {
     dir: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self { dir: tempfile::tempdir().unwrap() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
@@ -59,7 +59,7 @@ impl Bench {
 
     /// Nodes of three groups, most edges within one. An edge leads up, stays, or leads down, or several
     /// of these marks hold for it. Features tell a node's group, but not well.
-    fn plain(&self, labels: &str) -> PathBuf {
+    pub fn plain(&self, labels: &str) -> PathBuf {
         let ends = self.array("edges.npy", &[EDGES], &edges().concat());
         let [heads, tails] = edges();
         let order = heads.iter().zip(&tails).map(|(&h, &t)| group(h).cmp(&group(t)));

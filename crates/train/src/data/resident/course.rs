@@ -1,9 +1,10 @@
 //! The eras of all epochs.
 
-use gnarl_common::IdMap;
+use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 
-use super::deal::{Era, deal};
+use super::deal::{Era, nodes, pairs};
+use super::examples::Examples;
 use crate::session::Keys;
 
 /// The eras of a run, a function of its configuration and its parts.
@@ -12,24 +13,31 @@ pub(crate) struct EraCourse {
     keys: Keys,
     slots: usize,
     resident: usize,
-    /// Training nodes of each part, ascending by dataset id.
-    training: Vec<Vec<u32>>,
+    examples: Examples,
 }
 
 impl EraCourse {
-    /// The course of `config` over the parts of `owner`, with the training nodes `train` by dataset ids.
-    pub fn new(config: &RunConfig, owner: &IdMap, train: &[u32]) -> Self {
-        let parts = owner.parts();
-        let mut training = vec![Vec::new(); parts];
-        train.iter().for_each(|&node| training[owner.part(node as usize)].push(node));
+    /// The course of `config` over parts with these `examples`.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if two parts are never in memory together, and examples are edges.
+    pub fn new(config: &RunConfig, examples: Examples) -> Result<Self> {
+        let parts = examples.parts();
         let slots = config.disaggregated.slots.clamp(1, parts.max(1));
-        let resident = config.disaggregated.resident_of(parts);
-        Self { keys: Keys::new(config.train.seed), slots, resident, training }
+        let resident = config.resident_of(parts);
+        let pairs = matches!(examples, Examples::Edges { .. });
+        if pairs && resident < 2 && slots < parts {
+            return Err(Error::usage(
+                "edges have their endpoints in two parts, and disaggregated.resident = 1 never has two of a slot in memory",
+            )
+            .hint("set disaggregated.resident to 2 or more"));
+        }
+        Ok(Self { keys: Keys::new(config.train.seed), slots, resident, examples })
     }
 
     /// Number of parts.
     pub fn parts(&self) -> usize {
-        self.training.len()
+        self.examples.parts()
     }
 
     /// Parts in memory at a time.
@@ -42,23 +50,34 @@ impl EraCourse {
         self.slots
     }
 
-    /// The eras of an epoch (from 1) that have training nodes.
+    /// The eras of an epoch (from 1) that have examples.
     pub fn eras(&self, epoch: usize) -> Vec<Era> {
-        let key = self.keys.deal(epoch);
-        let mut eras = deal(self.parts(), self.slots, self.resident, key);
-        eras.retain(|era| era.seeds.iter().any(|&part| !self.training[part].is_empty()));
+        let deal = match &self.examples {
+            Examples::Nodes(_) => nodes,
+            Examples::Edges { .. } => pairs,
+        };
+        let mut eras = deal(self.parts(), self.slots, self.resident, self.keys.deal(epoch));
+        eras.retain(|era| era.cells.iter().any(|&cell| !self.examples.of(cell).is_empty()));
         eras
+    }
+
+    /// Numbers of eras from one epoch to the next: no epoch has more eras than cells.
+    fn stride(&self) -> usize {
+        match &self.examples {
+            Examples::Nodes(_) => self.parts(),
+            Examples::Edges { .. } => self.parts() * self.parts(),
+        }
     }
 
     /// The number of era `index` of an epoch among those of all epochs; they ascend.
     pub fn number(&self, epoch: usize, index: usize) -> usize {
-        epoch * self.parts() + index
+        epoch * self.stride() + index
     }
 
     /// The era of a number, and that of the one before it in its epoch; none if there is no such era.
     #[cfg(feature = "serve")]
     pub fn of(&self, number: usize) -> Option<(Era, Option<usize>)> {
-        let (epoch, index) = (number / self.parts().max(1), number % self.parts().max(1));
+        let (epoch, index) = (number / self.stride().max(1), number % self.stride().max(1));
         let mut eras = self.eras(epoch);
         let before = index.checked_sub(1).map(|index| self.number(epoch, index));
         (epoch > 0 && index < eras.len()).then(|| (eras.swap_remove(index), before))
@@ -67,18 +86,18 @@ impl EraCourse {
     /// The number of the era after one.
     #[cfg(feature = "serve")]
     pub fn after(&self, number: usize) -> usize {
-        let epoch = number / self.parts().max(1);
+        let epoch = number / self.stride().max(1);
         match self.of(number + 1) {
             Some(_) => number + 1,
             None => self.number(epoch + 1, 0),
         }
     }
 
-    /// The training nodes of an era, ascending by dataset id.
-    pub fn seeds(&self, era: &Era) -> Vec<u32> {
-        let mut seeds: Vec<u32> =
-            era.seeds.iter().flat_map(|&part| &self.training[part]).copied().collect();
-        seeds.sort_unstable();
-        seeds
+    /// The examples of an era, ascending.
+    pub fn examples(&self, era: &Era) -> Vec<u32> {
+        let mut examples: Vec<u32> =
+            era.cells.iter().flat_map(|&cell| self.examples.of(cell)).copied().collect();
+        examples.sort_unstable();
+        examples
     }
 }

@@ -1,11 +1,13 @@
 //! Parts in memory that change during an epoch, for graphs larger than memory (Armada §3; `[disaggregated]`).
 //!
-//! `deal.rs` says which parts are in memory when, `course.rs` for all epochs; `part.rs` reads one, `loader.rs` those of an
+//! `deal/` says which parts are in memory when, `course.rs` for all epochs and the `examples.rs` of a run; `part.rs` reads one, `loader.rs` those of an
 //! era, as far as `rooms.rs` has room, and `window.rs` hands eras to the ranks of this process, `shelf.rs` to whoever asks.
 
 mod course;
 mod deal;
+mod examples;
 mod loader;
+mod nodes;
 mod part;
 mod rooms;
 #[cfg(feature = "serve")]
@@ -13,7 +15,9 @@ mod shelf;
 mod window;
 
 pub(crate) use course::EraCourse;
+pub(crate) use examples::Examples;
 pub(crate) use loader::{Coming, Loader, Resident};
+pub(crate) use nodes::NodesInMemory;
 pub(crate) use part::{LoadedPart, StoredParts};
 pub(crate) use rooms::Rooms;
 #[cfg(feature = "serve")]

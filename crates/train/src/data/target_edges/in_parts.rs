@@ -38,7 +38,7 @@ impl EdgesInParts {
         parts: Arc<[PartAccess]>,
         first_tail: u32,
     ) -> Result<Self> {
-        let targets = super::splits::of_partition(cut)?;
+        let targets = super::manifest::of_partition(cut)?;
         let owner = cut.id_map(&targets.triple.src)?;
         let (counts, alone) = (targets.counts[0].clone(), Vec::new());
         Ok(Self { parts, counts, first_tail, owner, alone })

@@ -8,7 +8,7 @@ use gnarl_partition::PartitionedDataset;
 use gnarl_serve::PartAccess;
 
 use super::known::{KnownEdges, Query};
-use super::splits::of_partition;
+use super::manifest::of_partition;
 
 /// Known edges in parts: no rank has all of them. Edges of a given head are in the part that owns it, edges of a given
 /// tail in any part.

@@ -8,6 +8,7 @@ mod in_parts;
 mod known;
 #[cfg(feature = "serve")]
 mod known_in_parts;
+mod manifest;
 mod read;
 mod source;
 #[cfg(feature = "serve")]
@@ -21,7 +22,8 @@ pub(crate) use in_parts::EdgesInParts;
 pub(crate) use known::{KnownEdges, KnownInMemory, Query};
 #[cfg(feature = "serve")]
 pub(crate) use known_in_parts::KnownInParts;
+pub(crate) use manifest::of_partition;
 pub(crate) use read::{ReadEdge, TakeEdge};
 pub(crate) use source::{TargetBatch, TargetEdges};
 #[cfg(feature = "serve")]
-pub(crate) use splits::{Gathered, gather, of_partition};
+pub(crate) use splits::{Gathered, gather};

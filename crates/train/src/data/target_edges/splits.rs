@@ -3,19 +3,7 @@
 use gnarl_common::{Buf, Context, Error, Result};
 use gnarl_graph::Labels;
 use gnarl_graph::triples::Triples;
-use gnarl_partition::{PartitionedDataset, TargetsManifest};
 use gnarl_serve::PartAccess;
-
-/// The target edges of a partition.
-///
-/// # Errors
-/// If it has none.
-pub(crate) fn of_partition(cut: &PartitionedDataset) -> Result<&TargetsManifest> {
-    cut.manifest().targets.as_ref().ok_or_else(|| {
-        Error::usage(format!("{}: the parts have no target edges", cut.dir().display()))
-            .hint("make parts for this run: gnarl partition DATASET --task RUN.toml")
-    })
-}
 
 /// The edges of a split, in the order of the dataset.
 #[derive(Debug, Default)]

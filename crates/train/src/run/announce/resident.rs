@@ -33,7 +33,7 @@ impl InMemory {
             return None;
         };
         let slots = config.disaggregated.slots.min(made.parts);
-        let resident = (slots * config.disaggregated.resident_of(made.parts)).min(made.parts);
+        let resident = (slots * config.resident_of(made.parts)).min(made.parts);
         let edges: u64 = made.cut.iter().flatten().sum();
         let nodes: u64 = made.node_types.iter().map(|node| node.count).sum();
         let features: u64 = dataset.iter().flat_map(|data| features(data)).sum();

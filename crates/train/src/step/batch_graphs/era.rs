@@ -8,7 +8,9 @@ use gnarl_partition::PartitionedDataset;
 use gnarl_sample::{ResidentGraph, shuffled_batches};
 
 use crate::data::batch::BatchSpec;
-use crate::data::resident::{EraCourse, LoadedPart, Resident, Rooms, StoredParts};
+use crate::data::resident::{
+    EraCourse, Examples, LoadedPart, NodesInMemory, Resident, Rooms, StoredParts,
+};
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
@@ -24,18 +26,19 @@ pub(crate) struct EraSource {
 }
 
 impl EraSource {
-    /// The parts of `partition` for the run of `config`, with the training nodes `train`.
+    /// The parts of `partition` for the run of `config`, with its training `examples`.
     ///
     /// # Errors
-    /// If the parts are of another layout, or have what the strategy does not read.
+    /// If the parts are of another layout, or have what the strategy does not read; if no two of them are ever in memory
+    /// together, and edges require that.
     pub fn open(
         config: &RunConfig,
         partition: &PartitionedDataset,
         owner: Arc<IdMap>,
-        train: &[u32],
+        examples: Examples,
     ) -> Result<Self> {
         let stored = StoredParts::open(config, partition)?;
-        let course = EraCourse::new(config, &owner, train);
+        let course = EraCourse::new(config, examples)?;
         Ok(Self {
             config: config.clone(),
             // The next parts are read beside those of the batches under way.
@@ -57,7 +60,8 @@ impl EraSource {
         let stride = graph.stride();
         let place = |part: usize| graph.place_of(part).map(|place| place as u32 * stride);
         let first = (0..self.course.parts()).map(place).collect();
-        Ok(Era { encoder, sampler, graph, first, _parts: resident.parts })
+        let nodes = NodesInMemory::of(&graph);
+        Ok(Era { encoder, sampler, graph, first, nodes, _parts: resident.parts })
     }
 }
 
@@ -68,6 +72,7 @@ pub(crate) struct Era<E: Encoder> {
     graph: ResidentGraph,
     /// First local id of each part in memory.
     first: Vec<Option<u32>>,
+    nodes: NodesInMemory,
     /// Keeps the rooms of the parts.
     _parts: Vec<Arc<LoadedPart>>,
 }
@@ -76,6 +81,11 @@ impl<E: Encoder> Era<E> {
     /// The encoder over the parts, and its sampler.
     pub fn encoder(&self) -> (&E, &E::Sampler) {
         (&self.encoder, &self.sampler)
+    }
+
+    /// The nodes of the parts.
+    pub fn nodes(&self) -> &NodesInMemory {
+        &self.nodes
     }
 
     /// Seeds in dataset ids, as local ids; `owner` is the part of each node.
@@ -114,9 +124,9 @@ pub(super) fn schedule<T: Task>(
 ) -> Vec<BatchSpec> {
     let mut specs = Vec::new();
     for (index, era) in course.eras(epoch).iter().enumerate() {
-        let seeds = course.seeds(era);
+        let examples = course.examples(era);
         let (order, number) = ((epoch, index), course.number(epoch, index));
-        let of_era = task.schedule_of(&seeds, order, sharing, &shuffled_batches);
+        let of_era = task.schedule_of(&examples, order, sharing, &shuffled_batches);
         count(number, of_era.iter().filter(|spec| !spec.share.is_empty()).count());
         specs.extend(of_era.into_iter().map(|spec| BatchSpec {
             graph: number,

@@ -12,7 +12,7 @@ use gnarl_common::{Error, Kind, Result};
 use super::BatchGraphs;
 use super::era::{Era, EraSource, schedule};
 use crate::data::batch::BatchSpec;
-use crate::data::resident::{Coming, Loader, Window};
+use crate::data::resident::{Coming, Loader, NodesInMemory, Window};
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
@@ -130,6 +130,10 @@ impl<E: Encoder> BatchGraphs<E> for InMemory<'_, E> {
 
     fn encoder<'s>(&'s self, Held { era, .. }: &'s Held<E>) -> (&'s E, &'s E::Sampler) {
         era.encoder()
+    }
+
+    fn nodes<'s>(&'s self, Held { era, .. }: &'s Held<E>) -> Option<&'s NodesInMemory> {
+        Some(era.nodes())
     }
 
     fn seeds(&self, Held { era, .. }: &Held<E>, seeds: Seeds) -> Result<Seeds> {

@@ -11,6 +11,7 @@ mod one_era;
 use gnarl_common::Result;
 
 use crate::data::batch::BatchSpec;
+use crate::data::resident::NodesInMemory;
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 #[cfg(feature = "serve")]
@@ -67,6 +68,11 @@ pub(crate) trait BatchGraphs<E: Encoder>: Sync {
 
     /// The encoder over a graph, and its sampler.
     fn encoder<'s>(&'s self, held: &'s Self::Held) -> (&'s E, &'s E::Sampler);
+
+    /// The nodes in memory, where not all are.
+    fn nodes<'s>(&'s self, _: &'s Self::Held) -> Option<&'s NodesInMemory> {
+        None
+    }
 
     /// Seeds in ids of the task, as local ids of the graph.
     ///

@@ -5,6 +5,7 @@ use gnarl_common::Result;
 use super::BatchGraphs;
 use super::era::{Era, EraSource};
 use crate::data::batch::BatchSpec;
+use crate::data::resident::NodesInMemory;
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
@@ -24,6 +25,10 @@ impl<E: Encoder> BatchGraphs<E> for OneEra<'_, E> {
 
     fn encoder<'s>(&'s self, (): &'s ()) -> (&'s E, &'s E::Sampler) {
         self.era.encoder()
+    }
+
+    fn nodes<'s>(&'s self, (): &'s ()) -> Option<&'s NodesInMemory> {
+        Some(self.era.nodes())
     }
 
     fn seeds(&self, (): &(), seeds: Seeds) -> Result<Seeds> {

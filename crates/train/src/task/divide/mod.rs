@@ -2,6 +2,7 @@
 
 mod division;
 mod of_dataset;
+mod of_task;
 mod partition;
 mod settings;
 #[cfg(feature = "serve")]
@@ -9,6 +10,7 @@ mod training;
 
 pub(crate) use division::Division;
 pub(crate) use of_dataset::check_of_dataset;
+pub(crate) use of_task::check_of_task;
 pub use partition::partition_for_task;
 pub(crate) use settings::{Splits, TaskSettings};
 #[cfg(feature = "serve")]

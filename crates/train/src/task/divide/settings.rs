@@ -1,14 +1,13 @@
 //! The settings of a run that its parts follow from.
 
-#[cfg(feature = "serve")]
 use gnarl_common::{Error, Result};
-#[cfg(feature = "serve")]
-use gnarl_config::{Leakage, RunConfig, SplitBy};
-use gnarl_config::{MessagesOver, TaskKind};
+use gnarl_config::{Leakage, MessagesOver, RunConfig, SplitBy, TaskKind};
 use gnarl_graph::Triple;
 use gnarl_graph::splits::RandomSplit;
+use gnarl_partition::PartitionedDataset;
 use serde::{Deserialize, Serialize};
 
+use crate::data::target_edges::of_partition;
 use crate::encoder::message_graph::MessageForm;
 
 /// The settings of a task of edges that the message graph and the target edges of parts follow from.
@@ -55,9 +54,8 @@ impl TaskSettings {
     ///
     /// # Errors
     /// If they have no target edges.
-    #[cfg(feature = "serve")]
-    pub fn of(cut: &gnarl_partition::PartitionedDataset) -> Result<Self> {
-        let targets = crate::data::target_edges::of_partition(cut)?;
+    pub fn of(cut: &PartitionedDataset) -> Result<Self> {
+        let targets = of_partition(cut)?;
         serde_json::from_value(targets.settings.clone()).map_err(|e| {
             let place = cut.dir().display();
             Error::invalid(format!("{place}: invalid settings of the parts' task: {e}"))
@@ -69,7 +67,6 @@ impl TaskSettings {
     ///
     /// # Errors
     /// [`gnarl_common::Kind::Usage`] naming the first setting that differs.
-    #[cfg(feature = "serve")]
     pub fn check(&self, config: &RunConfig, messages: MessageForm) -> Result<()> {
         let task = &config.task;
         differs("task.kind", &task.kind, &self.kind)?;
@@ -108,7 +105,6 @@ impl TaskSettings {
     }
 }
 
-#[cfg(feature = "serve")]
 fn differs<T: PartialEq + Serialize>(name: &str, own: &T, of_parts: &T) -> Result<()> {
     if own == of_parts {
         return Ok(());

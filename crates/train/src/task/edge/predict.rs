@@ -14,6 +14,7 @@ use super::splits::HeldOut;
 use super::{evaluate, leakage};
 use crate::data::batch::{BatchSpec, Input};
 use crate::data::edge_set::LeakageCount;
+use crate::data::resident::{Examples, NodesInMemory};
 use crate::data::target_edges::TargetBatch;
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
@@ -40,6 +41,14 @@ pub(crate) struct EdgeExamples {
     targets: Targets,
     /// Their indices, from 0.
     each: Vec<u32>,
+}
+
+impl EdgePrediction {
+    /// The schedule in the order of a graph.
+    fn of_order(&self, graph: usize, sharing: Sharing) -> EdgeSchedule<'_> {
+        let (config, edges) = (&self.config, self.train.as_ref());
+        EdgeSchedule { config, edges, buckets: None, graph, sharing }
+    }
 }
 
 impl Task for EdgePrediction {
@@ -74,6 +83,10 @@ impl Task for EdgePrediction {
         self.train.count_of(graph)
     }
 
+    fn by_parts(&self, owner: &IdMap) -> Result<Examples> {
+        Examples::of_edges(owner, self.train.as_ref())
+    }
+
     fn schedule(
         &self,
         graph: usize,
@@ -81,17 +94,20 @@ impl Task for EdgePrediction {
         sharing: Sharing,
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
-        EdgeSchedule {
-            config: &self.config,
-            edges: self.train.as_ref(),
-            buckets: None,
-            graph,
-            sharing,
-        }
-        .epoch(epoch)
+        self.of_order(graph, sharing).epoch(epoch)
     }
 
-    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<DrawnEdges>> {
+    fn schedule_of(
+        &self,
+        among: &[u32],
+        order: (usize, usize),
+        sharing: Sharing,
+        _: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        self.of_order(order.1, sharing).of_era(among, order)
+    }
+
+    fn draw(&self, spec: &BatchSpec, _: Option<&NodesInMemory>) -> Result<DrawnBatch<DrawnEdges>> {
         let found = self.train.batch(spec)?;
         let Ends { seeds, numbers } = ends(&found.own(), found.own_times(), self.two_types());
         let asked = Some(found.edges.clone());

@@ -6,7 +6,9 @@ use gnarl_nn::decoders::{Candidates, Groups, LinkBatch, Side};
 use gnarl_sample::negatives::{Drawn, Positives};
 
 use super::links::{LinkPrediction, queries_of};
+use super::negatives;
 use crate::data::batch::BatchSpec;
+use crate::data::resident::NodesInMemory;
 use crate::data::target_edges::TargetBatch;
 use crate::task::ends::before;
 use crate::task::numbers::Numbers;
@@ -20,14 +22,14 @@ pub(super) struct LinkExamples {
     pub times: Vec<i64>,
 }
 
-/// Draws this rank's examples of a batch, perhaps none.
+/// Draws this rank's examples of a batch, perhaps none; negatives among the nodes `there`, where not all are.
 ///
 /// # Errors
 /// If a part does not reply.
 pub(super) fn draw(
     links: &LinkPrediction,
     spec: &BatchSpec,
-    found: &TargetBatch,
+    (found, there): (&TargetBatch, Option<&NodesInMemory>),
 ) -> Result<LinkExamples> {
     let mut numbers = Numbers::default();
     if found.share.is_empty() {
@@ -55,7 +57,10 @@ pub(super) fn draw(
     };
     let mut negatives = Vec::new();
     for &side in sides {
-        let mut drawn = links.negatives().draw(&positives, side, spec.key);
+        let mut drawn = match there {
+            Some(there) => negatives::in_memory(links, there)?.draw(&positives, side, spec.key),
+            None => links.negatives().draw(&positives, side, spec.key),
+        };
         if let Some(known) = &known {
             drawn.mask_known(&positives, side, known);
         }

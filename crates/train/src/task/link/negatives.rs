@@ -8,6 +8,7 @@ use gnarl_nn::decoders::Side;
 use gnarl_sample::negatives::{self, NegativeSampler};
 
 use super::links::LinkPrediction;
+use crate::data::resident::NodesInMemory;
 
 /// The negative sampler of a run.
 ///
@@ -27,6 +28,33 @@ pub(super) fn build(links: &LinkPrediction) -> Result<Box<dyn NegativeSampler>> 
             Err(Error::usage(message).hint("take 'joint'"))
         }
     }
+}
+
+/// The sampler of a run on the nodes that are in memory.
+///
+/// # Errors
+/// If the kind draws nodes that may not be there.
+pub(super) fn in_memory<'a>(
+    links: &'a LinkPrediction,
+    there: &'a NodesInMemory,
+) -> Result<Box<dyn NegativeSampler + 'a>> {
+    let NegativesSection { count, ref kind, .. } = links.config.negatives;
+    let nodes = there.ids().len() as u32;
+    let of_all: Box<dyn NegativeSampler> = match kind.as_str() {
+        "uniform" => Box::new(negatives::Uniform::new(nodes, count)),
+        "joint" => Box::new(negatives::Joint::new(nodes, count)),
+        "all" => Box::new(negatives::All::new(nodes)),
+        "in-batch" => return Ok(Box::new(negatives::InBatch)),
+        _ => {
+            return Err(Error::usage(format!(
+                "negatives.kind = '{kind}' draws nodes whatever parts are in memory"
+            ))
+            .hint(
+                "take 'joint', 'uniform', 'in-batch' or 'all', which draw among those in memory",
+            ));
+        }
+    };
+    Ok(Box::new(negatives::Listed::new(of_all, there.ids())))
 }
 
 /// A sampler of candidates in the node range `range`, counted from its first node.

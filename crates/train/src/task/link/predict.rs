@@ -16,6 +16,7 @@ use super::links::LinkPrediction;
 use super::{in_time, leakage, negatives, ranking};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
+use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
 use crate::evaluation::{Evaluation, Forwards, LeakageReport, by_first};
@@ -81,6 +82,10 @@ impl Task for LinkPrediction {
         self.edges.train.count_of(graph)
     }
 
+    fn by_parts(&self, owner: &IdMap) -> Result<Examples> {
+        Examples::of_edges(owner, self.edges.train.as_ref())
+    }
+
     fn schedule(
         &self,
         graph: usize,
@@ -93,13 +98,29 @@ impl Task for LinkPrediction {
         EdgeSchedule { config: &self.config, edges, buckets, graph, sharing }.epoch(epoch)
     }
 
-    fn draw(&self, spec: &BatchSpec) -> Result<DrawnBatch<LinkBatch>> {
+    fn schedule_of(
+        &self,
+        among: &[u32],
+        order: (usize, usize),
+        sharing: Sharing,
+        _: DrawBatches<'_>,
+    ) -> Vec<BatchSpec> {
+        let (config, edges) = (&self.config, self.edges.train.as_ref());
+        let schedule = EdgeSchedule { config, edges, buckets: None, graph: order.1, sharing };
+        schedule.of_era(among, order)
+    }
+
+    fn draw(
+        &self,
+        spec: &BatchSpec,
+        there: Option<&NodesInMemory>,
+    ) -> Result<DrawnBatch<LinkBatch>> {
         let train = self.edges.train.as_ref();
         let found = match self.buckets.get() {
             Some(buckets) => buckets.batch(spec, train.owner()),
             None => train.batch(spec)?,
         };
-        let LinkExamples { batch: mut examples, ids, times } = draw(self, spec, &found)?;
+        let LinkExamples { batch: mut examples, ids, times } = draw(self, spec, (&found, there))?;
         let endpoints = &self.edges.endpoints;
         let (seeds, places) = endpoints.seeds(ids, times);
         if endpoints.are_two_types() {

@@ -1,14 +1,16 @@
 //! Training on the parts that are in memory: the numbers of `gradient` with all of them, and with few the same numbers
 //! whoever trains.
 
+mod edges;
+
 use std::path::Path;
 
-use gnarl_config::{Method, Parts, RunConfig, Strategy, TaskKind, TimeRule};
+use gnarl_config::{Method, Parts, RunConfig, Strategy, TimeRule};
 use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionConfig, partition_dataset};
 use gnarl_train::{Begin, Summary, run};
 
-use super::bench::Bench;
+use crate::bench::Bench;
 
 const PARTS: usize = 6;
 
@@ -143,8 +145,6 @@ fn a_damaged_part_ends_the_run_by_its_name() {
 fn what_parts_in_memory_lack_is_told() {
     let bench = Bench::new();
     let plain = || with_parts(&bench, "run", (1, 2));
-    let mut links = plain();
-    links.task.kind = TaskKind::LinkPrediction;
     let mut one = plain();
     one.partition.parts = Parts::Count(1);
     let mut auto = plain();
@@ -160,7 +160,6 @@ fn what_parts_in_memory_lack_is_told() {
     let mut on_parts = plain();
     on_parts.train.evaluate_on = gnarl_config::EvaluateOn::Parts;
     let cases = [
-        (links, "predicts nodes"),
         (one, "partition.parts"),
         (auto, "partition.parts = 'auto'"),
         (clusters, "not subgraphs"),

@@ -1,19 +1,12 @@
-//! The deal: which parts are in memory when (Armada §3.2, after MariusGNN).
+//! The deal of nodes: every part is in memory once an epoch (Armada §3.2, after MariusGNN).
 
 use gnarl_common::rng::Key;
 
-/// Steps with the same parts in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Era {
-    /// The parts in memory.
-    pub parts: Vec<usize>,
-    /// Those whose training nodes are the seeds: all in the first era, later those that have come.
-    pub seeds: Vec<usize>,
-}
+use super::Era;
 
 /// The eras of an epoch: parts are dealt to `slots` slots in an order by `key`; a slot has `resident` of its parts in memory,
-/// and from one era to the next gives up that which came first for the next one. Every part is read once, and is the source
-/// of seeds once.
+/// and from one era to the next gives up that which came first for the next one. Every part is read once, and its
+/// nodes are trained once: cells are parts.
 pub(crate) fn deal(parts: usize, slots: usize, resident: usize, key: Key) -> Vec<Era> {
     let mut order: Vec<usize> = (0..parts).collect();
     key.shuffle(&mut order);
@@ -24,18 +17,18 @@ pub(crate) fn deal(parts: usize, slots: usize, resident: usize, key: Key) -> Vec
     let longest = slots.iter().map(Vec::len).max().unwrap_or(0);
     let eras = (longest + 1).saturating_sub(resident.max(1)).max(1);
     let era = |number: usize| {
-        let (mut parts, mut seeds) = (Vec::new(), Vec::new());
+        let (mut parts, mut cells) = (Vec::new(), Vec::new());
         for slot in &slots {
             // A slot with a part less keeps what it has in the last era.
             let end = (resident + number).min(slot.len());
             let first = end.saturating_sub(resident);
             parts.extend(&slot[first..end]);
             let before = if number == 0 { 0 } else { (resident + number - 1).min(slot.len()) };
-            seeds.extend(&slot[before..end]);
+            cells.extend(&slot[before..end]);
         }
         parts.sort_unstable();
-        seeds.sort_unstable();
-        Era { parts, seeds }
+        cells.sort_unstable();
+        Era { parts, cells }
     };
     (0..eras).map(era).collect()
 }
@@ -65,9 +58,9 @@ mod tests {
                 let now: BTreeSet<usize> = era.parts.iter().copied().collect();
                 assert_eq!(now.len(), era.parts.len());
                 assert!(now.len() <= slots * resident, "{era:?}");
-                assert!(era.seeds.iter().all(|part| now.contains(part)), "{era:?}");
+                assert!(era.cells.iter().all(|part| now.contains(part)), "{era:?}");
                 read.extend(now.difference(&before));
-                trained.extend(&era.seeds);
+                trained.extend(&era.cells);
                 before = now;
             }
             read.sort_unstable();
@@ -80,7 +73,7 @@ mod tests {
     #[test]
     fn all_parts_in_memory_are_one_era() {
         let eras = deal(6, 2, 3, Key::new(1));
-        assert_eq!(eras, [Era { parts: (0..6).collect(), seeds: (0..6).collect() }]);
+        assert_eq!(eras, [Era { parts: (0..6).collect(), cells: (0..6).collect() }]);
         assert_eq!(deal(6, 1, 6, Key::new(2)), eras);
     }
 
