@@ -8,6 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunConfig;
 
+/// The order in which parts come into memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Deal {
+    /// Each part once an epoch.
+    Nodes,
+    /// Each part with each other once an epoch.
+    Pairs,
+}
+
 /// `[disaggregated]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -16,6 +26,9 @@ pub struct DisaggregatedSection {
     pub slots: usize,
     /// Parts of each slot in memory at a time; 0 takes a quarter of those that it is dealt.
     pub resident: usize,
+    /// Order in which parts come into memory; if absent, see [`RunConfig::deal`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deal: Option<Deal>,
     /// Batch workers to wait for before the first step; with 0 the ranks prepare their batches themselves.
     pub batch_workers: usize,
     /// Address at which the first rank listens for batch workers; port 0 takes a free one.
@@ -40,6 +53,7 @@ impl Default for DisaggregatedSection {
         Self {
             slots: 1,
             resident: 0,
+            deal: None,
             batch_workers: 0,
             listen,
             join: None,
@@ -62,7 +76,8 @@ impl DisaggregatedSection {
 
     /// The settings that decide on what batches hold, the others at their defaults.
     pub fn of_batches(&self) -> Self {
-        Self { slots: self.slots, resident: self.resident, ..Self::default() }
+        let Self { slots, resident, deal, .. } = *self;
+        Self { slots, resident, deal, ..Self::default() }
     }
 
     /// Refuses no slots, a coordinator without batch workers, and a key without its certificate.
@@ -87,10 +102,17 @@ impl DisaggregatedSection {
 }
 
 impl RunConfig {
+    /// The order in which parts come into memory under strategy `disaggregated`: by default in pairs where edges are
+    /// predicted.
+    pub fn deal(&self) -> Deal {
+        let of_nodes = self.task.kind.is_of_nodes();
+        self.disaggregated.deal.unwrap_or(if of_nodes { Deal::Nodes } else { Deal::Pairs })
+    }
+
     /// Parts of each slot in memory at a time under strategy `disaggregated`, where there are `parts` in all: by default a
-    /// quarter of them, and two at least where edges are predicted.
+    /// quarter of them, and two at least for pairs.
     pub fn resident_of(&self, parts: usize) -> usize {
-        let least = if self.task.kind.is_of_nodes() { 1 } else { 2 };
+        let least = if self.deal() == Deal::Nodes { 1 } else { 2 };
         self.disaggregated.resident_of(parts, least)
     }
 }

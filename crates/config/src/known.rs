@@ -20,7 +20,7 @@ pub(super) fn known() -> Table {
     for key in ["hops", "path", "tau_vol", "constraints", "servers", "token_file", "certificate"] {
         add("partition", key, Value::Boolean(true));
     }
-    for key in ["join", "token_file", "certificate", "key"] {
+    for key in ["deal", "join", "token_file", "certificate", "key"] {
         add("disaggregated", key, Value::Boolean(true));
     }
     for key in ["heads", "tails"] {

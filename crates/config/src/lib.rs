@@ -40,7 +40,7 @@ mod unused;
 mod words;
 
 pub use average::{AverageSection, Batch, Outer};
-pub use disaggregated::DisaggregatedSection;
+pub use disaggregated::{Deal, DisaggregatedSection};
 pub use evaluate::{EvaluateSection, ScoredSplit};
 pub use gnarl_graph::splits::RandomSplit;
 pub use gnarl_nn::optim::ScheduleKind;

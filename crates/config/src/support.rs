@@ -8,7 +8,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::Manifest;
 use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
-use crate::{EvaluateOn, Method, Parts, RunConfig, Strategy, TaskKind};
+use crate::{Deal, EvaluateOn, Method, Parts, RunConfig, Strategy, TaskKind};
 
 /// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
@@ -279,10 +279,6 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
     let sample = &c.run.sample;
     let refused = [
         (
-            !c.predicts_nodes() && c.run.disaggregated.batch_workers > 0,
-            "has batch workers for tasks of nodes only: disaggregated.batch_workers",
-        ),
-        (
             !c.predicts_nodes() && c.model() == "none",
             "keeps no embeddings of nodes with parts: model.name = 'none'",
         ),
@@ -291,6 +287,10 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
             "trains on graphs without types, which model.name is not for",
         ),
         (c.heterogeneous, "trains on graphs without types"),
+        (
+            c.predicts_nodes() && c.run.deal() == Deal::Pairs,
+            "has pairs of parts for edges, and this task predicts nodes: disaggregated.deal = 'pairs'",
+        ),
         (c.served(), "reads parts from files of this host, not from partition.servers"),
         (c.run.model.edge_features, "has no features of edges: model.edge_features"),
         (sample.time.is_some(), "has no times of edges: sample.time"),

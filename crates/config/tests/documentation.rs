@@ -53,6 +53,7 @@ fn full() -> RunConfig {
     full.partition.certificate = Some("cert.pem".into());
     full.partition.tau_vol = Some(500);
     full.partition.constraints = Some(vec![]);
+    full.disaggregated.deal = Some(gnarl_config::Deal::Pairs);
     full.disaggregated.join = Some("http://10.0.0.1:7071".into());
     full.disaggregated.token_file = Some("token".into());
     full.disaggregated.certificate = Some("cert.pem".into());

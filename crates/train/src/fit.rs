@@ -4,15 +4,14 @@ use std::time::Duration;
 
 #[cfg(feature = "serve")]
 use crossbeam_channel::Receiver;
-use gnarl_common::{Context, Error, Result};
-use gnarl_config::{RunConfig, Strategy};
+use gnarl_common::{Context, Error, IdMap, Result};
+use gnarl_config::{Deal, RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::triples::Triples;
 use gnarl_infer::Figures;
 use gnarl_nn::{Params, Tensor};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
-#[cfg(feature = "serve")]
 use crate::data::resident::EraCourse;
 use crate::embeddings::Rows;
 use crate::encoder::{Course, Encoder, Keep, Output, Source};
@@ -73,7 +72,7 @@ pub(crate) trait Training: Send + Sync {
     /// If the strategy is another one, or a part cannot be read.
     #[cfg(feature = "serve")]
     fn prepare_batches(
-        &self,
+        &mut self,
         partition: &PartitionedDataset,
         asks: &Receiver<Ask>,
         by: (usize, &Worked),
@@ -149,6 +148,19 @@ impl<T: Task, E: Encoder> Fit<T, E> {
         Encoders { whole: &self.whole, parts: &self.parts }
     }
 
+    /// The eras of the run over parts, where `owner` has the part of each node.
+    fn eras(&self, owner: &IdMap) -> Result<EraCourse> {
+        let course = EraCourse::new(&self.config, self.task.by_parts(owner)?)?;
+        if self.config.deal() == Deal::Nodes && !self.config.task.kind.is_of_nodes() {
+            let [left, all] = course.untrained(1);
+            tracing::warn!(
+                "{left} of {all} training edges are not trained in the first epoch: their endpoints are not in memory \
+                 together (disaggregated.deal = 'nodes')"
+            );
+        }
+        Ok(course)
+    }
+
     /// Steps over the whole graph.
     fn mini_batch(&self) -> Result<MiniBatch<'_, T, E, Fixed<'_, E>>> {
         let graphs = (vec![&self.whole], &[0][..]);
@@ -202,14 +214,13 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         let owner = partition.id_map(self.task.node_type())?;
         self.task.set_parts(partition.num_parts(), owner.clone());
         if self.config.train.strategy == Strategy::Disaggregated {
-            let examples = self.task.by_parts(&owner)?;
+            let course = self.eras(&owner)?;
             #[cfg(feature = "serve")]
             if self.config.disaggregated.batch_workers > 0 {
-                let course = EraCourse::new(&self.config, examples)?;
                 self.in_turns = Some(InTurns::Elsewhere(course));
                 return Ok(());
             }
-            let source = EraSource::open(&self.config, partition, owner, examples)?;
+            let source = EraSource::open(&self.config, partition, owner, course)?;
             self.in_turns = Some(InTurns::Here(Box::new(Eras::new(source, ranks))));
             return Ok(());
         }
@@ -288,14 +299,16 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
 
     #[cfg(feature = "serve")]
     fn prepare_batches(
-        &self,
+        &mut self,
         partition: &PartitionedDataset,
         asks: &Receiver<Ask>,
         (threads, worked): (usize, &Worked),
     ) -> Result<()> {
         let owner = partition.id_map(self.task.node_type())?;
-        let examples = self.task.by_parts(&owner)?;
-        let source = EraSource::open(&self.config, partition, owner, examples)?;
+        // Edges of a batch are in the order of their parts.
+        self.task.set_parts(partition.num_parts(), owner.clone());
+        let course = self.eras(&owner)?;
+        let source = EraSource::open(&self.config, partition, owner, course)?;
         let (task, encoders) = (&self.task, self.encoders());
         BatchWorker { source, task, encoders, worked }.work(asks, threads)
     }

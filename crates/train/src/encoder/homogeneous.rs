@@ -22,6 +22,8 @@ use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
 #[cfg(feature = "serve")]
+use crate::data::packed::rows::OF_NODES;
+#[cfg(feature = "serve")]
 use crate::data::packed::{self, Columns};
 use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
@@ -183,7 +185,7 @@ impl Encoder for Homogeneous {
     #[cfg(feature = "serve")]
     fn pack(&self, Prepared { blocks, input }: Prepared, out: &mut Columns) -> Result<()> {
         packed::blocks::pack(&blocks.blocks, out);
-        packed::rows::pack(input, self.graph.features.exact_type(), out);
+        packed::rows::pack((input, OF_NODES), self.graph.features.exact_type(), out);
         Ok(())
     }
 
@@ -191,7 +193,7 @@ impl Encoder for Homogeneous {
     fn unpack(&self, columns: &mut Columns) -> Result<Prepared> {
         let blocks = packed::blocks::unpack(columns)?;
         let nodes = blocks.first().map_or(0, |block| block.num_src());
-        let input = packed::rows::unpack(columns, nodes)?;
+        let input = packed::rows::unpack(columns, (OF_NODES, nodes))?;
         if input.width() != self.graph.width() {
             return Err(Error::invalid(format!(
                 "features of the batch are {} wide, those of the dataset {}",

@@ -11,6 +11,7 @@ pub(crate) fn identity(config: &RunConfig, dataset: &str, parts: &PartitionedDat
     decisive.dataset.normalize = config.dataset.normalize;
     decisive.task = config.task.clone();
     decisive.sample = config.sample.clone();
+    decisive.negatives = config.negatives.clone();
     decisive.disaggregated = config.disaggregated.of_batches();
     decisive.train.seed = config.train.seed;
     decisive.train.strategy = config.train.strategy;

@@ -1,5 +1,6 @@
 //! The partition of a run: an existing one, or made by the run.
 
+use std::path::Path;
 use std::time::Instant;
 
 use gnarl_common::{Error, Result, ResultExt};
@@ -26,19 +27,7 @@ pub(crate) fn cut(
     local_ranks: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
-        let made = PartitionedDataset::open(data_folder(path)?)?;
-        if made.manifest().source.fingerprint != fingerprint(dataset.manifest()) {
-            let message = format!(
-                "partition.path: {} was made of another dataset than {}",
-                path.display(),
-                dataset.dir().display()
-            );
-            return Err(
-                Error::usage(message).hint("partition the dataset of this run, by gnarl partition")
-            );
-        }
-        check_graph(config, &made)?;
-        return Ok(Some(made));
+        return given(config, dataset, path).map(Some);
     }
     let parts = match config.partition.parts {
         Parts::Count(1) => return Ok(None),
@@ -105,6 +94,30 @@ pub(crate) fn cut(
         start.elapsed().as_secs_f64()
     );
     Ok(Some(cut))
+}
+
+/// Opens the parts at `path`.
+///
+/// # Errors
+/// If they are missing, of another dataset, or of another graph than that of the run's batches.
+pub(super) fn given(
+    config: &RunConfig,
+    dataset: &Dataset,
+    path: &Path,
+) -> Result<PartitionedDataset> {
+    let made = PartitionedDataset::open(data_folder(path)?)?;
+    if made.manifest().source.fingerprint != fingerprint(dataset.manifest()) {
+        let message = format!(
+            "partition.path: {} was made of another dataset than {}",
+            path.display(),
+            dataset.dir().display()
+        );
+        return Err(
+            Error::usage(message).hint("partition the dataset of this run, by gnarl partition")
+        );
+    }
+    check_graph(config, &made)?;
+    Ok(made)
 }
 
 /// Returns whether a run has parts of the message graph of its task, and not of its dataset.

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Sender, unbounded};
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::{Error, Kind, Result};
-use gnarl_config::{RunConfig, Strategy, data_folder};
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{
     BatchRequest, Client, Coordinator, Handler, Joining, Reply, Server, ServerConfig,
 };
 
+use super::partition::given;
 use super::setup::{Purpose, Setup, Source};
 use crate::feed::{Access, digest, identity};
 use crate::registry::Registry;
@@ -65,7 +66,13 @@ impl Files {
                 .hint("make the parts by 'gnarl partition --layout storage'"));
         };
         let source = Source::open(config)?;
-        let parts = PartitionedDataset::open(data_folder(path)?)?;
+        let Some(dataset) = source.dataset() else {
+            return Err(Error::usage(
+                "batch workers read parts in files, not of partition.servers",
+            )
+            .hint("leave out partition.servers"));
+        };
+        let parts = given(config, dataset, path)?;
         let identity = identity(config, &source.fingerprint(), &parts);
         Ok(Self { source, parts, identity })
     }
@@ -109,7 +116,7 @@ impl Registry {
     /// not answer within the deadline.
     pub fn work(&self, config: &RunConfig, options: &WorkOptions) -> Result<Work> {
         let Files { source, parts, identity } = Files::open(config)?;
-        let setup = Setup::new((config, self), source, Purpose::Training(None))?;
+        let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let (sender, asks) = unbounded();
         let desk = Arc::new(Desk { run: digest(&identity), asks: Mutex::new(Some(sender)) });
         let server = Server::of_workers(desk.clone(), &options.server)?;

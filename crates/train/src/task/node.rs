@@ -17,7 +17,7 @@ use super::{DrawnBatch, Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
 #[cfg(feature = "serve")]
-use crate::data::packed::Columns;
+use crate::data::packed::{self, Columns};
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
@@ -245,11 +245,7 @@ impl Task for NodePrediction {
     fn pack(&self, examples: NodeExamples, out: &mut Columns) -> Result<()> {
         let NodeExamples { rows, targets, weights } = examples;
         out.add("targets.row", rows);
-        match targets {
-            Targets::Classes(classes) => out.add("targets.class", classes),
-            Targets::Multi(labels) => out.add("targets.labels", labels),
-            Targets::Values(values) => out.add("targets.value", values),
-        }
+        packed::targets::pack(targets, out);
         out.add_some("targets.weight", weights);
         Ok(())
     }
@@ -258,17 +254,7 @@ impl Task for NodePrediction {
     fn unpack(&self, columns: &mut Columns) -> Result<NodeExamples> {
         let rows: Vec<u32> = columns.take("targets.row")?;
         let weights: Option<Vec<f32>> = columns.take_some("targets.weight")?;
-        let (targets, count) = if let Some(classes) = columns.take_some("targets.class")? {
-            let count = classes.len();
-            (Targets::Classes(classes), count)
-        } else if let Some(labels) = columns.take_some("targets.labels")? {
-            let count = labels.len() / self.whole.outputs.max(1);
-            (Targets::Multi(labels), count)
-        } else {
-            let values: Vec<f32> = columns.take("targets.value")?;
-            let count = values.len();
-            (Targets::Values(values), count)
-        };
+        let (targets, count) = packed::targets::unpack(columns, self.whole.outputs)?;
         let fits = |weights: &Vec<f32>| weights.len() == rows.len();
         match count == rows.len() && weights.as_ref().is_none_or(fits) {
             true => Ok(NodeExamples { rows, targets, weights }),

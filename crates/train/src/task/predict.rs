@@ -3,8 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-#[cfg(feature = "serve")]
-use gnarl_common::Error;
 use gnarl_common::threads::even_share;
 use gnarl_common::{Home, IdMap, Result};
 use gnarl_engine::Communicator;
@@ -150,20 +148,16 @@ pub(crate) trait Task: Send + Sync {
     /// Adds examples to the columns that are sent to another process.
     ///
     /// # Errors
-    /// If examples have no such form.
+    /// Those of the task.
     #[cfg(feature = "serve")]
-    fn pack(&self, _examples: Self::Examples, _out: &mut Columns) -> Result<()> {
-        Err(Error::usage("batches of edges are not sent to other processes"))
-    }
+    fn pack(&self, examples: Self::Examples, out: &mut Columns) -> Result<()>;
 
     /// Takes examples from the columns of another process.
     ///
     /// # Errors
     /// If they are missing or disagree.
     #[cfg(feature = "serve")]
-    fn unpack(&self, _columns: &mut Columns) -> Result<Self::Examples> {
-        Err(Error::usage("batches of edges are not sent to other processes"))
-    }
+    fn unpack(&self, columns: &mut Columns) -> Result<Self::Examples>;
 
     /// Number of examples.
     fn count(&self, examples: &Self::Examples) -> usize;

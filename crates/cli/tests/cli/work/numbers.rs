@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Started, Stored, workers};
-use crate::common::{gnarl, path, results};
+use crate::common::{gnarl, path, results, succeed};
 
 #[test]
 fn batches_of_any_number_of_workers_are_those_of_the_run_itself() {
@@ -39,6 +39,32 @@ fn all_parts_in_memory_of_batch_workers_train_as_the_whole_graph() {
         let _worker = Started::new(&mut stored.worker(&run.uri, &sets), "prepares batches for ");
         let (found, err) = run.succeeds();
         assert_eq!(results(&found), expected, "{method}, {model}: {err}");
+    }
+}
+
+/// Edges are trained by pairs of parts, and negatives drawn among the nodes in memory.
+#[test]
+fn edges_of_any_number_of_workers_are_those_of_the_run_itself() {
+    let stored = Stored::new();
+    let task = ["task.kind=link-prediction", "embedding.dim=8", "sample.batch_size=128"];
+    let parts = stored.bench.dir.path().join("parts of edges");
+    let mut cut =
+        vec!["partition", path(&stored.bench.graph), "--parts", "6", "--layout", "storage"];
+    cut.extend(["--task", path(&stored.bench.file), "--out", path(&parts)]);
+    task.iter().for_each(|set| cut.extend(["--set", set]));
+    succeed(&cut);
+    let stored = Stored { place: format!("partition.path={}", parts.display()), ..stored };
+    for ranks in ["train.workers=1", "train.workers=2"] {
+        let sets = [&task[..], &[ranks]].concat();
+        let expected = results(&stored.alone(&sets));
+        for count in [1, 2] {
+            let run = stored.start(count, &sets);
+            let start =
+                |_| Started::new(&mut stored.worker(&run.uri, &task), "prepares batches for ");
+            let _workers: Vec<Started> = (0..count).map(start).collect();
+            let (found, err) = run.succeeds();
+            assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod arrow;
 pub(crate) mod blocks;
 mod columns;
 pub(crate) mod rows;
+pub(crate) mod targets;
 
 pub(crate) use arrow::{columns, record_batch};
 pub(crate) use columns::Columns;

@@ -1,5 +1,5 @@
-//! Features of input nodes as columns: `features`, in the type they are stored in, and `features.width`; of sparse ones
-//! `features.indptr`, `features.indices` and `features.values`.
+//! Features as columns: `features`, in the type they are stored in, and `features.width`; of sparse ones `features.indptr`,
+//! `features.indices` and `features.values`. Those of edges are named `edge_features`.
 
 use std::sync::Arc;
 
@@ -19,18 +19,23 @@ use crate::data::batch::Input;
 /// Values that one thread converts at a time.
 const STRETCH: usize = 1 << 16;
 
-/// Adds features to `out`; those of `stored` type are given as such.
-pub(crate) fn pack(input: Input, stored: DType, out: &mut Columns) {
+/// The name of the features of input nodes.
+pub(crate) const OF_NODES: &str = "features";
+/// The name of the features of edges that are predicted.
+pub(crate) const OF_EDGES: &str = "edge_features";
+
+/// Adds features to `out` by the name `name`; those of `stored` type are given as such.
+pub(crate) fn pack((input, name): (Input, &str), stored: DType, out: &mut Columns) {
     match input {
         Input::Dense(rows) => {
-            out.add("features.width", vec![rows.cols() as u64]);
-            out.add_array("features", narrow(rows, stored));
+            out.add(format!("{name}.width"), vec![rows.cols() as u64]);
+            out.add_array(name, narrow(rows, stored));
         }
         Input::Sparse(rows) => {
-            out.add("features.width", vec![rows.cols() as u64]);
-            out.add("features.indptr", rows.indptr().to_vec());
-            out.add("features.indices", rows.indices().to_vec());
-            out.add("features.values", rows.values().to_vec());
+            out.add(format!("{name}.width"), vec![rows.cols() as u64]);
+            out.add(format!("{name}.indptr"), rows.indptr().to_vec());
+            out.add(format!("{name}.indices"), rows.indices().to_vec());
+            out.add(format!("{name}.values"), rows.values().to_vec());
         }
     }
 }
@@ -82,38 +87,38 @@ fn converted<T: Zeroable + Clone + Send>(
     out
 }
 
-/// Takes the features of `nodes` input nodes from `columns`.
+/// Takes `rows` rows of the features `name` from `columns`.
 ///
 /// # Errors
-/// If a column is missing, or they are of another number of nodes.
-pub(crate) fn unpack(columns: &mut Columns, nodes: usize) -> Result<Input> {
-    let width = columns.take_one("features.width")? as usize;
-    let wrong = || Error::invalid("features of the batch: their columns disagree");
-    let Some(dense) = columns.take_array("features") else {
-        let indptr: Vec<u64> = columns.take("features.indptr")?;
-        let indices: Vec<u32> = columns.take("features.indices")?;
-        let values: Vec<f32> = columns.take("features.values")?;
-        let fits = indptr.len() == nodes + 1
+/// If a column is missing, or there are more or fewer rows.
+pub(crate) fn unpack(columns: &mut Columns, (name, rows): (&str, usize)) -> Result<Input> {
+    let width = columns.take_one(&format!("{name}.width"))? as usize;
+    let wrong = || Error::invalid(format!("{name} of the batch: their columns disagree"));
+    let Some(dense) = columns.take_array(name) else {
+        let indptr: Vec<u64> = columns.take(&format!("{name}.indptr"))?;
+        let indices: Vec<u32> = columns.take(&format!("{name}.indices"))?;
+        let values: Vec<f32> = columns.take(&format!("{name}.values"))?;
+        let fits = indptr.len() == rows + 1
             && indptr[0] == 0
-            && indptr[nodes] as usize == values.len()
+            && indptr[rows] as usize == values.len()
             && indptr.windows(2).all(|pair| pair[0] <= pair[1])
             && indices.len() == values.len()
             && indices.iter().all(|&column| (column as usize) < width);
-        let rows = fits.then(|| SparseRows::new(width, indptr, indices, values));
-        return rows.map(|rows| Input::Sparse(Arc::new(rows))).ok_or_else(wrong);
+        let found = fits.then(|| SparseRows::new(width, indptr, indices, values));
+        return found.map(|found| Input::Sparse(Arc::new(found))).ok_or_else(wrong);
     };
-    let count = nodes.checked_mul(width).ok_or_else(wrong)?;
+    let count = rows.checked_mul(width).ok_or_else(wrong)?;
     let widened = match dense {
         Array::F32(values) if values.len() == count => {
-            widen(&values, (nodes, width), |from, to| to.copy_from_slice(from))
+            widen(&values, (rows, width), |from, to| to.copy_from_slice(from))
         }
         Array::F16(values) if values.len() == count => {
-            widen(&values, (nodes, width), |from, to| from.convert_to_f32_slice(to))
+            widen(&values, (rows, width), |from, to| from.convert_to_f32_slice(to))
         }
-        Array::Bf16(bits) if bits.len() == count => widen(&bits, (nodes, width), |from, to| {
+        Array::Bf16(bits) if bits.len() == count => widen(&bits, (rows, width), |from, to| {
             from.reinterpret_cast::<bf16>().convert_to_f32_slice(to);
         }),
-        Array::U8(values) if values.len() == count => widen(&values, (nodes, width), |from, to| {
+        Array::U8(values) if values.len() == count => widen(&values, (rows, width), |from, to| {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from));
         }),
         _ => return Err(wrong()),
@@ -142,11 +147,15 @@ mod tests {
         let input = Input::Dense(Tensor::from_vec(3, 2, values.clone()));
         for stored in [DType::F32, DType::F16, DType::BF16, DType::U8] {
             let mut columns = Columns::default();
-            pack(input.clone(), stored, &mut columns);
-            let Input::Dense(found) = unpack(&mut columns, 3).unwrap() else { panic!("dense") };
+            pack((input.clone(), OF_NODES), stored, &mut columns);
+            let Input::Dense(found) = unpack(&mut columns, (OF_NODES, 3)).unwrap() else {
+                panic!("dense")
+            };
             assert_eq!((found.data(), found.shape()), (&values[..], (3, 2)), "{stored:?}");
-            pack(input.clone(), stored, &mut columns);
-            assert!(unpack(&mut columns, 4).unwrap_err().to_string().contains("disagree"));
+            pack((input.clone(), OF_NODES), stored, &mut columns);
+            assert!(
+                unpack(&mut columns, (OF_NODES, 4)).unwrap_err().to_string().contains("disagree")
+            );
         }
     }
 
@@ -154,13 +163,13 @@ mod tests {
     fn sparse_features_stay_sparse() {
         let rows = SparseRows::new(5, vec![0, 2, 2, 3], vec![0, 4, 1], vec![1.0, 2.0, 3.0]);
         let mut columns = Columns::default();
-        pack(Input::Sparse(Arc::new(rows)), DType::F32, &mut columns);
-        let Input::Sparse(found) = unpack(&mut columns.clone(), 3).unwrap() else {
+        pack((Input::Sparse(Arc::new(rows)), OF_EDGES), DType::F32, &mut columns);
+        let Input::Sparse(found) = unpack(&mut columns.clone(), (OF_EDGES, 3)).unwrap() else {
             panic!("sparse")
         };
         assert_eq!((found.indptr(), found.indices()), (&[0, 2, 2, 3][..], &[0, 4, 1][..]));
-        columns.take_array("features.indices").unwrap();
-        columns.add("features.indices", vec![0_u32, 5, 1]);
-        assert!(unpack(&mut columns, 3).is_err());
+        columns.take_array("edge_features.indices").unwrap();
+        columns.add("edge_features.indices", vec![0_u32, 5, 1]);
+        assert!(unpack(&mut columns, (OF_EDGES, 3)).is_err());
     }
 }

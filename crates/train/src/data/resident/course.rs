@@ -1,9 +1,9 @@
 //! The eras of all epochs.
 
 use gnarl_common::{Error, Result};
-use gnarl_config::RunConfig;
+use gnarl_config::{Deal, RunConfig};
 
-use super::deal::{Era, nodes, pairs};
+use super::deal::{Era, among, nodes, pairs};
 use super::examples::Examples;
 use crate::session::Keys;
 
@@ -13,6 +13,7 @@ pub(crate) struct EraCourse {
     keys: Keys,
     slots: usize,
     resident: usize,
+    deal: Deal,
     examples: Examples,
 }
 
@@ -25,14 +26,15 @@ impl EraCourse {
         let parts = examples.parts();
         let slots = config.disaggregated.slots.clamp(1, parts.max(1));
         let resident = config.resident_of(parts);
-        let pairs = matches!(examples, Examples::Edges { .. });
+        let pairs = config.deal() == Deal::Pairs;
         if pairs && resident < 2 && slots < parts {
             return Err(Error::usage(
                 "edges have their endpoints in two parts, and disaggregated.resident = 1 never has two of a slot in memory",
             )
             .hint("set disaggregated.resident to 2 or more"));
         }
-        Ok(Self { keys: Keys::new(config.train.seed), slots, resident, examples })
+        let keys = Keys::new(config.train.seed);
+        Ok(Self { keys, slots, resident, deal: config.deal(), examples })
     }
 
     /// Number of parts.
@@ -52,13 +54,27 @@ impl EraCourse {
 
     /// The eras of an epoch (from 1) that have examples.
     pub fn eras(&self, epoch: usize) -> Vec<Era> {
-        let deal = match &self.examples {
-            Examples::Nodes(_) => nodes,
-            Examples::Edges { .. } => pairs,
+        let (parts, key) = (self.parts(), self.keys.deal(epoch));
+        let dealt = (parts, self.slots, self.resident);
+        let mut eras = match (&self.examples, self.deal) {
+            (Examples::Nodes(_), _) => nodes(dealt, key),
+            (Examples::Edges { .. }, Deal::Nodes) => {
+                let in_memory = nodes(dealt, key).into_iter().map(|era| era.parts).collect();
+                among(in_memory, parts, key.with(1))
+            }
+            (Examples::Edges { .. }, Deal::Pairs) => among(pairs(dealt, key), parts, key.with(1)),
         };
-        let mut eras = deal(self.parts(), self.slots, self.resident, self.keys.deal(epoch));
         eras.retain(|era| era.cells.iter().any(|&cell| !self.examples.of(cell).is_empty()));
         eras
+    }
+
+    /// Training examples that are not trained in an epoch, as no era has all parts that they need, and the number of all.
+    pub fn untrained(&self, epoch: usize) -> [usize; 2] {
+        let eras = self.eras(epoch);
+        let cells = eras.iter().flat_map(|era| &era.cells);
+        let trained: usize = cells.map(|&cell| self.examples.of(cell).len()).sum();
+        let all = self.examples.len();
+        [all - trained, all]
     }
 
     /// Numbers of eras from one epoch to the next: no epoch has more eras than cells.

@@ -48,10 +48,15 @@ impl Examples {
         }
     }
 
+    /// Number of all examples.
+    pub fn len(&self) -> usize {
+        let (Self::Nodes(cells) | Self::Edges { by_parts: cells, .. }) = self;
+        cells.iter().map(Vec::len).sum()
+    }
+
     /// The examples of a cell, ascending.
     pub fn of(&self, cell: usize) -> &[u32] {
-        match self {
-            Self::Nodes(cells) | Self::Edges { by_parts: cells, .. } => &cells[cell],
-        }
+        let (Self::Nodes(cells) | Self::Edges { by_parts: cells, .. }) = self;
+        &cells[cell]
     }
 }

@@ -8,9 +8,7 @@ use gnarl_partition::PartitionedDataset;
 use gnarl_sample::{ResidentGraph, shuffled_batches};
 
 use crate::data::batch::BatchSpec;
-use crate::data::resident::{
-    EraCourse, Examples, LoadedPart, NodesInMemory, Resident, Rooms, StoredParts,
-};
+use crate::data::resident::{EraCourse, LoadedPart, NodesInMemory, Resident, Rooms, StoredParts};
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
@@ -26,19 +24,17 @@ pub(crate) struct EraSource {
 }
 
 impl EraSource {
-    /// The parts of `partition` for the run of `config`, with its training `examples`.
+    /// The parts of `partition` for the run of `config`, in memory by `course`.
     ///
     /// # Errors
-    /// If the parts are of another layout, or have what the strategy does not read; if no two of them are ever in memory
-    /// together, and edges require that.
+    /// If the parts are of another layout, or have what the strategy does not read.
     pub fn open(
         config: &RunConfig,
         partition: &PartitionedDataset,
         owner: Arc<IdMap>,
-        examples: Examples,
+        course: EraCourse,
     ) -> Result<Self> {
         let stored = StoredParts::open(config, partition)?;
-        let course = EraCourse::new(config, examples)?;
         Ok(Self {
             config: config.clone(),
             // The next parts are read beside those of the batches under way.

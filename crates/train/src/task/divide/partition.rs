@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gnarl_common::{Error, Result};
 use gnarl_config::support::Combination;
-use gnarl_config::{RunConfig, TaskKind};
+use gnarl_config::{RunConfig, Strategy, TaskKind};
 use gnarl_graph::Dataset;
 use gnarl_partition::{PartitionConfig, PartitionReport, PartitionedDataset};
 
@@ -25,7 +25,12 @@ pub fn partition_for_task(
     out: &Path,
 ) -> Result<(PartitionedDataset, PartitionReport)> {
     let heterogeneous = dataset.plain().is_err();
-    Combination { run: config, heterogeneous }.check()?;
+    let mut on_parts = config.clone();
+    if config.train.strategy == Strategy::Disaggregated {
+        // It requires parts, which are these.
+        on_parts.partition.path = Some(out.into());
+    }
+    Combination { run: &on_parts, heterogeneous }.check()?;
     match config.task.kind {
         TaskKind::LinkPrediction => link::divide((config, registry), dataset, parts, out),
         kind if kind.is_of_edges() => edge::divide((config, registry), dataset, parts, out),

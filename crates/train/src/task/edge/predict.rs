@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "serve")]
+use gnarl_common::DType;
+#[cfg(feature = "serve")]
+use gnarl_common::Error;
 use gnarl_common::threads::pool;
 use gnarl_common::{IdMap, Result};
 use gnarl_config::Leakage;
@@ -14,6 +18,10 @@ use super::splits::HeldOut;
 use super::{evaluate, leakage};
 use crate::data::batch::{BatchSpec, Input};
 use crate::data::edge_set::LeakageCount;
+#[cfg(feature = "serve")]
+use crate::data::packed::rows::OF_EDGES;
+#[cfg(feature = "serve")]
+use crate::data::packed::{self, Columns};
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::data::target_edges::TargetBatch;
 use crate::embeddings::{Rows, gather_to_root};
@@ -130,6 +138,33 @@ impl Task for EdgePrediction {
         let (targets, features) = self.train.answers(&mut found)?;
         let each = (0..found.share.len() as u32).collect();
         Ok(EdgeExamples { endpoints, features, targets, each })
+    }
+
+    #[cfg(feature = "serve")]
+    fn pack(&self, examples: EdgeExamples, out: &mut Columns) -> Result<()> {
+        let EdgeExamples { endpoints: [heads, tails], features, targets, .. } = examples;
+        out.add("targets.head", heads);
+        out.add("targets.tail", tails);
+        packed::targets::pack(targets, out);
+        if let Some(features) = features {
+            packed::rows::pack((features, OF_EDGES), DType::F32, out);
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "serve")]
+    fn unpack(&self, columns: &mut Columns) -> Result<EdgeExamples> {
+        let endpoints: [Vec<u32>; 2] =
+            [columns.take("targets.head")?, columns.take("targets.tail")?];
+        let (targets, count) = packed::targets::unpack(columns, self.outputs)?;
+        if endpoints.iter().any(|ends| ends.len() != count) {
+            return Err(Error::invalid("targets of the batch: their columns disagree"));
+        }
+        let features = match &self.features {
+            Some(_) => Some(packed::rows::unpack(columns, (OF_EDGES, count))?),
+            None => None,
+        };
+        Ok(EdgeExamples { endpoints, features, targets, each: (0..count as u32).collect() })
     }
 
     fn count(&self, examples: &EdgeExamples) -> usize {

@@ -15,6 +15,8 @@ mod leakage;
 mod links;
 mod model;
 mod negatives;
+#[cfg(feature = "serve")]
+mod packed;
 mod paired;
 mod pairs;
 #[cfg(feature = "serve")]

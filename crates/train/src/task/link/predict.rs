@@ -13,9 +13,13 @@ use super::batches::{LinkExamples, draw};
 use super::candidates::{Everywhere, WithOwners};
 use super::edges::Edges;
 use super::links::LinkPrediction;
+#[cfg(feature = "serve")]
+use super::packed;
 use super::{in_time, leakage, negatives, ranking};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
+#[cfg(feature = "serve")]
+use crate::data::packed::Columns;
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
 use crate::encoder::{Encoder, Outputs};
@@ -141,6 +145,17 @@ impl Task for LinkPrediction {
             batch.renumber(&outputs.rows);
         }
         Ok(batch)
+    }
+
+    #[cfg(feature = "serve")]
+    fn pack(&self, batch: LinkBatch, out: &mut Columns) -> Result<()> {
+        packed::pack(batch, out);
+        Ok(())
+    }
+
+    #[cfg(feature = "serve")]
+    fn unpack(&self, columns: &mut Columns) -> Result<LinkBatch> {
+        packed::unpack(columns)
     }
 
     fn count(&self, batch: &LinkBatch) -> usize {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use gnarl_config::{NegativesSection, Parts, RunConfig, Strategy, TaskKind};
+use gnarl_config::{Deal, NegativesSection, Parts, RunConfig, Strategy, TaskKind};
 use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionConfig};
 use gnarl_train::{Begin, Registry, partition_for_task, run};
@@ -119,6 +119,21 @@ fn an_epoch_of_few_parts_has_every_edge_once() {
         seen.into_inner().unwrap()
     };
     assert_eq!(seeds(&config), seeds(&whole));
+}
+
+#[test]
+fn edges_whose_endpoints_never_meet_are_left_out_if_that_is_asked_for() {
+    let bench = Bench::new();
+    let mut config = links(&bench, "run", (1, 2));
+    let seeds = |config: &RunConfig| {
+        let seen = Mutex::new(Vec::new());
+        run(config, Begin::Restart, &|record| seen.lock().unwrap().push(record.seeds)).unwrap();
+        seen.into_inner().unwrap()
+    };
+    let all = seeds(&config);
+    config.disaggregated.deal = Some(Deal::Nodes);
+    let some = seeds(&config);
+    assert!(some.iter().zip(&all).all(|(some, all)| 0 < *some && some < all), "{some:?} {all:?}");
 }
 
 #[test]

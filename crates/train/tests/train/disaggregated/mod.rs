@@ -159,7 +159,10 @@ fn what_parts_in_memory_lack_is_told() {
     edges.model.edge_features = true;
     let mut on_parts = plain();
     on_parts.train.evaluate_on = gnarl_config::EvaluateOn::Parts;
+    let mut pairs = plain();
+    pairs.disaggregated.deal = Some(gnarl_config::Deal::Pairs);
     let cases = [
+        (pairs, "disaggregated.deal"),
         (one, "partition.parts"),
         (auto, "partition.parts = 'auto'"),
         (clusters, "not subgraphs"),

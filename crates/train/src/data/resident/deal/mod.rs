@@ -1,8 +1,10 @@
 //! The deals: which parts are in memory when, and what is trained meanwhile. Every deal is a function of its key.
 
+mod among;
 mod nodes;
 mod pairs;
 
+pub(super) use among::among;
 pub(super) use nodes::deal as nodes;
 pub(super) use pairs::deal as pairs;
 

@@ -7,7 +7,7 @@ use super::Era;
 /// The eras of an epoch: parts are dealt to `slots` slots in an order by `key`; a slot has `resident` of its parts in memory,
 /// and from one era to the next gives up that which came first for the next one. Every part is read once, and its
 /// nodes are trained once: cells are parts.
-pub(crate) fn deal(parts: usize, slots: usize, resident: usize, key: Key) -> Vec<Era> {
+pub(crate) fn deal((parts, slots, resident): (usize, usize, usize), key: Key) -> Vec<Era> {
     let mut order: Vec<usize> = (0..parts).collect();
     key.shuffle(&mut order);
     let dealt = |slot: usize| -> Vec<usize> {
@@ -51,7 +51,7 @@ mod tests {
             (9, 4, 2),
             (1, 1, 1),
         ] {
-            let eras = deal(parts, slots, resident, Key::new(3));
+            let eras = deal((parts, slots, resident), Key::new(3));
             let mut before = BTreeSet::new();
             let (mut read, mut trained) = (Vec::new(), Vec::new());
             for era in &eras {
@@ -72,14 +72,14 @@ mod tests {
 
     #[test]
     fn all_parts_in_memory_are_one_era() {
-        let eras = deal(6, 2, 3, Key::new(1));
+        let eras = deal((6, 2, 3), Key::new(1));
         assert_eq!(eras, [Era { parts: (0..6).collect(), cells: (0..6).collect() }]);
-        assert_eq!(deal(6, 1, 6, Key::new(2)), eras);
+        assert_eq!(deal((6, 1, 6), Key::new(2)), eras);
     }
 
     #[test]
     fn the_order_is_another_in_another_epoch() {
-        let of = |epoch: u64| deal(16, 1, 4, Key::new(7).with(epoch));
+        let of = |epoch: u64| deal((16, 1, 4), Key::new(7).with(epoch));
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }
