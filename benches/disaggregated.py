@@ -7,8 +7,9 @@
 GraphSAGE of two layers of 128 over 10 and 10 neighbors, batches of 1,024. The dataset is cut into parts once per
 partitioner, which stay in WORK_FOLDER. Each round trains all settings one after the other with a seed of its own; prints
 a table in Markdown: median seconds of an epoch after the first, sampled edges an epoch, megabytes of parts read in an
-epoch after the first, seconds an epoch waits for parts, peak memory, and the test score where the dataset has one. For a
-limit of memory run the whole script in a control group.
+epoch after the first, seconds an epoch waits for parts, peak memory, and the test score where the dataset has one (--scores
+names others). For a limit of memory run the whole script in a control group. --task link-prediction predicts edges, on parts of
+its message graph, by each of --deals.
 """
 
 import argparse
@@ -32,6 +33,9 @@ def options():
         default=[(1, 4), (2, 2)],
         help="slots and resident parts of each, such as 1x4,2x2",
     )
+    parser.add_argument("--task", default="node-classification", help="task.kind")
+    parser.add_argument("--deals", type=lambda text: text.split(","), default=[None], help="disaggregated.deal, such as pairs,nodes")
+    parser.add_argument("--scores", type=lambda text: text.split(","), help="names of test scores to print")
     parser.add_argument("--epochs", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--lr", type=float, default=0.003)
@@ -54,14 +58,16 @@ class Bench:
         self.args = args
         args.work.mkdir(parents=True, exist_ok=True)
         self.file = args.work / "run.toml"
-        self.file.write_text(f'[dataset]\npath = "{args.dataset.resolve()}"\n')
+        self.file.write_text(f'[dataset]\npath = "{args.dataset.resolve()}"\n[task]\nkind = "{args.task}"\n')
 
     def parts(self, algorithm):
         args = self.args
-        out = args.work / f"{args.dataset.name}-{algorithm}-{args.parts}"
+        of_edges = not args.task.startswith("node")
+        out = args.work / f"{args.dataset.name}-{algorithm}-{args.parts}{'-' + args.task if of_edges else ''}"
         if not out.exists():
             cut = ["partition", args.dataset, "--parts", args.parts, "--algorithm", algorithm]
-            call(args.gnarl, *cut, "--layout", "storage", "--out", out)
+            given = [word for setting in args.set for word in ("--set", setting)]
+            call(args.gnarl, *cut, "--layout", "storage", "--out", out, *(["--task", self.file, *given] if of_edges else []))
         return out
 
     def settings(self):
@@ -70,12 +76,15 @@ class Bench:
         for algorithm in self.args.algorithms:
             parts = self.parts(algorithm)
             for slots, resident in self.args.resident:
-                all_settings[f"{algorithm}, {slots} x {resident} of {self.args.parts}"] = {
-                    "train.strategy": "disaggregated",
-                    "partition.path": parts,
-                    "disaggregated.slots": slots,
-                    "disaggregated.resident": resident,
-                }
+                for deal in self.args.deals:
+                    name = f"{algorithm}, {slots} x {resident} of {self.args.parts}"
+                    all_settings[f"{name}, {deal}" if deal else name] = {
+                        "train.strategy": "disaggregated",
+                        "partition.path": parts,
+                        "disaggregated.slots": slots,
+                        "disaggregated.resident": resident,
+                        **({"disaggregated.deal": deal} if deal else {}),
+                    }
         return all_settings
 
     def train(self, own, seed):
@@ -109,7 +118,7 @@ class Bench:
             "read": mean(epoch.get("read_bytes", 0) for epoch in later) / 1e6,
             "load": mean(epoch["stages"]["load"] for epoch in later),
             "memory": summary["peak_rss_bytes"] / 1e6,
-            "score": summary["test"].get(summary["metric"]),
+            "scores": [summary["test"].get(name) for name in args.scores or [summary["metric"]]],
         }
 
 
@@ -127,8 +136,8 @@ def main():
     for name, runs in found.items():
         seconds = ", ".join(f"{run['seconds']:.2f}" for run in runs)
         of = {key: mean(run[key] for run in runs) for key in ["seconds", "edges", "read", "load", "memory"]}
-        scores = [run["score"] for run in runs if run["score"] is not None]
-        score = f"{100 * mean(scores):.2f}" if scores else "–"
+        by_name = [[score for score in scores if score is not None] for scores in zip(*[run["scores"] for run in runs])]
+        score = " / ".join(f"{100 * mean(scores):.2f}" if scores else "–" for scores in by_name)
         print(
             f"| {name} | {seconds} | {of['seconds'] / base:.2f} | {of['edges']:.1f} | {of['read']:.0f} "
             f"| {of['load']:.2f} | {of['memory']:.0f} | {score} |"

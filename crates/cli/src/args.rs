@@ -5,7 +5,8 @@ use std::ffi::OsString;
 use clap::{Command as ClapCommand, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::{
-    bench, eval, generate, import, infer, inspect, partition, plan, serve, serve_model, train, work,
+    bench, eval, generate, import, infer, inspect, partition, plan, sample, serve, serve_model,
+    train, work,
 };
 use crate::help;
 
@@ -46,6 +47,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Train a model from a run file
     Train(train::TrainArgs),
+    /// Prepare the batches of a run once, as Arrow files to train on many times
+    Sample(sample::SampleArgs),
     /// Prepare batches for a training run, or coordinate those who do
     Work(Box<work::WorkArgs>),
     /// Train run files with several seeds and average the scores

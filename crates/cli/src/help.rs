@@ -83,6 +83,11 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ),
     ("eval", "gnarl eval runs/mine", "formats.md#run-folder"),
     ("infer", "gnarl infer runs/mine --out predictions.parquet", "inference.md"),
+    (
+        "sample",
+        "gnarl sample run.toml --epochs 3 --out batches",
+        "disaggregated.md#prepared-batches",
+    ),
     ("inspect", "gnarl inspect data/mine --verify", "formats.md#dataset-directory"),
     ("serve", "gnarl serve data/mine-8 --part 0 --listen 127.0.0.1:7070", "serving.md"),
     ("serve-model", "gnarl serve-model runs/mine --listen 127.0.0.1:8080", "inference.md#online"),

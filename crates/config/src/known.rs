@@ -23,6 +23,7 @@ pub(super) fn known() -> Table {
     for key in ["deal", "join", "token_file", "certificate", "key"] {
         add("disaggregated", key, Value::Boolean(true));
     }
+    add("sample", "batches", Value::Boolean(true));
     for key in ["heads", "tails"] {
         add("negatives", key, Value::Boolean(true));
     }

@@ -52,8 +52,8 @@ pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
 pub use read_ahead::ReadAhead;
 pub use sections::{
-    DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection, Pipeline, RunConfig,
-    SampleSection, TimeRule, TrainSection,
+    BatchSource, DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection,
+    Pipeline, RunConfig, SampleSection, TimeRule, TrainSection,
 };
 pub use strategy::Strategy;
 pub use task::{

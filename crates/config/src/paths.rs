@@ -18,6 +18,7 @@ fn paths(config: &mut RunConfig) -> Vec<(&'static str, &mut PathBuf)> {
         ("disaggregated.token_file", &mut config.disaggregated.token_file),
         ("disaggregated.certificate", &mut config.disaggregated.certificate),
         ("disaggregated.key", &mut config.disaggregated.key),
+        ("sample.batches", &mut config.sample.batches),
         ("negatives.heads", &mut config.negatives.heads),
         ("negatives.tails", &mut config.negatives.tails),
         ("tensor.spill", &mut config.tensor.spill),

@@ -148,10 +148,26 @@ const LONGEST_SECONDS: f64 = 1e9;
 /// Most hops of halo nodes.
 const MOST_HOPS: usize = 100;
 
+/// The source of batches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BatchSource {
+    /// Drawn from the graph.
+    #[default]
+    Graph,
+    /// Prepared by `gnarl sample`.
+    Batches,
+}
+
 /// `[sample]`
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SampleSection {
+    /// Source of the batches.
+    pub source: BatchSource,
+    /// The folder of prepared batches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batches: Option<PathBuf>,
     /// Sampling method.
     pub method: Method,
     /// `custom`: the name under which a program adds the sampler.
@@ -207,6 +223,8 @@ pub struct SampleSection {
 impl Default for SampleSection {
     fn default() -> Self {
         Self {
+            source: BatchSource::Graph,
+            batches: None,
             method: Method::Neighbor,
             name: None,
             fanouts: vec![25, 10],

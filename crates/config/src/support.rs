@@ -8,7 +8,7 @@ use gnarl_common::{Error, Result};
 use gnarl_graph::Manifest;
 use gnarl_nn::models::{Aggregator, check_columns, heterogeneous, names};
 
-use crate::{Deal, EvaluateOn, Method, Parts, RunConfig, Strategy, TaskKind};
+use crate::{BatchSource, Deal, EvaluateOn, Method, Parts, RunConfig, Strategy, TaskKind};
 
 /// A run, with the properties of its dataset that rules depend on.
 #[derive(Clone, Copy)]
@@ -33,6 +33,7 @@ const RULES: &[Rule] = &[
     subgraphs,
     partition_and_tensor,
     parts_in_memory,
+    prepared_batches,
     edges_without_model,
     links_without_model,
     chunks,
@@ -307,6 +308,48 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
     ];
     let found = refused.iter().find(|(applies, _)| *applies);
     found.map(|(_, reason)| Error::usage(format!("{key} {reason}")).hint(other))
+}
+
+/// Prepared batches have blocks of graphs without types, and have been shared out to ranks.
+fn prepared_batches(c: Combination<'_>) -> Option<Error> {
+    let sample = &c.run.sample;
+    if sample.source != BatchSource::Batches {
+        return None;
+    }
+    let key = "sample.source = 'batches'";
+    if sample.batches.is_none() {
+        return Some(
+            Error::usage(format!("{key} reads prepared batches: sample.batches is not set"))
+                .hint("set it to a folder made by 'gnarl sample'"),
+        );
+    }
+    if let Some(reason) = unprepared(c) {
+        return Some(Error::usage(format!("{key} {reason}")).hint("set sample.source to 'graph'"));
+    }
+    let strategy = c.run.train.strategy;
+    let (parts, section) = (c.run.partition.parts, &c.run.partition);
+    if !matches!(strategy, Strategy::Gradient | Strategy::Auto) {
+        let name = strategy.name();
+        return Some(
+            Error::usage(format!("{key} is trained by strategy 'gradient', not by '{name}'"))
+                .hint("set train.strategy to 'gradient', whatever strategy prepared the batches"),
+        );
+    }
+    (parts != Parts::Count(1) || section.path.is_some()).then(|| {
+        Error::usage(format!("{key} needs no parts: batches have been shared out to workers"))
+            .hint("leave out [partition]")
+    })
+}
+
+/// The reason why batches of a run cannot be prepared beforehand.
+fn unprepared(c: Combination<'_>) -> Option<&'static str> {
+    let relational = heterogeneous::names().contains(&c.model()) && !names().contains(&c.model());
+    [
+        (c.heterogeneous || relational, "has batches of graphs without types"),
+        (c.model() == "none", "has no embeddings of nodes: model.name = 'none'"),
+    ]
+    .into_iter()
+    .find_map(|(applies, reason)| applies.then_some(reason))
 }
 
 fn edges_without_model(c: Combination<'_>) -> Option<Error> {

@@ -67,6 +67,7 @@ fn full() -> RunConfig {
     full.sample.name = Some("own".into());
     full.sample.edge_fanouts.insert("a:b:c".into(), vec![5, 5]);
     full.sample.meta_path = vec!["a:b:c".into()];
+    full.sample.batches = Some("batches".into());
     full.sample.time = Some(gnarl_config::TimeRule::Last);
     full.negatives.heads = Some("heads.npy".into());
     full.negatives.tails = Some("tails.npy".into());

@@ -1,17 +1,19 @@
 //! A task with its encoder, ready for training on any number of ranks.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "serve")]
 use crossbeam_channel::Receiver;
 use gnarl_common::{Context, Error, IdMap, Result};
-use gnarl_config::{Deal, RunConfig, Strategy};
+use gnarl_config::{BatchSource, Deal, RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
 use gnarl_graph::triples::Triples;
 use gnarl_infer::Figures;
 use gnarl_nn::{Params, Tensor};
 use gnarl_partition::{PartLayout, PartitionedDataset};
 
+use crate::data::prepared::{Manifest, PreparedBatches};
 use crate::data::resident::EraCourse;
 use crate::embeddings::Rows;
 use crate::encoder::{Course, Encoder, Keep, Output, Source};
@@ -20,12 +22,13 @@ use crate::session::Session;
 use crate::state::TrainState;
 #[cfg(feature = "serve")]
 use crate::step::batch_graphs::Elsewhere;
-use crate::step::batch_graphs::{EraSource, Eras, Fixed, InMemory};
+use crate::step::batch_graphs::{EraSource, Eras, Fixed, InMemory, Prepared};
 #[cfg(feature = "serve")]
 use crate::step::batch_worker::{Ask, BatchWorker, Worked};
 use crate::step::chunked;
 use crate::step::full_graph::FullGraph;
 use crate::step::mini_batch::MiniBatch;
+use crate::step::preparation::TakeBatch;
 use crate::sync::all_reduce::AllReduce;
 use crate::sync::model_averaging::{self, ModelAveraging};
 use crate::sync::synchronization::Synchronization;
@@ -65,6 +68,17 @@ pub(crate) trait Training: Send + Sync {
         comm: &dyn Communicator,
         state: TrainState,
     ) -> Result<TrainState>;
+
+    /// Prepares the batches of some epochs for so many ranks, in their order, by some threads, and hands them to `take`.
+    ///
+    /// # Errors
+    /// If the strategy is another one than `gradient` and `disaggregated`, or the graph cannot be read; those of `take`.
+    fn prepare_epochs(
+        &self,
+        run: (usize, usize),
+        threads: usize,
+        take: &mut TakeBatch<'_>,
+    ) -> Result<()>;
 
     /// Prepares the batches that are asked for, by some threads, until nobody can ask any more.
     ///
@@ -161,6 +175,14 @@ impl<T: Task, E: Encoder> Fit<T, E> {
         Ok(course)
     }
 
+    /// The batches of a rank that were prepared beforehand.
+    fn prepared(&self, rank: usize) -> Result<PreparedBatches> {
+        let lacks = || Error::usage("sample.batches is not set");
+        let dir = self.config.sample.batches.as_deref().ok_or_else(lacks)?;
+        let manifest = Manifest::read(dir)?;
+        PreparedBatches::open(dir, &manifest, (rank, self.config.train.seed))
+    }
+
     /// Steps over the whole graph.
     fn mini_batch(&self) -> Result<MiniBatch<'_, T, E, Fixed<'_, E>>> {
         let graphs = (vec![&self.whole], &[0][..]);
@@ -253,6 +275,12 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         state: TrainState,
     ) -> Result<TrainState> {
         match self.config.train.strategy {
+            Strategy::Gradient if self.config.sample.source == BatchSource::Batches => {
+                let batches = self.prepared(comm.rank())?;
+                let graphs = Prepared { batches: Arc::new(batches), model: &self.whole };
+                let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
+                AllReduce.train(session, &step, comm, state)
+            }
             Strategy::Gradient => {
                 self.task.begin(session.home)?;
                 AllReduce.train(session, &self.mini_batch()?, comm, state)
@@ -294,6 +322,28 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
                 }
             }
             Strategy::Auto => Err(Error::invalid("train.strategy = 'auto' was not resolved")),
+        }
+    }
+
+    fn prepare_epochs(
+        &self,
+        run: (usize, usize),
+        threads: usize,
+        take: &mut TakeBatch<'_>,
+    ) -> Result<()> {
+        match (self.config.train.strategy, &self.in_turns) {
+            (Strategy::Gradient, _) => self.mini_batch()?.prepare_epochs(run, threads, take),
+            (Strategy::Disaggregated, Some(InTurns::Here(eras))) => {
+                let graphs = InMemory { eras, model: &self.whole };
+                let step = MiniBatch::new(&self.task, self.encoders(), graphs)?;
+                let prepare = || step.prepare_epochs(run, threads, take);
+                eras.beside((&self.whole, threads), 1..=run.0, prepare)
+            }
+            (strategy, _) => Err(Error::usage(format!(
+                "batches of strategy '{}' are not prepared beforehand",
+                strategy.name()
+            ))
+            .hint("set train.strategy to 'gradient' or 'disaggregated'")),
         }
     }
 

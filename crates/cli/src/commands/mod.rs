@@ -12,6 +12,7 @@ mod objects;
 mod parse;
 pub mod partition;
 pub mod plan;
+pub mod sample;
 mod security;
 pub mod serve;
 pub mod serve_model;
@@ -31,6 +32,7 @@ pub fn run(command: Command) -> Result<Value> {
         Command::Partition(args) => partition::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Train(args) => train::run(&args),
+        Command::Sample(args) => sample::run(&args),
         Command::Work(args) => work::run(&args),
         Command::Repeat(args) => bench::accuracy::run(&args),
         Command::Eval(args) => eval::run(&args),

@@ -26,6 +26,7 @@ mod partition;
 mod plan;
 mod recipes;
 mod resume;
+mod sample;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "serve")]

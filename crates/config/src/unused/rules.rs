@@ -5,7 +5,9 @@ use gnarl_nn::optim::ScheduleKind;
 use gnarl_store::cache::CachePolicy;
 
 use super::applied::Rule;
-use crate::{Method, Outer, Pipeline, RowOptimizer, Servers, Sides, SplitBy, Strategy, TaskKind};
+use crate::{
+    BatchSource, Method, Outer, Pipeline, RowOptimizer, Servers, Sides, SplitBy, Strategy, TaskKind,
+};
 
 /// The first rule of a key that does not apply is reported.
 pub(super) const RULES: &[Rule] = &[
@@ -281,6 +283,11 @@ pub(super) const RULES: &[Rule] = &[
         keys: &["sample.fanouts"],
         applies: |a| a.run.sample.method.has_fanouts(),
         to: "sample.method 'neighbor', 'labor', 'exact', 'weighted', 'walk', 'ppr' and 'custom'",
+    },
+    Rule {
+        keys: &["sample.batches"],
+        applies: |a| a.run.sample.source == BatchSource::Batches,
+        to: "sample.source = 'batches'",
     },
     Rule {
         keys: &["sample.time"],

@@ -161,7 +161,6 @@ pub enum Input {
 
 impl Input {
     /// Width of a row.
-    #[cfg(feature = "serve")]
     pub(crate) fn width(&self) -> usize {
         match self {
             Self::Dense(rows) => rows.cols(),

@@ -6,11 +6,12 @@ mod edge_features;
 pub mod edge_set;
 pub mod graph;
 pub(crate) mod hetero_graph;
+pub(crate) mod identity;
 pub mod node_targets;
-#[cfg(feature = "serve")]
 pub(crate) mod packed;
 #[cfg(feature = "serve")]
 pub(crate) mod partitioned;
+pub(crate) mod prepared;
 pub(crate) mod read_ahead;
 pub(crate) mod resident;
 pub(crate) mod seeds;

@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::Graph;
-#[cfg(feature = "serve")]
 use crate::data::packed::Columns;
 use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
@@ -135,7 +134,6 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     ///
     /// # Errors
     /// If batches have no such form.
-    #[cfg(feature = "serve")]
     fn pack(&self, _batch: Self::Batch, _out: &mut Columns) -> Result<()> {
         Err(Error::usage("batches of graphs with types are not sent to other processes"))
     }
@@ -144,7 +142,6 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     ///
     /// # Errors
     /// If they are missing or disagree.
-    #[cfg(feature = "serve")]
     fn unpack(&self, _columns: &mut Columns) -> Result<Self::Batch> {
         Err(Error::usage("batches of graphs with types are not sent to other processes"))
     }

@@ -21,9 +21,7 @@ use super::{Encoder, Keep, Output, Outputs, Source};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::graph::{Graph, Topology};
-#[cfg(feature = "serve")]
 use crate::data::packed::rows::OF_NODES;
-#[cfg(feature = "serve")]
 use crate::data::packed::{self, Columns};
 use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
@@ -182,14 +180,12 @@ impl Encoder for Homogeneous {
         Ok((Prepared { blocks, input }, Outputs { rows, nodes, weights }))
     }
 
-    #[cfg(feature = "serve")]
     fn pack(&self, Prepared { blocks, input }: Prepared, out: &mut Columns) -> Result<()> {
         packed::blocks::pack(&blocks.blocks, out);
         packed::rows::pack((input, OF_NODES), self.graph.features.exact_type(), out);
         Ok(())
     }
 
-    #[cfg(feature = "serve")]
     fn unpack(&self, columns: &mut Columns) -> Result<Prepared> {
         let blocks = packed::blocks::unpack(columns)?;
         let nodes = blocks.first().map_or(0, |block| block.num_src());

@@ -1,13 +1,10 @@
-//! Batches that batch workers prepare (Armada §3): `remote.rs` asks for them, `coordinator.rs` knows whom to ask, and
-//! `identity.rs` says of which run they are.
+//! Batches that batch workers prepare (Armada §3): `remote.rs` asks for them, and `coordinator.rs` knows whom to ask.
 //!
 //! A batch is a function of its name, whoever prepares it: a worker that does not reply is replaced by another one, and
 //! nothing is lost with it.
 
 mod coordinator;
-mod identity;
 mod remote;
 
 pub(crate) use coordinator::{Access, KeptCoordinator};
-pub(crate) use identity::{digest, identity};
-pub(crate) use remote::{Feed, Pending};
+pub(crate) use remote::Feed;

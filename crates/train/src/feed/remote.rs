@@ -8,9 +8,9 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_serve::{BatchRequest, Client, LEASE};
 
 use super::coordinator::Access;
-use super::identity::digest;
 use crate::data::batch::BatchSpec;
-use crate::data::packed::{Columns, columns};
+use crate::data::identity::digest;
+use crate::data::packed::{Pending, columns};
 
 /// Time after which the coordinator is asked again for the workers that live.
 const FRESH: Duration = Duration::from_secs(1);
@@ -64,9 +64,6 @@ impl Worker {
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 }
-
-/// Waits for a batch that was asked for.
-pub(crate) type Pending = Box<dyn FnOnce() -> Result<Columns> + Send>;
 
 impl Feed {
     /// The batch workers of `run` that the coordinator at `uri` knows, of which `awaited` must live before the first step.

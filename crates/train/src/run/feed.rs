@@ -9,7 +9,8 @@ use gnarl_engine::Communicator;
 use gnarl_partition::PartitionedDataset;
 
 use super::handshake::host;
-use crate::feed::{Access, Feed, KeptCoordinator, identity};
+use crate::data::identity::identity;
+use crate::feed::{Access, Feed, KeptCoordinator};
 
 /// Batch workers that have joined, and this process' coordinator, if it has it.
 pub(super) struct Workers {
@@ -33,7 +34,7 @@ pub(super) fn gather(
         return Ok(None);
     }
     let cut = cut.ok_or_else(|| Error::invalid("batch workers prepare batches of parts"))?;
-    let run = identity(config, dataset, cut);
+    let run = identity(config, dataset, Some(cut));
     let lead = comm.is_none_or(|comm| comm.rank() == 0);
     let (coordinator, mut uri) = match &section.join {
         Some(uri) => (None, uri.clone()),

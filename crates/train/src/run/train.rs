@@ -28,6 +28,7 @@ use crate::run::feed;
 use crate::run::finish;
 use crate::run::folder::{Begin, METRICS, MODEL, RunFolder};
 use crate::run::handshake;
+use crate::run::prepared::check_prepared;
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
 use crate::session::{Session, Threads};
@@ -77,6 +78,7 @@ impl Registry {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(config, &source)?;
+        check_prepared(config, &fingerprint)?;
         let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
@@ -121,6 +123,7 @@ impl Registry {
         let metrics = Metrics::start(&config, comm.rank())?;
         let fingerprint = source.fingerprint();
         let hosts = handshake::reach(comm, &config, fingerprint.clone())?;
+        check_prepared(&config, &fingerprint)?;
         let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
         let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;
         let lead = comm.rank() == 0;
@@ -475,7 +478,7 @@ fn go_on(epoch: usize) -> String {
 }
 
 /// Compute threads of each of the ranks that share a machine.
-fn threads_each(config: &RunConfig, ranks: usize) -> usize {
+pub(super) fn threads_each(config: &RunConfig, ranks: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = if config.train.threads == 0 { cores } else { config.train.threads };
     (threads / ranks).max(1)

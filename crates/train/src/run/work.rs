@@ -16,7 +16,8 @@ use gnarl_serve::{
 
 use super::partition::given;
 use super::setup::{Purpose, Setup, Source};
-use crate::feed::{Access, digest, identity};
+use crate::data::identity::{digest, identity};
+use crate::feed::Access;
 use crate::registry::Registry;
 use crate::step::batch_worker::{Ask, Worked};
 
@@ -73,7 +74,7 @@ impl Files {
             .hint("leave out partition.servers"));
         };
         let parts = given(config, dataset, path)?;
-        let identity = identity(config, &source.fingerprint(), &parts);
+        let identity = identity(config, &source.fingerprint(), Some(&parts));
         Ok(Self { source, parts, identity })
     }
 }

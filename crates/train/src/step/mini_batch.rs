@@ -10,12 +10,9 @@ use super::batch_graphs::{BatchGraphs, Fixed};
 use super::{BatchLoss, Counts, Gradients, Inputs, PartStep, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{LeakageCount, both_ways};
-#[cfg(feature = "serve")]
-use crate::data::packed::Columns;
+use crate::data::packed::{Columns, Pending};
 use crate::encoder::Encoder;
 use crate::evaluation::Evaluation;
-#[cfg(feature = "serve")]
-use crate::feed::Pending;
 use crate::session::Threads;
 use crate::state::TrainState;
 use crate::task::{DrawnBatch, Encoders, Sharing, Task};
@@ -41,8 +38,7 @@ struct Neighborhood<H, D, S> {
 pub(crate) enum Sampled<H, D, S> {
     /// Its graph, its examples, and their neighborhood.
     Here(H, D, S),
-    /// A batch worker has been asked for it.
-    #[cfg(feature = "serve")]
+    /// It was asked for: of a batch worker, or one that is prepared.
     Asked(Pending),
 }
 
@@ -79,7 +75,6 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
     ///
     /// # Errors
     /// If the task or the encoder has no such form.
-    #[cfg(feature = "serve")]
     pub fn packed(
         &self,
         (examples, batch): (T::Examples, E::Batch),
@@ -95,7 +90,6 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
     ///
     /// # Errors
     /// If columns are missing or disagree.
-    #[cfg(feature = "serve")]
     fn unpacked(&self, mut columns: Columns) -> Result<(T::Examples, E::Batch)> {
         let batch = self.encoders.whole.unpack(&mut columns)?;
         Ok((self.task.unpack(&mut columns)?, batch))
@@ -130,7 +124,6 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     }
 
     fn sample(&self, spec: &BatchSpec, scratch: &mut Scratch) -> Result<Self::Sampled> {
-        #[cfg(feature = "serve")]
         if let Some(pending) = self.graphs.ask(spec)? {
             return Ok(Sampled::Asked(pending));
         }
@@ -145,7 +138,6 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     fn loading(&self, sampled: &Self::Sampled) -> f64 {
         match sampled {
             Sampled::Here(held, ..) => self.graphs.loading(held),
-            #[cfg(feature = "serve")]
             Sampled::Asked(_) => 0.0,
         }
     }
@@ -153,7 +145,6 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch> {
         let (held, drawn, sampled) = match sampled {
             Sampled::Here(held, drawn, sampled) => (held, drawn, sampled),
-            #[cfg(feature = "serve")]
             Sampled::Asked(pending) => return self.unpacked(pending()?),
         };
         let (batch, outputs) = self.graphs.encoder(&held).0.fetch(sampled)?;

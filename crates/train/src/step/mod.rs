@@ -8,6 +8,7 @@ pub(crate) mod chunked;
 pub(crate) mod full_graph;
 pub(crate) mod mini_batch;
 mod part_step;
+pub(crate) mod preparation;
 pub(crate) mod tensor_parallel;
 mod train_step;
 

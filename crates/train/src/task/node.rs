@@ -16,7 +16,6 @@ use super::schedule::{DrawBatches, NodeSchedule, Sharing};
 use super::{DrawnBatch, Encoders, Sizes, Task};
 use crate::data::batch::BatchSpec;
 use crate::data::node_targets::NodeTargets;
-#[cfg(feature = "serve")]
 use crate::data::packed::{self, Columns};
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
@@ -241,7 +240,6 @@ impl Task for NodePrediction {
         Ok(NodeExamples { rows, targets, weights })
     }
 
-    #[cfg(feature = "serve")]
     fn pack(&self, examples: NodeExamples, out: &mut Columns) -> Result<()> {
         let NodeExamples { rows, targets, weights } = examples;
         out.add("targets.row", rows);
@@ -250,7 +248,6 @@ impl Task for NodePrediction {
         Ok(())
     }
 
-    #[cfg(feature = "serve")]
     fn unpack(&self, columns: &mut Columns) -> Result<NodeExamples> {
         let rows: Vec<u32> = columns.take("targets.row")?;
         let weights: Option<Vec<f32>> = columns.take_some("targets.weight")?;

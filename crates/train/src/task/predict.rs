@@ -15,7 +15,6 @@ use super::edge_scores::EdgeScores;
 use super::schedule::{DrawBatches, Sharing};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
-#[cfg(feature = "serve")]
 use crate::data::packed::Columns;
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::data::seeds::Seeds;
@@ -149,14 +148,12 @@ pub(crate) trait Task: Send + Sync {
     ///
     /// # Errors
     /// Those of the task.
-    #[cfg(feature = "serve")]
     fn pack(&self, examples: Self::Examples, out: &mut Columns) -> Result<()>;
 
     /// Takes examples from the columns of another process.
     ///
     /// # Errors
     /// If they are missing or disagree.
-    #[cfg(feature = "serve")]
     fn unpack(&self, columns: &mut Columns) -> Result<Self::Examples>;
 
     /// Number of examples.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use gnarl_common::{Error, Result};
 
-use super::BatchGraphs;
 use super::era::schedule;
+use super::{BatchGraphs, NotHere};
 use crate::data::batch::BatchSpec;
+use crate::data::packed::Pending;
 use crate::data::resident::EraCourse;
 use crate::encoder::Encoder;
-use crate::feed::{Feed, Pending};
+use crate::feed::Feed;
 use crate::task::{Sharing, Task};
 
 /// The schedule of batches that batch workers prepare, with the model of `model`.
@@ -18,9 +19,6 @@ pub(crate) struct Elsewhere<'a, E> {
     pub course: &'a EraCourse,
     pub model: &'a E,
 }
-
-/// No graph is here.
-pub(crate) enum NotHere {}
 
 impl<E: Encoder> BatchGraphs<E> for Elsewhere<'_, E> {
     type Held = NotHere;

@@ -7,15 +7,15 @@ mod fixed;
 mod in_memory;
 #[cfg(feature = "serve")]
 mod one_era;
+mod prepared;
 
 use gnarl_common::Result;
 
 use crate::data::batch::BatchSpec;
+use crate::data::packed::Pending;
 use crate::data::resident::NodesInMemory;
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
-#[cfg(feature = "serve")]
-use crate::feed::Pending;
 use crate::task::{Sharing, Task};
 
 #[cfg(feature = "serve")]
@@ -27,17 +27,20 @@ pub(crate) use fixed::Fixed;
 pub(crate) use in_memory::{Eras, InMemory};
 #[cfg(feature = "serve")]
 pub(crate) use one_era::OneEra;
+pub(crate) use prepared::Prepared;
+
+/// No graph is here.
+pub(crate) enum NotHere {}
 
 /// The graphs of a run's batches.
 pub(crate) trait BatchGraphs<E: Encoder>: Sync {
     /// The hold of a batch on its graph, from sampling until its features are gathered.
     type Held: Send;
 
-    /// Asks a batch worker for a batch; none where batches are made here.
+    /// Asks for a batch of a batch worker, or one that is prepared; none where batches are made here.
     ///
     /// # Errors
     /// If nobody can be asked.
-    #[cfg(feature = "serve")]
     fn ask(&self, _: &BatchSpec) -> Result<Option<Pending>> {
         Ok(None)
     }

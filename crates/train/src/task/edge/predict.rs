@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-#[cfg(feature = "serve")]
 use gnarl_common::DType;
-#[cfg(feature = "serve")]
 use gnarl_common::Error;
 use gnarl_common::threads::pool;
 use gnarl_common::{IdMap, Result};
@@ -18,9 +16,7 @@ use super::splits::HeldOut;
 use super::{evaluate, leakage};
 use crate::data::batch::{BatchSpec, Input};
 use crate::data::edge_set::LeakageCount;
-#[cfg(feature = "serve")]
 use crate::data::packed::rows::OF_EDGES;
-#[cfg(feature = "serve")]
 use crate::data::packed::{self, Columns};
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::data::target_edges::TargetBatch;
@@ -140,7 +136,6 @@ impl Task for EdgePrediction {
         Ok(EdgeExamples { endpoints, features, targets, each })
     }
 
-    #[cfg(feature = "serve")]
     fn pack(&self, examples: EdgeExamples, out: &mut Columns) -> Result<()> {
         let EdgeExamples { endpoints: [heads, tails], features, targets, .. } = examples;
         out.add("targets.head", heads);
@@ -152,7 +147,6 @@ impl Task for EdgePrediction {
         Ok(())
     }
 
-    #[cfg(feature = "serve")]
     fn unpack(&self, columns: &mut Columns) -> Result<EdgeExamples> {
         let endpoints: [Vec<u32>; 2] =
             [columns.take("targets.head")?, columns.take("targets.tail")?];

@@ -15,7 +15,6 @@ mod leakage;
 mod links;
 mod model;
 mod negatives;
-#[cfg(feature = "serve")]
 mod packed;
 mod paired;
 mod pairs;

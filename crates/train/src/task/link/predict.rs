@@ -13,12 +13,10 @@ use super::batches::{LinkExamples, draw};
 use super::candidates::{Everywhere, WithOwners};
 use super::edges::Edges;
 use super::links::LinkPrediction;
-#[cfg(feature = "serve")]
 use super::packed;
 use super::{in_time, leakage, negatives, ranking};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::LeakageCount;
-#[cfg(feature = "serve")]
 use crate::data::packed::Columns;
 use crate::data::resident::{Examples, NodesInMemory};
 use crate::embeddings::{Rows, gather_to_root};
@@ -147,13 +145,11 @@ impl Task for LinkPrediction {
         Ok(batch)
     }
 
-    #[cfg(feature = "serve")]
     fn pack(&self, batch: LinkBatch, out: &mut Columns) -> Result<()> {
         packed::pack(batch, out);
         Ok(())
     }
 
-    #[cfg(feature = "serve")]
     fn unpack(&self, columns: &mut Columns) -> Result<LinkBatch> {
         packed::unpack(columns)
     }

@@ -1,28 +1,32 @@
 //! The identity of a run's batches.
 
-use gnarl_config::RunConfig;
+use gnarl_config::{BatchSource, RunConfig};
 use gnarl_partition::PartitionedDataset;
 use toml::{Table, Value};
 
-/// Everything that batches of a run depend on, as lines of text: settings, the dataset with fingerprint `dataset`, and its parts.
-pub(crate) fn identity(config: &RunConfig, dataset: &str, parts: &PartitionedDataset) -> String {
+/// Everything that batches of a run depend on, as lines of text: settings, the dataset with fingerprint `dataset`, and its
+/// parts if it has some.
+pub(crate) fn identity(
+    config: &RunConfig,
+    dataset: &str,
+    parts: Option<&PartitionedDataset>,
+) -> String {
     let mut decisive = RunConfig::default();
     decisive.dataset.split.clone_from(&config.dataset.split);
     decisive.dataset.normalize = config.dataset.normalize;
     decisive.task = config.task.clone();
     decisive.sample = config.sample.clone();
+    (decisive.sample.source, decisive.sample.batches) = (BatchSource::Graph, None);
     decisive.negatives = config.negatives.clone();
     decisive.disaggregated = config.disaggregated.of_batches();
     decisive.train.seed = config.train.seed;
     decisive.train.strategy = config.train.strategy;
     let mut lines = String::new();
     list(&decisive.to_table().unwrap_or_default(), "", &mut lines);
-    let made = serde_json::to_vec(parts.manifest()).unwrap_or_default();
-    format!(
-        "gnarl = {}\ndataset = {dataset}\nparts = {:08x}\n{lines}",
-        env!("CARGO_PKG_VERSION"),
-        crc32fast::hash(&made)
-    )
+    let made = parts.map(|parts| serde_json::to_vec(parts.manifest()).unwrap_or_default());
+    let parts =
+        made.map_or_else(|| "none".into(), |made| format!("{:08x}", crc32fast::hash(&made)));
+    format!("gnarl = {}\ndataset = {dataset}\nparts = {parts}\n{lines}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Adds a line for each key of a table, with the sections it is in after `prefix`.
@@ -36,6 +40,7 @@ fn list(table: &Table, prefix: &str, out: &mut String) {
 }
 
 /// A short form of an identity.
+#[cfg(feature = "serve")]
 pub(crate) fn digest(identity: &str) -> u32 {
     crc32fast::hash(identity.as_bytes())
 }

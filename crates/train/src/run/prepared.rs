@@ -1,0 +1,162 @@
+//! Batches that are prepared before runs: `gnarl sample`, and the checks of runs that train on them.
+
+use std::path::Path;
+use std::time::Instant;
+
+use gnarl_common::staging::Staging;
+use gnarl_common::staging::interrupt::Stoppable;
+use gnarl_common::{Error, Result};
+use gnarl_config::support::Combination;
+use gnarl_config::{BatchSource, Parts, RunConfig, Strategy};
+
+use super::auto;
+use super::partition::given;
+use super::setup::{Purpose, Setup, Source};
+use super::train::threads_each;
+use crate::data::identity::identity;
+use crate::data::prepared::{BatchWriter, MANIFEST, Manifest};
+use crate::registry::Registry;
+use crate::step::preparation::Ready;
+use crate::telemetry::pulse::every_minute;
+
+/// Lines of an identity that runs may differ in from those that prepared their batches: who prepared them, and the seed.
+const FREE: [&str; 5] =
+    ["gnarl =", "parts =", "train.strategy =", "train.seed =", "disaggregated."];
+
+/// Counts of batches that have been prepared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedSummary {
+    /// Workers that they are shared out to.
+    pub workers: usize,
+    /// Batches of all workers and epochs.
+    pub batches: u64,
+    /// Examples in them.
+    pub examples: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
+    /// Seconds that it took.
+    pub seconds: f64,
+}
+
+impl Registry {
+    /// Prepares the batches of `epochs` epochs of `config`, for `train.workers` workers, to the folder `out`, by
+    /// `train.threads` threads. Runs with `sample.source = "batches"` train on them.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] for strategies other than `gradient` and `disaggregated`, and for what has no batches in
+    /// files; those of the dataset and of its parts; if `out` exists or the disk is full.
+    pub fn prepare(
+        &self,
+        config: &RunConfig,
+        epochs: usize,
+        out: &Path,
+    ) -> Result<PreparedSummary> {
+        let start = Instant::now();
+        let source = Source::open(config)?;
+        let config = &auto::resolve(config, &source)?;
+        check_preparation(config, &source)?;
+        let fingerprint = source.fingerprint();
+        let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
+        let ranks = config.train.workers;
+        let cut = match (&config.partition.path, setup.source.dataset()) {
+            (Some(path), Some(dataset)) => Some(given(config, dataset, path)?),
+            _ => None,
+        };
+        if let Some(cut) = &cut {
+            setup.task.divide(cut, &|_| true, ranks)?;
+        }
+        let staging = Staging::create(out, MANIFEST)?;
+        let _stoppable = Stoppable::new("at once, and removes what has been written");
+        let mut writer = BatchWriter::new(staging.path(), ranks);
+        let (mut batches, mut examples) = (0, 0);
+        let mut take = |ready: Ready<'_>| match ready {
+            Ready::Batch { rank, spec, batch } => {
+                batches += u64::from(batch.is_some());
+                examples += spec.share.len() as u64;
+                writer.add(rank, batch.as_ref(), (spec.share.len(), spec.last_of_step))
+            }
+            Ready::Epoch(epoch) => {
+                tracing::info!("epoch {epoch} of {epochs}: {batches} batches so far");
+                writer.end_epoch()
+            }
+        };
+        let threads = threads_each(config, 1);
+        every_minute(
+            || "preparing batches".to_string(),
+            || setup.task.prepare_epochs((epochs, ranks), threads, &mut take),
+        )?;
+        let manifest = writer.finish(&identity(config, &fingerprint, cut.as_ref()))?;
+        staging.commit()?;
+        let bytes = manifest.epochs.iter().flatten().map(|of_rank| of_rank.bytes).sum();
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(PreparedSummary { workers: ranks, batches, examples, bytes, seconds })
+    }
+}
+
+/// Rejects runs whose batches cannot be prepared.
+fn check_preparation(config: &RunConfig, source: &Source) -> Result<()> {
+    let Some(dataset) = source.dataset() else {
+        return Err(Error::usage("batches are prepared from files, not from partition.servers")
+            .hint("leave out partition.servers"));
+    };
+    if config.sample.source == BatchSource::Batches {
+        return Err(Error::usage("sample.source = 'batches': these batches are prepared already")
+            .hint("leave it out"));
+    }
+    if config.disaggregated.batch_workers > 0 {
+        return Err(Error::usage(
+            "disaggregated.batch_workers: batches are prepared by this process",
+        )
+        .hint("leave it out"));
+    }
+    let several = config.partition.parts != Parts::Count(1);
+    if several && config.partition.path.is_none() {
+        return Err(Error::usage("partition.parts: parts of a run are made by its training")
+            .hint("make them by 'gnarl partition', and set partition.path"));
+    }
+    // What training on them will require.
+    let mut later = config.clone();
+    (later.sample.source, later.sample.batches) = (BatchSource::Batches, Some(MANIFEST.into()));
+    later.train.strategy = Strategy::Gradient;
+    later.partition = Default::default();
+    let heterogeneous = gnarl_config::support::is_heterogeneous(config, dataset.manifest());
+    Combination { run: &later, heterogeneous }.check()
+}
+
+/// Rejects prepared batches of another run than that of `config` on the dataset with fingerprint `dataset`.
+///
+/// # Errors
+/// [`gnarl_common::Kind::Usage`] with the first setting that differs.
+pub(super) fn check_prepared(config: &RunConfig, dataset: &str) -> Result<()> {
+    let (BatchSource::Batches, Some(dir)) = (config.sample.source, &config.sample.batches) else {
+        return Ok(());
+    };
+    let manifest = Manifest::read(dir)?;
+    let place = dir.display();
+    let again = "prepare them again by 'gnarl sample', or set it as it was";
+    let own = identity(config, dataset, None);
+    let counts = |line: &&str| !FREE.iter().any(|free| line.starts_with(free));
+    let of_run: Vec<&str> = own.lines().filter(counts).collect();
+    let of_batches: Vec<&str> = manifest.run.iter().map(String::as_str).filter(counts).collect();
+    let differs = of_run.iter().find(|line| !of_batches.contains(*line));
+    if let Some(line) = differs.or_else(|| of_batches.iter().find(|line| !of_run.contains(*line))) {
+        let key = line.split(" = ").next().unwrap_or(line);
+        let of = |lines: &[&str]| {
+            let found = lines.iter().find(|line| line.split(" = ").next() == Some(key));
+            found.map_or_else(|| "not set".to_string(), |line| format!("'{line}'"))
+        };
+        let (found, expected) = (of(&of_run), of(&of_batches));
+        return Err(Error::usage(format!(
+            "sample.batches: {place} was prepared for another run: there {expected}, here {found}"
+        ))
+        .hint(again));
+    }
+    if manifest.ranks != config.train.workers {
+        return Err(Error::usage(format!(
+            "sample.batches: {place} was prepared for {} workers, and this run has {}",
+            manifest.ranks, config.train.workers
+        ))
+        .hint("set train.workers as it was then, or prepare them again by 'gnarl sample'"));
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! Training on batches that were prepared beforehand: the numbers of drawing them.
+
+use std::path::PathBuf;
+
+use gnarl_config::{BatchSource, Method, Parts, RunConfig, Strategy, TaskKind};
+use gnarl_graph::Dataset;
+use gnarl_partition::{PartLayout, PartitionConfig, partition_dataset};
+use gnarl_train::{Begin, PreparedSummary, Registry, Summary, run};
+
+use super::bench::Bench;
+
+fn trained(config: &RunConfig) -> Summary {
+    config.check().unwrap();
+    run(config, Begin::Restart, &|_| ()).unwrap().summary
+}
+
+fn error(config: &RunConfig) -> String {
+    let error = run(config, Begin::Restart, &|_| ()).err().unwrap();
+    assert_eq!(error.exit_code(), 2, "{error}");
+    error.to_string()
+}
+
+/// Prepares batches of so many epochs of `config` beside its folder.
+fn prepare(config: &RunConfig, epochs: usize) -> (PathBuf, PreparedSummary) {
+    let out = config.output.dir.with_extension("batches");
+    drop(std::fs::remove_dir_all(&out));
+    let made = Registry::default().prepare(config, epochs, &out).unwrap();
+    (out, made)
+}
+
+/// The run that trains on the batches of `config` in `from`.
+fn on_batches(config: &RunConfig, from: PathBuf) -> RunConfig {
+    let mut config = config.clone();
+    config.train.strategy = Strategy::Gradient;
+    config.partition = RunConfig::default().partition;
+    config.disaggregated = RunConfig::default().disaggregated;
+    (config.sample.source, config.sample.batches) = (BatchSource::Batches, Some(from));
+    config
+}
+
+#[test]
+fn prepared_batches_train_as_drawn_ones() {
+    for (method, model, workers) in [
+        (Method::Neighbor, "sage", 1),
+        (Method::Exact, "gat", 2),
+        (Method::Labor, "gcn", 3),
+        (Method::Full, "gin", 2),
+        (Method::SaintNode, "gcn", 2),
+        (Method::Walk, "sage", 1),
+    ] {
+        let bench = Bench::new();
+        let mut config = bench.config("run");
+        config.sample.method = method;
+        config.model.name = model.into();
+        config.train.workers = workers;
+        config.sample.accumulate = if method == Method::SaintNode { 2 } else { 1 };
+        let expected = trained(&config);
+        let (from, made) = prepare(&config, config.train.epochs);
+        assert!(made.batches > 0 && made.bytes > 0 && made.workers == workers, "{made:?}");
+        let found = trained(&on_batches(&config, from));
+        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{method:?}");
+    }
+}
+
+#[test]
+fn prepared_edges_train_as_drawn_ones() {
+    let bench = Bench::new();
+    let mut config = bench.config("links");
+    config.task.kind = TaskKind::LinkPrediction;
+    config.embedding.dim = 16;
+    config.negatives.count = 16;
+    config.sample.batch_size = 256;
+    config.train.workers = 2;
+    let expected = trained(&config);
+    let (from, _) = prepare(&config, config.train.epochs);
+    let found = trained(&on_batches(&config, from));
+    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+
+    let bench = crate::edges::Bench::new();
+    let mut config = RunConfig::default();
+    config.dataset.path = bench.plain("classes");
+    config.task.kind = TaskKind::EdgeClassification;
+    config.sample.fanouts = vec![4, 3];
+    config.sample.batch_size = 100;
+    config.train.epochs = 2;
+    config.output.dir = bench.path("run");
+    let expected = trained(&config);
+    let (from, _) = prepare(&config, 2);
+    let found = trained(&on_batches(&config, from));
+    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+}
+
+/// Batches of parts in memory are trained without the parts.
+#[test]
+fn batches_of_parts_in_memory_train_as_these() {
+    let bench = Bench::new();
+    let parts = bench.path("parts");
+    let cut = PartitionConfig {
+        layout: PartLayout::Storage,
+        parts: gnarl_partition::Parts::Count(6),
+        ..PartitionConfig::default()
+    };
+    partition_dataset(&Dataset::open(bench.path("graph")).unwrap(), &cut, &parts).unwrap();
+    for workers in [1, 2] {
+        let mut config = bench.config("run");
+        config.train.strategy = Strategy::Disaggregated;
+        config.partition.path = Some(parts.clone());
+        config.disaggregated.resident = 2;
+        config.train.workers = workers;
+        let expected = trained(&config);
+        let (from, _) = prepare(&config, config.train.epochs);
+        let found = trained(&on_batches(&config, from));
+        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{workers}");
+    }
+}
+
+#[test]
+fn the_same_batches_come_whatever_the_threads() {
+    let bench = Bench::new();
+    let files = |threads: usize| {
+        let mut config = bench.config(&format!("run-{threads}"));
+        config.train.threads = threads;
+        config.train.workers = 2;
+        let (from, _) = prepare(&config, 2);
+        let read = |name: &str| std::fs::read(from.join(name)).unwrap();
+        ["batches.json", "epoch-1/rank-0.arrow", "epoch-2/rank-1.arrow"].map(read)
+    };
+    let one = files(1);
+    assert!(one == files(3), "files differ");
+}
+
+#[test]
+fn further_epochs_have_the_same_steps_in_another_order() {
+    let bench = Bench::new();
+    let mut config = bench.config("run");
+    let (from, _) = prepare(&config, 2);
+    config.train.epochs = 5;
+    let mut config = on_batches(&config, from);
+    let whole = trained(&config);
+    assert_eq!(whole.losses.len(), 5);
+    config.train.workers = 1;
+    config.output.dir = bench.path("again");
+    config.train.epochs = 3;
+    trained(&config);
+    config.train.epochs = 5;
+    let resumed = run(&config, Begin::Resume, &|_| ()).unwrap().summary;
+    assert_eq!((resumed.losses, resumed.test), (whole.losses, whole.test));
+}
+
+#[test]
+fn batches_of_another_run_are_told_and_damaged_ones() {
+    let bench = Bench::new();
+    let config = bench.config("run");
+    let (from, _) = prepare(&config, 1);
+    let run_on = on_batches(&config, from.clone());
+    let mut other = run_on.clone();
+    other.sample.fanouts = vec![5, 4];
+    let text = error(&other);
+    assert!(text.contains("sample.fanouts = [5, 5]") && text.contains("[5, 4]"), "{text}");
+    let mut two = run_on.clone();
+    two.train.workers = 2;
+    assert!(error(&two).contains("for 1 workers"));
+    let mut parts = run_on.clone();
+    parts.partition.parts = Parts::Count(2);
+    assert!(error(&parts).contains("needs no parts"));
+    let mut nowhere = run_on.clone();
+    nowhere.sample.batches = None;
+    assert!(error(&nowhere).contains("sample.batches"));
+
+    let file = from.join("epoch-1/rank-0.arrow");
+    let whole = std::fs::read(&file).unwrap();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    std::fs::write(&file, &damaged).unwrap();
+    let text = run(&run_on, Begin::Restart, &|_| ()).err().unwrap().to_string();
+    assert!(text.contains("rank-0.arrow") && text.contains("checksum"), "{text}");
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    let text = run(&run_on, Begin::Restart, &|_| ()).err().unwrap().to_string();
+    assert!(text.contains("bytes, expected"), "{text}");
+    std::fs::remove_file(from.join("batches.json")).unwrap();
+    let text = run(&run_on, Begin::Restart, &|_| ()).err().unwrap().to_string();
+    assert!(text.contains("batches.json"), "{text}");
+}
+
+#[test]
+fn what_is_not_prepared_is_told() {
+    let bench = Bench::new();
+    let plain = || bench.config("run");
+    let mut average = plain();
+    average.train.strategy = Strategy::Average;
+    average.partition.path = Some(bench.path("parts"));
+    let mut parts = plain();
+    parts.partition.parts = Parts::Count(3);
+    let mut relational = plain();
+    relational.model.name = "rgcn".into();
+    let mut again = plain();
+    again.sample.source = BatchSource::Batches;
+    for (config, expected) in
+        [(parts, "partition.parts"), (relational, "without types"), (again, "prepared already")]
+    {
+        let error = Registry::default().prepare(&config, 1, &bench.path("out")).err().unwrap();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert_eq!(error.exit_code(), 2);
+    }
+    let error = Registry::default().prepare(&average, 1, &bench.path("out"));
+    assert!(error.is_err() && !bench.path("out").exists());
+}
