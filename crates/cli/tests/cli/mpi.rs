@@ -4,8 +4,12 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "serve")]
+use crate::common::results;
 use crate::common::{Bench, gnarl, path, succeed};
 use crate::metrics::{Running, free, listen, value};
+#[cfg(feature = "serve")]
+use crate::work::{Started, Stored};
 use serde_json::Value;
 
 const RUN: &str = "[partition]\nparts = 4\n[train]\nepochs = 4\ndeadline_seconds = 30\n";
@@ -36,6 +40,24 @@ pub fn result(output: &Output) -> Value {
     assert!(output.status.success(), "{err}");
     assert_eq!(out.lines().count(), 1, "one rank has a result: {out}");
     serde_json::from_str(&out).expect("JSON")
+}
+
+/// Ranks in processes of their own ask the same batch workers.
+#[cfg(feature = "serve")]
+#[test]
+fn batch_workers_serve_processes() {
+    let stored = Stored::new();
+    for ranks in [2, 3] {
+        let expected = results(&stored.alone(&[&format!("train.workers={ranks}")]));
+        let sets = [&stored.place, "disaggregated.batch_workers=2"];
+        let args = [&stored.bench.args(&sets)[..], &["--restart", "--engine", "mpi"]].concat();
+        let run = Started::new(&mut mpirun(ranks, &args), "--join ");
+        let start = |_| Started::new(&mut stored.worker(&run.uri, &[]), "prepares batches for ");
+        let workers: Vec<Started> = (0..2).map(start).collect();
+        let (found, err) = run.succeeds();
+        assert_eq!(results(&found), expected, "{ranks} ranks: {err}");
+        workers.into_iter().for_each(|worker| drop(worker.succeeds()));
+    }
 }
 
 #[test]

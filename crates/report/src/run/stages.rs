@@ -19,11 +19,12 @@ const LINE: [(&str, &str); 6] = [
     ("evaluate", "evaluate"),
 ];
 /// Stages that run concurrently.
-const AHEAD: [(&str, &str); 5] = [
+const AHEAD: [(&str, &str); 6] = [
     ("schedule", "schedule"),
     ("load", "wait for parts"),
     ("sample", "sample"),
     ("fetch", "fetch features"),
+    ("receive", "receive batches"),
     ("compact", "compact"),
 ];
 
@@ -94,7 +95,7 @@ fn verdict(verdict: &Verdict, mean: f64) -> String {
 fn totals(mean: &EpochRecord) -> String {
     let line = line(mean);
     let s = &mean.stages;
-    let ahead = [s.schedule, s.load, s.sample, s.fetch, s.compact];
+    let ahead = [s.schedule, s.load, s.sample, s.fetch, s.receive, s.compact];
     let longest = line.iter().sum::<f64>().max(ahead.iter().sum());
     let (unit, factor) = unit(longest);
     let x = Axis::new(0.0..longest * factor, 82.0..WIDTH - 14.0, 5.0, false);

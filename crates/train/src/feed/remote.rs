@@ -93,6 +93,11 @@ impl Feed {
         2 * self.awaited
     }
 
+    /// Batch workers that lived when the coordinator was asked last.
+    pub fn living(&self) -> usize {
+        self.known().workers.len()
+    }
+
     /// Waits until as many batch workers live as were asked for.
     ///
     /// # Errors

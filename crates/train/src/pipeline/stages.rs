@@ -87,6 +87,7 @@ impl<'a> Fetch<'a> {
         let Sampled { spec, batch, mut stages } = sampled;
         let start = Instant::now();
         faults::reached("fetch");
+        let is_received = batch.as_ref().is_some_and(|batch| batch.is_received());
         let prepared = match batch {
             Some(batch) => Some(batch.fetch(&spec)?),
             None if spec.fixed => self.fixed.get(&spec.graph).cloned(),
@@ -95,7 +96,8 @@ impl<'a> Fetch<'a> {
         if let (true, Some(prepared)) = (spec.fixed, &prepared) {
             self.fixed.insert(spec.graph, prepared.clone());
         }
-        stages.fetch = start.elapsed().as_secs_f64();
+        let spent = if is_received { &mut stages.receive } else { &mut stages.fetch };
+        *spent = start.elapsed().as_secs_f64();
         Ok(Delivery { spec, prepared, stages })
     }
 }

@@ -47,6 +47,9 @@ pub trait AnyStep: Sync {
     /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2];
 
+    /// Batch workers that live, as of [`TrainStep::batch_workers`].
+    fn batch_workers(&self) -> usize;
+
     /// Bytes of parts read into memory since it was last asked, as of [`TrainStep::read_bytes`].
     fn read_bytes(&self) -> u64;
 
@@ -58,6 +61,9 @@ pub trait AnyStep: Sync {
 pub trait AnySampled<'s>: Send {
     /// Seconds that sampling waited for parts to be read into memory.
     fn loading(&self) -> f64;
+
+    /// True if it is received from others, as of [`TrainStep::is_received`].
+    fn is_received(&self) -> bool;
 
     /// Gathers features, local and remote.
     ///
@@ -122,6 +128,10 @@ impl<S: TrainStep> AnyStep for S {
         TrainStep::cached(self)
     }
 
+    fn batch_workers(&self) -> usize {
+        TrainStep::batch_workers(self)
+    }
+
     fn read_bytes(&self) -> u64 {
         TrainStep::read_bytes(self)
     }
@@ -139,6 +149,10 @@ struct Sampled<'s, S: TrainStep> {
 impl<'s, S: TrainStep> AnySampled<'s> for Sampled<'s, S> {
     fn loading(&self) -> f64 {
         self.step.loading(&self.made)
+    }
+
+    fn is_received(&self) -> bool {
+        self.step.is_received(&self.made)
     }
 
     fn fetch(self: Box<Self>, spec: &BatchSpec) -> Result<Arc<dyn AnyBatch + 's>> {

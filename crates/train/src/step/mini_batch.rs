@@ -142,6 +142,10 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
         }
     }
 
+    fn is_received(&self, sampled: &Self::Sampled) -> bool {
+        matches!(sampled, Sampled::Asked(_))
+    }
+
     fn fetch(&self, spec: &BatchSpec, sampled: Self::Sampled) -> Result<Self::Batch> {
         let (held, drawn, sampled) = match sampled {
             Sampled::Here(held, drawn, sampled) => (held, drawn, sampled),
@@ -194,6 +198,10 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
 
     fn cached(&self) -> [u64; 2] {
         self.encoders.whole.cached()
+    }
+
+    fn batch_workers(&self) -> usize {
+        self.graphs.batch_workers()
     }
 
     fn read_bytes(&self) -> u64 {

@@ -40,6 +40,11 @@ pub trait TrainStep: Sync {
         0.0
     }
 
+    /// True if the batch comes from a batch worker or a file, so that fetching it is waiting for it.
+    fn is_received(&self, _sampled: &Self::Sampled) -> bool {
+        false
+    }
+
     /// Gathers features, local and remote.
     ///
     /// # Errors
@@ -87,6 +92,11 @@ pub trait TrainStep: Sync {
     /// Remote features that were cached, and that were not, so far.
     fn cached(&self) -> [u64; 2] {
         [0; 2]
+    }
+
+    /// Batch workers that live; 0 if the ranks prepare their batches themselves.
+    fn batch_workers(&self) -> usize {
+        0
     }
 
     /// Bytes of parts read into memory since it was last asked, by the ranks of this process.

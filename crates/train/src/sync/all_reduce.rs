@@ -112,7 +112,9 @@ impl Run<'_> {
         tally.read = self.steps.read_bytes();
         tally.processor = processor::seconds(&self.pool) - worked;
         let ranks = gathered(self.comm, &tally)?;
-        Ok(Tally::record(&ranks, epoch, lr, start.elapsed().as_secs_f64()))
+        let record = Tally::record(&ranks, epoch, lr, start.elapsed().as_secs_f64());
+        let batch_workers = Some(self.steps.batch_workers()).filter(|&workers| workers > 0);
+        Ok(EpochRecord { batch_workers, ..record })
     }
 
     /// One optimizer step; `true` after the epoch's last.

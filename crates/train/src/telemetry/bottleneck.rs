@@ -1,5 +1,6 @@
 //! The bottleneck of an epoch, and advice against it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::stage_times::Stages;
@@ -9,7 +10,7 @@ use super::stage_times::Stages;
 const BUSY: f64 = 0.6;
 
 /// The bottleneck and advice; prints as one short sentence.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Name of the stage.
     pub stage: &'static str,
@@ -19,21 +20,25 @@ pub struct Verdict {
     /// The denominator of the share, and the activity.
     pub doing: &'static str,
     /// Advice to shorten it; empty where there is none.
-    pub advice: &'static str,
+    pub advice: Cow<'static, str>,
 }
 
 impl Verdict {
-    /// The verdict on an epoch of `seconds` of wall time, evaluation not included.
-    pub fn of(stages: &Stages, seconds: f64) -> Self {
+    /// The verdict on an epoch of `seconds` of wall time, evaluation not included, whose batches `batch_workers` batch workers
+    /// prepared, if any.
+    pub fn of(stages: &Stages, seconds: f64, batch_workers: usize) -> Self {
         if stages.evaluate > seconds {
             return Self {
                 stage: "evaluate",
                 share: share(stages.evaluate, seconds),
                 doing: "the epoch's time again, for evaluation",
-                advice: "",
+                advice: Cow::Borrowed(""),
             };
         }
         let stage = stages.bottleneck();
+        if stage == "receive" {
+            return Self::of_receiving(stages, seconds, batch_workers);
+        }
         let (spent, doing, advice) = match stage {
             "load" => (
                 stages.wait,
@@ -58,7 +63,29 @@ impl Verdict {
                 "batches are ready in time; more cores or a smaller model would help",
             ),
         };
-        Self { stage, share: share(spent, seconds).min(1.0), doing, advice }
+        Self { stage, share: share(spent, seconds).min(1.0), doing, advice: advice.into() }
+    }
+
+    /// The verdict on an epoch that waited for batches of others.
+    fn of_receiving(stages: &Stages, seconds: f64, batch_workers: usize) -> Self {
+        let working = (seconds - stages.wait).max(0.01 * seconds);
+        // As many as prepare batches in the time that is not spent waiting, if each goes on at its pace.
+        let balanced = (batch_workers as f64 * share(seconds, working)).ceil() as usize;
+        let (doing, advice) = match batch_workers {
+            0 => ("the epoch waiting for prepared batches", "a faster disk would help".into()),
+            _ if stages.receive < BUSY * seconds => (
+                "the epoch waiting for batches of batch workers",
+                "batches are uneven; a larger train.prefetch would help".into(),
+            ),
+            now => (
+                "the epoch waiting for batches of batch workers",
+                Cow::Owned(format!(
+                    "{balanced} batch workers like these {now} would keep up with compute"
+                )),
+            ),
+        };
+        let share = share(stages.wait, seconds).min(1.0);
+        Self { stage: "receive", share, doing, advice }
     }
 }
 
@@ -93,7 +120,7 @@ mod tests {
 
     /// The verdict on an epoch of one second, as text.
     fn said(stages: Stages) -> String {
-        Verdict::of(&stages, 1.0).to_string()
+        Verdict::of(&stages, 1.0, 0).to_string()
     }
 
     #[test]
@@ -104,6 +131,17 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("sample.fanouts"), "{text}");
+    }
+
+    #[test]
+    fn slow_batch_workers_ask_for_as_many_as_keep_up() {
+        let stages = Stages { receive: 0.9, wait: 0.6, compute: 0.4, ..none() };
+        let text = Verdict::of(&stages, 1.0, 2).to_string();
+        let expected = "bound by receive: 60 % of the epoch waiting for batches of batch workers; 5 batch workers like";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(said(stages).contains("prepared batches"));
+        let bound = Stages { receive: 0.9, wait: 0.1, compute: 0.8, ..none() };
+        assert!(Verdict::of(&bound, 1.0, 2).to_string().starts_with("bound by compute"));
     }
 
     #[test]
@@ -177,7 +215,7 @@ mod tests {
     fn no_stage_of_an_epoch_takes_more_than_all_of_it() {
         let text = said(Stages { compute: 1.5, ..none() });
         assert!(text.contains(" 100 % ") && !text.contains('\n'), "{text}");
-        let text = Verdict::of(&none(), 0.0).to_string();
+        let text = Verdict::of(&none(), 0.0, 0).to_string();
         assert!(text.contains(" 0 % "), "{text}");
     }
 

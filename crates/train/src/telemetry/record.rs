@@ -42,6 +42,9 @@ pub struct EpochRecord {
     /// Bytes of parts read into memory, over all workers, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_bytes: Option<u64>,
+    /// Batch workers that lived at its end, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch_workers: Option<usize>,
     /// Load balance, if there are several workers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub balance: Option<Balance>,
@@ -59,7 +62,7 @@ pub struct ExchangedBytes {
 impl EpochRecord {
     /// The bottleneck of the epoch.
     pub fn verdict(&self) -> Verdict {
-        Verdict::of(&self.stages, self.seconds)
+        Verdict::of(&self.stages, self.seconds, self.batch_workers.unwrap_or(0))
     }
 }
 
@@ -100,12 +103,13 @@ impl Verdict {
             stages.add(record.stages);
             seconds += record.seconds;
         }
-        let verdict = Self::of(&stages, seconds);
+        let last = history.last().and_then(|record| record.batch_workers).unwrap_or(0);
+        let verdict = Self::of(&stages, seconds, last);
         match (verdict.stage, train.eval_every) {
             // A run of one evaluation has the least there can be.
-            ("evaluate", 0) => Self::of(&Stages { evaluate: 0.0, ..stages }, seconds),
+            ("evaluate", 0) => Self::of(&Stages { evaluate: 0.0, ..stages }, seconds, last),
             ("evaluate", every) if every < train.epochs => {
-                Self { advice: "a larger train.eval_every would help", ..verdict }
+                Self { advice: "a larger train.eval_every would help".into(), ..verdict }
             }
             _ => verdict,
         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Seconds spent in each stage. The first five run concurrently with the others.
+/// Seconds spent in each stage. The first six run concurrently with the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stages {
@@ -14,6 +14,8 @@ pub struct Stages {
     pub sample: f64,
     /// Gathering features.
     pub fetch: f64,
+    /// Receiving batches that batch workers prepare, or that were prepared before the run.
+    pub receive: f64,
     /// Preparing blocks for the backward pass.
     pub compact: f64,
     /// Waiting for a prepared batch.
@@ -30,11 +32,11 @@ pub struct Stages {
 
 impl Stages {
     /// Number of stages.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 11;
     /// Names of the stages, in the order of [`Stages::to_array`].
     pub const NAMES: [&str; Self::COUNT] = [
-        "schedule", "load", "sample", "fetch", "compact", "wait", "compute", "exchange", "reduce",
-        "evaluate",
+        "schedule", "load", "sample", "fetch", "receive", "compact", "wait", "compute", "exchange",
+        "reduce", "evaluate",
     ];
 
     /// The stage with the largest share of an epoch, evaluation not included.
@@ -50,11 +52,13 @@ impl Stages {
 
     /// The busiest stage ahead of compute.
     pub fn busiest_ahead(&self) -> &'static str {
-        let sample = self.sample + self.schedule + self.compact;
-        if self.load > sample.max(self.fetch) {
-            return "load";
-        }
-        if sample >= self.fetch { "sample" } else { "fetch" }
+        let stages = [
+            (self.load, "load"),
+            (self.receive, "receive"),
+            (self.fetch, "fetch"),
+            (self.sample + self.schedule + self.compact, "sample"),
+        ];
+        stages.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or("sample", |s| s.1)
     }
 
     /// The times as an array, for sums over ranks.
@@ -64,6 +68,7 @@ impl Stages {
             load,
             sample,
             fetch,
+            receive,
             compact,
             wait,
             compute,
@@ -71,15 +76,38 @@ impl Stages {
             reduce,
             evaluate,
         } = self;
-        [schedule, load, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]
+        [schedule, load, sample, fetch, receive, compact, wait, compute, exchange, reduce, evaluate]
     }
 
     /// The inverse of [`Stages::to_array`].
     pub fn from_array(
-        [schedule, load, sample, fetch, compact, wait, compute, exchange, reduce, evaluate]: [f64;
-            Self::COUNT],
+        [
+            schedule,
+            load,
+            sample,
+            fetch,
+            receive,
+            compact,
+            wait,
+            compute,
+            exchange,
+            reduce,
+            evaluate,
+        ]: [f64; Self::COUNT],
     ) -> Self {
-        Self { schedule, load, sample, fetch, compact, wait, compute, exchange, reduce, evaluate }
+        Self {
+            schedule,
+            load,
+            sample,
+            fetch,
+            receive,
+            compact,
+            wait,
+            compute,
+            exchange,
+            reduce,
+            evaluate,
+        }
     }
 
     /// Adds the seconds of `other`.

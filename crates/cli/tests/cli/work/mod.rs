@@ -17,14 +17,14 @@ const TRAIN: &str = "[train]\nstrategy = 'disaggregated'\nepochs = 4\ndeadline_s
                      checkpoint_seconds = 0\n[disaggregated]\nresident = 2\n";
 
 /// A graph in six parts, and a run file that has two of them in memory at a time.
-struct Stored {
-    bench: Bench,
+pub struct Stored {
+    pub bench: Bench,
     parts: PathBuf,
-    place: String,
+    pub place: String,
 }
 
 impl Stored {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let bench = Bench::new(TRAIN);
         let parts = bench.dir.path().join("parts");
         let cut = ["partition", path(&bench.graph), "--parts", "6", "--out", path(&parts)];
@@ -34,7 +34,7 @@ impl Stored {
     }
 
     /// The result of a run that prepares its own batches.
-    fn alone(&self, sets: &[&str]) -> Value {
+    pub fn alone(&self, sets: &[&str]) -> Value {
         self.bench.train(&[sets, &[&self.place]].concat())
     }
 
@@ -46,7 +46,7 @@ impl Stored {
     }
 
     /// The command of a batch worker that joins the coordinator at `uri`.
-    fn worker(&self, uri: &str, sets: &[&str]) -> Command {
+    pub fn worker(&self, uri: &str, sets: &[&str]) -> Command {
         let mut worker = gnarl();
         worker.args(["work", path(&self.bench.file), "--role", "batch", "--join", uri]);
         worker.args(["--threads", "2"]);
@@ -58,15 +58,15 @@ impl Stored {
 }
 
 /// A process that says where it listens.
-struct Started {
+pub struct Started {
     child: Child,
-    uri: String,
+    pub uri: String,
     err: Option<JoinHandle<String>>,
 }
 
 impl Started {
     /// Starts `command`, and waits for its address, which ends the line with `before` it.
-    fn new(command: &mut Command, before: &str) -> Self {
+    pub fn new(command: &mut Command, before: &str) -> Self {
         let spawned = command.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned.expect("the binary starts");
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
@@ -103,7 +103,7 @@ impl Started {
     }
 
     /// The result of a process that must succeed, and what it logged.
-    fn succeeds(self) -> (Value, String) {
+    pub fn succeeds(self) -> (Value, String) {
         let (code, last, err) = self.end();
         assert_eq!(code, Some(0), "{err}");
         (last, err)

@@ -15,6 +15,11 @@ fn batches_of_any_number_of_workers_are_those_of_the_run_itself() {
             let workers = workers(&stored, &run.uri, count);
             let (found, err) = run.succeeds();
             assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
+            let metrics = stored.bench.dir.path().join("run/metrics.jsonl");
+            let lines = std::fs::read_to_string(metrics).unwrap();
+            let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+            assert_eq!(last["batch_workers"], count);
+            assert!(last["stages"]["receive"].as_f64() > Some(0.0), "{last}");
             let done = workers.into_iter().map(|worker| worker.succeeds().0);
             let done: Vec<Value> = done.collect();
             let of = |key: &str| -> Vec<u64> {

@@ -31,6 +31,10 @@ impl<E: Encoder> BatchGraphs<E> for Elsewhere<'_, E> {
         self.feed.ahead()
     }
 
+    fn batch_workers(&self) -> usize {
+        self.feed.living()
+    }
+
     fn reach(&self, era: usize) {
         self.feed.reach(era);
     }

@@ -64,6 +64,11 @@ pub(crate) trait BatchGraphs<E: Encoder>: Sync {
         0.0
     }
 
+    /// Batch workers that live.
+    fn batch_workers(&self) -> usize {
+        0
+    }
+
     /// Bytes of parts read into memory since it was last asked.
     fn read_bytes(&self) -> u64 {
         0
