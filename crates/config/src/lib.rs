@@ -31,11 +31,13 @@ mod parts;
 mod paths;
 mod plan;
 mod read_ahead;
+mod sample;
 mod sections;
 mod strategy;
 pub mod support;
 mod task;
 mod tensor;
+mod train;
 mod unused;
 mod words;
 
@@ -51,14 +53,13 @@ pub use parts::{CacheSection, PartitionSection, Parts, Servers};
 pub use paths::{absolute, data_folder, home_of};
 pub use plan::PlanSection;
 pub use read_ahead::ReadAhead;
-pub use sections::{
-    BatchSource, DatasetSection, Engine, EvaluateOn, ImportSection, Method, OutputSection,
-    Pipeline, RunConfig, SampleSection, TimeRule, TrainSection,
-};
+pub use sample::{BatchSource, Method, SampleSection, TimeRule};
+pub use sections::{DatasetSection, ImportSection, OutputSection, RunConfig};
 pub use strategy::Strategy;
 pub use task::{
     EmbeddingSection, Leakage, MessagesOver, RowOptimizer, RowStore, SplitBy, TaskKind, TaskSection,
 };
 pub use tensor::TensorSection;
+pub use train::{Engine, EvaluateOn, Pipeline, TrainSection};
 pub use unused::Applied;
 pub use words::key_named;
