@@ -251,6 +251,9 @@ fn partition_and_tensor(c: Combination<'_>) -> Option<Error> {
     })
 }
 
+/// Kinds of negatives that are drawn among the nodes in memory.
+const IN_MEMORY: [&str; 4] = ["joint", "uniform", "in-batch", "all"];
+
 /// The graph of the parts in memory has lists and features of nodes, and no more.
 fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
     if c.run.train.strategy != Strategy::Disaggregated {
@@ -292,6 +295,11 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
             c.predicts_nodes() && c.run.deal() == Deal::Pairs,
             "has pairs of parts for edges, and this task predicts nodes: disaggregated.deal = 'pairs'",
         ),
+        (
+            c.run.task.kind == TaskKind::LinkPrediction
+                && !IN_MEMORY.contains(&c.run.negatives.kind.as_str()),
+            "draws negatives among nodes in memory: negatives.kind is none of 'joint', 'uniform', 'in-batch' and 'all'",
+        ),
         (c.served(), "reads parts from files of this host, not from partition.servers"),
         (c.run.model.edge_features, "has no features of edges: model.edge_features"),
         (sample.time.is_some(), "has no times of edges: sample.time"),
@@ -327,17 +335,11 @@ fn prepared_batches(c: Combination<'_>) -> Option<Error> {
         return Some(Error::usage(format!("{key} {reason}")).hint("set sample.source to 'graph'"));
     }
     let strategy = c.run.train.strategy;
-    let (parts, section) = (c.run.partition.parts, &c.run.partition);
-    if !matches!(strategy, Strategy::Gradient | Strategy::Auto) {
+    let of_batches = matches!(strategy, Strategy::Gradient | Strategy::Auto);
+    (!of_batches).then(|| {
         let name = strategy.name();
-        return Some(
-            Error::usage(format!("{key} is trained by strategy 'gradient', not by '{name}'"))
-                .hint("set train.strategy to 'gradient', whatever strategy prepared the batches"),
-        );
-    }
-    (parts != Parts::Count(1) || section.path.is_some()).then(|| {
-        Error::usage(format!("{key} needs no parts: batches have been shared out to workers"))
-            .hint("leave out [partition]")
+        Error::usage(format!("{key} is trained by strategy 'gradient', not by '{name}'"))
+            .hint("set train.strategy to 'gradient'")
     })
 }
 
@@ -347,6 +349,10 @@ fn unprepared(c: Combination<'_>) -> Option<&'static str> {
     [
         (c.heterogeneous || relational, "has batches of graphs without types"),
         (c.model() == "none", "has no embeddings of nodes: model.name = 'none'"),
+        (
+            c.run.negatives.kind == "local" && c.run.task.kind == TaskKind::LinkPrediction,
+            "has no parts to draw in: negatives.kind = 'local'",
+        ),
     ]
     .into_iter()
     .find_map(|(applies, reason)| applies.then_some(reason))

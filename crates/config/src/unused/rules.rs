@@ -22,6 +22,11 @@ pub(super) const RULES: &[Rule] = &[
         to: "batches of mapped files; strategy 'disaggregated' reads whole parts into memory",
     },
     Rule {
+        keys: &["dataset.read_ahead"],
+        applies: |a| a.run.sample.source == BatchSource::Graph || a.run.evaluates_sampled(),
+        to: "batches of mapped files; those of sample.source = 'batches' are prepared",
+    },
+    Rule {
         keys: &["disaggregated.*"],
         applies: |a| a.disaggregated(),
         to: "strategy 'disaggregated'",

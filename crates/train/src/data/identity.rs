@@ -1,6 +1,6 @@
 //! The identity of a run's batches.
 
-use gnarl_config::{BatchSource, RunConfig};
+use gnarl_config::{BatchSource, RunConfig, TaskKind};
 use gnarl_partition::PartitionedDataset;
 use toml::{Table, Value};
 
@@ -17,12 +17,26 @@ pub(crate) fn identity(
     decisive.task = config.task.clone();
     decisive.sample = config.sample.clone();
     (decisive.sample.source, decisive.sample.batches) = (BatchSource::Graph, None);
-    decisive.negatives = config.negatives.clone();
+    // Memory of evaluation.
+    decisive.task.rank_memory = RunConfig::default().task.rank_memory;
+    if config.task.kind == TaskKind::LinkPrediction {
+        decisive.negatives = config.negatives.clone();
+    }
     decisive.disaggregated = config.disaggregated.of_batches();
     decisive.train.seed = config.train.seed;
     decisive.train.strategy = config.train.strategy;
     let mut lines = String::new();
     list(&decisive.to_table().unwrap_or_default(), "", &mut lines);
+    // The choices that follow from the model.
+    let follows = [
+        ("model.edge_features", config.model.edge_features.to_string()),
+        ("layers", config.model.blocks().to_string()),
+        ("times of edges", config.samples_by_time().to_string()),
+        ("held-out edges by", format!("{:?}", config.split_by()).to_lowercase()),
+    ];
+    for (key, value) in follows {
+        lines.push_str(&format!("{key} = {value}\n"));
+    }
     let made = parts.map(|parts| serde_json::to_vec(parts.manifest()).unwrap_or_default());
     let parts =
         made.map_or_else(|| "none".into(), |made| format!("{:08x}", crc32fast::hash(&made)));

@@ -197,6 +197,13 @@ impl Encoder for Homogeneous {
                 self.graph.width()
             )));
         }
+        let width = self.graph.edge_width();
+        let of_edges = |block: &Arc<Block>| block.edge_features().map_or(0, |rows| rows.width);
+        if let Some(found) = blocks.iter().map(of_edges).find(|&found| found != width) {
+            return Err(Error::invalid(format!(
+                "features of edges of the batch are {found} wide, those of the model's messages {width}"
+            )));
+        }
         let blocks = MiniBatch {
             blocks,
             input_nodes: Vec::new(),

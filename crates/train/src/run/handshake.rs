@@ -95,6 +95,7 @@ fn differing(a: &Stand, b: &Stand) -> Option<String> {
 fn settings(config: &RunConfig) -> String {
     let mut config = config.clone();
     config.dataset.path = Default::default();
+    config.sample.batches = None;
     config.partition.path = config.partition.path.map(|_| Default::default());
     config.partition.token_file = None;
     config.partition.certificate = None;

@@ -75,10 +75,20 @@ pub(crate) fn cut(
     }
     let start = Instant::now();
     let what = || format!("partitioning by {}", wanted.algorithm);
-    let (cut, report) = every_minute(what, || match registry.partitioner(&wanted.algorithm) {
-        _ if of_messages(config) => partition_for_task((config, registry), dataset, &wanted, &out),
+    let (cut, report) = every_minute(what, || {
+        match registry.partitioner(&wanted.algorithm) {
+        None if of_messages(config) => {
+            partition_for_task((config, registry), dataset, &wanted, &out)
+        }
+        Some(_) if of_messages(config) => Err(Error::usage(format!(
+            "partition.algorithm = '{}': a program's own partitioner makes parts of datasets, and tasks of edges train on \
+             parts of their message graph",
+            wanted.algorithm
+        ))
+        .hint("name a partitioner of gnarl")),
         Some(own) => partition_dataset_with(dataset, own, &wanted, &out),
         None => partition_dataset(dataset, &wanted, &out),
+    }
     })?;
     let halo = match (layout, wanted.hops) {
         (PartLayout::Storage, _) => "without halo nodes".to_string(),

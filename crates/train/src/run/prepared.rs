@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use gnarl_common::staging::Staging;
-use gnarl_common::staging::interrupt::Stoppable;
 use gnarl_common::{Error, Result};
 use gnarl_config::support::Combination;
 use gnarl_config::{BatchSource, Parts, RunConfig, Strategy};
@@ -14,7 +13,7 @@ use super::partition::given;
 use super::setup::{Purpose, Setup, Source};
 use super::train::threads_each;
 use crate::data::identity::identity;
-use crate::data::prepared::{BatchWriter, MANIFEST, Manifest};
+use crate::data::prepared::{BatchWriter, MANIFEST, Manifest, digest};
 use crate::registry::Registry;
 use crate::step::preparation::Ready;
 use crate::telemetry::pulse::every_minute;
@@ -66,7 +65,6 @@ impl Registry {
             setup.task.divide(cut, &|_| true, ranks)?;
         }
         let staging = Staging::create(out, MANIFEST)?;
-        let _stoppable = Stoppable::new("at once, and removes what has been written");
         let mut writer = BatchWriter::new(staging.path(), ranks);
         let (mut batches, mut examples) = (0, 0);
         let mut take = |ready: Ready<'_>| match ready {
@@ -103,6 +101,13 @@ fn check_preparation(config: &RunConfig, source: &Source) -> Result<()> {
         return Err(Error::usage("sample.source = 'batches': these batches are prepared already")
             .hint("leave it out"));
     }
+    if !matches!(config.train.strategy, Strategy::Gradient | Strategy::Disaggregated) {
+        let name = config.train.strategy.name();
+        return Err(Error::usage(format!(
+            "batches of strategy '{name}' are not prepared beforehand"
+        ))
+        .hint("set train.strategy to 'gradient' or 'disaggregated'"));
+    }
     if config.disaggregated.batch_workers > 0 {
         return Err(Error::usage(
             "disaggregated.batch_workers: batches are prepared by this process",
@@ -121,6 +126,34 @@ fn check_preparation(config: &RunConfig, source: &Source) -> Result<()> {
     later.partition = Default::default();
     let heterogeneous = gnarl_config::support::is_heterogeneous(config, dataset.manifest());
     Combination { run: &later, heterogeneous }.check()
+}
+
+/// The configuration of a run whose batches have been drawn before it: their strategy and their parts are no longer asked
+/// for. Others stay as they are.
+pub(super) fn drawn_elsewhere(config: &RunConfig) -> RunConfig {
+    let mut config = config.clone();
+    let is_cut = config.partition != RunConfig::default().partition;
+    let disaggregated = config.train.strategy == Strategy::Disaggregated;
+    if config.sample.source == BatchSource::Batches && (is_cut || disaggregated) {
+        tracing::info!(
+            "sample.source = 'batches': batches have been drawn and shared out, [partition] and [disaggregated] are not used"
+        );
+        config.partition = Default::default();
+        config.disaggregated = Default::default();
+        if disaggregated {
+            config.train.strategy = Strategy::Gradient;
+        }
+    }
+    config
+}
+
+/// The fingerprint `dataset` with that of the prepared batches of a run, for comparison among ranks.
+pub(super) fn with_batches(config: &RunConfig, dataset: &str) -> String {
+    match digest(config) {
+        Ok(None) => dataset.into(),
+        // A rank without them differs, and all ranks learn that at once.
+        found => format!("{dataset} batches {}", found.ok().flatten().unwrap_or_default()),
+    }
 }
 
 /// Rejects prepared batches of another run than that of `config` on the dataset with fingerprint `dataset`.

@@ -28,7 +28,7 @@ use crate::run::feed;
 use crate::run::finish;
 use crate::run::folder::{Begin, METRICS, MODEL, RunFolder};
 use crate::run::handshake;
-use crate::run::prepared::check_prepared;
+use crate::run::prepared::{check_prepared, drawn_elsewhere, with_batches};
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
 use crate::session::{Session, Threads};
@@ -77,7 +77,7 @@ impl Registry {
     ) -> Result<Finished> {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
-        let config = &auto::resolve(config, &source)?;
+        let config = &auto::resolve(&drawn_elsewhere(config), &source)?;
         check_prepared(config, &fingerprint)?;
         let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
@@ -119,10 +119,10 @@ impl Registry {
         let mut config = config.clone();
         config.train.workers = comm.size();
         let source = Source::open(&config)?;
-        config = auto::resolve(&config, &source)?;
+        config = auto::resolve(&drawn_elsewhere(&config), &source)?;
         let metrics = Metrics::start(&config, comm.rank())?;
         let fingerprint = source.fingerprint();
-        let hosts = handshake::reach(comm, &config, fingerprint.clone())?;
+        let hosts = handshake::reach(comm, &config, with_batches(&config, &fingerprint))?;
         check_prepared(&config, &fingerprint)?;
         let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
         let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;

@@ -31,9 +31,6 @@ fn prepare(config: &RunConfig, epochs: usize) -> (PathBuf, PreparedSummary) {
 /// The run that trains on the batches of `config` in `from`.
 fn on_batches(config: &RunConfig, from: PathBuf) -> RunConfig {
     let mut config = config.clone();
-    config.train.strategy = Strategy::Gradient;
-    config.partition = RunConfig::default().partition;
-    config.disaggregated = RunConfig::default().disaggregated;
     (config.sample.source, config.sample.batches) = (BatchSource::Batches, Some(from));
     config
 }
@@ -109,7 +106,9 @@ fn batches_of_parts_in_memory_train_as_these() {
         config.train.workers = workers;
         let expected = trained(&config);
         let (from, _) = prepare(&config, config.train.epochs);
+        std::fs::rename(&parts, bench.path("elsewhere")).unwrap();
         let found = trained(&on_batches(&config, from));
+        std::fs::rename(bench.path("elsewhere"), &parts).unwrap();
         assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{workers}");
     }
 }
@@ -160,20 +159,46 @@ fn batches_of_another_run_are_told_and_damaged_ones() {
     let mut two = run_on.clone();
     two.train.workers = 2;
     assert!(error(&two).contains("for 1 workers"));
-    let mut parts = run_on.clone();
-    parts.partition.parts = Parts::Count(2);
-    assert!(error(&parts).contains("needs no parts"));
+    let mut averaging = run_on.clone();
+    averaging.train.strategy = Strategy::Average;
+    averaging.partition.parts = Parts::Count(2);
+    assert!(error(&averaging).contains("strategy 'gradient'"));
+    let mut edges = run_on.clone();
+    edges.model.name = "gat".into();
+    edges.model.edge_features = true;
+    assert!(error(&edges).contains("model.edge_features"));
+    let mut deeper = run_on.clone();
+    (deeper.model.layers, deeper.sample.fanouts) = (3, vec![5, 5, 5]);
+    assert!(error(&deeper).contains("[5, 5, 5]"));
     let mut nowhere = run_on.clone();
     nowhere.sample.batches = None;
     assert!(error(&nowhere).contains("sample.batches"));
 
     let file = from.join("epoch-1/rank-0.arrow");
     let whole = std::fs::read(&file).unwrap();
-    let mut damaged = whole.clone();
-    damaged[whole.len() / 2] ^= 1;
-    std::fs::write(&file, &damaged).unwrap();
-    let text = run(&run_on, Begin::Restart, &|_| ()).err().unwrap().to_string();
-    assert!(text.contains("rank-0.arrow") && text.contains("checksum"), "{text}");
+    for (at, expected) in [(whole.len() / 2, "checksum"), (whole.len() - 40, "rank-0.arrow")] {
+        for bit in 0..8 {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << bit;
+            std::fs::write(&file, &damaged).unwrap();
+            if let Err(error) = run(&run_on, Begin::Restart, &|_| ()) {
+                let text = error.to_string();
+                assert!(text.contains("rank-0.arrow") && text.contains(expected), "{text}");
+            } else {
+                // Some bits of a footer say nothing.
+                assert!(expected != "checksum", "bit {bit} of byte {at}");
+            }
+        }
+    }
+    std::fs::write(&file, &whole).unwrap();
+    trained(&run_on);
+    let (other, _) = prepare(&config, 2);
+    assert_eq!(other, from);
+    let mut longer = run_on.clone();
+    longer.train.epochs += 1;
+    let text = run(&longer, Begin::Resume, &|_| ()).err().unwrap().to_string();
+    assert!(text.contains("batches differ"), "{text}");
+    prepare(&config, 1);
     std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
     let text = run(&run_on, Begin::Restart, &|_| ()).err().unwrap().to_string();
     assert!(text.contains("bytes, expected"), "{text}");
@@ -188,20 +213,25 @@ fn what_is_not_prepared_is_told() {
     let plain = || bench.config("run");
     let mut average = plain();
     average.train.strategy = Strategy::Average;
-    average.partition.path = Some(bench.path("parts"));
+    let mut local = plain();
+    local.task.kind = TaskKind::LinkPrediction;
+    local.negatives.kind = "local".into();
     let mut parts = plain();
     parts.partition.parts = Parts::Count(3);
     let mut relational = plain();
     relational.model.name = "rgcn".into();
     let mut again = plain();
     again.sample.source = BatchSource::Batches;
-    for (config, expected) in
-        [(parts, "partition.parts"), (relational, "without types"), (again, "prepared already")]
-    {
+    for (config, expected) in [
+        (average, "strategy 'average'"),
+        (local, "negatives.kind = 'local'"),
+        (parts, "partition.parts"),
+        (relational, "without types"),
+        (again, "prepared already"),
+    ] {
         let error = Registry::default().prepare(&config, 1, &bench.path("out")).err().unwrap();
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.exit_code(), 2);
     }
-    let error = Registry::default().prepare(&average, 1, &bench.path("out"));
-    assert!(error.is_err() && !bench.path("out").exists());
+    assert!(!bench.path("out").exists());
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use gnarl_common::{Error, Result, ResultExt};
+use gnarl_config::{BatchSource, RunConfig};
 use serde::{Deserialize, Serialize};
 
 /// The name of the manifest.
@@ -77,4 +78,16 @@ impl Manifest {
     pub fn file(epoch: usize, rank: usize) -> String {
         format!("epoch-{}/rank-{rank}.arrow", epoch + 1)
     }
+}
+
+/// A digest of the manifest, and with it of all batches, that `config` trains on; none if it draws its batches.
+///
+/// # Errors
+/// If the manifest cannot be read.
+pub(crate) fn digest(config: &RunConfig) -> Result<Option<String>> {
+    let (BatchSource::Batches, Some(dir)) = (config.sample.source, &config.sample.batches) else {
+        return Ok(None);
+    };
+    let path = dir.join(MANIFEST);
+    Ok(Some(format!("{:08x}", crc32fast::hash(&std::fs::read(&path).at(&path)?))))
 }

@@ -8,6 +8,6 @@ mod manifest;
 mod read;
 mod write;
 
-pub(crate) use manifest::{MANIFEST, Manifest};
+pub(crate) use manifest::{MANIFEST, Manifest, digest};
 pub(crate) use read::PreparedBatches;
 pub(crate) use write::BatchWriter;

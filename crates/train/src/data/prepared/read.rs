@@ -148,7 +148,19 @@ impl BatchFile {
         let schema = footer.schema().ok_or_else(|| wrong("its footer has no columns".into()))?;
         let schema = try_fb_to_schema(schema).map_err(|e| wrong(format!("its columns: {e}")))?;
         let decoder = FileDecoder::new(Arc::new(schema), footer.version());
-        let blocks = footer.recordBatches().iter().flatten().copied().collect();
+        let blocks: Vec<Block> = footer.recordBatches().iter().flatten().copied().collect();
+        let fits = |block: &Block| {
+            let lengths = [block.offset(), block.metaDataLength().into(), block.bodyLength()];
+            let mut sum = Some(0_u64);
+            for length in lengths {
+                let length = u64::try_from(length).ok();
+                sum = sum.zip(length).and_then(|(sum, length)| sum.checked_add(length));
+            }
+            sum.is_some_and(|last| last <= end)
+        };
+        if !blocks.iter().all(fits) {
+            return Err(wrong("its footer is damaged".into()));
+        }
         Ok(Self { path: path.into(), file, blocks, decoder })
     }
 
@@ -167,5 +179,46 @@ impl BatchFile {
             columns(&found.ok_or_else(|| Error::invalid("it is empty"))?)
         };
         read().while_doing(|| format!("reading batch {row} of {}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manifest::RankBatches;
+    use super::*;
+
+    /// The batches of a rank: three steps of an epoch, the first of two batches, and one of another epoch.
+    fn prepared(rank: usize) -> PreparedBatches {
+        let spec = |examples, last_of_step| StoredSpec { examples, checksum: 0, last_of_step };
+        let steps = vec![spec(4, false), spec(rank as u32, true), spec(3, true), spec(2, true)];
+        let first = RankBatches { bytes: 0, batches: steps };
+        let second = RankBatches { bytes: 0, batches: vec![spec(1, true)] };
+        let epochs = vec![vec![first.clone(), first], vec![second.clone(), second]];
+        let manifest = Manifest::new("", 2, epochs);
+        PreparedBatches::open(Path::new(""), &manifest, (rank, 7)).unwrap()
+    }
+
+    fn numbers(rank: usize, epoch: usize) -> Vec<usize> {
+        prepared(rank).schedule(epoch).iter().map(|spec| spec.graph).collect()
+    }
+
+    #[test]
+    fn epochs_beyond_those_prepared_have_their_steps_in_another_order() {
+        assert_eq!((numbers(0, 1), numbers(0, 2)), (vec![0, 1, 2, 3], vec![4]));
+        let later = || (3..23).step_by(2);
+        let orders: Vec<Vec<usize>> = later().map(|epoch| numbers(0, epoch)).collect();
+        assert!(orders.iter().any(|order| *order != [0, 1, 2, 3]), "{orders:?}");
+        for (epoch, order) in later().zip(&orders) {
+            assert_eq!(numbers(1, epoch), *order);
+            let mut all = order.clone();
+            all.sort_unstable();
+            assert_eq!(all, [0, 1, 2, 3]);
+            // A step of two batches stays one.
+            let first = order.iter().position(|&number| number == 0).unwrap();
+            assert_eq!(order[first + 1], 1, "{order:?}");
+        }
+        let last = prepared(0).schedule(3);
+        assert!(last.iter().rev().skip(1).all(|spec| !spec.last_of_epoch));
+        assert!(last.last().unwrap().last_of_epoch);
     }
 }

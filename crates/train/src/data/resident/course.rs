@@ -1,5 +1,8 @@
 //! The eras of all epochs.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use gnarl_common::{Error, Result};
 use gnarl_config::{Deal, RunConfig};
 
@@ -14,8 +17,13 @@ pub(crate) struct EraCourse {
     slots: usize,
     resident: usize,
     deal: Deal,
-    examples: Examples,
+    examples: Arc<Examples>,
+    /// The eras of the epochs asked for last: all asks of a batch worker are of these.
+    known: Arc<Mutex<BTreeMap<usize, Arc<Vec<Era>>>>>,
 }
+
+/// Epochs whose eras are kept.
+const KEPT: usize = 3;
 
 impl EraCourse {
     /// The course of `config` over parts with these `examples`.
@@ -34,7 +42,16 @@ impl EraCourse {
             .hint("set disaggregated.resident to 2 or more"));
         }
         let keys = Keys::new(config.train.seed);
-        Ok(Self { keys, slots, resident, deal: config.deal(), examples })
+        let (deal, examples) = (config.deal(), Arc::new(examples));
+        let course = Self { keys, slots, resident, deal, examples, known: Arc::default() };
+        let [left, all] = course.untrained(1);
+        if left == all && all > 0 {
+            return Err(Error::usage(format!(
+                "none of {all} training edges has both endpoints in memory: no two parts with edges between them meet"
+            ))
+            .hint("raise disaggregated.resident, or leave out disaggregated.deal"));
+        }
+        Ok(course)
     }
 
     /// Number of parts.
@@ -53,10 +70,23 @@ impl EraCourse {
     }
 
     /// The eras of an epoch (from 1) that have examples.
-    pub fn eras(&self, epoch: usize) -> Vec<Era> {
+    pub fn eras(&self, epoch: usize) -> Arc<Vec<Era>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(eras) = known.get(&epoch) {
+            return eras.clone();
+        }
+        let eras = Arc::new(self.dealt(epoch));
+        known.insert(epoch, eras.clone());
+        while known.len() > KEPT {
+            known.pop_first();
+        }
+        eras
+    }
+
+    fn dealt(&self, epoch: usize) -> Vec<Era> {
         let (parts, key) = (self.parts(), self.keys.deal(epoch));
         let dealt = (parts, self.slots, self.resident);
-        let mut eras = match (&self.examples, self.deal) {
+        let mut eras = match (&*self.examples, self.deal) {
             (Examples::Nodes(_), _) => nodes(dealt, key),
             (Examples::Edges { .. }, Deal::Nodes) => {
                 let in_memory = nodes(dealt, key).into_iter().map(|era| era.parts).collect();
@@ -79,7 +109,7 @@ impl EraCourse {
 
     /// Numbers of eras from one epoch to the next: no epoch has more eras than cells.
     fn stride(&self) -> usize {
-        match &self.examples {
+        match &*self.examples {
             Examples::Nodes(_) => self.parts(),
             Examples::Edges { .. } => self.parts() * self.parts(),
         }
@@ -94,9 +124,10 @@ impl EraCourse {
     #[cfg(feature = "serve")]
     pub fn of(&self, number: usize) -> Option<(Era, Option<usize>)> {
         let (epoch, index) = (number / self.stride().max(1), number % self.stride().max(1));
-        let mut eras = self.eras(epoch);
+        let eras = self.eras(epoch);
         let before = index.checked_sub(1).map(|index| self.number(epoch, index));
-        (epoch > 0 && index < eras.len()).then(|| (eras.swap_remove(index), before))
+        let era = eras.get(index).filter(|_| epoch > 0)?;
+        Some((era.clone(), before))
     }
 
     /// The number of the era after one.

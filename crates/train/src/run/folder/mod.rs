@@ -19,6 +19,7 @@ use gnarl_config::{OutputSection, RunConfig, absolute};
 use gnarl_objects::is_uri;
 use serde::Serialize;
 
+use crate::data::prepared::digest;
 use crate::embeddings::EMBEDDINGS;
 use crate::run::checkpoint::{CHECKPOINT, atomic_write};
 use crate::telemetry::EpochRecord;
@@ -110,7 +111,7 @@ impl RunFolder {
         let text = kept.to_toml()?;
         atomic_write(&dir.join(CONFIG), text.as_bytes())?;
         if !resume {
-            Provenance::now(config, fingerprint).write(&dir)?;
+            Provenance::now(config, fingerprint)?.write(&dir)?;
         }
         if let Some(uploads) = &uploads {
             uploads.objects().begin(stale)?;
@@ -226,7 +227,13 @@ fn check_same(dir: &Path, config: &RunConfig, fingerprint: &str) -> Result<()> {
     same::check(&path, &RunConfig::read(&path)?, config)?;
     match Provenance::read(dir)? {
         Some(made) => {
-            made.check(config, fingerprint, "bring it back, or start over with --restart")
+            let hint = "bring it back, or start over with --restart";
+            made.check(config, fingerprint, hint)?;
+            if made.batches != digest(config)? {
+                let text = "sample.batches: the batches differ from those at the start of the run";
+                return Err(Error::usage(text).hint(hint));
+            }
+            Ok(())
         }
         None => Ok(()),
     }

@@ -7,6 +7,7 @@ use gnarl_common::{Error, Result, ResultExt};
 use gnarl_config::{RunConfig, absolute};
 use serde::{Deserialize, Serialize};
 
+use crate::data::prepared::digest;
 use crate::run::checkpoint::atomic_write;
 use crate::run::handshake::host;
 
@@ -26,19 +27,26 @@ pub struct Provenance {
     pub dataset: PathBuf,
     /// Fingerprint of the data, which changes when it is made anew.
     pub fingerprint: String,
+    /// Digest of the prepared batches that the run trains on, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<String>,
 }
 
 impl Provenance {
     /// A run that begins now.
-    pub fn now(config: &RunConfig, fingerprint: &str) -> Self {
+    ///
+    /// # Errors
+    /// If prepared batches cannot be read.
+    pub fn now(config: &RunConfig, fingerprint: &str) -> Result<Self> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self {
+        Ok(Self {
             version: env!("CARGO_PKG_VERSION").into(),
             host: host(),
             started: since.as_secs(),
             dataset: data(&absolute(config)).into(),
             fingerprint: fingerprint.into(),
-        }
+            batches: digest(config)?,
+        })
     }
 
     /// Writes the record to a run's folder.

@@ -23,6 +23,8 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         c.train.engine = Default::default();
         c.embedding.store = Default::default();
         c.disaggregated = c.disaggregated.of_batches();
+        // Their digest is compared.
+        c.sample.batches = None;
         c.dataset.read_ahead = Default::default();
         c.output = Default::default();
         c.plan = Default::default();

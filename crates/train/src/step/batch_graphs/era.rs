@@ -132,6 +132,10 @@ pub(super) fn schedule<T: Task>(
             ..spec
         }));
     }
+    if specs.is_empty() {
+        // Every epoch has a step, perhaps without examples.
+        specs.push(BatchSpec { share: 0..0, fixed: false, ..BatchSpec::whole(epoch) });
+    }
     if let Some(last) = specs.last_mut() {
         last.last_of_epoch = true;
     }

@@ -175,7 +175,7 @@ fn what_edges_in_memory_lack_is_told() {
         (bare, "no embeddings of nodes"),
         (relational, "without types"),
         (single, "disaggregated.resident"),
-        (local, "negatives.kind = 'local'"),
+        (local, "negatives.kind is none of"),
         (of_dataset, "no target edges"),
         (other_split, "task.split_seed"),
     ] {
