@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::RunConfig;
-
 /// The order in which parts come into memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,7 +24,7 @@ pub struct DisaggregatedSection {
     pub slots: usize,
     /// Parts of each slot in memory at a time; 0 takes a quarter of those that it is dealt.
     pub resident: usize,
-    /// Order in which parts come into memory; if absent, see [`RunConfig::deal`].
+    /// Order in which parts come into memory; if absent, see [`RunConfig::deal`](crate::RunConfig::deal).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deal: Option<Deal>,
     /// Batch workers to wait for before the first step; with 0 the ranks prepare their batches themselves.
@@ -66,7 +64,7 @@ impl Default for DisaggregatedSection {
 
 impl DisaggregatedSection {
     /// Parts of each slot in memory at a time, where there are `parts` in all; by default at `least` so many.
-    fn resident_of(&self, parts: usize, least: usize) -> usize {
+    pub(super) fn resident_of(&self, parts: usize, least: usize) -> usize {
         let dealt = parts.div_ceil(self.slots.max(1)).max(1);
         match self.resident {
             0 => dealt.div_ceil(4).max(least).min(dealt),
@@ -98,22 +96,6 @@ impl DisaggregatedSection {
             return Err(Error::usage("disaggregated.key requires disaggregated.certificate"));
         }
         Ok(())
-    }
-}
-
-impl RunConfig {
-    /// The order in which parts come into memory under strategy `disaggregated`: by default in pairs where edges are
-    /// predicted.
-    pub fn deal(&self) -> Deal {
-        let of_nodes = self.task.kind.is_of_nodes();
-        self.disaggregated.deal.unwrap_or(if of_nodes { Deal::Nodes } else { Deal::Pairs })
-    }
-
-    /// Parts of each slot in memory at a time under strategy `disaggregated`, where there are `parts` in all: by default a
-    /// quarter of them, and two at least for pairs.
-    pub fn resident_of(&self, parts: usize) -> usize {
-        let least = if self.deal() == Deal::Nodes { 1 } else { 2 };
-        self.disaggregated.resident_of(parts, least)
     }
 }
 

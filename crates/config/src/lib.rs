@@ -20,6 +20,7 @@
 //! ```
 
 mod average;
+mod deal;
 mod disaggregated;
 mod evaluate;
 mod kept;

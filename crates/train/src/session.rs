@@ -57,6 +57,13 @@ pub struct Threads {
     pub several_hosts: bool,
 }
 
+/// Compute threads of each of the ranks that share a machine.
+pub(crate) fn threads_each(config: &RunConfig, ranks: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = if config.train.threads == 0 { cores } else { config.train.threads };
+    (threads / ranks).max(1)
+}
+
 /// Keys of everything random in a run, one stream per use.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys(Key);

@@ -11,10 +11,10 @@ use gnarl_config::{BatchSource, Parts, RunConfig, Strategy};
 use super::auto;
 use super::partition::given;
 use super::setup::{Purpose, Setup, Source};
-use super::train::threads_each;
 use crate::data::identity::identity;
 use crate::data::prepared::{BatchWriter, MANIFEST, Manifest, digest};
 use crate::registry::Registry;
+use crate::session::threads_each;
 use crate::step::preparation::Ready;
 use crate::telemetry::pulse::every_minute;
 

@@ -31,7 +31,7 @@ use crate::run::handshake;
 use crate::run::prepared::{check_prepared, drawn_elsewhere, with_batches};
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
-use crate::session::{Session, Threads};
+use crate::session::{Session, Threads, threads_each};
 use crate::state::{Progress, Start, TrainState};
 use crate::telemetry::EpochRecord;
 use crate::telemetry::prometheus::Metrics;
@@ -475,13 +475,6 @@ fn go_on(epoch: usize) -> String {
         0 => "no epoch was saved yet; start again".into(),
         _ => format!("resume after epoch {epoch} with --resume"),
     }
-}
-
-/// Compute threads of each of the ranks that share a machine.
-pub(super) fn threads_each(config: &RunConfig, ranks: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = if config.train.threads == 0 { cores } else { config.train.threads };
-    (threads / ranks).max(1)
 }
 
 /// A one-word value of the run file.
