@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// Keys that apply to every run.
-    const ALWAYS: [&str; 24] = [
+    const ALWAYS: [&str; 25] = [
         "dataset.path",
         "dataset.normalize",
         "dataset.import.format",
@@ -72,6 +72,7 @@ mod tests {
         "task.kind",
         "model.name",
         "model.decoupled",
+        "sample.source",
         "train.strategy",
         "train.engine",
         "train.workers",

@@ -64,7 +64,7 @@ impl Coordinator {
         let uri = seen_from(&joining.uri, from);
         let mut state = self.state();
         if state.ended {
-            state.roster.leave(&uri);
+            // It leaves once it has heard that: the answer may be lost.
             return Ok(Orders { end: true });
         }
         if state.roster.hear(&uri, Instant::now()) == Change::Joined {

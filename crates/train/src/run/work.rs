@@ -200,7 +200,11 @@ fn beat(
             std::thread::sleep(SOON);
         }
         match coordinator.join(joining) {
-            Ok(orders) if orders.end => return Ok(()),
+            Ok(orders) if orders.end => {
+                // So that the coordinator need not wait; it is gone soon in any case.
+                _ = coordinator.leave(joining);
+                return Ok(());
+            }
             Ok(_) => heard = Instant::now(),
             Err(error) if error.kind() != Kind::Rank => return Err(error),
             Err(error) if heard.elapsed() > deadline => {
