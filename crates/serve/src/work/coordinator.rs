@@ -156,7 +156,10 @@ mod tests {
         assert_eq!(error.kind(), gnarl_common::Kind::Usage);
         assert!(error.to_string().contains("'lr = 3'") && error.to_string().contains("'lr = 2'"));
         coordinator.end();
+        // The answer may be lost: it is there until it says that it has heard it.
         assert!(says(&coordinator, "join", &own).unwrap().end);
+        assert!(!coordinator.is_deserted());
+        assert!(says(&coordinator, "leave", &own).unwrap().end);
         assert!(coordinator.is_deserted());
     }
 }
