@@ -111,7 +111,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         loop {
             let follows = |last: usize| Some(course.after(last));
             let is_room = |next: usize| {
-                let parts = course.of(next).map(|(era, _)| era.parts).unwrap_or_default();
+                let parts = course.of(next).map(|(era, _)| era).unwrap_or_default();
                 loader.missing(&parts) <= rooms.free()
             };
             let number = match shelf.wanted(&follows, &is_room) {
@@ -126,12 +126,12 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             last = Some(number);
             before.store(kept.map_or(u64::MAX, |kept| kept as u64), Ordering::Relaxed);
             let start = Instant::now();
-            let Some(resident) = loader.bring(&era.parts)? else { return Ok(()) };
+            let Some(resident) = loader.bring(&era)? else { return Ok(()) };
             let read = stored.take_read_bytes();
             self.worked.read.fetch_add(read, Ordering::Relaxed);
             tracing::debug!(
                 "era {number}: parts {:?} in memory after {:.3} s, {read} bytes read",
-                era.parts,
+                era,
                 start.elapsed().as_secs_f64()
             );
             let era = self.source.era(self.encoders.whole, resident)?;

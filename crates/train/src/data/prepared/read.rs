@@ -50,9 +50,10 @@ impl PreparedBatches {
             if found.bytes > 0 {
                 let bytes = std::fs::metadata(&path).at(&path)?.len();
                 if bytes != found.bytes {
-                    let (path, expected) = (path.display(), found.bytes);
                     return Err(Error::invalid(format!(
-                        "{path}: {bytes} bytes, expected {expected}"
+                        "{}: {bytes} bytes, expected {}",
+                        path.display(),
+                        found.bytes
                     )));
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gnarl_common::{Error, Result};
 use gnarl_config::{Deal, RunConfig};
 
-use super::deal::{Era, among, nodes, pairs};
+use super::deal::{Era, nodes, pairs, spread, trainable};
 use super::examples::Examples;
 use crate::session::Keys;
 
@@ -42,8 +42,14 @@ impl EraCourse {
             .hint("set disaggregated.resident to 2 or more"));
         }
         let keys = Keys::new(config.train.seed);
-        let (deal, examples) = (config.deal(), Arc::new(examples));
-        let course = Self { keys, slots, resident, deal, examples, known: Arc::default() };
+        let course = Self {
+            keys,
+            slots,
+            resident,
+            deal: config.deal(),
+            examples: Arc::new(examples),
+            known: Arc::default(),
+        };
         let [left, all] = course.untrained(1);
         if left == all && all > 0 {
             return Err(Error::usage(format!(
@@ -84,27 +90,26 @@ impl EraCourse {
     }
 
     fn dealt(&self, epoch: usize) -> Vec<Era> {
-        let (parts, key) = (self.parts(), self.keys.deal(epoch));
-        let dealt = (parts, self.slots, self.resident);
-        let mut eras = match (&*self.examples, self.deal) {
-            (Examples::Nodes(_), _) => nodes(dealt, key),
-            (Examples::Edges { .. }, Deal::Nodes) => {
-                let in_memory = nodes(dealt, key).into_iter().map(|era| era.parts).collect();
-                among(in_memory, parts, key.with(1))
-            }
-            (Examples::Edges { .. }, Deal::Pairs) => among(pairs(dealt, key), parts, key.with(1)),
+        let dealt = (self.parts(), self.slots, self.resident);
+        let key = self.keys.deal(epoch);
+        let mut eras = match self.deal {
+            Deal::Nodes => nodes(dealt, key),
+            Deal::Pairs => pairs(dealt, key),
         };
-        eras.retain(|era| era.cells.iter().any(|&cell| !self.examples.of(cell).is_empty()));
+        let examples = &self.examples;
+        eras.retain(|era| examples.cells(era).iter().any(|&cell| !examples.of(cell).is_empty()));
         eras
+    }
+
+    /// The examples of each era of an epoch, ascending.
+    pub fn examples(&self, epoch: usize) -> Vec<Vec<u32>> {
+        spread(&self.eras(epoch), &self.examples, self.keys.deal(epoch).with(1))
     }
 
     /// Training examples that are not trained in an epoch, as no era has all parts that they need, and the number of all.
     pub fn untrained(&self, epoch: usize) -> [usize; 2] {
-        let eras = self.eras(epoch);
-        let cells = eras.iter().flat_map(|era| &era.cells);
-        let trained: usize = cells.map(|&cell| self.examples.of(cell).len()).sum();
         let all = self.examples.len();
-        [all - trained, all]
+        [all - trainable(&self.eras(epoch), &self.examples), all]
     }
 
     /// Numbers of eras from one epoch to the next: no epoch has more eras than cells.
@@ -123,7 +128,9 @@ impl EraCourse {
     /// The era of a number, and that of the one before it in its epoch; none if there is no such era.
     #[cfg(feature = "serve")]
     pub fn of(&self, number: usize) -> Option<(Era, Option<usize>)> {
-        let (epoch, index) = (number / self.stride().max(1), number % self.stride().max(1));
+        let stride = self.stride().max(1);
+        let epoch = number / stride;
+        let index = number % stride;
         let eras = self.eras(epoch);
         let before = index.checked_sub(1).map(|index| self.number(epoch, index));
         let era = eras.get(index).filter(|_| epoch > 0)?;
@@ -138,13 +145,5 @@ impl EraCourse {
             Some(_) => number + 1,
             None => self.number(epoch + 1, 0),
         }
-    }
-
-    /// The examples of an era, ascending.
-    pub fn examples(&self, era: &Era) -> Vec<u32> {
-        let mut examples: Vec<u32> =
-            era.cells.iter().flat_map(|&cell| self.examples.of(cell)).copied().collect();
-        examples.sort_unstable();
-        examples
     }
 }

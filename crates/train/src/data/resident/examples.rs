@@ -48,6 +48,22 @@ impl Examples {
         }
     }
 
+    /// Number of cells.
+    pub fn num_cells(&self) -> usize {
+        let (Self::Nodes(cells) | Self::Edges { by_parts: cells, .. }) = self;
+        cells.len()
+    }
+
+    /// The cells whose parts are among `here`.
+    pub fn cells(&self, here: &[usize]) -> Vec<usize> {
+        match self {
+            Self::Nodes(_) => here.to_vec(),
+            Self::Edges { parts, .. } => {
+                here.iter().flat_map(|i| here.iter().map(move |j| i * parts + j)).collect()
+            }
+        }
+    }
+
     /// Number of all examples.
     pub fn len(&self) -> usize {
         let (Self::Nodes(cells) | Self::Edges { by_parts: cells, .. }) = self;

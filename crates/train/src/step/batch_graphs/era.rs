@@ -119,10 +119,9 @@ pub(super) fn schedule<T: Task>(
     count: &dyn Fn(usize, usize),
 ) -> Vec<BatchSpec> {
     let mut specs = Vec::new();
-    for (index, era) in course.eras(epoch).iter().enumerate() {
-        let examples = course.examples(era);
+    for (index, examples) in course.examples(epoch).iter().enumerate() {
         let (order, number) = ((epoch, index), course.number(epoch, index));
-        let of_era = task.schedule_of(&examples, order, sharing, &shuffled_batches);
+        let of_era = task.schedule_of(examples, order, sharing, &shuffled_batches);
         count(number, of_era.iter().filter(|spec| !spec.share.is_empty()).count());
         specs.extend(of_era.into_iter().map(|spec| BatchSpec {
             graph: number,

@@ -72,10 +72,10 @@ impl<E: Encoder> Eras<E> {
         for epoch in epochs {
             for (index, era) in course.eras(epoch).iter().enumerate() {
                 let start = Instant::now();
-                let Some(resident) = loader.bring(&era.parts)? else { return Ok(()) };
+                let Some(resident) = loader.bring(era)? else { return Ok(()) };
                 tracing::debug!(
                     "epoch {epoch}, era {index}: parts {:?} with {} edges in memory after {:.3} s",
-                    era.parts,
+                    era,
                     resident.graph.num_edges(),
                     start.elapsed().as_secs_f64()
                 );

@@ -1,18 +1,12 @@
 //! The deals: which parts are in memory when, and what is trained meanwhile. Every deal is a function of its key.
 
-mod among;
 mod nodes;
 mod pairs;
+mod spread;
 
-pub(super) use among::among;
 pub(super) use nodes::deal as nodes;
 pub(super) use pairs::deal as pairs;
+pub(super) use spread::{spread, trainable};
 
-/// Steps with the same parts in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Era {
-    /// The parts in memory, ascending.
-    pub parts: Vec<usize>,
-    /// The cells whose examples are trained, ascending, see [`Examples`](super::Examples).
-    pub cells: Vec<usize>,
-}
+/// Steps with the same parts in memory: these, ascending.
+pub(crate) type Era = Vec<usize>;

@@ -5,8 +5,7 @@ use gnarl_common::rng::Key;
 use super::Era;
 
 /// The eras of an epoch: parts are dealt to `slots` slots in an order by `key`; a slot has `resident` of its parts in memory,
-/// and from one era to the next gives up that which came first for the next one. Every part is read once, and its
-/// nodes are trained once: cells are parts.
+/// and from one era to the next gives up that which came first for the next one. Every part is read once.
 pub(crate) fn deal((parts, slots, resident): (usize, usize, usize), key: Key) -> Vec<Era> {
     let mut order: Vec<usize> = (0..parts).collect();
     key.shuffle(&mut order);
@@ -17,18 +16,15 @@ pub(crate) fn deal((parts, slots, resident): (usize, usize, usize), key: Key) ->
     let longest = slots.iter().map(Vec::len).max().unwrap_or(0);
     let eras = (longest + 1).saturating_sub(resident.max(1)).max(1);
     let era = |number: usize| {
-        let (mut parts, mut cells) = (Vec::new(), Vec::new());
+        let mut parts = Vec::new();
         for slot in &slots {
             // A slot with a part less keeps what it has in the last era.
             let end = (resident + number).min(slot.len());
             let first = end.saturating_sub(resident);
             parts.extend(&slot[first..end]);
-            let before = if number == 0 { 0 } else { (resident + number - 1).min(slot.len()) };
-            cells.extend(&slot[before..end]);
         }
         parts.sort_unstable();
-        cells.sort_unstable();
-        Era { parts, cells }
+        parts
     };
     (0..eras).map(era).collect()
 }
@@ -40,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_comes_once_and_is_trained_once() {
+    fn every_part_comes_once() {
         for (parts, slots, resident) in [
             (16, 1, 4),
             (16, 4, 1),
@@ -53,27 +49,24 @@ mod tests {
         ] {
             let eras = deal((parts, slots, resident), Key::new(3));
             let mut before = BTreeSet::new();
-            let (mut read, mut trained) = (Vec::new(), Vec::new());
+            let mut read: Vec<usize> = Vec::new();
             for era in &eras {
-                let now: BTreeSet<usize> = era.parts.iter().copied().collect();
-                assert_eq!(now.len(), era.parts.len());
+                let now: BTreeSet<usize> = era.iter().copied().collect();
+                assert_eq!(now.len(), era.len());
                 assert!(now.len() <= slots * resident, "{era:?}");
-                assert!(era.cells.iter().all(|part| now.contains(part)), "{era:?}");
                 read.extend(now.difference(&before));
-                trained.extend(&era.cells);
                 before = now;
             }
             read.sort_unstable();
-            trained.sort_unstable();
             let all: Vec<usize> = (0..parts).collect();
-            assert_eq!((&read, &trained), (&all, &all), "{parts} parts, {slots} x {resident}");
+            assert_eq!(read, all, "{parts} parts, {slots} x {resident}");
         }
     }
 
     #[test]
     fn all_parts_in_memory_are_one_era() {
         let eras = deal((6, 2, 3), Key::new(1));
-        assert_eq!(eras, [Era { parts: (0..6).collect(), cells: (0..6).collect() }]);
+        assert_eq!(eras, [(0..6).collect::<Vec<_>>()]);
         assert_eq!(deal((6, 1, 6), Key::new(2)), eras);
     }
 

@@ -4,12 +4,14 @@
 
 use gnarl_common::rng::Key;
 
+use super::Era;
+
 /// The parts in memory in the eras of an epoch: parts are in groups of `slots`, in an order by `key`, of which `resident` are
 /// in memory. From one era to the next a group gives way to another one, until each has been in memory with each.
 ///
 /// # Panics
 /// If fewer than two groups are in memory and there are more.
-pub(crate) fn deal((parts, slots, resident): (usize, usize, usize), key: Key) -> Vec<Vec<usize>> {
+pub(crate) fn deal((parts, slots, resident): (usize, usize, usize), key: Key) -> Vec<Era> {
     let mut order: Vec<usize> = (0..parts).collect();
     key.shuffle(&mut order);
     let groups: Vec<&[usize]> = order.chunks(slots.max(1)).collect();
