@@ -66,7 +66,8 @@ impl Registry {
         }
         let staging = Staging::create(out, MANIFEST)?;
         let mut writer = BatchWriter::new(staging.path(), ranks);
-        let (mut batches, mut examples) = (0, 0);
+        let mut batches = 0;
+        let mut examples = 0;
         let mut take = |ready: Ready<'_>| match ready {
             Ready::Batch { rank, spec, batch } => {
                 batches += u64::from(batch.is_some());
@@ -178,7 +179,8 @@ pub(super) fn check_prepared(config: &RunConfig, dataset: &str) -> Result<()> {
             let found = lines.iter().find(|line| line.split(" = ").next() == Some(key));
             found.map_or_else(|| "not set".to_string(), |line| format!("'{line}'"))
         };
-        let (found, expected) = (of(&of_run), of(&of_batches));
+        let found = of(&of_run);
+        let expected = of(&of_batches);
         return Err(Error::usage(format!(
             "sample.batches: {place} was prepared for another run: there {expected}, here {found}"
         ))

@@ -21,7 +21,8 @@ impl<E: Encoder> BatchGraphs<E> for Prepared<'_, E> {
     type Held = NotHere;
 
     fn ask(&self, spec: &BatchSpec) -> Result<Option<Pending>> {
-        let (batches, number) = (self.batches.clone(), spec.graph);
+        let batches = self.batches.clone();
+        let number = spec.graph;
         Ok(Some(Box::new(move || batches.read(number))))
     }
 

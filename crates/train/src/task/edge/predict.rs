@@ -50,8 +50,13 @@ pub(crate) struct EdgeExamples {
 impl EdgePrediction {
     /// The schedule in the order of a graph.
     fn of_order(&self, graph: usize, sharing: Sharing) -> EdgeSchedule<'_> {
-        let (config, edges) = (&self.config, self.train.as_ref());
-        EdgeSchedule { config, edges, buckets: None, graph, sharing }
+        EdgeSchedule {
+            config: &self.config,
+            edges: self.train.as_ref(),
+            buckets: None,
+            graph,
+            sharing,
+        }
     }
 }
 

@@ -107,8 +107,13 @@ impl Task for LinkPrediction {
         sharing: Sharing,
         _: DrawBatches<'_>,
     ) -> Vec<BatchSpec> {
-        let (config, edges) = (&self.config, self.edges.train.as_ref());
-        let schedule = EdgeSchedule { config, edges, buckets: None, graph: order.1, sharing };
+        let schedule = EdgeSchedule {
+            config: &self.config,
+            edges: self.edges.train.as_ref(),
+            buckets: None,
+            graph: order.1,
+            sharing,
+        };
         schedule.of_era(among, order)
     }
 
