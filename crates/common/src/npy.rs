@@ -25,6 +25,12 @@ pub struct NpyHeader {
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Header limit: far more than plain numbers need, and all that version 1 allows.
 const LONGEST_HEADER: usize = 1 << 16;
+/// Most bytes before the first value of a file: magic, version, length and header.
+pub const LONGEST_START: u64 = 12 + LONGEST_HEADER as u64;
+
+fn unreadable(path: &dyn std::fmt::Display, e: &std::io::Error) -> Error {
+    Error::invalid(format!("{path}: not a readable npy file: {e}")).hint("write it with numpy.save")
+}
 
 fn bad(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::InvalidData, e)
@@ -35,10 +41,7 @@ impl NpyHeader {
     pub fn read(path: &Path) -> Result<Self> {
         let mut file = File::open(path).at(path)?;
         let length = file.metadata().at(path)?.len();
-        let header = Self::parse(&mut file).map_err(|e| {
-            Error::invalid(format!("{}: not a readable npy file: {e}", path.display()))
-                .hint("write it with numpy.save")
-        })?;
+        let header = Self::parse(&mut file).map_err(|e| unreadable(&path.display(), &e))?;
         let item = header.item_size(path)?;
         let bytes = header.shape.iter().try_fold(item, |size, &dim| size.checked_mul(dim));
         let expected = bytes.and_then(|b| b.checked_add(header.offset)).unwrap_or(u64::MAX);
@@ -49,6 +52,14 @@ impl NpyHeader {
             )));
         }
         Ok(header)
+    }
+
+    /// The header of the file at `path`, which begins with `start`.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn of_bytes(start: &[u8], path: &str) -> Result<Self> {
+        Self::parse(&mut std::io::Cursor::new(start)).map_err(|e| unreadable(&path, &e))
     }
 
     /// Parses a header from a reader positioned at its start; leaves it at the first value.

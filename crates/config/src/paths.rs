@@ -1,11 +1,12 @@
 //! Paths in run files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Place, Result};
 use gnarl_graph::MANIFEST;
-use gnarl_objects::{is_uri, local};
-use gnarl_partition::PARTITION;
+use gnarl_objects::{is_uri, local, place_of};
+use gnarl_partition::{PARTITION, is_read_whole};
 
 use super::RunConfig;
 
@@ -47,6 +48,15 @@ pub(super) fn expand_home(config: &mut RunConfig) -> Result<()> {
 /// If it cannot be fetched, or this build has no object stores.
 pub fn data_folder(path: &Path) -> Result<PathBuf> {
     local(path, &[MANIFEST, PARTITION], &[])
+}
+
+/// The partition at `path` whose parts are brought into memory in turns: the folder, and its files as read by ranges. Of an
+/// address in an object store, only the small files are fetched into the cache.
+///
+/// # Errors
+/// As [`data_folder`].
+pub fn parts_in_turns(path: &Path) -> Result<(PathBuf, Arc<dyn Place>)> {
+    place_of(path, &[PARTITION], &is_read_whole)
 }
 
 /// `path` with a leading `~` replaced by the user's home folder.

@@ -4,14 +4,16 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use gnarl_common::npy::NpyHeader;
-use gnarl_common::{Buf, DType, Element, Error, Kind, Result, ResultExt, read_checked};
+use gnarl_common::npy::{LONGEST_START, NpyHeader};
+use gnarl_common::{Buf, DType, Element, Error, FileRange, Kind, Place, Result, ResultExt};
 use memmap2::{Mmap, MmapMut};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// Bytes hashed by one task of [`Column::verify`].
 const VERIFY_PIECE: usize = 16 << 20;
+/// Values of npy files begin at a multiple of so many bytes.
+const ALIGNED: u64 = 16;
 
 /// The manifest entry of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,8 +36,9 @@ impl ColumnSpec {
         self.shape.iter().product::<u64>() * self.dtype.size() as u64
     }
 
-    fn damaged(&self) -> Error {
-        Error::invalid(format!("{}: checksum differs from dataset.json", self.file))
+    /// The error of the file at `path` whose values have changed.
+    fn damaged(&self, path: &str) -> Error {
+        Error::invalid(format!("{path}: checksum differs from dataset.json"))
             .hint("the file was damaged or changed after it was written")
     }
 
@@ -45,13 +48,61 @@ impl ColumnSpec {
     /// If the file is truncated or disagrees with the manifest.
     pub(crate) fn header(&self, path: &Path) -> Result<NpyHeader> {
         let header = NpyHeader::read(path)?;
+        self.check_header(&header, &path.display().to_string())?;
+        Ok(header)
+    }
+
+    /// Position of the first value in the column's file in `place`, by its size.
+    ///
+    /// # Errors
+    /// If there is no such file, or it has another size than a column's.
+    fn start_in(&self, place: &dyn Place) -> Result<u64> {
+        let (size, len) = (place.size(&self.file)?, self.num_bytes());
+        let is_start =
+            |start: &u64| (1..=LONGEST_START).contains(start) && start.is_multiple_of(ALIGNED);
+        let start = size.checked_sub(len).filter(is_start);
+        start.ok_or_else(|| {
+            let path = place.path_of(&self.file);
+            Error::invalid(format!("{path}: truncated: {size} bytes for {len} of values"))
+                .hint("the file was replaced after it was written")
+        })
+    }
+
+    /// Rejects a file at `path` that begins with `start`, where the values should follow.
+    fn check_start(&self, start: &[u8], path: &str) -> Result<()> {
+        let header = NpyHeader::of_bytes(start, path)?;
+        self.check_header(&header, path)?;
+        if header.offset == start.len() as u64 {
+            return Ok(());
+        }
+        let (found, expected) = (header.offset, start.len());
+        Err(Error::invalid(format!("{path}: values begin at byte {found}, not {expected}"))
+            .hint("the file was replaced after it was written"))
+    }
+
+    /// Position of the first value in the column's file in `place`, which is checked as far as that.
+    ///
+    /// # Errors
+    /// If the file is missing, truncated, or disagrees with the manifest.
+    pub fn checked_start(&self, place: &dyn Place) -> Result<u64> {
+        let start = self.start_in(place)?;
+        let mut header = vec![0; start as usize];
+        place.read(&mut [FileRange { file: &self.file, start: 0, out: &mut header }])?;
+        self.check_start(&header, &place.path_of(&self.file))?;
+        Ok(start)
+    }
+
+    /// Rejects the header of another column's file than that at `path`.
+    ///
+    /// # Errors
+    /// If it disagrees with the manifest.
+    fn check_header(&self, header: &NpyHeader, path: &str) -> Result<()> {
         let agrees = header.descr == self.dtype.npy() && header.shape == self.shape;
         if agrees && !header.fortran_order && !self.shape.is_empty() {
-            return Ok(header);
+            return Ok(());
         }
         Err(Error::invalid(format!(
-            "{}: the file holds {} {:?}, dataset.json says {} {:?}",
-            path.display(),
+            "{path}: the file holds {} {:?}, dataset.json says {} {:?}",
             header.descr,
             header.shape,
             self.dtype.npy(),
@@ -91,27 +142,30 @@ impl Column {
         })
     }
 
-    /// Reads the column's file in `dir` into memory, and checks it.
+    /// Reads the column's file in `place` into memory, and checks it.
     ///
     /// # Errors
     /// As [`Column::open`]; if the checksum differs from the manifest's; [`Kind::Limit`] if there is no room.
-    pub fn load(dir: &Path, spec: &ColumnSpec) -> Result<Self> {
-        let path = dir.join(&spec.file);
-        let header = spec.header(&path)?;
-        let len = spec.num_bytes() as usize;
+    pub fn load(place: &dyn Place, spec: &ColumnSpec) -> Result<Self> {
+        let (path, len) = (place.path_of(&spec.file), spec.num_bytes());
+        let start = spec.start_in(place)?;
         let no_room = |e: std::io::Error| {
-            let message = format!("{}: {len} bytes in memory: {e}", path.display());
-            Error::new(Kind::Limit, message)
+            Error::new(Kind::Limit, format!("{path}: {len} bytes in memory: {e}"))
         };
         // Empty mappings are refused.
-        let mut map = MmapMut::map_anon(len.max(1)).map_err(no_room)?;
+        let mut map = MmapMut::map_anon((len as usize).max(1)).map_err(no_room)?;
         // Rows are read at random afterwards: larger pages are fewer to look up. A failure changes nothing.
         #[cfg(target_os = "linux")]
         drop(map.advise(memmap2::Advice::HugePage));
-        let file = File::open(&path).at(&path)?;
-        let found = read_checked(&file, &path, header.offset, &mut map[..len])?;
-        if found != spec.crc32 {
-            return Err(spec.damaged());
+        let mut header = vec![0; start as usize];
+        let file = spec.file.as_str();
+        let found = place.read(&mut [
+            FileRange { file, start: 0, out: &mut header },
+            FileRange { file, start, out: &mut map[..len as usize] },
+        ])?;
+        spec.check_start(&header, &path)?;
+        if found[1] != spec.crc32 {
+            return Err(spec.damaged(&path));
         }
         let map = map.make_read_only().map_err(no_room)?;
         Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: 0, in_memory: true })
@@ -202,6 +256,6 @@ impl Column {
         if crc.finalize() == self.spec.crc32 {
             return Ok(());
         }
-        Err(self.spec.damaged())
+        Err(self.spec.damaged(&self.spec.file))
     }
 }

@@ -1,8 +1,9 @@
 //! Opened datasets.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gnarl_common::{Buf, Context, Error, Result};
+use gnarl_common::{Buf, Context, Error, Place, Result};
 
 use crate::column::{Column, ColumnSpec};
 use crate::csc::Csc;
@@ -16,8 +17,8 @@ use crate::narrow::Narrow;
 pub struct Dataset {
     dir: PathBuf,
     manifest: Manifest,
-    /// True if columns are read into memory on access.
-    in_memory: bool,
+    /// The files that columns are read from into memory on access; none if they are mapped.
+    place: Option<Arc<dyn Place>>,
 }
 
 impl Dataset {
@@ -32,16 +33,17 @@ impl Dataset {
                 false => format!("opening dataset {} ({})", dir.display(), full.display()),
             }
         })?;
-        Ok(Self { dir, manifest, in_memory: false })
+        Ok(Self { dir, manifest, place: None })
     }
 
     pub(crate) fn unfinished(dir: PathBuf, manifest: Manifest) -> Self {
-        Self { dir, manifest, in_memory: false }
+        Self { dir, manifest, place: None }
     }
 
-    /// The dataset with columns that are read into memory on access, and checked, in place of mapped.
-    pub fn in_memory(self) -> Self {
-        Self { in_memory: true, ..self }
+    /// The dataset with columns that are read into memory on access, and checked, in place of mapped: from `place`, which
+    /// has the files of its directory.
+    pub fn in_memory(self, place: Arc<dyn Place>) -> Self {
+        Self { place: Some(place), ..self }
     }
 
     /// Directory of the files.
@@ -74,9 +76,9 @@ impl Dataset {
         specs
             .iter()
             .find(|c| c.name == name)
-            .map(|spec| match self.in_memory {
-                true => Column::load(&self.dir, spec),
-                false => Column::open(&self.dir, spec),
+            .map(|spec| match &self.place {
+                Some(place) => Column::load(place.as_ref(), spec),
+                None => Column::open(&self.dir, spec),
             })
             .transpose()
             .while_doing(|| format!("reading {} of {}", name, self.dir.display()))

@@ -1,8 +1,9 @@
 //! Builds without requests to stores: every address is refused.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, Folder, Place, Result};
 
 use crate::uri::{Uri, is_uri};
 
@@ -12,6 +13,19 @@ use crate::uri::{Uri, is_uri};
 /// If it is one.
 pub fn local(path: &Path, _: &[&str], _: &[&str]) -> Result<PathBuf> {
     if is_uri(path) { Err(refused(path)) } else { Ok(path.into()) }
+}
+
+/// The folder at `path`, which is no address, and its files.
+///
+/// # Errors
+/// If it is one.
+pub fn place_of(
+    path: &Path,
+    markers: &[&str],
+    _: &dyn Fn(&str) -> bool,
+) -> Result<(PathBuf, Arc<dyn Place>)> {
+    let path = local(path, markers, &[])?;
+    Ok((path.clone(), Arc::new(Folder(path))))
 }
 
 /// A folder in a store, which cannot be.

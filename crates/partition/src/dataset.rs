@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::error::{Context, Error, Result, ResultExt};
-use gnarl_common::{Buf, IdMap};
+use gnarl_common::{Buf, Folder, IdMap, Place, Subfolder};
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Column, ColumnSpec, Dataset, Triple};
 use serde::{Deserialize, Serialize};
 
 use crate::part_layout::PartLayout;
 use crate::report::PartitionReport;
-use crate::write::buckets::{BUCKETS, EdgeBuckets};
+use crate::write::buckets::{BUCKETS, BucketFiles, EdgeBuckets};
 use crate::write::catalog::CATALOG;
 use crate::write::targets::{PartTargets, TARGETS, TargetsManifest};
 use crate::write::vertex_cut_layout::{TOPOLOGY, VertexCutPart};
@@ -144,6 +144,8 @@ pub struct PartCounts {
 #[derive(Debug, Clone)]
 pub struct PartitionedDataset {
     dir: PathBuf,
+    /// Files that are read by ranges: those of `dir`, or of the folder elsewhere whose other files it has.
+    place: Arc<dyn Place>,
     manifest: PartitionManifest,
     /// The id maps read so far, by node type.
     id_maps: Arc<Mutex<HashMap<String, Arc<IdMap>>>>,
@@ -156,9 +158,20 @@ impl PartitionedDataset {
     /// If there is none, or it was written by another version.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self> {
         let dir = dir.into();
+        let place = Arc::new(Folder(dir.clone()));
+        Self::open_in(dir, place)
+    }
+
+    /// Opens the partitioned dataset of `place`, whose files are in `dir` as well, as far as they are
+    /// read whole ([`is_read_whole`](crate::is_read_whole)).
+    ///
+    /// # Errors
+    /// As [`PartitionedDataset::open`].
+    pub fn open_in(dir: impl Into<PathBuf>, place: Arc<dyn Place>) -> Result<Self> {
+        let dir = dir.into();
         let manifest =
             read(&dir).while_doing(|| format!("opening partitioned dataset {}", dir.display()))?;
-        Ok(Self { dir, manifest, id_maps: Arc::default() })
+        Ok(Self { dir, place, manifest, id_maps: Arc::default() })
     }
 
     /// Directory of the files.
@@ -182,6 +195,15 @@ impl PartitionedDataset {
     pub fn part(&self, index: usize) -> Result<Dataset> {
         self.check_part(index)?;
         Dataset::open(self.dir.join(part_dir(index)))
+    }
+
+    /// As [`PartitionedDataset::part`], with columns that are read into memory, and checked.
+    ///
+    /// # Errors
+    /// If there is no such part, or it is damaged.
+    pub fn part_in_memory(&self, index: usize) -> Result<Dataset> {
+        let place = Subfolder::new(self.place.clone(), &part_dir(index));
+        Ok(self.part(index)?.in_memory(Arc::new(place)))
     }
 
     /// All nodes by their dataset ids: ids as given, labels, splits and names, without features and edges; none in
@@ -215,6 +237,15 @@ impl PartitionedDataset {
     /// If there are none, or they are damaged.
     pub fn buckets(&self) -> Result<EdgeBuckets> {
         EdgeBuckets::open(self.dir.join(BUCKETS))
+    }
+
+    /// The buckets of an edge type, which are read into memory one by one.
+    ///
+    /// # Errors
+    /// As [`BucketFiles::open`].
+    pub fn bucket_files(&self, triple: &Triple) -> Result<BucketFiles> {
+        let place = Subfolder::new(self.place.clone(), BUCKETS);
+        BucketFiles::open(&self.dir.join(BUCKETS), Arc::new(place), triple)
     }
 
     /// The target edges of part `index`; `None` if the partition has none.

@@ -48,6 +48,7 @@
 mod assess;
 mod auto;
 mod balance;
+mod by_range;
 mod config;
 mod dataset;
 mod edge_cut;
@@ -61,6 +62,7 @@ mod write;
 pub use assess::{assess, assess_edges};
 pub use auto::{Parts, Workers};
 pub use balance::constraint::Constraint;
+pub use by_range::is_read_whole;
 pub use config::PartitionConfig;
 pub use dataset::{
     PARTITION, PARTITION_VERSION, PartCounts, PartitionManifest, PartitionedColumn,

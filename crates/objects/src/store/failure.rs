@@ -33,6 +33,18 @@ pub(crate) fn is_forbidden(e: &StoreError) -> bool {
         || has_status(e, "401")
 }
 
+/// True if the same request fails again at any later time.
+pub(crate) fn is_lasting(e: &StoreError) -> bool {
+    let refused = matches!(
+        e,
+        StoreError::NotSupported { .. }
+            | StoreError::NotImplemented { .. }
+            | StoreError::InvalidPath { .. }
+            | StoreError::UnknownConfigurationKey { .. }
+    );
+    refused || is_missing(e) || is_forbidden(e)
+}
+
 /// True if a server answered with the status `code`: errors of listings have it in their text alone.
 fn has_status(e: &StoreError, code: &str) -> bool {
     matches!(e, StoreError::Generic { .. })

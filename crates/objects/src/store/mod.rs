@@ -8,6 +8,7 @@ mod limits;
 mod listing;
 mod local;
 mod mirror;
+mod place;
 mod remote;
 mod target;
 mod tasks;
@@ -17,6 +18,6 @@ mod upload;
 mod versions;
 
 pub use cache::{CacheSettings, Wanted, fetch};
-pub use local::local;
+pub use local::{local, place_of};
 pub use mirror::{Mirror, working_folder};
 pub use remote::Remote;

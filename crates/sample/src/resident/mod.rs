@@ -30,11 +30,11 @@ pub trait Buckets: Sync {
     /// Number of edges from part `i` to part `j`.
     fn len(&self, i: usize, j: usize) -> usize;
 
-    /// The edges from part `i` to part `j`.
+    /// Reads buckets (i, j), the edges from part `i` to part `j`.
     ///
     /// # Errors
     /// If they cannot be read.
-    fn read(&self, i: usize, j: usize) -> Result<LoadedBucket>;
+    fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>>;
 }
 
 /// Parts in places, and the edges among them.
@@ -130,14 +130,18 @@ impl ResidentGraph {
                 "{rows} nodes in a place for {}",
                 self.stride()
             );
-            let mut runs = Vec::new();
-            for (i, from) in places.iter().enumerate() {
-                let (Some(from), Some(to)) = (from, nodes) else { continue };
-                if !(kept[i] && kept[j]) {
-                    let bucket = buckets.read(from.part, to.part)?;
-                    check(&bucket, from, to)?;
-                    runs.push(Run { first: self.first(i) as u32, bucket });
-                }
+            let new = |i: usize| !(kept[i] && kept[j]);
+            let from: Vec<(usize, &PartNodes, &PartNodes)> = places
+                .iter()
+                .enumerate()
+                .filter_map(|(i, from)| Some((i, from.as_deref()?, nodes.as_deref()?)))
+                .filter(|(i, _, _)| new(*i))
+                .collect();
+            let wanted: Vec<_> = from.iter().map(|(_, from, to)| (from.part, to.part)).collect();
+            let mut runs = Vec::with_capacity(from.len());
+            for ((i, from, to), bucket) in from.into_iter().zip(buckets.read(&wanted)?) {
+                check(&bucket, from, to)?;
+                runs.push(Run { first: self.first(i) as u32, bucket });
             }
             let old = kept[j].then_some(&self.csc);
             let own = self.first(j);

@@ -58,18 +58,21 @@ impl Divided {
 
 impl Buckets for Divided {
     fn len(&self, i: usize, j: usize) -> usize {
-        self.read(i, j).unwrap().src.len()
+        self.read(&[(i, j)]).unwrap()[0].src.len()
     }
 
-    fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
-        let of = |v: u32| self.part[v as usize];
-        let mut rows: Vec<_> =
-            self.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j)).collect();
-        rows.sort_by_key(|&&(u, v)| (v, u));
-        Ok(LoadedBucket {
-            src: rows.iter().map(|edge| self.row(edge.0)).collect(),
-            dst: rows.iter().map(|edge| self.row(edge.1)).collect(),
-        })
+    fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        let read = |&(i, j): &(usize, usize)| {
+            let of = |v: u32| self.part[v as usize];
+            let mut rows: Vec<_> =
+                self.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j)).collect();
+            rows.sort_by_key(|&&(u, v)| (v, u));
+            LoadedBucket {
+                src: rows.iter().map(|edge| self.row(edge.0)).collect(),
+                dst: rows.iter().map(|edge| self.row(edge.1)).collect(),
+            }
+        };
+        Ok(wanted.iter().map(read).collect())
     }
 }
 
@@ -176,17 +179,20 @@ fn many_lists_are_merged_in_pieces() {
     struct Listed<'a>(&'a Divided, Vec<u32>);
     impl Buckets for Listed<'_> {
         fn len(&self, i: usize, j: usize) -> usize {
-            self.read(i, j).unwrap().src.len()
+            self.read(&[(i, j)]).unwrap()[0].src.len()
         }
 
-        fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
-            let of = |v: u32| self.0.part[v as usize];
-            let edges = self.0.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j));
-            let mut rows: Vec<(u32, u32)> =
-                edges.map(|&(u, v)| (self.1[v as usize], self.1[u as usize])).collect();
-            rows.sort_unstable();
-            let (dst, src) = rows.into_iter().unzip();
-            Ok(LoadedBucket { src, dst })
+        fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+            let read = |&(i, j): &(usize, usize)| {
+                let of = |v: u32| self.0.part[v as usize];
+                let edges = self.0.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j));
+                let mut rows: Vec<(u32, u32)> =
+                    edges.map(|&(u, v)| (self.1[v as usize], self.1[u as usize])).collect();
+                rows.sort_unstable();
+                let (dst, src) = rows.into_iter().unzip();
+                LoadedBucket { src, dst }
+            };
+            Ok(wanted.iter().map(read).collect())
         }
     }
     let buckets = Listed(&graph, row);
@@ -221,8 +227,8 @@ fn wrong_buckets_are_refused() {
             self.1
         }
 
-        fn read(&self, _: usize, _: usize) -> Result<LoadedBucket> {
-            Ok(self.0.clone())
+        fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+            Ok(vec![self.0.clone(); wanted.len()])
         }
     }
     let nodes = |part| PartNodes { part, ids: vec![0, 1].into(), degrees: vec![1, 0].into() };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use gnarl_common::{Error, Result, ResultExt};
-use gnarl_config::{Parts, RunConfig, Strategy, data_folder};
+use gnarl_config::{Parts, RunConfig, Strategy, data_folder, parts_in_turns};
 use gnarl_graph::Dataset;
 use gnarl_partition::{
     PartLayout, PartitionConfig, PartitionManifest, PartitionedDataset, Workers, fingerprint,
@@ -115,7 +115,13 @@ pub(super) fn given(
     dataset: &Dataset,
     path: &Path,
 ) -> Result<PartitionedDataset> {
-    let made = PartitionedDataset::open(data_folder(path)?)?;
+    let made = match config.train.strategy {
+        Strategy::Disaggregated => {
+            let (folder, place) = parts_in_turns(path)?;
+            PartitionedDataset::open_in(folder, place)?
+        }
+        _ => PartitionedDataset::open(data_folder(path)?)?,
+    };
     if made.manifest().source.fingerprint != fingerprint(dataset.manifest()) {
         let message = format!(
             "partition.path: {} was made of another dataset than {}",

@@ -7,6 +7,10 @@ mod missing;
 #[cfg(feature = "cloud")]
 mod moto;
 #[cfg(feature = "cloud")]
+mod parts;
+#[cfg(feature = "cloud")]
+mod proxy;
+#[cfg(feature = "cloud")]
 mod runs;
 #[cfg(feature = "cloud")]
 mod s3;

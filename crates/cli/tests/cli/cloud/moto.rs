@@ -75,11 +75,20 @@ impl Moto {
         answer.split_off(end + 4)
     }
 
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Runs a command with this store, and a cache in `dir`.
     fn run(&self, args: &[&str], dir: &Path) -> Output {
+        Self::run_by(self.port, args, dir)
+    }
+
+    fn run_by(port: u16, args: &[&str], dir: &Path) -> Output {
         gnarl()
             .args(args)
-            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", self.port))
+            .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}"))
             .envs([("AWS_ALLOW_HTTP", "true"), ("AWS_REGION", "us-east-1")])
             .envs([("AWS_ACCESS_KEY_ID", "anyone"), ("AWS_SECRET_ACCESS_KEY", "any")])
             .env("GNARL_CACHE", dir.join("cache"))
@@ -90,11 +99,16 @@ impl Moto {
 
     /// The result of a command that succeeds.
     pub fn succeed(&self, args: &[&str], dir: &Path) -> Value {
-        let output = self.run(args, dir);
-        let text = String::from_utf8_lossy(&output.stderr);
+        self.succeed_by(self.port, args, dir).0
+    }
+
+    /// The result of a command that succeeds where the way to this store has the port `port`, and its messages.
+    pub fn succeed_by(&self, port: u16, args: &[&str], dir: &Path) -> (Value, String) {
+        let output = Self::run_by(port, args, dir);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "gnarl {args:?}: {text}");
         let out = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(out.lines().last().unwrap()).unwrap()
+        (serde_json::from_str(out.lines().last().unwrap()).unwrap(), text)
     }
 
     /// The message of a command that fails.

@@ -21,12 +21,12 @@ pub use settings::CacheSettings;
 use usage::Usage;
 
 /// The files of a folder in a store.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Wanted<'a> {
     /// Files of which the folder has one, such as `dataset.json`.
     pub markers: &'a [&'a str],
-    /// The files that are fetched, of which some may be missing; all of them if there are no names.
-    pub only: &'a [&'a str],
+    /// Returns whether the file of a name is fetched.
+    pub only: &'a dyn Fn(&str) -> bool,
 }
 
 /// The folder of this host with the files `wanted` below `uri`, which are fetched unless it has them: whole or not at
@@ -45,11 +45,27 @@ pub(crate) fn fetch_from(
     wanted: Wanted<'_>,
     settings: &CacheSettings,
 ) -> Result<PathBuf> {
+    fetch_objects(remote, listed(remote)?, wanted, settings)
+}
+
+/// The objects below an address by the names of their files, ascending.
+///
+/// # Errors
+/// As [`fetch`].
+pub(crate) fn listed(remote: &Remote) -> Result<Vec<(String, ObjectMeta)>> {
+    named(remote, remote.wait(list(&remote.target))?)
+}
+
+/// As [`fetch`], of `objects` that have been listed.
+pub(crate) fn fetch_objects(
+    remote: &Remote,
+    mut objects: Vec<(String, ObjectMeta)>,
+    wanted: Wanted<'_>,
+    settings: &CacheSettings,
+) -> Result<PathBuf> {
     let Wanted { markers, only } = wanted;
     let uri = remote.uri();
-    let found = remote.wait(list(&remote.target))?;
-    let mut objects = named(remote, found)?;
-    objects.retain(|(name, _)| only.is_empty() || only.contains(&name.as_str()));
+    objects.retain(|(name, _)| only(name));
     let marker = markers.iter().find(|marker| objects.iter().any(|(name, _)| name == *marker));
     let Some(marker) = marker else {
         let message = format!("{uri}: no {} among {} objects", markers.join(" or "), objects.len());

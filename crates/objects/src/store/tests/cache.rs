@@ -10,7 +10,8 @@ use super::{put, remote};
 use crate::store::cache::{CacheSettings, Wanted, fetch_from};
 use crate::store::remote::Remote;
 
-const MARKERS: Wanted<'_> = Wanted { markers: &["dataset.json", "partition.json"], only: &[] };
+const MARKERS: Wanted<'_> =
+    Wanted { markers: &["dataset.json", "partition.json"], only: &|_| true };
 
 fn settings(folder: &LocalPath, bytes: u64) -> CacheSettings {
     CacheSettings { folder: folder.join("cache"), bytes }

@@ -30,6 +30,8 @@ pub enum Fault {
     Unconditional,
     /// Objects whose path ends so are refused.
     Ending(&'static str),
+    /// The first so many reads are refused.
+    Reads(usize),
 }
 
 /// A store in memory that has a fault.
@@ -37,13 +39,15 @@ pub enum Fault {
 pub struct Faulty {
     pub inner: InMemory,
     pub fault: Fault,
+    /// Reads so far.
+    pub reads: AtomicUsize,
     /// Uploads that were given up.
     pub aborted: Arc<AtomicUsize>,
 }
 
 impl Faulty {
     pub fn new(fault: Fault) -> Self {
-        Self { inner: InMemory::new(), fault, aborted: Arc::default() }
+        Self { inner: InMemory::new(), fault, reads: AtomicUsize::new(0), aborted: Arc::default() }
     }
 }
 
@@ -86,6 +90,11 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        if let Fault::Reads(refusals) = self.fault
+            && self.reads.fetch_add(1, Ordering::SeqCst) < refusals
+        {
+            return Err(refused());
+        }
         self.inner.get_opts(location, options).await
     }
 

@@ -5,6 +5,7 @@ mod faulty;
 mod groups;
 mod mirrors;
 mod objects;
+mod place;
 
 use std::sync::Arc;
 use std::time::Duration;

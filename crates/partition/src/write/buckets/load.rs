@@ -1,19 +1,19 @@
 //! Edge buckets read into memory, range by range.
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use gnarl_common::error::{Context, Error, Result, ResultExt};
-use gnarl_common::npy::NpyHeader;
-use gnarl_common::{Buf, read_checked};
-use gnarl_graph::Column;
+use gnarl_common::error::{Context, Error, Result};
+use gnarl_common::{Buf, DType, FileRange, Place};
+use gnarl_graph::{Column, ColumnSpec, Triple};
 
-use super::{BucketsType, EdgeBuckets};
+use super::BucketsManifest;
 
 /// The buckets of an edge type, which are read and checked one by one.
 #[derive(Debug)]
 pub struct BucketFiles {
     parts: usize,
+    place: Arc<dyn Place>,
     offsets: Buf<u64>,
     /// CRC-32 of each bucket in each column.
     checksums: Buf<u32>,
@@ -25,10 +25,9 @@ pub struct BucketFiles {
 /// A column of 32-bit values, and its place among the checksums.
 #[derive(Debug)]
 struct Values {
-    path: PathBuf,
-    file: File,
+    file: String,
     start: u64,
-    place: usize,
+    position: usize,
 }
 
 /// A bucket in memory.
@@ -47,70 +46,59 @@ impl LoadedBucket {
     }
 }
 
-impl EdgeBuckets {
-    /// The files of an edge type's buckets, see [`EdgeBuckets::edge_type`].
+impl BucketFiles {
+    /// Opens the buckets of the edge type `triple`: those in `dir`, which has the manifest, the offsets and the checksums,
+    /// with edges in files of `place`.
     ///
     /// # Errors
     /// If there is no such type, a file is missing, or the buckets are of version 1, which are not sorted.
-    pub fn files(&self, edge_type: usize) -> Result<BucketFiles> {
-        let dir = self.dir();
-        let of_type = self.manifest().edge_types.get(edge_type).ok_or_else(|| {
-            Error::usage(format!("{}: no buckets of edge type {edge_type}", dir.display()))
-        })?;
-        if self.manifest().version < 2 {
-            let message = format!("{}: buckets of version 1 are not sorted", dir.display());
-            return Err(
-                Error::usage(message).hint("partition the graph again with this version of gnarl")
-            );
+    pub fn open(dir: &Path, place: Arc<dyn Place>, triple: &Triple) -> Result<Self> {
+        Self::read_tables(dir, place, triple)
+            .while_doing(|| format!("opening edge buckets {}", dir.display()))
+    }
+
+    fn read_tables(dir: &Path, place: Arc<dyn Place>, triple: &Triple) -> Result<Self> {
+        let manifest = BucketsManifest::read(dir)?;
+        if manifest.version < 2 {
+            return Err(Error::usage("buckets of version 1 are not sorted")
+                .hint("partition the graph again with this version of gnarl"));
         }
-        let column = |name: &str| {
-            let lacks = || Error::invalid(format!("{}: no column {name}", dir.display()));
-            self.column(edge_type, name)?.ok_or_else(lacks)
+        let columns = &manifest.edge_types[manifest.edge_type(triple)?].columns;
+        let spec = |name: &str| {
+            let found = columns.iter().find(|column| column.name == name);
+            found.ok_or_else(|| Error::invalid(format!("no column {name}")))
         };
-        let checksums = column("checksums")?;
-        let parts = self.manifest().parts;
+        let checksums = Column::open(dir, spec("checksums")?)?;
+        let parts = manifest.parts;
         if checksums.rows() != parts * parts {
             let rows = checksums.rows();
-            let message = format!("{}: {rows} checksums for {parts} parts", dir.display());
-            return Err(Error::invalid(message));
+            return Err(Error::invalid(format!("{rows} checksums for {parts} parts")));
         }
         // What says where buckets are and whether they are whole is not taken on trust.
-        let offsets = column("offsets")?;
-        let verified = offsets.verify().and_then(|()| checksums.verify());
-        verified.while_doing(|| format!("opening edge buckets {}", dir.display()))?;
+        let offsets = Column::open(dir, spec("offsets")?)?;
+        offsets.verify().and_then(|()| checksums.verify())?;
         let offsets = offsets.values::<u64>()?;
-        if !offsets.is_sorted() {
-            let message = format!("{}: offsets of buckets do not ascend", dir.display());
-            return Err(Error::invalid(message));
+        if offsets.len() != parts * parts + 1 || !offsets.is_sorted() {
+            return Err(Error::invalid("offsets of buckets do not ascend"));
         }
-        Ok(BucketFiles {
+        let rows = columns.iter().filter(|c| c.name != "offsets" && !c.name.contains('.'));
+        let names: Vec<&str> = rows.map(|c| c.name.as_str()).collect();
+        let edges = offsets.last().copied().unwrap_or(0);
+        let values = |name: &str| {
+            let spec = spec(name)?;
+            let start = values_start(place.as_ref(), spec, edges)?;
+            let position = names.iter().position(|other| *other == name).expect("it is a column");
+            Ok(Values { file: spec.file.clone(), start, position })
+        };
+        Ok(Self {
             parts,
             offsets,
             width: checksums.width(),
             checksums: checksums.values()?,
-            ends: [values(dir, of_type, "src", &column)?, values(dir, of_type, "dst", &column)?],
+            ends: [values("src")?, values("dst")?],
+            place,
         })
     }
-}
-
-/// The file of a column; its place is that among the columns with a row per edge.
-fn values(
-    dir: &Path,
-    of_type: &BucketsType,
-    name: &str,
-    column: &dyn Fn(&str) -> Result<Column>,
-) -> Result<Values> {
-    // Opening it as a column checks its size and its type.
-    column(name)?.values::<u32>()?;
-    let rows = of_type.columns.iter().filter(|c| c.name != "offsets" && !c.name.contains('.'));
-    let (place, spec) = rows.enumerate().find(|(_, c)| c.name == name).expect("it was opened");
-    let path = dir.join(&spec.file);
-    let start = NpyHeader::read(&path)?.offset;
-    let file = File::open(&path).at(&path)?;
-    Ok(Values { path, file, start, place })
-}
-
-impl BucketFiles {
     /// Number of edges from nodes of part `i` to nodes of part `j`.
     pub fn len(&self, i: usize, j: usize) -> usize {
         let bucket = i * self.parts + j;
@@ -122,31 +110,56 @@ impl BucketFiles {
         self.offsets.last() == Some(&0)
     }
 
-    /// Reads the edges from nodes of part `i` to nodes of part `j`.
+    /// Reads buckets (i, j), the edges from nodes of part `i` to nodes of part `j`; several at a time.
     ///
     /// # Errors
     /// If a file is truncated, or a checksum differs, naming the file and the bucket.
     ///
     /// # Panics
     /// If there is no such part.
-    pub fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
-        assert!(i < self.parts && j < self.parts, "bucket ({i}, {j}) of {} parts", self.parts);
-        let [src, dst] = [0, 1].map(|end| self.read_end(&self.ends[end], (i, j)));
-        Ok(LoadedBucket { src: src?, dst: dst? })
-    }
-
-    fn read_end(&self, column: &Values, (i, j): (usize, usize)) -> Result<Vec<u32>> {
-        let bucket = i * self.parts + j;
-        let mut values = vec![0u32; self.len(i, j)];
-        let start = column.start + 4 * self.offsets[bucket];
-        let bytes = bytemuck::cast_slice_mut(&mut values);
-        let found = read_checked(&column.file, &column.path, start, bytes)?;
-        if found == self.checksums[bucket * self.width + column.place] {
-            return Ok(values);
+    pub fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        let mut buckets: Vec<LoadedBucket> = wanted
+            .iter()
+            .map(|&(i, j)| {
+                assert!(i < self.parts && j < self.parts, "bucket ({i}, {j})");
+                let len = self.len(i, j);
+                LoadedBucket { src: vec![0; len], dst: vec![0; len] }
+            })
+            .collect();
+        let [of_src, of_dst] = &self.ends;
+        let mut ranges = Vec::new();
+        for (&(i, j), LoadedBucket { src, dst }) in wanted.iter().zip(&mut buckets) {
+            let first = 4 * self.offsets[i * self.parts + j];
+            for (column, values) in [(of_src, src), (of_dst, dst)] {
+                let (file, start) = (column.file.as_str(), column.start + first);
+                ranges.push(FileRange { file, start, out: bytemuck::cast_slice_mut(values) });
+            }
         }
-        let path = column.path.display();
-        Err(Error::invalid(format!("{path}: bucket ({i}, {j}): checksum differs")).hint(
-            "the file was damaged or changed after it was written; partition the graph again",
-        ))
+        let found = self.place.read(&mut ranges)?;
+        for (&(i, j), found) in wanted.iter().zip(found.chunks(2)) {
+            let of_bucket = &self.checksums[(i * self.parts + j) * self.width..];
+            for (column, crc) in self.ends.iter().zip(found) {
+                if of_bucket[column.position] != *crc {
+                    let path = self.place.path_of(&column.file);
+                    let message = format!("{path}: bucket ({i}, {j}): checksum differs");
+                    return Err(Error::invalid(message).hint(
+                        "the file was damaged or changed after it was written; partition the graph again",
+                    ));
+                }
+            }
+        }
+        Ok(buckets)
     }
+}
+
+/// Position of the first value of the column `spec` of `place`, which has a 32-bit value for each of `edges` edges.
+///
+/// # Errors
+/// If the file is truncated, or holds something else.
+fn values_start(place: &dyn Place, spec: &ColumnSpec, edges: u64) -> Result<u64> {
+    if spec.num_bytes() != 4 * edges || spec.dtype != DType::U32 {
+        let path = place.path_of(&spec.file);
+        return Err(Error::invalid(format!("{path}: {:?} values for {edges} edges", spec.shape)));
+    }
+    spec.checked_start(place)
 }

@@ -7,6 +7,9 @@ mod load;
 mod reader;
 mod write;
 
+use std::path::Path;
+
+use gnarl_common::error::{Error, Result, ResultExt};
 use gnarl_graph::{ColumnSpec, Triple};
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +24,7 @@ pub const BUCKETS_VERSION: u32 = 2;
 /// Oldest version read by this build.
 const OLDEST: u32 = 1;
 const FORMAT: &str = "gnarl-buckets";
-const FILE: &str = "buckets.json";
+pub(crate) const FILE: &str = "buckets.json";
 
 /// Contents of `buckets.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -50,4 +53,44 @@ pub struct BucketsType {
     /// edge column, in the order of this list). Edges of a bucket ascend by `dst`, and those of one
     /// destination by `src`; in version 1 they are in the order of the source, without checksums.
     pub columns: Vec<ColumnSpec>,
+}
+
+impl BucketsManifest {
+    /// The manifest in `dir`.
+    ///
+    /// # Errors
+    /// If there is none, or it is damaged or of another version.
+    pub(crate) fn read(dir: &Path) -> Result<Self> {
+        let path = dir.join(FILE);
+        if !path.exists() {
+            return Err(Error::invalid(format!("no {FILE} here"))
+                .hint("make buckets with 'gnarl partition --buckets'"));
+        }
+        let text = std::fs::read_to_string(&path).at(&path)?;
+        let manifest: Self = serde_json::from_str(&text)
+            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
+        let known = (OLDEST..=BUCKETS_VERSION).contains(&manifest.version);
+        if manifest.format == FORMAT && known {
+            return Ok(manifest);
+        }
+        Err(Error::invalid(format!(
+            "{}: format '{}' version {}, this build reads '{FORMAT}' version {OLDEST} to {BUCKETS_VERSION}",
+            path.display(),
+            manifest.format,
+            manifest.version
+        )))
+    }
+
+    /// Position of an edge type.
+    ///
+    /// # Errors
+    /// Lists the known ones if there is none.
+    pub(crate) fn edge_type(&self, triple: &Triple) -> Result<usize> {
+        let types = &self.edge_types;
+        types.iter().position(|t| t.triple == *triple).ok_or_else(|| {
+            let known: Vec<String> = types.iter().map(|t| t.triple.to_string()).collect();
+            Error::invalid(format!("unknown edge type '{triple}'"))
+                .hint(format!("there are: {}", known.join(", ")))
+        })
+    }
 }

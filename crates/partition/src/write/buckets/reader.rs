@@ -4,10 +4,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use gnarl_common::Buf;
-use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::error::{Context, Error, Result};
 use gnarl_graph::{Column, Triple};
 
-use super::{BUCKETS_VERSION, BucketsManifest, BucketsType, FILE, FORMAT, OLDEST};
+use super::{BucketsManifest, BucketsType};
 
 /// The edge buckets of a partition, mapped.
 #[derive(Debug, Clone)]
@@ -46,23 +46,7 @@ impl EdgeBuckets {
     }
 
     fn read(dir: &Path) -> Result<Self> {
-        let path = dir.join(FILE);
-        if !path.exists() {
-            return Err(Error::invalid(format!("no {FILE} here"))
-                .hint("make buckets with 'gnarl partition --buckets'"));
-        }
-        let text = std::fs::read_to_string(&path).at(&path)?;
-        let manifest: BucketsManifest = serde_json::from_str(&text)
-            .map_err(|e| Error::invalid(format!("{}: {e}", path.display())))?;
-        let known = (OLDEST..=BUCKETS_VERSION).contains(&manifest.version);
-        if manifest.format != FORMAT || !known {
-            return Err(Error::invalid(format!(
-                "{}: format '{}' version {}, this build reads '{FORMAT}' version {OLDEST} to {BUCKETS_VERSION}",
-                path.display(),
-                manifest.format,
-                manifest.version
-            )));
-        }
+        let manifest = BucketsManifest::read(dir)?;
         let types = manifest.edge_types.iter().map(|t| OfType::open(dir, t, manifest.parts));
         let types = types.collect::<Result<_>>()?;
         Ok(Self { dir: dir.to_path_buf(), manifest, types })
@@ -83,12 +67,7 @@ impl EdgeBuckets {
     /// # Errors
     /// Lists the known ones if there is none.
     pub fn edge_type(&self, triple: &Triple) -> Result<usize> {
-        let types = &self.manifest.edge_types;
-        types.iter().position(|t| t.triple == *triple).ok_or_else(|| {
-            let known: Vec<String> = types.iter().map(|t| t.triple.to_string()).collect();
-            Error::invalid(format!("unknown edge type '{triple}'"))
-                .hint(format!("there are: {}", known.join(", ")))
-        })
+        self.manifest.edge_type(triple)
     }
 
     /// The edges of type `edge_type` from nodes of part `i` to nodes of part `j`.

@@ -60,8 +60,7 @@ impl StoredParts {
                     "train.strategy = 'disaggregated' reads all parts in turns: copy them here",
                 ));
         }
-        let buckets = partition.buckets()?;
-        let buckets = buckets.files(buckets.edge_type(&edge.triple)?)?;
+        let buckets = partition.bucket_files(&edge.triple)?;
         let largest = manifest.part_counts.iter().map(|part| part.core[0] as usize).max();
         Ok(Self {
             partition: partition.clone(),
@@ -89,7 +88,7 @@ impl StoredParts {
     /// If a file is missing, truncated or damaged, naming it.
     pub fn load(&self, part: usize, room: Room) -> Result<LoadedPart> {
         let load = || {
-            let dataset = self.partition.part(part)?.in_memory();
+            let dataset = self.partition.part_in_memory(part)?;
             let column = |name: &str| {
                 let column = dataset.node_column(&self.node_type, name)?;
                 column.ok_or_else(|| Error::invalid(format!("column {name} is missing")))
@@ -116,9 +115,10 @@ impl Buckets for StoredParts {
         self.buckets.len(i, j)
     }
 
-    fn read(&self, i: usize, j: usize) -> Result<LoadedBucket> {
-        let bucket = self.buckets.read(i, j)?;
-        self.read.fetch_add(bucket.num_bytes(), Ordering::Relaxed);
-        Ok(bucket)
+    fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        let buckets = self.buckets.read(wanted)?;
+        let bytes = buckets.iter().map(LoadedBucket::num_bytes).sum();
+        self.read.fetch_add(bytes, Ordering::Relaxed);
+        Ok(buckets)
     }
 }

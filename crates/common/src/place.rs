@@ -1,0 +1,133 @@
+//! Folders of files that are read by ranges, on this host or elsewhere.
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::checked::read_checked;
+use crate::error::{Result, ResultExt};
+
+/// A range of a file, and the memory that it is read into.
+#[derive(Debug)]
+pub struct FileRange<'a> {
+    /// Name of the file in its place, with slashes.
+    pub file: &'a str,
+    /// First byte.
+    pub start: u64,
+    /// As many bytes as are read.
+    pub out: &'a mut [u8],
+}
+
+/// A folder of files that do not change, read by ranges: of this host ([`Folder`]), or of an object store.
+pub trait Place: Debug + Send + Sync {
+    /// The path or the address of a file, for messages.
+    fn path_of(&self, file: &str) -> String;
+
+    /// Bytes of a file.
+    ///
+    /// # Errors
+    /// If there is none, or the place cannot be reached.
+    fn size(&self, file: &str) -> Result<u64>;
+
+    /// Fills all `ranges`, several at a time; returns the CRC-32 of each.
+    ///
+    /// # Errors
+    /// If a file is missing or ends before, naming it, or the place cannot be reached.
+    fn read(&self, ranges: &mut [FileRange<'_>]) -> Result<Vec<u32>>;
+}
+
+/// A folder within a place.
+#[derive(Debug, Clone)]
+pub struct Subfolder {
+    place: Arc<dyn Place>,
+    name: String,
+}
+
+impl Subfolder {
+    /// The folder `name` of `place`.
+    pub fn new(place: Arc<dyn Place>, name: &str) -> Self {
+        Self { place, name: name.to_string() }
+    }
+
+    fn full(&self, file: &str) -> String {
+        format!("{}/{file}", self.name)
+    }
+}
+
+impl Place for Subfolder {
+    fn path_of(&self, file: &str) -> String {
+        self.place.path_of(&self.full(file))
+    }
+
+    fn size(&self, file: &str) -> Result<u64> {
+        self.place.size(&self.full(file))
+    }
+
+    fn read(&self, ranges: &mut [FileRange<'_>]) -> Result<Vec<u32>> {
+        let names: Vec<String> = ranges.iter().map(|range| self.full(range.file)).collect();
+        let full = names.iter().zip(ranges).map(|(file, range)| FileRange {
+            file,
+            start: range.start,
+            out: &mut *range.out,
+        });
+        self.place.read(&mut full.collect::<Vec<_>>())
+    }
+}
+
+/// A folder of this host, by its path.
+#[derive(Debug, Clone)]
+pub struct Folder(pub PathBuf);
+
+impl Place for Folder {
+    fn path_of(&self, file: &str) -> String {
+        self.0.join(file).display().to_string()
+    }
+
+    fn size(&self, file: &str) -> Result<u64> {
+        let path = self.0.join(file);
+        Ok(std::fs::metadata(&path).at(&path)?.len())
+    }
+
+    fn read(&self, ranges: &mut [FileRange<'_>]) -> Result<Vec<u32>> {
+        let read = |range: &mut FileRange<'_>| {
+            let path = self.0.join(range.file);
+            let file = File::open(&path).at(&path)?;
+            read_checked(&file, &path, range.start, range.out)
+        };
+        ranges.par_iter_mut().map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range<'a>(file: &'a str, start: u64, out: &'a mut [u8]) -> FileRange<'a> {
+        FileRange { file, start, out }
+    }
+
+    #[test]
+    fn ranges_of_several_files_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), b"0123456789").unwrap();
+        std::fs::write(dir.path().join("b"), b"abc").unwrap();
+        let folder = Folder(dir.path().into());
+        assert_eq!(folder.size("b").unwrap(), 3);
+        let (mut first, mut second) = ([0; 4], [0; 3]);
+        let mut ranges = [range("a", 2, &mut first), range("b", 0, &mut second)];
+        let found = folder.read(&mut ranges).unwrap();
+        assert_eq!((&first, &second), (b"2345", b"abc"));
+        assert_eq!(found, [crc32fast::hash(b"2345"), crc32fast::hash(b"abc")]);
+        let error = folder.read(&mut [range("b", 1, &mut second)]).unwrap_err();
+        assert!(error.to_string().contains(&folder.path_of("b")), "{error}");
+
+        std::fs::create_dir(dir.path().join("in")).unwrap();
+        std::fs::write(dir.path().join("in/c"), b"xyz").unwrap();
+        let within = Subfolder::new(Arc::new(folder), "in");
+        within.read(&mut [range("c", 1, &mut first[..2])]).unwrap();
+        assert_eq!((&first[..2], within.size("c").unwrap()), (&b"yz"[..], 3));
+    }
+}
