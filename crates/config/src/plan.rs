@@ -27,6 +27,14 @@ pub struct PlanSection {
     pub link: f64,
     /// Additional seconds per message.
     pub latency: f64,
+    /// Bytes a second that are read from disk in sequence.
+    pub disk: f64,
+    /// Compute threads of a batch worker, or a share of one; 0 for as many as `threads`.
+    pub batch_threads: f64,
+    /// Price of an hour of a host of compute workers, in any currency.
+    pub compute_price: f64,
+    /// Price of an hour of a batch worker's host.
+    pub batch_price: f64,
     /// Memory limit of a worker; 0 for none.
     pub memory: ByteSize,
 }
@@ -43,6 +51,10 @@ impl Default for PlanSection {
             step: 2e-4,
             link: 2e9,
             latency: 2e-5,
+            disk: 1e9,
+            batch_threads: 0.0,
+            compute_price: 0.0,
+            batch_price: 0.0,
             memory: ByteSize(0),
         }
     }
@@ -57,6 +69,7 @@ impl PlanSection {
             ("gather", self.gather),
             ("stream", self.stream),
             ("link", self.link),
+            ("disk", self.disk),
         ];
         for (key, value) in positive {
             if !(value > 0.0 && value.is_finite()) {
@@ -71,10 +84,17 @@ impl PlanSection {
             ("step", self.step),
             ("latency", self.latency),
         ];
-        for (key, value) in times {
+        let amounts = [
+            ("batch_threads", self.batch_threads),
+            ("compute_price", self.compute_price),
+            ("batch_price", self.batch_price),
+        ];
+        let seconds = times.map(|(key, value)| (key, value, "seconds"));
+        let numbers = amounts.map(|(key, value)| (key, value, "a number"));
+        for (key, value, expected) in seconds.into_iter().chain(numbers) {
             if !(value >= 0.0 && value.is_finite()) {
                 return Err(Error::usage(format!(
-                    "invalid plan.{key} '{value}': expected seconds"
+                    "invalid plan.{key} '{value}': expected {expected}"
                 )));
             }
         }

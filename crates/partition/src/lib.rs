@@ -80,7 +80,7 @@ pub use edge_cut::registry::{by_name, names, registry};
 pub use edge_cut::spring::Spring;
 pub use edge_cut::two_level::TwoLevel;
 pub use part_layout::PartLayout;
-pub use plan::{Batches, Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, plan};
+pub use plan::{Batches, Counts, Degrees, Fanouts, Plan, PlanOptions, Prediction, Within, plan};
 pub use read::chunk::Chunk;
 pub use report::{PartitionReport, VertexCutReport};
 pub use write::buckets::{

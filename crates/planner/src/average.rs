@@ -3,6 +3,8 @@
 use gnarl_common::{Error, Result};
 use gnarl_config::{Batch, RunConfig, Strategy};
 
+use gnarl_partition::Within;
+
 use super::facts::Facts;
 use super::predict::Predict;
 use super::sampled;
@@ -37,7 +39,8 @@ impl Predict for Average {
             config.sample.batch_size = config.sample.batch_size.div_ceil(cut.parts);
         }
         let config = &config;
-        let mut batches = facts.graph.batches(config, train, 1, share)?;
+        let mut batches =
+            facts.graph.batches(config, train, 1, Within { nodes: share, neighbors: 1.0 })?;
         for (hop, block) in batches.blocks.iter_mut().rev().enumerate() {
             if hop >= config.halo_hops() {
                 block.edges *= 1.0 - cut.edge_cut;
@@ -63,6 +66,7 @@ impl Predict for Average {
             sent_bytes: syncs * sampled::summed(shared, ranks),
             messages: syncs * 2.0 * (ranks - 1) as f64,
             memory_bytes: one.memory_bytes,
+            ..Work::default()
         })
     }
 }

@@ -3,6 +3,8 @@
 use gnarl_common::Result;
 use gnarl_config::{RunConfig, Strategy};
 
+use gnarl_partition::Within;
+
 use super::facts::Facts;
 use super::predict::Predict;
 use super::sampled;
@@ -25,7 +27,7 @@ impl Predict for Gradient {
     /// other machines as often as edges are cut.
     fn work(&self, facts: &Facts<'_>, config: &RunConfig) -> Result<Work> {
         let ranks = config.train.workers;
-        let batches = facts.graph.batches(config, facts.counts.train, ranks, 1.0)?;
+        let batches = facts.graph.batches(config, facts.counts.train, ranks, Within::ALL)?;
         let mut work = sampled::work(facts, config, &batches)?;
         let (steps, others) = (work.steps as f64, (ranks - 1) as f64);
         // A batch that never changes is sampled once.

@@ -26,6 +26,8 @@
 //! ```
 
 mod average;
+mod batch_workers;
+mod disaggregated;
 mod exchange;
 mod facts;
 mod gradient;
@@ -46,12 +48,13 @@ use gnarl_graph::Dataset;
 use gnarl_partition::Counts;
 use serde::Serialize;
 
+pub use batch_workers::{BatchWorkersPlan, Choice, Measured, Prices, Sides};
 use facts::Facts;
 pub use measure::measure;
 use predict::Predict;
 pub use work::{Seconds, Work};
 
-/// All strategies; `auto` takes the first of equally fast ones.
+/// The strategies on whole graphs; `auto` takes the first of equally fast ones.
 const STRATEGIES: [&dyn Predict; 3] = [&gradient::Gradient, &average::Average, &tensor::Tensor];
 
 /// Rejects unsupported runs.
@@ -71,6 +74,9 @@ pub struct RunPlan {
     pub predictions: Vec<StrategyPrediction>,
     /// Unsupported ones.
     pub refused: Vec<RefusedStrategy>,
+    /// The number of batch workers, for runs of strategy `disaggregated` on their own number of workers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch_workers: Option<BatchWorkersPlan>,
 }
 
 /// The prediction for one strategy.
@@ -122,6 +128,7 @@ impl RunPlan {
             rates: config.plan.clone(),
             predictions: Vec::new(),
             refused: Vec::new(),
+            batch_workers: None,
         };
         for &workers in workers {
             if workers == 0 {
@@ -133,8 +140,27 @@ impl RunPlan {
             if facts.graph.can_be_decoupled(&config.model) {
                 plan.add(&facts, config, &tensor::Tensor, workers, !config.model.decoupled)?;
             }
+            if config.train.strategy == Strategy::Disaggregated {
+                let same = config.model.decoupled;
+                plan.add(&facts, config, &disaggregated::Disaggregated, workers, same)?;
+            }
         }
+        plan.batch_workers = plan.batch_workers(config, None);
         Ok(plan)
+    }
+
+    /// Epochs of a run of strategy `disaggregated` by the number of batch workers, as predicted, or from what a run has
+    /// `measured`; none for other strategies.
+    pub fn batch_workers(
+        &self,
+        config: &RunConfig,
+        measured: Option<&Measured>,
+    ) -> Option<BatchWorkersPlan> {
+        let own = self
+            .predictions
+            .iter()
+            .find(|p| p.strategy == Strategy::Disaggregated && p.workers == config.train.workers)?;
+        Some(BatchWorkersPlan::of(Sides::of((&own.work, &own.stages), measured, config), config))
     }
 
     /// Predicts the run of `config` on its own number of workers, as `train.strategy = "auto"` asks.

@@ -145,6 +145,34 @@ fn edges_of_parts_are_about_those_of_a_run() {
     }
 }
 
+/// Parts in memory: what is read, and the edges among what is there.
+#[test]
+fn bytes_and_edges_of_parts_in_memory_are_about_those_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut config = config(dir.path(), 3000, 8, 3);
+    config.train.strategy = Strategy::Disaggregated;
+    config.partition.parts = gnarl_config::Parts::Count(8);
+    (config.sample.batch_size, config.sample.fanouts) = (100, vec![4, 3]);
+    for (slots, resident) in [(1, 8), (1, 3), (2, 2)] {
+        let mut config = config.clone();
+        (config.disaggregated.slots, config.disaggregated.resident) = (slots, resident);
+        config.output.dir = dir.path().join(format!("run-{slots}-{resident}"));
+        let finished = run(&config, Begin::Fresh, &|_| ()).unwrap();
+        config.partition.path = Some(config.output.dir.join("partition"));
+        let found = &finished.history[0];
+        let plan = plan(&config, &[1]);
+        let expected = of(&plan, Strategy::Disaggregated, 1).work;
+        let edges = expected.sampled_edges / found.sampled_edges as f64;
+        assert!((edges - 1.0).abs() < 0.1, "{slots} x {resident}: edges ×{edges:.3}");
+        let read = expected.read_bytes / found.read_bytes.unwrap() as f64;
+        assert!((read - 1.0).abs() < 0.1, "{slots} x {resident}: bytes ×{read:.3}");
+        let of_workers = plan.batch_workers.unwrap();
+        let seconds = of_workers.choices.iter().map(|choice| choice.seconds);
+        assert!(seconds.skip(1).is_sorted_by(|a, b| a >= b), "{:?}", of_workers.choices);
+    }
+    assert!(plan(&config, &[2]).batch_workers.is_none(), "another number of workers");
+}
+
 /// Two layers of GCN over the whole graph, by hand: 21 → 20 → 3 columns.
 #[test]
 fn products_and_messages_are_counted() {
@@ -234,6 +262,7 @@ fn seconds_are_work_over_rates() {
         step: 2.0,
         link: 5.0,
         latency: 3.0,
+        disk: 2.0,
         ..PlanSection::default()
     };
     let mut config = RunConfig { plan, ..RunConfig::default() };
@@ -249,6 +278,8 @@ fn seconds_are_work_over_rates() {
         streamed_bytes: 160.0,
         sent_bytes: 10.0,
         messages: 1.0,
+        merged_bytes: 40.0,
+        read_bytes: 30.0,
         ..Work::default()
     };
     let seconds = Seconds::of(&work, &config);
@@ -259,16 +290,21 @@ fn seconds_are_work_over_rates() {
         rows: 2.0,
         communication: 5.0,
         steps: 4.0,
+        lists: 2.0,
+        reading: 15.0,
     };
     assert_eq!(seconds, expected);
     assert_eq!(
         (seconds.dominant(), Seconds::default().saved(&seconds).0),
-        ("communication", "communication")
+        ("reading parts", "reading parts")
     );
-    // Two threads each: drawing takes one of them for 5 s, computing both for 8 s.
-    assert_eq!(seconds.total(&config), 10.5 + 5.0 + 4.0);
+    // Reading takes longer than all that is beside it.
+    assert_eq!(seconds.total(&config), 15.0 + 5.0 + 4.0);
+    let seconds = Seconds { reading: 1.0, ..seconds };
+    // Two threads each: drawing takes one of them for 5 s, lists for 2 s, computing both for 8 s.
+    assert_eq!(seconds.total(&config), 11.5 + 5.0 + 4.0);
     config.train.pipeline = gnarl_config::Pipeline::Off;
-    assert_eq!(seconds.total(&config), 13.0 + 5.0 + 4.0);
+    assert_eq!(seconds.total(&config), 14.0 + 5.0 + 4.0);
     // Machines of their own.
     config.train.engine = gnarl_config::Engine::Mpi;
     assert_eq!(Seconds::of(&work, &config).products, 1.0 + 0.5 + 1.0);

@@ -32,6 +32,10 @@ pub struct Work {
     pub sent_bytes: f64,
     /// Messages sent to other ranks.
     pub messages: f64,
+    /// Bytes of parts read from disk.
+    pub read_bytes: f64,
+    /// Bytes moved to make lists of the parts in memory.
+    pub merged_bytes: f64,
     /// Peak memory in bytes: the graph, inputs, activations, weights.
     pub memory_bytes: f64,
 }
@@ -51,6 +55,10 @@ pub struct Seconds {
     pub communication: f64,
     /// Overhead of steps.
     pub steps: f64,
+    /// Making lists of the parts in memory.
+    pub lists: f64,
+    /// Reading parts from disk.
+    pub reading: f64,
 }
 
 impl Seconds {
@@ -68,17 +76,19 @@ impl Seconds {
             rows: work.streamed_bytes / rates.stream / threads,
             communication: work.sent_bytes / rates.link + work.messages * rates.latency,
             steps: work.steps as f64 * rates.step,
+            lists: work.merged_bytes / rates.gather,
+            reading: work.read_bytes / rates.disk,
         }
     }
 
-    /// Total time: sampling runs concurrently with compute, on the same cores.
+    /// Total time: sampling and making lists run concurrently with compute, on the same cores, and reading beside them.
     pub fn total(&self, config: &RunConfig) -> f64 {
         let computed = self.products + self.messages + self.rows;
         let local = match config.train.pipeline {
-            Pipeline::Off => computed + self.sampling,
-            _ => (computed + self.sampling / threads(config)).max(self.sampling),
+            Pipeline::Off => computed + self.sampling + self.lists / threads(config),
+            _ => (computed + (self.sampling + self.lists) / threads(config)).max(self.sampling),
         };
-        local + self.communication + self.steps
+        local.max(self.reading) + self.communication + self.steps
     }
 
     /// The kind with most of the time.
@@ -94,8 +104,9 @@ impl Seconds {
         both.max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1))).unwrap_or_default()
     }
 
-    fn named(&self) -> [(&'static str, f64); 6] {
-        let Self { sampling, products, messages, rows, communication, steps } = *self;
+    fn named(&self) -> [(&'static str, f64); 8] {
+        let Self { sampling, products, messages, rows, communication, steps, lists, reading } =
+            *self;
         [
             ("sampling", sampling),
             ("products", products),
@@ -103,13 +114,15 @@ impl Seconds {
             ("going over rows", rows),
             ("communication", communication),
             ("the overhead of steps", steps),
+            ("making lists", lists),
+            ("reading parts", reading),
         ]
     }
 }
 
 /// Compute threads of a rank: ranks of one process share them, those of a group are assumed to have
 /// a machine each. Less than one where ranks take turns.
-fn threads(config: &RunConfig) -> f64 {
+pub(super) fn threads(config: &RunConfig) -> f64 {
     let PlanSection { threads, .. } = config.plan;
     let all = if config.train.threads == 0 { threads } else { config.train.threads } as f64;
     match config.train.engine {

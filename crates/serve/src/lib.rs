@@ -71,4 +71,6 @@ pub use served::{Description, ServedPart};
 pub use server::{Server, ServerConfig};
 pub use targets::FoundTargets;
 pub use traffic::Traffic;
-pub use work::{BatchRequest, Coordinator, Handler, Joining, LEASE, Living, Orders, Reply};
+pub use work::{
+    BatchRequest, Coordinator, Handler, Joining, LEASE, Living, Orders, Reply, at_host,
+};

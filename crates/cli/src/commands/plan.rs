@@ -1,6 +1,8 @@
 //! `gnarl plan`
 
 mod args;
+mod batch_workers;
+mod measured;
 mod run_file;
 
 use std::time::Duration;
@@ -21,8 +23,9 @@ pub fn run(args: &PlanArgs) -> Result<Value> {
     if args.path.is_file() {
         return run_file::run(args);
     }
-    if !args.settings.is_empty() || !args.workers.is_empty() || args.measure {
-        return Err(Error::usage("--set, --workers and --measure are for run files")
+    let of_runs = args.measure || args.from.is_some();
+    if !args.settings.is_empty() || !args.workers.is_empty() || of_runs {
+        return Err(Error::usage("--set, --workers, --measure and --from are for run files")
             .hint("gnarl plan RUN.toml compares strategies, gnarl plan DATASET partitioners"));
     }
     let dataset = Dataset::open(&args.path)?;

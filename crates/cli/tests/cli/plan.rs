@@ -72,6 +72,44 @@ fn strategies_are_compared_for_a_run_file() {
     }
 }
 
+/// Batch workers are priced for runs on parts in memory, from predictions or from what a run has measured.
+#[test]
+fn batch_workers_are_priced() {
+    let bench = Bench::new("[train]\nepochs = 3\npipeline = \"off\"\n");
+    let sets = ["train.strategy=disaggregated", "partition.parts=6", "disaggregated.resident=2"];
+    bench.train(&sets);
+    let prices = ["plan.compute_price=24.48", "plan.batch_price=2.76"];
+    let words: Vec<&str> = sets.iter().chain(&prices).flat_map(|set| ["--set", set]).collect();
+    let args = [&["plan", path(&bench.file)][..], &words].concat();
+    let predicted = succeed(&args);
+    let measured = succeed(&[&args[..], &["--from", path(&bench.run)]].concat());
+    for plan in [&predicted, &measured] {
+        let plan = &plan["batch_workers"];
+        let cheapest = plan["cheapest"].as_u64().unwrap() as usize;
+        let choices = plan["choices"].as_array().unwrap();
+        let cost = |choice: &serde_json::Value| choice["cost"].as_f64().unwrap();
+        assert!(choices.iter().all(|choice| cost(choice) >= cost(&choices[cheapest])), "{plan}");
+        for choice in choices {
+            let workers = choice["batch_workers"].as_f64().unwrap();
+            let hours = choice["seconds"].as_f64().unwrap() / 3600.0;
+            let expected = hours * (24.48 + 2.76 * workers);
+            assert!((cost(choice) / expected - 1.0).abs() < 1e-9, "{choice}");
+        }
+    }
+    assert_ne!(predicted["batch_workers"]["sides"], measured["batch_workers"]["sides"]);
+    let output = gnarl().args(&args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for shown in ["batch workers", "cost", "cost least", "disaggregated on 1 worker"] {
+        assert!(text.contains(shown), "no '{shown}' in:\n{text}");
+    }
+    let from = ["--from", path(&bench.run)];
+    let text = fail(&[&["plan", path(&bench.file)], &from[..]].concat(), 2);
+    assert!(text.contains("runs of strategy 'disaggregated'"), "{text}");
+    bench.train(&[&sets[..], &["train.pipeline=epoch"]].concat());
+    let text = fail(&[&args[..], &from].concat(), 2);
+    assert!(text.contains("train.pipeline=off"), "{text}");
+}
+
 #[test]
 fn options_of_the_other_plan_are_refused() {
     let bench = Bench::new("");

@@ -15,7 +15,7 @@ use gnarl_common::error::Result;
 use gnarl_graph::Dataset;
 use serde::Serialize;
 
-pub use batches::{Batches, Fanouts};
+pub use batches::{Batches, Fanouts, Within};
 pub use counts::{Counts, Degrees};
 use sample::{Sample, Trial};
 

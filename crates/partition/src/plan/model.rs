@@ -1,6 +1,6 @@
 //! The formulas.
 
-use super::batches::{Batches, Fanouts, distinct};
+use super::batches::{Batches, Fanouts, Within, distinct};
 use super::counts::{Counts, Degrees};
 
 /// Replication factor, with full neighbor lists, of a random partition: exact in expectation.
@@ -30,7 +30,7 @@ pub(super) fn epoch_rows(counts: &Counts, parts: usize, cut: f64, fanouts: Fanou
     if parts < 2 || counts.train == 0 {
         return 0.0;
     }
-    let batches = Batches::expect(counts, parts, 1.0, fanouts);
+    let batches = Batches::expect(counts, parts, Within::ALL, fanouts);
     let mut elsewhere = 0.0;
     for (hop, edges) in batches.edges.iter().enumerate() {
         let stays = (1.0 - cut / remote).clamp(0.0, 1.0).powi(hop as i32 + 1);
@@ -83,14 +83,14 @@ mod tests {
     fn batches_never_hold_more_than_the_graph() {
         let counts = regular(10_000, 20);
         let fanouts = Fanouts { each: &[10, u32::MAX, u32::MAX], batch: 1000 };
-        let batches = Batches::expect(&counts, 2, 1.0, fanouts);
+        let batches = Batches::expect(&counts, 2, Within::ALL, fanouts);
         assert_eq!((batches.steps, batches.nodes[0]), (10, 500.0));
         assert!((batches.edges[0] - 5000.0).abs() < 1e-6, "{batches:?}");
         // 5000 draws from 10 000 nodes hit 3935 of them, hardly any of the seeds.
         assert!((batches.nodes[1] - (500.0 + 0.95 * 3934.7)).abs() < 1.0, "{batches:?}");
         assert!((batches.edges[1] / batches.nodes[1] - 20.0).abs() < 1e-9, "{batches:?}");
         assert!(batches.nodes[3] <= 10_000.0 && batches.edges[2] <= 200_000.0, "{batches:?}");
-        assert_eq!(Batches::expect(&regular(0, 0), 1, 1.0, fanouts).steps, 0);
+        assert_eq!(Batches::expect(&regular(0, 0), 1, Within::ALL, fanouts).steps, 0);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Dataset, Features, Triple};
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::heterogeneous::{self, Source};
+use gnarl_partition::Within;
 
 use super::degrees::Degrees;
 use super::homogeneous::nonzeros;
@@ -131,10 +132,18 @@ impl MessageGraph for Heterogeneous {
         model.name == "rgcn"
     }
 
-    fn batches(&self, config: &RunConfig, train: u64, ranks: usize, share: f64) -> Result<Batches> {
+    fn batches(
+        &self,
+        config: &RunConfig,
+        train: u64,
+        ranks: usize,
+        within: Within,
+    ) -> Result<Batches> {
         if train == 0 {
             return Ok(Batches::default());
         }
+        // Several types are in memory as a whole.
+        let share = within.nodes;
         let batch = config.sample.batch_size as u64;
         let steps = if batch == 0 { 1 } else { train.div_ceil(batch) };
         let seeds = train as f64 / steps as f64 / ranks as f64;

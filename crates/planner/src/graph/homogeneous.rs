@@ -6,7 +6,7 @@ use gnarl_config::RunConfig;
 use gnarl_graph::splits::features_of;
 use gnarl_graph::{Dataset, Features};
 use gnarl_nn::models::{self, ModelConfig};
-use gnarl_partition::{Counts, Fanouts};
+use gnarl_partition::{Counts, Fanouts, Within};
 
 use super::{Batches, BlockSize, InputCost, MessageGraph, Sliced};
 use crate::exchange::{exchanged, exchanges, is_kept};
@@ -65,12 +65,18 @@ impl MessageGraph for Homogeneous {
         ["gcn", "gat"].contains(&model.name.as_str())
     }
 
-    fn batches(&self, config: &RunConfig, train: u64, ranks: usize, share: f64) -> Result<Batches> {
+    fn batches(
+        &self,
+        config: &RunConfig,
+        train: u64,
+        ranks: usize,
+        within: Within,
+    ) -> Result<Batches> {
         let counts = Counts { train, ..self.counts.clone() };
         let each: Vec<u32> =
             config.hops().iter().map(|&f| u32::try_from(f).unwrap_or(u32::MAX)).collect();
         let fanouts = Fanouts { each: &each, batch: config.sample.batch_size as u64 };
-        let found = gnarl_partition::Batches::expect(&counts, ranks, share, fanouts);
+        let found = gnarl_partition::Batches::expect(&counts, ranks, within, fanouts);
         let block = |hop: usize| BlockSize {
             sources: found.nodes[hop + 1],
             targets: found.nodes[hop],

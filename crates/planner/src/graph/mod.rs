@@ -10,6 +10,7 @@ pub(super) use homogeneous::Homogeneous;
 use gnarl_common::Result;
 use gnarl_config::RunConfig;
 use gnarl_nn::models::ModelConfig;
+use gnarl_partition::Within;
 
 use super::exchange::ExchangeBytes;
 use super::layers::{Layer, Row};
@@ -83,11 +84,17 @@ pub(super) trait MessageGraph {
     /// Returns whether the model has a decoupled form, or is one.
     fn can_be_decoupled(&self, model: &ModelConfig) -> bool;
 
-    /// Expected batches of one of `ranks`, whose seeds are those of `train` nodes, over a share of the nodes.
+    /// Expected batches of one of `ranks`, whose seeds are those of `train` nodes, `within` the graph.
     ///
     /// # Errors
     /// If an edge type of the run file is misspelled.
-    fn batches(&self, config: &RunConfig, train: u64, ranks: usize, share: f64) -> Result<Batches>;
+    fn batches(
+        &self,
+        config: &RunConfig,
+        train: u64,
+        ranks: usize,
+        within: Within,
+    ) -> Result<Batches>;
 
     /// The whole graph as a block, and the number of nodes of each type.
     fn whole(&self, model: &ModelConfig) -> (BlockSize, Vec<f64>);

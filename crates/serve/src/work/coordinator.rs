@@ -127,11 +127,18 @@ fn same_run(own: &str, theirs: &str) -> Result<()> {
 
 /// An address with the host that the coordinator sees, where the worker listens at all of its own.
 fn seen_from(uri: &str, from: Option<IpAddr>) -> String {
-    match from {
-        Some(ip) if ip.is_ipv6() => uri.replace("//0.0.0.0:", &format!("//[{ip}]:")),
-        Some(ip) => uri.replace("//0.0.0.0:", &format!("//{ip}:")),
+    // A listener at [::] sees hosts with addresses of version 4 as mapped ones, which no certificate has.
+    match from.map(|ip| ip.to_canonical()) {
+        Some(IpAddr::V6(ip)) => at_host(uri, &format!("[{ip}]")),
+        Some(IpAddr::V4(ip)) => at_host(uri, &ip.to_string()),
         None => uri.into(),
     }
+}
+
+/// The address `uri`, or, if it stands for all addresses of a host, that of `host` with the same port.
+pub fn at_host(uri: &str, host: &str) -> String {
+    let all = ["//0.0.0.0:", "//[::]:"];
+    all.iter().fold(uri.into(), |uri: String, all| uri.replace(all, &format!("//{host}:")))
 }
 
 #[cfg(test)]
@@ -142,6 +149,18 @@ mod tests {
         let from = Some(IpAddr::from([10, 0, 0, 7]));
         let reply = coordinator.act(action, &command::write(joining), from)?;
         command::read("orders", &reply)
+    }
+
+    #[test]
+    fn workers_at_all_addresses_are_where_they_are_seen() {
+        let from = |text: &str| Some(text.parse::<IpAddr>().unwrap());
+        for all in ["0.0.0.0", "[::]"] {
+            let uri = format!("https://{all}:70");
+            assert_eq!(seen_from(&uri, from("10.0.0.7")), "https://10.0.0.7:70");
+            assert_eq!(seen_from(&uri, from("::ffff:10.0.0.7")), "https://10.0.0.7:70");
+            assert_eq!(seen_from(&uri, from("fd00::7")), "https://[fd00::7]:70");
+        }
+        assert_eq!(seen_from("http://10.0.0.8:70", from("10.0.0.7")), "http://10.0.0.8:70");
     }
 
     #[test]

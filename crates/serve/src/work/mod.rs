@@ -10,7 +10,7 @@ mod message;
 mod roster;
 mod service;
 
-pub use coordinator::{Coordinator, LEASE};
+pub use coordinator::{Coordinator, LEASE, at_host};
 pub use message::{BatchRequest, Joining, Living, Orders};
 pub(crate) use service::WorkService;
 pub use service::{Handler, Reply};

@@ -7,6 +7,7 @@ use gnarl_common::{Error, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::Communicator;
 use gnarl_partition::PartitionedDataset;
+use gnarl_serve::at_host;
 
 use super::handshake::host;
 use crate::data::identity::identity;
@@ -40,7 +41,7 @@ pub(super) fn gather(
         Some(uri) => (None, uri.clone()),
         None if lead => {
             let started = KeptCoordinator::start(config, run.clone())?;
-            let uri = started.uri().replace("//0.0.0.0:", &format!("//{}:", host()));
+            let uri = at_host(&started.uri(), &host());
             (Some(started), uri)
         }
         None => (None, String::new()),

@@ -1,6 +1,7 @@
 //! Batch workers and coordinators as processes of their own.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::scope;
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use crate::data::identity::{digest, identity};
 use crate::feed::Access;
 use crate::registry::Registry;
 use crate::step::batch_worker::{Ask, Worked};
+use crate::telemetry::prometheus::{Figure, Reading, RoleMetrics};
 
 /// Pause between two words to the coordinator.
 const BEAT: Duration = Duration::from_secs(1);
@@ -34,6 +36,8 @@ pub struct WorkOptions {
     pub server: ServerConfig,
     /// The certificate, in PEM, of the coordinator.
     pub certificate: Option<Vec<u8>>,
+    /// Address of its metrics in the text format of Prometheus, if they are served.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// Address and totals of a batch worker that has ended.
@@ -120,7 +124,13 @@ impl Registry {
         let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let (sender, asks) = unbounded();
         let desk = Arc::new(Desk { run: digest(&identity), asks: Mutex::new(Some(sender)) });
-        let server = Server::of_workers(desk.clone(), &options.server)?;
+        let server = Arc::new(Server::of_workers(desk.clone(), &options.server)?);
+        let worked = Arc::new(Worked::default());
+        let _metrics = {
+            let (worked, server) = (worked.clone(), Arc::downgrade(&server));
+            let sent = move || server.upgrade().map_or(0, |server| server.traffic().sent);
+            RoleMetrics::start(options.metrics, move || of_worker(&worked, sent()))?
+        };
         let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
         let access = Access {
             token: options.server.token.clone(),
@@ -128,17 +138,23 @@ impl Registry {
         };
         let coordinator = access.connect(&options.join, deadline)?;
         let joining = Joining { uri: server.uri(), run: identity };
+        if is_of_this_host(&server.uri()) && !is_of_this_host(&options.join) {
+            tracing::warn!(
+                "ranks on other hosts do not reach {}: --listen at an address of this host",
+                server.uri()
+            );
+        }
         let _stoppable = Stoppable::new("at once: its batches are prepared by others");
         coordinator.join(&joining)?;
         tracing::info!("{} prepares batches for {}", server.uri(), options.join);
-        let (worked, done) = (Worked::default(), AtomicBool::new(false));
+        let done = AtomicBool::new(false);
         let (prepared, told) = scope(|scope| {
             let beat = scope.spawn(|| {
                 let told = beat((&access, &options.join), &joining, (deadline, &done));
                 desk.close();
                 told
             });
-            let by = (options.server.threads, &worked);
+            let by = (options.server.threads, &*worked);
             let prepared = setup.task.prepare_batches(&parts, &asks, by);
             done.store(true, Ordering::Relaxed);
             let died = |_| Err(Error::new(Kind::Limit, "the thread of the heartbeat died"));
@@ -147,21 +163,31 @@ impl Registry {
         prepared.and(told)?;
         Ok(Work {
             uri: server.uri(),
-            batches: worked.batches.into_inner(),
-            read_bytes: worked.read.into_inner(),
+            batches: worked.batches.load(Ordering::Relaxed),
+            read_bytes: worked.read.load(Ordering::Relaxed),
             sent_bytes: server.traffic().sent,
         })
     }
 
     /// Tells the workers of the run of `config` of each other, as the coordinator, until this process is asked to stop.
-    /// Returns its address.
+    /// Returns its address. Its metrics are served at `metrics`, if that is given.
     ///
     /// # Errors
     /// Those of the dataset and the parts; if the address is taken, or is public without a token and encryption.
-    pub fn coordinate(&self, config: &RunConfig, server: &ServerConfig) -> Result<String> {
+    pub fn coordinate(
+        &self,
+        config: &RunConfig,
+        server: &ServerConfig,
+        metrics: Option<SocketAddr>,
+    ) -> Result<String> {
         let files = Files::open(config)?;
         let coordinator = Arc::new(Coordinator::new(files.identity));
         let server = Server::of_workers(coordinator.clone(), server)?;
+        let living = coordinator.clone();
+        let _metrics = RoleMetrics::start(metrics, move || {
+            let value = Reading::Level(living.living().workers.len() as f64);
+            vec![Figure { name: "gnarl_batch_workers", help: "Batch workers that live", value }]
+        })?;
         let _stoppable = Stoppable::new("and tells batch workers to end");
         tracing::info!(
             "batch workers join by --join {uri}, runs by disaggregated.join = '{uri}'",
@@ -176,6 +202,37 @@ impl Registry {
         }
         Ok(server.uri())
     }
+}
+
+/// Returns whether only programs of this host reach an address.
+fn is_of_this_host(uri: &str) -> bool {
+    ["//127.", "//[::1]", "//localhost"].iter().any(|host| uri.contains(host))
+}
+
+/// The figures of a batch worker that has sent so many bytes.
+fn of_worker(worked: &Worked, sent: u64) -> Vec<Figure> {
+    let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+    let total = |name, help, value| Figure { name, help, value: Reading::Total(value) };
+    vec![
+        total("gnarl_batches", "Batches prepared", read(&worked.batches)),
+        total("gnarl_read_bytes", "Bytes of parts read into memory", read(&worked.read)),
+        total("gnarl_sent_bytes", "Bytes sent to compute workers", sent as f64),
+        total(
+            "gnarl_prepare_seconds",
+            "Seconds of preparing batches, over all threads",
+            read(&worked.prepared) / 1e9,
+        ),
+        total(
+            "gnarl_load_seconds",
+            "Seconds of bringing parts into memory",
+            read(&worked.loaded) / 1e9,
+        ),
+        Figure {
+            name: "gnarl_batches_asked",
+            help: "Batches asked for that are not made yet",
+            value: Reading::Level(read(&worked.asked)),
+        },
+    ]
 }
 
 /// Says again and again that the worker lives, until the run ends, this process is asked to stop, or `done` is set.
@@ -214,6 +271,21 @@ fn beat(
                 return Err(Error::new(Kind::Rank, text));
             }
             Err(error) => tracing::debug!("the coordinator does not answer: {error}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_has_every_figure() {
+        let text = include_str!("../../../../docs/cluster.md");
+        for Figure { name, value, .. } in of_worker(&Worked::default(), 0) {
+            let total = if matches!(value, Reading::Total(_)) { "_total" } else { "" };
+            let row = format!("| batch | `{name}{total}` |");
+            assert!(text.contains(&row), "no '{row}'");
         }
     }
 }

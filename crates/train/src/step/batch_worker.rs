@@ -35,6 +35,12 @@ pub struct Worked {
     pub batches: AtomicU64,
     /// Bytes of parts read into memory.
     pub read: AtomicU64,
+    /// Nanoseconds of preparing batches, over all threads.
+    pub prepared: AtomicU64,
+    /// Nanoseconds of bringing parts into memory, waiting for rooms included.
+    pub loaded: AtomicU64,
+    /// Batches asked for that are not made yet.
+    pub asked: AtomicU64,
 }
 
 /// The parts, the task and the model of a batch worker.
@@ -80,6 +86,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
                 fail(Error::new(Kind::Limit, "cannot start the threads that prepare batches"));
             }
             for ask in asks {
+                self.worked.asked.fetch_add(1, Ordering::Relaxed);
                 let (era, reached) = (ask.0.era as usize, ask.0.reached as usize);
                 if self.source.course.of(era).is_none() {
                     ask.1(Err(Error::invalid(format!("there is no era {era}"))));
@@ -129,6 +136,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             let Some(resident) = loader.bring(&era)? else { return Ok(()) };
             let read = stored.take_read_bytes();
             self.worked.read.fetch_add(read, Ordering::Relaxed);
+            count(&self.worked.loaded, start);
             tracing::debug!(
                 "era {number}: parts {:?} in memory after {:.3} s, {read} bytes read",
                 era,
@@ -143,11 +151,14 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
     fn prepare(&self, shelf: &Shelf<Era<E>, Ask>, pool: &ThreadPool) {
         let mut scratch = Scratch::new();
         while let Some((era, (request, reply))) = shelf.next() {
+            let start = Instant::now();
             let make =
                 AssertUnwindSafe(|| pool.install(|| self.batch(&era, request, &mut scratch)));
             let made = catch_unwind(make).unwrap_or_else(|_| Err(dead("prepares batches")));
             drop(era);
+            count(&self.worked.prepared, start);
             self.worked.batches.fetch_add(u64::from(made.is_ok()), Ordering::Relaxed);
+            self.worked.asked.fetch_sub(1, Ordering::Relaxed);
             faults::reached("reply");
             reply(made);
         }
@@ -177,6 +188,12 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         let batch = step.fetch(&spec, sampled)?;
         record_batch(step.packed(batch, spec.graph)?)
     }
+}
+
+/// Adds the time since `start` to a counter of nanoseconds.
+fn count(counter: &AtomicU64, start: Instant) {
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    counter.fetch_add(nanoseconds, Ordering::Relaxed);
 }
 
 fn dead(work: &str) -> Error {

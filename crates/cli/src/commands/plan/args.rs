@@ -22,6 +22,10 @@ pub struct PlanArgs {
     /// the rates of [plan], by which train.strategy = 'auto' chooses
     #[arg(long)]
     pub measure: bool,
+    /// For a run file of strategy disaggregated: a run with train.pipeline = 'off', whose stages are taken instead of
+    /// predicted ones
+    #[arg(long, value_name = "RUN_DIR")]
+    pub from: Option<PathBuf>,
     /// Numbers of parts
     #[arg(long, value_delimiter = ',', default_value = "4,8,16")]
     pub parts: Vec<usize>,

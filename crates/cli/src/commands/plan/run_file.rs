@@ -8,6 +8,7 @@ use indicatif::{HumanBytes, HumanCount};
 use serde_json::Value;
 
 use super::args::PlanArgs;
+use super::{batch_workers, measured};
 use crate::commands::{dataset, objects};
 use crate::output::json;
 
@@ -27,8 +28,20 @@ pub fn run(args: &PlanArgs) -> Result<Value> {
     let opened = Dataset::open(objects::local(&config.dataset.path)?)?;
     let own = [config.train.workers];
     let workers = if args.workers.is_empty() { &own[..] } else { &args.workers };
-    let plan = RunPlan::of(&config, &opened, workers)?;
+    let mut plan = RunPlan::of(&config, &opened, workers)?;
+    if let Some(run) = &args.from {
+        let measured = measured::of_run(run)?;
+        plan.batch_workers = plan.batch_workers(&config, Some(&measured));
+        if plan.batch_workers.is_none() {
+            let message = "--from is for runs of strategy 'disaggregated' on train.workers workers";
+            return Err(Error::usage(message)
+                .hint("set train.strategy to 'disaggregated', and leave out --workers"));
+        }
+    }
     print!("{}", table(&plan, args.measure));
+    if let Some(batch_workers) = &plan.batch_workers {
+        print!("{}", batch_workers::table(batch_workers));
+    }
     let mut result = json(&plan);
     let best = plan.fastest();
     result["fastest"] = best.map_or(Value::Null, json);

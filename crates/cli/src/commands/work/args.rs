@@ -31,6 +31,9 @@ pub struct WorkArgs {
     /// The certificate, in PEM, of an encrypted coordinator; that of --tls-cert if not given
     #[arg(long, value_name = "FILE")]
     pub certificate: Option<PathBuf>,
+    /// Serve metrics for Prometheus at this address, such as 127.0.0.1:9500
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics_listen: Option<SocketAddr>,
     /// Threads that prepare batches; 0 takes one a core
     #[arg(long, default_value_t = 0)]
     pub threads: usize,

@@ -21,7 +21,7 @@ pub fn run(args: &WorkArgs) -> Result<Value> {
     let registry = Registry::default();
     match (args.role, &args.join) {
         (Role::Coordinator, None) => {
-            let uri = registry.coordinate(&config, &server)?;
+            let uri = registry.coordinate(&config, &server, args.metrics_listen)?;
             Ok(json!({ "uri": uri, "seconds": start.elapsed().as_secs_f64() }))
         }
         (Role::Coordinator, Some(_)) => {
@@ -35,8 +35,9 @@ pub fn run(args: &WorkArgs) -> Result<Value> {
         (Role::Batch, Some(join)) => {
             let certificate = args.certificate.as_ref().or(args.security.tls_cert.as_ref());
             let certificate = certificate.map(|path| std::fs::read(path).at(path)).transpose()?;
+            let (join, metrics) = (join.clone(), args.metrics_listen);
             let work =
-                registry.work(&config, &WorkOptions { join: join.clone(), server, certificate })?;
+                registry.work(&config, &WorkOptions { join, server, certificate, metrics })?;
             Ok(json!({
                 "uri": work.uri,
                 "batches": work.batches,

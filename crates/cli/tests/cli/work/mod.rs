@@ -1,6 +1,7 @@
 //! Batch workers: processes that prepare the batches of a training run.
 
 mod faults;
+mod metrics;
 mod numbers;
 mod refused;
 

@@ -47,6 +47,7 @@ pub(super) struct Board {
     pub edges: Family<OfRank, Counter>,
     pub seeds: Family<OfRank, Counter>,
     pub steps: Family<OfRank, Counter>,
+    pub batch_workers: Family<OfRank, Gauge>,
     registry: Registry,
 }
 
@@ -54,14 +55,7 @@ impl Board {
     /// A board without ranks, started now.
     pub fn new() -> Self {
         let mut registry = Registry::default();
-        // Not the type `info`: readers of Prometheus's older format do not know it.
-        let version = [("version", env!("CARGO_PKG_VERSION"))];
-        let build: Family<_, Gauge> = show(&mut registry, "gnarl_build_info", "What trains");
-        build.get_or_create(&version).set(1);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let start = ConstGauge::new(now.as_secs_f64());
-        registry.register("gnarl_start_time_seconds", "When the run started, in Unix time", start);
-        registry.register_collector(Box::new(Process));
+        about_process(&mut registry);
         let to = &mut registry;
         Self {
             epoch: show(to, "gnarl_epoch", "Epochs finished"),
@@ -73,6 +67,11 @@ impl Board {
             edges: show(to, "gnarl_sampled_edges", "Edges of the batches this rank computed"),
             seeds: show(to, "gnarl_seeds", "Seeds of the batches this rank computed"),
             steps: show(to, "gnarl_steps", "Optimizer steps this rank took part in"),
+            batch_workers: show(
+                to,
+                "gnarl_batch_workers",
+                "Batch workers at the end of the last epoch",
+            ),
             registry,
         }
     }
@@ -84,6 +83,18 @@ impl Board {
         let _ = encode(&mut page, &self.registry);
         page
     }
+}
+
+/// Registers what is told of every process, started now.
+pub(super) fn about_process(registry: &mut Registry) {
+    // Not the type `info`: readers of Prometheus's older format do not know it.
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    let build: Family<_, Gauge> = show(registry, "gnarl_build_info", "What trains");
+    build.get_or_create(&version).set(1);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let start = ConstGauge::new(now.as_secs_f64());
+    registry.register("gnarl_start_time_seconds", "When the run started, in Unix time", start);
+    registry.register_collector(Box::new(Process));
 }
 
 /// Registers a metric without values yet.

@@ -56,6 +56,9 @@ impl Meter {
         board.epoch.get_or_create(&of).set(record.epoch as i64);
         board.loss.get_or_create(&of).set(record.loss);
         board.rate.get_or_create(&of).set(record.lr.into());
+        if let Some(living) = record.batch_workers {
+            board.batch_workers.get_or_create(&of).set(living as i64);
+        }
         for (metric, &score) in &record.valid {
             let of = OfScore { rank: self.rank, metric: metric.clone() };
             board.score.get_or_create(&of).set(score);

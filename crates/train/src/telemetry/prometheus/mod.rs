@@ -2,7 +2,8 @@
 //!
 //! In: the counters of every rank at each step, and the figures of each epoch. Out: a page in the
 //! text format of OpenMetrics, for Prometheus to scrape, at `/metrics` of `output.metrics_listen`.
-//! Ranks that are threads of one process share its page; each has its own `rank` there.
+//! Ranks that are threads of one process share its page; each has its own `rank` there. Batch workers and coordinators have
+//! pages of their own (`roles.rs`).
 //!
 //! Counting is a few atomic additions a step, listening a thread of its own that reads them:
 //! neither waits for the other.
@@ -10,6 +11,8 @@
 mod board;
 mod endpoint;
 mod meter;
+#[cfg(feature = "serve")]
+mod roles;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +26,8 @@ use board::Board;
 use endpoint::Endpoint;
 
 pub use meter::Meter;
+#[cfg(feature = "serve")]
+pub(crate) use roles::{Figure, Reading, RoleMetrics};
 
 /// The metrics of one process. They are served until this value is dropped.
 pub struct Metrics {
