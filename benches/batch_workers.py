@@ -39,7 +39,10 @@ def options():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--port", type=int, default=7171)
     parser.add_argument("--set", action="append", default=[], help="a further setting of all runs")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.epochs < 2 or args.workers[0] != 1:
+        parser.error("at least two epochs, of which the first is not counted, and one batch worker first, which others are compared with")
+    return args
 
 
 @contextlib.contextmanager
@@ -129,7 +132,12 @@ class Bench:
         plan = json.loads(done.stdout.splitlines()[-1])["batch_workers"]
         sides = plan["sides"]
 
+        known = {choice["batch_workers"]: choice["seconds"] for choice in plan["choices"]}
+
         def of(count):
+            # The plan has no rows beyond the number that keeps up.
+            if count in known:
+                return known[count]
             each = sides["prepare"] / count + sides["lists"]
             return max(sides["compute"], each, sides["link"], sides["disk"])
 

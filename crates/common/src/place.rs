@@ -17,7 +17,7 @@ pub struct FileRange<'a> {
     pub file: &'a str,
     /// First byte.
     pub start: u64,
-    /// As many bytes as are read.
+    /// Memory for the bytes.
     pub out: &'a mut [u8],
 }
 

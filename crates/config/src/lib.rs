@@ -51,7 +51,7 @@ pub use listen::Listen;
 pub use load::load;
 pub use negatives::{NegativesSection, Sides};
 pub use parts::{CacheSection, PartitionSection, Parts, Servers};
-pub use paths::{absolute, data_folder, home_of, parts_in_turns};
+pub use paths::{absolute, data_folder, home_of, partition_manifest, parts_in_turns};
 pub use plan::PlanSection;
 pub use read_ahead::ReadAhead;
 pub use sample::{BatchSource, Method, SampleSection, TimeRule};

@@ -50,6 +50,14 @@ pub fn data_folder(path: &Path) -> Result<PathBuf> {
     local(path, &[MANIFEST, PARTITION], &[])
 }
 
+/// The folder of the partition at `path`, or, if it is an address in an object store, one of the cache with its manifest alone.
+///
+/// # Errors
+/// As [`data_folder`].
+pub fn partition_manifest(path: &Path) -> Result<PathBuf> {
+    local(path, &[PARTITION], &[PARTITION])
+}
+
 /// The partition at `path` whose parts are brought into memory in turns: the folder, and its files as read by ranges. Of an
 /// address in an object store, only the small files are fetched into the cache.
 ///

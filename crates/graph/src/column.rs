@@ -63,7 +63,8 @@ impl ColumnSpec {
         let start = size.checked_sub(len).filter(is_start);
         start.ok_or_else(|| {
             let path = place.path_of(&self.file);
-            Error::invalid(format!("{path}: truncated: {size} bytes for {len} of values"))
+            let fault = if size < len { "truncated" } else { "another size than in dataset.json" };
+            Error::invalid(format!("{path}: {fault}: {size} bytes for {len} of values"))
                 .hint("the file was replaced after it was written")
         })
     }

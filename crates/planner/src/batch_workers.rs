@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::work::{Seconds, Work, threads as rank_threads};
 
 /// Most batch workers that are considered.
-const MOST: usize = 64;
-/// Bytes of a batch that a thread encodes or decodes in a second (`benches/runs/2026-11-26.md`).
+const MOST: usize = 4096;
+/// Bytes of a batch that a thread encodes or decodes in a second: 600 MB an epoch made an epoch on the same two cores
+/// longer by 0.35 to 0.5 s, at both ends (`benches/runs/2026-11-26.md`).
 const WIRE: f64 = 2e9;
 /// An epoch this much longer than the shortest one is as good.
 const AS_GOOD: f64 = 1.05;
@@ -16,37 +17,37 @@ const HOUR: f64 = 3600.0;
 /// The two sides of an epoch, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Sides {
-    /// Of an epoch without batch workers.
+    /// Seconds without batch workers.
     pub alone: f64,
-    /// Of compute workers: computing, synchronizing, taking batches in.
+    /// Seconds of compute workers: computing, synchronizing, taking batches in.
     pub compute: f64,
-    /// Of a batch worker that prepares all batches.
+    /// Seconds of a batch worker that prepares all batches.
     pub prepare: f64,
-    /// Of any batch worker, as each makes the lists of all parts.
+    /// Seconds of any batch worker for the lists of all parts.
     pub lists: f64,
-    /// Of the link, for all batches.
+    /// Seconds of the link, for all batches.
     pub link: f64,
-    /// Of the disk of a batch worker, for all parts.
+    /// Seconds of the disk of a batch worker, for all parts.
     pub disk: f64,
 }
 
 /// Seconds of an epoch of one worker whose stages did not overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Measured {
-    /// Threads of each stage.
+    /// Threads that computed.
     pub threads: usize,
     /// Seconds of computing.
     pub compute: f64,
-    /// Seconds of sampling and gathering features.
+    /// Seconds of sampling and gathering features, which one thread does.
     pub prepare: f64,
 }
 
 /// Prices of hosts by the hour, in any currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Prices {
-    /// Of all hosts of compute workers.
+    /// An hour of all hosts of compute workers.
     pub compute: f64,
-    /// Of a batch worker's host.
+    /// An hour of a batch worker's host.
     pub batch: f64,
 }
 
@@ -104,13 +105,10 @@ impl Sides {
         let rates = &config.plan;
         let ranks = config.train.workers as f64;
         let (computed, prepared) = match measured {
-            // Of a rank's share, and of all batches by one thread.
+            // A batch is prepared by one thread, and computed by all.
             Some(of_one) => {
-                let by_one = of_one.threads as f64;
-                (
-                    of_one.compute * by_one / ranks / rank_threads(config),
-                    of_one.prepare * by_one / ranks,
-                )
+                let by_one = of_one.threads as f64 / rank_threads(config);
+                (of_one.compute * by_one / ranks, of_one.prepare / ranks)
             }
             None => (stages.products + stages.messages + stages.rows, stages.sampling),
         };
@@ -121,7 +119,7 @@ impl Sides {
             alone: match measured {
                 Some(_) => {
                     let busy = computed + (prepared + stages.lists) / rank_threads(config);
-                    busy.max(stages.reading) + stages.communication + stages.steps
+                    busy.max(prepared).max(stages.reading) + stages.communication + stages.steps
                 }
                 None => stages.total(config),
             },
@@ -162,11 +160,17 @@ impl BatchWorkersPlan {
         let shortest = all.iter().map(|choice| choice.seconds).fold(f64::INFINITY, f64::min);
         let enough = all.iter().find(|choice| choice.seconds <= AS_GOOD * shortest);
         let saturating = enough.map_or(0, |choice| choice.batch_workers);
-        let by_cost =
-            |a: &&Choice, b: &&Choice| a.cost.partial_cmp(&b.cost).expect("costs are numbers");
-        let cheapest = prices.and(all.iter().min_by(by_cost)).map(|choice| choice.batch_workers);
-        let shown = 1 + saturating.max(cheapest.unwrap_or(0)).max(2);
-        Self { sides, choices: all.into_iter().take(shown + 1).collect(), saturating, cheapest }
+        let cost = |choice: &&Choice| choice.cost.unwrap_or(0.0);
+        let least = all.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let cheapest = prices.and(least).map(|choice| choice.batch_workers);
+        let named = saturating.max(cheapest.unwrap_or(0)).max(2);
+        // Few of many: powers of two, and those that are named.
+        let shown = |choice: &Choice| {
+            let many = choice.batch_workers;
+            many <= 8 || many.is_power_of_two() || many == saturating || Some(many) == cheapest
+        };
+        let choices = all.into_iter().take(named + 2).filter(shown).collect();
+        Self { sides, choices, saturating, cheapest }
     }
 }
 
@@ -206,6 +210,26 @@ mod tests {
         assert_eq!(BatchWorkersPlan::of(sides, &config).cheapest, Some(5));
         config.plan.batch_price = 20.0;
         assert_eq!(BatchWorkersPlan::of(sides, &config).cheapest, Some(0));
+    }
+
+    #[test]
+    fn as_many_as_keep_up_are_named() {
+        let sides = Sides { alone: 2000.0, compute: 1.0, prepare: 1000.0, ..Sides::default() };
+        let plan = BatchWorkersPlan::of(sides, &RunConfig::default());
+        assert_eq!(plan.saturating, 953, "5 % more than a second each");
+        let shown: Vec<usize> = plan.choices.iter().map(|choice| choice.batch_workers).collect();
+        assert_eq!(shown[7..], [7, 8, 16, 32, 64, 128, 256, 512, 953]);
+    }
+
+    #[test]
+    fn a_measured_batch_is_prepared_by_one_thread() {
+        let mut config = RunConfig::default();
+        (config.plan.threads, config.plan.batch_threads) = (8, 4.0);
+        let measured = Measured { threads: 16, compute: 1.0, prepare: 12.0 };
+        let none = (&Work::default(), &Seconds::default());
+        let sides = Sides::of(none, Some(&measured), &config);
+        assert_eq!((sides.compute, sides.prepare), (2.0, 3.0));
+        assert_eq!(sides.alone, 12.0, "one thread prepares beside computing");
     }
 
     #[test]

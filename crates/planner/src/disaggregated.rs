@@ -2,9 +2,9 @@
 
 use gnarl_common::Result;
 use gnarl_config::{RunConfig, Strategy};
-use gnarl_partition::Within;
+use gnarl_partition::{PartLayout, Within};
 
-use super::facts::{Cut, Facts};
+use super::facts::{Cut, Facts, opened_parts};
 use super::predict::Predict;
 use super::sampled;
 use super::work::Work;
@@ -54,7 +54,11 @@ impl Predict for Disaggregated {
     }
 
     fn check(&self, _: &Facts<'_>, config: &RunConfig) -> Result<()> {
-        sampled::check(config)
+        sampled::check(config)?;
+        match &config.partition.path {
+            Some(path) => opened_parts(path)?.check_layout(PartLayout::Storage),
+            None => Ok(()),
+        }
     }
 
     /// Every rank samples its share of a step's seeds among the nodes in memory. Each part is read once, and the edges
@@ -66,6 +70,8 @@ impl Predict for Disaggregated {
         let resident = slots * config.resident_of(cut.parts);
         let there = Residence::of(&cut, resident, slots);
         let within = Within { nodes: there.nodes, neighbors: there.neighbors };
+        let eras = 1 + cut.parts.saturating_sub(resident).div_ceil(slots);
+        let config = &by_eras(config, facts.counts.train, eras as u64);
         let batches = facts.graph.batches(config, facts.counts.train, ranks, within)?;
         let mut work = sampled::work(facts, config, &batches)?;
         let steps = work.steps as f64;
@@ -74,14 +80,25 @@ impl Predict for Disaggregated {
         let (nodes, edges) = (facts.counts.nodes as f64, facts.counts.edges as f64);
         let of_nodes = nodes * (facts.counts.row_bytes + NODE);
         work.read_bytes = of_nodes + EDGE * there.read * edges;
-        let eras = 1.0 + (cut.parts.saturating_sub(resident)).div_ceil(slots) as f64;
         let lists = there.nodes * there.neighbors * edges;
-        work.merged_bytes = MERGED * there.read * edges + 2.0 * EDGE * eras * lists;
-        let held = (resident + slots).min(cut.parts) as f64 / cut.parts as f64;
+        work.merged_bytes = MERGED * there.read * edges + 2.0 * EDGE * eras as f64 * lists;
+        let in_memory = (resident + slots).min(cut.parts) as f64 / cut.parts as f64;
         // In place of the graph's lists, those of two eras.
-        work.memory_bytes += held * of_nodes + EDGE * lists - 4.0 * edges;
+        work.memory_bytes += in_memory * of_nodes + EDGE * lists - 4.0 * edges;
         Ok(work)
     }
+}
+
+/// A run whose batches are as large as those of `eras`, of which each begins a batch of its own.
+fn by_eras(config: &RunConfig, train: u64, eras: u64) -> RunConfig {
+    let of_era = train.div_ceil(eras).max(1);
+    let steps = match config.sample.batch_size as u64 {
+        0 => eras,
+        batch => eras * of_era.div_ceil(batch),
+    };
+    let mut config = config.clone();
+    config.sample.batch_size = train.div_ceil(steps).max(1) as usize;
+    config
 }
 
 #[cfg(test)]
@@ -97,6 +114,15 @@ mod tests {
         for slots in [1, 2] {
             let all = Residence::of(&cut(8, 0.4), 8, slots);
             assert_eq!((all.nodes, all.neighbors, all.read), (1.0, 1.0, 1.0));
+        }
+    }
+
+    #[test]
+    fn every_era_begins_a_batch_of_its_own() {
+        let mut config = RunConfig::default();
+        for (batch, expected) in [(0, 100), (1000, 100), (64, 50), (30, 25)] {
+            config.sample.batch_size = batch;
+            assert_eq!(by_eras(&config, 1000, 10).sample.batch_size, expected, "{batch}");
         }
     }
 

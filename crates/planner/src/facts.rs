@@ -1,8 +1,10 @@
 //! The inputs of predictions.
 
+use std::path::Path;
+
 use gnarl_common::{Error, Result};
 use gnarl_config::support::is_heterogeneous;
-use gnarl_config::{Parts, RunConfig, data_folder};
+use gnarl_config::{Parts, RunConfig, partition_manifest};
 use gnarl_graph::Dataset;
 use gnarl_graph::splits::{Role, Roles};
 use gnarl_nn::models::ModelConfig;
@@ -33,6 +35,14 @@ pub(super) struct Cut {
     pub edge_cut: f64,
     /// Nodes stored over nodes.
     pub replication: f64,
+}
+
+/// The partition at `path`, of which the manifest alone is at hand if it is in an object store.
+///
+/// # Errors
+/// If there is none, or it cannot be fetched.
+pub(super) fn opened_parts(path: &Path) -> Result<PartitionedDataset> {
+    PartitionedDataset::open(partition_manifest(path)?)
 }
 
 impl<'a> Facts<'a> {
@@ -86,7 +96,7 @@ impl<'a> Facts<'a> {
     pub fn cut(&self, config: &RunConfig) -> Result<Cut> {
         let section = &config.partition;
         if let Some(path) = &section.path {
-            let cut = PartitionedDataset::open(data_folder(path)?)?;
+            let cut = opened_parts(path)?;
             let made = cut.manifest();
             let inside: u64 = (0..made.parts).map(|p| made.cut[p][p]).sum();
             let all: u64 = made.cut.iter().flatten().sum();

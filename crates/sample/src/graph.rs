@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnarl_common::{Buf, Error, Kind, Result};
-use gnarl_graph::{Csc, Dataset, Narrow, NarrowSlice, Triple};
+use gnarl_graph::{Csc, Dataset, Narrow, Triple};
 
 use crate::edge_features::{EdgeFeatures, Shared, mapped};
 use crate::view::View;
@@ -21,7 +21,7 @@ use gnarl_graph::times::{edge_times, node_times};
 #[derive(Debug, Clone)]
 pub struct SampleGraph {
     csc: Csc,
-    ids: Option<Buf<u64>>,
+    ids: Option<Narrow>,
     degrees: Option<Buf<u32>>,
     weights: Option<Weights>,
     /// True if weights are in the order of the lists, not of the edge rows.
@@ -77,7 +77,7 @@ impl SampleGraph {
     /// As [`SampleGraph::new`], or if the lengths disagree.
     pub fn with_part(
         csc: Csc,
-        ids: Buf<u64>,
+        ids: Narrow,
         degrees: Option<Buf<u32>>,
         core: usize,
     ) -> Result<Self> {
@@ -87,7 +87,7 @@ impl SampleGraph {
     /// As [`SampleGraph::with_part`] for existing lists; without `ids`, local ids are dataset ids.
     pub(crate) fn in_part(
         self,
-        ids: Option<Buf<u64>>,
+        ids: Option<Narrow>,
         degrees: Option<Buf<u32>>,
         core: usize,
     ) -> Result<Self> {
@@ -114,7 +114,7 @@ impl SampleGraph {
                 let degrees = dataset.node_column(&node.name, "degree")?;
                 let degrees = degrees.map(|column| column.values()).transpose()?;
                 let core = node.core.unwrap_or(node.count) as usize;
-                Self::with_part(csc, ids.ids()?, degrees, core)?
+                Self::with_part(csc, ids.ids()?.into(), degrees, core)?
             }
         };
         let graph = graph.with_weights_of(dataset, &edge.triple)?;
@@ -307,7 +307,7 @@ impl SampleGraph {
 
     /// Dataset id of a local node.
     pub fn id(&self, node: u32) -> u64 {
-        self.ids.as_ref().map_or(u64::from(node), |ids| ids[node as usize])
+        self.ids.as_ref().map_or(u64::from(node), |ids| ids.get(node.into()))
     }
 
     /// In-degree of a local node in the whole graph.
@@ -358,7 +358,7 @@ impl SampleGraph {
     }
 
     pub(crate) fn view(&self) -> View<'_> {
-        let ids = self.ids.as_deref().map(NarrowSlice::U64);
+        let ids = self.ids.as_ref().map(Narrow::as_slice);
         let edge = self.csc.edge.as_ref().map(Narrow::as_slice);
         View {
             indptr: self.csc.indptr.as_slice(),

@@ -1,6 +1,7 @@
 //! Random numbers of nodes.
 
 use gnarl_common::rng::Key;
+use gnarl_graph::NarrowSlice;
 
 use crate::lanes::{LANES, Lanes};
 use crate::view::{View, known_id};
@@ -39,6 +40,13 @@ impl Hash {
             (None, None) => {
                 for (number, &node) in numbers.iter_mut().zip(&nodes[..left]) {
                     *number = self.of(u64::from(node));
+                }
+            }
+            // Looked up first, so that the loop over numbers is one of vectors.
+            (Some(NarrowSlice::U32(ids)), Some(nodes)) => {
+                let known = nodes.map(|node| ids.get(node as usize).copied().unwrap_or(u32::MAX));
+                for (number, id) in numbers.iter_mut().zip(known) {
+                    *number = self.of(u64::from(id));
                 }
             }
             (Some(ids), _) => {

@@ -112,3 +112,14 @@ pub fn results(summary: &Value) -> Value {
 pub fn path(path: &Path) -> &str {
     path.to_str().expect("test paths are UTF-8")
 }
+
+/// Names of the files below `dir`, in all folders.
+#[cfg(feature = "cloud")]
+pub fn files(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.path().is_dir() {
+        true => files(&entry.path()),
+        false => vec![entry.file_name().to_string_lossy().into_owned()],
+    };
+    entries.flat_map(of).collect()
+}

@@ -60,6 +60,22 @@ fn batch_workers_serve_processes() {
     }
 }
 
+/// No rank fetches parts that it reads by ranges.
+#[cfg(all(feature = "serve", feature = "cloud"))]
+#[test]
+fn processes_read_parts_of_a_store() {
+    let stored = Stored::new();
+    let expected = results(&stored.alone(&["train.workers=2"]));
+    let place = stored.place.replacen('=', "=file://", 1);
+    let args = [&stored.bench.args(&[&place])[..], &["--restart", "--engine", "mpi"]].concat();
+    let cache = stored.bench.dir.path().join("cache");
+    let found = result(&mpirun(2, &args).env("GNARL_CACHE", &cache).output().unwrap());
+    assert_eq!(results(&found), expected);
+    let cached = crate::common::files(&cache);
+    assert!(cached.contains(&"partition.json".to_string()), "{cached:?}");
+    assert!(!cached.iter().any(|name| name.ends_with("features.npy")), "{cached:?}");
+}
+
 #[test]
 fn processes_give_the_losses_of_threads() {
     let bench = Bench::new(RUN);

@@ -42,7 +42,7 @@ pub(crate) fn is_lasting(e: &StoreError) -> bool {
             | StoreError::InvalidPath { .. }
             | StoreError::UnknownConfigurationKey { .. }
     );
-    refused || is_missing(e) || is_forbidden(e)
+    refused || is_missing(e) || is_forbidden(e) || has_status(e, "400")
 }
 
 /// True if a server answered with the status `code`: errors of listings have it in their text alone.
@@ -69,13 +69,16 @@ pub(crate) async fn within<T>(
 ) -> Result<T> {
     match tokio::time::timeout(deadline, request).await {
         Ok(done) => done.map_err(|e| failed(uri, doing, &e)),
-        Err(_) => {
-            let seconds = deadline.as_secs_f64();
-            Err(Error::new(Kind::Io, format!("{uri}: no answer within {seconds} s"))
-                .hint(endpoint_hint(uri))
-                .context(doing.to_string()))
-        }
+        Err(_) => Err(silent(deadline, uri, doing)),
     }
+}
+
+/// The error of a request about `uri` that nobody has answered, made while `doing` something.
+pub(crate) fn silent(deadline: Duration, uri: &Uri, doing: &str) -> Error {
+    let seconds = deadline.as_secs_f64();
+    Error::new(Kind::Io, format!("{uri}: no answer within {seconds} s"))
+        .hint(endpoint_hint(uri))
+        .context(doing.to_string())
 }
 
 fn bucket_hint(uri: &Uri) -> String {

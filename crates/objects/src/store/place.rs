@@ -9,7 +9,7 @@ use gnarl_common::{Error, FileRange, Kind, Place, Result};
 use object_store::{Error as StoreError, GetOptions, ObjectMeta};
 use tokio::task::JoinSet;
 
-use super::failure::{failed, is_lasting};
+use super::failure::{failed, is_lasting, silent};
 use super::remote::Remote;
 use super::target::Target;
 
@@ -112,6 +112,7 @@ async fn receive(target: Target, piece: Piece) -> Result<((usize, usize), Bytes)
     let uri = target.uri.child(&name_of(&target, &piece.meta));
     let start = Instant::now();
     let mut pause = PAUSE;
+    let mut last: Option<Error> = None;
     loop {
         let options = GetOptions {
             // Pieces of two versions would make a file that never was.
@@ -133,18 +134,21 @@ async fn receive(target: Target, piece: Piece) -> Result<((usize, usize), Bytes)
                 return Err(Error::new(Kind::Io, message)
                     .hint("parts are written once: run again when it is written no more"));
             }
-            Ok(Err(error)) if is_lasting(&error) => return Err(failed(&uri, "reading", &error)),
+            // What a folder of this host says is so.
+            Ok(Err(error)) if is_lasting(&error) || uri.scheme() == "file" => {
+                return Err(failed(&uri, "reading", &error));
+            }
             Ok(Err(error)) => failed(&uri, "reading", &error),
+            // The last answer says more than that there was none since.
             Err(_) => {
-                let seconds = target.limits.deadline.as_secs_f64();
-                let message = format!("{uri}: no answer within {seconds} s");
-                return Err(Error::new(Kind::Io, message));
+                return Err(last.unwrap_or_else(|| silent(target.limits.deadline, &uri, "reading")));
             }
         };
         if start.elapsed() + pause > target.limits.deadline {
             return Err(error);
         }
         tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
+        last = Some(error);
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
     }

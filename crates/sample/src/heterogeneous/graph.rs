@@ -147,7 +147,7 @@ impl HeteroSampleGraph {
         let Nodes { count, core, ids } = self.nodes[dst].clone();
         let lists = SampleGraph::new(lists).and_then(|lists| {
             same_length("destination nodes", Some(count), lists.num_nodes())?;
-            lists.in_part(ids, degrees, core)
+            lists.in_part(ids.map(Into::into), degrees, core)
         });
         let lists = lists.while_doing(what)?;
         Arc::make_mut(&mut self.schema).add_edge_type(triple.clone(), src, dst);

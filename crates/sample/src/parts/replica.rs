@@ -189,7 +189,7 @@ impl Copies {
         local.shrink_to_fit();
         let csc = Csc { indptr: indptr.into(), indices: indices.into(), edge: None };
         let ids: Buf<u64> = ids.into_iter().map(u64::from).collect::<Vec<_>>().into();
-        let graph = SampleGraph::with_part(csc, ids, Some(of_ids.into()), copied)?;
+        let graph = SampleGraph::with_part(csc, ids.into(), Some(of_ids.into()), copied)?;
         let graph = match weights {
             Some(weights) => graph.with_weights(weights.into())?,
             None => graph,

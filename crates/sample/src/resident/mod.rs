@@ -181,7 +181,8 @@ impl ResidentGraph {
     /// If a part's ids and degrees differ in number.
     pub fn sample_graph(&self) -> Result<SampleGraph> {
         let nodes = self.first(self.places.len());
-        let mut ids = vec![u64::MAX; nodes];
+        // All fit: they were checked when lists were made.
+        let mut ids = vec![u32::MAX; nodes];
         let mut degrees = vec![0; nodes];
         for (place, nodes) in self.places.iter().enumerate() {
             let Some(nodes) = nodes else { continue };
@@ -192,7 +193,8 @@ impl ResidentGraph {
                 let message = format!("part {part} has {ids} ids and {degrees} degrees");
                 return Err(Error::invalid(message));
             }
-            ids[first..first + nodes.ids.len()].copy_from_slice(&nodes.ids);
+            let own = &mut ids[first..first + nodes.ids.len()];
+            own.iter_mut().zip(&nodes.ids[..]).for_each(|(own, &id)| *own = id as u32);
             degrees[first..first + nodes.ids.len()].copy_from_slice(&nodes.degrees);
         }
         SampleGraph::with_part(self.csc.clone(), ids.into(), Some(degrees.into()), nodes)

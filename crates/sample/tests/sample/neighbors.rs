@@ -223,7 +223,7 @@ fn wrong_input_is_an_error() {
     assert_eq!(try_on(&raw(vec![0, 1], vec![7]).unwrap(), 0), Kind::InvalidInput);
     let part = SampleGraph::with_part(
         Csc::from_edges(2, &[(1, 0)]),
-        Buf::from(vec![4, 9]),
+        vec![4u64, 9].into(),
         Some(vec![1, 5].into()),
         1,
     );

@@ -106,7 +106,21 @@ pub(crate) fn cut(
     Ok(Some(cut))
 }
 
-/// Opens the parts at `path`.
+/// Opens the parts at `path`, a path or an address in an object store.
+///
+/// # Errors
+/// If they are missing, or cannot be fetched.
+pub(super) fn open_parts(config: &RunConfig, path: &Path) -> Result<PartitionedDataset> {
+    match config.train.strategy {
+        Strategy::Disaggregated => {
+            let (folder, place) = parts_in_turns(path)?;
+            PartitionedDataset::open_in(folder, place)
+        }
+        _ => PartitionedDataset::open(data_folder(path)?),
+    }
+}
+
+/// Opens the parts at `path` for a run.
 ///
 /// # Errors
 /// If they are missing, of another dataset, or of another graph than that of the run's batches.
@@ -115,13 +129,7 @@ pub(super) fn given(
     dataset: &Dataset,
     path: &Path,
 ) -> Result<PartitionedDataset> {
-    let made = match config.train.strategy {
-        Strategy::Disaggregated => {
-            let (folder, place) = parts_in_turns(path)?;
-            PartitionedDataset::open_in(folder, place)?
-        }
-        _ => PartitionedDataset::open(data_folder(path)?)?,
-    };
+    let made = open_parts(config, path)?;
     if made.manifest().source.fingerprint != fingerprint(dataset.manifest()) {
         let message = format!(
             "partition.path: {} was made of another dataset than {}",

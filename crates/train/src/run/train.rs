@@ -9,7 +9,7 @@ use gnarl_common::memory::{Resident, resident};
 use gnarl_common::staging::interrupt::{self, Stoppable};
 use gnarl_common::staging::sweep_files;
 use gnarl_common::{Buf, Context, Error, Home, Result, ResultExt};
-use gnarl_config::{EvaluateOn, RowStore, RunConfig, Strategy, data_folder};
+use gnarl_config::{EvaluateOn, RowStore, RunConfig, Strategy};
 use gnarl_engine::{Communicator, local};
 use gnarl_partition::{PartitionManifest, PartitionedDataset};
 use gnarl_store::placement::Placement;
@@ -28,6 +28,7 @@ use crate::run::feed;
 use crate::run::finish;
 use crate::run::folder::{Begin, METRICS, MODEL, RunFolder};
 use crate::run::handshake;
+use crate::run::partition::open_parts;
 use crate::run::prepared::{check_prepared, drawn_elsewhere, with_batches};
 use crate::run::setup::{KeptServer, Purpose, Setup, Source};
 use crate::run::summary::Finished;
@@ -148,7 +149,7 @@ impl Registry {
                     // Hosts may have existing partitions at different paths.
                     let given = config.partition.path.clone();
                     let place = || PathBuf::from(&*String::from_utf8_lossy(&place));
-                    Some(PartitionedDataset::open(data_folder(&given.unwrap_or_else(place))?)?)
+                    Some(open_parts(&config, &given.unwrap_or_else(place))?)
                 }
             };
         }

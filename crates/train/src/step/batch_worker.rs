@@ -64,7 +64,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             let told = first.get_or_insert(error).clone();
             drop(first);
             for (_, reply) in shelf.close() {
-                reply(Err(told.clone()));
+                self.answer(reply, Err(told.clone()));
             }
             self.source.rooms.close();
         };
@@ -89,14 +89,14 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
                 self.worked.asked.fetch_add(1, Ordering::Relaxed);
                 let (era, reached) = (ask.0.era as usize, ask.0.reached as usize);
                 if self.source.course.of(era).is_none() {
-                    ask.1(Err(Error::invalid(format!("there is no era {era}"))));
+                    self.answer(ask.1, Err(Error::invalid(format!("there is no era {era}"))));
                 } else if let Some((_, reply)) = shelf.ask(era, reached, ask) {
-                    reply(Err(Error::new(Kind::Rank, "the batch worker has failed")));
+                    self.answer(reply, Err(Error::new(Kind::Rank, "the batch worker has failed")));
                     break;
                 }
             }
             for (_, reply) in shelf.close() {
-                reply(Err(Error::new(Kind::Rank, "the batch worker ends")));
+                self.answer(reply, Err(Error::new(Kind::Rank, "the batch worker ends")));
             }
             self.source.rooms.close();
         });
@@ -147,6 +147,12 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         }
     }
 
+    /// Answers a request.
+    fn answer(&self, reply: Reply, with: Result<RecordBatch>) {
+        self.worked.asked.fetch_sub(1, Ordering::Relaxed);
+        reply(with);
+    }
+
     /// Prepares batches until the shelf is closed.
     fn prepare(&self, shelf: &Shelf<Era<E>, Ask>, pool: &ThreadPool) {
         let mut scratch = Scratch::new();
@@ -158,9 +164,8 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             drop(era);
             count(&self.worked.prepared, start);
             self.worked.batches.fetch_add(u64::from(made.is_ok()), Ordering::Relaxed);
-            self.worked.asked.fetch_sub(1, Ordering::Relaxed);
             faults::reached("reply");
-            reply(made);
+            self.answer(reply, made);
         }
     }
 

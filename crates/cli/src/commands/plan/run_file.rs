@@ -1,7 +1,7 @@
 //! `gnarl plan RUN.toml`
 
 use gnarl_common::{Error, Result};
-use gnarl_config::{PlanSection, load};
+use gnarl_config::{PlanSection, Strategy, load};
 use gnarl_graph::Dataset;
 use gnarl_planner::{RunPlan, StrategyPrediction, measure};
 use indicatif::{HumanBytes, HumanCount};
@@ -30,12 +30,17 @@ pub fn run(args: &PlanArgs) -> Result<Value> {
     let workers = if args.workers.is_empty() { &own[..] } else { &args.workers };
     let mut plan = RunPlan::of(&config, &opened, workers)?;
     if let Some(run) = &args.from {
-        let measured = measured::of_run(run)?;
+        let measured = measured::of_run(run, &config)?;
         plan.batch_workers = plan.batch_workers(&config, Some(&measured));
-        if plan.batch_workers.is_none() {
-            let message = "--from is for runs of strategy 'disaggregated' on train.workers workers";
-            return Err(Error::usage(message)
-                .hint("set train.strategy to 'disaggregated', and leave out --workers"));
+        let mut refused = plan.refused.iter();
+        let refused = refused.find(|refused| refused.strategy == Strategy::Disaggregated);
+        match (&plan.batch_workers, refused) {
+            (Some(_), _) => {}
+            (None, Some(refused)) => return Err(Error::usage(&refused.reason)),
+            (None, None) => {
+                return Err(Error::usage("--from is for runs on train.workers workers")
+                    .hint("leave out --workers"));
+            }
         }
     }
     print!("{}", table(&plan, args.measure));

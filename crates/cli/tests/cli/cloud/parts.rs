@@ -1,6 +1,6 @@
 //! Parts in a store, brought into memory in turns.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::moto::Moto;
 use super::proxy::Proxy;
-use crate::common::{Bench, gnarl, path, results, succeed};
+use crate::common::{Bench, files, gnarl, path, results, succeed};
 
 const RUN: &str = "[train]\nepochs = 3\nstrategy = \"disaggregated\"\n\
                    [disaggregated]\nresident = 2\n";
@@ -42,16 +42,6 @@ impl Parts {
     fn train(&self, place: &str) -> Output {
         gnarl().args(self.args(place)).env("GNARL_CACHE", self.cache()).output().unwrap()
     }
-}
-
-/// Names of the files below `dir`, in all folders.
-fn files(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).unwrap().flatten();
-    let of = |entry: std::fs::DirEntry| match entry.path().is_dir() {
-        true => files(&entry.path()),
-        false => vec![entry.file_name().to_string_lossy().into_owned()],
-    };
-    entries.flat_map(of).collect()
 }
 
 #[test]
@@ -91,6 +81,8 @@ fn damaged_and_missing_objects_are_named() {
     };
     fails("_N.features.npy: checksum differs");
     std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    fails("part-3/_N.features.npy: another size than in dataset.json");
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     fails("part-3/_N.features.npy: truncated");
     std::fs::remove_file(&file).unwrap();
     fails("part-3/_N.features.npy: there is no such object");

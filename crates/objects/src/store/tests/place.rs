@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use gnarl_common::{FileRange, Place, Result};
-use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 
 use super::faulty::{Fault, Faulty};
 use super::{put, remote};
@@ -67,4 +68,11 @@ fn an_object_that_changes_or_goes_is_told() {
     put(&remote, "parts/a", b"9876543210");
     let text = read(&place).unwrap_err().to_string();
     assert!(text.contains("s3://bucket/parts/a: changed since it was opened"), "{text}");
+    let gone = async {
+        store.delete(&Path::from("parts/a")).await.unwrap();
+        Ok(())
+    };
+    remote.wait(gone).unwrap();
+    let text = read(&place).unwrap_err().to_string();
+    assert!(text.contains("s3://bucket/parts/a: ") && text.contains("not found"), "{text}");
 }

@@ -112,7 +112,7 @@ impl<T> Window<T> {
                     Kind::Rank,
                     format!("no part came into memory within {seconds} s"),
                 )
-                .hint("raise train.deadline_seconds if the disk is slow"));
+                .hint("raise train.deadline_seconds if the disk is slow, or the object store of the parts is away for long"));
             };
             let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;

@@ -89,11 +89,15 @@ impl Board {
 pub(super) fn about_process(registry: &mut Registry) {
     // Not the type `info`: readers of Prometheus's older format do not know it.
     let version = [("version", env!("CARGO_PKG_VERSION"))];
-    let build: Family<_, Gauge> = show(registry, "gnarl_build_info", "What trains");
+    let build: Family<_, Gauge> = show(registry, "gnarl_build_info", "Version of gnarl");
     build.get_or_create(&version).set(1);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let start = ConstGauge::new(now.as_secs_f64());
-    registry.register("gnarl_start_time_seconds", "When the run started, in Unix time", start);
+    registry.register(
+        "gnarl_start_time_seconds",
+        "When this process began to count, in Unix time",
+        start,
+    );
     registry.register_collector(Box::new(Process));
 }
 

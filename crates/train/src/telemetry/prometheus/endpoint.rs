@@ -36,7 +36,7 @@ impl Endpoint {
     pub fn start(address: SocketAddr, page: impl Fn() -> String + Send + 'static) -> Result<Self> {
         let taken = |e: io::Error| {
             Error::usage(format!("cannot listen on {address}: {e}"))
-                .hint("choose another port or address, or remove the key to disable it")
+                .hint("choose another port or address, or leave it out")
         };
         let listener = TcpListener::bind(address).map_err(taken)?;
         // Accepting must not block, or dropping would wait for a client.

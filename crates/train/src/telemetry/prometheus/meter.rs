@@ -56,7 +56,9 @@ impl Meter {
         board.epoch.get_or_create(&of).set(record.epoch as i64);
         board.loss.get_or_create(&of).set(record.loss);
         board.rate.get_or_create(&of).set(record.lr.into());
-        if let Some(living) = record.batch_workers {
+        // A record without batch workers says that none lives, if there were some.
+        if record.batch_workers.is_some() || board.batch_workers.get(&of).is_some() {
+            let living = record.batch_workers.unwrap_or(0);
             board.batch_workers.get_or_create(&of).set(living as i64);
         }
         for (metric, &score) in &record.valid {

@@ -23,9 +23,9 @@ pub(crate) struct Figure {
 
 /// The value of a figure.
 pub(crate) enum Reading {
-    /// It only grows.
+    /// A total that only grows.
     Total(f64),
-    /// It comes and goes.
+    /// A current level.
     Level(f64),
 }
 

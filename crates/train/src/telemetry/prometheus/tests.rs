@@ -23,7 +23,16 @@ fn filled(metrics: &Metrics) -> String {
         meter.step(&after.since(&before));
         meter.spent(Stages { evaluate: 4.0, ..Stages::default() });
         let valid = Scores::from([("accuracy".into(), 0.75)]);
-        meter.epoch(&EpochRecord { epoch: 3, loss: 1.5, lr: 0.5, valid, ..EpochRecord::default() });
+        let batch_workers = Some(2);
+        let record = EpochRecord {
+            epoch: 3,
+            loss: 1.5,
+            lr: 0.5,
+            valid,
+            batch_workers,
+            ..EpochRecord::default()
+        };
+        meter.epoch(&record);
     }
     metrics.board.page()
 }
