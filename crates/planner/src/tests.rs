@@ -151,6 +151,8 @@ fn bytes_and_edges_of_parts_in_memory_are_about_those_of_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = config(dir.path(), 3000, 8, 3);
     config.train.strategy = Strategy::Disaggregated;
+    // Parts of the next epoch would be read ahead in this one.
+    config.train.epochs = 1;
     config.partition.parts = gnarl_config::Parts::Count(8);
     (config.sample.batch_size, config.sample.fanouts) = (100, vec![4, 3]);
     for (slots, resident) in [(1, 8), (1, 3), (2, 2)] {
