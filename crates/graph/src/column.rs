@@ -57,7 +57,8 @@ impl ColumnSpec {
     /// # Errors
     /// If there is no such file, or it has another size than a column's.
     fn start_in(&self, place: &dyn Place) -> Result<u64> {
-        let (size, len) = (place.size(&self.file)?, self.num_bytes());
+        let size = place.size(&self.file)?;
+        let len = self.num_bytes();
         let is_start =
             |start: &u64| (1..=LONGEST_START).contains(start) && start.is_multiple_of(ALIGNED);
         let start = size.checked_sub(len).filter(is_start);
@@ -76,7 +77,8 @@ impl ColumnSpec {
         if header.offset == start.len() as u64 {
             return Ok(());
         }
-        let (found, expected) = (header.offset, start.len());
+        let found = header.offset;
+        let expected = start.len();
         Err(Error::invalid(format!("{path}: values begin at byte {found}, not {expected}"))
             .hint("the file was replaced after it was written"))
     }
@@ -148,7 +150,8 @@ impl Column {
     /// # Errors
     /// As [`Column::open`]; if the checksum differs from the manifest's; [`Kind::Limit`] if there is no room.
     pub fn load(place: &dyn Place, spec: &ColumnSpec) -> Result<Self> {
-        let (path, len) = (place.path_of(&spec.file), spec.num_bytes());
+        let path = place.path_of(&spec.file);
+        let len = spec.num_bytes();
         let start = spec.start_in(place)?;
         let no_room = |e: std::io::Error| {
             Error::new(Kind::Limit, format!("{path}: {len} bytes in memory: {e}"))

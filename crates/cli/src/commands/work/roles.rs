@@ -35,7 +35,8 @@ pub fn run(args: &WorkArgs) -> Result<Value> {
         (Role::Batch, Some(join)) => {
             let certificate = args.certificate.as_ref().or(args.security.tls_cert.as_ref());
             let certificate = certificate.map(|path| std::fs::read(path).at(path)).transpose()?;
-            let (join, metrics) = (join.clone(), args.metrics_listen);
+            let join = join.clone();
+            let metrics = args.metrics_listen;
             let work =
                 registry.work(&config, &WorkOptions { join, server, certificate, metrics })?;
             Ok(json!({
