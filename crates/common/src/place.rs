@@ -116,7 +116,8 @@ mod tests {
         std::fs::write(dir.path().join("b"), b"abc").unwrap();
         let folder = Folder(dir.path().into());
         assert_eq!(folder.size("b").unwrap(), 3);
-        let (mut first, mut second) = ([0; 4], [0; 3]);
+        let mut first = [0; 4];
+        let mut second = [0; 3];
         let mut ranges = [range("a", 2, &mut first), range("b", 0, &mut second)];
         let found = folder.read(&mut ranges).unwrap();
         assert_eq!((&first, &second), (b"2345", b"abc"));

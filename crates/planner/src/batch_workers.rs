@@ -69,7 +69,7 @@ pub struct Choice {
 pub struct BatchWorkersPlan {
     /// The sides.
     pub sides: Sides,
-    /// From none to as many as shorten an epoch.
+    /// From none to as many as shorten an epoch; of more than eight, powers of two and the two numbers below.
     pub choices: Vec<Choice>,
     /// The least number with about the shortest epoch.
     pub saturating: usize,

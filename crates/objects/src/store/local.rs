@@ -42,7 +42,8 @@ pub fn place_of(
     }
     let uri = Uri::parse(&path.to_string_lossy())?;
     let open = || {
-        let (settings, remote) = (CacheSettings::of_environment()?, Remote::open(&uri)?);
+        let settings = CacheSettings::of_environment()?;
+        let remote = Remote::open(&uri)?;
         let objects = listed(&remote)?;
         let wanted = Wanted { markers, only: whole };
         let folder = fetch_objects(&remote, objects.clone(), wanted, &settings)?;

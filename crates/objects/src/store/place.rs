@@ -61,7 +61,8 @@ impl RemotePlace {
         let mut pieces = Vec::new();
         for (number, range) in ranges.iter().enumerate() {
             let meta = self.meta(range.file)?;
-            let (len, size) = (range.out.len(), meta.size);
+            let len = range.out.len();
+            let size = meta.size;
             if range.start + len as u64 > size {
                 let path = self.path_of(range.file);
                 let message = format!("{path}: {size} bytes end before {len} from {}", range.start);

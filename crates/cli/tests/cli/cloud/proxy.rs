@@ -41,7 +41,8 @@ impl Proxy {
 
 /// Passes what `from` sends on to `to`, on a thread of its own.
 fn pass(from: &TcpStream, to: &TcpStream) {
-    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+    let mut from = from.try_clone().unwrap();
+    let mut to = to.try_clone().unwrap();
     std::thread::spawn(move || {
         _ = copy(&mut from, &mut to);
         _ = to.shutdown(Shutdown::Write);

@@ -27,7 +27,8 @@ fn place(store: Arc<dyn ObjectStore>) -> RemotePlace {
 
 /// Reads two ranges, of which one has several pieces.
 fn read(place: &RemotePlace) -> Result<()> {
-    let (mut large, mut small) = (vec![0; 4321], [0; 3]);
+    let mut large = vec![0; 4321];
+    let mut small = [0; 3];
     let sums = place.read(&mut [
         FileRange { file: "part-0/x.npy", start: 100, out: &mut large },
         FileRange { file: "a", start: 7, out: &mut small },

@@ -131,8 +131,11 @@ impl BucketFiles {
         for (&(i, j), LoadedBucket { src, dst }) in wanted.iter().zip(&mut buckets) {
             let first = 4 * self.offsets[i * self.parts + j];
             for (column, values) in [(of_src, src), (of_dst, dst)] {
-                let (file, start) = (column.file.as_str(), column.start + first);
-                ranges.push(FileRange { file, start, out: bytemuck::cast_slice_mut(values) });
+                ranges.push(FileRange {
+                    file: &column.file,
+                    start: column.start + first,
+                    out: bytemuck::cast_slice_mut(values),
+                });
             }
         }
         let found = self.place.read(&mut ranges)?;
