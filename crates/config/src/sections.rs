@@ -124,6 +124,8 @@ impl Default for OutputSection {
 
 /// Most classes of `sample.buckets`: their pairs, 32,896 buckets, would each have few edges.
 const MOST_BUCKETS: usize = 256;
+/// Most preparation threads.
+const MOST_PREPARATION_THREADS: usize = 1024;
 
 impl RunConfig {
     /// Rejects embeddings in files where a rank has others in memory, or files are not kept.
@@ -157,6 +159,13 @@ impl RunConfig {
             if value == 0 {
                 return Err(Error::usage(format!("invalid {key} '0': expected a positive number")));
             }
+        }
+        if self.train.preparation_threads > MOST_PREPARATION_THREADS {
+            return Err(Error::usage(format!(
+                "invalid train.preparation_threads '{}': expected at most {MOST_PREPARATION_THREADS}",
+                self.train.preparation_threads
+            ))
+            .hint("each works on a batch of its own: as many as keep up with computing are enough"));
         }
         if self.sample.buckets > MOST_BUCKETS {
             return Err(Error::usage(format!(

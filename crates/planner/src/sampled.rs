@@ -6,7 +6,7 @@ use gnarl_config::{Method, RunConfig};
 use super::facts::Facts;
 use super::graph::{Batches, BlockSize};
 use super::layers::Row;
-use super::work::{PER_WEIGHT, TOUCHES, Work};
+use super::work::{PER_WEIGHT, TOUCHES, Work, preparation_threads};
 
 /// Number of pipeline stages that hold batches.
 const STAGES: f64 = 3.0;
@@ -55,7 +55,8 @@ pub(super) fn work(facts: &Facts<'_>, config: &RunConfig, batches: &Batches) -> 
     let widest = model.hidden.max(model.out_dim) as f64;
     let evaluation = 2.0 * 4.0 * facts.counts.nodes as f64 * widest;
     let graph = 4.0 * facts.counts.edges as f64 + 8.0 * facts.counts.nodes as f64;
-    let ahead = 1.0 + STAGES * config.train.prefetch as f64;
+    let beside = preparation_threads(config) - 1.0;
+    let ahead = 1.0 + STAGES * (config.train.prefetch as f64 + beside);
     Ok(Work {
         sampled_edges: steps * edges,
         fetched_bytes: steps * fetched,

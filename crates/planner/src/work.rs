@@ -86,7 +86,10 @@ impl Seconds {
         let computed = self.products + self.messages + self.rows;
         let local = match config.train.pipeline {
             Pipeline::Off => computed + self.sampling + self.lists / threads(config),
-            _ => (computed + (self.sampling + self.lists) / threads(config)).max(self.sampling),
+            _ => {
+                let all = computed + (self.sampling + self.lists) / threads(config);
+                all.max(self.sampling / preparation_threads(config))
+            }
         };
         local.max(self.reading) + self.communication + self.steps
     }
@@ -129,4 +132,9 @@ pub(super) fn threads(config: &RunConfig) -> f64 {
         Engine::Local => all / config.train.workers as f64,
         Engine::Mpi => all,
     }
+}
+
+/// Batches of a rank that are sampled at once.
+pub(super) fn preparation_threads(config: &RunConfig) -> f64 {
+    config.preparation_threads(threads(config) as usize) as f64
 }

@@ -46,6 +46,13 @@ pub struct Session<'a> {
     pub pulse: &'a Pulse,
 }
 
+impl Session<'_> {
+    /// Batches that each stage of this rank's pipeline works on at once.
+    pub(crate) fn preparation_threads(&self) -> usize {
+        self.config.preparation_threads(self.threads.each)
+    }
+}
+
 /// Numbers of compute threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Threads {

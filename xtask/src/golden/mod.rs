@@ -43,6 +43,9 @@ pub struct GoldenArgs {
     /// Also train the run files under examples/, for which GNARL_DATA must name the real graphs
     #[arg(long)]
     examples: bool,
+    /// A setting for all runs that changes no number, such as train.preparation_threads=3
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "record")]
+    sets: Vec<String>,
     /// Print names instead of running
     #[arg(long)]
     list: bool,
@@ -75,6 +78,9 @@ pub fn run(args: &GoldenArgs, repository: &Path) -> Result<()> {
         return Ok(());
     }
 
+    for case in &mut cases {
+        case.sets.extend(args.sets.iter().cloned());
+    }
     let gnarl = match &args.gnarl {
         Some(gnarl) => gnarl.canonicalize().with_context(|| gnarl.display().to_string())?,
         None => build(repository, args.mpi)?,

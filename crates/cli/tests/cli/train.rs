@@ -36,6 +36,15 @@ fn gradient_gives_the_same_losses_on_any_number_of_workers() {
         let sets = ["train.workers=1", &format!("train.pipeline={pipeline}")];
         assert_eq!(losses(&one), losses(&train(&sets)), "when batches are made changes nothing");
     }
+    for (threads, pipeline, prefetch) in [(2, "non-stop", 1), (3, "epoch", 2), (7, "non-stop", 9)] {
+        let sets = [
+            "train.workers=1",
+            &format!("train.preparation_threads={threads}"),
+            &format!("train.pipeline={pipeline}"),
+            &format!("train.prefetch={prefetch}"),
+        ];
+        assert_eq!(losses(&one), losses(&train(&sets)), "by {threads} threads");
+    }
     assert_ne!(losses(&one), losses(&train(&["train.seed=1"])), "the seed does");
 }
 

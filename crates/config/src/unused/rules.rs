@@ -391,7 +391,7 @@ pub(super) const RULES: &[Rule] = &[
         to: "models that read neighbors, with strategies 'gradient' and 'average'",
     },
     Rule {
-        keys: &["train.prefetch"],
+        keys: &["train.prefetch", "train.preparation_threads"],
         applies: |a| a.run.train.pipeline != Pipeline::Off,
         to: "train.pipeline 'non-stop' and 'epoch'",
     },

@@ -1,20 +1,23 @@
 //! The mini-batch pipeline: schedule → sample → fetch → prepare → compute (DistDGLv2 §5.5).
 //!
 //! The first four run on threads of their own, ahead of the compute stage by a bounded number of
-//! batches, and continue from one epoch into the next without draining. Batches arrive in the order
-//! of the specs, whatever the timing.
+//! batches, and continue from one epoch into the next without draining. Sampling, fetching and
+//! preparing have as many threads each as there are lanes. Batches arrive in the order of the
+//! specs, whatever the timing.
 
 mod delivery;
+mod lanes;
 mod stages;
 
 use std::cell::RefCell;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::bounded;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_config::{Pipeline, TrainSection};
 
 use crate::step::AnyStep;
 pub use delivery::Delivery;
+use lanes::{Depths, Lanes};
 use stages::{Fetch, Sample, Schedule, Specs, prepare};
 
 /// Returns the next batch, if there is one.
@@ -42,24 +45,25 @@ impl<'a> Deliveries<'a> {
 }
 
 /// Runs `compute` over the batches that `step` makes of `specs`, with at most `train.prefetch` of
-/// them buffered at each stage.
+/// them buffered at each stage, and `lanes` that each stage works on at once.
 ///
 /// # Errors
 /// Those of `compute`, which sees the errors of the stages before it.
 pub fn run<T>(
-    config: &TrainSection,
+    (config, lanes): (&TrainSection, usize),
     step: &dyn AnyStep,
     specs: Specs<'_>,
     compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
 ) -> Result<T> {
+    let drains = config.pipeline == Pipeline::Epoch;
+    let mut schedule = Schedule::new(specs);
+    if config.pipeline != Pipeline::Off {
+        let (buffered, after_sample) = (config.prefetch, config.prefetch + step.ahead());
+        let depths = Depths { lanes: lanes.max(1), buffered, after_sample };
+        return on_threads((schedule, step), depths, drains, compute);
+    }
     let mut sample = Sample::new(step);
     let mut fetch = Fetch::default();
-    let drains = config.pipeline == Pipeline::Epoch;
-    if config.pipeline != Pipeline::Off {
-        let depths = (config.prefetch, config.prefetch + step.ahead());
-        return on_threads(Schedule::new(specs), sample, fetch, drains, depths, compute);
-    }
-    let mut schedule = Schedule::new(specs);
     compute(&Deliveries::new(|| {
         let spec = schedule.next()?;
         let fetched = sample.make(spec).and_then(|sampled| fetch.make(sampled));
@@ -67,45 +71,17 @@ pub fn run<T>(
     }))
 }
 
-/// Runs each stage before `compute` on a thread, with so many batches buffered at each, and after `sample`. If the pipeline
-/// `drains`, no spec of an epoch is begun before the last one of the previous epoch is computed.
+/// Runs the stages before `compute` on threads of their own. If the pipeline `drains`, no spec of an epoch is begun before the
+/// last one of the previous epoch is computed.
 fn on_threads<'a, T>(
-    mut schedule: Schedule<'a>,
-    mut sample: Sample<'a>,
-    mut fetch: Fetch<'a>,
+    made_of: (Schedule<'a>, &'a dyn AnyStep),
+    depths: Depths,
     drains: bool,
-    (depth, after_sample): (usize, usize),
     compute: impl FnOnce(&Deliveries<'_>) -> Result<T>,
 ) -> Result<T> {
-    let (to_sample, scheduled) = bounded(depth);
-    let (to_fetch, sampled) = bounded(after_sample);
-    let (to_prepare, fetched) = bounded(depth);
-    let (to_compute, prepareed) = bounded(depth);
     let (drained, is_drained) = bounded(1);
     std::thread::scope(|scope| {
-        let spawn = |name: &str| std::thread::Builder::new().name(name.into());
-        let started = [
-            spawn("schedule").spawn_scoped(scope, move || {
-                while let Some(spec) = schedule.next() {
-                    let wait = drains && spec.spec.last_of_epoch;
-                    if to_sample.send(Ok(spec)).is_err() || (wait && is_drained.recv().is_err()) {
-                        return;
-                    }
-                }
-            }),
-            spawn("sample").spawn_scoped(scope, move || {
-                stage(&scheduled, &to_fetch, |spec| sample.make(spec));
-            }),
-            spawn("fetch").spawn_scoped(scope, move || {
-                stage(&sampled, &to_prepare, |sampled| fetch.make(sampled));
-            }),
-            spawn("prepare").spawn_scoped(scope, move || {
-                stage(&fetched, &to_compute, |delivery| Ok(prepare(delivery)));
-            }),
-        ];
-        if started.iter().any(std::io::Result::is_err) {
-            return Err(Error::new(Kind::Limit, "cannot start the pipeline's threads"));
-        }
+        let lanes = Lanes::start(scope, made_of, depths, drains.then_some(is_drained))?;
         let mut ended = false;
         // Dropping the channels lets all stages finish.
         compute(&Deliveries::new(move || {
@@ -113,24 +89,9 @@ fn on_threads<'a, T>(
                 // The schedule may have ended already.
                 _ = drained.send(());
             }
-            let delivery = prepareed.recv().ok();
+            let delivery = lanes.next();
             ended = matches!(&delivery, Some(Ok(delivery)) if delivery.spec.last_of_epoch);
             delivery
         }))
     })
-}
-
-/// Processes items until the input closes, an item fails, or the receiver is dropped.
-fn stage<I, O>(
-    input: &Receiver<Result<I>>,
-    out: &Sender<Result<O>>,
-    mut work: impl FnMut(I) -> Result<O>,
-) {
-    for item in input {
-        let made = item.and_then(&mut work);
-        let failed = made.is_err();
-        if out.send(made).is_err() || failed {
-            return;
-        }
-    }
 }

@@ -102,6 +102,7 @@ fn settings(config: &RunConfig) -> String {
     config.disaggregated = config.disaggregated.of_batches();
     config.train.threads = 0;
     config.train.prefetch = 1;
+    config.train.preparation_threads = 0;
     config.train.pipeline = Default::default();
     config.output.metrics_listen = None;
     config.to_toml().unwrap_or_default()

@@ -102,9 +102,12 @@ impl Synchronization<dyn PartStep + '_> for ModelAveraging {
                 })
             })
         });
-        pipeline::run(&session.config.train, steps, Box::new(specs), |deliveries| {
-            trainer.run(deliveries, keeper, state, (optimizers, replicas, outer))
-        })
+        pipeline::run(
+            (&session.config.train, session.preparation_threads()),
+            steps,
+            Box::new(specs),
+            |deliveries| trainer.run(deliveries, keeper, state, (optimizers, replicas, outer)),
+        )
     }
 }
 

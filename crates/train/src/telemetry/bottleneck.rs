@@ -94,9 +94,13 @@ fn ahead(stages: &Stages, seconds: f64) -> &'static str {
     match stages.sample.max(stages.fetch) < BUSY * seconds {
         true => "batches are uneven; a larger train.prefetch would help",
         false if stages.busiest_ahead() == "sample" => {
-            "smaller sample.fanouts or more train.workers would help"
+            "more train.preparation_threads (where cores are idle or other hosts are asked), smaller sample.fanouts or \
+             more train.workers would help"
         }
-        false => "narrower features (f16), more memory or more train.workers would help",
+        false => {
+            "narrower features (f16), more memory, more train.preparation_threads (where other hosts are asked) or more \
+             train.workers would help"
+        }
     }
 }
 

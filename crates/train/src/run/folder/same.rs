@@ -16,6 +16,7 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         let mut c = absolute(config);
         c.train.threads = 0;
         c.train.prefetch = 1;
+        c.train.preparation_threads = 0;
         c.train.epochs = 1;
         c.train.patience = 0;
         c.train.checkpoint_seconds = 0.0;

@@ -97,6 +97,7 @@ fn links_of_few_parts_train_the_same_whoever_trains() {
         assert_eq!(trained(&other).losses, one.losses, "{slots} x {resident}");
         for workers in [2, 3] {
             config.train.workers = workers;
+            config.train.preparation_threads = workers;
             let many = trained(&config);
             for (found, expected) in many.losses.iter().zip(&one.losses) {
                 assert!((found - expected).abs() < 1e-5 * expected, "{slots} x {resident}");

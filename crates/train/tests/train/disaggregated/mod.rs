@@ -69,6 +69,7 @@ fn few_parts_in_memory_train_the_same_whoever_trains() {
         assert_eq!(trained(&other).losses, one.losses, "{slots} slots");
         for workers in [2, 3] {
             config.train.workers = workers;
+            config.train.preparation_threads = workers;
             let many = trained(&config);
             for (found, expected) in many.losses.iter().zip(&one.losses) {
                 assert!(
