@@ -11,12 +11,19 @@ type.
 
 imports and partitions these, and trains DistMult of 100 numbers an entity for EPOCHS (2) on one host (HOSTS = 1) or on three
 network namespaces with their own parts only, each within a memory control group of LIMIT, page cache included; LIMITED is a
-command that runs another one in such a group (`LIMITED 6G COMMAND…`). The run is killed 20 seconds after its first epoch, so in the
+command that runs another one in such a group (`LIMITED 6G COMMAND…`) and tells its peak. The run is killed 20 seconds after its first epoch, so in the
 second one or in ranking, resumed, and ranked on the 10,000 test triples. Root; for hosts a build with the feature `mpi`.
+
+    benches/cluster/knowledge_graph.py compare GNARL FOLDER LIMITED [EPOCHS]
+
+trains DistMult and ComplEx for EPOCHS (2) with everything in memory, edges in random order, and with embeddings in files by
+`sample.buckets` within a quarter of the memory that took at its peak, page cache included; from the dataset itself, without
+ranking or checkpoints.
 """
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -162,6 +169,44 @@ def run(gnarl, folder, limit, count, limited, epochs=2):
             print(line)
 
 
+PEAK = re.compile(r"limited: exit 0, peak (\d+)")
+
+
+def timed(gnarl, folder, name, limit, limited, sets):
+    """Seconds of each epoch of a run, its losses, and its peak with the page cache."""
+    out = folder / f"run-{name}"
+    shutil.rmtree(out, ignore_errors=True)
+    pairs = {"dataset.path": folder / "data", "output.dir": out, "evaluate.splits": "[]", "train.checkpoint_seconds": 1e6}
+    words = [word for key, value in (pairs | sets).items() for word in ("--set", f"{key}={value}")]
+    command = [limited, limit, gnarl, "train", folder / "run.toml", *words]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    peak = PEAK.search(done.stderr)
+    if done.returncode != 0 or not peak:
+        sys.exit(done.stderr)
+    records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    # Several gigabytes each.
+    shutil.rmtree(out)
+    return [record["seconds"] for record in records], [record["loss"] for record in records], int(peak[1])
+
+
+def compare(gnarl, folder, limited, epochs=2):
+    data = folder / "data"
+    (folder / "run.toml").write_text(RUN)
+    if not data.exists():
+        files = [f"--{name}={folder / name}.npy" for name in ("train", "valid", "test")]
+        count = f"--num-entities={int(np.load(folder / 'entities.npy'))}"
+        subprocess.run([gnarl, "import", "triples", *files, count, "--out", data], check=True)
+    print("| | embeddings | peak, GB | seconds by epoch | losses |\n|---|---|---|---|---|", flush=True)
+    for model in ("distmult", "complex"):
+        whole = {"decoder.name": model, "train.epochs": epochs, "embedding.store": "memory", "sample.buckets": 0}
+        limit = "1000G"
+        for name, sets in (("in memory", whole), ("in files", whole | {"embedding.store": "file", "sample.buckets": 16})):
+            seconds, losses, peak = timed(gnarl, folder, model, limit, limited, sets)
+            shown = [", ".join(f"{value:.{digits}f}" for value in values) for values, digits in ((seconds, 0), (losses, 4))]
+            print(f"| {model} | {name} | {peak / 1e9:.2f} | {shown[0]} | {shown[1]} |", flush=True)
+            limit = peak // 4
+
+
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["generate", folder, *sizes]:
@@ -169,5 +214,8 @@ if __name__ == "__main__":
         case ["run", gnarl, folder, limit, count, limited, *epochs]:
             epochs = [int(number) for number in epochs]
             run(Path(gnarl).resolve(), Path(folder).resolve(), limit, int(count), limited, *epochs)
+        case ["compare", gnarl, folder, limited, *epochs]:
+            epochs = [int(number) for number in epochs]
+            compare(Path(gnarl).resolve(), Path(folder).resolve(), Path(limited).resolve(), *epochs)
         case _:
             sys.exit(__doc__)

@@ -11,6 +11,7 @@ use gnarl_nn::losses::LossConfig;
 use gnarl_nn::models::ModelConfig;
 use gnarl_nn::optim::{OptimizerConfig, Schedule};
 use gnarl_store::Normalize;
+use gnarl_store::cache::CachePolicy;
 use serde::{Deserialize, Serialize};
 
 use super::Listen;
@@ -166,6 +167,14 @@ impl RunConfig {
                 self.train.preparation_threads
             ))
             .hint("each works on a batch of its own: as many as keep up with computing are enough"));
+        }
+        let workers = self.train.strategy == Strategy::Disaggregated
+            && self.disaggregated.batch_workers > 0;
+        if workers && self.cache.memory.as_u64() > 0 && self.cache.policy == CachePolicy::Fixed {
+            return Err(Error::usage(
+                "cache.policy = 'fixed' chooses its nodes by the graph, which batch workers have",
+            )
+            .hint("set cache.policy to clockpro, lru or fifo"));
         }
         if self.sample.buckets > MOST_BUCKETS {
             return Err(Error::usage(format!(

@@ -7,7 +7,7 @@
 //! gathers features from both alike. The target edges of a task ([`FoundTargets`]) are read from either, too.
 //!
 //! Batch workers and their [`Coordinator`] are served by the same means ([`Server::of_workers`]): they prepare the batches
-//! that compute workers ask for by name ([`BatchRequest`]).
+//! that compute workers ask for by name ([`WorkRequest`]).
 //!
 //! In: part directories, and requests as record batches with a JSON command. Out: record batches,
 //! one row per requested node. Clients in other languages need no code of ours; `docs/serving.md`
@@ -72,5 +72,6 @@ pub use server::{Server, ServerConfig};
 pub use targets::FoundTargets;
 pub use traffic::Traffic;
 pub use work::{
-    BatchRequest, Coordinator, Handler, Joining, LEASE, Living, Orders, Reply, at_host,
+    BatchRequest, Coordinator, Handler, Joining, LEASE, Living, Orders, Reply, RowsRequest,
+    WorkRequest, at_host,
 };

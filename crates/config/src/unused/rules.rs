@@ -466,7 +466,16 @@ pub(super) const RULES: &[Rule] = &[
         to: "partition.servers = 'ranks'",
     },
     Rule {
-        keys: &["cache.*"],
+        keys: &["cache.policy", "cache.memory"],
+        applies: |a| {
+            a.run.partition.servers.is_some()
+                || a.run.train.strategy == Strategy::Disaggregated
+                    && a.run.disaggregated.batch_workers > 0
+        },
+        to: "runs with partition.servers or disaggregated.batch_workers",
+    },
+    Rule {
+        keys: &["cache.score", "cache.lists"],
         applies: |a| a.run.partition.servers.is_some(),
         to: "runs with partition.servers",
     },

@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use gnarl_common::Result;
 
-use super::message::{BatchRequest, Joining, Living, Orders};
+use super::message::{Joining, Living, Orders, WorkRequest};
 use crate::calls::{Act, AskBatch};
 use crate::client::Client;
 use crate::command;
@@ -34,14 +34,14 @@ impl Client {
         command::read("the list of batch workers", &act(self, "where", command::write(&run))?)
     }
 
-    /// Asks a batch worker for a batch, once: whoever is told that it does not reply asks another one. The returned function
-    /// waits for it; an error that is not of [`Kind::Usage`](gnarl_common::Kind::Usage) is of this worker alone.
+    /// Asks a batch worker for a batch, or for features, once: whoever is told that it does not reply asks another one. The returned function
+    /// waits for the reply; an error that is not of [`Kind::Usage`](gnarl_common::Kind::Usage) is of this worker alone.
     ///
     /// # Errors
-    /// If the examples make no valid Arrow data.
+    /// If the examples or nodes make no valid Arrow data.
     pub fn ask_batch(
         &self,
-        request: &BatchRequest,
+        request: &WorkRequest,
     ) -> Result<impl FnOnce() -> Result<RecordBatch> + Send + use<>> {
         let (descriptor, about) = request.message()?;
         Ok(self.start_once(AskBatch { descriptor, about }))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::types::{ArrowPrimitiveType, UInt32Type, UInt64Type};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array, UInt64Array};
 use gnarl_common::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -47,37 +47,85 @@ pub struct BatchRequest {
     pub share: [usize; 2],
     /// The era whose batches all ranks have reached: earlier ones are not asked for any more.
     pub reached: u64,
+    /// True if the features of its input nodes are part of the reply; else they are asked for by a [`RowsRequest`].
+    pub features: bool,
 }
 
-/// The part of a [`BatchRequest`] that is sent in the descriptor.
+/// A request for features of nodes in the memory of a batch worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowsRequest {
+    /// As [`BatchRequest::run`].
+    pub run: u32,
+    /// An era in which the nodes are in memory.
+    pub era: u64,
+    /// Dataset ids.
+    pub nodes: Vec<u64>,
+    /// As [`BatchRequest::reached`].
+    pub reached: u64,
+}
+
+/// A request to a batch worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkRequest {
+    /// For a batch.
+    Batch(BatchRequest),
+    /// For features.
+    Rows(RowsRequest),
+}
+
+/// The part of a request that is sent in the descriptor.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Name {
-    op: Op,
-    run: u32,
-    era: u64,
-    key: u64,
-    share: [usize; 2],
-    reached: u64,
+#[serde(tag = "op", rename_all = "lowercase", deny_unknown_fields)]
+enum Name {
+    Batch { run: u32, era: u64, key: u64, share: [usize; 2], reached: u64, features: bool },
+    Rows { run: u32, era: u64, reached: u64 },
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Op {
-    Batch,
-}
+impl WorkRequest {
+    /// The run, as a digest of [`Joining::run`].
+    pub fn run(&self) -> u32 {
+        match self {
+            Self::Batch(BatchRequest { run, .. }) | Self::Rows(RowsRequest { run, .. }) => *run,
+        }
+    }
 
-impl BatchRequest {
-    /// The message: a descriptor, and the examples in a column `example`.
+    /// Number of the era, among those of all epochs.
+    pub fn era(&self) -> usize {
+        match self {
+            Self::Batch(BatchRequest { era, .. }) | Self::Rows(RowsRequest { era, .. }) => {
+                *era as usize
+            }
+        }
+    }
+
+    /// The era that all ranks have reached.
+    pub fn reached(&self) -> usize {
+        match self {
+            Self::Batch(BatchRequest { reached, .. }) | Self::Rows(RowsRequest { reached, .. }) => {
+                *reached as usize
+            }
+        }
+    }
+
+    /// The message: a descriptor, and the examples or nodes in a column.
     ///
     /// # Errors
-    /// If the examples make no valid Arrow data.
+    /// If these make no valid Arrow data.
     pub(crate) fn message(&self) -> Result<(Vec<u8>, RecordBatch)> {
-        let &Self { run, era, key, share, reached, .. } = self;
-        let name = Name { op: Op::Batch, run, era, key, share, reached };
-        let examples: ArrayRef = Arc::new(UInt32Array::from(self.examples.clone()));
-        let about = RecordBatch::try_from_iter([("example", examples)]);
-        let about = about.map_err(|e| Error::invalid(format!("examples of a batch: {e}")))?;
+        let (name, column, values): (Name, _, ArrayRef) = match self {
+            Self::Batch(request) => {
+                let &BatchRequest { run, era, key, share, reached, features, .. } = request;
+                let name = Name::Batch { run, era, key, share, reached, features };
+                (name, EXAMPLE, Arc::new(UInt32Array::from(request.examples.clone())))
+            }
+            Self::Rows(request) => {
+                let &RowsRequest { run, era, reached, .. } = request;
+                let nodes = Arc::new(UInt64Array::from(request.nodes.clone()));
+                (Name::Rows { run, era, reached }, NODE, nodes)
+            }
+        };
+        let about = RecordBatch::try_from_iter([(column, values)]);
+        let about = about.map_err(|e| Error::invalid(format!("a request for a batch: {e}")))?;
         Ok((crate::command::write(&name), about))
     }
 
@@ -86,25 +134,45 @@ impl BatchRequest {
     /// # Errors
     /// If it has another form, or the share exceeds the examples.
     pub(crate) fn read(descriptor: &[u8], about: &[RecordBatch]) -> Result<Self> {
-        let name: Name = crate::command::read("the descriptor", descriptor)?;
-        let Name { run, era, key, share, reached, .. } = name;
-        let mut examples = Vec::new();
-        for batch in about {
-            let column = batch.column_by_name("example");
-            let column = column.and_then(|column| column.as_primitive_opt::<UInt32Type>());
-            let wrong = || Error::invalid("the message lacks a column 'example' of type u32");
-            examples.extend_from_slice(column.ok_or_else(wrong)?.values());
+        match crate::command::read("the descriptor", descriptor)? {
+            Name::Batch { run, era, key, share, reached, features } => {
+                let examples = column::<UInt32Type>(EXAMPLE, about)?;
+                if share[0] > share[1] || share[1] > examples.len() {
+                    return Err(Error::invalid(format!(
+                        "examples {} to {} of {} are asked for",
+                        share[0],
+                        share[1],
+                        examples.len()
+                    )));
+                }
+                let request = BatchRequest { run, era, key, examples, share, reached, features };
+                Ok(Self::Batch(request))
+            }
+            Name::Rows { run, era, reached } => {
+                let nodes = column::<UInt64Type>(NODE, about)?;
+                Ok(Self::Rows(RowsRequest { run, era, nodes, reached }))
+            }
         }
-        if share[0] > share[1] || share[1] > examples.len() {
-            return Err(Error::invalid(format!(
-                "examples {} to {} of {} are asked for",
-                share[0],
-                share[1],
-                examples.len()
-            )));
-        }
-        Ok(Self { run, era, key, examples, share, reached })
     }
+}
+
+/// The column of a batch's examples, and that of nodes.
+const EXAMPLE: &str = "example";
+const NODE: &str = "node";
+
+/// The values of a column of a message.
+fn column<T: ArrowPrimitiveType>(name: &str, about: &[RecordBatch]) -> Result<Vec<T::Native>> {
+    let mut values = Vec::new();
+    for batch in about {
+        let found = batch.column_by_name(name);
+        let found = found.and_then(|column| column.as_primitive_opt::<T>());
+        let wrong = || {
+            let kind = T::DATA_TYPE;
+            Error::invalid(format!("the message lacks a column '{name}' of type {kind}"))
+        };
+        values.extend_from_slice(found.ok_or_else(wrong)?.values());
+    }
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -120,14 +188,27 @@ mod tests {
             examples: vec![5, 1, 9],
             share: [1, 3],
             reached: 2,
+            features: false,
         };
-        let (descriptor, about) = request.message().unwrap();
-        assert_eq!(BatchRequest::read(&descriptor, std::slice::from_ref(&about)).unwrap(), request);
-        let beyond = BatchRequest { share: [2, 4], ..request };
+        let asked = WorkRequest::Batch(request.clone());
+        let (descriptor, about) = asked.message().unwrap();
+        assert_eq!(WorkRequest::read(&descriptor, std::slice::from_ref(&about)).unwrap(), asked);
+        let beyond = WorkRequest::Batch(BatchRequest { share: [2, 4], ..request });
         let (descriptor, _) = beyond.message().unwrap();
-        let error = BatchRequest::read(&descriptor, &[about]).unwrap_err().to_string();
+        let error = WorkRequest::read(&descriptor, &[about]).unwrap_err().to_string();
         assert!(error.contains("examples 2 to 4 of 3"), "{error}");
-        let error = BatchRequest::read(b"{\"op\":\"gather\"}", &[]).unwrap_err().to_string();
+        let error = WorkRequest::read(b"{\"op\":\"gather\"}", &[]).unwrap_err().to_string();
         assert!(error.contains("descriptor"), "{error}");
+    }
+
+    #[test]
+    fn requests_for_features_survive_the_wire() {
+        let asked =
+            WorkRequest::Rows(RowsRequest { run: 7, era: 3, nodes: vec![u64::MAX, 4], reached: 2 });
+        let (descriptor, about) = asked.message().unwrap();
+        assert_eq!(WorkRequest::read(&descriptor, &[about]).unwrap(), asked);
+        let other = RecordBatch::try_from_iter([(NODE, Arc::new(UInt32Array::from(vec![1])) as _)]);
+        let error = WorkRequest::read(&descriptor, &[other.unwrap()]).unwrap_err().to_string();
+        assert!(error.contains("'node' of type UInt64"), "{error}");
     }
 }

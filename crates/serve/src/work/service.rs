@@ -14,18 +14,18 @@ use gnarl_common::{Error, Result};
 use tokio::sync::oneshot;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::message::BatchRequest;
+use super::message::WorkRequest;
 use crate::failure::status;
 use crate::service::{Answer, Replies, asked, encoded, unsupported};
 use crate::traffic::Meter;
 
-/// Receives a batch, or why there is none.
+/// Receives a batch or features, or why there are none.
 pub type Reply = Box<dyn FnOnce(Result<RecordBatch>) + Send>;
 
 /// A coordinator or a batch worker behind a server.
 pub trait Handler: Send + Sync + 'static {
-    /// Prepares a batch, sooner or later, and hands it to `reply`.
-    fn batch(&self, _request: BatchRequest, reply: Reply) {
+    /// Prepares a batch, or gathers features, sooner or later, and hands the reply to `reply`.
+    fn batch(&self, _request: WorkRequest, reply: Reply) {
         reply(Err(Error::usage("no batches are prepared here: this is no batch worker")));
     }
 
@@ -110,7 +110,7 @@ impl FlightService for WorkService {
         request: Request<Streaming<FlightData>>,
     ) -> Answer<Self::DoExchangeStream> {
         let (descriptor, about) = asked(request, self.meter.clone()).await?;
-        let request = BatchRequest::read(&descriptor, &about).map_err(|e| status(&e))?;
+        let request = WorkRequest::read(&descriptor, &about).map_err(|e| status(&e))?;
         let (sender, receiver) = oneshot::channel();
         // A compute worker that has gone does not wait for it.
         let reply = Box::new(move |batch| drop(sender.send(batch)));

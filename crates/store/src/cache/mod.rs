@@ -41,10 +41,12 @@ mod policy;
 mod registry;
 mod rows;
 pub mod scores;
+mod shared;
 
 pub use policy::Policy;
 pub use registry::CachePolicy;
-pub use rows::{CacheStats, CachedRows};
+pub use rows::{CacheStats, CachedRows, FetchRows, RowCache};
+pub use shared::SharedRows;
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,9 @@ use crate::source::{check_len, span};
 /// Prefetch distance in rows.
 const AHEAD: usize = 8;
 
+/// Fetches the rows of ids into a slice of that many rows.
+pub type FetchRows<'a> = &'a dyn Fn(&[u64], &mut [f32]) -> Result<()>;
+
 /// A cache of the rows of a source.
 ///
 /// Rows equal those of the source whatever the policy, the capacity and the number of callers, so
@@ -20,6 +23,12 @@ const AHEAD: usize = 8;
 /// callers. The lock is not held while the source works.
 pub struct CachedRows<S> {
     source: S,
+    cache: RowCache,
+}
+
+/// A cache of rows whose source each caller brings along.
+pub struct RowCache {
+    width: usize,
     held: Mutex<Held>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -56,23 +65,13 @@ struct Missing {
 impl<S: RowSource> CachedRows<S> {
     /// An empty cache in front of `source`, with one row per slot of `policy`.
     pub fn new(source: S, policy: Box<dyn Policy>) -> Self {
-        let rows = vec![0.0; policy.slots() * source.width()];
-        Self {
-            source,
-            held: Mutex::new(Held { policy, rows }),
-            hits: AtomicU64::new(0),
-            misses: AtomicU64::new(0),
-            fetched: AtomicU64::new(0),
-        }
+        let cache = RowCache::new(source.width(), policy);
+        Self { source, cache }
     }
 
     /// The statistics so far. Each count is exact once no call is under way.
     pub fn stats(&self) -> CacheStats {
-        CacheStats {
-            hits: self.hits.load(Ordering::Relaxed),
-            misses: self.misses.load(Ordering::Relaxed),
-            fetched: self.fetched.load(Ordering::Relaxed),
-        }
+        self.cache.stats()
     }
 
     /// Share of requested ids with a cached row, 0 before any request.
@@ -91,9 +90,66 @@ impl<S: RowSource> CachedRows<S> {
         for ids in ids.chunks(batch.max(1)) {
             let mut rows = vec![0.0; ids.len() * width];
             self.source.fetch(ids, &mut rows)?;
-            self.keep(ids, &rows);
-            self.fetched.fetch_add(ids.len() as u64, Ordering::Relaxed);
+            self.cache.keep(ids, &rows);
+            self.cache.fetched.fetch_add(ids.len() as u64, Ordering::Relaxed);
         }
+        Ok(())
+    }
+}
+
+impl<S: RowSource> RowSource for CachedRows<S> {
+    fn width(&self) -> usize {
+        self.source.width()
+    }
+
+    /// As [`RowCache::fetch`].
+    fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
+        self.cache.fetch(ids, out, &|ids, out| self.source.fetch(ids, out))
+    }
+}
+
+impl RowCache {
+    /// An empty cache of rows of so many values, with one row per slot of `policy`.
+    pub fn new(width: usize, policy: Box<dyn Policy>) -> Self {
+        let rows = vec![0.0; policy.slots() * width];
+        Self {
+            width,
+            held: Mutex::new(Held { policy, rows }),
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+            fetched: AtomicU64::new(0),
+        }
+    }
+
+    /// The statistics so far. Each count is exact once no call is under way.
+    pub fn stats(&self) -> CacheStats {
+        CacheStats {
+            hits: self.hits.load(Ordering::Relaxed),
+            misses: self.misses.load(Ordering::Relaxed),
+            fetched: self.fetched.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Fetches the rows of `ids` into `out`. Calls `source` at most once, for all distinct misses.
+    ///
+    /// # Errors
+    /// If `out` is not of that length; those of the source, which leave the cache as it was.
+    pub fn fetch(&self, ids: &[u64], out: &mut [f32], source: FetchRows<'_>) -> Result<()> {
+        let width = self.width;
+        check_len(out, ids.len(), width)?;
+        let missing = self.copy_held(ids, out);
+        if !missing.ids.is_empty() {
+            let mut fetched = vec![0.0; missing.ids.len() * width];
+            source(&missing.ids, &mut fetched)?;
+            self.keep(&missing.ids, &fetched);
+            for &(i, at) in &missing.places {
+                out[span(i, width)].copy_from_slice(&fetched[span(at, width)]);
+            }
+        }
+        let misses = missing.places.len();
+        self.hits.fetch_add((ids.len() - misses) as u64, Ordering::Relaxed);
+        self.misses.fetch_add(misses as u64, Ordering::Relaxed);
+        self.fetched.fetch_add(missing.ids.len() as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -103,7 +159,7 @@ impl<S: RowSource> CachedRows<S> {
 
     /// Copies the cached rows; returns the misses.
     fn copy_held(&self, ids: &[u64], out: &mut [f32]) -> Missing {
-        let width = self.width();
+        let width = self.width;
         let Held { policy, rows } = &mut *self.held();
         let (found, missing) = look_up(&mut **policy, ids);
         let row = |slot: u32| &rows[span(slot as usize, width)];
@@ -118,7 +174,7 @@ impl<S: RowSource> CachedRows<S> {
 
     /// Offers fetched rows to the policy.
     fn keep(&self, ids: &[u64], fetched: &[f32]) {
-        let width = self.width();
+        let width = self.width;
         let Held { policy, rows } = &mut *self.held();
         for (i, &id) in ids.iter().enumerate() {
             // Another caller may have fetched the same row meanwhile.
@@ -148,31 +204,4 @@ fn look_up(policy: &mut dyn Policy, ids: &[u64]) -> (Vec<(usize, u32)>, Missing)
         missing.places.push((i, at));
     }
     (found, missing)
-}
-
-impl<S: RowSource> RowSource for CachedRows<S> {
-    fn width(&self) -> usize {
-        self.source.width()
-    }
-
-    /// Calls the source at most once, for all distinct misses. Its errors are passed on, and leave
-    /// the cache as it was.
-    fn fetch(&self, ids: &[u64], out: &mut [f32]) -> Result<()> {
-        let width = self.width();
-        check_len(out, ids.len(), width)?;
-        let missing = self.copy_held(ids, out);
-        if !missing.ids.is_empty() {
-            let mut fetched = vec![0.0; missing.ids.len() * width];
-            self.source.fetch(&missing.ids, &mut fetched)?;
-            self.keep(&missing.ids, &fetched);
-            for &(i, at) in &missing.places {
-                out[span(i, width)].copy_from_slice(&fetched[span(at, width)]);
-            }
-        }
-        let misses = missing.places.len();
-        self.hits.fetch_add((ids.len() - misses) as u64, Ordering::Relaxed);
-        self.misses.fetch_add(misses as u64, Ordering::Relaxed);
-        self.fetched.fetch_add(missing.ids.len() as u64, Ordering::Relaxed);
-        Ok(())
-    }
 }

@@ -130,6 +130,25 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// If features cannot be read.
     fn fetch(&self, sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)>;
 
+    /// A batch without the features of its input nodes, for another process that asks for them by
+    /// [`Encoder::pack_features`].
+    ///
+    /// # Errors
+    /// If batches have no such form.
+    #[cfg(feature = "serve")]
+    fn without_features(&self, _sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)> {
+        Err(Error::usage("batches of graphs with types are not sent to other processes"))
+    }
+
+    /// Adds the features of nodes, by local id, to the columns that are sent to another process.
+    ///
+    /// # Errors
+    /// As [`Encoder::without_features`]; if features cannot be read.
+    #[cfg(feature = "serve")]
+    fn pack_features(&self, _nodes: &[u32], _out: &mut Columns) -> Result<()> {
+        Err(Error::usage("features of graphs with types are not sent to other processes"))
+    }
+
     /// Adds a batch to the columns that are sent to another process.
     ///
     /// # Errors

@@ -76,7 +76,15 @@ impl Homogeneous {
 /// Blocks, and the features of their input nodes.
 pub(crate) struct Prepared {
     blocks: MiniBatch,
-    input: Input,
+    /// None on the way to a process that asks for them by itself.
+    input: Option<Input>,
+}
+
+/// The outputs of sampled blocks.
+fn outputs(blocks: &mut MiniBatch) -> Outputs {
+    let rows = std::mem::take(&mut blocks.targets);
+    let nodes = rows.iter().map(|&row| blocks.input_nodes[row as usize]).collect();
+    Outputs { rows, nodes, weights: blocks.target_weights.take() }
 }
 
 impl Encoder for Homogeneous {
@@ -173,16 +181,29 @@ impl Encoder for Homogeneous {
     }
 
     fn fetch(&self, mut blocks: MiniBatch) -> Result<(Prepared, Outputs)> {
-        let input = self.graph.features_of_batch(&blocks.input_nodes)?;
-        let rows = std::mem::take(&mut blocks.targets);
-        let nodes = rows.iter().map(|&row| blocks.input_nodes[row as usize]).collect();
-        let weights = blocks.target_weights.take();
-        Ok((Prepared { blocks, input }, Outputs { rows, nodes, weights }))
+        let input = Some(self.graph.features_of_batch(&blocks.input_nodes)?);
+        let outputs = outputs(&mut blocks);
+        Ok((Prepared { blocks, input }, outputs))
+    }
+
+    #[cfg(feature = "serve")]
+    fn without_features(&self, mut blocks: MiniBatch) -> Result<(Prepared, Outputs)> {
+        let outputs = outputs(&mut blocks);
+        Ok((Prepared { blocks, input: None }, outputs))
+    }
+
+    #[cfg(feature = "serve")]
+    fn pack_features(&self, nodes: &[u32], out: &mut Columns) -> Result<()> {
+        let input = self.graph.features_of_batch(nodes)?;
+        packed::rows::pack((input, OF_NODES), self.graph.features.exact_type(), out);
+        Ok(())
     }
 
     fn pack(&self, Prepared { blocks, input }: Prepared, out: &mut Columns) -> Result<()> {
         packed::blocks::pack(&blocks.blocks, out);
-        packed::rows::pack((input, OF_NODES), self.graph.features.exact_type(), out);
+        if let Some(input) = input {
+            packed::rows::pack((input, OF_NODES), self.graph.features.exact_type(), out);
+        }
         Ok(())
     }
 
@@ -210,7 +231,7 @@ impl Encoder for Homogeneous {
             targets: Vec::new(),
             target_weights: None,
         };
-        Ok(Prepared { blocks, input })
+        Ok(Prepared { blocks, input: Some(input) })
     }
 
     /// Few models need the input layer's transpose; they build it on first use.
@@ -230,7 +251,8 @@ impl Encoder for Homogeneous {
         batch: &'b Prepared,
         _: Vec<Tensor>,
     ) -> Result<(Var, Vec<Var>)> {
-        let x = batch.input.on(tape);
+        let input = batch.input.as_ref();
+        let x = input.ok_or_else(|| Error::invalid("a batch without features"))?.on(tape);
         Ok((self.model.forward(tape, &batch.blocks.blocks, x)?, Vec::new()))
     }
 

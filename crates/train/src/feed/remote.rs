@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gnarl_common::{Error, Kind, Result};
-use gnarl_serve::{BatchRequest, Client, LEASE};
+use gnarl_serve::{BatchRequest, Client, LEASE, RowsRequest, WorkRequest};
 
 use super::coordinator::Access;
-use crate::data::batch::BatchSpec;
+use super::features::Features;
+use crate::data::batch::{BatchSpec, Input};
 use crate::data::identity::digest;
-use crate::data::packed::{Pending, columns};
+use crate::data::packed::rows::{OF_NODES, unpack};
+use crate::data::packed::{Columns, Pending, columns};
 
 /// Time after which the coordinator is asked again for the workers that live.
 const FRESH: Duration = Duration::from_secs(1);
@@ -32,6 +34,8 @@ pub(crate) struct Feed {
     known: Mutex<Known>,
     /// The era that all ranks have reached.
     reached: AtomicUsize,
+    /// The features of batches, where they are asked for apart from them.
+    features: Option<Features>,
 }
 
 struct Known {
@@ -67,13 +71,14 @@ impl Worker {
 
 impl Feed {
     /// The batch workers of `run` that the coordinator at `uri` knows, of which `awaited` must live before the first step.
+    /// With `features`, batches come without those of their input nodes.
     ///
     /// # Errors
     /// If the address or the certificate is invalid.
     pub fn new(
         (run, access, uri): (String, Access, String),
-        awaited: usize,
-        deadline: Duration,
+        features: Option<Features>,
+        (awaited, deadline): (usize, Duration),
     ) -> Result<Self> {
         Ok(Self {
             digest: digest(&run),
@@ -85,6 +90,7 @@ impl Feed {
             awaited,
             known: Mutex::new(Known { workers: Vec::new(), asked: None }),
             reached: AtomicUsize::new(0),
+            features,
         })
     }
 
@@ -158,39 +164,95 @@ impl Feed {
         self.reached.fetch_max(era, Ordering::Relaxed);
     }
 
+    /// Features that were here when a batch needed them, and those that batch workers were asked for apart from batches.
+    pub fn cached(&self) -> Option<[u64; 2]> {
+        self.features.as_ref().map(Features::counts)
+    }
+
     /// Asks for the batch of `spec`. The returned function waits for it; a worker that fails is replaced by another one.
     ///
     /// # Errors
     /// If the coordinator has another run, or nobody lives within the deadline.
     pub fn ask(self: &Arc<Self>, spec: &BatchSpec) -> Result<Pending> {
-        let request = BatchRequest {
+        let request = WorkRequest::Batch(BatchRequest {
             run: self.digest,
             era: spec.graph as u64,
             key: spec.key.bits(),
             examples: spec.batch.to_vec(),
             share: [spec.share.start, spec.share.end],
             reached: self.reached.load(Ordering::Relaxed) as u64,
-        };
-        let start = Instant::now();
-        let mut asked = Vec::new();
-        let mut waiting = self.ask_one(&request, &mut asked, start, None)?;
-        let feed = self.clone();
+            features: self.features.is_none(),
+        });
+        let waiting = self.clone().start(request, None)?;
+        let step = self.features.as_ref().map(|features| features.step(spec));
+        let (feed, era) = (self.clone(), spec.graph as u64);
         Ok(Box::new(move || {
-            loop {
-                let error = match waiting() {
-                    Ok(found) => return columns(&found),
-                    Err(error) if error.kind() == Kind::Usage => return Err(error),
-                    Err(error) => error,
-                };
-                waiting = feed.ask_one(&request, &mut asked, start, Some(error))?;
+            let (mut columns, from) = waiting()?;
+            if let (Some(features), Some(step)) = (&feed.features, step) {
+                let nodes = input_nodes(&mut columns)?;
+                let source = |nodes: &[u64], out: &mut [f32]| feed.rows((era, &from), nodes, out);
+                let rows = features.fetch(step, &nodes, &source)?;
+                columns.add("nodes.id", nodes);
+                columns.add(format!("{OF_NODES}.width"), vec![features.width() as u64]);
+                columns.add(OF_NODES, rows);
             }
+            Ok(columns)
         }))
     }
 
-    /// Asks the living worker with the fewest batches under way that is not among `asked`.
+    /// The features of `nodes`, which are in memory in `era`; the worker `first` is asked before others.
+    fn rows(
+        self: &Arc<Self>,
+        (era, first): (u64, &str),
+        nodes: &[u64],
+        out: &mut [f32],
+    ) -> Result<()> {
+        let request = WorkRequest::Rows(RowsRequest {
+            run: self.digest,
+            era,
+            nodes: nodes.to_vec(),
+            reached: self.reached.load(Ordering::Relaxed) as u64,
+        });
+        let (mut columns, from) = self.clone().start(request, Some(first))?()?;
+        let wrong = |found: String| Error::invalid(format!("features of {from}: {found}"));
+        let found = unpack(&mut columns, (OF_NODES, nodes.len()));
+        let Input::Dense(found) = found.map_err(|error| wrong(error.to_string()))? else {
+            return Err(wrong("sparse, expected dense ones".into()));
+        };
+        if found.data().len() != out.len() {
+            let width = found.cols();
+            return Err(wrong(format!("{width} values a node, as in no dataset of this run")));
+        }
+        out.copy_from_slice(found.data());
+        Ok(())
+    }
+
+    /// Sends a request, to the worker `first` if it lives. The returned function waits for the reply, and says who sent it; a
+    /// worker that fails is replaced by another one.
+    fn start(
+        self: Arc<Self>,
+        request: WorkRequest,
+        first: Option<&str>,
+    ) -> Result<impl FnOnce() -> Result<(Columns, String)> + Send + use<>> {
+        let start = Instant::now();
+        let mut asked = Vec::new();
+        let mut waiting = self.ask_one((&request, first), &mut asked, start, None)?;
+        Ok(move || {
+            loop {
+                let error = match waiting() {
+                    Ok(found) => return Ok((columns(&found)?, asked.pop().unwrap_or_default())),
+                    Err(error) if error.kind() == Kind::Usage => return Err(error),
+                    Err(error) => error,
+                };
+                waiting = self.ask_one((&request, None), &mut asked, start, Some(error))?;
+            }
+        })
+    }
+
+    /// Asks the living worker with the fewest batches under way that is not among `asked`, or `first` if it is one of them.
     fn ask_one(
         &self,
-        request: &BatchRequest,
+        (request, first): (&WorkRequest, Option<&str>),
         asked: &mut Vec<String>,
         start: Instant,
         last: Option<Error>,
@@ -203,7 +265,10 @@ impl Feed {
                 let known = self.known();
                 let others = known.workers.iter().filter(|worker| !asked.contains(&worker.uri));
                 let load = |worker: &Worker| worker.under_way.load(Ordering::Relaxed);
-                others.min_by_key(|worker| (worker.is_doubtful(), load(worker))).cloned()
+                let is_first = |worker: &Worker| first.is_some_and(|first| first == worker.uri);
+                let order =
+                    |worker: &&Arc<Worker>| (!is_first(worker), worker.is_doubtful(), load(worker));
+                others.min_by_key(order).cloned()
             };
             if let Some(worker) = free {
                 asked.push(worker.uri.clone());
@@ -227,4 +292,13 @@ impl Feed {
             }
         }
     }
+}
+
+/// Takes the ids of a batch's input nodes.
+fn input_nodes(columns: &mut Columns) -> Result<Vec<u64>> {
+    let mut nodes: Vec<u64> = columns.take("nodes.id")?;
+    let first = columns.take_one("blocks.0.sources")?;
+    nodes.truncate(first as usize);
+    columns.add("blocks.0.sources", vec![first]);
+    Ok(nodes)
 }

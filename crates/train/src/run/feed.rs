@@ -6,12 +6,15 @@ use std::time::Duration;
 use gnarl_common::{Error, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::Communicator;
+use gnarl_graph::Features as Stored;
+use gnarl_graph::splits::features_of;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::at_host;
 
 use super::handshake::host;
+use super::setup::Source;
 use crate::data::identity::identity;
-use crate::feed::{Access, Feed, KeptCoordinator};
+use crate::feed::{Access, Features, Feed, KeptCoordinator};
 
 /// Batch workers that have joined, and this process' coordinator, if it has it.
 pub(super) struct Workers {
@@ -19,14 +22,13 @@ pub(super) struct Workers {
     _coordinator: Option<KeptCoordinator>,
 }
 
-/// Waits for the batch workers of `config` over the parts `cut`, of the dataset with fingerprint `dataset`; none if the run
-/// has none. `comm` joins the processes of the run, if there are several.
+/// Waits for the batch workers of `config` over the parts `cut` of the dataset `source`; none if the run has none. `comm` joins the processes of the run, if there are several.
 ///
 /// # Errors
 /// If the address is taken, or they do not join within the deadline.
 pub(super) fn gather(
     config: &RunConfig,
-    dataset: &str,
+    source: &Source,
     cut: Option<&PartitionedDataset>,
     comm: Option<&dyn Communicator>,
 ) -> Result<Option<Workers>> {
@@ -35,7 +37,12 @@ pub(super) fn gather(
         return Ok(None);
     }
     let cut = cut.ok_or_else(|| Error::invalid("batch workers prepare batches of parts"))?;
-    let run = identity(config, dataset, Some(cut));
+    let run = identity(config, &source.fingerprint(), Some(cut));
+    let features = match source.dataset().map(features_of).transpose()? {
+        // Sparse features are neither cached nor shared.
+        Some(found @ Stored::Dense(_)) => Features::of(config, found.width()),
+        _ => None,
+    };
     let lead = comm.is_none_or(|comm| comm.rank() == 0);
     let (coordinator, mut uri) = match &section.join {
         Some(uri) => (None, uri.clone()),
@@ -57,7 +64,8 @@ pub(super) fn gather(
         );
     }
     let deadline = Duration::from_secs_f64(config.train.deadline_seconds);
-    let feed = Feed::new((run, Access::of(config)?, uri), section.batch_workers, deadline)?;
+    let access = Access::of(config)?;
+    let feed = Feed::new((run, access, uri), features, (section.batch_workers, deadline))?;
     feed.gather()?;
     Ok(Some(Workers { feed: Arc::new(feed), _coordinator: coordinator }))
 }

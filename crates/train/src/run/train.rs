@@ -239,7 +239,7 @@ impl<'a> Run<'a> {
             placements = tables.collect::<Result<_>>()?;
         }
         #[cfg(feature = "serve")]
-        let workers = feed::gather(config, &source.fingerprint(), cut.as_ref(), comm)?;
+        let workers = feed::gather(config, &source, cut.as_ref(), comm)?;
         #[cfg(not(feature = "serve"))]
         no_batch_workers(config, comm)?;
         let partition = cut.map(|cut| cut.manifest().clone());

@@ -12,7 +12,7 @@ use gnarl_common::{Error, Kind, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{
-    BatchRequest, Client, Coordinator, Handler, Joining, Reply, Server, ServerConfig,
+    Client, Coordinator, Handler, Joining, Reply, Server, ServerConfig, WorkRequest,
 };
 
 use super::partition::given;
@@ -97,8 +97,8 @@ impl Desk {
 }
 
 impl Handler for Desk {
-    fn batch(&self, request: BatchRequest, reply: Reply) {
-        if request.run != self.run {
+    fn batch(&self, request: WorkRequest, reply: Reply) {
+        if request.run() != self.run {
             return reply(Err(Error::usage("this batch worker has another run")
                 .hint("all workers of a run have the same run file, dataset and parts")));
         }

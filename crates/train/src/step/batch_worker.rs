@@ -12,21 +12,21 @@ use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_sample::Scratch;
-use gnarl_serve::{BatchRequest, Reply};
+use gnarl_serve::{BatchRequest, Reply, RowsRequest, WorkRequest};
 use rayon::ThreadPool;
 
 use super::TrainStep;
 use super::batch_graphs::{Era, EraSource, OneEra};
 use super::mini_batch::MiniBatch;
 use crate::data::batch::BatchSpec;
-use crate::data::packed::record_batch;
-use crate::data::resident::{Coming, Loader, Shelf, Wanted};
+use crate::data::packed::{Columns, record_batch};
+use crate::data::resident::{Coming, Loader, Sequel, Shelf, Wanted};
 use crate::encoder::Encoder;
 use crate::faults;
 use crate::task::{Encoders, Task};
 
-/// A request for a batch, and where it goes.
-pub(crate) type Ask = (BatchRequest, Reply);
+/// A request for a batch or for features, and where the reply goes.
+pub(crate) type Ask = (WorkRequest, Reply);
 
 /// Totals of a batch worker.
 #[derive(Debug, Default)]
@@ -87,10 +87,15 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             }
             for ask in asks {
                 self.worked.asked.fetch_add(1, Ordering::Relaxed);
-                let (era, reached) = (ask.0.era as usize, ask.0.reached as usize);
+                let (era, reached) = (ask.0.era(), ask.0.reached());
+                let sequel = match &ask.0 {
+                    WorkRequest::Batch(BatchRequest { features: true, .. }) => Sequel::None,
+                    WorkRequest::Batch(_) => Sequel::Comes,
+                    WorkRequest::Rows(_) => Sequel::IsThis,
+                };
                 if self.source.course.of(era).is_none() {
                     self.answer(ask.1, Err(Error::invalid(format!("there is no era {era}"))));
-                } else if let Some((_, reply)) = shelf.ask(era, reached, ask) {
+                } else if let Some((_, reply)) = shelf.ask((era, reached), sequel, ask) {
                     self.answer(reply, Err(Error::new(Kind::Rank, "the batch worker has failed")));
                     break;
                 }
@@ -158,12 +163,17 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         let mut scratch = Scratch::new();
         while let Some((era, (request, reply))) = shelf.next() {
             let start = Instant::now();
-            let make =
-                AssertUnwindSafe(|| pool.install(|| self.batch(&era, request, &mut scratch)));
+            let is_batch = matches!(request, WorkRequest::Batch(_));
+            let mut reply_to = |request| match request {
+                WorkRequest::Batch(request) => self.batch(&era, request, &mut scratch),
+                WorkRequest::Rows(request) => self.rows(&era, &request),
+            };
+            let make = AssertUnwindSafe(|| pool.install(|| reply_to(request)));
             let made = catch_unwind(make).unwrap_or_else(|_| Err(dead("prepares batches")));
             drop(era);
             count(&self.worked.prepared, start);
-            self.worked.batches.fetch_add(u64::from(made.is_ok()), Ordering::Relaxed);
+            let batches = u64::from(is_batch && made.is_ok());
+            self.worked.batches.fetch_add(batches, Ordering::Relaxed);
             faults::reached("reply");
             self.answer(reply, made);
         }
@@ -190,8 +200,21 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         faults::reached("sample");
         let sampled = step.sample(&spec, scratch)?;
         faults::reached("fetch");
-        let batch = step.fetch(&spec, sampled)?;
+        let batch = match request.features {
+            true => step.fetch(&spec, sampled)?,
+            false => step.without_features(&spec, sampled)?,
+        };
         record_batch(step.packed(batch, spec.graph)?)
+    }
+
+    /// The features of nodes in an era.
+    fn rows(&self, era: &Era<E>, request: &RowsRequest) -> Result<RecordBatch> {
+        faults::reached("rows");
+        let local = |&node: &u64| era.local(&self.source.owner, node);
+        let nodes: Vec<u32> = request.nodes.iter().map(local).collect::<Result<_>>()?;
+        let mut columns = Columns::default();
+        era.encoder().0.pack_features(&nodes, &mut columns)?;
+        record_batch(columns)
     }
 }
 

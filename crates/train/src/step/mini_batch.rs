@@ -1,5 +1,7 @@
 //! Steps over mini-batches: sampled blocks, whatever the task and the encoder.
 
+#[cfg(feature = "serve")]
+use gnarl_common::Error;
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
 use gnarl_engine::Communicator;
@@ -69,6 +71,24 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
             encoder.remove(&mut sampled, &both_ways(asked, |relation| encoder.ways(relation)));
         }
         Ok(Neighborhood { held, drawn, sampled })
+    }
+
+    /// A sampled batch without the features of its input nodes.
+    ///
+    /// # Errors
+    /// If examples cannot be read, or batches have no such form.
+    #[cfg(feature = "serve")]
+    pub fn without_features(
+        &self,
+        spec: &BatchSpec,
+        sampled: Sampled<G::Held, T::Drawn, E::Sampled>,
+    ) -> Result<(T::Examples, E::Batch)> {
+        let Sampled::Here(held, drawn, sampled) = sampled else {
+            return Err(Error::invalid("a batch of another process"));
+        };
+        let (batch, outputs) = self.graphs.encoder(&held).0.without_features(sampled)?;
+        let outputs = self.graphs.outputs(&held, outputs);
+        Ok((self.task.examples(spec, drawn, outputs)?, batch))
     }
 
     /// A batch over graph `graph` as columns, on its way to another process.
@@ -197,7 +217,7 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     }
 
     fn cached(&self) -> [u64; 2] {
-        self.encoders.whole.cached()
+        self.graphs.cached().unwrap_or_else(|| self.encoders.whole.cached())
     }
 
     fn batch_workers(&self) -> usize {

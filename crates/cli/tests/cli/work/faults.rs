@@ -156,3 +156,23 @@ fn a_worker_killed_in_any_stage_changes_no_number() {
         other.succeeds();
     }
 }
+
+/// Those who fetch features for other ranks ask another worker for them, too.
+#[cfg(feature = "faults")]
+#[test]
+fn a_worker_killed_between_a_batch_and_its_features_changes_no_number() {
+    let stored = Stored::new();
+    let sets = ["train.epochs=30", "train.eval_every=30", "train.workers=3", "cache.memory=16KiB"];
+    let expected = results(&stored.alone(&sets[..3]));
+    for (stage, before) in [("rows", 0), ("rows", 9), ("rows", 50), ("reply", 21), ("sample", 40)] {
+        let run = stored.start(2, &sets);
+        let fault = format!("{stage}={before}*off->return");
+        let mut victim = stored.worker(&run.uri, &[]);
+        let victim = Started::new(victim.env("FAILPOINTS", fault), "prepares batches for ");
+        let other = workers(&stored, &run.uri, 1);
+        let (found, err) = run.succeeds();
+        assert_eq!(results(&found), expected, "{stage} after {before}: {err}");
+        assert_eq!(victim.end().0, None, "{stage} after {before}: it was to be killed");
+        other.into_iter().for_each(|worker| drop(worker.succeeds()));
+    }
+}

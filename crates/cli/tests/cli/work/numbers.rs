@@ -73,6 +73,42 @@ fn edges_of_any_number_of_workers_are_those_of_the_run_itself() {
     }
 }
 
+/// Ranks of a process ask for each feature once a step, and for none that is cached.
+#[test]
+fn features_that_are_shared_or_cached_change_no_number() {
+    let stored = Stored::new();
+    let mut sent = Vec::new();
+    for (ranks, cache, policy) in [
+        (1, "0B", "clockpro"),
+        (1, "32KiB", "lru"),
+        (1, "1MiB", "fifo"),
+        (3, "0B", "clockpro"),
+        (3, "32KiB", "clockpro"),
+    ] {
+        let ranks = format!("train.workers={ranks}");
+        let expected = results(&stored.alone(&[&ranks]));
+        let (memory, policy) = (format!("cache.memory={cache}"), format!("cache.policy={policy}"));
+        let mut sets = vec![ranks.as_str(), "train.preparation_threads=2"];
+        if cache != "0B" {
+            sets.extend([memory.as_str(), policy.as_str()]);
+        }
+        let run = stored.start(2, &sets);
+        let workers = workers(&stored, &run.uri, 2);
+        let (found, err) = run.succeeds();
+        assert_eq!(results(&found), expected, "{sets:?}: {err}");
+        assert!(!err.contains("warning"), "{sets:?}: {err}");
+        let lines = std::fs::read_to_string(stored.bench.run.join("metrics.jsonl")).unwrap();
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        let rate = last["cache_hit_rate"].as_f64();
+        assert_eq!(rate.is_some(), sets.len() > 2 || ranks != "train.workers=1", "{last}");
+        assert!(rate.is_none_or(|rate| rate > 0.1), "{sets:?}: {last}");
+        let bytes = workers.into_iter().map(|worker| worker.succeeds().0["sent_bytes"].as_u64());
+        sent.push(bytes.map(Option::unwrap).sum::<u64>());
+    }
+    assert!(sent[2] < sent[1] && sent[1] < sent[0], "the larger the cache the less: {sent:?}");
+    assert!(sent[4] < sent[3], "{sent:?}");
+}
+
 /// Compute workers have no part, and batch workers find the coordinator where a third process is.
 #[test]
 fn compute_workers_need_no_part() {

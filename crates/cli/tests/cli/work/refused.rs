@@ -56,6 +56,9 @@ fn roles_and_settings_that_do_not_fit_are_refused() {
     assert!(text.contains("requires partition.path"), "{text}");
     let text = run(&[set, "disaggregated.join=http://a:1"]);
     assert!(text.contains("requires disaggregated.batch_workers"), "{text}");
+    let sets = [set, "disaggregated.batch_workers=1", "cache.memory=1MiB", "cache.policy=fixed"];
+    let text = run(&sets);
+    assert!(text.contains("cache.policy = 'fixed' chooses its nodes by the graph"), "{text}");
     let public = "disaggregated.listen=0.0.0.0:0";
     let text = run(&[set, "disaggregated.batch_workers=1", public]);
     assert!(text.contains("requires a token and a certificate"), "{text}");

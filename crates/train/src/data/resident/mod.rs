@@ -21,5 +21,5 @@ pub(crate) use nodes::NodesInMemory;
 pub(crate) use part::{LoadedPart, StoredParts};
 pub(crate) use rooms::Rooms;
 #[cfg(feature = "serve")]
-pub(crate) use shelf::{Shelf, Wanted};
+pub(crate) use shelf::{Sequel, Shelf, Wanted};
 pub(crate) use window::Window;

@@ -13,6 +13,8 @@ pub(crate) struct Shelf<T, A> {
 struct State<T, A> {
     eras: BTreeMap<usize, Arc<T>>,
     asks: BTreeMap<usize, VecDeque<A>>,
+    /// Asks of each era that will still come.
+    owed: BTreeMap<usize, usize>,
     /// The era put into memory last.
     last: Option<usize>,
     /// The last era that has been asked for.
@@ -26,6 +28,17 @@ struct State<T, A> {
     closed: bool,
 }
 
+/// Further asks for the same era, which stays for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sequel {
+    /// None that is known.
+    None,
+    /// Another one will follow.
+    Comes,
+    /// This is one that was to follow.
+    IsThis,
+}
+
 /// An era to load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -35,12 +48,32 @@ pub(crate) enum Wanted {
     Next(usize),
 }
 
+impl<T, A> State<T, A> {
+    /// Keeps account of asks to come. Those of eras that all ranks have passed do not come any more, and none if ranks start
+    /// `again`.
+    fn owe(&mut self, era: usize, sequel: Sequel, again: bool) {
+        let Self { owed, reached, .. } = self;
+        owed.retain(|number, _| !again && *number >= *reached);
+        match sequel {
+            Sequel::None => {}
+            Sequel::Comes => *owed.entry(era).or_default() += 1,
+            Sequel::IsThis => {
+                let left = owed.remove(&era).unwrap_or(0).saturating_sub(1);
+                if left > 0 {
+                    owed.insert(era, left);
+                }
+            }
+        }
+    }
+}
+
 impl<T, A> Shelf<T, A> {
     /// Nothing in memory.
     pub fn new() -> Self {
         let state = State {
             eras: BTreeMap::new(),
             asks: BTreeMap::new(),
+            owed: BTreeMap::new(),
             last: None,
             asked: 0,
             reached: 0,
@@ -59,8 +92,8 @@ impl<T, A> Shelf<T, A> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an ask for a batch of `era`, where all ranks have reached `reached`. Returns the ask once the shelf is closed.
-    pub fn ask(&self, era: usize, reached: usize, ask: A) -> Option<A> {
+    /// Adds an ask about `era`, where all ranks have reached `reached`. Returns the ask once the shelf is closed.
+    pub fn ask(&self, (era, reached): (usize, usize), sequel: Sequel, ask: A) -> Option<A> {
         let mut state = self.lock();
         if state.closed {
             return Some(ask);
@@ -70,6 +103,7 @@ impl<T, A> Shelf<T, A> {
         state.reached = if again { reached } else { state.reached.max(reached) };
         state.asked = if again { era } else { state.asked.max(era) };
         state.asks.entry(era).or_default().push_back(ask);
+        state.owe(era, sequel, again);
         self.changed.notify_all();
         None
     }
@@ -83,7 +117,7 @@ impl<T, A> Shelf<T, A> {
             if state.closed {
                 return None;
             }
-            let State { eras, asks, full, kept, .. } = &mut *state;
+            let State { eras, asks, owed, full, kept, .. } = &mut *state;
             let here = asks.iter_mut().find_map(|(number, of_era)| {
                 let era = eras.get(number)?;
                 Some((*number, era.clone(), of_era))
@@ -93,7 +127,7 @@ impl<T, A> Shelf<T, A> {
             {
                 if of_era.is_empty() {
                     asks.remove(&number);
-                    if *full && *kept != Some(number) {
+                    if *full && *kept != Some(number) && !owed.contains_key(&number) {
                         eras.remove(&number);
                     }
                 }
@@ -150,8 +184,10 @@ impl<T, A> Shelf<T, A> {
         let mut state = self.lock();
         state.full = true;
         state.kept = before.filter(|number| *number >= state.reached);
-        let State { eras, asks, kept, .. } = &mut *state;
-        eras.retain(|number, _| asks.contains_key(number) || *kept == Some(*number));
+        let State { eras, asks, owed, kept, .. } = &mut *state;
+        eras.retain(|number, _| {
+            asks.contains_key(number) || owed.contains_key(number) || *kept == Some(*number)
+        });
         self.changed.notify_all();
     }
 
@@ -178,8 +214,8 @@ mod tests {
     #[test]
     fn what_is_asked_for_comes_first_and_then_what_follows() {
         let shelf = Names::new();
-        assert_eq!(shelf.ask(4, 4, 1), None);
-        assert_eq!(shelf.ask(5, 4, 2), None);
+        assert_eq!(shelf.ask((4, 4), Sequel::None, 1), None);
+        assert_eq!(shelf.ask((5, 4), Sequel::None, 2), None);
         assert_eq!(wanted(&shelf, true), Some(Wanted::Asked(4)));
         shelf.put(4, Arc::new("four"));
         assert_eq!(wanted(&shelf, true), Some(Wanted::Asked(5)));
@@ -189,13 +225,13 @@ mod tests {
         assert_eq!(shelf.next().unwrap(), (Arc::new("four"), 1));
         assert_eq!(shelf.next().unwrap(), (Arc::new("five"), 2));
         // One that has overtaken those of the era between.
-        shelf.ask(7, 4, 3);
+        shelf.ask((7, 4), Sequel::None, 3);
         assert_eq!(wanted(&shelf, false), Some(Wanted::Next(6)));
-        shelf.ask(7, 7, 3);
+        shelf.ask((7, 7), Sequel::None, 3);
         assert_eq!(wanted(&shelf, false), Some(Wanted::Asked(7)));
         shelf.put(7, Arc::new("seven"));
         // Ranks that start again.
-        shelf.ask(2, 2, 3);
+        shelf.ask((2, 2), Sequel::None, 3);
         assert_eq!(wanted(&shelf, true), Some(Wanted::Asked(2)));
     }
 
@@ -204,7 +240,7 @@ mod tests {
         let shelf = Names::new();
         shelf.put(1, Arc::new("one"));
         shelf.put(2, Arc::new("two"));
-        shelf.ask(2, 2, 7);
+        shelf.ask((2, 2), Sequel::None, 7);
         assert_eq!(wanted(&shelf, true), Some(Wanted::Next(3)));
         assert_eq!(shelf.lock().eras.keys().copied().collect::<Vec<_>>(), [2]);
         shelf.put(5, Arc::new("five"));
@@ -213,17 +249,46 @@ mod tests {
         assert_eq!(left(), [2, 5], "a batch of 2 is asked for, and 5 stays");
         assert_eq!(shelf.next().unwrap().1, 7);
         assert_eq!(left(), [5], "that was the last batch of 2, and the loader waits");
-        shelf.ask(7, 7, 8);
+        shelf.ask((7, 7), Sequel::None, 8);
         shelf.make_room(Some(5));
         assert!(left().is_empty(), "all are past 5");
     }
 
     #[test]
+    fn an_era_stays_for_asks_that_will_come() {
+        let shelf = Names::new();
+        let left = || shelf.lock().eras.keys().copied().collect::<Vec<_>>();
+        shelf.put(1, Arc::new("one"));
+        for ask in [3, 4] {
+            shelf.ask((1, 1), Sequel::Comes, ask);
+        }
+        shelf.make_room(None);
+        assert_eq!((shelf.next().unwrap().1, shelf.next().unwrap().1), (3, 4));
+        assert_eq!(left(), [1]);
+        shelf.ask((1, 1), Sequel::IsThis, 5);
+        assert_eq!((shelf.next().unwrap().1, left()), (5, vec![1]));
+        shelf.ask((1, 1), Sequel::IsThis, 6);
+        assert_eq!((shelf.next().unwrap().1, left()), (6, vec![]), "all have come");
+        // Ranks that are past it, and ranks that start again, do not ask any more.
+        for (era, reached) in [(3, 3), (1, 1)] {
+            shelf.put(2, Arc::new("two"));
+            shelf.ask((2, 2), Sequel::Comes, 7);
+            shelf.make_room(None);
+            assert_eq!((shelf.next().unwrap().1, left()), (7, vec![2]));
+            shelf.ask((era, reached), Sequel::None, 8);
+            shelf.make_room(None);
+            assert!(!left().contains(&2), "{era}");
+            shelf.put(era, Arc::new("again"));
+            assert_eq!(shelf.next().unwrap().1, 8);
+        }
+    }
+
+    #[test]
     fn a_closed_shelf_gives_back_what_was_asked() {
         let shelf = Names::new();
-        shelf.ask(9, 0, 1);
+        shelf.ask((9, 0), Sequel::None, 1);
         assert_eq!(shelf.close(), [1]);
-        assert_eq!(shelf.ask(9, 0, 2), Some(2));
+        assert_eq!(shelf.ask((9, 0), Sequel::None, 2), Some(2));
         assert!(shelf.next().is_none() && wanted(&shelf, true).is_none());
     }
 }

@@ -90,16 +90,24 @@ impl<E: Encoder> Era<E> {
     /// If one is not in memory.
     pub fn seeds(&self, owner: &IdMap, mut seeds: Seeds) -> Result<Seeds> {
         for node in seeds.nodes.iter_mut().flatten() {
-            if *node as usize >= owner.len() {
-                return Err(Error::invalid(format!("node {node} of {} nodes", owner.len())));
-            }
-            let (part, row) = owner.place(*node as usize);
-            let first = self.first[part].ok_or_else(|| {
-                Error::invalid(format!("node {node} of part {part} is not in memory"))
-            })?;
-            *node = first + row as u32;
+            *node = self.local(owner, u64::from(*node))?;
         }
         Ok(seeds)
+    }
+
+    /// The local id of a node by its dataset id; `owner` is the part of each node.
+    ///
+    /// # Errors
+    /// If it is not in memory.
+    pub fn local(&self, owner: &IdMap, node: u64) -> Result<u32> {
+        if node >= owner.len() as u64 {
+            return Err(Error::invalid(format!("node {node} of {} nodes", owner.len())));
+        }
+        let (part, row) = owner.place(node as usize);
+        let first = self.first[part].ok_or_else(|| {
+            Error::invalid(format!("node {node} of part {part} is not in memory"))
+        })?;
+        Ok(first + row as u32)
     }
 
     /// Outputs with nodes in dataset ids.

@@ -1,0 +1,105 @@
+//! Features of the input nodes of batches, asked for apart from these: each once for all ranks of the process in a step
+//! (mini-batch grouping, Armada §5), and none that is in the cache.
+//!
+//! Armada's batch workers know what compute workers have cached, by plans that are acknowledged. Here those who have the
+//! cache ask for what they lack: one more round trip, which is hidden as batches are asked for ahead, and nothing that the
+//! two sides could disagree about when messages are lost or a process starts again.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gnarl_common::rng::mix;
+use gnarl_common::threads::even_share;
+use gnarl_common::Result;
+use gnarl_config::{Engine, RunConfig};
+use gnarl_store::cache::{FetchRows, RowCache, SharedRows};
+
+use crate::data::batch::BatchSpec;
+
+/// The features of a process' batches.
+pub(crate) struct Features {
+    width: usize,
+    /// Ranks of this process, which share the examples of a step.
+    ranks: usize,
+    shared: SharedRows,
+    cache: Option<RowCache>,
+    /// Rows of batches, and those that other processes were asked for.
+    rows: [AtomicU64; 2],
+}
+
+impl Features {
+    /// Features of `width` values for the batches of `config`; none where batches bring their own: there is neither a cache
+    /// nor a second rank in this process.
+    pub fn of(config: &RunConfig, width: usize) -> Option<Self> {
+        let ranks = match config.train.engine {
+            Engine::Local => config.train.workers,
+            Engine::Mpi => 1,
+        };
+        let (policy, bytes) = (config.cache.policy, config.cache.memory.as_u64());
+        if bytes == 0 && ranks == 1 {
+            return None;
+        }
+        let slots = NonZeroUsize::new(policy.capacity(bytes, width));
+        Some(Self {
+            width,
+            ranks,
+            shared: SharedRows::default(),
+            cache: slots.map(|slots| RowCache::new(width, policy.slots(slots))),
+            rows: Default::default(),
+        })
+    }
+
+    /// Width of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The features of `nodes`, the input nodes of a batch of `step`; `source` is asked for those that are nowhere here.
+    ///
+    /// # Errors
+    /// Those of `source`.
+    pub fn fetch(&self, step: Step, nodes: &[u64], source: FetchRows<'_>) -> Result<Vec<f32>> {
+        let mut rows = vec![0.0; nodes.len() * self.width];
+        let asked = AtomicU64::new(0);
+        let count = |ids: &[u64], out: &mut [f32]| {
+            asked.fetch_add(ids.len() as u64, Ordering::Relaxed);
+            source(ids, out)
+        };
+        let cached = |ids: &[u64], out: &mut [f32]| match &self.cache {
+            Some(cache) => cache.fetch(ids, out, &count),
+            None => count(ids, out),
+        };
+        let of = (step.id, step.callers);
+        self.shared.fetch(of, (nodes, self.width), &mut rows, &cached)?;
+        self.rows[0].fetch_add(nodes.len() as u64, Ordering::Relaxed);
+        self.rows[1].fetch_add(asked.into_inner(), Ordering::Relaxed);
+        Ok(rows)
+    }
+
+    /// The step of a batch.
+    pub fn step(&self, spec: &BatchSpec) -> Step {
+        let examples = &spec.batch[..];
+        let first = examples.first().copied().unwrap_or_default();
+        let names = [spec.graph as u64, spec.key.bits(), first.into(), examples.len() as u64];
+        let takes_part = |rank: &usize| !even_share(examples.len(), *rank, self.ranks).is_empty();
+        Step {
+            id: names.into_iter().fold(0, |id, name| mix(id ^ name)),
+            callers: (0..self.ranks).filter(takes_part).count(),
+        }
+    }
+
+    /// Rows that were here when a batch needed them, and those that other processes were asked for.
+    pub fn counts(&self) -> [u64; 2] {
+        let [all, asked] = [0, 1].map(|i| self.rows[i].load(Ordering::Relaxed));
+        [all.saturating_sub(asked), asked]
+    }
+}
+
+/// A step of the ranks of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// A name of its own among the steps under way.
+    id: u64,
+    /// Ranks of the process that have a batch in it.
+    callers: usize,
+}
