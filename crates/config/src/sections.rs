@@ -168,8 +168,8 @@ impl RunConfig {
             ))
             .hint("each works on a batch of its own: as many as keep up with computing are enough"));
         }
-        let workers = self.train.strategy == Strategy::Disaggregated
-            && self.disaggregated.batch_workers > 0;
+        let workers =
+            self.train.strategy == Strategy::Disaggregated && self.disaggregated.batch_workers > 0;
         if workers && self.cache.memory.as_u64() > 0 && self.cache.policy == CachePolicy::Fixed {
             return Err(Error::usage(
                 "cache.policy = 'fixed' chooses its nodes by the graph, which batch workers have",

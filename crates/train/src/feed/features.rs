@@ -8,9 +8,9 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gnarl_common::Result;
 use gnarl_common::rng::mix;
 use gnarl_common::threads::even_share;
-use gnarl_common::Result;
 use gnarl_config::{Engine, RunConfig};
 use gnarl_store::cache::{FetchRows, RowCache, SharedRows};
 

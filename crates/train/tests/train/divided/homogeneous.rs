@@ -175,6 +175,8 @@ fn parts_behind_servers_train_as_the_whole_graph_with_and_without_a_cache() {
         let mut config = bench.divided(memory, &bench.path("mine"), addresses.clone());
         config.sample.method = Method::Neighbor;
         config.train.workers = 2;
+        // Else all batches of the last epoch are fetched before it begins.
+        config.train.preparation_threads = 1;
         config.cache.memory = memory.parse().unwrap();
         let Finished { summary, history, .. } = run(&config, Begin::Fresh, &|_| ()).unwrap();
         assert_same(&whole, &summary, memory);
@@ -231,6 +233,7 @@ fn rows_chosen_beforehand_are_there_before_the_first_epoch() {
             let name = format!("{score:?} {memory}");
             let (Finished { summary, history, .. }, _) = apart.train(&name, |config| {
                 config.train.workers = 2;
+                config.train.preparation_threads = 1;
                 config.cache.policy = CachePolicy::Fixed;
                 config.cache.score = score;
                 config.cache.memory = memory.parse().unwrap();
