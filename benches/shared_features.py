@@ -31,7 +31,10 @@ def options():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--port", type=int, default=7272)
     parser.add_argument("--set", action="append", default=[], help="a further setting of all runs")
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.epochs < 2:
+        parser.error("at least two epochs, of which the first is not counted in seconds")
+    return args
 
 
 class Bench:
@@ -59,13 +62,17 @@ class Bench:
         work = [args.gnarl, "work", self.file, "--role", "batch", "--join", f"http://{address}", "--threads", 1]
         work += [word for setting in args.set for word in ("--set", setting)]
         environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        worker = subprocess.Popen([str(word) for word in work], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        log = args.work / "worker.log"
+        worker = subprocess.Popen([str(word) for word in work], stdout=subprocess.PIPE, stderr=log.open("w"))
         try:
             words = [str(word) for word in train]
             done = subprocess.run(words, capture_output=True, text=True, env=environment)
             if done.returncode != 0:
                 sys.exit(done.stderr)
-            sent = json.loads(worker.communicate(timeout=120)[0].splitlines()[-1])["sent_bytes"]
+            out_of_worker, _ = worker.communicate(timeout=120)
+            if worker.returncode != 0:
+                sys.exit(log.read_text())
+            sent = json.loads(out_of_worker.splitlines()[-1])["sent_bytes"]
         finally:
             worker.kill()
         records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

@@ -122,6 +122,10 @@ impl RunConfig {
     /// Mini-batches that each stage ahead of compute works on at once, in a rank of so many compute `threads`.
     pub fn preparation_threads(&self, threads: usize) -> usize {
         let least = if self.partition.servers.is_some() { LEAST_OVER_NETWORK } else { 1 };
+        // One after the other, or the same batch again and again.
+        if self.train.pipeline == Pipeline::Off || self.train.strategy == Strategy::Tensor {
+            return 1;
+        }
         match self.train.preparation_threads {
             0 => (threads / COMPUTE_PER_PREPARATION).clamp(least, MOST_PREPARATION),
             asked => asked,
@@ -144,5 +148,7 @@ mod tests {
         assert_eq!(found(&run), [2, 2, 4, 8]);
         run.train.preparation_threads = 3;
         assert_eq!(found(&run), [3; 4]);
+        run.train.pipeline = Pipeline::Off;
+        assert_eq!(found(&run), [1; 4]);
     }
 }

@@ -395,6 +395,13 @@ pub(super) const RULES: &[Rule] = &[
         applies: |a| a.run.train.pipeline != Pipeline::Off,
         to: "train.pipeline 'non-stop' and 'epoch'",
     },
+    Rule {
+        keys: &["train.preparation_threads"],
+        applies: |a| {
+            !a.tensor() && (a.run.sample.batch_size > 0 || a.run.sample.method != Method::Full)
+        },
+        to: "runs with mini-batches",
+    },
     Rule { keys: &["tensor.*"], applies: |a| a.tensor(), to: "strategy 'tensor'" },
     Rule {
         keys: &["tensor.spill"],

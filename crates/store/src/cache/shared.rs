@@ -20,7 +20,7 @@ pub struct SharedRows {
 }
 
 struct Step {
-    /// Where the row of an id is, or will be.
+    /// The flight of each id's row, and its place there.
     rows: HashMap<u64, (Arc<Flight>, usize)>,
     /// Callers still to come.
     left: usize,
@@ -64,7 +64,7 @@ impl SharedRows {
         let ending = Ending { shared: self, flight: &flight, step };
         if !own.is_empty() {
             let mut rows = vec![0.0; own.len() * width];
-            source(&own, &mut rows)?;
+            source(&own, &mut rows).inspect_err(|error| ending.land(Err(error.clone())))?;
             for (at, &place) in places.iter().enumerate() {
                 out[span(place, width)].copy_from_slice(&rows[span(at, width)]);
             }
@@ -103,16 +103,25 @@ impl SharedRows {
     }
 
     fn wait<'f>(&self, flight: &'f Flight) -> Result<&'f [f32]> {
-        let mut steps = self.steps();
-        loop {
-            match flight.rows.get() {
-                Some(Ok(rows)) => return Ok(rows),
-                Some(Err(error)) => return Err(error.clone()),
-                None => {}
+        if flight.rows.get().is_none() {
+            let mut steps = self.steps();
+            while flight.rows.get().is_none() {
+                steps = self.changed.wait(steps).unwrap_or_else(PoisonError::into_inner);
             }
-            steps = self.changed.wait(steps).unwrap_or_else(PoisonError::into_inner);
+        }
+        match flight.rows.get() {
+            Some(Ok(rows)) => Ok(rows),
+            Some(Err(error)) => Err(error.clone()),
+            None => Err(died()),
         }
     }
+}
+
+fn died() -> Error {
+    Error::new(
+        Kind::Limit,
+        "the thread of another rank that fetched features of the same step died",
+    )
 }
 
 /// Ends a caller's part in a step.
@@ -134,8 +143,8 @@ impl Ending<'_> {
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        let failed = "another rank of this process could not fetch rows of the same step";
-        self.land(Err(Error::new(Kind::Rank, failed)));
+        // After a panic: else it has landed.
+        self.land(Err(died()));
         let mut steps = self.shared.steps();
         if let Some(step) = steps.get_mut(&self.step) {
             step.left = step.left.saturating_sub(1);
@@ -178,11 +187,14 @@ mod tests {
     #[test]
     fn every_row_of_a_step_is_fetched_once_whoever_comes_when() {
         for callers in [1, 2, 5] {
-            let (shared, fetched) = (SharedRows::default(), AtomicUsize::new(0));
+            let shared = SharedRows::default();
+            let fetched = AtomicUsize::new(0);
             let own = AtomicUsize::new(0);
             scope(|scope| {
                 for caller in 0..callers as u64 {
-                    let (shared, fetched, own) = (&shared, &fetched, &own);
+                    let shared = &shared;
+                    let fetched = &fetched;
+                    let own = &own;
                     scope.spawn(move || {
                         for step in 0..30 {
                             let pause = Key::new(caller).below(step, 200);
@@ -229,14 +241,13 @@ mod tests {
             let all = [scope.spawn(|| call(&fails)), scope.spawn(|| call(&fails))];
             all.map(|one| one.join().unwrap())
         });
-        assert!(errors.iter().any(|error| error.contains("no reply")), "{errors:?}");
-        assert!(errors.iter().any(|error| error.contains("another rank")), "{errors:?}");
+        assert!(errors.iter().all(|error| error.contains("no reply")), "{errors:?}");
         assert!(shared.steps().is_empty());
         let died = scope(|scope| {
             let panics = |_: &[u64], _: &mut [f32]| -> Result<()> { panic!("on purpose") };
             let first = scope.spawn(move || call(&panics));
             let died = first.join().is_err();
-            died && call(&|_, _| Ok(())).contains("another rank")
+            died && call(&|_, _| Ok(())).contains("another rank that fetched")
         });
         assert!(died && shared.steps().is_empty());
     }

@@ -2,8 +2,8 @@
 //! (mini-batch grouping, Armada §5), and none that is in the cache.
 //!
 //! Armada's batch workers know what compute workers have cached, by plans that are acknowledged. Here those who have the
-//! cache ask for what they lack: one more round trip, which is hidden as batches are asked for ahead, and nothing that the
-//! two sides could disagree about when messages are lost or a process starts again.
+//! cache ask for what they lack as soon as the batch has come: one more round trip, which is hidden as batches are asked for
+//! ahead, and no numbers that depend on what the two sides know of each other when messages are lost or a process starts again.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +23,8 @@ pub(crate) struct Features {
     ranks: usize,
     shared: SharedRows,
     cache: Option<RowCache>,
-    /// Rows of batches, and those that other processes were asked for.
-    rows: [AtomicU64; 2],
+    /// Rows of batches that were here, and those that other processes were asked for.
+    counts: [AtomicU64; 2],
 }
 
 impl Features {
@@ -35,17 +35,24 @@ impl Features {
             Engine::Local => config.train.workers,
             Engine::Mpi => 1,
         };
-        let (policy, bytes) = (config.cache.policy, config.cache.memory.as_u64());
-        if bytes == 0 && ranks == 1 {
+        let policy = config.cache.policy;
+        let bytes = config.cache.memory.as_u64();
+        let slots = NonZeroUsize::new(policy.capacity(bytes, width));
+        if bytes > 0 && slots.is_none() {
+            tracing::warn!(
+                "cache.memory = '{}' has no room for a single node",
+                config.cache.memory
+            );
+        }
+        if slots.is_none() && ranks == 1 {
             return None;
         }
-        let slots = NonZeroUsize::new(policy.capacity(bytes, width));
         Some(Self {
             width,
             ranks,
             shared: SharedRows::default(),
             cache: slots.map(|slots| RowCache::new(width, policy.slots(slots))),
-            rows: Default::default(),
+            counts: Default::default(),
         })
     }
 
@@ -71,8 +78,11 @@ impl Features {
         };
         let of = (step.id, step.callers);
         self.shared.fetch(of, (nodes, self.width), &mut rows, &cached)?;
-        self.rows[0].fetch_add(nodes.len() as u64, Ordering::Relaxed);
-        self.rows[1].fetch_add(asked.into_inner(), Ordering::Relaxed);
+        let asked = asked.into_inner();
+        let here = (nodes.len() as u64).saturating_sub(asked);
+        let [all_here, all_asked] = &self.counts;
+        all_here.fetch_add(here, Ordering::Relaxed);
+        all_asked.fetch_add(asked, Ordering::Relaxed);
         Ok(rows)
     }
 
@@ -90,8 +100,7 @@ impl Features {
 
     /// Rows that were here when a batch needed them, and those that other processes were asked for.
     pub fn counts(&self) -> [u64; 2] {
-        let [all, asked] = [0, 1].map(|i| self.rows[i].load(Ordering::Relaxed));
-        [all.saturating_sub(asked), asked]
+        [0, 1].map(|i| self.counts[i].load(Ordering::Relaxed))
     }
 }
 

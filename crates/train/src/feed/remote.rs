@@ -1,14 +1,16 @@
 //! Batches of batch workers.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::bounded;
 use gnarl_common::{Error, Kind, Result};
 use gnarl_serve::{BatchRequest, Client, LEASE, RowsRequest, WorkRequest};
 
 use super::coordinator::Access;
-use super::features::Features;
+use super::features::{Features, Step};
 use crate::data::batch::{BatchSpec, Input};
 use crate::data::identity::digest;
 use crate::data::packed::rows::{OF_NODES, unpack};
@@ -47,10 +49,26 @@ struct Known {
 struct Worker {
     uri: String,
     client: Client,
-    /// Batches asked for and not yet here.
+    /// Requests without a reply yet.
     under_way: AtomicUsize,
     /// When it last failed.
     failed: Mutex<Option<Instant>>,
+}
+
+/// A request to a worker, until its reply is here or not waited for.
+struct UnderWay(Arc<Worker>);
+
+impl UnderWay {
+    fn begin(worker: Arc<Worker>) -> Self {
+        worker.under_way.fetch_add(1, Ordering::Relaxed);
+        Self(worker)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Worker {
@@ -184,20 +202,59 @@ impl Feed {
             features: self.features.is_none(),
         });
         let waiting = self.clone().start(request, None)?;
-        let step = self.features.as_ref().map(|features| features.step(spec));
-        let (feed, era) = (self.clone(), spec.graph as u64);
-        Ok(Box::new(move || {
-            let (mut columns, from) = waiting()?;
-            if let (Some(features), Some(step)) = (&feed.features, step) {
-                let nodes = input_nodes(&mut columns)?;
-                let source = |nodes: &[u64], out: &mut [f32]| feed.rows((era, &from), nodes, out);
-                let rows = features.fetch(step, &nodes, &source)?;
-                columns.add("nodes.id", nodes);
-                columns.add(format!("{OF_NODES}.width"), vec![features.width() as u64]);
-                columns.add(OF_NODES, rows);
-            }
-            Ok(columns)
-        }))
+        let Some(features) = &self.features else {
+            return Ok(Box::new(move || Ok(waiting()?.0)));
+        };
+        let step = features.step(spec);
+        let era = spec.graph as u64;
+        let feed = self.clone();
+        let (done, made) = bounded(1);
+        // Features are asked for when the batch comes, not when it is needed: until then its worker keeps the era in memory.
+        let ask = move || {
+            let batch = waiting().and_then(|batch| feed.with_features(batch, step, era));
+            // Whoever asked may have ended.
+            _ = done.send(batch);
+        };
+        let spawned = Builder::new().name("features".into()).spawn(ask);
+        spawned
+            .map_err(|e| Error::new(Kind::Limit, format!("a thread to ask for features: {e}")))?;
+        let died = || Error::new(Kind::Limit, "the thread that asks for features died");
+        Ok(Box::new(move || made.recv().unwrap_or_else(|_| Err(died()))))
+    }
+
+    /// A batch of `era`, which the worker `from` has sent, with the features of its input nodes.
+    fn with_features(
+        self: &Arc<Self>,
+        (mut columns, from): (Columns, String),
+        step: Step,
+        era: u64,
+    ) -> Result<Columns> {
+        let Some(features) = &self.features else { return Ok(columns) };
+        let nodes = input_nodes(&mut columns)?;
+        let is_asked = AtomicBool::new(false);
+        let source = |nodes: &[u64], out: &mut [f32]| {
+            is_asked.store(true, Ordering::Relaxed);
+            self.rows((era, &from), nodes, out)
+        };
+        let rows = features.fetch(step, &nodes, &source)?;
+        if !is_asked.into_inner() {
+            // Its worker waits for the request; nobody waits for the reply.
+            let _reply = self.clone().start(self.request_rows(era, &[]), Some(&from))?;
+        }
+        columns.add("nodes.id", nodes);
+        columns.add(format!("{OF_NODES}.width"), vec![features.width() as u64]);
+        columns.add(OF_NODES, rows);
+        Ok(columns)
+    }
+
+    /// The request for the features of `nodes`.
+    fn request_rows(&self, era: u64, nodes: &[u64]) -> WorkRequest {
+        WorkRequest::Rows(RowsRequest {
+            run: self.digest,
+            era,
+            nodes: nodes.to_vec(),
+            reached: self.reached.load(Ordering::Relaxed) as u64,
+        })
     }
 
     /// The features of `nodes`, which are in memory in `era`; the worker `first` is asked before others.
@@ -207,12 +264,7 @@ impl Feed {
         nodes: &[u64],
         out: &mut [f32],
     ) -> Result<()> {
-        let request = WorkRequest::Rows(RowsRequest {
-            run: self.digest,
-            era,
-            nodes: nodes.to_vec(),
-            reached: self.reached.load(Ordering::Relaxed) as u64,
-        });
+        let request = self.request_rows(era, nodes);
         let (mut columns, from) = self.clone().start(request, Some(first))?()?;
         let wrong = |found: String| Error::invalid(format!("features of {from}: {found}"));
         let found = unpack(&mut columns, (OF_NODES, nodes.len()));
@@ -273,12 +325,8 @@ impl Feed {
             if let Some(worker) = free {
                 asked.push(worker.uri.clone());
                 let waiting = worker.client.ask_batch(request)?;
-                worker.under_way.fetch_add(1, Ordering::Relaxed);
-                return Ok(move || {
-                    let found = waiting().inspect_err(|error| worker.fails(error));
-                    worker.under_way.fetch_sub(1, Ordering::Relaxed);
-                    found
-                });
+                let under_way = UnderWay::begin(worker);
+                return Ok(move || waiting().inspect_err(|error| under_way.0.fails(error)));
             }
             if start.elapsed() > self.deadline {
                 let why =

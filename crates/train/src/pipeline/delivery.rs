@@ -20,6 +20,10 @@ pub struct Delivery<'a> {
 impl Delivery<'_> {
     /// The batch of one of so many lanes.
     pub(super) fn of_lanes(mut self, lanes: usize) -> Self {
+        if self.spec.fixed {
+            // All of them are in one lane.
+            return self;
+        }
         let Stages { load, sample, fetch, receive, compact, .. } = &mut self.stages;
         for seconds in [load, sample, fetch, receive, compact] {
             *seconds /= lanes as f64;

@@ -48,7 +48,9 @@ impl<'a> Lanes<'a> {
     {
         let spawn = |name: &str| Builder::new().name(name.into());
         let (to_order, order) = unbounded();
-        let (mut starts, mut ends, mut started) = (Vec::new(), Vec::new(), Vec::new());
+        let mut starts = Vec::new();
+        let mut ends = Vec::new();
+        let mut started = Vec::new();
         for lane in 0..depths.lanes {
             // A spec is light, and whoever deals must not wait for a lane while another one is idle.
             let (to_sample, scheduled) = bounded(share(depths.buffered, lane, depths).max(1));

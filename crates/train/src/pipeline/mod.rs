@@ -58,8 +58,11 @@ pub fn run<T>(
     let drains = config.pipeline == Pipeline::Epoch;
     let mut schedule = Schedule::new(specs);
     if config.pipeline != Pipeline::Off {
-        let (buffered, after_sample) = (config.prefetch, config.prefetch + step.ahead());
-        let depths = Depths { lanes: lanes.max(1), buffered, after_sample };
+        let depths = Depths {
+            lanes: lanes.max(1),
+            buffered: config.prefetch,
+            after_sample: config.prefetch + step.ahead(),
+        };
         return on_threads((schedule, step), depths, drains, compute);
     }
     let mut sample = Sample::new(step);

@@ -63,8 +63,8 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             let mut first = failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let told = first.get_or_insert(error).clone();
             drop(first);
-            for (_, reply) in shelf.close() {
-                self.answer(reply, Err(told.clone()));
+            for (request, reply) in shelf.close() {
+                self.answer((is_batch(&request), reply), Err(told.clone()));
             }
             self.source.rooms.close();
         };
@@ -86,22 +86,27 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
                 fail(Error::new(Kind::Limit, "cannot start the threads that prepare batches"));
             }
             for ask in asks {
-                self.worked.asked.fetch_add(1, Ordering::Relaxed);
-                let (era, reached) = (ask.0.era(), ask.0.reached());
+                let counted = is_batch(&ask.0);
+                self.worked.asked.fetch_add(u64::from(counted), Ordering::Relaxed);
+                let era = ask.0.era();
+                let reached = ask.0.reached();
                 let sequel = match &ask.0 {
                     WorkRequest::Batch(BatchRequest { features: true, .. }) => Sequel::None,
                     WorkRequest::Batch(_) => Sequel::Comes,
                     WorkRequest::Rows(_) => Sequel::IsThis,
                 };
                 if self.source.course.of(era).is_none() {
-                    self.answer(ask.1, Err(Error::invalid(format!("there is no era {era}"))));
+                    let error = Error::invalid(format!("there is no era {era}"));
+                    self.answer((counted, ask.1), Err(error));
                 } else if let Some((_, reply)) = shelf.ask((era, reached), sequel, ask) {
-                    self.answer(reply, Err(Error::new(Kind::Rank, "the batch worker has failed")));
+                    let error = Error::new(Kind::Rank, "the batch worker has failed");
+                    self.answer((counted, reply), Err(error));
                     break;
                 }
             }
-            for (_, reply) in shelf.close() {
-                self.answer(reply, Err(Error::new(Kind::Rank, "the batch worker ends")));
+            for (request, reply) in shelf.close() {
+                let error = Error::new(Kind::Rank, "the batch worker ends");
+                self.answer((is_batch(&request), reply), Err(error));
             }
             self.source.rooms.close();
         });
@@ -152,9 +157,9 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         }
     }
 
-    /// Answers a request.
-    fn answer(&self, reply: Reply, with: Result<RecordBatch>) {
-        self.worked.asked.fetch_sub(1, Ordering::Relaxed);
+    /// Answers a request, which `counted` if it was for a batch.
+    fn answer(&self, (counted, reply): (bool, Reply), with: Result<RecordBatch>) {
+        self.worked.asked.fetch_sub(u64::from(counted), Ordering::Relaxed);
         reply(with);
     }
 
@@ -163,7 +168,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         let mut scratch = Scratch::new();
         while let Some((era, (request, reply))) = shelf.next() {
             let start = Instant::now();
-            let is_batch = matches!(request, WorkRequest::Batch(_));
+            let counted = is_batch(&request);
             let mut reply_to = |request| match request {
                 WorkRequest::Batch(request) => self.batch(&era, request, &mut scratch),
                 WorkRequest::Rows(request) => self.rows(&era, &request),
@@ -172,10 +177,10 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             let made = catch_unwind(make).unwrap_or_else(|_| Err(dead("prepares batches")));
             drop(era);
             count(&self.worked.prepared, start);
-            let batches = u64::from(is_batch && made.is_ok());
+            let batches = u64::from(counted && made.is_ok());
             self.worked.batches.fetch_add(batches, Ordering::Relaxed);
             faults::reached("reply");
-            self.answer(reply, made);
+            self.answer((counted, reply), made);
         }
     }
 
@@ -216,6 +221,11 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         era.encoder().0.pack_features(&nodes, &mut columns)?;
         record_batch(columns)
     }
+}
+
+/// True for a request for a batch.
+fn is_batch(request: &WorkRequest) -> bool {
+    matches!(request, WorkRequest::Batch(_))
 }
 
 /// Adds the time since `start` to a counter of nanoseconds.

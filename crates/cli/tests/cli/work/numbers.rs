@@ -87,7 +87,8 @@ fn features_that_are_shared_or_cached_change_no_number() {
     ] {
         let ranks = format!("train.workers={ranks}");
         let expected = results(&stored.alone(&[&ranks]));
-        let (memory, policy) = (format!("cache.memory={cache}"), format!("cache.policy={policy}"));
+        let memory = format!("cache.memory={cache}");
+        let policy = format!("cache.policy={policy}");
         let mut sets = vec![ranks.as_str(), "train.preparation_threads=2"];
         if cache != "0B" {
             sets.extend([memory.as_str(), policy.as_str()]);

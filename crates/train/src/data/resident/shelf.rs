@@ -2,6 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Time that an era stays in memory for an ask that is known to come, where its room is needed: it comes as soon as the reply
+/// before it has arrived, or never. An era that is let go too early is loaded again.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Eras by number, and the asks for batches of them. Neither the order of asks nor who asks changes what they get; an era
 /// that is asked for again after it was let go is loaded again.
@@ -13,8 +18,8 @@ pub(crate) struct Shelf<T, A> {
 struct State<T, A> {
     eras: BTreeMap<usize, Arc<T>>,
     asks: BTreeMap<usize, VecDeque<A>>,
-    /// Asks of each era that will still come.
-    owed: BTreeMap<usize, usize>,
+    /// Asks about an era that will still come.
+    owed: BTreeMap<usize, Owed>,
     /// The era put into memory last.
     last: Option<usize>,
     /// The last era that has been asked for.
@@ -26,6 +31,13 @@ struct State<T, A> {
     /// The era that stays all the same.
     kept: Option<usize>,
     closed: bool,
+}
+
+/// Asks to come.
+struct Owed {
+    count: usize,
+    /// When the last of them was announced.
+    since: Instant,
 }
 
 /// Further asks for the same era, which stays for them.
@@ -56,14 +68,31 @@ impl<T, A> State<T, A> {
         owed.retain(|number, _| !again && *number >= *reached);
         match sequel {
             Sequel::None => {}
-            Sequel::Comes => *owed.entry(era).or_default() += 1,
+            Sequel::Comes => {
+                let count = owed.get(&era).map_or(0, |owed| owed.count) + 1;
+                owed.insert(era, Owed { count, since: Instant::now() });
+            }
             Sequel::IsThis => {
-                let left = owed.remove(&era).unwrap_or(0).saturating_sub(1);
-                if left > 0 {
-                    owed.insert(era, left);
+                if let Some(left) = owed.get_mut(&era) {
+                    left.count = left.count.saturating_sub(1);
                 }
+                owed.retain(|_, owed| owed.count > 0);
             }
         }
+        self.let_go();
+    }
+
+    /// While the loader waits for parts to leave: lets go of the eras that nobody asks for, or will within [`GRACE`], but for
+    /// the one that stays all the same.
+    fn let_go(&mut self) {
+        if !self.full {
+            return;
+        }
+        let Self { eras, asks, owed, kept, .. } = self;
+        owed.retain(|_, owed| owed.since.elapsed() < GRACE);
+        eras.retain(|number, _| {
+            asks.contains_key(number) || owed.contains_key(number) || *kept == Some(*number)
+        });
     }
 }
 
@@ -117,7 +146,7 @@ impl<T, A> Shelf<T, A> {
             if state.closed {
                 return None;
             }
-            let State { eras, asks, owed, full, kept, .. } = &mut *state;
+            let State { eras, asks, .. } = &mut *state;
             let here = asks.iter_mut().find_map(|(number, of_era)| {
                 let era = eras.get(number)?;
                 Some((*number, era.clone(), of_era))
@@ -127,13 +156,21 @@ impl<T, A> Shelf<T, A> {
             {
                 if of_era.is_empty() {
                     asks.remove(&number);
-                    if *full && *kept != Some(number) && !owed.contains_key(&number) {
-                        eras.remove(&number);
-                    }
+                    state.let_go();
                 }
                 return Some((era, ask));
             }
-            state = self.wait(state);
+            state.let_go();
+            state = match state.full && !state.owed.is_empty() {
+                // Nobody tells when their time is over.
+                true => {
+                    self.changed
+                        .wait_timeout(state, GRACE)
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .0
+                }
+                false => self.wait(state),
+            };
         }
     }
 
@@ -184,10 +221,7 @@ impl<T, A> Shelf<T, A> {
         let mut state = self.lock();
         state.full = true;
         state.kept = before.filter(|number| *number >= state.reached);
-        let State { eras, asks, owed, kept, .. } = &mut *state;
-        eras.retain(|number, _| {
-            asks.contains_key(number) || owed.contains_key(number) || *kept == Some(*number)
-        });
+        state.let_go();
         self.changed.notify_all();
     }
 
@@ -276,11 +310,27 @@ mod tests {
             shelf.make_room(None);
             assert_eq!((shelf.next().unwrap().1, left()), (7, vec![2]));
             shelf.ask((era, reached), Sequel::None, 8);
-            shelf.make_room(None);
-            assert!(!left().contains(&2), "{era}");
+            assert!(!left().contains(&2), "{era}: while the loader waits");
             shelf.put(era, Arc::new("again"));
             assert_eq!(shelf.next().unwrap().1, 8);
         }
+    }
+
+    #[test]
+    fn an_ask_that_does_not_come_holds_nothing_up() {
+        let shelf = Names::new();
+        shelf.put(1, Arc::new("one"));
+        shelf.ask((1, 1), Sequel::Comes, 3);
+        shelf.make_room(None);
+        assert_eq!(shelf.next().unwrap().1, 3);
+        std::thread::scope(|scope| {
+            let idle = scope.spawn(|| shelf.next().is_none());
+            while !shelf.lock().eras.is_empty() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            shelf.close();
+            assert!(idle.join().unwrap());
+        });
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(super) fn check(path: &Path, old: &RunConfig, new: &RunConfig) -> Result<()>
         c.train.threads = 0;
         c.train.prefetch = 1;
         c.train.preparation_threads = 0;
+        c.cache = Default::default();
         c.train.epochs = 1;
         c.train.patience = 0;
         c.train.checkpoint_seconds = 0.0;
