@@ -15,13 +15,14 @@ use crate::source::{check_len, span};
 /// every caller of a step has its own.
 #[derive(Default)]
 pub struct SharedRows {
-    steps: Mutex<HashMap<u64, Step>>,
-    changed: Condvar,
+    steps: Mutex<HashMap<u64, Arc<Mutex<Step>>>>,
 }
 
 struct Step {
     /// The flight of each id's row, and its place there.
-    rows: HashMap<u64, (Arc<Flight>, usize)>,
+    rows: HashMap<u64, (u32, u32)>,
+    /// Rows of each caller so far, on their way or landed.
+    flights: Vec<Arc<Flight>>,
     /// Callers still to come.
     left: usize,
 }
@@ -30,6 +31,8 @@ struct Step {
 #[derive(Default)]
 struct Flight {
     rows: OnceLock<Result<Vec<f32>>>,
+    waiting: Mutex<()>,
+    landed: Condvar,
 }
 
 /// The ids of a caller: those it fetches, and where the others are.
@@ -37,9 +40,10 @@ struct Flight {
 struct Split {
     own: Vec<u64>,
     /// Output row of each id in `own`.
-    places: Vec<usize>,
-    /// Output rows, and the flights that have them.
-    joined: Vec<(usize, Arc<Flight>, usize)>,
+    places: Vec<u32>,
+    /// Output rows, and the flight and place of each.
+    joined: Vec<(u32, u32, u32)>,
+    flights: Vec<Arc<Flight>>,
 }
 
 impl SharedRows {
@@ -58,70 +62,92 @@ impl SharedRows {
         source: FetchRows<'_>,
     ) -> Result<usize> {
         check_len(out, ids.len(), width)?;
+        if callers <= 1 {
+            source(ids, out)?;
+            return Ok(ids.len());
+        }
         let flight = Arc::new(Flight::default());
-        let Split { own, places, joined } = self.split((step, callers), ids, &flight);
+        let joining = self.join(step, callers);
+        let Split { own, places, joined, flights } = split(&joining, ids, &flight);
         // Whichever way it ends: others wait for it, and the step's rows are to go.
-        let ending = Ending { shared: self, flight: &flight, step };
+        let _ending = Ending { shared: self, flight: &flight, step };
         if !own.is_empty() {
             let mut rows = vec![0.0; own.len() * width];
-            source(&own, &mut rows).inspect_err(|error| ending.land(Err(error.clone())))?;
+            source(&own, &mut rows).inspect_err(|error| flight.land(Err(error.clone())))?;
             for (at, &place) in places.iter().enumerate() {
-                out[span(place, width)].copy_from_slice(&rows[span(at, width)]);
+                out[span(place as usize, width)].copy_from_slice(&rows[span(at, width)]);
             }
-            ending.land(Ok(rows));
+            flight.land(Ok(rows));
         }
-        for (place, flight, at) in joined {
-            let row = self.wait(&flight)?;
-            out[span(place, width)].copy_from_slice(&row[span(at, width)]);
+        let mut landed = vec![None; flights.len()];
+        for (place, number, at) in joined {
+            let number = number as usize;
+            let rows = match landed[number] {
+                Some(rows) => rows,
+                None => *landed[number].insert(flights[number].wait()?),
+            };
+            let row = &rows[span(at as usize, width)];
+            out[span(place as usize, width)].copy_from_slice(row);
         }
         Ok(own.len())
     }
 
-    fn steps(&self) -> MutexGuard<'_, HashMap<u64, Step>> {
+    fn steps(&self) -> MutexGuard<'_, HashMap<u64, Arc<Mutex<Step>>>> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins a step: ids that nobody has asked for come with `flight`.
-    fn split(&self, (step, callers): (u64, usize), ids: &[u64], flight: &Arc<Flight>) -> Split {
-        let mut steps = self.steps();
-        let new = || Step { rows: HashMap::new(), left: callers.max(1) };
-        let step = steps.entry(step).or_insert_with(new);
-        let mut split = Split::default();
-        for (place, &id) in ids.iter().enumerate() {
-            if let Some((of, at)) = step.rows.get(&id) {
-                split.joined.push((place, of.clone(), *at));
-                continue;
-            }
-            // The last caller leaves nothing behind.
-            if step.left > 1 {
-                step.rows.insert(id, (flight.clone(), split.own.len()));
-            }
-            split.own.push(id);
-            split.places.push(place);
-        }
-        split
-    }
-
-    fn wait<'f>(&self, flight: &'f Flight) -> Result<&'f [f32]> {
-        if flight.rows.get().is_none() {
-            let mut steps = self.steps();
-            while flight.rows.get().is_none() {
-                steps = self.changed.wait(steps).unwrap_or_else(PoisonError::into_inner);
-            }
-        }
-        match flight.rows.get() {
-            Some(Ok(rows)) => Ok(rows),
-            Some(Err(error)) => Err(error.clone()),
-            None => Err(died()),
-        }
+    fn join(&self, step: u64, callers: usize) -> Arc<Mutex<Step>> {
+        let new = || {
+            let step = Step { rows: HashMap::new(), flights: Vec::new(), left: callers };
+            Arc::new(Mutex::new(step))
+        };
+        self.steps().entry(step).or_insert_with(new).clone()
     }
 }
 
-fn died() -> Error {
-    Error::new(
-        Kind::Limit,
-        "the thread of another rank that fetched features of the same step died",
-    )
+/// Finds out who fetches which of `ids`: those that nobody has asked for come with `flight`.
+fn split(step: &Mutex<Step>, ids: &[u64], flight: &Arc<Flight>) -> Split {
+    let mut step = step.lock().unwrap_or_else(PoisonError::into_inner);
+    let Step { rows, flights, left } = &mut *step;
+    let number = flights.len() as u32;
+    let mut split = Split::default();
+    for (place, &id) in (0..).zip(ids) {
+        if let Some(&(of, at)) = rows.get(&id) {
+            split.joined.push((place, of, at));
+            continue;
+        }
+        // The last caller leaves nothing behind.
+        if *left > 1 {
+            rows.insert(id, (number, split.own.len() as u32));
+        }
+        split.own.push(id);
+        split.places.push(place);
+    }
+    flights.push(flight.clone());
+    split.flights.clone_from(flights);
+    split
+}
+
+impl Flight {
+    /// Hands the rows to those that wait, unless there are some already.
+    fn land(&self, rows: Result<Vec<f32>>) {
+        // Under the lock: whoever finds none begins to wait under it.
+        let _waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        _ = self.rows.set(rows);
+        self.landed.notify_all();
+    }
+
+    fn wait(&self) -> Result<&[f32]> {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match self.rows.get() {
+                Some(Ok(rows)) => return Ok(rows),
+                Some(Err(error)) => return Err(error.clone()),
+                None => {}
+            }
+            waiting = self.landed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
 }
 
 /// Ends a caller's part in a step.
@@ -131,26 +157,17 @@ struct Ending<'a> {
     step: u64,
 }
 
-impl Ending<'_> {
-    /// Hands the caller's rows to those that wait, unless it has done so already.
-    fn land(&self, rows: Result<Vec<f32>>) {
-        // Under the lock: whoever finds none begins to wait under it.
-        let _steps = self.shared.steps();
-        _ = self.flight.rows.set(rows);
-        self.shared.changed.notify_all();
-    }
-}
-
 impl Drop for Ending<'_> {
     fn drop(&mut self) {
-        // After a panic: else it has landed.
-        self.land(Err(died()));
+        // After a panic: else it has landed, or nobody asks for it.
+        let died = "the thread of another rank that fetched features of the same step died";
+        self.flight.land(Err(Error::new(Kind::Limit, died)));
         let mut steps = self.shared.steps();
-        if let Some(step) = steps.get_mut(&self.step) {
-            step.left = step.left.saturating_sub(1);
-            if step.left == 0 {
-                steps.remove(&self.step);
-            }
+        let Some(step) = steps.get(&self.step).cloned() else { return };
+        let mut step = step.lock().unwrap_or_else(PoisonError::into_inner);
+        step.left = step.left.saturating_sub(1);
+        if step.left == 0 {
+            steps.remove(&self.step);
         }
     }
 }

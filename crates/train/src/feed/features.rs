@@ -12,6 +12,7 @@ use gnarl_common::Result;
 use gnarl_common::rng::mix;
 use gnarl_common::threads::even_share;
 use gnarl_config::{Engine, RunConfig};
+use gnarl_nn::Tensor;
 use gnarl_store::cache::{FetchRows, RowCache, SharedRows};
 
 use crate::data::batch::BatchSpec;
@@ -56,17 +57,12 @@ impl Features {
         })
     }
 
-    /// Width of a row.
-    pub fn width(&self) -> usize {
-        self.width
-    }
-
     /// The features of `nodes`, the input nodes of a batch of `step`; `source` is asked for those that are nowhere here.
     ///
     /// # Errors
     /// Those of `source`.
-    pub fn fetch(&self, step: Step, nodes: &[u64], source: FetchRows<'_>) -> Result<Vec<f32>> {
-        let mut rows = vec![0.0; nodes.len() * self.width];
+    pub fn fetch(&self, step: Step, nodes: &[u64], source: FetchRows<'_>) -> Result<Tensor> {
+        let mut rows = Tensor::scratch(nodes.len(), self.width);
         let asked = AtomicU64::new(0);
         let count = |ids: &[u64], out: &mut [f32]| {
             asked.fetch_add(ids.len() as u64, Ordering::Relaxed);
@@ -77,7 +73,7 @@ impl Features {
             None => count(ids, out),
         };
         let of = (step.id, step.callers);
-        self.shared.fetch(of, (nodes, self.width), &mut rows, &cached)?;
+        self.shared.fetch(of, (nodes, self.width), rows.data_mut(), &cached)?;
         let asked = asked.into_inner();
         let here = (nodes.len() as u64).saturating_sub(asked);
         let [all_here, all_asked] = &self.counts;

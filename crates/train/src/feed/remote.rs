@@ -6,14 +6,14 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::bounded;
-use gnarl_common::{Error, Kind, Result};
+use gnarl_common::{DType, Error, Kind, Result};
 use gnarl_serve::{BatchRequest, Client, LEASE, RowsRequest, WorkRequest};
 
 use super::coordinator::Access;
 use super::features::{Features, Step};
 use crate::data::batch::{BatchSpec, Input};
 use crate::data::identity::digest;
-use crate::data::packed::rows::{OF_NODES, unpack};
+use crate::data::packed::rows::{OF_NODES, pack, unpack};
 use crate::data::packed::{Columns, Pending, columns};
 
 /// Time after which the coordinator is asked again for the workers that live.
@@ -242,8 +242,7 @@ impl Feed {
             let _reply = self.clone().start(self.request_rows(era, &[]), Some(&from))?;
         }
         columns.add("nodes.id", nodes);
-        columns.add(format!("{OF_NODES}.width"), vec![features.width() as u64]);
-        columns.add(OF_NODES, rows);
+        pack((Input::Dense(rows), OF_NODES), DType::F32, &mut columns);
         Ok(columns)
     }
 
