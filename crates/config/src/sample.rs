@@ -93,6 +93,8 @@ pub struct SampleSection {
     /// Link prediction without an encoder: classes of nodes; edges between two of them are trained one after the other. 0
     /// trains edges in random order.
     pub buckets: usize,
+    /// Classes whose embeddings are in memory at a time, 2 at least.
+    pub buckets_in_memory: usize,
     /// Subgraph methods: batches whose gradients are added up in one step; as many as workers
     /// keeps all of them busy.
     pub accumulate: usize,
@@ -135,6 +137,7 @@ impl Default for SampleSection {
             time: None,
             batch_size: 1024,
             buckets: 0,
+            buckets_in_memory: 2,
             accumulate: 1,
             clusters: 100,
             cluster_algorithm: "metis".into(),

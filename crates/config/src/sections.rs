@@ -182,6 +182,12 @@ impl RunConfig {
                 self.sample.buckets
             )));
         }
+        if self.sample.buckets_in_memory < 2 {
+            return Err(Error::usage(format!(
+                "invalid sample.buckets_in_memory '{}': edges between two classes need both, expected 2 or more",
+                self.sample.buckets_in_memory
+            )));
+        }
         if self.embedding.store == RowStore::File {
             self.check_rows_in_files()?;
         }

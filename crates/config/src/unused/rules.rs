@@ -84,6 +84,11 @@ pub(super) const RULES: &[Rule] = &[
         to: "link prediction that ranks all nodes",
     },
     Rule {
+        keys: &["sample.buckets_in_memory"],
+        applies: |a| a.run.sample.buckets > 0,
+        to: "runs with sample.buckets",
+    },
+    Rule {
         keys: &["sample.buckets"],
         applies: |a| {
             let batches = a.run.sample.batch_size > 0 && !a.run.train.strategy.parts_train_alone();

@@ -5,14 +5,17 @@
 //! The edges themselves are copied in the order of buckets, in memory or in a mapped file, which an epoch reads a bucket at a
 //! time.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{BufMut, Home, IdMap, Result};
+use gnarl_config::SampleSection;
 use gnarl_graph::triples::Triples;
 
 use crate::data::batch::{BatchSpec, Shuffled, Uses};
+use crate::data::resident::visits;
 use crate::data::target_edges::{TargetBatch, TargetEdges};
 
 /// Training edges by buckets.
@@ -26,12 +29,29 @@ pub(crate) struct Buckets {
 
 /// Classes of nodes: ranges of ids.
 #[derive(Clone, Copy)]
-struct Classes {
+pub(crate) struct Classes {
     count: usize,
     nodes: u64,
+    /// Classes in memory at a time.
+    in_memory: usize,
+}
+
+/// A pair of classes in the order of an epoch.
+struct Meeting {
+    pair: [usize; 2],
+    /// Classes in memory, these two among them.
+    now: Vec<usize>,
+    /// The class that comes into memory next.
+    next: Option<usize>,
 }
 
 impl Classes {
+    /// Those of `sample`, of so many nodes.
+    pub fn new(sample: &SampleSection, nodes: usize) -> Self {
+        let in_memory = sample.buckets_in_memory.min(sample.buckets);
+        Self { count: sample.buckets, nodes: nodes as u64, in_memory }
+    }
+
     /// The class of a node.
     fn of(self, node: u32) -> usize {
         (u64::from(node) * self.count as u64 / self.nodes) as usize
@@ -48,9 +68,53 @@ impl Classes {
         self.count * (self.count + 1) / 2
     }
 
-    /// Pairs of classes in the order of an epoch: those of one class after the other, which changes its partners forth and
-    /// back, so that each pair but at most one shares a class with the one before.
-    fn order(self, key: Key) -> Vec<[usize; 2]> {
+    /// Pairs of classes in the order of an epoch.
+    fn order(self, key: Key) -> Vec<Meeting> {
+        match self.in_memory {
+            0..=2 => self.by_twos(key),
+            _ => self.by_visits(key),
+        }
+    }
+
+    /// With two classes in memory: pairs of one class after the other, which changes its partners forth and back, so that each
+    /// pair but at most one shares a class with the one before.
+    fn by_twos(self, key: Key) -> Vec<Meeting> {
+        let pairs = self.back_and_forth(key);
+        let meeting = |i: usize| {
+            let pair: [usize; 2] = pairs[i];
+            let next = pairs.get(i + 1);
+            let next = next.and_then(|next| next.iter().find(|class| !pair.contains(class)));
+            Meeting { pair, now: pair.to_vec(), next: next.copied() }
+        };
+        (0..pairs.len()).map(meeting).collect()
+    }
+
+    /// With more of them: one class at a time gives way to another one, in the order of Marius (BETA), and each newcomer meets
+    /// those that are there, in random order. Rows are read and written once for many pairs.
+    fn by_visits(self, key: Key) -> Vec<Meeting> {
+        let mut classes: Vec<usize> = (0..self.count).collect();
+        key.shuffle(&mut classes);
+        let visits = visits(self.count, self.in_memory);
+        let visits: Vec<Vec<usize>> = visits
+            .into_iter()
+            .map(|visit| visit.into_iter().map(|number| classes[number]).collect())
+            .collect();
+        let mut met = BTreeSet::new();
+        let mut meetings = Vec::new();
+        for (number, now) in visits.iter().enumerate() {
+            let both = now.iter().flat_map(|&a| now.iter().map(move |&b| [a.min(b), a.max(b)]));
+            let mut pairs: Vec<[usize; 2]> = both.filter(|&pair| met.insert(pair)).collect();
+            pairs.sort_unstable();
+            key.with(number as u64).shuffle(&mut pairs);
+            let following = visits.get(number + 1).into_iter().flatten();
+            let next = following.copied().find(|class| !now.contains(class));
+            let meeting = |pair| Meeting { pair, now: now.clone(), next };
+            meetings.extend(pairs.into_iter().map(meeting));
+        }
+        meetings
+    }
+
+    fn back_and_forth(self, key: Key) -> Vec<[usize; 2]> {
         let mut classes: Vec<usize> = (0..self.count).collect();
         key.shuffle(&mut classes);
         let mut pairs = Vec::new();
@@ -88,16 +152,11 @@ pub(crate) struct Visit {
 }
 
 impl Buckets {
-    /// Copies `edges` to `home` by pairs of `count` classes of `nodes` nodes.
+    /// Copies `edges` to `home` by pairs of `classes`.
     ///
     /// # Errors
     /// If a part does not reply, or the disk has no room.
-    pub fn new(
-        (count, nodes): (usize, usize),
-        edges: &dyn TargetEdges,
-        home: &Home,
-    ) -> Result<Self> {
-        let classes = Classes { count, nodes: nodes as u64 };
+    pub fn new(classes: Classes, edges: &dyn TargetEdges, home: &Home) -> Result<Self> {
         let of = |head: u32, tail: u32| pair(classes.of(head), classes.of(tail));
         let mut bounds = vec![0; classes.pairs() + 1];
         edges.scan(&mut |_, some| {
@@ -130,22 +189,18 @@ impl Buckets {
 
     /// The buckets in the order of an epoch.
     pub fn order(&self, key: Key) -> Vec<Visit> {
-        let pairs = self.classes.order(key);
-        let visit = |i: usize| {
-            let now = pairs[i];
-            let pair = pair(now[0], now[1]);
-            let next = pairs.get(i + 1);
-            let class = next.and_then(|next| next.iter().find(|class| !now.contains(class)));
+        let visit = |Meeting { pair: [a, b], now, next }| {
+            let pair = pair(a, b);
             let places = self.bounds[pair] as u32..self.bounds[pair + 1] as u32;
             Visit {
                 places: Arc::new(Shuffled::new(places, key.with(pair as u64))),
                 uses: Uses {
-                    now: now.map(|class| self.classes.nodes(class)).to_vec(),
-                    ahead: class.map(|&class| self.classes.nodes(class)),
+                    now: now.into_iter().map(|class| self.classes.nodes(class)).collect(),
+                    ahead: next.map(|class| self.classes.nodes(class)),
                 },
             }
         };
-        (0..pairs.len()).map(visit).collect()
+        self.classes.order(key).into_iter().map(visit).collect()
     }
 
     /// The edges of a batch, whose examples are places; those of a part of `owner` one after the other, if there are parts.
@@ -186,17 +241,44 @@ mod tests {
     fn every_edge_is_there_once_and_pairs_share_a_class() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::Folder(dir.path().into());
-        for count in [1, 2, 7, 50] {
-            let buckets = Buckets::new((count, 50), &edges(), &home).unwrap();
+        for (count, in_memory) in
+            [(1, 2), (2, 2), (7, 2), (50, 2), (7, 3), (7, 4), (50, 12), (5, 9)]
+        {
+            let sample = SampleSection {
+                buckets: count,
+                buckets_in_memory: in_memory,
+                ..SampleSection::default()
+            };
+            let buckets = Buckets::new(Classes::new(&sample, 50), &edges(), &home).unwrap();
             let classes = buckets.classes;
             for class in 0..count {
                 assert!(classes.nodes(class).all(|node| classes.of(node as u32) == class));
             }
             assert_eq!(classes.nodes(count - 1).end, 50);
-            let pairs = classes.order(Key::new(3));
-            assert_eq!(pairs.len(), classes.pairs());
-            let apart = |two: &&[[usize; 2]]| two[0].iter().all(|class| !two[1].contains(class));
-            assert!(pairs.windows(2).filter(apart).count() <= 1, "{pairs:?}");
+            let meetings = classes.order(Key::new(3));
+            assert_eq!(meetings.len(), classes.pairs());
+            let fits = |now: &[usize]| now.len() <= in_memory.max(2);
+            assert!(meetings.iter().all(|meeting| fits(&meeting.now)));
+            let both = |meeting: &Meeting| meeting.pair.iter().all(|c| meeting.now.contains(c));
+            assert!(meetings.iter().all(both));
+            let new = |two: &[Meeting]| -> Vec<usize> {
+                let now = two[1].now.iter().copied();
+                now.filter(|class| !two[0].now.contains(class)).collect()
+            };
+            let news: Vec<Vec<usize>> = meetings.windows(2).map(new).collect();
+            // One class at a time, but for the pair that shares none with the one before.
+            let several = |two: &[Meeting]| new(two).iter().collect::<BTreeSet<_>>().len() > 1;
+            assert!(meetings.windows(2).filter(|two| several(two)).count() <= 1);
+            let read = news.iter().filter(|new| !new.is_empty()).count();
+            if in_memory == 12 {
+                // Of 1,275 pairs: all but twelve classes meet twelve, eleven leave for others, and so on.
+                assert!(read < 150, "{read} classes read");
+            }
+            let expected = meetings.iter().zip(&news).filter(|(_, new)| !new.is_empty());
+            assert!(
+                expected.clone().all(|(meeting, new)| meeting.next == Some(new[0]))
+                    || in_memory == 2
+            );
             let order = |seed| -> Vec<u32> {
                 let visits = buckets.order(Key::new(seed));
                 visits.iter().flat_map(|visit| visit.places.to_vec()).collect()

@@ -15,6 +15,7 @@ mod shelf;
 mod window;
 
 pub(crate) use course::EraCourse;
+pub(crate) use deal::visits;
 pub(crate) use examples::Examples;
 pub(crate) use loader::{Coming, Loader, Resident};
 pub(crate) use nodes::NodesInMemory;

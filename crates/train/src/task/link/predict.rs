@@ -26,7 +26,7 @@ use crate::session::Threads;
 use crate::state::TrainState;
 use crate::step::BatchLoss;
 use crate::step::tensor_parallel::{WholeModel, gather_nodes};
-use crate::task::buckets::Buckets;
+use crate::task::buckets::{Buckets, Classes};
 use crate::task::schedule::{DrawBatches, EdgeSchedule};
 use crate::task::{DrawnBatch, EdgeScores, Encoders, Sharing, Sizes, Task};
 
@@ -70,7 +70,7 @@ impl Task for LinkPrediction {
         let _sorting = self.sorting.lock().unwrap_or_else(PoisonError::into_inner);
         if self.buckets.get().is_none() {
             let Edges { train, endpoints, .. } = &self.edges;
-            let classes = (sample.buckets, endpoints.nodes());
+            let classes = Classes::new(sample, endpoints.nodes());
             _ = self.buckets.set(Buckets::new(classes, train.as_ref(), home)?);
         }
         Ok(())

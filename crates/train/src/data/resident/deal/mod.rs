@@ -6,6 +6,7 @@ mod spread;
 
 pub(super) use nodes::deal as nodes;
 pub(super) use pairs::deal as pairs;
+pub(crate) use pairs::visits;
 pub(super) use spread::{spread, trainable};
 
 /// Steps with the same parts in memory: these, ascending.

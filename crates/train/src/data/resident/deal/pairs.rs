@@ -27,7 +27,7 @@ pub(crate) fn deal((parts, slots, resident): (usize, usize, usize), key: Key) ->
 
 /// The groups in memory from era to era: one of them changes until it has met all that are to come, then the others, which
 /// have met all, leave for the next ones.
-fn visits(groups: usize, resident: usize) -> Vec<Vec<usize>> {
+pub(crate) fn visits(groups: usize, resident: usize) -> Vec<Vec<usize>> {
     let mut here: Vec<usize> = (0..groups.min(resident)).collect();
     let mut coming: Vec<usize> = (here.len()..groups).collect();
     let mut visits = vec![here.clone()];
