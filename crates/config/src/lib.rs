@@ -31,6 +31,7 @@ mod negatives;
 mod parts;
 mod paths;
 mod plan;
+mod preparation;
 mod read_ahead;
 mod sample;
 mod sections;
