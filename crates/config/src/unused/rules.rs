@@ -403,7 +403,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         keys: &["train.preparation_threads"],
         applies: |a| {
-            !a.tensor() && (a.run.sample.batch_size > 0 || a.run.sample.method != Method::Full)
+            let sample = &a.run.sample;
+            let whole = sample.batch_size == 0 && sample.method == Method::Full;
+            let same_again = a.nodes() && whole && !a.run.train.strategy.parts_train_alone();
+            !a.tensor() && !same_again
         },
         to: "runs with mini-batches",
     },

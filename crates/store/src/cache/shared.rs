@@ -23,7 +23,9 @@ struct Step {
     rows: HashMap<u64, (u32, u32)>,
     /// Rows of each caller so far, on their way or landed.
     flights: Vec<Arc<Flight>>,
-    /// Callers still to come.
+    /// Callers in all.
+    callers: usize,
+    /// Callers that have not ended.
     left: usize,
 }
 
@@ -98,8 +100,8 @@ impl SharedRows {
 
     fn join(&self, step: u64, callers: usize) -> Arc<Mutex<Step>> {
         let new = || {
-            let step = Step { rows: HashMap::new(), flights: Vec::new(), left: callers };
-            Arc::new(Mutex::new(step))
+            let (rows, flights) = Default::default();
+            Arc::new(Mutex::new(Step { rows, flights, callers, left: callers }))
         };
         self.steps().entry(step).or_insert_with(new).clone()
     }
@@ -108,7 +110,9 @@ impl SharedRows {
 /// Finds out who fetches which of `ids`: those that nobody has asked for come with `flight`.
 fn split(step: &Mutex<Step>, ids: &[u64], flight: &Arc<Flight>) -> Split {
     let mut step = step.lock().unwrap_or_else(PoisonError::into_inner);
-    let Step { rows, flights, left } = &mut *step;
+    let Step { rows, flights, callers, .. } = &mut *step;
+    // Nobody comes after the last one.
+    let is_last = flights.len() + 1 >= *callers;
     let number = flights.len() as u32;
     let mut split = Split::default();
     for (place, &id) in (0..).zip(ids) {
@@ -116,8 +120,7 @@ fn split(step: &Mutex<Step>, ids: &[u64], flight: &Arc<Flight>) -> Split {
             split.joined.push((place, of, at));
             continue;
         }
-        // The last caller leaves nothing behind.
-        if *left > 1 {
+        if !is_last {
             rows.insert(id, (number, split.own.len() as u32));
         }
         split.own.push(id);

@@ -38,6 +38,8 @@ pub(crate) struct Feed {
     reached: AtomicUsize,
     /// The features of batches, where they are asked for apart from them.
     features: Option<Features>,
+    /// True once the run has ended: threads that wait for its batches end too.
+    ended: Arc<AtomicBool>,
 }
 
 struct Known {
@@ -53,6 +55,8 @@ struct Worker {
     under_way: AtomicUsize,
     /// When it last failed.
     failed: Mutex<Option<Instant>>,
+    /// True once the run has ended.
+    ended: Arc<AtomicBool>,
 }
 
 /// A request to a worker, until its reply is here or not waited for.
@@ -80,7 +84,7 @@ impl Worker {
 
     /// Notes that it has failed, with a warning for the first time.
     fn fails(&self, error: &Error) {
-        if !self.is_doubtful() {
+        if !self.is_doubtful() && !self.ended.load(Ordering::Relaxed) {
             tracing::warn!("its batches are asked of other workers: {error}");
         }
         *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
@@ -109,7 +113,13 @@ impl Feed {
             known: Mutex::new(Known { workers: Vec::new(), asked: None }),
             reached: AtomicUsize::new(0),
             features,
+            ended: Arc::default(),
         })
+    }
+
+    /// Notes that the run has ended: nobody is asked for batches again.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// Batches to ask for ahead of those that are awaited, so that no worker is idle.
@@ -170,8 +180,13 @@ impl Feed {
         for uri in living.workers {
             if known.workers.iter().all(|worker| worker.uri != uri) {
                 let client = self.access.connect(&uri, self.deadline)?;
-                let (under_way, failed) = (AtomicUsize::new(0), Mutex::new(None));
-                known.workers.push(Arc::new(Worker { uri, client, under_way, failed }));
+                known.workers.push(Arc::new(Worker {
+                    uri,
+                    client,
+                    under_way: AtomicUsize::new(0),
+                    failed: Mutex::new(None),
+                    ended: self.ended.clone(),
+                }));
             }
         }
         Ok(known.workers.len())
@@ -238,12 +253,20 @@ impl Feed {
         };
         let rows = features.fetch(step, &nodes, &source)?;
         if !is_asked.into_inner() {
-            // Its worker waits for the request; nobody waits for the reply.
-            let _reply = self.clone().start(self.request_rows(era, &[]), Some(&from))?;
+            self.settle(era, &from);
         }
         columns.add("nodes.id", nodes);
         pack((Input::Dense(rows), OF_NODES), DType::F32, &mut columns);
         Ok(columns)
+    }
+
+    /// Tells the worker `from` that no features of a batch are asked for, which it keeps the era in memory for.
+    fn settle(&self, era: u64, from: &str) {
+        let worker = self.known().workers.iter().find(|worker| worker.uri == from).cloned();
+        if let Some(worker) = worker {
+            // Nobody waits for the reply; without the message the era stays a little longer.
+            drop(worker.client.ask_batch(&self.request_rows(era, &[])));
+        }
     }
 
     /// The request for the features of `nodes`.
@@ -312,6 +335,9 @@ impl Feed {
             self.refresh()?;
         }
         loop {
+            if self.ended.load(Ordering::Relaxed) {
+                return Err(Error::new(Kind::Rank, "the run has ended"));
+            }
             let free = {
                 let known = self.known();
                 let others = known.workers.iter().filter(|worker| !asked.contains(&worker.uri));

@@ -21,7 +21,7 @@ impl Delivery<'_> {
     /// The batch of one of so many lanes.
     pub(super) fn of_lanes(mut self, lanes: usize) -> Self {
         if self.spec.fixed {
-            // All of them are in one lane.
+            // Those of a graph are all in one lane.
             return self;
         }
         let Stages { load, sample, fetch, receive, compact, .. } = &mut self.stages;

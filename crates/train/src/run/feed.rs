@@ -22,6 +22,12 @@ pub(super) struct Workers {
     _coordinator: Option<KeptCoordinator>,
 }
 
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.feed.end();
+    }
+}
+
 /// Waits for the batch workers of `config` over the parts `cut` of the dataset `source`; none if the run has none. `comm` joins the processes of the run, if there are several.
 ///
 /// # Errors

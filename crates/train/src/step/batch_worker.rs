@@ -1,12 +1,13 @@
 //! The work of a batch worker: eras are loaded as they are asked for, and batches prepared of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{Builder, scope};
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
+use arrow_schema::Schema;
 use crossbeam_channel::Receiver;
 use gnarl_common::rng::Key;
 use gnarl_common::threads::pool;
@@ -95,7 +96,13 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
                     WorkRequest::Batch(_) => Sequel::Comes,
                     WorkRequest::Rows(_) => Sequel::IsThis,
                 };
-                if self.source.course.of(era).is_none() {
+                if let WorkRequest::Rows(RowsRequest { nodes, .. }) = &ask.0
+                    && nodes.is_empty()
+                {
+                    shelf.settle(era);
+                    let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
+                    self.answer((counted, ask.1), Ok(nothing));
+                } else if self.source.course.of(era).is_none() {
                     let error = Error::invalid(format!("there is no era {era}"));
                     self.answer((counted, ask.1), Err(error));
                 } else if let Some((_, reply)) = shelf.ask((era, reached), sequel, ask) {
@@ -153,7 +160,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
                 start.elapsed().as_secs_f64()
             );
             let era = self.source.era(self.encoders.whole, resident)?;
-            shelf.put(number, std::sync::Arc::new(era));
+            shelf.put(number, Arc::new(era));
         }
     }
 
@@ -169,6 +176,9 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
         while let Some((era, (request, reply))) = shelf.next() {
             let start = Instant::now();
             let counted = is_batch(&request);
+            let number = request.era();
+            let follows =
+                matches!(request, WorkRequest::Batch(BatchRequest { features: false, .. }));
             let mut reply_to = |request| match request {
                 WorkRequest::Batch(request) => self.batch(&era, request, &mut scratch),
                 WorkRequest::Rows(request) => self.rows(&era, &request),
@@ -180,6 +190,9 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             let batches = u64::from(counted && made.is_ok());
             self.worked.batches.fetch_add(batches, Ordering::Relaxed);
             faults::reached("reply");
+            if follows {
+                shelf.replied(number);
+            }
             self.answer((counted, reply), made);
         }
     }

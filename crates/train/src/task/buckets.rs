@@ -108,8 +108,12 @@ impl Classes {
             key.with(number as u64).shuffle(&mut pairs);
             let following = visits.get(number + 1).into_iter().flatten();
             let next = following.copied().find(|class| !now.contains(class));
-            let meeting = |pair| Meeting { pair, now: now.clone(), next };
+            let meeting = |pair| Meeting { pair, now: now.clone(), next: None };
             meetings.extend(pairs.into_iter().map(meeting));
+            // Not before: its rows take room beside those in use.
+            if let Some(last) = meetings.last_mut() {
+                last.next = next;
+            }
         }
         meetings
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Time that an era stays in memory for an ask that is known to come, where its room is needed: it comes as soon as the reply
-/// before it has arrived, or never. An era that is let go too early is loaded again.
+/// Time after a reply that its era stays in memory for the ask that follows, where its room is needed: that comes as soon as the
+/// reply has arrived, or never. An era that is let go too early is loaded again.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Eras by number, and the asks for batches of them. Neither the order of asks nor who asks changes what they get; an era
@@ -17,7 +17,7 @@ pub(crate) struct Shelf<T, A> {
 
 struct State<T, A> {
     eras: BTreeMap<usize, Arc<T>>,
-    asks: BTreeMap<usize, VecDeque<A>>,
+    asks: BTreeMap<usize, VecDeque<(Sequel, A)>>,
     /// Asks about an era that will still come.
     owed: BTreeMap<usize, Owed>,
     /// The era put into memory last.
@@ -35,9 +35,18 @@ struct State<T, A> {
 
 /// Asks to come.
 struct Owed {
-    count: usize,
-    /// When the last of them was announced.
+    /// Those that follow a reply under way.
+    making: usize,
+    /// Those that follow one that was sent.
+    sent: usize,
+    /// When the last reply was sent.
     since: Instant,
+}
+
+impl Owed {
+    fn is_due(&self) -> bool {
+        self.making > 0 || self.sent > 0 && self.since.elapsed() < GRACE
+    }
 }
 
 /// Further asks for the same era, which stays for them.
@@ -61,23 +70,16 @@ pub(crate) enum Wanted {
 }
 
 impl<T, A> State<T, A> {
-    /// Keeps account of asks to come. Those of eras that all ranks have passed do not come any more, and none if ranks start
-    /// `again`.
-    fn owe(&mut self, era: usize, sequel: Sequel, again: bool) {
-        let Self { owed, reached, .. } = self;
-        owed.retain(|number, _| !again && *number >= *reached);
-        match sequel {
-            Sequel::None => {}
-            Sequel::Comes => {
-                let count = owed.get(&era).map_or(0, |owed| owed.count) + 1;
-                owed.insert(era, Owed { count, since: Instant::now() });
-            }
-            Sequel::IsThis => {
-                if let Some(left) = owed.get_mut(&era) {
-                    left.count = left.count.saturating_sub(1);
-                }
-                owed.retain(|_, owed| owed.count > 0);
-            }
+    /// The account of asks to come about an era.
+    fn owed(&mut self, era: usize) -> &mut Owed {
+        let none = || Owed { making: 0, sent: 0, since: Instant::now() };
+        self.owed.entry(era).or_insert_with(none)
+    }
+
+    /// Notes that an ask has come which was to follow.
+    fn settle(&mut self, era: usize) {
+        if let Some(owed) = self.owed.get_mut(&era) {
+            owed.sent = owed.sent.saturating_sub(1);
         }
         self.let_go();
     }
@@ -89,7 +91,7 @@ impl<T, A> State<T, A> {
             return;
         }
         let Self { eras, asks, owed, kept, .. } = self;
-        owed.retain(|_, owed| owed.since.elapsed() < GRACE);
+        owed.retain(|_, owed| owed.is_due());
         eras.retain(|number, _| {
             asks.contains_key(number) || owed.contains_key(number) || *kept == Some(*number)
         });
@@ -131,8 +133,14 @@ impl<T, A> Shelf<T, A> {
         let again = era < state.reached;
         state.reached = if again { reached } else { state.reached.max(reached) };
         state.asked = if again { era } else { state.asked.max(era) };
-        state.asks.entry(era).or_default().push_back(ask);
-        state.owe(era, sequel, again);
+        state.asks.entry(era).or_default().push_back((sequel, ask));
+        // What ranks have passed is not asked for any more, and nothing that was to follow if they start again.
+        let reached = state.reached;
+        state.owed.retain(|number, owed| owed.making > 0 || !again && *number >= reached);
+        match sequel {
+            Sequel::IsThis => state.settle(era),
+            _ => state.let_go(),
+        }
         self.changed.notify_all();
         None
     }
@@ -152,12 +160,15 @@ impl<T, A> Shelf<T, A> {
                 Some((*number, era.clone(), of_era))
             });
             if let Some((number, era, of_era)) = here
-                && let Some(ask) = of_era.pop_front()
+                && let Some((sequel, ask)) = of_era.pop_front()
             {
                 if of_era.is_empty() {
                     asks.remove(&number);
-                    state.let_go();
                 }
+                if sequel == Sequel::Comes {
+                    state.owed(number).making += 1;
+                }
+                state.let_go();
                 return Some((era, ask));
             }
             state.let_go();
@@ -172,6 +183,21 @@ impl<T, A> Shelf<T, A> {
                 false => self.wait(state),
             };
         }
+    }
+
+    /// Notes that a reply about `era` is sent, which another ask follows.
+    pub fn replied(&self, era: usize) {
+        let mut state = self.lock();
+        let owed = state.owed(era);
+        owed.making = owed.making.saturating_sub(1);
+        owed.sent += 1;
+        owed.since = Instant::now();
+    }
+
+    /// Notes that no ask about `era` follows a reply.
+    pub fn settle(&self, era: usize) {
+        self.lock().settle(era);
+        self.changed.notify_all();
     }
 
     /// The next era to load, and none once the shelf is closed: the first one that is asked for and not in memory, or that
@@ -231,7 +257,8 @@ impl<T, A> Shelf<T, A> {
         state.closed = true;
         state.eras.clear();
         self.changed.notify_all();
-        std::mem::take(&mut state.asks).into_values().flatten().collect()
+        let left = std::mem::take(&mut state.asks).into_values().flatten();
+        left.map(|(_, ask)| ask).collect()
     }
 }
 
@@ -296,19 +323,27 @@ mod tests {
         for ask in [3, 4] {
             shelf.ask((1, 1), Sequel::Comes, ask);
         }
+        // Replies that take longer than the grace.
+        std::thread::sleep(GRACE + GRACE / 10);
         shelf.make_room(None);
         assert_eq!((shelf.next().unwrap().1, shelf.next().unwrap().1), (3, 4));
+        std::thread::sleep(GRACE + GRACE / 10);
+        shelf.make_room(None);
+        assert_eq!(left(), [1]);
+        (0..2).for_each(|_| shelf.replied(1));
+        shelf.make_room(None);
         assert_eq!(left(), [1]);
         shelf.ask((1, 1), Sequel::IsThis, 5);
         assert_eq!((shelf.next().unwrap().1, left()), (5, vec![1]));
-        shelf.ask((1, 1), Sequel::IsThis, 6);
-        assert_eq!((shelf.next().unwrap().1, left()), (6, vec![]), "all have come");
+        shelf.settle(1);
+        assert_eq!(left(), [0; 0], "all have come");
         // Ranks that are past it, and ranks that start again, do not ask any more.
         for (era, reached) in [(3, 3), (1, 1)] {
             shelf.put(2, Arc::new("two"));
             shelf.ask((2, 2), Sequel::Comes, 7);
             shelf.make_room(None);
             assert_eq!((shelf.next().unwrap().1, left()), (7, vec![2]));
+            shelf.replied(2);
             shelf.ask((era, reached), Sequel::None, 8);
             assert!(!left().contains(&2), "{era}: while the loader waits");
             shelf.put(era, Arc::new("again"));
@@ -323,13 +358,17 @@ mod tests {
         shelf.ask((1, 1), Sequel::Comes, 3);
         shelf.make_room(None);
         assert_eq!(shelf.next().unwrap().1, 3);
+        shelf.replied(1);
         std::thread::scope(|scope| {
             let idle = scope.spawn(|| shelf.next().is_none());
-            while !shelf.lock().eras.is_empty() {
+            let start = Instant::now();
+            while !shelf.lock().eras.is_empty() && start.elapsed() < 20 * GRACE {
                 std::thread::sleep(Duration::from_millis(20));
             }
+            let left = shelf.lock().eras.len();
             shelf.close();
             assert!(idle.join().unwrap());
+            assert_eq!(left, 0);
         });
     }
 

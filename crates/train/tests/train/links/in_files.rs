@@ -31,15 +31,17 @@ fn owned(config: &RunConfig) -> Vec<String> {
 #[test]
 fn embeddings_in_files_are_those_in_memory() {
     let bench = Bench::new();
-    for (workers, optimizer, buckets) in [
-        (1, RowOptimizer::Adam, 0),
-        (1, RowOptimizer::RowAdagrad, 3),
-        (3, RowOptimizer::Adagrad, 3),
+    for (workers, optimizer, buckets, in_memory) in [
+        (1, RowOptimizer::Adam, 0, 2),
+        (1, RowOptimizer::RowAdagrad, 3, 2),
+        (3, RowOptimizer::Adagrad, 3, 2),
+        (3, RowOptimizer::RowAdagrad, 5, 3),
     ] {
         let mut config = config(&bench, "rows");
         config.train.workers = workers;
         config.embedding.optimizer = optimizer;
         config.sample.buckets = buckets;
+        config.sample.buckets_in_memory = in_memory;
         let memory = train(&config).summary;
         let rows = model(&config);
         config.embedding.store = RowStore::File;
@@ -148,6 +150,10 @@ fn what_does_not_go_together_is_told() {
     config.sample.buckets = 257;
     let error = config.check().unwrap_err().to_string();
     assert!(error.contains("invalid sample.buckets '257'"), "{error}");
+    config.sample.buckets = 4;
+    config.sample.buckets_in_memory = 1;
+    let error = config.check().unwrap_err().to_string();
+    assert!(error.contains("invalid sample.buckets_in_memory '1'"), "{error}");
 }
 
 /// Rows that R-GCN starts from, in files: evaluation reads them where they are.
