@@ -4,8 +4,9 @@ use super::RunConfig;
 use super::strategy::Strategy;
 use super::train::Pipeline;
 
-/// Compute threads of a rank for each of its preparation threads, and most of those, unless a run file says otherwise: models
-/// of a few layers compute four to ten times as long as their batches take to sample and gather, and each takes memory.
+/// Compute threads of a rank for each of its preparation threads, and most of those, unless a run file says otherwise.
+/// GraphSAGE of three layers of 256 takes some five times the processor time that its batches take to sample and gather, of
+/// three layers of 16 hardly more (`benches/runs/2026-11-27.md`); every thread takes the memory of batches.
 const COMPUTE_PER_PREPARATION: usize = 4;
 const MOST_PREPARATION: usize = 8;
 /// Least preparation threads where parts are asked over the network: while one waits for replies, another one works.

@@ -100,8 +100,12 @@ impl SharedRows {
 
     fn join(&self, step: u64, callers: usize) -> Arc<Mutex<Step>> {
         let new = || {
-            let (rows, flights) = Default::default();
-            Arc::new(Mutex::new(Step { rows, flights, callers, left: callers }))
+            Arc::new(Mutex::new(Step {
+                rows: HashMap::new(),
+                flights: Vec::new(),
+                callers,
+                left: callers,
+            }))
         };
         self.steps().entry(step).or_insert_with(new).clone()
     }

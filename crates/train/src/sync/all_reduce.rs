@@ -54,34 +54,30 @@ impl Synchronization<dyn AnyStep + '_> for AllReduce {
             session.pulse.planned(epoch, &specs);
             specs
         });
-        pipeline::run(
-            (&config.train, session.preparation_threads()),
-            steps,
-            Box::new(specs),
-            |deliveries| {
-                let mut run = Run {
-                    session,
-                    steps,
-                    comm,
-                    pool: pool(session.threads.each)?,
-                    keys: Keys::new(config.train.seed),
-                    keeper,
+        let prepared_by = (&config.train, session.preparation_threads());
+        pipeline::run(prepared_by, steps, Box::new(specs), |deliveries| {
+            let mut run = Run {
+                session,
+                steps,
+                comm,
+                pool: pool(session.threads.each)?,
+                keys: Keys::new(config.train.seed),
+                keeper,
+            };
+            while state.progress.epoch < config.train.epochs && !state.progress.stopped {
+                let epoch = state.progress.epoch + 1;
+                let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
+                let judge = evaluates(session, epoch);
+                let mut collect = |state: &mut TrainState| {
+                    state.optimizers.insert(0, optimizer.state());
+                    Ok(())
                 };
-                while state.progress.epoch < config.train.epochs && !state.progress.stopped {
-                    let epoch = state.progress.epoch + 1;
-                    let record = run.epoch(epoch, deliveries, &mut state, optimizer.as_mut())?;
-                    let judge = evaluates(session, epoch);
-                    let mut collect = |state: &mut TrainState| {
-                        state.optimizers.insert(0, optimizer.state());
-                        Ok(())
-                    };
-                    let keeper = &mut run.keeper;
-                    let ended = (vec![record], judge);
-                    close_epochs(session, steps, keeper, &mut state, ended, &mut collect)?;
-                }
-                Ok(state)
-            },
-        )
+                let keeper = &mut run.keeper;
+                let ended = (vec![record], judge);
+                close_epochs(session, steps, keeper, &mut state, ended, &mut collect)?;
+            }
+            Ok(state)
+        })
     }
 }
 

@@ -102,12 +102,10 @@ impl Synchronization<dyn PartStep + '_> for ModelAveraging {
                 })
             })
         });
-        pipeline::run(
-            (&session.config.train, session.preparation_threads()),
-            steps,
-            Box::new(specs),
-            |deliveries| trainer.run(deliveries, keeper, state, (optimizers, replicas, outer)),
-        )
+        let prepared_by = (&session.config.train, session.preparation_threads());
+        pipeline::run(prepared_by, steps, Box::new(specs), |deliveries| {
+            trainer.run(deliveries, keeper, state, (optimizers, replicas, outer))
+        })
     }
 }
 
