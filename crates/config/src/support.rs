@@ -287,11 +287,6 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
             "keeps no embeddings of nodes with parts: model.name = 'none'",
         ),
         (
-            heterogeneous::names().contains(&c.model()) && !names().contains(&c.model()),
-            "trains on graphs without types, which model.name is not for",
-        ),
-        (c.heterogeneous, "trains on graphs without types"),
-        (
             c.predicts_nodes() && c.run.deal() == Deal::Pairs,
             "has pairs of parts for edges, and this task predicts nodes: disaggregated.deal = 'pairs'",
         ),

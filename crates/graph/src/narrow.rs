@@ -100,6 +100,12 @@ impl From<Buf<u64>> for Narrow {
     }
 }
 
+impl From<Buf<u32>> for Narrow {
+    fn from(values: Buf<u32>) -> Self {
+        Self::U32(values)
+    }
+}
+
 impl From<Vec<u64>> for Narrow {
     fn from(values: Vec<u64>) -> Self {
         Self::U64(values.into())

@@ -3,7 +3,7 @@
 use gnarl_common::Element;
 use gnarl_common::error::{Context, Error, Result, ResultExt};
 use gnarl_graph::{
-    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Manifest, Narrow, NodeType,
+    ColumnSpec, ColumnWriter, Dataset, DatasetWriter, EdgeType, Narrow, NodeType, Triple,
 };
 
 use crate::write::layout::{Layout, TypeSpan};
@@ -66,7 +66,7 @@ impl Job<'_> {
             let degrees = self.in_degrees(t)?;
             total.iter_mut().zip(&degrees).for_each(|(sum, d)| *sum = sum.saturating_add(*d));
             if manifest.edge_types.len() > 1 {
-                self.put(writer, &degree_column(manifest, t), &degrees)?;
+                self.put(writer, &degree_column(manifest.edge_types.len(), &t.triple), &degrees)?;
             }
         }
         self.put(writer, "degree", &total)
@@ -184,12 +184,12 @@ pub(super) fn is_copied(column: &ColumnSpec, ragged: &[(&str, &str)]) -> bool {
 /// Prefix of columns with one row per class, not per node, which parts copy whole.
 const CLASS_NAMES: &str = "class_name.";
 
-/// Name of the part column with the whole graph's in-degrees over `t`: `degree` in a graph with
-/// one edge type, `degree.<source type>.<relation>` otherwise.
-pub fn degree_column(manifest: &Manifest, t: &EdgeType) -> String {
-    match manifest.edge_types.len() {
+/// Name of the part column with the whole graph's in-degrees over the edge type `triple`, one of `types`: `degree` where
+/// it is the only one, `degree.<source type>.<relation>` otherwise.
+pub fn degree_column(types: usize, triple: &Triple) -> String {
+    match types {
         1 => "degree".into(),
-        _ => format!("degree.{}.{}", t.triple.src, t.triple.rel),
+        _ => format!("degree.{}.{}", triple.src, triple.rel),
     }
 }
 

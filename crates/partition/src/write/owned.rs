@@ -121,7 +121,7 @@ impl Pass<'_> {
         };
         if manifest.edge_types.len() > 1 {
             for (t, of) in into.iter().zip(&offsets) {
-                let name = degree_column(manifest, t);
+                let name = degree_column(manifest.edge_types.len(), &t.triple);
                 self.run(writers, &|writer| {
                     let of = of.clone();
                     let value = move |node| degree(&of, node);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnarl_common::{Buf, Context, Error, Kind, Result};
 use gnarl_graph::blocks::Schema;
-use gnarl_graph::{Csc, Dataset, NarrowSlice, Triple};
+use gnarl_graph::{Csc, Dataset, Narrow, Triple};
 use gnarl_partition::degree_column;
 
 use crate::SampleGraph;
@@ -30,7 +30,7 @@ pub struct HeteroSampleGraph {
 struct Nodes {
     count: usize,
     core: usize,
-    ids: Option<Buf<u64>>,
+    ids: Option<Narrow>,
 }
 
 impl HeteroSampleGraph {
@@ -51,12 +51,13 @@ impl HeteroSampleGraph {
                 None => graph.with_nodes(&t.name, t.count as usize)?,
                 Some(ids) => {
                     let core = t.core.unwrap_or(t.count) as usize;
-                    graph.with_part_nodes(&t.name, ids.ids()?, core)?
+                    graph.with_part_nodes(&t.name, ids.ids()?.into(), core)?
                 }
             };
         }
         for t in &manifest.edge_types {
-            let degrees = dataset.node_column(&t.triple.dst, &degree_column(manifest, t))?;
+            let column = degree_column(manifest.edge_types.len(), &t.triple);
+            let degrees = dataset.node_column(&t.triple.dst, &column)?;
             let degrees = degrees.map(|column| column.values()).transpose()?;
             graph = graph.with_part_edges(&t.triple, dataset.csc(&t.triple)?, degrees)?;
             let lists = &mut graph.edges[graph.schema.edge_type(&t.triple)?];
@@ -93,8 +94,8 @@ impl HeteroSampleGraph {
     ///
     /// # Errors
     /// As [`HeteroSampleGraph::with_nodes`], or if there are fewer nodes than `core`.
-    pub fn with_part_nodes(self, name: &str, ids: Buf<u64>, core: usize) -> Result<Self> {
-        self.add_nodes(name, Nodes { count: ids.len(), core, ids: Some(ids) })
+    pub fn with_part_nodes(self, name: &str, ids: Narrow, core: usize) -> Result<Self> {
+        self.add_nodes(name, Nodes { count: ids.len() as usize, core, ids: Some(ids) })
     }
 
     fn add_nodes(mut self, name: &str, nodes: Nodes) -> Result<Self> {
@@ -147,7 +148,7 @@ impl HeteroSampleGraph {
         let Nodes { count, core, ids } = self.nodes[dst].clone();
         let lists = SampleGraph::new(lists).and_then(|lists| {
             same_length("destination nodes", Some(count), lists.num_nodes())?;
-            lists.in_part(ids.map(Into::into), degrees, core)
+            lists.in_part(ids, degrees, core)
         });
         let lists = lists.while_doing(what)?;
         Arc::make_mut(&mut self.schema).add_edge_type(triple.clone(), src, dst);
@@ -231,7 +232,7 @@ impl HeteroSampleGraph {
 
     /// Dataset id of a local node of type number `node_type`.
     pub fn id(&self, node_type: usize, node: u32) -> u64 {
-        self.nodes[node_type].ids.as_ref().map_or(u64::from(node), |ids| ids[node as usize])
+        self.nodes[node_type].ids.as_ref().map_or(u64::from(node), |ids| ids.get(node.into()))
     }
 
     /// The in-neighbor lists of edge type number `edge_type`.
@@ -295,7 +296,7 @@ impl HeteroSampleGraph {
         let sources = &self.nodes[self.schema.ends(edge_type).0];
         View {
             num_sources: sources.count,
-            source_ids: sources.ids.as_deref().map(NarrowSlice::U64),
+            source_ids: sources.ids.as_ref().map(Narrow::as_slice),
             ..self.edges[edge_type].view()
         }
     }

@@ -6,24 +6,24 @@ use gnarl_graph::triples::Side;
 use super::{Drawn, NegativeSampler, Positives};
 
 /// One sampler per side, for edges between two node types; each counts its nodes from 0.
-pub struct Sided {
-    heads: Box<dyn NegativeSampler>,
-    tails: Box<dyn NegativeSampler>,
+pub struct Sided<'a> {
+    heads: Box<dyn NegativeSampler + 'a>,
+    tails: Box<dyn NegativeSampler + 'a>,
     first_tail: u32,
 }
 
-impl Sided {
+impl<'a> Sided<'a> {
     /// Candidates of `heads` for heads; for tails those of `tails`, whose first node is `first_tail`.
     pub fn new(
-        heads: Box<dyn NegativeSampler>,
-        tails: Box<dyn NegativeSampler>,
+        heads: Box<dyn NegativeSampler + 'a>,
+        tails: Box<dyn NegativeSampler + 'a>,
         first_tail: u32,
     ) -> Self {
         Self { heads, tails, first_tail }
     }
 }
 
-impl NegativeSampler for Sided {
+impl NegativeSampler for Sided<'_> {
     fn name(&self) -> &'static str {
         self.heads.name()
     }

@@ -105,7 +105,7 @@ fn wrong_graphs_are_told() {
     assert_eq!(error, "duplicate edge type 'w:r:v'");
     let error = text(twice.with_weights(&triple("w:r:v"), Vec::<f32>::new().into()));
     assert!(error.starts_with("edge type w:r:v: 0 edge weights"), "{error}");
-    let error = text(graph().with_part_nodes("p", vec![4, 7].into(), 3));
+    let error = text(graph().with_part_nodes("p", vec![4u64, 7].into(), 3));
     assert_eq!(error, "3 core nodes of type 'p' in a part that has 2");
 
     // A source that the type does not have.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gnarl_common::Result;
 use gnarl_common::rng::Key;
-use gnarl_graph::Csc;
+use gnarl_graph::blocks::Schema;
+use gnarl_graph::{Csc, DEFAULT_NODE_TYPE, Triple};
 use gnarl_partition::LoadedBucket;
 use gnarl_sample::{
     Buckets, ExactSampler, FullSampler, PartNodes, ResidentGraph, SampleGraph, Sampler, Scratch,
@@ -13,6 +14,14 @@ use gnarl_sample::{
 use proptest::prelude::*;
 
 type Make = fn(&SampleGraph) -> Box<dyn Sampler>;
+
+/// The types of a graph without types.
+fn one_type() -> Arc<Schema> {
+    let mut schema = Schema::default();
+    schema.add_node_type(DEFAULT_NODE_TYPE);
+    schema.add_edge_type(Triple::plain(), 0, 0);
+    Arc::new(schema)
+}
 
 /// A graph, and the part of each node.
 #[derive(Debug)]
@@ -37,8 +46,8 @@ impl Divided {
         let degree = |v: u32| self.edges.iter().filter(|edge| edge.1 == v).count() as u32;
         Arc::new(PartNodes {
             part,
-            degrees: nodes.iter().map(|&v| degree(v)).collect::<Vec<_>>().into(),
-            ids: nodes.iter().map(|&v| v.into()).collect::<Vec<_>>().into(),
+            degrees: vec![nodes.iter().map(|&v| degree(v)).collect::<Vec<_>>().into()],
+            ids: vec![nodes.iter().map(|&v| v.into()).collect::<Vec<_>>().into()],
         })
     }
 
@@ -57,11 +66,11 @@ impl Divided {
 }
 
 impl Buckets for Divided {
-    fn len(&self, i: usize, j: usize) -> usize {
-        self.read(&[(i, j)]).unwrap()[0].src.len()
+    fn len(&self, _: usize, bucket: (usize, usize)) -> usize {
+        self.read(0, &[bucket]).unwrap()[0].src.len()
     }
 
-    fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+    fn read(&self, _: usize, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
         let read = |&(i, j): &(usize, usize)| {
             let of = |v: u32| self.part[v as usize];
             let mut rows: Vec<_> =
@@ -84,7 +93,7 @@ fn check(graph: &Divided, resident: &ResidentGraph, parts: &[usize]) {
     let nodes: Vec<u32> = parts.iter().flat_map(|&part| graph.nodes(part)).collect();
     let local = |v: u32| {
         let place = resident.place_of(graph.part[v as usize]).unwrap() as u32;
-        place * resident.stride() + graph.row(v)
+        place * resident.stride(0) + graph.row(v)
     };
     let of = |sampler: &dyn Sampler, seeds: &[u32], graph: &SampleGraph| {
         let batch = sampler.sample(seeds, Key::new(3), &mut Scratch::new()).unwrap();
@@ -128,7 +137,7 @@ proptest! {
         turns in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..4), 1..6),
     ) {
         let stride = (0..graph.parts).map(|part| graph.nodes(part).len()).max().unwrap_or(0);
-        let mut resident = ResidentGraph::new(3, stride).unwrap();
+        let mut resident = ResidentGraph::new(one_type(), 3, &[stride]).unwrap();
         for turn in turns {
             let mut parts: Vec<usize> = turn.iter().map(|at| at.index(graph.parts)).collect();
             parts.sort_unstable();
@@ -166,8 +175,8 @@ fn many_lists_are_merged_in_pieces() {
         let nodes: Vec<u32> = (0..nodes).filter(|&v| graph.part[v as usize] == part).collect();
         Arc::new(PartNodes {
             part,
-            ids: nodes.iter().map(|&v| v.into()).collect::<Vec<_>>().into(),
-            degrees: nodes.iter().map(|&v| whole.degree(v)).collect::<Vec<_>>().into(),
+            ids: vec![nodes.iter().map(|&v| v.into()).collect::<Vec<_>>().into()],
+            degrees: vec![nodes.iter().map(|&v| whole.degree(v)).collect::<Vec<_>>().into()],
         })
     };
     let mut row = vec![0; nodes as usize];
@@ -178,11 +187,11 @@ fn many_lists_are_merged_in_pieces() {
     }
     struct Listed<'a>(&'a Divided, Vec<u32>);
     impl Buckets for Listed<'_> {
-        fn len(&self, i: usize, j: usize) -> usize {
-            self.read(&[(i, j)]).unwrap()[0].src.len()
+        fn len(&self, _: usize, bucket: (usize, usize)) -> usize {
+            self.read(0, &[bucket]).unwrap()[0].src.len()
         }
 
-        fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        fn read(&self, _: usize, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
             let read = |&(i, j): &(usize, usize)| {
                 let of = |v: u32| self.0.part[v as usize];
                 let edges = self.0.edges.iter().filter(|&&(u, v)| (of(u), of(v)) == (i, j));
@@ -196,7 +205,7 @@ fn many_lists_are_merged_in_pieces() {
         }
     }
     let buckets = Listed(&graph, row);
-    let mut resident = ResidentGraph::new(3, 10_000).unwrap();
+    let mut resident = ResidentGraph::new(one_type(), 3, &[10_000]).unwrap();
     for parts in [vec![0, 1], vec![1, 2], vec![0, 1, 2]] {
         let mut places = resident.places().to_vec();
         for place in &mut places {
@@ -223,16 +232,17 @@ fn many_lists_are_merged_in_pieces() {
 fn wrong_buckets_are_refused() {
     struct Wrong(LoadedBucket, usize);
     impl Buckets for Wrong {
-        fn len(&self, _: usize, _: usize) -> usize {
+        fn len(&self, _: usize, _: (usize, usize)) -> usize {
             self.1
         }
 
-        fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        fn read(&self, _: usize, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
             Ok(vec![self.0.clone(); wanted.len()])
         }
     }
-    let nodes = |part| PartNodes { part, ids: vec![0, 1].into(), degrees: vec![1, 0].into() };
-    let empty = ResidentGraph::new(1, 2).unwrap();
+    let nodes =
+        |part| PartNodes { part, ids: vec![vec![0, 1].into()], degrees: vec![vec![1, 0].into()] };
+    let empty = ResidentGraph::new(one_type(), 1, &[2]).unwrap();
     let made = |src: Vec<u32>, dst: Vec<u32>, len: usize| {
         let buckets = Wrong(LoadedBucket { src, dst }, len);
         empty.with(vec![Some(Arc::new(nodes(0)))], &buckets).map(|graph| graph.num_edges())
@@ -242,5 +252,5 @@ fn wrong_buckets_are_refused() {
         let text = made(src, dst, len).unwrap_err().to_string();
         assert!(text.contains("partition the graph again"), "{text}");
     }
-    assert!(ResidentGraph::new(1 << 20, 1 << 20).is_err());
+    assert!(ResidentGraph::new(one_type(), 1 << 20, &[1 << 20]).is_err());
 }

@@ -14,7 +14,7 @@ use gnarl_nn::{Tape, Tensor, Var};
 use gnarl_sample::parts::{Routes, Rule};
 use gnarl_sample::{
     EdgeServices, HeteroBatch, HeteroFanouts, HeteroPartsSampler, HeteroSampleGraph, HeteroSampler,
-    HeteroScratch, TemporalDraw,
+    HeteroScratch, ResidentGraph, TemporalDraw,
 };
 use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
 
@@ -70,6 +70,18 @@ impl HeteroGraph {
         let features = features.into_iter().map(stored).collect();
         let topology = HeteroTopology::Local(graph);
         Self { topology, features, temporal: None, ahead: ReadAhead::default() }
+    }
+
+    /// A graph of parts in memory with the features of each of its node types.
+    ///
+    /// # Errors
+    /// If names of types are there twice.
+    pub fn of_resident(
+        graph: &ResidentGraph,
+        features: Vec<Option<Box<dyn FeatureStore>>>,
+    ) -> Result<Self> {
+        let topology = HeteroTopology::Local(graph.hetero_sample_graph()?);
+        Ok(Self { topology, features, temporal: None, ahead: ReadAhead::default() })
     }
 
     /// A partitioned graph with the features of each of its node types.

@@ -67,7 +67,7 @@ impl Encoder for EmbeddingOnly {
     fn fetch(&self, ids: Vec<u64>) -> Result<([Vec<u64>; 1], Outputs)> {
         let outputs = Outputs {
             rows: (0..ids.len() as u32).collect(),
-            nodes: ids.iter().map(|&id| id as u32).collect(),
+            nodes: vec![ids.iter().map(|&id| id as u32).collect()],
             weights: None,
         };
         Ok(([ids], outputs))

@@ -79,9 +79,9 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// The encoder over parts in memory, with the same model.
     ///
     /// # Errors
-    /// If there is no such form, or features and lists disagree.
+    /// If there is no such form, parts have other types than the graph, or features and lists disagree.
     fn on_resident(&self, _: &Resident) -> Result<Self> {
-        Err(Error::usage("parts in memory are of graphs without types, with features of nodes"))
+        Err(Error::usage("parts in memory are for models over a graph, not for embeddings alone"))
     }
 
     /// Dataset ids of possible seeds, those of the first type with endpoints; only nodes with
@@ -256,8 +256,8 @@ pub(crate) struct Source<'a> {
 pub(crate) struct Outputs {
     /// Output row of each sampled seed, of one type after the other.
     pub rows: Vec<u32>,
-    /// The seeds by local id, or the nodes of the sampled subgraph.
-    pub nodes: Vec<u32>,
+    /// The seeds by local id, one list per type with endpoints, or the nodes of the sampled subgraph.
+    pub nodes: Vec<Vec<u32>>,
     /// Loss weights, where a subgraph sampler draws some nodes more often than others.
     pub weights: Option<Vec<f32>>,
 }

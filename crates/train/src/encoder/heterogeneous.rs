@@ -12,6 +12,7 @@ use gnarl_nn::models::ModelConfig;
 use gnarl_nn::models::heterogeneous::HeteroModel;
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroScratch, Scratch};
+use gnarl_store::FeatureStore;
 
 use super::budget::budget;
 use super::course::Course;
@@ -21,6 +22,7 @@ use super::{Encoder, Keep, Output, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::{HeteroGraph, HeteroNeighbors};
+use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, TableSpec};
 use crate::registry::Registry;
@@ -103,7 +105,8 @@ impl Draw {
 /// A sampled batch, and its blocks over all edge types.
 pub(crate) struct Sampled {
     batch: HeteroBatch,
-    seeds: Vec<u32>,
+    /// Those of each type with endpoints.
+    seeds: Vec<Vec<u32>>,
 }
 
 /// Blocks, and the features and embeddings of their input nodes.
@@ -127,6 +130,29 @@ impl Encoder for Heterogeneous {
             width: self.width,
             model: self.model.clone(),
             graph: HeteroGraph::open(part, config)?,
+            fanouts: self.fanouts.clone(),
+            endpoints: self.endpoints.clone(),
+            ways: self.ways.clone(),
+        })
+    }
+
+    fn on_resident(&self, resident: &Resident) -> Result<Self> {
+        let features = resident
+            .features
+            .iter()
+            .map(|features| features.clone().map(|found| Box::new(found) as Box<dyn FeatureStore>));
+        let graph = HeteroGraph::of_resident(&resident.graph, features.collect())?;
+        if graph.schema() != self.graph.schema() || graph.sources() != self.graph.sources() {
+            return Err(Error::invalid(
+                "parts have other types or features than the graph of the run",
+            )
+            .hint("partition the dataset of this run, by gnarl partition"));
+        }
+        Ok(Self {
+            budget: self.budget.clone(),
+            width: self.width,
+            model: self.model.clone(),
+            graph,
             fanouts: self.fanouts.clone(),
             endpoints: self.endpoints.clone(),
             ways: self.ways.clone(),
@@ -158,7 +184,7 @@ impl Encoder for Heterogeneous {
             self.endpoints.iter().copied().zip(seeds.nodes.iter().map(Vec::as_slice)).collect();
         let batch = draw.sampler.sample(&by_type, &seeds.times, key, &mut scratch)?;
         draw.pool().push(scratch);
-        Ok(Sampled { batch, seeds: seeds.nodes.concat() })
+        Ok(Sampled { batch, seeds: seeds.nodes.clone() })
     }
 
     fn remove(&self, sampled: &mut Sampled, edges: &EdgeSet) {

@@ -84,7 +84,7 @@ pub(crate) struct Prepared {
 fn outputs(blocks: &mut MiniBatch) -> Outputs {
     let rows = std::mem::take(&mut blocks.targets);
     let nodes = rows.iter().map(|&row| blocks.input_nodes[row as usize]).collect();
-    Outputs { rows, nodes, weights: blocks.target_weights.take() }
+    Outputs { rows, nodes: vec![nodes], weights: blocks.target_weights.take() }
 }
 
 impl Encoder for Homogeneous {
@@ -101,7 +101,9 @@ impl Encoder for Homogeneous {
 
     fn on_resident(&self, resident: &Resident) -> Result<Self> {
         let lists = resident.graph.sample_graph()?;
-        let graph = Arc::new(Graph::local(lists, Box::new(resident.features.clone())));
+        let features = resident.features[0].clone();
+        let features = features.ok_or_else(|| Error::invalid("nodes of parts have no features"))?;
+        let graph = Arc::new(Graph::local(lists, Box::new(features)));
         let (model, sampler) = (self.model.clone(), self.sampler.clone());
         Ok(Self { model, graph, sampler, budget: self.budget.clone(), width: self.width })
     }

@@ -27,7 +27,7 @@ pub(crate) fn cut(
     local_ranks: usize,
 ) -> Result<Option<PartitionedDataset>> {
     if let Some(path) = &config.partition.path {
-        return given(config, dataset, path).map(Some);
+        return given((config, registry), dataset, path).map(Some);
     }
     let parts = match config.partition.parts {
         Parts::Count(1) => return Ok(None),
@@ -63,7 +63,7 @@ pub(crate) fn cut(
     for place in folder.partitions(config) {
         if let Ok(existing) = PartitionedDataset::open(&place)
             && same_cut(existing.manifest(), dataset, &wanted)
-            && check_graph(config, &existing).is_ok()
+            && check_graph((config, registry), dataset, &existing).is_ok()
         {
             tracing::info!("using the partition in {}", place.display());
             return Ok(Some(existing));
@@ -125,7 +125,7 @@ pub(super) fn open_parts(config: &RunConfig, path: &Path) -> Result<PartitionedD
 /// # Errors
 /// If they are missing, of another dataset, or of another graph than that of the run's batches.
 pub(super) fn given(
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
     path: &Path,
 ) -> Result<PartitionedDataset> {
@@ -140,7 +140,7 @@ pub(super) fn given(
             Error::usage(message).hint("partition the dataset of this run, by gnarl partition")
         );
     }
-    check_graph(config, &made)?;
+    check_graph((config, registry), dataset, &made)?;
     Ok(made)
 }
 
@@ -150,9 +150,13 @@ fn of_messages(config: &RunConfig) -> bool {
 }
 
 /// Rejects parts of another graph than that of the batches of a run.
-fn check_graph(config: &RunConfig, made: &PartitionedDataset) -> Result<()> {
+fn check_graph(
+    (config, registry): (&RunConfig, &Registry),
+    dataset: &Dataset,
+    made: &PartitionedDataset,
+) -> Result<()> {
     match of_messages(config) {
-        true => check_of_task(config, made),
+        true => check_of_task((config, registry), dataset, made),
         false if config.task.kind.is_of_nodes() => check_of_dataset(made),
         false => Ok(()),
     }

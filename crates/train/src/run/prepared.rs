@@ -58,7 +58,7 @@ impl Registry {
         let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let ranks = config.train.workers;
         let cut = match (&config.partition.path, setup.source.dataset()) {
-            (Some(path), Some(dataset)) => Some(given(config, dataset, path)?),
+            (Some(path), Some(dataset)) => Some(given((config, self), dataset, path)?),
             _ => None,
         };
         if let Some(cut) = &cut {

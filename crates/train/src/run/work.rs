@@ -61,7 +61,7 @@ struct Files {
 }
 
 impl Files {
-    fn open(config: &RunConfig) -> Result<Self> {
+    fn open((config, registry): (&RunConfig, &Registry)) -> Result<Self> {
         if config.train.strategy != Strategy::Disaggregated {
             return Err(Error::usage("batch workers prepare batches of strategy 'disaggregated'")
                 .hint("set train.strategy to 'disaggregated', and disaggregated.batch_workers"));
@@ -77,7 +77,7 @@ impl Files {
             )
             .hint("leave out partition.servers"));
         };
-        let parts = given(config, dataset, path)?;
+        let parts = given((config, registry), dataset, path)?;
         let identity = identity(config, &source.fingerprint(), Some(&parts));
         Ok(Self { source, parts, identity })
     }
@@ -120,7 +120,7 @@ impl Registry {
     /// Those of the dataset and the parts; [`Kind::Usage`] if the coordinator has another run; [`Kind::Rank`] if it does
     /// not answer within the deadline.
     pub fn work(&self, config: &RunConfig, options: &WorkOptions) -> Result<Work> {
-        let Files { source, parts, identity } = Files::open(config)?;
+        let Files { source, parts, identity } = Files::open((config, self))?;
         let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let (sender, asks) = unbounded();
         let desk = Arc::new(Desk { run: digest(&identity), asks: Mutex::new(Some(sender)) });
@@ -180,7 +180,7 @@ impl Registry {
         server: &ServerConfig,
         metrics: Option<SocketAddr>,
     ) -> Result<String> {
-        let files = Files::open(config)?;
+        let files = Files::open((config, self))?;
         let coordinator = Arc::new(Coordinator::new(files.identity));
         let server = Server::of_workers(coordinator.clone(), server)?;
         let living = coordinator.clone();

@@ -228,7 +228,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
     /// The features of nodes in an era.
     fn rows(&self, era: &Era<E>, request: &RowsRequest) -> Result<RecordBatch> {
         faults::reached("rows");
-        let local = |&node: &u64| era.local(&self.source.owner, node);
+        let local = |&node: &u64| era.local(&self.source, (0, node));
         let nodes: Vec<u32> = request.nodes.iter().map(local).collect::<Result<_>>()?;
         let mut columns = Columns::default();
         era.encoder().0.pack_features(&nodes, &mut columns)?;

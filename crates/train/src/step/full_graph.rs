@@ -97,10 +97,10 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
     fn sample(&self, spec: &BatchSpec, _: &mut Scratch) -> Result<Self::Sampled> {
         let own = self.own(spec);
         let DrawnBatch { examples: drawn, seeds, asked } = self.task.draw(&own, None)?;
-        let nodes = seeds.nodes.concat();
+        let nodes = seeds.nodes;
         let (wanted, rows) = match T::LOCAL {
-            true => (Vec::new(), self.model.own_rows(&nodes)),
-            false => ascending(self.model.rows(&seeds.nodes)),
+            true => (Vec::new(), self.model.own_rows(&nodes.concat())),
+            false => ascending(self.model.rows(&nodes)),
         };
         let examples = self.task.examples(&own, drawn, Outputs { rows, nodes, weights: None })?;
         let asked = asked.filter(|_| self.task.removes_asked());

@@ -201,8 +201,8 @@ impl Task for NodePrediction {
         &self.targets(graph).train
     }
 
-    fn by_parts(&self, owner: &IdMap) -> Result<Examples> {
-        Ok(Examples::of_nodes(owner, self.seeds(0)))
+    fn by_parts(&self, owners: &[Arc<IdMap>]) -> Result<Examples> {
+        Ok(Examples::of_nodes(&owners[0], self.seeds(0)))
     }
 
     fn schedule(
@@ -236,7 +236,7 @@ impl Task for NodePrediction {
 
     fn examples(&self, spec: &BatchSpec, (): (), outputs: Outputs) -> Result<NodeExamples> {
         let Outputs { rows, nodes, weights } = outputs;
-        let targets = self.targets(spec.graph).labels.of(&nodes);
+        let targets = self.targets(spec.graph).labels.of(&nodes[0]);
         Ok(NodeExamples { rows, targets, weights })
     }
 

@@ -92,11 +92,12 @@ pub(crate) trait Task: Send + Sync {
         &[]
     }
 
-    /// The training examples by the parts that they need in memory, where `owner` has the part of each node.
+    /// The training examples by the parts that they need in memory, where `owners` has the part of each node of each type
+    /// with endpoints.
     ///
     /// # Errors
     /// If a part does not reply.
-    fn by_parts(&self, owner: &IdMap) -> Result<Examples>;
+    fn by_parts(&self, owners: &[Arc<IdMap>]) -> Result<Examples>;
 
     /// The batch schedule of an epoch (from 1) over a graph. The number of steps is equal on every
     /// rank, and the joint result of a step does not depend on the number of ranks. `batches` draws

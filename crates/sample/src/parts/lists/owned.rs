@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gnarl_common::{Buf, Error, IdMap, Result};
-use gnarl_graph::{Dataset, NarrowSlice, Triple};
+use gnarl_common::{Error, IdMap, Result};
+use gnarl_graph::{Dataset, Narrow, Triple};
 
 use super::{DrawFrom, Lists};
 use crate::SampleGraph;
@@ -28,7 +28,7 @@ pub struct Owned {
 pub struct Sources {
     pub count: usize,
     /// Dataset ids; none if they equal local ids.
-    pub ids: Option<Buf<u64>>,
+    pub ids: Option<Narrow>,
 }
 
 impl Lists for Owned {
@@ -48,7 +48,7 @@ impl Lists for Owned {
         let view = match &self.sources {
             None => view,
             Some(Sources { count, ids }) => {
-                let source_ids = ids.as_deref().map(NarrowSlice::U64);
+                let source_ids = ids.as_ref().map(Narrow::as_slice);
                 View { num_sources: *count, source_ids, ..view }
             }
         };

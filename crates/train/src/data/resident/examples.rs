@@ -21,17 +21,22 @@ impl Examples {
         Self::Nodes(by_part)
     }
 
-    /// Training edges by the parts of their endpoints in `owner`.
+    /// Training edges by the parts of their heads and of their tails, of which the first has the number `first_tail`.
     ///
     /// # Errors
     /// If a part does not reply.
-    pub fn of_edges(owner: &IdMap, edges: &dyn TargetEdges) -> Result<Self> {
-        let parts = owner.parts();
+    pub fn of_edges(
+        [heads, tails]: [&IdMap; 2],
+        edges: &dyn TargetEdges,
+        first_tail: u32,
+    ) -> Result<Self> {
+        let parts = heads.parts();
         let mut by_parts = vec![Vec::new(); parts * parts];
         edges.scan(&mut |numbers, some| {
             for (&number, (&head, &tail)) in numbers.iter().zip(some.heads.iter().zip(&some.tails))
             {
-                let [i, j] = [head, tail].map(|node| owner.part(node as usize));
+                let i = heads.part(head as usize);
+                let j = tails.part((tail - first_tail) as usize);
                 by_parts[i * parts + j].push(number);
             }
             Ok(())

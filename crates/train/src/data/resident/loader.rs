@@ -13,10 +13,10 @@ use super::part::{LoadedPart, StoredParts};
 use super::rooms::Rooms;
 use crate::faults;
 
-/// Parts in memory: their graph, and their features by its local ids.
+/// Parts in memory: their graph, and the features of each node type that has any by its local ids.
 pub(crate) struct Resident {
     pub graph: ResidentGraph,
-    pub features: PlacedFeatures,
+    pub features: Vec<Option<PlacedFeatures>>,
     /// The parts, whose rooms are taken as long as these are kept.
     pub parts: Vec<Arc<LoadedPart>>,
 }
@@ -52,7 +52,8 @@ impl<'a> Loader<'a> {
         (rooms, tell): (&'a Rooms, &'a dyn Fn(Coming)),
         threads: usize,
     ) -> Result<Self> {
-        let graph = ResidentGraph::new(course.places(), stored.largest())?;
+        let schema = stored.schema().clone();
+        let graph = ResidentGraph::new(schema, course.places(), stored.largest())?;
         let pool = pool(threads)?;
         Ok(Self { stored, rooms, places: vec![None; course.places()], graph, tell, pool })
     }
@@ -97,13 +98,21 @@ impl<'a> Loader<'a> {
         let places = self.places.iter().map(nodes).collect();
         self.graph = self.pool.install(|| self.graph.with(places, self.stored))?;
         (self.tell)(Coming::Came);
-        let features =
-            |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.features.clone());
-        let features = self.places.iter().map(features).collect();
+        let types = 0..self.graph.schema().node_types().len();
         Ok(Some(Resident {
             graph: self.graph.clone(),
-            features: PlacedFeatures::new(features, self.graph.stride())?,
+            features: types.map(|of| self.features(of)).collect::<Result<_>>()?,
             parts: self.places.iter().flatten().cloned().collect(),
         }))
+    }
+
+    /// The features of the nodes of a type, if they have any.
+    fn features(&self, node_type: usize) -> Result<Option<PlacedFeatures>> {
+        let of_part = |part: &Option<Arc<LoadedPart>>| part.as_ref()?.features[node_type].clone();
+        let places: Vec<_> = self.places.iter().map(of_part).collect();
+        if places.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        PlacedFeatures::new(places, self.graph.stride(node_type)).map(Some)
     }
 }

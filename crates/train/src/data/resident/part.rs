@@ -3,32 +3,36 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gnarl_common::{Context, Error, Result};
+use gnarl_common::{Buf, Context, Element, Error, Result};
 use gnarl_config::RunConfig;
-use gnarl_partition::{BucketFiles, LoadedBucket, PartLayout, PartitionedDataset};
+use gnarl_graph::Dataset;
+use gnarl_graph::blocks::Schema;
+use gnarl_partition::{BucketFiles, LoadedBucket, PartLayout, PartitionedDataset, degree_column};
 use gnarl_sample::{Buckets, PartNodes};
 use gnarl_store::{MappedFeatures, Normalize};
 
 use super::rooms::Room;
 
-/// The files of parts of layout `storage`, of a graph without types.
+/// The files of parts of layout `storage`.
 #[derive(Debug)]
 pub(crate) struct StoredParts {
     partition: PartitionedDataset,
-    node_type: String,
+    schema: Arc<Schema>,
     normalize: Normalize,
-    buckets: BucketFiles,
+    /// Those of each edge type.
+    buckets: Vec<BucketFiles>,
     /// Bytes read since they were last asked for.
     read: AtomicU64,
-    /// Most nodes of a part.
-    largest: usize,
+    /// Most nodes of each type in a part.
+    largest: Vec<usize>,
 }
 
 /// A part in memory.
 #[derive(Debug)]
 pub(crate) struct LoadedPart {
     pub nodes: Arc<PartNodes>,
-    pub features: Arc<MappedFeatures>,
+    /// Features of each node type that has any.
+    pub features: Vec<Option<Arc<MappedFeatures>>>,
     _room: Room,
 }
 
@@ -36,21 +40,17 @@ impl StoredParts {
     /// The parts of `partition`.
     ///
     /// # Errors
-    /// If they are of another layout, have several types, or edges have weights.
+    /// If they are of another layout, or edges have weights.
     pub fn open(config: &RunConfig, partition: &PartitionedDataset) -> Result<Self> {
         partition
             .check_layout(PartLayout::Storage)
             .while_doing(|| "train.strategy = 'disaggregated' has parts in memory")?;
         let manifest = partition.manifest();
-        let ([node], [edge]) = (&manifest.node_types[..], &manifest.edge_types[..]) else {
-            return Err(Error::usage(
-                "train.strategy = 'disaggregated' trains on graphs without types",
-            ));
-        };
-        if edge.is_weighted() {
-            return Err(Error::usage(
-                "train.strategy = 'disaggregated' has no weights of edges, and these edges have some",
-            )
+        if let Some(edge) = manifest.edge_types.iter().find(|edge| edge.is_weighted()) {
+            let triple = &edge.triple;
+            return Err(Error::usage(format!(
+                "train.strategy = 'disaggregated' has no weights of edges, and edges of type '{triple}' have some"
+            ))
             .hint("set train.strategy to 'gradient', or import the graph without weights"));
         }
         if let Some(part) = (0..partition.num_parts()).find(|&part| !partition.has_part(part)) {
@@ -60,21 +60,29 @@ impl StoredParts {
                     "train.strategy = 'disaggregated' reads all parts in turns: copy them here",
                 ));
         }
-        let buckets = partition.bucket_files(&edge.triple)?;
-        let largest = manifest.part_counts.iter().map(|part| part.core[0] as usize).max();
+        let schema = partition.schema()?;
+        let buckets = schema.edge_types().iter().map(|triple| partition.bucket_files(triple));
+        let buckets = buckets.collect::<Result<_>>()?;
+        let most = |of: usize| manifest.part_counts.iter().map(|part| part.core[of]).max();
+        let types = 0..schema.node_types().len();
         Ok(Self {
             partition: partition.clone(),
-            node_type: node.name.clone(),
+            largest: types.map(|of| most(of).unwrap_or(0) as usize).collect(),
+            schema: Arc::new(schema),
             normalize: config.dataset.normalize,
             buckets,
             read: AtomicU64::new(0),
-            largest: largest.unwrap_or(0),
         })
     }
 
-    /// Most nodes of a part.
-    pub fn largest(&self) -> usize {
-        self.largest
+    /// The node and edge types.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Most nodes of each type in a part.
+    pub fn largest(&self) -> &[usize] {
+        &self.largest
     }
 
     /// Bytes read since this was last asked.
@@ -89,34 +97,47 @@ impl StoredParts {
     pub fn load(&self, part: usize, room: Room) -> Result<LoadedPart> {
         let load = || {
             let dataset = self.partition.part_in_memory(part)?;
-            let column = |name: &str| {
-                let column = dataset.node_column(&self.node_type, name)?;
-                column.ok_or_else(|| Error::invalid(format!("column {name} is missing")))
-            };
-            let nodes = PartNodes {
-                part,
-                ids: column("orig_id")?.values()?,
-                degrees: column("degree")?.values()?,
-            };
-            let features = dataset.features(&self.node_type)?;
-            let features = features.ok_or_else(|| Error::invalid("nodes have no features"))?;
-            let features = MappedFeatures::new(features, self.normalize)?;
-            let of_nodes = 12 * nodes.ids.len() as u64;
-            self.read.fetch_add(of_nodes + features.num_bytes(), Ordering::Relaxed);
-            Ok(LoadedPart { nodes: Arc::new(nodes), features: Arc::new(features), _room: room })
+            let schema = &self.schema;
+            let types = schema.node_types();
+            let ids = types.iter().map(|name| column(&dataset, name, "orig_id"));
+            let ids: Vec<Buf<u64>> = ids.collect::<Result<_>>()?;
+            let degrees = schema.edge_types().iter().map(|triple| {
+                let name = degree_column(schema.edge_types().len(), triple);
+                column(&dataset, &triple.dst, &name)
+            });
+            let degrees: Vec<Buf<u32>> = degrees.collect::<Result<_>>()?;
+            let features = types.iter().map(|name| {
+                let features = dataset.features(name)?;
+                let features = features.map(|found| MappedFeatures::new(found, self.normalize));
+                Ok(features.transpose()?.map(Arc::new))
+            });
+            let features: Vec<Option<Arc<MappedFeatures>>> = features.collect::<Result<_>>()?;
+            let of_nodes: usize = ids.iter().map(|ids| 8 * ids.len()).sum();
+            let of_edges: usize = degrees.iter().map(|degrees| 4 * degrees.len()).sum();
+            let rows: u64 = features.iter().flatten().map(|features| features.num_bytes()).sum();
+            self.read.fetch_add((of_nodes + of_edges) as u64 + rows, Ordering::Relaxed);
+            let nodes = Arc::new(PartNodes { part, ids, degrees });
+            Ok(LoadedPart { nodes, features, _room: room })
         };
         load().while_doing(|| format!("reading part {part} into memory"))
     }
 }
 
+/// A column of the nodes of a type.
+fn column<T: Element>(part: &Dataset, node_type: &str, name: &str) -> Result<Buf<T>> {
+    let column = part.node_column(node_type, name)?;
+    let lacks = || Error::invalid(format!("nodes of type '{node_type}': column {name} is missing"));
+    column.ok_or_else(lacks)?.values()
+}
+
 /// Edges by the parts of their endpoints.
 impl Buckets for StoredParts {
-    fn len(&self, i: usize, j: usize) -> usize {
-        self.buckets.len(i, j)
+    fn len(&self, edge_type: usize, (i, j): (usize, usize)) -> usize {
+        self.buckets[edge_type].len(i, j)
     }
 
-    fn read(&self, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
-        let buckets = self.buckets.read(wanted)?;
+    fn read(&self, edge_type: usize, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        let buckets = self.buckets[edge_type].read(wanted)?;
         let bytes = buckets.iter().map(LoadedBucket::num_bytes).sum();
         self.read.fetch_add(bytes, Ordering::Relaxed);
         Ok(buckets)

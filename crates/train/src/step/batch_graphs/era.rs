@@ -13,34 +13,49 @@ use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
 
+/// A node type with endpoints: its name, and the part of each of its nodes.
+pub(crate) type EndType = (String, Arc<IdMap>);
+
 /// The parts of a run, and which of them are in memory when.
 pub(crate) struct EraSource {
     pub config: RunConfig,
     pub course: EraCourse,
-    /// Part of each node.
-    pub owner: Arc<IdMap>,
+    /// The types with endpoints.
+    ends: Vec<End>,
     pub stored: StoredParts,
     pub rooms: Rooms,
 }
 
+/// A node type with endpoints.
+struct End {
+    /// Its number among the types of the parts.
+    number: usize,
+    /// Part of each of its nodes.
+    owner: Arc<IdMap>,
+}
+
 impl EraSource {
-    /// The parts of `partition` for the run of `config`, in memory by `course`.
+    /// The parts of `partition` for the run of `config` with endpoints of types `ends`, in memory by `course`.
     ///
     /// # Errors
     /// If the parts are of another layout, or have what the strategy does not read.
     pub fn open(
         config: &RunConfig,
         partition: &PartitionedDataset,
-        owner: Arc<IdMap>,
+        ends: Vec<EndType>,
         course: EraCourse,
     ) -> Result<Self> {
         let stored = StoredParts::open(config, partition)?;
+        let schema = stored.schema();
+        let number = |(name, owner)| Ok(End { number: schema.node_type(name)?, owner });
+        let ends = ends.iter().map(|(name, owner)| number((name.as_str(), owner.clone())));
+        let ends = ends.collect::<Result<_>>()?;
         Ok(Self {
             config: config.clone(),
             // The next parts are read beside those of the batches under way.
             rooms: Rooms::new(course.places() + course.slots()),
             course,
-            owner,
+            ends,
             stored,
         })
     }
@@ -53,10 +68,15 @@ impl EraSource {
         let encoder = model.on_resident(&resident)?;
         let sampler = encoder.sampler(&self.config, &[])?;
         let graph = resident.graph;
-        let stride = graph.stride();
-        let place = |part: usize| graph.place_of(part).map(|place| place as u32 * stride);
-        let first = (0..self.course.parts()).map(place).collect();
-        let nodes = NodesInMemory::of(&graph);
+        let places: Vec<Option<usize>> =
+            (0..self.course.parts()).map(|part| graph.place_of(part)).collect();
+        let numbers = || self.ends.iter().map(|end| end.number);
+        let first = numbers().map(|number| {
+            let stride = graph.stride(number);
+            places.iter().map(|place| place.map(|place| place as u32 * stride)).collect()
+        });
+        let first = first.collect();
+        let nodes = NodesInMemory::of(&graph, numbers());
         Ok(Era { encoder, sampler, graph, first, nodes, _parts: resident.parts })
     }
 }
@@ -66,8 +86,8 @@ pub(crate) struct Era<E: Encoder> {
     encoder: E,
     sampler: E::Sampler,
     graph: ResidentGraph,
-    /// First local id of each part in memory.
-    first: Vec<Option<u32>>,
+    /// First local id of each part in memory, of each type with endpoints.
+    first: Vec<Vec<Option<u32>>>,
     nodes: NodesInMemory,
     /// Keeps the rooms of the parts.
     _parts: Vec<Arc<LoadedPart>>,
@@ -84,35 +104,40 @@ impl<E: Encoder> Era<E> {
         &self.nodes
     }
 
-    /// Seeds in dataset ids, as local ids; `owner` is the part of each node.
+    /// Seeds in dataset ids, as local ids.
     ///
     /// # Errors
     /// If one is not in memory.
-    pub fn seeds(&self, owner: &IdMap, mut seeds: Seeds) -> Result<Seeds> {
-        for node in seeds.nodes.iter_mut().flatten() {
-            *node = self.local(owner, u64::from(*node))?;
+    pub fn seeds(&self, source: &EraSource, mut seeds: Seeds) -> Result<Seeds> {
+        for (of, nodes) in seeds.nodes.iter_mut().enumerate() {
+            for node in nodes {
+                *node = self.local(source, (of, u64::from(*node)))?;
+            }
         }
         Ok(seeds)
     }
 
-    /// The local id of a node by its dataset id; `owner` is the part of each node.
+    /// The local id of a node of a type with endpoints by its dataset id.
     ///
     /// # Errors
     /// If it is not in memory.
-    pub fn local(&self, owner: &IdMap, node: u64) -> Result<u32> {
+    pub fn local(&self, source: &EraSource, (of, node): (usize, u64)) -> Result<u32> {
+        let owner = &source.ends[of].owner;
         if node >= owner.len() as u64 {
             return Err(Error::invalid(format!("node {node} of {} nodes", owner.len())));
         }
         let (part, row) = owner.place(node as usize);
-        let first = self.first[part].ok_or_else(|| {
+        let first = self.first[of][part].ok_or_else(|| {
             Error::invalid(format!("node {node} of part {part} is not in memory"))
         })?;
         Ok(first + row as u32)
     }
 
     /// Outputs with nodes in dataset ids.
-    pub fn outputs(&self, mut outputs: Outputs) -> Outputs {
-        outputs.nodes.iter_mut().for_each(|node| *node = self.graph.id(*node) as u32);
+    pub fn outputs(&self, source: &EraSource, mut outputs: Outputs) -> Outputs {
+        for (nodes, end) in outputs.nodes.iter_mut().zip(&source.ends) {
+            nodes.iter_mut().for_each(|node| *node = self.graph.id(end.number, *node));
+        }
         outputs
     }
 }

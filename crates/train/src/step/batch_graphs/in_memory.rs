@@ -137,11 +137,11 @@ impl<E: Encoder> BatchGraphs<E> for InMemory<'_, E> {
     }
 
     fn seeds(&self, Held { era, .. }: &Held<E>, seeds: Seeds) -> Result<Seeds> {
-        era.seeds(&self.eras.source.owner, seeds)
+        era.seeds(&self.eras.source, seeds)
     }
 
     fn outputs(&self, Held { era, .. }: &Held<E>, outputs: Outputs) -> Outputs {
-        era.outputs(outputs)
+        era.outputs(&self.eras.source, outputs)
     }
 
     fn model(&self, _: usize) -> &E {

@@ -32,11 +32,11 @@ impl<E: Encoder> BatchGraphs<E> for OneEra<'_, E> {
     }
 
     fn seeds(&self, (): &(), seeds: Seeds) -> Result<Seeds> {
-        self.era.seeds(&self.source.owner, seeds)
+        self.era.seeds(self.source, seeds)
     }
 
     fn outputs(&self, (): &(), outputs: Outputs) -> Outputs {
-        self.era.outputs(outputs)
+        self.era.outputs(self.source, outputs)
     }
 
     fn model(&self, _: usize) -> &E {

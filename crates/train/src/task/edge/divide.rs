@@ -24,7 +24,7 @@ use crate::task::divide::{Division, Splits, TaskSettings};
 ///
 /// # Errors
 /// If columns are damaged.
-fn form(
+pub(crate) fn message_form(
     (config, registry): (&RunConfig, &Registry),
     dataset: &Dataset,
     node_type: &str,
@@ -49,7 +49,7 @@ pub(crate) fn divide(
     let reader = EdgeReader::open(dataset, config)?;
     let timed = config.samples_by_time();
     let triple = reader.triple().clone();
-    let form = form((config, registry), dataset, &triple.src)?;
+    let form = message_form((config, registry), dataset, &triple.src)?;
     let ways = ways(dataset, (config, registry), &triple, reader.relations)?;
     let mut held_out = Triples::default();
     let kept = reader.each(&mut |edge| {

@@ -14,7 +14,7 @@ mod setup;
 mod splits;
 mod targets;
 
-pub(crate) use divide::divide;
+pub(crate) use divide::{divide, message_form};
 #[cfg(feature = "serve")]
 pub(crate) use parts::open_parts;
 pub(crate) use setup::open;

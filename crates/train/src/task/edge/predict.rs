@@ -92,8 +92,9 @@ impl Task for EdgePrediction {
         self.train.count_of(graph)
     }
 
-    fn by_parts(&self, owner: &IdMap) -> Result<Examples> {
-        Examples::of_edges(owner, self.train.as_ref())
+    fn by_parts(&self, owners: &[Arc<IdMap>]) -> Result<Examples> {
+        let [heads, tails] = [&owners[0], &owners[owners.len() - 1]];
+        Examples::of_edges([heads, tails], self.train.as_ref(), 0)
     }
 
     fn schedule(

@@ -26,7 +26,10 @@ use crate::task::divide::{Division, Splits, TaskSettings};
 const EDGES: usize = 1 << 16;
 
 /// The message graph of a model, over a dataset of one node type and one edge type or another one.
-pub(super) fn form((config, registry): (&RunConfig, &Registry), plain: bool) -> MessageForm {
+pub(crate) fn message_form(
+    (config, registry): (&RunConfig, &Registry),
+    plain: bool,
+) -> MessageForm {
     let name = config.model.name.as_str();
     match plain {
         false => MessageForm::Types,
@@ -50,7 +53,7 @@ pub(crate) fn divide(
 ) -> Result<(PartitionedDataset, PartitionReport)> {
     let reader = EdgeReader::open(dataset, config)?;
     let endpoints = reader.endpoints()?;
-    let form = form((config, registry), dataset.plain().is_ok());
+    let form = message_form((config, registry), dataset.plain().is_ok());
     let timed = config.samples_by_time();
     let (relations, relation_names) = reader.relations()?;
     let mut held_out = [Triples::default(), Triples::default()];

@@ -27,7 +27,7 @@ mod relations;
 mod scoring;
 mod setup;
 
-pub(crate) use divide::divide;
+pub(crate) use divide::{divide, message_form};
 pub(crate) use edges::check_count;
 #[cfg(feature = "serve")]
 pub(crate) use parts::open_parts;

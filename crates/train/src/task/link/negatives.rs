@@ -38,13 +38,27 @@ pub(super) fn in_memory<'a>(
     links: &'a LinkPrediction,
     there: &'a NodesInMemory,
 ) -> Result<Box<dyn NegativeSampler + 'a>> {
+    if links.config.negatives.kind == "in-batch" {
+        return Ok(Box::new(negatives::InBatch));
+    }
+    let ends = &links.edges.endpoints;
+    match ends.are_two_types() {
+        false => listed(links, there.ids(0)),
+        true => {
+            let [heads, tails] = [0, 1].map(|of| listed(links, there.ids(of)));
+            Ok(Box::new(negatives::Sided::new(heads?, tails?, ends.first_tail())))
+        }
+    }
+}
+
+/// A sampler of candidates among the nodes `there`.
+fn listed<'a>(links: &LinkPrediction, there: &'a [u32]) -> Result<Box<dyn NegativeSampler + 'a>> {
     let NegativesSection { count, ref kind, .. } = links.config.negatives;
-    let nodes = there.ids().len() as u32;
+    let nodes = there.len() as u32;
     let of_all: Box<dyn NegativeSampler> = match kind.as_str() {
         "uniform" => Box::new(negatives::Uniform::new(nodes, count)),
         "joint" => Box::new(negatives::Joint::new(nodes, count)),
         "all" => Box::new(negatives::All::new(nodes)),
-        "in-batch" => return Ok(Box::new(negatives::InBatch)),
         _ => {
             return Err(Error::usage(format!(
                 "negatives.kind = '{kind}' draws nodes whatever parts are in memory"
@@ -54,7 +68,7 @@ pub(super) fn in_memory<'a>(
             ));
         }
     };
-    Ok(Box::new(negatives::Listed::new(of_all, there.ids())))
+    Ok(Box::new(negatives::Listed::new(of_all, there)))
 }
 
 /// A sampler of candidates in the node range `range`, counted from its first node.

@@ -7,7 +7,7 @@ use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::{PartAccess, Server};
 
-use super::divide::form;
+use super::divide::message_form;
 use super::edges::Edges;
 use super::endpoints::Endpoints;
 use super::model::{Model, check_batches, embeddings, metric_of, params};
@@ -34,7 +34,7 @@ pub(crate) fn open_parts(
     let settings = TaskSettings::of(cut)?;
     let plain = settings.messages != MessageForm::Types;
     let run = (config, registry);
-    let form = form(run, plain);
+    let form = message_form(run, plain);
     settings.check(config, form)?;
     let targets = of_partition(cut)?;
     let triple = targets.triple.clone();

@@ -84,8 +84,13 @@ impl Task for LinkPrediction {
         self.edges.train.count_of(graph)
     }
 
-    fn by_parts(&self, owner: &IdMap) -> Result<Examples> {
-        Examples::of_edges(owner, self.edges.train.as_ref())
+    fn by_parts(&self, owners: &[Arc<IdMap>]) -> Result<Examples> {
+        let [heads, tails] = [&owners[0], &owners[owners.len() - 1]];
+        Examples::of_edges(
+            [heads, tails],
+            self.edges.train.as_ref(),
+            self.edges.endpoints.first_tail(),
+        )
     }
 
     fn schedule(

@@ -7,7 +7,7 @@ use gnarl_config::{Leakage, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_graph::triples::FilteredSet;
 
-use super::divide::form;
+use super::divide::message_form;
 use super::edges::{Edges, Loaded};
 use super::leakage;
 use super::links::LinkPrediction;
@@ -46,7 +46,7 @@ pub(crate) fn open(
         relations: loaded.relations,
     };
     let run = (config, registry);
-    let form = form(run, loaded.held.is_none());
+    let form = message_form(run, loaded.held.is_none());
     let (training, tables): (_, Vec<TableSpec>) = match (form, &loaded.held) {
         (MessageForm::Types, Some((triple, held))) => {
             let encoder = over_types(run, dataset, triple, held, width, &mut params)?;

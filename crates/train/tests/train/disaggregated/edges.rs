@@ -36,13 +36,20 @@ fn cut_for_task(config: &RunConfig) -> PathBuf {
 }
 
 /// Asserts that a run with all parts in memory has the numbers of `gradient`.
-fn assert_as_gradient(mut config: RunConfig, what: &str) {
+pub(super) fn assert_as_gradient(mut config: RunConfig, what: &str) {
     config.partition.path = Some(cut_for_task(&config));
     let found = trained(&config);
     config.train.strategy = Strategy::Gradient;
     let expected = trained(&config);
     assert_eq!(found.losses, expected.losses, "{what}");
     assert_eq!(found.test, expected.test, "{what}");
+}
+
+/// Examples of each epoch of a run.
+pub(super) fn seeds_of(config: &RunConfig) -> Vec<u64> {
+    let seen = Mutex::new(Vec::new());
+    run(config, Begin::Restart, &|record| seen.lock().unwrap().push(record.seeds)).unwrap();
+    seen.into_inner().unwrap()
 }
 
 #[test]
@@ -52,6 +59,7 @@ fn links_of_all_parts_in_memory_train_as_those_of_the_whole_graph() {
         ("gcn", "uniform", gnarl_config::Sides::Tail),
         ("gat", "in-batch", gnarl_config::Sides::Both),
         ("gin", "all", gnarl_config::Sides::Head),
+        ("rgcn", "joint", gnarl_config::Sides::Both),
     ] {
         let bench = Bench::new();
         let mut config = links(&bench, "run", (2, 3));
@@ -114,26 +122,16 @@ fn an_epoch_of_few_parts_has_every_edge_once() {
         train: gnarl_config::TrainSection { strategy: Strategy::Gradient, ..config.train.clone() },
         ..config.clone()
     };
-    let seeds = |config: &RunConfig| {
-        let seen = Mutex::new(Vec::new());
-        run(config, Begin::Restart, &|record| seen.lock().unwrap().push(record.seeds)).unwrap();
-        seen.into_inner().unwrap()
-    };
-    assert_eq!(seeds(&config), seeds(&whole));
+    assert_eq!(seeds_of(&config), seeds_of(&whole));
 }
 
 #[test]
 fn edges_whose_endpoints_never_meet_are_left_out_if_that_is_asked_for() {
     let bench = Bench::new();
     let mut config = links(&bench, "run", (1, 2));
-    let seeds = |config: &RunConfig| {
-        let seen = Mutex::new(Vec::new());
-        run(config, Begin::Restart, &|record| seen.lock().unwrap().push(record.seeds)).unwrap();
-        seen.into_inner().unwrap()
-    };
-    let all = seeds(&config);
+    let all = seeds_of(&config);
     config.disaggregated.deal = Some(Deal::Nodes);
-    let some = seeds(&config);
+    let some = seeds_of(&config);
     assert!(some.iter().zip(&all).all(|(some, all)| 0 < *some && some < all), "{some:?} {all:?}");
 }
 
@@ -160,8 +158,6 @@ fn what_edges_in_memory_lack_is_told() {
     let plain = || links(&bench, "run", (1, 2));
     let mut bare = plain();
     bare.model.name = "none".into();
-    let mut relational = plain();
-    relational.model.name = "rgcn".into();
     let mut single = plain();
     single.disaggregated.resident = 1;
     let mut local = plain();
@@ -172,13 +168,16 @@ fn what_edges_in_memory_lack_is_told() {
     let mut other_split = plain();
     other_split.partition.path = Some(cut_for_task(&other_split));
     other_split.task.split_seed += 1;
+    let mut by_relation = plain();
+    by_relation.partition.path = other_split.partition.path.clone();
+    by_relation.model.name = "rgcn".into();
     for (config, expected) in [
         (bare, "no embeddings of nodes"),
-        (relational, "without types"),
         (single, "disaggregated.resident"),
         (local, "negatives.kind is none of"),
         (of_dataset, "no target edges"),
         (other_split, "task.split_seed"),
+        (by_relation, "the message graph is \"relations\""),
     ] {
         let error = run(&config, Begin::Restart, &|_| ()).err().unwrap();
         assert!(error.to_string().contains(expected), "{error}");

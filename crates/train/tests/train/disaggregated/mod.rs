@@ -2,6 +2,7 @@
 //! whoever trains.
 
 mod edges;
+mod typed;
 
 use std::path::Path;
 

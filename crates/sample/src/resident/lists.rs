@@ -1,0 +1,94 @@
+//! In-neighbor lists of an edge type among the parts in memory.
+
+use std::sync::Arc;
+
+use gnarl_common::{Divisor, Error, Result};
+use gnarl_graph::Csc;
+use gnarl_partition::LoadedBucket;
+
+use super::merge::{Merge, Run, Sources};
+use super::{Buckets, PartNodes};
+
+/// The nodes in memory that edges of a type join.
+pub(super) struct Ends<'a> {
+    /// Node types of sources and of destinations.
+    pub types: (usize, usize),
+    /// Nodes of each that a place has room for.
+    pub strides: (Divisor, Divisor),
+    /// Dataset ids of sources, by local id.
+    pub ids: &'a [u32],
+    pub places: &'a [Option<Arc<PartNodes>>],
+    /// True for places with the same part as before.
+    pub kept: &'a [bool],
+}
+
+impl Ends<'_> {
+    /// The lists of an edge type by its buckets, and by its lists before.
+    ///
+    /// # Errors
+    /// If a bucket cannot be read, or has rows that its parts have not.
+    pub fn lists(&self, (edge_type, buckets): (usize, &dyn Buckets), old: &Csc) -> Result<Csc> {
+        let Self { ids, places, kept, .. } = self;
+        let stride = self.strides.1.get() as usize;
+        let sources = Sources { stride: self.strides.0, kept, ids };
+        let part = |nodes: &Option<Arc<PartNodes>>| nodes.as_ref().map(|nodes| nodes.part);
+        let into = |j: usize| -> usize {
+            let Some(to) = part(&places[j]) else { return 0 };
+            let from = places.iter().filter_map(part);
+            from.map(|from| buckets.len(edge_type, (from, to))).sum()
+        };
+        let total = (0..places.len()).map(into).sum();
+        let mut indices = vec![0u32; total];
+        let mut indptr = vec![0u64; places.len() * stride + 1];
+        let mut left = &mut indices[..];
+        let mut first = 0u64;
+        for (j, ends) in indptr[1..].chunks_exact_mut(stride).enumerate() {
+            let rows = places[j].as_ref().map_or(0, |nodes| nodes.ids[self.types.1].len());
+            let runs = self.runs((edge_type, buckets), j)?;
+            let old = kept[j].then_some(old);
+            let merge = Merge { sources: &sources, old, first: (j * stride) as u32, runs: &runs };
+            let (mine, others) = left.split_at_mut(into(j));
+            left = others;
+            merge.lists(rows, ends, first, mine)?;
+            first += mine.len() as u64;
+        }
+        let indptr = match u32::try_from(total) {
+            Ok(_) => indptr.iter().map(|&offset| offset as u32).collect::<Vec<_>>().into(),
+            Err(_) => indptr.into(),
+        };
+        Ok(Csc { indptr, indices: indices.into(), edge: None })
+    }
+
+    /// The new edges into the part in place `j`.
+    fn runs(&self, (edge_type, buckets): (usize, &dyn Buckets), j: usize) -> Result<Vec<Run>> {
+        let Some(to) = self.places[j].as_deref() else { return Ok(Vec::new()) };
+        let new = |i: usize| !(self.kept[i] && self.kept[j]);
+        let from: Vec<(usize, &PartNodes)> = self
+            .places
+            .iter()
+            .enumerate()
+            .filter_map(|(i, from)| Some((i, from.as_deref()?)))
+            .filter(|(i, from)| new(*i) && buckets.len(edge_type, (from.part, to.part)) > 0)
+            .collect();
+        let wanted: Vec<_> = from.iter().map(|(_, from)| (from.part, to.part)).collect();
+        let mut runs = Vec::with_capacity(from.len());
+        for ((i, from), bucket) in from.into_iter().zip(buckets.read(edge_type, &wanted)?) {
+            self.check(&bucket, from, to)?;
+            runs.push(Run { first: i as u32 * self.strides.0.get(), bucket });
+        }
+        Ok(runs)
+    }
+
+    /// Rejects the edges from part `from` to part `to` that have nodes which these have not.
+    fn check(&self, bucket: &LoadedBucket, from: &PartNodes, to: &PartNodes) -> Result<()> {
+        let within = |rows: &[u32], nodes: &PartNodes, node_type: usize| {
+            rows.iter().all(|&row| (row as usize) < nodes.ids[node_type].len())
+        };
+        if within(&bucket.src, from, self.types.0) && within(&bucket.dst, to, self.types.1) {
+            return Ok(());
+        }
+        let message =
+            format!("bucket ({}, {}) has nodes that its parts have not", from.part, to.part);
+        Err(Error::invalid(message).hint("partition the graph again"))
+    }
+}

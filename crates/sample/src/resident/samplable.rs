@@ -1,0 +1,48 @@
+//! The graphs that samplers read, of parts in memory.
+
+use gnarl_common::{Buf, Error, Result};
+
+use super::ResidentGraph;
+use crate::{HeteroSampleGraph, SampleGraph};
+
+impl ResidentGraph {
+    /// The graph for samplers of graphs without types. Local ids without a node have empty lists.
+    ///
+    /// # Errors
+    /// If there are several types of nodes or edges.
+    pub fn sample_graph(&self) -> Result<SampleGraph> {
+        let ([ids], [lists]) = (&self.ids[..], &self.lists[..]) else {
+            return Err(Error::invalid("parts in memory have several types of nodes or edges"));
+        };
+        let (nodes, degrees) = (ids.len(), self.degrees(0));
+        SampleGraph::with_part(lists.clone(), ids.clone().into(), Some(degrees), nodes)
+    }
+
+    /// The graph for samplers of graphs with types. Local ids without a node have empty lists.
+    ///
+    /// # Errors
+    /// If names of types are there twice.
+    pub fn hetero_sample_graph(&self) -> Result<HeteroSampleGraph> {
+        let mut graph = HeteroSampleGraph::new();
+        for (name, ids) in self.schema.node_types().iter().zip(&self.ids) {
+            graph = graph.with_part_nodes(name, ids.clone().into(), ids.len())?;
+        }
+        for (edge_type, triple) in self.schema.edge_types().iter().enumerate() {
+            let lists = self.lists[edge_type].clone();
+            graph = graph.with_part_edges(triple, lists, Some(self.degrees(edge_type)))?;
+        }
+        Ok(graph)
+    }
+
+    /// In-degrees over an edge type in the whole graph, by local id.
+    fn degrees(&self, edge_type: usize) -> Buf<u32> {
+        let stride = self.stride(self.schema.ends(edge_type).1) as usize;
+        let mut degrees = vec![0; self.places.len() * stride];
+        for (own, nodes) in degrees.chunks_exact_mut(stride).zip(&self.places) {
+            let Some(nodes) = nodes else { continue };
+            let of_part = &nodes.degrees[edge_type];
+            own[..of_part.len()].copy_from_slice(of_part);
+        }
+        degrees.into()
+    }
+}
