@@ -313,7 +313,7 @@ fn parts_in_memory(c: Combination<'_>) -> Option<Error> {
     found.map(|(_, reason)| Error::usage(format!("{key} {reason}")).hint(other))
 }
 
-/// Prepared batches have blocks of graphs without types, and have been shared out to ranks.
+/// Prepared batches have blocks of a model, and have been shared out to ranks.
 fn prepared_batches(c: Combination<'_>) -> Option<Error> {
     let sample = &c.run.sample;
     if sample.source != BatchSource::Batches {
@@ -340,9 +340,7 @@ fn prepared_batches(c: Combination<'_>) -> Option<Error> {
 
 /// The reason why batches of a run cannot be prepared beforehand.
 fn unprepared(c: Combination<'_>) -> Option<&'static str> {
-    let relational = heterogeneous::names().contains(&c.model()) && !names().contains(&c.model());
     [
-        (c.heterogeneous || relational, "has batches of graphs without types"),
         (c.model() == "none", "has no embeddings of nodes: model.name = 'none'"),
         (
             c.run.negatives.kind == "local" && c.run.task.kind == TaskKind::LinkPrediction,

@@ -80,6 +80,10 @@ pub(crate) trait Training: Send + Sync {
         take: &mut TakeBatch<'_>,
     ) -> Result<()>;
 
+    /// Width of the features of input nodes, where batch workers can be asked for them apart from batches.
+    #[cfg(feature = "serve")]
+    fn features_apart(&self) -> Option<usize>;
+
     /// Prepares the batches that are asked for, by some threads, until nobody can ask any more.
     ///
     /// # Errors
@@ -353,6 +357,11 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
             ))
             .hint("set train.strategy to 'gradient' or 'disaggregated'")),
         }
+    }
+
+    #[cfg(feature = "serve")]
+    fn features_apart(&self) -> Option<usize> {
+        self.whole.features_apart()
     }
 
     #[cfg(feature = "serve")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 #[cfg(feature = "serve")]
 use gnarl_common::Buf;
 use gnarl_common::rng::Key;
-use gnarl_common::{Error, Result};
+use gnarl_common::{DType, Error, Result};
 use gnarl_config::{ReadAhead as Asked, RunConfig};
 use gnarl_graph::Dataset;
 use gnarl_graph::blocks::{FusedBatch, Schema};
@@ -247,6 +247,11 @@ impl HeteroGraph {
             features.as_ref().map_or(Source::Embeddings, |found| Source::Features(found.width()))
         };
         self.features.iter().map(source).collect()
+    }
+
+    /// The type that holds the features of nodes of a type exactly.
+    pub fn exact_type(&self, node_type: usize) -> DType {
+        self.features[node_type].as_ref().map_or(DType::F32, |features| features.exact_type())
     }
 
     /// Indices and names of the node types with embeddings, in the order of the state's tables.

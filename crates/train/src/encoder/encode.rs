@@ -130,6 +130,12 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// If features cannot be read.
     fn fetch(&self, sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)>;
 
+    /// Width of the features of input nodes, where another process can be asked for them apart from batches.
+    #[cfg(feature = "serve")]
+    fn features_apart(&self) -> Option<usize> {
+        None
+    }
+
     /// A batch without the features of its input nodes, for another process that asks for them by
     /// [`Encoder::pack_features`].
     ///
@@ -137,7 +143,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// If batches have no such form.
     #[cfg(feature = "serve")]
     fn without_features(&self, _sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)> {
-        Err(Error::usage("batches of graphs with types are not sent to other processes"))
+        Err(Error::usage("batches of graphs with types bring their features"))
     }
 
     /// Adds the features of nodes, by local id, to the columns that are sent to another process.
@@ -146,7 +152,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// As [`Encoder::without_features`]; if features cannot be read.
     #[cfg(feature = "serve")]
     fn pack_features(&self, _nodes: &[u32], _out: &mut Columns) -> Result<()> {
-        Err(Error::usage("features of graphs with types are not sent to other processes"))
+        Err(Error::usage("batches of graphs with types bring their features"))
     }
 
     /// Adds a batch to the columns that are sent to another process.
@@ -154,7 +160,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// # Errors
     /// If batches have no such form.
     fn pack(&self, _batch: Self::Batch, _out: &mut Columns) -> Result<()> {
-        Err(Error::usage("batches of graphs with types are not sent to other processes"))
+        Err(Error::usage("batches without a model are not sent to other processes"))
     }
 
     /// Takes a batch from the columns of another process.
@@ -162,7 +168,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// # Errors
     /// If they are missing or disagree.
     fn unpack(&self, _columns: &mut Columns) -> Result<Self::Batch> {
-        Err(Error::usage("batches of graphs with types are not sent to other processes"))
+        Err(Error::usage("batches without a model are not sent to other processes"))
     }
 
     /// Builds the transposes for the backward pass.

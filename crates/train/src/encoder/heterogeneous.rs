@@ -1,15 +1,16 @@
 //! Encoders of heterogeneous graphs. Nodes without features have embeddings.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_engine::Communicator;
+use gnarl_graph::blocks::{FusedBatch, Schema};
 use gnarl_graph::{Dataset, Triple};
 use gnarl_infer::{Budget, Figures};
 use gnarl_nn::models::ModelConfig;
-use gnarl_nn::models::heterogeneous::HeteroModel;
+use gnarl_nn::models::heterogeneous::{HeteroModel, Source};
 use gnarl_nn::{Params, ParamsBuilder, RelBlock, Tape, Tensor, Var};
 use gnarl_sample::{HeteroBatch, HeteroFanouts, HeteroScratch, Scratch};
 use gnarl_store::FeatureStore;
@@ -22,6 +23,7 @@ use super::{Encoder, Keep, Output, Outputs};
 use crate::data::batch::Input;
 use crate::data::edge_set::{EdgeSet, Ways};
 use crate::data::hetero_graph::{HeteroGraph, HeteroNeighbors};
+use crate::data::packed::{self, Columns};
 use crate::data::resident::Resident;
 use crate::data::seeds::Seeds;
 use crate::embeddings::{Rows, TableSpec};
@@ -111,11 +113,31 @@ pub(crate) struct Sampled {
 
 /// Blocks, and the features and embeddings of their input nodes.
 pub(crate) struct Prepared {
-    blocks: Vec<RelBlock>,
+    fused: FusedBatch,
+    /// The blocks by relations, once they are arranged: a batch for another process never is.
+    arranged: OnceLock<Result<Vec<RelBlock>>>,
+    /// Features of each node type that has any.
     features: Vec<Option<Input>>,
     /// Ids of the input nodes of each type with embeddings.
     embedding_ids: Vec<Vec<u64>>,
-    edges: usize,
+}
+
+impl Prepared {
+    /// The blocks of a graph with the types of `schema`.
+    fn arranged(&self, schema: &Arc<Schema>) -> Result<&[RelBlock]> {
+        let arranged = self.arranged.get_or_init(|| RelBlock::all(&self.fused, schema));
+        arranged.as_deref().map_err(Error::clone)
+    }
+}
+
+/// The column of the features of nodes of type number `node_type`.
+fn features_of(node_type: usize) -> String {
+    format!("features.{node_type}")
+}
+
+/// The column of the ids of the rows of embedding table number `table`.
+fn embeddings_of(table: usize) -> String {
+    format!("embeddings.{table}")
 }
 
 impl Encoder for Heterogeneous {
@@ -209,22 +231,71 @@ impl Encoder for Heterogeneous {
     fn fetch(&self, sampled: Sampled) -> Result<(Prepared, Outputs)> {
         let Sampled { mut batch, seeds } = sampled;
         let graph = &self.graph;
-        let fused = graph.fuse(&batch)?;
-        let blocks = RelBlock::all(&fused, graph.schema())?;
+        let mut fused = graph.fuse(&batch)?;
         let features = graph.features_of_batch(&batch.input_nodes)?;
-        let edges = batch.num_edges();
         let ids = graph.embedding_types().map(|(number, _)| std::mem::take(&mut batch.ids[number]));
         let embedding_ids = ids.collect();
-        let prepared = Prepared { blocks, features, embedding_ids, edges };
-        Ok((prepared, Outputs { rows: fused.targets, nodes: seeds, weights: None }))
+        let rows = std::mem::take(&mut fused.targets);
+        let prepared = Prepared { fused, arranged: OnceLock::new(), features, embedding_ids };
+        Ok((prepared, Outputs { rows, nodes: seeds, weights: None }))
+    }
+
+    fn pack(&self, batch: Prepared, out: &mut Columns) -> Result<()> {
+        packed::typed::pack(&batch.fused, out);
+        for (number, features) in batch.features.into_iter().enumerate() {
+            if let Some(features) = features {
+                let name = features_of(number);
+                packed::rows::pack((features, &name), self.graph.exact_type(number), out);
+            }
+        }
+        for (table, ids) in batch.embedding_ids.into_iter().enumerate() {
+            out.add(embeddings_of(table), ids);
+        }
+        Ok(())
+    }
+
+    fn unpack(&self, columns: &mut Columns) -> Result<Prepared> {
+        let schema = self.graph.schema();
+        let fused = packed::typed::unpack(columns, schema)?;
+        let rows = packed::typed::rows_of_types(&fused.segments, schema.node_types().len());
+        let mut features = Vec::with_capacity(rows.len());
+        for (number, source) in self.graph.sources().into_iter().enumerate() {
+            let Source::Features(width) = source else {
+                features.push(None);
+                continue;
+            };
+            let input = packed::rows::unpack(columns, (&features_of(number), rows[number]))?;
+            if input.width() != width {
+                let (name, found) = (&schema.node_types()[number], input.width());
+                return Err(Error::invalid(format!(
+                    "features of nodes of type '{name}' of the batch are {found} wide, those of the dataset {width}"
+                )));
+            }
+            features.push(Some(input));
+        }
+        let mut embedding_ids = Vec::new();
+        for (table, (number, name)) in self.graph.embedding_types().enumerate() {
+            let ids: Vec<u64> = columns.take(&embeddings_of(table))?;
+            let known = self.graph.num_nodes(number) as u64;
+            if ids.len() != rows[number] || ids.iter().any(|&id| id >= known) {
+                return Err(Error::invalid(format!(
+                    "ids of nodes of type '{name}' of the batch: not {} of {known} nodes",
+                    rows[number]
+                )));
+            }
+            embedding_ids.push(ids);
+        }
+        Ok(Prepared { fused, arranged: OnceLock::new(), features, embedding_ids })
     }
 
     fn prepare(&self, batch: &Prepared) {
-        batch.blocks.iter().for_each(RelBlock::prepare);
+        // What is wrong with a batch is told when it is computed.
+        let arranged = batch.arranged(self.graph.schema()).unwrap_or_default();
+        arranged.iter().for_each(RelBlock::prepare);
     }
 
     fn num_edges(&self, batch: &Prepared) -> usize {
-        batch.edges
+        batch.fused.blocks.iter().map(|layer| layer.block.num_edges()).sum()
     }
 
     fn embedding_ids<'b>(&self, batch: &'b Prepared) -> &'b [Vec<u64>] {
@@ -243,7 +314,8 @@ impl Encoder for Heterogeneous {
         embeddings: Vec<Tensor>,
     ) -> Result<(Var, Vec<Var>)> {
         let (rows, leaves) = self.graph.leaves(tape, &batch.features, embeddings);
-        Ok((self.model.forward(tape, &batch.blocks, &rows)?, leaves))
+        let blocks = batch.arranged(self.graph.schema())?;
+        Ok((self.model.forward(tape, blocks, &rows)?, leaves))
     }
 
     fn type_names(&self) -> Option<Vec<String>> {

@@ -189,6 +189,12 @@ impl Encoder for Homogeneous {
     }
 
     #[cfg(feature = "serve")]
+    fn features_apart(&self) -> Option<usize> {
+        // Sparse features are neither cached nor shared.
+        (!self.graph.features.is_sparse()).then(|| self.graph.width())
+    }
+
+    #[cfg(feature = "serve")]
     fn without_features(&self, mut blocks: MiniBatch) -> Result<(Prepared, Outputs)> {
         let outputs = outputs(&mut blocks);
         Ok((Prepared { blocks, input: None }, outputs))

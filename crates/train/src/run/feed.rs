@@ -6,8 +6,6 @@ use std::time::Duration;
 use gnarl_common::{Error, Result};
 use gnarl_config::{RunConfig, Strategy};
 use gnarl_engine::Communicator;
-use gnarl_graph::Features as Stored;
-use gnarl_graph::splits::features_of;
 use gnarl_partition::PartitionedDataset;
 use gnarl_serve::at_host;
 
@@ -28,14 +26,16 @@ impl Drop for Workers {
     }
 }
 
-/// Waits for the batch workers of `config` over the parts `cut` of the dataset `source`; none if the run has none. `comm` joins the processes of the run, if there are several.
+/// Waits for the batch workers of `config` over the parts `cut` of the dataset `source`; none if the run has none. They can
+/// be asked for features of a `width` apart from batches, if they can. `comm` joins the processes of the run, if there are
+/// several.
 ///
 /// # Errors
 /// If the address is taken, or they do not join within the deadline.
 pub(super) fn gather(
     config: &RunConfig,
-    source: &Source,
-    cut: Option<&PartitionedDataset>,
+    (source, cut): (&Source, Option<&PartitionedDataset>),
+    width: Option<usize>,
     comm: Option<&dyn Communicator>,
 ) -> Result<Option<Workers>> {
     let section = &config.disaggregated;
@@ -44,11 +44,12 @@ pub(super) fn gather(
     }
     let cut = cut.ok_or_else(|| Error::invalid("batch workers prepare batches of parts"))?;
     let run = identity(config, &source.fingerprint(), Some(cut));
-    let features = match source.dataset().map(features_of).transpose()? {
-        // Sparse features are neither cached nor shared.
-        Some(found @ Stored::Dense(_)) => Features::of(config, found.width()),
-        _ => None,
-    };
+    if width.is_none() && config.cache.memory.as_u64() > 0 {
+        tracing::warn!(
+            "cache.memory is not used: batches bring features that are sparse, or of several types of nodes"
+        );
+    }
+    let features = width.and_then(|width| Features::of(config, width));
     let lead = comm.is_none_or(|comm| comm.rank() == 0);
     let (coordinator, mut uri) = match &section.join {
         Some(uri) => (None, uri.clone()),

@@ -239,7 +239,10 @@ impl<'a> Run<'a> {
             placements = tables.collect::<Result<_>>()?;
         }
         #[cfg(feature = "serve")]
-        let workers = feed::gather(config, &source, cut.as_ref(), comm)?;
+        let workers = {
+            let width = task.features_apart();
+            feed::gather(config, (&source, cut.as_ref()), width, comm)?
+        };
         #[cfg(not(feature = "serve"))]
         no_batch_workers(config, comm)?;
         let partition = cut.map(|cut| cut.manifest().clone());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gnarl_config::{BatchSource, Method, Parts, RunConfig, Strategy, TaskKind};
 use gnarl_graph::Dataset;
+use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
 use gnarl_partition::{PartLayout, PartitionConfig, partition_dataset};
 use gnarl_train::{Begin, PreparedSummary, Registry, Summary, run};
 
@@ -85,6 +86,65 @@ fn prepared_edges_train_as_drawn_ones() {
     let (from, _) = prepare(&config, 2);
     let found = trained(&on_batches(&config, from));
     assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+}
+
+/// Types without features have learnt embeddings, whose rows batches name.
+#[test]
+fn prepared_batches_of_typed_graphs_train_as_drawn_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = HeteroOptions {
+        nodes: 1600,
+        edges: 16_000,
+        communities: 4,
+        attributes: Attributes {
+            features: 8,
+            train: 0.5,
+            valid: 0.2,
+            test: 0.3,
+            ..Default::default()
+        },
+        ..Default::default()
+    };
+    heterogeneous(&options, &dir.path().join("graph")).unwrap();
+    let mut config = RunConfig::default();
+    config.dataset.path = dir.path().join("graph");
+    (config.model.hidden, config.train.threads) = (16, 2);
+    config.sample.fanouts = vec![4, 3];
+    config.sample.batch_size = 100;
+    (config.train.epochs, config.train.workers) = (2, 2);
+    config.output.dir = dir.path().join("run");
+    let mut links = config.clone();
+    config.task.node_type = Some("paper".into());
+    links.task.kind = TaskKind::LinkPrediction;
+    links.task.edge_type = Some("paper:r0:author".into());
+    (links.task.valid, links.task.test) = (0.1, 0.1);
+    (links.embedding.dim, links.negatives.count) = (16, 16);
+    for (mut config, model) in [(config.clone(), "rgcn"), (config, "hgt"), (links, "rgcn")] {
+        config.model.name = model.into();
+        let expected = trained(&config);
+        let (from, _) = prepare(&config, 2);
+        let found = trained(&on_batches(&config, from));
+        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{model}");
+    }
+}
+
+/// Batches of one message graph make no model over another.
+#[test]
+fn batches_by_relation_are_for_models_by_relation() {
+    let bench = Bench::new();
+    let mut config = bench.config("links");
+    config.task.kind = TaskKind::LinkPrediction;
+    config.model.name = "rgcn".into();
+    config.embedding.dim = 16;
+    config.negatives.count = 16;
+    config.sample.batch_size = 256;
+    let expected = trained(&config);
+    let (from, _) = prepare(&config, config.train.epochs);
+    let mut on = on_batches(&config, from);
+    let found = trained(&on);
+    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+    on.model.name = "sage".into();
+    assert!(error(&on).contains("relations apart"));
 }
 
 /// Batches of parts in memory are trained without the parts.
@@ -218,15 +278,12 @@ fn what_is_not_prepared_is_told() {
     local.negatives.kind = "local".into();
     let mut parts = plain();
     parts.partition.parts = Parts::Count(3);
-    let mut relational = plain();
-    relational.model.name = "rgcn".into();
     let mut again = plain();
     again.sample.source = BatchSource::Batches;
     for (config, expected) in [
         (average, "strategy 'average'"),
         (local, "negatives.kind = 'local'"),
         (parts, "partition.parts"),
-        (relational, "without types"),
         (again, "prepared already"),
     ] {
         let error = Registry::default().prepare(&config, 1, &bench.path("out")).err().unwrap();

@@ -4,6 +4,7 @@ mod faults;
 mod metrics;
 mod numbers;
 mod refused;
+mod typed;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -5,6 +5,7 @@ pub(crate) mod blocks;
 mod columns;
 pub(crate) mod rows;
 pub(crate) mod targets;
+pub(crate) mod typed;
 
 pub(crate) use arrow::{columns, record_batch};
 pub(crate) use columns::Columns;

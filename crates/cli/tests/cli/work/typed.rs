@@ -1,0 +1,64 @@
+//! Batches of graphs with types from batch workers.
+
+use super::{Started, Stored};
+use crate::common::{path, results, succeed};
+
+/// A graph of four node types in six parts, made for the task of the settings `sets`; the settings of runs on it.
+fn typed(stored: Stored, sets: &[&str], task: bool) -> (Stored, Vec<String>) {
+    let dir = stored.bench.dir.path();
+    let (graph, parts) = (dir.join("typed"), dir.join("typed parts"));
+    let size = ["--nodes", "1600", "--edges", "16000", "--features", "8", "--communities", "4"];
+    succeed(&[&["generate", "typed", "--out", path(&graph)][..], &size].concat());
+    let mut all = vec![format!("dataset.path={}", graph.display())];
+    all.extend(sets.iter().map(ToString::to_string));
+    let cut = ["partition", path(&graph), "--parts", "6", "--layout", "storage"];
+    let mut cut = [&cut[..], &["--out", path(&parts)]].concat();
+    if task {
+        cut.extend(["--task", path(&stored.bench.file)]);
+        all.iter().for_each(|set| cut.extend(["--set", set]));
+    }
+    succeed(&cut);
+    let place = format!("partition.path={}", parts.display());
+    (Stored { place, ..stored }, all)
+}
+
+/// Asserts that runs with batch workers have the numbers of those that make their batches.
+fn assert_same_numbers(stored: &Stored, sets: &[String]) {
+    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+    for ranks in ["train.workers=1", "train.workers=2"] {
+        let of_run = [&sets[..], &[ranks]].concat();
+        let expected = results(&stored.alone(&of_run));
+        for count in [1, 2] {
+            let run = stored.start(count, &of_run);
+            let start =
+                |_| Started::new(&mut stored.worker(&run.uri, &sets), "prepares batches for ");
+            let _workers: Vec<Started> = (0..count).map(start).collect();
+            let (found, err) = run.succeeds();
+            assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
+        }
+    }
+}
+
+/// Two of the types have learnt embeddings, which batch workers know nothing of.
+#[test]
+fn nodes_of_typed_graphs_train_as_without_batch_workers() {
+    let sets = ["task.node_type=paper", "model.name=rgcn", "train.epochs=2"];
+    let (stored, sets) = typed(Stored::new(), &sets, false);
+    assert_same_numbers(&stored, &sets);
+}
+
+#[test]
+fn links_between_types_train_as_without_batch_workers() {
+    let sets = [
+        "task.kind=link-prediction",
+        "task.edge_type=paper:r0:author",
+        "task.valid=0.1",
+        "task.test=0.1",
+        "model.name=rgcn",
+        "embedding.dim=8",
+        "sample.batch_size=256",
+        "train.epochs=2",
+    ];
+    let (stored, sets) = typed(Stored::new(), &sets, true);
+    assert_same_numbers(&stored, &sets);
+}
