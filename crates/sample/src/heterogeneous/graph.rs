@@ -95,7 +95,7 @@ impl HeteroSampleGraph {
     /// # Errors
     /// As [`HeteroSampleGraph::with_nodes`], or if there are fewer nodes than `core`.
     pub fn with_part_nodes(self, name: &str, ids: Narrow, core: usize) -> Result<Self> {
-        self.add_nodes(name, Nodes { count: ids.len() as usize, core, ids: Some(ids) })
+        self.add_nodes(name, Nodes { count: ids.len(), core, ids: Some(ids) })
     }
 
     fn add_nodes(mut self, name: &str, nodes: Nodes) -> Result<Self> {
