@@ -132,10 +132,10 @@ impl RunConfig {
     /// Rejects embeddings in files where a rank has others in memory, or files are not kept.
     fn check_rows_in_files(&self) -> Result<()> {
         let key = "embedding.store = 'file'";
-        if self.train.strategy != Strategy::Gradient {
+        if !matches!(self.train.strategy, Strategy::Gradient | Strategy::Disaggregated) {
             return Err(Error::usage(format!(
-                "{key} requires train.strategy = 'gradient': 'average' has the rows of each part in memory, and \
-                 'tensor' those of all nodes"
+                "{key} requires train.strategy = 'gradient' or 'disaggregated': 'average' has the rows of each part in \
+                 memory, and 'tensor' those of all nodes"
             )));
         }
         if self.output.dir.to_str().is_some_and(|dir| dir.contains("://")) {

@@ -1,8 +1,9 @@
 //! Ids of the rows of a table.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use gnarl_common::{Error, Result};
+use gnarl_common::{Error, IdMap, Result};
 use hashbrown::HashMap;
 use vers_vecs::{BitVec, RsVec};
 
@@ -16,8 +17,19 @@ enum Kind {
     Range(Range<u64>),
     /// Ascending ids: a bit for each id of the whole table, with counts to find its row.
     Ascending(RsVec, usize),
+    /// Ids of some parts, in the order of parts.
+    InParts { map: Arc<IdMap>, parts: Range<usize> },
     /// Ids in any order.
     Listed { ids: Vec<u64>, rows: HashMap<u64, u32> },
+}
+
+/// Nodes whose rows are held together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nodes {
+    /// Consecutive ids, of a table whose ids ascend.
+    Ids(Range<u64>),
+    /// Those of a part, of a table in the order of parts.
+    Part(usize),
 }
 
 impl Ids {
@@ -49,6 +61,20 @@ impl Ids {
         }
     }
 
+    /// The ids that `map` puts into `parts`, one part after the other, ascending in each: nothing beside the map.
+    ///
+    /// # Panics
+    /// If there are no such parts.
+    pub fn in_parts(map: Arc<IdMap>, parts: Range<usize>) -> Self {
+        assert!(parts.start <= parts.end && parts.end <= map.parts(), "{parts:?}");
+        Self(Kind::InParts { map, parts })
+    }
+
+    /// Returns whether rows are in the order of their ids.
+    pub fn ascend(&self) -> bool {
+        matches!(self.0, Kind::Range(_) | Kind::Ascending(..))
+    }
+
     /// Ids in any order.
     ///
     /// # Errors
@@ -69,6 +95,9 @@ impl Ids {
         match &self.0 {
             Kind::Range(ids) => (ids.end - ids.start) as usize,
             Kind::Ascending(_, own) => *own,
+            Kind::InParts { map, parts } => {
+                (map.starts()[parts.end] - map.starts()[parts.start]) as usize
+            }
             Kind::Listed { ids, .. } => ids.len(),
         }
     }
@@ -87,11 +116,16 @@ impl Ids {
                 let place = usize::try_from(id).ok()?;
                 (bits.get(place)? == 1).then(|| bits.rank1(place))
             }
+            Kind::InParts { map, parts } => {
+                let place = usize::try_from(id).ok().filter(|&place| place < map.len())?;
+                let own = parts.contains(&map.part(place));
+                own.then(|| (map.new_id(place) - map.starts()[parts.start]) as usize)
+            }
             Kind::Listed { rows, .. } => rows.get(&id).map(|&row| row as usize),
         }
     }
 
-    /// The id of a row.
+    /// The id of a row. In the order of parts it takes time in proportion to all ids.
     ///
     /// # Panics
     /// If there is no such row.
@@ -100,16 +134,27 @@ impl Ids {
         match &self.0 {
             Kind::Range(ids) => ids.start + row as u64,
             Kind::Ascending(bits, _) => bits.select1(row) as u64,
+            Kind::InParts { .. } => self.iter().nth(row).unwrap_or_default(),
             Kind::Listed { ids, .. } => ids[row],
         }
     }
 
-    /// Number of ids below `id`: the row of the first that is not below, where ids ascend.
-    pub fn below(&self, id: u64) -> usize {
-        match &self.0 {
-            Kind::Range(ids) => (id.clamp(ids.start, ids.end) - ids.start) as usize,
-            Kind::Ascending(bits, _) => bits.rank1((id as usize).min(bits.len())),
-            Kind::Listed { ids, .. } => ids.iter().filter(|&&own| own < id).count(),
+    /// The rows of `nodes`; none if they are not consecutive here.
+    pub fn rows_of(&self, nodes: &Nodes) -> Range<usize> {
+        match (&self.0, nodes) {
+            (Kind::Range(own), Nodes::Ids(ids)) => {
+                let row = |id: u64| (id.clamp(own.start, own.end) - own.start) as usize;
+                row(ids.start)..row(ids.end)
+            }
+            (Kind::Ascending(bits, _), Nodes::Ids(ids)) => {
+                let row = |id: u64| bits.rank1((id as usize).min(bits.len()));
+                row(ids.start)..row(ids.end)
+            }
+            (Kind::InParts { map, parts }, Nodes::Part(part)) if parts.contains(part) => {
+                let row = |part: usize| (map.starts()[part] - map.starts()[parts.start]) as usize;
+                row(*part)..row(*part + 1)
+            }
+            _ => 0..0,
         }
     }
 
@@ -118,6 +163,10 @@ impl Ids {
         match &self.0 {
             Kind::Range(ids) => Box::new(ids.clone()),
             Kind::Ascending(bits, _) => Box::new(bits.iter1().map(|place| place as u64)),
+            Kind::InParts { map, parts } => Box::new(parts.clone().flat_map(move |part| {
+                let own = move |&id: &u64| map.part(id as usize) == part;
+                (0..map.len() as u64).filter(own)
+            })),
             Kind::Listed { ids, .. } => Box::new(ids.iter().copied()),
         }
     }
@@ -152,10 +201,38 @@ mod tests {
             }
             for id in 0..2100 {
                 assert_eq!(found.row(id), expected.iter().position(|&own| own == id), "{id}");
-                assert_eq!(found.below(id), expected.partition_point(|&own| own < id), "{id}");
+                let below = |id: u64| expected.partition_point(|&own| own < id);
+                let rows = found.rows_of(&Nodes::Ids(id..id + 9));
+                let consecutive = if found.ascend() { below(id)..below(id + 9) } else { 0..0 };
+                assert_eq!(rows, consecutive, "{id}");
             }
         }
         assert!(matches!(Ids::ascending(50, |id| id > 3).0, Kind::Range(_)), "no bits");
+    }
+
+    #[test]
+    fn rows_in_the_order_of_parts_are_those_of_a_part_together() {
+        let of: Vec<u32> = (0..700u32).map(|id| id * id % 7 % 5).collect();
+        let map = Arc::new(IdMap::new(5, &of).unwrap());
+        for parts in [0..5, 1..3, 4..5, 2..2] {
+            let found = Ids::in_parts(map.clone(), parts.clone());
+            let ids = |part: usize| (0..700u64).filter(move |&id| id * id % 7 % 5 == part as u64);
+            let expected: Vec<u64> = parts.clone().flat_map(ids).collect();
+            assert_eq!(found.iter().collect::<Vec<_>>(), expected);
+            assert_eq!((found.len(), found.ascend()), (expected.len(), false));
+            for id in 0..710 {
+                assert_eq!(found.row(id), expected.iter().position(|&own| own == id), "{id}");
+            }
+            if let Some(&last) = expected.last() {
+                assert_eq!(found.id(expected.len() - 1), last);
+            }
+            for part in 0..5 {
+                let rows = found.rows_of(&Nodes::Part(part));
+                let own: Vec<u64> = ids(part).filter(|_| parts.contains(&part)).collect();
+                assert_eq!(expected[rows], own, "part {part}");
+            }
+            assert!(found.rows_of(&Nodes::Ids(0..700)).is_empty());
+        }
     }
 
     #[test]

@@ -34,7 +34,7 @@ mod update;
 pub use adagrad::SparseAdagrad;
 pub use adam::SparseAdam;
 pub use decay::WeightDecay;
-pub use ids::Ids;
+pub use ids::{Ids, Nodes};
 pub use row_adagrad::RowAdagrad;
 pub use table::Embedding;
 pub use update::Summed;

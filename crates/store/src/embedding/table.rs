@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::SparseOptimizer;
 use super::held::Held;
-use super::ids::{Ids, too_many};
+use super::ids::{Ids, Nodes, too_many};
 use super::update::{Summed, Touched, update_rows};
 use crate::RowSource;
 use crate::source::{check_len, span};
@@ -170,17 +170,17 @@ impl Embedding {
         self.steps[rows].copy_from_slice(steps);
     }
 
-    /// Holds the rows of these ranges of ids in memory, if the table is in files, until other ones are held or none. Rows that
-    /// were held before are written back. Any two ranges are equal or have no id in common.
+    /// Holds the rows of `nodes` in memory, if the table is in files, until other ones are held or none. Rows that were held
+    /// before are written back. Any two of `nodes` are equal or have none in common.
     ///
     /// # Errors
     /// If the disk fails.
-    pub fn hold(&mut self, ids: &[Range<u64>]) -> Result<()> {
+    pub fn hold(&mut self, nodes: &[Nodes]) -> Result<()> {
         if !self.values.is_mapped() {
             return Ok(());
         }
-        let rows = |ids: &Range<u64>| self.ids.below(ids.start)..self.ids.below(ids.end);
-        let mut wanted: Vec<Range<usize>> = ids.iter().map(rows).collect();
+        let mut wanted: Vec<Range<usize>> =
+            nodes.iter().map(|nodes| self.ids.rows_of(nodes)).collect();
         wanted.retain(|rows| !rows.is_empty());
         wanted.sort_by_key(|rows| rows.start);
         wanted.dedup();
@@ -205,11 +205,10 @@ impl Embedding {
         assert!(self.held.is_empty(), "rows that are held are newer than those of the table");
     }
 
-    /// Advises the system that the rows of these ids, which ascend, are soon read and updated.
-    pub fn expect(&self, ids: Range<u64>) {
-        let first = self.ids.below(ids.start);
-        let end = self.ids.below(ids.end);
-        let of = |size: usize| first * size..end * size;
+    /// Advises the system that the rows of `nodes` are soon read and updated.
+    pub fn expect(&self, nodes: &Nodes) {
+        let rows = self.ids.rows_of(nodes);
+        let of = |size: usize| rows.start * size..rows.end * size;
         self.values.expect(of(self.width));
         self.state.expect(of(self.state_width()));
     }
@@ -315,7 +314,8 @@ impl RowSource for Embedding {
             let rows = rows.collect::<Result<Vec<_>>>()?;
             self.expect_rows(&rows);
             for (out, &row) in out.chunks_exact_mut(self.width).zip(&rows) {
-                let held = self.held.iter().find_map(|held| held.row(row, self.width));
+                let after = self.held.partition_point(|held| held.rows.start <= row);
+                let held = after.checked_sub(1).and_then(|i| self.held[i].row(row, self.width));
                 out.copy_from_slice(held.unwrap_or_else(|| &self.values[span(row, self.width)]));
             }
             Ok::<_, Error>(())

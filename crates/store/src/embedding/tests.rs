@@ -176,9 +176,10 @@ fn a_restored_table_goes_on_to_the_same_bits_in_files_too() {
             let (ids, grads) = push(step);
             whole.update(&ids, &grads, LR).unwrap();
             if step >= 10 {
-                resumed.expect(2..4);
+                resumed.expect(&Nodes::Ids(2..4));
                 let held = [&[1..3, 4..5][..], &[4..5, 0..1], &[], &[0..6, 0..6]];
-                resumed.hold(held[step as usize % 4]).unwrap();
+                let held = held[step as usize % 4].iter().cloned().map(Nodes::Ids);
+                resumed.hold(&held.collect::<Vec<_>>()).unwrap();
                 resumed.update(&ids, &grads, LR).unwrap();
             }
         }

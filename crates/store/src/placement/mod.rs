@@ -15,6 +15,10 @@
 //! # Ok::<(), gnarl_common::Error>(())
 //! ```
 
+use std::sync::Arc;
+
+use gnarl_common::IdMap;
+
 mod even;
 mod range;
 mod replicated;
@@ -42,6 +46,11 @@ pub trait Placement: Send + Sync {
 
     /// Number of parts.
     fn parts(&self) -> usize;
+
+    /// The part of each row and its position there, where rows follow a partition.
+    fn id_map(&self) -> Option<&Arc<IdMap>> {
+        None
+    }
 
     /// The location of the row of `id`.
     ///

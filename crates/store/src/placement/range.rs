@@ -30,6 +30,10 @@ impl Placement for ByRange {
         self.0.parts()
     }
 
+    fn id_map(&self) -> Option<&Arc<IdMap>> {
+        Some(&self.0)
+    }
+
     fn place(&self, id: u64) -> Place {
         Place::Part(self.0.part(id as usize))
     }

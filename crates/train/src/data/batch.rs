@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use gnarl_common::rng::Key;
 use gnarl_common::{Error, Result};
 use gnarl_nn::{SparseRows, Tape, Tensor, Var};
+use gnarl_store::embedding::Nodes;
 use gnarl_store::{FeatureStore, Rows};
 
 /// One entry of the batch schedule.
@@ -29,13 +30,13 @@ pub struct BatchSpec {
     pub last_of_epoch: bool,
 }
 
-/// Nodes whose embeddings the positive examples of some batches read and update.
+/// Nodes whose embeddings some batches read and update, or the positive examples among theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uses {
     /// Those of these batches.
-    pub now: Vec<Range<u64>>,
+    pub now: Vec<Nodes>,
     /// Those of the batches that follow which are not used now.
-    pub ahead: Option<Range<u64>>,
+    pub ahead: Vec<Nodes>,
 }
 
 impl BatchSpec {

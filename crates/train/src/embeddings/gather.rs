@@ -1,5 +1,6 @@
 //! Gathering of the embeddings of all ranks.
 
+use std::borrow::Cow;
 use std::ops::{Deref, Range};
 
 use bytemuck::Pod;
@@ -7,6 +8,7 @@ use gnarl_common::{Buf, BufMut, Error, Kind, Result, Spool};
 use gnarl_engine::Communicator;
 use gnarl_nn::Tensor;
 use gnarl_store::RowSource;
+use gnarl_store::embedding::Nodes;
 
 use super::Table;
 
@@ -112,7 +114,7 @@ impl Table {
     /// If a rank fails.
     pub fn into_best_on_first(self, comm: &dyn Communicator) -> Result<Rows<'static>> {
         let width = self.rows.width();
-        if comm.size() == 1 {
+        if comm.size() == 1 && self.rows.ids().ascend() {
             return Ok(Rows { width, values: Values::Shared(self.into_best().freeze()?) });
         }
         let values = match self.array_on_first(comm, self.best(), width)? {
@@ -147,7 +149,7 @@ impl Table {
         own: &'a BufMut<T>,
         each: usize,
     ) -> Result<Values<'a, T>> {
-        if comm.size() == 1 {
+        if comm.size() == 1 && self.rows.ids().ascend() {
             return Ok(Values::Borrowed(own));
         }
         let own = own.scan();
@@ -158,7 +160,7 @@ impl Table {
         let mut round = Vec::new();
         for ids in self.rounds(each) {
             let mut outgoing = vec![Vec::new(); comm.size()];
-            outgoing[0] = bytemuck::cast_slice(self.share(&ids, &own, each)).to_vec();
+            outgoing[0] = bytemuck::cast_slice(&self.share(&ids, &own, each)).to_vec();
             let came = comm.all_to_all("embeddings to the first", outgoing)?;
             if comm.rank() == 0 {
                 round.clear();
@@ -176,10 +178,16 @@ impl Table {
         (0..rows).step_by(step).map(move |first| first..rows.min(first + step as u64))
     }
 
-    /// The values of own rows with these ids.
-    fn share<'a, T>(&self, ids: &Range<u64>, values: &'a [T], each: usize) -> &'a [T] {
-        let place = |id: u64| self.rows.ids().below(id) * each;
-        &values[place(ids.start)..place(ids.end)]
+    /// The values of own rows with these ids, ascending.
+    fn share<'a, T: Pod>(&self, ids: &Range<u64>, values: &'a [T], each: usize) -> Cow<'a, [T]> {
+        let own = self.rows.ids();
+        if own.ascend() {
+            let rows = own.rows_of(&Nodes::Ids(ids.clone()));
+            return Cow::Borrowed(&values[rows.start * each..rows.end * each]);
+        }
+        // In each part they are consecutive: rows are read in as many sequences as there are parts.
+        let rows = ids.clone().filter_map(|id| own.row(id));
+        rows.flat_map(|row| &values[row * each..(row + 1) * each]).copied().collect()
     }
 
     /// Merges the values of all ranks, each by ascending id, and appends them.

@@ -50,6 +50,14 @@ impl Owners {
         self.placement.rows()
     }
 
+    /// Ids of this rank's rows, one part after the other; ascending where there are no parts.
+    pub fn own_in_parts(&self) -> Ids {
+        let Some(map) = self.placement.id_map() else { return self.own() };
+        // The parts of a rank are consecutive, as their numbers times the ranks ascend.
+        let first = |rank: usize| (rank * map.parts()).div_ceil(self.ranks);
+        Ids::in_parts(map.clone(), first(self.rank)..first(self.rank + 1))
+    }
+
     /// Ids of this rank's rows, ascending.
     pub fn own(&self) -> Ids {
         Ids::ascending(self.rows(), |id| self.of(id) == self.rank)

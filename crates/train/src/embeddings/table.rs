@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gnarl_common::rng::Key;
 use gnarl_common::{BufMut, Error, Home, Result};
-use gnarl_config::RunConfig;
+use gnarl_config::{RunConfig, Strategy};
 use gnarl_store::embedding::{Embedding, SparseOptimizer, Summed};
 use gnarl_store::placement::Placement;
 
@@ -29,6 +29,8 @@ pub struct TableSpec {
     pub key: Key,
     /// Optimizer.
     pub optimizer: Arc<dyn SparseOptimizer>,
+    /// True if rows in files are in the order of parts, as these are in memory in turns.
+    pub in_turns: bool,
 }
 
 impl TableSpec {
@@ -48,7 +50,9 @@ impl TableSpec {
         let key = key.with(node_type.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
         let optimizer = config.embedding.optimizer(&config.optimizer)?;
         let name = format!("embedding.{node_type}");
-        Ok(Self { name, node_type: node_type.into(), count, width, bound, key, optimizer })
+        let in_turns = config.train.strategy == Strategy::Disaggregated;
+        let node_type = node_type.into();
+        Ok(Self { name, node_type, count, width, bound, key, optimizer, in_turns })
     }
 
     /// The rows of one of `ranks` ranks: those of its parts if there is a placement with parts for
@@ -69,7 +73,11 @@ impl TableSpec {
             _ => Owners::even(self.count, rank, ranks),
         };
         let about = (self.width, self.bound, self.key);
-        let rows = Embedding::in_home(owners.own(), about, self.optimizer.clone(), home)?;
+        let ids = match self.in_turns && *home != Home::Memory {
+            true => owners.own_in_parts(),
+            false => owners.own(),
+        };
+        let rows = Embedding::in_home(ids, about, self.optimizer.clone(), home)?;
         Ok(Table {
             name: self.name.clone(),
             rows,
@@ -92,6 +100,7 @@ impl TableSpec {
             bound: 0.5,
             key: Key::new(1),
             optimizer: Arc::new(adam.expect("constants in range")),
+            in_turns: false,
         }
     }
 
@@ -116,7 +125,7 @@ enum Best {
 pub struct Table {
     /// Name in checkpoints.
     pub name: String,
-    /// The rows, by ascending id, with the state of their optimizer.
+    /// The rows, with the state of their optimizer.
     pub(super) rows: Embedding,
     /// Owners of the rows.
     pub owners: Owners,
@@ -210,9 +219,7 @@ impl Table {
     /// If the disk fails.
     pub(crate) fn uses(&mut self, uses: &Uses) -> Result<()> {
         self.rows_mut()?.hold(&uses.now)?;
-        if let Some(ahead) = &uses.ahead {
-            self.rows.expect(ahead.clone());
-        }
+        uses.ahead.iter().for_each(|ahead| self.rows.expect(ahead));
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use gnarl_common::rng::Key;
 use gnarl_common::{BufMut, Home, IdMap, Result};
 use gnarl_config::SampleSection;
 use gnarl_graph::triples::Triples;
+use gnarl_store::embedding::Nodes;
 
 use crate::data::batch::{BatchSpec, Shuffled, Uses};
 use crate::data::resident::visits;
@@ -191,14 +192,15 @@ impl Buckets {
 
     /// The buckets in the order of an epoch.
     pub fn order(&self, key: Key) -> Vec<Visit> {
+        let nodes = |class: usize| Nodes::Ids(self.classes.nodes(class));
         let visit = |Meeting { pair: [a, b], now, next }| {
             let pair = pair(a, b);
             let places = self.bounds[pair] as u32..self.bounds[pair + 1] as u32;
             Visit {
                 places: Arc::new(Shuffled::new(places, key.with(pair as u64))),
                 uses: Uses {
-                    now: now.into_iter().map(|class| self.classes.nodes(class)).collect(),
-                    ahead: next.map(|class| self.classes.nodes(class)),
+                    now: now.into_iter().map(nodes).collect(),
+                    ahead: next.into_iter().map(nodes).collect(),
                 },
             }
         };

@@ -47,7 +47,7 @@ fn tables_told(
     }
     let place = if memory.grouped { "in this control group" } else { "on this host" };
     let advice = match config.train.strategy {
-        Strategy::Gradient => "set embedding.store = 'file'",
+        Strategy::Gradient | Strategy::Disaggregated => "set embedding.store = 'file'",
         _ => "train with train.strategy = 'gradient' and embedding.store = 'file'",
     };
     Some(format!(

@@ -1,8 +1,8 @@
 //! The memory of parts in memory, and the neighbors among them.
 
 use gnarl_common::memory::{Available, gib};
-use gnarl_config::{RunConfig, Strategy};
-use gnarl_graph::Dataset;
+use gnarl_config::{RowStore, RunConfig, Strategy};
+use gnarl_graph::{ColumnSpec, Dataset, NodeType};
 use gnarl_partition::PartitionManifest;
 
 /// Bytes of a node beside its features: ids and degrees, of the part and of the graph in memory, and the offset of its list.
@@ -42,7 +42,11 @@ impl InMemory {
         let held = (resident + slots).min(made.parts) as f64 / made.parts as f64;
         // Lists of two eras, of the edges among the parts.
         let lists = 2.0 * 4.0 * near * edges as f64 * resident as f64 / made.parts as f64;
-        Some(Self { parts: made.parts, resident, slots, bytes: held * of_nodes + lists, near })
+        // Rows are read when those before are written.
+        let rows: f64 = dataset.iter().map(|data| embeddings(config, data)).sum();
+        let rows = rows * resident as f64 / made.parts as f64;
+        let bytes = held * of_nodes + lists + rows;
+        Some(Self { parts: made.parts, resident, slots, bytes, near })
     }
 
     /// The line on them.
@@ -76,9 +80,25 @@ impl InMemory {
 /// Bytes of the feature columns of all node types.
 fn features(dataset: &Dataset) -> Vec<u64> {
     let types = dataset.manifest().node_types.iter();
-    let columns = types.flat_map(|node| &node.columns);
-    let features = columns.filter(|column| column.name.split('.').next() == Some("features"));
-    features.map(|column| column.num_bytes()).collect()
+    types.flat_map(feature_columns).map(ColumnSpec::num_bytes).collect()
+}
+
+fn feature_columns(node: &NodeType) -> impl Iterator<Item = &ColumnSpec> {
+    node.columns.iter().filter(|column| column.name.split('.').next() == Some("features"))
+}
+
+/// Bytes of embeddings in files of the nodes without features, and of the state of their optimizer.
+fn embeddings(config: &RunConfig, dataset: &Dataset) -> f64 {
+    if config.embedding.store != RowStore::File {
+        return 0.0;
+    }
+    let bare = |node: &&NodeType| feature_columns(node).next().is_none();
+    let bare = dataset.manifest().node_types.iter().filter(bare);
+    let nodes: u64 = bare.map(|node| node.count).sum();
+    let width = config.model.input_width();
+    let optimizer = config.embedding.optimizer(&config.optimizer);
+    let state = optimizer.map_or(0, |optimizer| optimizer.state_len(width));
+    4.0 * (width + state + 1) as f64 * nodes as f64
 }
 
 /// Expected share of a node's in-neighbors that are in memory with it: those of its own part, and of the others as many as

@@ -6,8 +6,9 @@ use gnarl_common::{Error, IdMap, Result};
 use gnarl_config::RunConfig;
 use gnarl_partition::PartitionedDataset;
 use gnarl_sample::{ResidentGraph, shuffled_batches};
+use gnarl_store::embedding::Nodes;
 
-use crate::data::batch::BatchSpec;
+use crate::data::batch::{BatchSpec, Uses};
 use crate::data::resident::{EraCourse, LoadedPart, NodesInMemory, Resident, Rooms, StoredParts};
 use crate::data::seeds::Seeds;
 use crate::encoder::{Encoder, Outputs};
@@ -142,6 +143,16 @@ impl<E: Encoder> Era<E> {
     }
 }
 
+/// The parts of era number `index`, whose rows of embeddings are in memory with them, and those that come next.
+fn uses(eras: &[Vec<usize>], index: usize) -> Uses {
+    let now = &eras[index];
+    let next = eras.get(index + 1).into_iter().flatten();
+    Uses {
+        now: now.iter().map(|&part| Nodes::Part(part)).collect(),
+        ahead: next.filter(|part| !now.contains(part)).map(|&part| Nodes::Part(part)).collect(),
+    }
+}
+
 /// A rank's batches of an epoch: those of one era after the other, each with the number of its era as its graph. `count` is
 /// called with the number of each era, and how many of its batches are this rank's.
 pub(super) fn schedule<T: Task>(
@@ -152,7 +163,9 @@ pub(super) fn schedule<T: Task>(
     count: &dyn Fn(usize, usize),
 ) -> Vec<BatchSpec> {
     let mut specs = Vec::new();
+    let eras = course.eras(epoch);
     for (index, examples) in course.examples(epoch).iter().enumerate() {
+        let mut uses = Some(uses(&eras, index));
         let (order, number) = ((epoch, index), course.number(epoch, index));
         let of_era = task.schedule_of(examples, order, sharing, &shuffled_batches);
         count(number, of_era.iter().filter(|spec| !spec.share.is_empty()).count());
@@ -160,6 +173,7 @@ pub(super) fn schedule<T: Task>(
             graph: number,
             // Another epoch has other parts in memory.
             fixed: false,
+            uses: uses.take(),
             last_of_epoch: false,
             ..spec
         }));

@@ -5,7 +5,7 @@ use gnarl_engine::Communicator;
 use gnarl_graph::triples::{Side, Triples};
 use gnarl_nn::decoders::{Beaten, Ranking};
 use gnarl_nn::{Params, Tensor};
-use gnarl_store::embedding::Ids;
+use gnarl_store::embedding::{Ids, Nodes};
 
 use super::among::Ranked;
 use super::links::LinkPrediction;
@@ -147,7 +147,7 @@ fn beaten(
     let mut counts = vec![Beaten::default(); edges.len()];
     let (ids, values, width) = candidates.own();
     let of_side = links.edges.endpoints.range(side);
-    let own = ids.below(of_side.start.into())..ids.below(of_side.end.into());
+    let own = ids.rows_of(&Nodes::Ids(of_side.start.into()..of_side.end.into()));
     let block = Ranking::block(links.config.task.rank_memory.as_u64() as usize);
     let _scan = candidates.scan();
     for first in own.clone().step_by(block) {

@@ -90,6 +90,7 @@ pub(super) fn embeddings(
         bound: section.bound.unwrap_or((section.dim as f32).sqrt().recip()),
         key: Key::new(config.train.seed).with(5),
         optimizer: section.optimizer(&config.optimizer)?,
+        in_turns: false,
     };
     Ok((EmbeddingOnly { nodes: endpoints.nodes() }, table))
 }

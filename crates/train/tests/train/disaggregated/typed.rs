@@ -1,8 +1,9 @@
 //! Graphs with types on the parts that are in memory.
 
-use gnarl_config::{Deal, Method, Parts, RunConfig, Strategy, TaskKind};
+use gnarl_config::{Deal, Method, Parts, RowStore, RunConfig, Strategy, TaskKind};
 use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
 use gnarl_partition::PartLayout;
+use gnarl_train::{Begin, run};
 use tempfile::TempDir;
 
 use super::edges::{assert_as_gradient, seeds_of};
@@ -120,6 +121,31 @@ fn an_epoch_of_few_parts_has_every_training_node_once_and_learns() {
     config.train.strategy = Strategy::Gradient;
     config.output.dir = dir.path().join("whole");
     assert_eq!(few, seeds_of(&config));
+}
+
+/// The embeddings of parts are read and written with these, in files in the order of parts.
+#[test]
+fn embeddings_in_files_change_no_number() {
+    let dir = graph();
+    for (parts, workers) in [((1, 2), 1), ((2, 1), 2), ((2, 3), 3)] {
+        let mut config = config(&dir, "rgcn", parts);
+        config.train.workers = workers;
+        (config.train.epochs, config.train.eval_every) = (4, 2);
+        let expected = trained(&config);
+        let model = || std::fs::read(config.output.dir.join("model.safetensors")).unwrap();
+        let rows = model();
+        let mut files = config.clone();
+        files.embedding.store = RowStore::File;
+        let found = trained(&files);
+        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{parts:?}");
+        assert!(model() == rows, "{parts:?}, {workers} workers");
+        files.train.epochs = 2;
+        trained(&files);
+        files.train.epochs = 4;
+        let resumed = run(&files, Begin::Resume, &|_| ()).unwrap().summary;
+        assert_eq!(resumed.losses, expected.losses, "{parts:?}, resumed");
+        assert!(model() == rows, "{parts:?}, resumed");
+    }
 }
 
 #[test]
