@@ -149,23 +149,25 @@ impl ResidentGraph {
             ends.lists((edge_type, buckets), &self.lists[edge_type])
         };
         let lists = (0..self.lists.len()).map(of_type).collect::<Result<_>>()?;
-        let (schema, strides) = (self.schema.clone(), self.strides.clone());
-        Ok(Self { schema, strides, places, ids, lists })
+        let schema = self.schema.clone();
+        Ok(Self { schema, strides: self.strides.clone(), places, ids, lists })
     }
 
     /// Rejects a part whose tables disagree.
     fn check(&self, nodes: &PartNodes) -> Result<()> {
         let PartNodes { part, ids, degrees } = nodes;
         for (ids, stride) in ids.iter().zip(&self.strides) {
-            let (rows, room) = (ids.len(), stride.get());
-            assert!(rows <= room as usize, "{rows} nodes in a place for {room}");
+            let rows = ids.len();
+            let room = stride.get() as usize;
+            assert!(rows <= room, "{rows} nodes in a place for {room}");
             if ids.last().is_some_and(|&id| id >= u64::from(u32::MAX)) {
                 let message = format!("part {part} has dataset ids beyond 32 bits");
                 return Err(Error::new(Kind::Limit, message));
             }
         }
         for (edge_type, degrees) in degrees.iter().enumerate() {
-            let (ids, degrees) = (ids[self.schema.ends(edge_type).1].len(), degrees.len());
+            let ids = ids[self.schema.ends(edge_type).1].len();
+            let degrees = degrees.len();
             if ids != degrees {
                 let message = format!("part {part} has {ids} ids and {degrees} degrees");
                 return Err(Error::invalid(message));

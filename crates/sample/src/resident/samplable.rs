@@ -14,8 +14,8 @@ impl ResidentGraph {
         let ([ids], [lists]) = (&self.ids[..], &self.lists[..]) else {
             return Err(Error::invalid("parts in memory have several types of nodes or edges"));
         };
-        let (nodes, degrees) = (ids.len(), self.degrees(0));
-        SampleGraph::with_part(lists.clone(), ids.clone().into(), Some(degrees), nodes)
+        let degrees = Some(self.degrees(0));
+        SampleGraph::with_part(lists.clone(), ids.clone().into(), degrees, ids.len())
     }
 
     /// The graph for samplers of graphs with types. Local ids without a node have empty lists.

@@ -10,11 +10,12 @@ use gnarl_graph::import::{HeteroNpyOptions, heterogeneous_npy};
 use gnarl_nn::models::Aggregator;
 use gnarl_train::{Begin, Finished, Summary, run};
 
-struct Bench(tempfile::TempDir);
+/// A folder with the graph `graph`, and runs on it.
+pub(crate) struct Bench(tempfile::TempDir);
 
 impl Bench {
     /// Four node types, two of them without features, and eight edge types.
-    fn new() -> Self {
+    pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let options = HeteroOptions {
             nodes: 1600,
@@ -34,11 +35,11 @@ impl Bench {
         Self(dir)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn config(&self, model: &str, name: &str) -> RunConfig {
+    pub fn config(&self, model: &str, name: &str) -> RunConfig {
         let mut config = RunConfig::default();
         config.dataset.path = self.path("graph");
         config.task.node_type = Some("paper".into());

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use gnarl_config::{BatchSource, Method, Parts, RunConfig, Strategy, TaskKind};
 use gnarl_graph::Dataset;
-use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
 use gnarl_partition::{PartLayout, PartitionConfig, partition_dataset};
 use gnarl_train::{Begin, PreparedSummary, Registry, Summary, run};
 
@@ -91,30 +90,11 @@ fn prepared_edges_train_as_drawn_ones() {
 /// Types without features have learnt embeddings, whose rows batches name.
 #[test]
 fn prepared_batches_of_typed_graphs_train_as_drawn_ones() {
-    let dir = tempfile::tempdir().unwrap();
-    let options = HeteroOptions {
-        nodes: 1600,
-        edges: 16_000,
-        communities: 4,
-        attributes: Attributes {
-            features: 8,
-            train: 0.5,
-            valid: 0.2,
-            test: 0.3,
-            ..Default::default()
-        },
-        ..Default::default()
-    };
-    heterogeneous(&options, &dir.path().join("graph")).unwrap();
-    let mut config = RunConfig::default();
-    config.dataset.path = dir.path().join("graph");
-    (config.model.hidden, config.train.threads) = (16, 2);
-    config.sample.fanouts = vec![4, 3];
-    config.sample.batch_size = 100;
+    let bench = crate::heterogeneous::Bench::new();
+    let mut config = bench.config("rgcn", "run");
     (config.train.epochs, config.train.workers) = (2, 2);
-    config.output.dir = dir.path().join("run");
     let mut links = config.clone();
-    config.task.node_type = Some("paper".into());
+    links.task.node_type = None;
     links.task.kind = TaskKind::LinkPrediction;
     links.task.edge_type = Some("paper:r0:author".into());
     (links.task.valid, links.task.test) = (0.1, 0.1);

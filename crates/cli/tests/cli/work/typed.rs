@@ -6,7 +6,8 @@ use crate::common::{path, results, succeed};
 /// A graph of four node types in six parts, made for the task of the settings `sets`; the settings of runs on it.
 fn typed(stored: Stored, sets: &[&str], task: bool) -> (Stored, Vec<String>) {
     let dir = stored.bench.dir.path();
-    let (graph, parts) = (dir.join("typed"), dir.join("typed parts"));
+    let graph = dir.join("typed");
+    let parts = dir.join("typed parts");
     let size = ["--nodes", "1600", "--edges", "16000", "--features", "8", "--communities", "4"];
     succeed(&[&["generate", "typed", "--out", path(&graph)][..], &size].concat());
     let mut all = vec![format!("dataset.path={}", graph.display())];

@@ -76,7 +76,8 @@ fn segments(columns: &mut Columns, types: usize) -> Result<Vec<Segment>> {
     let mut before = vec![0; types];
     let mut segments = Vec::with_capacity(of.len());
     for (node_type, end) in of.into_iter().zip(ends) {
-        let (node_type, end) = (node_type as usize, end as usize);
+        let node_type = node_type as usize;
+        let end = end as usize;
         let start = before.get_mut(node_type).filter(|start| **start < end).ok_or_else(wrong)?;
         segments.push(Segment { node_type, nodes: *start..end });
         *start = end;

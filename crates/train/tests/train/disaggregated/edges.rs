@@ -8,7 +8,7 @@ use gnarl_graph::Dataset;
 use gnarl_partition::{PartLayout, PartitionConfig};
 use gnarl_train::{Begin, Registry, partition_for_task, run};
 
-use super::{PARTS, cut, trained, with_parts};
+use super::{PARTS, assert_same_whoever_trains, cut, trained, with_parts};
 use crate::bench::Bench;
 
 /// Link prediction with `resident` parts of each of `slots` slots in memory.
@@ -96,21 +96,8 @@ fn labels_of_edges_of_all_parts_train_as_those_of_the_whole_graph() {
 fn links_of_few_parts_train_the_same_whoever_trains() {
     let bench = Bench::new();
     for (slots, resident) in [(1, 2), (1, 3), (2, 2)] {
-        let mut config = links(&bench, "run", (slots, resident));
-        let one = trained(&config);
-        let mut other = config.clone();
-        other.train.threads = 1;
-        other.train.prefetch = 5;
-        other.train.pipeline = gnarl_config::Pipeline::Off;
-        assert_eq!(trained(&other).losses, one.losses, "{slots} x {resident}");
-        for workers in [2, 3] {
-            config.train.workers = workers;
-            config.train.preparation_threads = workers;
-            let many = trained(&config);
-            for (found, expected) in many.losses.iter().zip(&one.losses) {
-                assert!((found - expected).abs() < 1e-5 * expected, "{slots} x {resident}");
-            }
-        }
+        let config = links(&bench, "run", (slots, resident));
+        assert_same_whoever_trains(&config, &format!("{slots} x {resident}"));
     }
 }
 

@@ -56,30 +56,33 @@ fn all_parts_in_memory_train_as_the_whole_graph() {
     }
 }
 
+/// Asserts that the numbers of a run are the same for any number of threads, and of workers up to rounding.
+fn assert_same_whoever_trains(config: &RunConfig, what: &str) {
+    let one = trained(config);
+    let mut other = config.clone();
+    other.train.threads = 1;
+    other.train.prefetch = 5;
+    other.train.pipeline = gnarl_config::Pipeline::Off;
+    assert_eq!(trained(&other).losses, one.losses, "{what}");
+    for workers in [2, 3] {
+        let mut several = config.clone();
+        several.train.workers = workers;
+        several.train.preparation_threads = workers;
+        let many = trained(&several);
+        for (found, expected) in many.losses.iter().zip(&one.losses) {
+            assert!((found - expected).abs() < 1e-5 * expected, "{what}, {workers} workers");
+        }
+        assert_eq!(many.test.keys().collect::<Vec<_>>(), one.test.keys().collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn few_parts_in_memory_train_the_same_whoever_trains() {
     let bench = Bench::new();
     for slots in [1, 2] {
         let mut config = with_parts(&bench, "run", (slots, 2 / slots));
         config.sample.batch_size = 32;
-        let one = trained(&config);
-        let mut other = config.clone();
-        other.train.threads = 1;
-        other.train.prefetch = 5;
-        other.train.pipeline = gnarl_config::Pipeline::Off;
-        assert_eq!(trained(&other).losses, one.losses, "{slots} slots");
-        for workers in [2, 3] {
-            config.train.workers = workers;
-            config.train.preparation_threads = workers;
-            let many = trained(&config);
-            for (found, expected) in many.losses.iter().zip(&one.losses) {
-                assert!(
-                    (found - expected).abs() < 1e-5 * expected,
-                    "{slots} slots, {workers} workers"
-                );
-            }
-            assert_eq!(many.test.keys().collect::<Vec<_>>(), one.test.keys().collect::<Vec<_>>());
-        }
+        assert_same_whoever_trains(&config, &format!("{slots} slots"));
     }
 }
 

@@ -1,57 +1,26 @@
 //! Graphs with types on the parts that are in memory.
 
 use gnarl_config::{Deal, Method, Parts, RowStore, RunConfig, Strategy, TaskKind};
-use gnarl_graph::generate::{Attributes, HeteroOptions, heterogeneous};
 use gnarl_partition::PartLayout;
 use gnarl_train::{Begin, run};
-use tempfile::TempDir;
 
 use super::edges::{assert_as_gradient, seeds_of};
-use super::{PARTS, cut, trained};
-
-/// A graph of four node types, two of them without features, and eight edge types.
-fn graph() -> TempDir {
-    let dir = tempfile::tempdir().unwrap();
-    let attributes = Attributes {
-        features: 8,
-        noise: 1.0,
-        train: 0.5,
-        valid: 0.2,
-        test: 0.3,
-        ..Default::default()
-    };
-    let options = HeteroOptions {
-        nodes: 1600,
-        edges: 16_000,
-        communities: 4,
-        attributes,
-        ..Default::default()
-    };
-    heterogeneous(&options, &dir.path().join("graph")).unwrap();
-    dir
-}
+use super::{PARTS, assert_same_whoever_trains, cut, trained};
+use crate::heterogeneous::Bench;
 
 /// A run with `resident` parts of each of `slots` slots in memory.
-fn config(dir: &TempDir, model: &str, (slots, resident): (usize, usize)) -> RunConfig {
-    let mut config = RunConfig::default();
-    config.dataset.path = dir.path().join("graph");
-    config.task.node_type = Some("paper".into());
-    config.model.name = model.into();
-    (config.model.hidden, config.model.dropout) = (16, 0.2);
-    config.sample.fanouts = vec![4, 3];
-    config.sample.batch_size = 100;
-    (config.train.epochs, config.train.threads) = (3, 2);
-    config.train.deadline_seconds = 120.0;
+fn config(bench: &Bench, model: &str, (slots, resident): (usize, usize)) -> RunConfig {
+    let mut config = bench.config(model, "run");
+    config.train.epochs = 3;
     config.train.strategy = Strategy::Disaggregated;
     config.partition.parts = Parts::Count(PARTS);
     (config.disaggregated.slots, config.disaggregated.resident) = (slots, resident);
-    config.output.dir = dir.path().join("run");
     config
 }
 
 /// Link prediction between two of the node types.
-fn links(dir: &TempDir, parts: (usize, usize)) -> RunConfig {
-    let mut config = config(dir, "rgcn", parts);
+fn links(bench: &Bench, parts: (usize, usize)) -> RunConfig {
+    let mut config = config(bench, "rgcn", parts);
     config.task.node_type = None;
     config.task.kind = TaskKind::LinkPrediction;
     config.task.edge_type = Some("paper:r0:author".into());
@@ -63,38 +32,19 @@ fn links(dir: &TempDir, parts: (usize, usize)) -> RunConfig {
     config
 }
 
-/// Asserts that the numbers of a run are the same for any number of threads and of workers.
-fn assert_same_whoever_trains(mut config: RunConfig, what: &str) {
-    let one = trained(&config);
-    assert!(one.losses.iter().all(|loss| loss.is_finite()), "{what}: {:?}", one.losses);
-    let mut other = config.clone();
-    other.train.threads = 1;
-    other.train.prefetch = 5;
-    other.train.pipeline = gnarl_config::Pipeline::Off;
-    assert_eq!(trained(&other).losses, one.losses, "{what}");
-    for workers in [2, 3] {
-        config.train.workers = workers;
-        config.train.preparation_threads = workers;
-        let many = trained(&config);
-        for (found, expected) in many.losses.iter().zip(&one.losses) {
-            assert!((found - expected).abs() < 1e-4 * expected, "{what}, {workers} workers");
-        }
-    }
-}
-
 #[test]
 fn all_parts_in_memory_train_as_the_whole_graph() {
-    let dir = graph();
-    let parts = dir.path().join("parts");
-    cut(&dir.path().join("graph"), PartLayout::Storage, &parts);
+    let bench = Bench::new();
+    let parts = bench.path("parts");
+    cut(&bench.path("graph"), PartLayout::Storage, &parts);
     let methods = [Method::Neighbor, Method::Labor, Method::Full, Method::Exact];
     for (method, model) in methods.into_iter().zip(["rgcn", "hgt", "rgat", "hetero"]) {
-        let mut config = config(&dir, model, (2, 3));
+        let mut config = config(&bench, model, (2, 3));
         config.sample.method = method;
         config.partition.path = Some(parts.clone());
         let mut whole = config.clone();
         whole.train.strategy = Strategy::Gradient;
-        whole.output.dir = dir.path().join("whole");
+        whole.output.dir = bench.path("whole");
         let (found, expected) = (trained(&config), trained(&whole));
         assert_eq!(found.losses, expected.losses, "{model}");
         assert_eq!(found.test, expected.test, "{model}");
@@ -103,32 +53,32 @@ fn all_parts_in_memory_train_as_the_whole_graph() {
 
 #[test]
 fn few_parts_in_memory_train_the_same_whoever_trains() {
-    let dir = graph();
+    let bench = Bench::new();
     for slots in [1, 2] {
-        let config = config(&dir, "rgcn", (slots, 2 / slots));
-        assert_same_whoever_trains(config, &format!("{slots} slots"));
+        let config = config(&bench, "rgcn", (slots, 2 / slots));
+        assert_same_whoever_trains(&config, &format!("{slots} slots"));
     }
 }
 
 #[test]
 fn an_epoch_of_few_parts_has_every_training_node_once_and_learns() {
-    let dir = graph();
-    let mut config = config(&dir, "rgcn", (1, 2));
+    let bench = Bench::new();
+    let mut config = config(&bench, "rgcn", (1, 2));
     config.train.epochs = 5;
     let few = seeds_of(&config);
     let found = trained(&config);
     assert!(found.losses[4] < found.losses[0], "{:?}", found.losses);
     config.train.strategy = Strategy::Gradient;
-    config.output.dir = dir.path().join("whole");
+    config.output.dir = bench.path("whole");
     assert_eq!(few, seeds_of(&config));
 }
 
 /// The embeddings of parts are read and written with these, in files in the order of parts.
 #[test]
 fn embeddings_in_files_change_no_number() {
-    let dir = graph();
+    let bench = Bench::new();
     for (parts, workers) in [((1, 2), 1), ((2, 1), 2), ((2, 3), 3)] {
-        let mut config = config(&dir, "rgcn", parts);
+        let mut config = config(&bench, "rgcn", parts);
         config.train.workers = workers;
         (config.train.epochs, config.train.eval_every) = (4, 2);
         let expected = trained(&config);
@@ -150,20 +100,20 @@ fn embeddings_in_files_change_no_number() {
 
 #[test]
 fn links_between_types_train_as_those_of_the_whole_graph() {
-    let dir = graph();
+    let bench = Bench::new();
     for kind in ["joint", "uniform", "in-batch"] {
-        let mut config = links(&dir, (2, 3));
+        let mut config = links(&bench, (2, 3));
         config.negatives.kind = kind.into();
-        config.output.dir = dir.path().join(kind);
+        config.output.dir = bench.path(kind);
         assert_as_gradient(config, kind);
     }
 }
 
 #[test]
 fn links_between_types_of_few_parts_train_the_same_whoever_trains() {
-    let dir = graph();
-    let config = links(&dir, (1, 2));
-    assert_same_whoever_trains(config.clone(), "links");
+    let bench = Bench::new();
+    let config = links(&bench, (1, 2));
+    assert_same_whoever_trains(&config, "links");
     let all = seeds_of(&config);
     let mut by_nodes = config;
     by_nodes.disaggregated.deal = Some(Deal::Nodes);
