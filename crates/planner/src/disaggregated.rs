@@ -1,16 +1,18 @@
 //! Predictions for `disaggregated`: batches of the parts in memory, which change during an epoch.
 
 use gnarl_common::Result;
-use gnarl_config::{RunConfig, Strategy};
+use gnarl_config::{RowStore, RunConfig, Strategy};
 use gnarl_partition::{PartLayout, Within};
 
 use super::facts::{Cut, Facts, opened_parts};
 use super::predict::Predict;
 use super::sampled;
-use super::work::Work;
+use super::work::{PER_WEIGHT, Work};
 
-/// Bytes of a node of a part beside its features: its id and its degree.
-const NODE: f64 = 12.0;
+/// Bytes of a node of a part beside its features: its id.
+const NODE: f64 = 8.0;
+/// Bytes of a list of a part: its node's degree.
+const LIST: f64 = 4.0;
 /// Bytes of an edge in a bucket.
 const EDGE: f64 = 8.0;
 /// Bytes moved for an edge that is merged into a list: the cache line of its source's id.
@@ -77,14 +79,19 @@ impl Predict for Disaggregated {
         let steps = work.steps as f64;
         work.sent_bytes = steps * sampled::summed(facts.parameters(config)? + 2.0, ranks);
         work.messages = 2.0 * steps * (ranks - 1) as f64;
+        sampled::exchange(facts, (config, ranks), &batches, &mut work);
         let (nodes, edges) = (facts.counts.nodes as f64, facts.counts.edges as f64);
-        let of_nodes = nodes * (facts.counts.row_bytes + NODE);
+        let of_nodes = nodes * (facts.counts.row_bytes + NODE) + LIST * facts.graph.lists();
         work.read_bytes = of_nodes + EDGE * there.read * edges;
         let lists = there.nodes * there.neighbors * edges;
         work.merged_bytes = MERGED * there.read * edges + 2.0 * EDGE * eras as f64 * lists;
         let in_memory = (resident + slots).min(cut.parts) as f64 / cut.parts as f64;
         // In place of the graph's lists, those of two eras.
         work.memory_bytes += in_memory * of_nodes + EDGE * lists - 4.0 * edges;
+        if config.embedding.store == RowStore::File {
+            let values = facts.graph.embedding_values(&facts.model(config));
+            work.memory_bytes -= 4.0 * PER_WEIGHT * (1.0 - there.nodes) * values;
+        }
         Ok(work)
     }
 }

@@ -38,12 +38,7 @@ impl Predict for Gradient {
         // The batch's loss and weight are sent along.
         work.sent_bytes = steps * sampled::summed(facts.parameters(config)? + 2.0, ranks);
         work.messages = 2.0 * steps * others;
-        // Embeddings come from the ranks that own them, and their gradients go back.
-        let embeddings = facts.graph.inputs(&facts.model(config), &batches.inputs).embedding_bytes;
-        if embeddings > 0.0 {
-            work.sent_bytes += 2.0 * steps * embeddings * others / ranks as f64;
-            work.messages += 3.0 * steps * others;
-        }
+        sampled::exchange(facts, (config, ranks), &batches, &mut work);
         if config.partition.servers.is_some() {
             let cut = facts.cut(config)?;
             let rows = work.fetched_bytes * cut.edge_cut;

@@ -75,6 +75,22 @@ pub(super) fn work(facts: &Facts<'_>, config: &RunConfig, batches: &Batches) -> 
     })
 }
 
+/// Adds the exchange of embeddings on `batches`: they come from the ranks that own them, and their gradients go back.
+pub(super) fn exchange(
+    facts: &Facts<'_>,
+    (config, ranks): (&RunConfig, usize),
+    batches: &Batches,
+    work: &mut Work,
+) {
+    let steps = work.steps as f64;
+    let others = (ranks - 1) as f64;
+    let embeddings = facts.graph.inputs(&facts.model(config), &batches.inputs).embedding_bytes;
+    if embeddings > 0.0 {
+        work.sent_bytes += 2.0 * steps * embeddings * others / ranks as f64;
+        work.messages += 3.0 * steps * others;
+    }
+}
+
 /// Bytes that a rank sends for an all-reduce over `ranks` of as many values: its shares to the
 /// others, and the sums of its own share to the others.
 pub(super) fn summed(values: f64, ranks: usize) -> f64 {

@@ -147,6 +147,16 @@ const STRATEGIES: &[Choice] = &[
     ("average-2", &["train.strategy=average", LOCAL, "partition.parts=2", "train.workers=2"]),
     ("tensor-2", &["train.strategy=tensor", "train.workers=2", "train.threads=2"]),
     ("chunks", &["train.strategy=tensor", "tensor.chunks=3", "train.workers=2"]),
+    (
+        "in-turns",
+        &[
+            "train.strategy=disaggregated",
+            "partition.parts=6",
+            "disaggregated.resident=2",
+            "train.workers=2",
+            "train.threads=2",
+        ],
+    ),
 ];
 
 /// Models of a graph, for a task.
@@ -307,6 +317,8 @@ const VARIANTS: &[Variants] = &[
             ("input-dropout", &["model.input_dropout=0.3"]),
             ("seed", &["train.seed=7"]),
             ("chunks-memory", &["train.strategy=tensor", "tensor.memory=300KiB"]),
+            ("in-turns-slots", &[IN_TURNS, "partition.parts=6", SLOTS, "disaggregated.resident=2"]),
+            ("in-turns-all", &[IN_TURNS, "partition.parts=3", "disaggregated.resident=3"]),
         ],
     ),
     (
@@ -334,6 +346,7 @@ const VARIANTS: &[Variants] = &[
             ("bound", &["embedding.bound=0.1", "embedding.weight_decay=0.01"]),
             ("average-4", &["partition.parts=4", "train.strategy=average", LOCAL, TWO]),
             ("whole-batch", &["sample.method=full", "sample.batch_size=0", TWO]),
+            ("in-turns-files", &[IN_TURNS, "partition.parts=6", "embedding.store=file", TWO]),
         ],
     ),
     (
@@ -375,6 +388,7 @@ const VARIANTS: &[Variants] = &[
             ("weighted", &["sample.method=weighted"]),
             ("cluster-gcn", &["sample.method=cluster-gcn", "sample.clusters=8", CLUSTERS]),
             ("parts", &["partition.parts=2", TWO]),
+            ("in-turns-nodes", &[IN_TURNS, "partition.parts=4", "disaggregated.deal=nodes"]),
             ("tensor-keep", &["train.strategy=tensor", "task.leakage=keep", TWO]),
         ],
     ),
@@ -403,6 +417,8 @@ const VARIANTS: &[Variants] = &[
 /// Batches of each part, as the default was when most runs of `average` were recorded.
 const LOCAL: &str = "average.batch=local";
 
+const IN_TURNS: &str = "train.strategy=disaggregated";
+const SLOTS: &str = "disaggregated.slots=2";
 const TWO: &str = "train.workers=2";
 const CLUSTERS: &str = "sample.clusters_per_batch=2";
 const BUDGET: &str = "sample.budget=100";

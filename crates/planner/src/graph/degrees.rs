@@ -13,7 +13,7 @@ pub(super) struct NodeType {
     /// All nodes over those of the sample.
     scale: f64,
     /// Edge types into the nodes, and the in-degree of each node of the sample.
-    into: Vec<(usize, Vec<u32>)>,
+    pub into: Vec<(usize, Vec<u32>)>,
     /// Edge types out of them, and the out-degrees.
     out: Vec<(usize, Vec<u32>)>,
 }
@@ -85,18 +85,21 @@ impl Degrees {
     }
 
     /// Expected draws for so many seeds, and for those other nodes that `reached` draws over each edge type have hit, a
-    /// node's chance being in proportion to its out-degree. `fanout` bounds the neighbors of a node by edge type.
+    /// node's chance being in proportion to its out-degree. `fanout` bounds the neighbors of a node by edge type; the share
+    /// `near` of them is there.
     pub fn draw(
         &self,
         seeds: f64,
-        (reached, share): (&[f64], f64),
+        (reached, share, near): (&[f64], f64, f64),
         fanout: &dyn Fn(usize) -> f64,
     ) -> Drawn {
         let mut drawn = Drawn { edges: vec![0.0; self.edges.len()], groups: 0.0 };
         let mut add = |relation: usize, degree: u32, nodes: f64| {
-            let taken = f64::from(degree).min(fanout(relation));
+            let taken = (near * f64::from(degree)).min(fanout(relation));
             drawn.edges[relation] += nodes * taken;
-            drawn.groups += if taken > 0.0 { nodes } else { 0.0 };
+            // None of them may be there.
+            let any = 1.0 - (1.0 - near).powi(degree.min(1 << 20) as i32);
+            drawn.groups += if taken > 0.0 { nodes * any } else { 0.0 };
         };
         for (relation, degrees) in &self.seeds {
             let each = seeds / degrees.len().max(1) as f64;

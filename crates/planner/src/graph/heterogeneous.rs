@@ -128,6 +128,10 @@ impl MessageGraph for Heterogeneous {
         without.map(|(t, _)| t.nodes).sum::<f64>() * model.input_width() as f64
     }
 
+    fn lists(&self) -> f64 {
+        self.degrees.types.iter().map(|t| t.nodes * t.into.len() as f64).sum()
+    }
+
     fn can_be_decoupled(&self, model: &ModelConfig) -> bool {
         model.name == "rgcn"
     }
@@ -142,8 +146,7 @@ impl MessageGraph for Heterogeneous {
         if train == 0 {
             return Ok(Batches::default());
         }
-        // Several types are in memory as a whole.
-        let share = within.nodes;
+        let Within { nodes: share, neighbors: near } = within;
         let batch = config.sample.batch_size as u64;
         let steps = if batch == 0 { 1 } else { train.div_ceil(batch) };
         let seeds = train as f64 / steps as f64 / ranks as f64;
@@ -154,7 +157,7 @@ impl MessageGraph for Heterogeneous {
         let mut blocks = Vec::new();
         for hop in 0..config.hops().len() {
             let fanout = |relation: usize| fanouts[relation][hop];
-            let drawn = self.degrees.draw(seeds, (&reached, share), &fanout);
+            let drawn = self.degrees.draw(seeds, (&reached, share, near), &fanout);
             reached.iter_mut().zip(&drawn.edges).for_each(|(all, more)| *all += more);
             let targets =
                 std::mem::replace(&mut nodes, self.degrees.nodes(seeds, (&reached, share)));

@@ -65,6 +65,10 @@ impl MessageGraph for Homogeneous {
         ["gcn", "gat"].contains(&model.name.as_str())
     }
 
+    fn lists(&self) -> f64 {
+        self.counts.nodes as f64
+    }
+
     fn batches(
         &self,
         config: &RunConfig,

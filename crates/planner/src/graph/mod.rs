@@ -84,6 +84,9 @@ pub(super) trait MessageGraph {
     /// Returns whether the model has a decoupled form, or is one.
     fn can_be_decoupled(&self, model: &ModelConfig) -> bool;
 
+    /// Number of in-neighbor lists: one of each node for each edge type that ends in its type.
+    fn lists(&self) -> f64;
+
     /// Expected batches of one of `ranks`, whose seeds are those of `train` nodes, `within` the graph.
     ///
     /// # Errors

@@ -241,7 +241,8 @@ impl Encoder for Heterogeneous {
     }
 
     fn pack(&self, batch: Prepared, out: &mut Columns) -> Result<()> {
-        packed::typed::pack(&batch.fused, out);
+        let edge_types = self.graph.schema().edge_types().len();
+        packed::heterogeneous::pack(batch.fused, edge_types, out);
         for (number, features) in batch.features.into_iter().enumerate() {
             if let Some(features) = features {
                 let name = features_of(number);
@@ -256,8 +257,8 @@ impl Encoder for Heterogeneous {
 
     fn unpack(&self, columns: &mut Columns) -> Result<Prepared> {
         let schema = self.graph.schema();
-        let fused = packed::typed::unpack(columns, schema)?;
-        let rows = packed::typed::rows_of_types(&fused.segments, schema.node_types().len());
+        let fused = packed::heterogeneous::unpack(columns, schema)?;
+        let rows = packed::heterogeneous::rows_of_types(&fused.segments, schema.node_types().len());
         let mut features = Vec::with_capacity(rows.len());
         for (number, source) in self.graph.sources().into_iter().enumerate() {
             let Source::Features(width) = source else {

@@ -87,9 +87,9 @@ fn prepared_edges_train_as_drawn_ones() {
     assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
 }
 
-/// Types without features have learnt embeddings, whose rows batches name.
+/// Node types without features have embeddings, whose rows batches name.
 #[test]
-fn prepared_batches_of_typed_graphs_train_as_drawn_ones() {
+fn prepared_batches_of_heterogeneous_graphs_train_as_drawn_ones() {
     let bench = crate::heterogeneous::Bench::new();
     let mut config = bench.config("rgcn", "run");
     (config.train.epochs, config.train.workers) = (2, 2);

@@ -1,10 +1,10 @@
 //! Batch workers: processes that prepare the batches of a training run.
 
 mod faults;
+mod heterogeneous;
 mod metrics;
 mod numbers;
 mod refused;
-mod typed;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -3,9 +3,9 @@
 mod arrow;
 pub(crate) mod blocks;
 mod columns;
+pub(crate) mod heterogeneous;
 pub(crate) mod rows;
 pub(crate) mod targets;
-pub(crate) mod typed;
 
 pub(crate) use arrow::{columns, record_batch};
 pub(crate) use columns::Columns;

@@ -2,7 +2,7 @@
 //! whoever trains.
 
 mod edges;
-mod typed;
+mod heterogeneous;
 
 use std::path::Path;
 

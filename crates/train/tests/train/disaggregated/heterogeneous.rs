@@ -1,4 +1,4 @@
-//! Graphs with types on the parts that are in memory.
+//! Heterogeneous graphs on the parts that are in memory.
 
 use gnarl_config::{Deal, Method, Parts, RowStore, RunConfig, Strategy, TaskKind};
 use gnarl_partition::PartLayout;

@@ -1,10 +1,10 @@
-//! Batches of graphs with types from batch workers.
+//! Batches of heterogeneous graphs from batch workers.
 
 use super::{Started, Stored};
 use crate::common::{path, results, succeed};
 
 /// A graph of four node types in six parts, made for the task of the settings `sets`; the settings of runs on it.
-fn typed(stored: Stored, sets: &[&str], task: bool) -> (Stored, Vec<String>) {
+fn heterogeneous(stored: Stored, sets: &[&str], task: bool) -> (Stored, Vec<String>) {
     let dir = stored.bench.dir.path();
     let graph = dir.join("typed");
     let parts = dir.join("typed parts");
@@ -40,11 +40,11 @@ fn assert_same_numbers(stored: &Stored, sets: &[String]) {
     }
 }
 
-/// Two of the types have learnt embeddings, which batch workers know nothing of.
+/// Two of the types have embeddings, which batch workers know nothing of.
 #[test]
-fn nodes_of_typed_graphs_train_as_without_batch_workers() {
+fn nodes_of_heterogeneous_graphs_train_as_without_batch_workers() {
     let sets = ["task.node_type=paper", "model.name=rgcn", "train.epochs=2"];
-    let (stored, sets) = typed(Stored::new(), &sets, false);
+    let (stored, sets) = heterogeneous(Stored::new(), &sets, false);
     assert_same_numbers(&stored, &sets);
 }
 
@@ -60,6 +60,6 @@ fn links_between_types_train_as_without_batch_workers() {
         "sample.batch_size=256",
         "train.epochs=2",
     ];
-    let (stored, sets) = typed(Stored::new(), &sets, true);
+    let (stored, sets) = heterogeneous(Stored::new(), &sets, true);
     assert_same_numbers(&stored, &sets);
 }
