@@ -7,7 +7,7 @@
 Each case is trained by strategy `gradient`, and by `disaggregated` with 4 of 16 parts in memory, in parts of each of
 --algorithms; tasks of edges by pairs of parts and, with `nodes` among --deals, with each part once an epoch. Test
 scores are those of the weights best in validation, after equal numbers of epochs. Every finished run is kept in
-WORK_FOLDER/runs.jsonl: a study can be made in several goes. Prints a table in Markdown.
+WORK_FOLDER/runs.jsonl by its case and seed: a study can be made in several goes. Prints a table in Markdown.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from pathlib import Path
 from statistics import mean
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("GNARL_DATA", "data"))
+DATA = Path(os.environ.get("GNARL_DATA", "data")).resolve()
+os.environ["GNARL_DATA"] = str(DATA)
 
 SAGE = {"model.name": "sage", "model.hidden": 128, "sample.fanouts": [10, 10], "sample.batch_size": 1024}
 LINKS = {

@@ -136,6 +136,20 @@ impl IdMap {
         (part, u64::from(self.before[block * self.parts() + part]) + count as u64)
     }
 
+    /// The ids of a part, ascending. Takes a pass over the parts of all ids.
+    pub fn ids_of(&self, part: usize) -> Box<dyn Iterator<Item = u64> + '_> {
+        match &self.part {
+            Parts::Byte(parts) => {
+                let found = u8::try_from(part).ok().map(|part| memchr::memchr_iter(part, parts));
+                Box::new(found.into_iter().flatten().map(|id| id as u64))
+            }
+            Parts::Word(parts) => {
+                let own = (0u64..).zip(parts).filter(move |(_, of)| usize::from(**of) == part);
+                Box::new(own.map(|(id, _)| id))
+            }
+        }
+    }
+
     /// The position of an id in part `part`; none if it is in another one, or there is no such id.
     #[inline]
     pub fn position_in(&self, part: usize, id: u64) -> Option<u64> {

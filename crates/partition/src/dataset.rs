@@ -239,13 +239,13 @@ impl PartitionedDataset {
         EdgeBuckets::open(self.dir.join(BUCKETS))
     }
 
-    /// The buckets of an edge type, which are read into memory one by one.
+    /// The buckets of each of some edge types, which are read into memory one by one.
     ///
     /// # Errors
     /// As [`BucketFiles::open`].
-    pub fn bucket_files(&self, triple: &Triple) -> Result<BucketFiles> {
-        let place = Subfolder::new(self.place.clone(), BUCKETS);
-        BucketFiles::open(&self.dir.join(BUCKETS), Arc::new(place), triple)
+    pub fn bucket_files(&self, edge_types: &[Triple]) -> Result<Vec<BucketFiles>> {
+        let place: Arc<dyn Place> = Arc::new(Subfolder::new(self.place.clone(), BUCKETS));
+        BucketFiles::open(&self.dir.join(BUCKETS), &place, edge_types)
     }
 
     /// The target edges of part `index`; `None` if the partition has none.

@@ -22,7 +22,7 @@ use crate::session::Session;
 use crate::state::TrainState;
 #[cfg(feature = "serve")]
 use crate::step::batch_graphs::Elsewhere;
-use crate::step::batch_graphs::{EndType, EraSource, Eras, Fixed, InMemory, Prepared};
+use crate::step::batch_graphs::{EndpointType, EraSource, Eras, Fixed, InMemory, Prepared};
 #[cfg(feature = "serve")]
 use crate::step::batch_worker::{Ask, BatchWorker, Worked};
 use crate::step::chunked;
@@ -167,13 +167,13 @@ impl<T: Task, E: Encoder> Fit<T, E> {
     }
 
     /// Names of the node types with endpoints.
-    fn end_types(&self) -> Vec<String> {
+    fn endpoint_types(&self) -> Vec<String> {
         self.whole.type_names().unwrap_or_else(|| vec![self.task.node_type().into()])
     }
 
     /// The eras of the run over parts, and the part of each node of each type with endpoints.
-    fn eras(&self, partition: &PartitionedDataset) -> Result<(EraCourse, Vec<EndType>)> {
-        let names = self.end_types();
+    fn eras(&self, partition: &PartitionedDataset) -> Result<(EraCourse, Vec<EndpointType>)> {
+        let names = self.endpoint_types();
         let owners = names.iter().map(|name| partition.id_map(name));
         let owners: Vec<Arc<IdMap>> = owners.collect::<Result<_>>()?;
         let course = EraCourse::new(&self.config, self.task.by_parts(&owners)?)?;
@@ -248,13 +248,13 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         let owner = partition.id_map(self.task.node_type())?;
         self.task.set_parts(partition.num_parts(), owner.clone());
         if self.config.train.strategy == Strategy::Disaggregated {
-            let (course, ends) = self.eras(partition)?;
+            let (course, endpoints) = self.eras(partition)?;
             #[cfg(feature = "serve")]
             if self.config.disaggregated.batch_workers > 0 {
                 self.in_turns = Some(InTurns::Elsewhere(course));
                 return Ok(());
             }
-            let source = EraSource::open(&self.config, partition, ends, course)?;
+            let source = EraSource::open(&self.config, partition, endpoints, course)?;
             self.in_turns = Some(InTurns::Here(Box::new(Eras::new(source, ranks))));
             return Ok(());
         }
@@ -374,15 +374,15 @@ impl<T: Task, E: Encoder> Training for Fit<T, E> {
         let owner = partition.id_map(self.task.node_type())?;
         // Edges of a batch are in the order of their parts.
         self.task.set_parts(partition.num_parts(), owner);
-        let (course, ends) = self.eras(partition)?;
-        let source = EraSource::open(&self.config, partition, ends, course)?;
+        let (course, endpoints) = self.eras(partition)?;
+        let source = EraSource::open(&self.config, partition, endpoints, course)?;
         let (task, encoders) = (&self.task, self.encoders());
         BatchWorker { source, task, encoders, worked }.work(asks, threads)
     }
 
     fn node_types(&self) -> Vec<(String, usize)> {
         let counts = self.whole.num_nodes();
-        self.end_types().into_iter().zip(counts).collect()
+        self.endpoint_types().into_iter().zip(counts).collect()
     }
 
     fn split(&self, name: &str) -> Option<&[u32]> {

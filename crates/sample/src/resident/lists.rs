@@ -7,10 +7,10 @@ use gnarl_graph::Csc;
 use gnarl_partition::LoadedBucket;
 
 use super::merge::{Merge, Run, Sources};
-use super::{Buckets, PartNodes};
+use super::parts::{Buckets, PartNodes};
 
 /// The nodes in memory that edges of a type join.
-pub(super) struct Ends<'a> {
+pub(super) struct Endpoints<'a> {
     /// Node types of sources and of destinations.
     pub types: (usize, usize),
     /// Nodes of each that a place has room for.
@@ -22,7 +22,7 @@ pub(super) struct Ends<'a> {
     pub kept: &'a [bool],
 }
 
-impl Ends<'_> {
+impl Endpoints<'_> {
     /// The lists of an edge type by its buckets, and by its lists before.
     ///
     /// # Errors
@@ -70,6 +70,9 @@ impl Ends<'_> {
             .filter_map(|(i, from)| Some((i, from.as_deref()?)))
             .filter(|(i, from)| new(*i) && buckets.len(edge_type, (from.part, to.part)) > 0)
             .collect();
+        if from.is_empty() {
+            return Ok(Vec::new());
+        }
         let wanted: Vec<_> = from.iter().map(|(_, from)| (from.part, to.part)).collect();
         let mut runs = Vec::with_capacity(from.len());
         for ((i, from), bucket) in from.into_iter().zip(buckets.read(edge_type, &wanted)?) {

@@ -1,11 +1,12 @@
 //! Graphs of some parts in memory: each part in a place, lists merged from edge buckets (Armada §3; MariusGNN's buffer).
 //!
 //! The local id of a node is the first of its part's place plus its row among the part's nodes of its type. Lists have the
-//! sources that are in memory, ascending by dataset id as everywhere; degrees are those in the whole graph. `lists.rs` makes
-//! those of an edge type, from old ones and from buckets by `merge.rs`; `samplable.rs` has the graphs that samplers read.
+//! sources that are in memory, ascending by dataset id as everywhere; degrees are those in the whole graph. `parts.rs` is what
+//! parts bring; `lists.rs` makes the lists of an edge type, from old ones and from buckets by `merge.rs`; `samplable.rs` has the graphs that samplers read.
 
 mod lists;
 mod merge;
+mod parts;
 mod samplable;
 
 use std::sync::Arc;
@@ -13,32 +14,10 @@ use std::sync::Arc;
 use gnarl_common::{Buf, Divisor, Error, Kind, Result};
 use gnarl_graph::Csc;
 use gnarl_graph::blocks::Schema;
-use gnarl_partition::LoadedBucket;
+use rayon::prelude::*;
 
-use lists::Ends;
-
-/// The nodes of a part.
-#[derive(Debug, Clone)]
-pub struct PartNodes {
-    /// Number of the part.
-    pub part: usize,
-    /// Dataset ids of the nodes of each type, ascending.
-    pub ids: Vec<Buf<u64>>,
-    /// In-degrees in the whole graph over each edge type, of the nodes of the type where it ends.
-    pub degrees: Vec<Buf<u32>>,
-}
-
-/// Edge buckets of the parts.
-pub trait Buckets: Sync {
-    /// Number of edges of a type from part `i` to part `j` of a bucket (i, j).
-    fn len(&self, edge_type: usize, bucket: (usize, usize)) -> usize;
-
-    /// Reads buckets (i, j), the edges of a type from part `i` to part `j`.
-    ///
-    /// # Errors
-    /// If they cannot be read.
-    fn read(&self, edge_type: usize, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>>;
-}
+use lists::Endpoints;
+pub use parts::{Buckets, PartNodes};
 
 /// Parts in places, and the edges among them.
 #[derive(Debug, Clone)]
@@ -96,6 +75,9 @@ impl ResidentGraph {
     }
 
     /// Local ids of the first node of a type of each place differ by so many.
+    ///
+    /// # Panics
+    /// If there is no such type.
     pub fn stride(&self, node_type: usize) -> u32 {
         self.strides[node_type].get()
     }
@@ -118,13 +100,14 @@ impl ResidentGraph {
     /// The graph with other parts in some places. Buckets are read between parts of which one is new where it is; all
     /// other edges are carried over.
     ///
-    /// Memory: both graphs, and the new edges of a type into one part at a time, 8 bytes each.
+    /// Memory: both graphs, and the new edges into one part at a time, 8 bytes each, of as many types as there are threads.
     ///
     /// # Errors
-    /// If a bucket cannot be read, or has rows that its parts have not.
+    /// If a bucket cannot be read, has rows that its parts have not, or other numbers of edges than it says; if a part's ids
+    /// and degrees differ in number; [`Kind::Limit`] if dataset ids exceed 32 bits.
     ///
     /// # Panics
-    /// If the number of places is another one, or a part exceeds the room of its place.
+    /// If the number of places is another one, or a part has other types or exceeds the room of its place.
     pub fn with(&self, places: Vec<Option<Arc<PartNodes>>>, buckets: &dyn Buckets) -> Result<Self> {
         assert_eq!(places.len(), self.places.len(), "places");
         let part = |nodes: &Option<Arc<PartNodes>>| nodes.as_ref().map(|nodes| nodes.part);
@@ -139,16 +122,16 @@ impl ResidentGraph {
         let ids: Vec<Buf<u32>> = types.map(|t| self.ids_of(t, &places)).collect();
         let of_type = |edge_type: usize| {
             let (src, dst) = self.schema.ends(edge_type);
-            let ends = Ends {
+            let endpoints = Endpoints {
                 types: (src, dst),
                 strides: (self.strides[src], self.strides[dst]),
                 ids: &ids[src],
                 places: &places,
                 kept: &kept,
             };
-            ends.lists((edge_type, buckets), &self.lists[edge_type])
+            endpoints.lists((edge_type, buckets), &self.lists[edge_type])
         };
-        let lists = (0..self.lists.len()).map(of_type).collect::<Result<_>>()?;
+        let lists = (0..self.lists.len()).into_par_iter().map(of_type).collect::<Result<_>>()?;
         let schema = self.schema.clone();
         Ok(Self { schema, strides: self.strides.clone(), places, ids, lists })
     }

@@ -6,7 +6,7 @@ use super::ResidentGraph;
 use crate::{HeteroSampleGraph, SampleGraph};
 
 impl ResidentGraph {
-    /// The graph for samplers of graphs without types. Local ids without a node have empty lists.
+    /// The graph for samplers of homogeneous graphs. Local ids without a node have empty lists.
     ///
     /// # Errors
     /// If there are several types of nodes or edges.
@@ -18,10 +18,10 @@ impl ResidentGraph {
         SampleGraph::with_part(lists.clone(), ids.clone().into(), degrees, ids.len())
     }
 
-    /// The graph for samplers of graphs with types. Local ids without a node have empty lists.
+    /// The graph for samplers of heterogeneous graphs. Local ids without a node have empty lists.
     ///
     /// # Errors
-    /// If names of types are there twice.
+    /// If names of types are there twice; [`gnarl_common::Kind::Limit`] for more than 65,535 edge types.
     pub fn hetero_sample_graph(&self) -> Result<HeteroSampleGraph> {
         let mut graph = HeteroSampleGraph::new();
         for (name, ids) in self.schema.node_types().iter().zip(&self.ids) {

@@ -228,6 +228,111 @@ fn many_lists_are_merged_in_pieces() {
     }
 }
 
+/// Node types of the sources and of the destinations of each edge type.
+const ENDS: [(usize, usize); 3] = [(0, 0), (1, 0), (0, 1)];
+/// Nodes of each type; no part has a third of those of the second.
+const COUNTS: [u32; 2] = [60, 9];
+
+/// The part of a node of a type.
+fn part_of(node_type: usize, node: u32) -> usize {
+    [(node as usize * 7 + 1) % 3, node as usize % 2][node_type]
+}
+
+/// The nodes of a type in a part.
+fn nodes_of(node_type: usize, part: usize) -> Vec<u32> {
+    (0..COUNTS[node_type]).filter(|&node| part_of(node_type, node) == part).collect()
+}
+
+/// Edges of each type.
+struct OfTypes(Vec<Vec<(u32, u32)>>);
+
+impl OfTypes {
+    fn loaded(&self, part: usize) -> Arc<PartNodes> {
+        let ids = |t: usize| nodes_of(t, part).into_iter().map(u64::from).collect::<Vec<_>>();
+        let degrees = |e: usize| -> Vec<u32> {
+            let into = |v: u32| self.0[e].iter().filter(|edge| edge.1 == v).count() as u32;
+            nodes_of(ENDS[e].1, part).into_iter().map(into).collect()
+        };
+        Arc::new(PartNodes {
+            part,
+            ids: (0..2).map(|t| ids(t).into()).collect(),
+            degrees: (0..3).map(|e| degrees(e).into()).collect(),
+        })
+    }
+}
+
+impl Buckets for OfTypes {
+    fn len(&self, edge_type: usize, bucket: (usize, usize)) -> usize {
+        self.read(edge_type, &[bucket]).unwrap()[0].src.len()
+    }
+
+    fn read(&self, edge_type: usize, wanted: &[(usize, usize)]) -> Result<Vec<LoadedBucket>> {
+        let (src, dst) = ENDS[edge_type];
+        let row = |t: usize, v: u32| {
+            nodes_of(t, part_of(t, v)).binary_search(&v).expect("it is in its part") as u32
+        };
+        let read = |&(i, j): &(usize, usize)| {
+            let here = |edge: &&(u32, u32)| (part_of(src, edge.0), part_of(dst, edge.1)) == (i, j);
+            let edges = self.0[edge_type].iter().filter(here);
+            let mut rows: Vec<_> = edges.map(|&(u, v)| (row(dst, v), row(src, u))).collect();
+            rows.sort_unstable();
+            let (dst, src) = rows.into_iter().unzip();
+            LoadedBucket { src, dst }
+        };
+        Ok(wanted.iter().map(read).collect())
+    }
+}
+
+#[test]
+fn lists_of_several_types_are_those_of_the_whole_without_other_parts() {
+    let mut schema = Schema::default();
+    ["a", "b"].into_iter().for_each(|name| schema.add_node_type(name));
+    for (name, (src, dst)) in ["a:x:a", "b:y:a", "a:z:b"].into_iter().zip(ENDS) {
+        schema.add_edge_type(name.parse().unwrap(), src, dst);
+    }
+    let edge = |e: usize, i: u64| {
+        let node = |t: usize, draw: u64| Key::new(e as u64).below(draw, COUNTS[t].into()) as u32;
+        (node(ENDS[e].0, 2 * i), node(ENDS[e].1, 2 * i + 1))
+    };
+    let graph = OfTypes((0..3).map(|e| (0..150).map(|i| edge(e, i)).collect()).collect());
+    let largest = [0, 1].map(|t| (0..3).map(|part| nodes_of(t, part).len()).max().unwrap());
+    let mut resident = ResidentGraph::new(schema.into(), 2, &largest).unwrap();
+    for parts in [vec![0, 1], vec![1, 2], vec![2, 0], vec![0]] {
+        let mut places = resident.places().to_vec();
+        for place in &mut places {
+            if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
+                *place = None;
+            }
+        }
+        for &part in &parts {
+            if resident.place_of(part).is_none() {
+                let free = places.iter_mut().find(|place| place.is_none()).unwrap();
+                *free = Some(graph.loaded(part));
+            }
+        }
+        resident = resident.with(places, &graph).unwrap();
+        let found = resident.hetero_sample_graph().unwrap();
+        found.verify().unwrap();
+        let mut seen = 0;
+        for (e, (src, dst)) in ENDS.into_iter().enumerate() {
+            for local in 0..found.num_nodes(dst) as u32 {
+                let id = found.id(dst, local);
+                let mut expected: Vec<u64> = graph.0[e]
+                    .iter()
+                    .filter(|edge| u64::from(edge.1) == id && parts.contains(&part_of(src, edge.0)))
+                    .map(|edge| edge.0.into())
+                    .collect();
+                expected.sort_unstable();
+                let list = found.csc(e).sources(local);
+                let list: Vec<u64> = list.iter().map(|&source| found.id(src, source)).collect();
+                assert_eq!(list, expected, "{parts:?}, type {e}, node {id}");
+                seen += list.len();
+            }
+        }
+        assert_eq!(seen, resident.num_edges());
+    }
+}
+
 #[test]
 fn wrong_buckets_are_refused() {
     struct Wrong(LoadedBucket, usize);

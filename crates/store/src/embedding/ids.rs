@@ -158,15 +158,14 @@ impl Ids {
         }
     }
 
-    /// The ids, in the order of rows.
+    /// The ids, in the order of rows. In the order of parts it takes a pass over all ids for each part.
     pub fn iter(&self) -> Box<dyn Iterator<Item = u64> + '_> {
         match &self.0 {
             Kind::Range(ids) => Box::new(ids.clone()),
             Kind::Ascending(bits, _) => Box::new(bits.iter1().map(|place| place as u64)),
-            Kind::InParts { map, parts } => Box::new(parts.clone().flat_map(move |part| {
-                let own = move |&id: &u64| map.part(id as usize) == part;
-                (0..map.len() as u64).filter(own)
-            })),
+            Kind::InParts { map, parts } => {
+                Box::new(parts.clone().flat_map(move |part| map.ids_of(part)))
+            }
             Kind::Listed { ids, .. } => Box::new(ids.iter().copied()),
         }
     }

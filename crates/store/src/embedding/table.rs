@@ -171,7 +171,8 @@ impl Embedding {
     }
 
     /// Holds the rows of `nodes` in memory, if the table is in files, until other ones are held or none. Rows that were held
-    /// before are written back. Any two of `nodes` are equal or have none in common.
+    /// before are written back. Any two of `nodes` are equal or have none in common; those whose rows are not consecutive in
+    /// this table are left where they are.
     ///
     /// # Errors
     /// If the disk fails.
@@ -199,6 +200,11 @@ impl Embedding {
         }
         self.held.sort_by_key(|held| held.rows.start);
         Ok(())
+    }
+
+    /// Number of rows that are held in memory.
+    pub fn num_held(&self) -> usize {
+        self.held.iter().map(|held| held.rows.len()).sum()
     }
 
     fn assert_released(&self) {
@@ -281,12 +287,18 @@ impl Embedding {
         Ok(summed)
     }
 
+    /// The rows in memory that have a row, if any have.
+    fn holding(&self, row: usize) -> Option<&Held> {
+        let after = self.held.partition_point(|held| held.rows.start <= row);
+        self.held[..after].last().filter(|held| held.rows.contains(&row))
+    }
+
     /// Begins to read those of `rows` that are in files, with their state: an update follows.
     fn expect_rows(&self, rows: &[usize]) {
         if !self.values.is_mapped() {
             return;
         }
-        let away = |row: &&usize| self.held.iter().all(|held| !held.rows.contains(row));
+        let away = |row: &&usize| self.holding(**row).is_none();
         let ranges = |size: usize| rows.iter().filter(away).map(move |&row| span(row, size));
         self.values.expect_now(ranges(self.width));
         self.state.expect_now(ranges(self.state_width()));
@@ -314,8 +326,7 @@ impl RowSource for Embedding {
             let rows = rows.collect::<Result<Vec<_>>>()?;
             self.expect_rows(&rows);
             for (out, &row) in out.chunks_exact_mut(self.width).zip(&rows) {
-                let after = self.held.partition_point(|held| held.rows.start <= row);
-                let held = after.checked_sub(1).and_then(|i| self.held[i].row(row, self.width));
+                let held = self.holding(row).and_then(|held| held.row(row, self.width));
                 out.copy_from_slice(held.unwrap_or_else(|| &self.values[span(row, self.width)]));
             }
             Ok::<_, Error>(())

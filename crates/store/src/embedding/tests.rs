@@ -191,6 +191,35 @@ fn a_restored_table_goes_on_to_the_same_bits_in_files_too() {
     }
 }
 
+/// Rows of parts are held apart from those that are not, which stay in the file.
+#[test]
+fn rows_of_parts_are_held_and_written_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = gnarl_common::Home::Folder(dir.path().into());
+    let map = Arc::new(gnarl_common::IdMap::new(3, &[2, 0, 1, 2, 0, 1]).unwrap());
+    let about = (3, 0.5, Key::new(9));
+    for (a, b) in optimizers().into_iter().zip(optimizers()) {
+        let mut whole = table(&[0, 1, 2, 3, 4, 5], a);
+        let ids = Ids::in_parts(map.clone(), 0..3);
+        let mut parts = Embedding::in_home(ids, about, b, &home).unwrap();
+        for step in 0..12 {
+            let held = [&[0, 2][..], &[2, 1], &[], &[0, 1, 2]][step as usize % 4];
+            let nodes: Vec<Nodes> = held.iter().map(|&part| Nodes::Part(part)).collect();
+            parts.hold(&nodes).unwrap();
+            assert_eq!(parts.num_held(), 2 * held.len());
+            let (ids, grads) = push(step);
+            whole.update(&ids, &grads, LR).unwrap();
+            parts.update(&ids, &grads, LR).unwrap();
+            (0..6).for_each(|id| assert_eq!(row(&whole, id), row(&parts, id), "step {step}"));
+        }
+        parts.hold(&[]).unwrap();
+        let rows = parts.values().chunks_exact(3).zip(parts.ids().iter());
+        rows.for_each(|(found, id)| assert_eq!(found, row(&whole, id)));
+        parts.hold(&[Nodes::Ids(0..6)]).unwrap();
+        assert_eq!(parts.num_held(), 0, "ids are not consecutive");
+    }
+}
+
 /// The closed form for a constant gradient: after `t` steps the sum is `t` times the mean square.
 #[test]
 fn rows_share_the_sum_of_row_adagrad() {

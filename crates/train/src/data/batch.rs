@@ -30,7 +30,7 @@ pub struct BatchSpec {
     pub last_of_epoch: bool,
 }
 
-/// Nodes whose embeddings some batches read and update, or the positive examples among theirs.
+/// Nodes whose embeddings the batches that follow, or their positive examples alone, read and update.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uses {
     /// Those of these batches.

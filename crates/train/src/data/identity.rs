@@ -4,19 +4,21 @@ use gnarl_config::{BatchSource, RunConfig, TaskKind};
 use gnarl_partition::PartitionedDataset;
 use toml::{Table, Value};
 
-use crate::encoder::build::RELATIONAL;
+/// The graph that batches are drawn from.
+#[derive(Debug, Clone)]
+pub(crate) struct MessageGraph {
+    /// Fingerprint of the dataset.
+    pub dataset: String,
+    /// The form of the message graph, where the model decides on it.
+    pub form: String,
+}
 
-/// Everything that batches of a run depend on, as lines of text: settings, the dataset with fingerprint `dataset`, and its
-/// parts if it has some.
+/// Everything that batches of a run depend on, as lines of text: settings, the graph, and its parts if it has some.
 pub(crate) fn identity(
     config: &RunConfig,
-    dataset: &str,
+    MessageGraph { dataset, form }: &MessageGraph,
     parts: Option<&PartitionedDataset>,
 ) -> String {
-    // Elsewhere types are those of the dataset.
-    let task = &config.task;
-    let plain = !task.kind.is_of_nodes() && task.edge_type.is_none();
-    let relations = plain && RELATIONAL.contains(&&*config.model.name);
     let mut decisive = RunConfig::default();
     decisive.dataset.split.clone_from(&config.dataset.split);
     decisive.dataset.normalize = config.dataset.normalize;
@@ -37,7 +39,7 @@ pub(crate) fn identity(
     let follows = [
         ("model.edge_features", config.model.edge_features.to_string()),
         ("layers", config.model.blocks().to_string()),
-        ("relations apart", relations.to_string()),
+        ("model.name: the message graph", form.clone()),
         ("times of edges", config.samples_by_time().to_string()),
         ("held-out edges by", format!("{:?}", config.split_by()).to_lowercase()),
     ];

@@ -160,7 +160,12 @@ impl Table {
         let mut round = Vec::new();
         for ids in self.rounds(each) {
             let mut outgoing = vec![Vec::new(); comm.size()];
-            outgoing[0] = bytemuck::cast_slice(&self.share(&ids, &own, each)).to_vec();
+            let share = self.share(&ids, &own, each);
+            if comm.size() == 1 {
+                all.append(&share)?;
+                continue;
+            }
+            outgoing[0] = bytemuck::cast_slice(&share).to_vec();
             let came = comm.all_to_all("embeddings to the first", outgoing)?;
             if comm.rank() == 0 {
                 round.clear();
@@ -186,8 +191,11 @@ impl Table {
             return Cow::Borrowed(&values[rows.start * each..rows.end * each]);
         }
         // In each part they are consecutive: rows are read in as many sequences as there are parts.
-        let rows = ids.clone().filter_map(|id| own.row(id));
-        rows.flat_map(|row| &values[row * each..(row + 1) * each]).copied().collect()
+        let mut found = Vec::with_capacity((ids.end - ids.start) as usize * each);
+        for row in ids.clone().filter_map(|id| own.row(id)) {
+            found.extend_from_slice(&values[row * each..(row + 1) * each]);
+        }
+        Cow::Owned(found)
     }
 
     /// Merges the values of all ranks, each by ascending id, and appends them.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnarl_common::Result;
+use gnarl_common::{Error, Result};
 use gnarl_partition::PartitionedDataset;
 use gnarl_store::embedding::Ids;
 use gnarl_store::placement::{ByRange, Even, Place, Placement};
@@ -50,12 +50,21 @@ impl Owners {
         self.placement.rows()
     }
 
-    /// Ids of this rank's rows, one part after the other; ascending where there are no parts.
-    pub fn own_in_parts(&self) -> Ids {
-        let Some(map) = self.placement.id_map() else { return self.own() };
+    /// Ids of this rank's rows, one part after the other.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] if no parts of the graph decide on owners.
+    pub fn own_in_parts(&self) -> Result<Ids> {
+        let Some(map) = self.placement.id_map() else {
+            return Err(Error::usage(format!(
+                "embedding.store = 'file' has rows in memory with their parts, and there are fewer parts than {} ranks",
+                self.ranks
+            ))
+            .hint("have as many parts as workers at least, or leave out embedding.store"));
+        };
         // The parts of a rank are consecutive, as their numbers times the ranks ascend.
         let first = |rank: usize| (rank * map.parts()).div_ceil(self.ranks);
-        Ids::in_parts(map.clone(), first(self.rank)..first(self.rank + 1))
+        Ok(Ids::in_parts(map.clone(), first(self.rank)..first(self.rank + 1)))
     }
 
     /// Ids of this rank's rows, ascending.

@@ -59,7 +59,7 @@ impl TableSpec {
     /// all ranks, else an even share; in `home`.
     ///
     /// # Errors
-    /// If rows cannot be that wide or that many, or files cannot be made.
+    /// If rows cannot be that wide or that many, files cannot be made, or there are fewer parts in turns than ranks.
     pub fn share(
         &self,
         placement: Option<&Arc<dyn Placement>>,
@@ -74,7 +74,7 @@ impl TableSpec {
         };
         let about = (self.width, self.bound, self.key);
         let ids = match self.in_turns && *home != Home::Memory {
-            true => owners.own_in_parts(),
+            true => owners.own_in_parts()?,
             false => owners.own(),
         };
         let rows = Embedding::in_home(ids, about, self.optimizer.clone(), home)?;

@@ -143,7 +143,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// If batches have no such form.
     #[cfg(feature = "serve")]
     fn without_features(&self, _sampled: Self::Sampled) -> Result<(Self::Batch, Outputs)> {
-        Err(Error::usage("batches of graphs with types bring their features"))
+        Err(Error::usage("batches of heterogeneous graphs bring their features"))
     }
 
     /// Adds the features of nodes, by local id, to the columns that are sent to another process.
@@ -152,7 +152,7 @@ pub(crate) trait Encoder: Send + Sync + Sized {
     /// As [`Encoder::without_features`]; if features cannot be read.
     #[cfg(feature = "serve")]
     fn pack_features(&self, _nodes: &[u32], _out: &mut Columns) -> Result<()> {
-        Err(Error::usage("batches of graphs with types bring their features"))
+        Err(Error::usage("batches of heterogeneous graphs bring their features"))
     }
 
     /// Adds a batch to the columns that are sent to another process.

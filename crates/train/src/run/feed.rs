@@ -13,6 +13,7 @@ use super::handshake::host;
 use super::setup::Source;
 use crate::data::identity::identity;
 use crate::feed::{Access, Features, Feed, KeptCoordinator};
+use crate::registry::Registry;
 
 /// Batch workers that have joined, and this process' coordinator, if it has it.
 pub(super) struct Workers {
@@ -26,14 +27,14 @@ impl Drop for Workers {
     }
 }
 
-/// Waits for the batch workers of `config` over the parts `cut` of the dataset `source`; none if the run has none. They can
-/// be asked for features of a `width` apart from batches, if they can. `comm` joins the processes of the run, if there are
+/// Waits for the batch workers of `config` over the parts `cut` of the dataset `source`; none if the run has none. `width` is
+/// that of features that they can be asked for apart from batches. `comm` joins the processes of the run, if there are
 /// several.
 ///
 /// # Errors
 /// If the address is taken, or they do not join within the deadline.
 pub(super) fn gather(
-    config: &RunConfig,
+    (config, registry): (&RunConfig, &Registry),
     (source, cut): (&Source, Option<&PartitionedDataset>),
     width: Option<usize>,
     comm: Option<&dyn Communicator>,
@@ -43,14 +44,14 @@ pub(super) fn gather(
         return Ok(None);
     }
     let cut = cut.ok_or_else(|| Error::invalid("batch workers prepare batches of parts"))?;
-    let run = identity(config, &source.fingerprint(), Some(cut));
-    if width.is_none() && config.cache.memory.as_u64() > 0 {
-        tracing::warn!(
-            "cache.memory is not used: batches bring features that are sparse, or of several types of nodes"
-        );
-    }
+    let run = identity(config, &source.message_graph((config, registry))?, Some(cut));
     let features = width.and_then(|width| Features::of(config, width));
     let lead = comm.is_none_or(|comm| comm.rank() == 0);
+    if lead && width.is_none() && config.cache.memory.as_u64() > 0 {
+        tracing::warn!(
+            "cache.memory is not used: features are sparse, or the model is heterogeneous, and batches bring them"
+        );
+    }
     let (coordinator, mut uri) = match &section.join {
         Some(uri) => (None, uri.clone()),
         None if lead => {

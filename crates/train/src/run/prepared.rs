@@ -54,7 +54,7 @@ impl Registry {
         let source = Source::open(config)?;
         let config = &auto::resolve(config, &source)?;
         check_preparation(config, &source)?;
-        let fingerprint = source.fingerprint();
+        let graph = source.message_graph((config, self))?;
         let mut setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let ranks = config.train.workers;
         let cut = match (&config.partition.path, setup.source.dataset()) {
@@ -84,7 +84,7 @@ impl Registry {
             || "preparing batches".to_string(),
             || setup.task.prepare_epochs((epochs, ranks), threads, &mut take),
         )?;
-        let manifest = writer.finish(&identity(config, &fingerprint, cut.as_ref()))?;
+        let manifest = writer.finish(&identity(config, &graph, cut.as_ref()))?;
         staging.commit()?;
         let bytes = manifest.epochs.iter().flatten().map(|of_rank| of_rank.bytes).sum();
         let seconds = start.elapsed().as_secs_f64();
@@ -157,18 +157,21 @@ pub(super) fn with_batches(config: &RunConfig, dataset: &str) -> String {
     }
 }
 
-/// Rejects prepared batches of another run than that of `config` on the dataset with fingerprint `dataset`.
+/// Rejects prepared batches of another run than that of `config` on the dataset `source`.
 ///
 /// # Errors
 /// [`gnarl_common::Kind::Usage`] with the first setting that differs.
-pub(super) fn check_prepared(config: &RunConfig, dataset: &str) -> Result<()> {
+pub(super) fn check_prepared(
+    (config, registry): (&RunConfig, &Registry),
+    source: &Source,
+) -> Result<()> {
     let (BatchSource::Batches, Some(dir)) = (config.sample.source, &config.sample.batches) else {
         return Ok(());
     };
     let manifest = Manifest::read(dir)?;
     let place = dir.display();
     let again = "prepare them again by 'gnarl sample', or set it as it was";
-    let own = identity(config, dataset, None);
+    let own = identity(config, &source.message_graph((config, registry))?, None);
     let counts = |line: &&str| !FREE.iter().any(|free| line.starts_with(free));
     let of_run: Vec<&str> = own.lines().filter(counts).collect();
     let of_batches: Vec<&str> = manifest.run.iter().map(String::as_str).filter(counts).collect();

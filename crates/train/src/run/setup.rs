@@ -15,6 +15,7 @@ use super::folder::RunFolder;
 use super::partition::cut;
 use crate::data::graph::Graph;
 use crate::data::hetero_graph::HeteroGraph;
+use crate::data::identity::MessageGraph;
 use crate::data::node_targets::NodeTargets;
 #[cfg(feature = "serve")]
 use crate::data::partitioned::{self, Opened};
@@ -23,7 +24,7 @@ use crate::encoder::homogeneous::Homogeneous;
 use crate::fit::{Fit, Training};
 use crate::registry::Registry;
 use crate::state::Start;
-use crate::task::divide::check_of_dataset;
+use crate::task::divide::{check_of_dataset, message_form};
 use crate::task::node::NodePrediction;
 use crate::task::{edge, link};
 
@@ -83,6 +84,16 @@ impl Source {
                 format!("{} by {} {:?}", made.source.fingerprint, made.algorithm, made.part_counts)
             }
         }
+    }
+
+    /// The graph of a run's batches.
+    ///
+    /// # Errors
+    /// Those of the dataset; if the type of the target edges is not told.
+    pub fn message_graph(&self, run: (&RunConfig, &Registry)) -> Result<MessageGraph> {
+        let form = self.dataset().map(|dataset| message_form(run, dataset)).transpose()?.flatten();
+        let form = form.map_or_else(|| "dataset".into(), |form| format!("{form:?}").to_lowercase());
+        Ok(MessageGraph { dataset: self.fingerprint(), form })
     }
 
     /// The dataset, if every rank has it.

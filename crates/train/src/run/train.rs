@@ -79,7 +79,7 @@ impl Registry {
         let source = Source::open(config)?;
         let fingerprint = source.fingerprint();
         let config = &auto::resolve(&drawn_elsewhere(config), &source)?;
-        check_prepared(config, &fingerprint)?;
+        check_prepared((config, self), &source)?;
         let setup = Setup::new((config, self), source, Purpose::Training(None))?;
         let metrics = Metrics::start(config, 0)?;
         let (folder, resume) = RunFolder::open(config, begin, &fingerprint)?;
@@ -124,7 +124,7 @@ impl Registry {
         let metrics = Metrics::start(&config, comm.rank())?;
         let fingerprint = source.fingerprint();
         let hosts = handshake::reach(comm, &config, with_batches(&config, &fingerprint))?;
-        check_prepared(&config, &fingerprint)?;
+        check_prepared((&config, self), &source)?;
         let local_ranks = hosts.iter().filter(|host| **host == hosts[comm.rank()]).count();
         let setup = Setup::new((&config, self), source, Purpose::Training(Some((comm, &hosts))))?;
         let lead = comm.rank() == 0;
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
         #[cfg(feature = "serve")]
         let workers = {
             let width = task.features_apart();
-            feed::gather(config, (&source, cut.as_ref()), width, comm)?
+            feed::gather((config, registry), (&source, cut.as_ref()), width, comm)?
         };
         #[cfg(not(feature = "serve"))]
         no_batch_workers(config, comm)?;

@@ -78,7 +78,7 @@ impl Files {
             .hint("leave out partition.servers"));
         };
         let parts = given((config, registry), dataset, path)?;
-        let identity = identity(config, &source.fingerprint(), Some(&parts));
+        let identity = identity(config, &source.message_graph((config, registry))?, Some(&parts));
         Ok(Self { source, parts, identity })
     }
 }

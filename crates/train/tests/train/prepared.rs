@@ -124,7 +124,8 @@ fn batches_by_relation_are_for_models_by_relation() {
     let found = trained(&on);
     assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
     on.model.name = "sage".into();
-    assert!(error(&on).contains("relations apart"));
+    let text = error(&on);
+    assert!(text.contains("message graph = edges"), "{text}");
 }
 
 /// Batches of parts in memory are trained without the parts.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use gnarl_common::error::{Context, Error, Result};
 use gnarl_common::{Buf, DType, FileRange, Place};
 use gnarl_graph::{Column, ColumnSpec, Triple};
+use rayon::prelude::*;
 
 use super::BucketsManifest;
 
@@ -47,22 +48,30 @@ impl LoadedBucket {
 }
 
 impl BucketFiles {
-    /// Opens the buckets of the edge type `triple`: those in `dir`, which has the manifest, the offsets and the checksums,
-    /// with edges in files of `place`.
+    /// Opens the buckets of each of `edge_types`: those in `dir`, which has the manifest, the offsets and the checksums, with
+    /// edges in files of `place`.
     ///
     /// # Errors
     /// If there is no such type, a file is missing, or the buckets are of version 1, which are not sorted.
-    pub fn open(dir: &Path, place: Arc<dyn Place>, triple: &Triple) -> Result<Self> {
-        Self::read_tables(dir, place, triple)
-            .while_doing(|| format!("opening edge buckets {}", dir.display()))
+    pub fn open(dir: &Path, place: &Arc<dyn Place>, edge_types: &[Triple]) -> Result<Vec<Self>> {
+        let read = || {
+            let manifest = BucketsManifest::read(dir)?;
+            if manifest.version < 2 {
+                return Err(Error::usage("buckets of version 1 are not sorted")
+                    .hint("partition the graph again with this version of gnarl"));
+            }
+            let of_type =
+                |triple: &Triple| Self::read_tables((dir, &manifest), place.clone(), triple);
+            edge_types.par_iter().map(of_type).collect()
+        };
+        read().while_doing(|| format!("opening edge buckets {}", dir.display()))
     }
 
-    fn read_tables(dir: &Path, place: Arc<dyn Place>, triple: &Triple) -> Result<Self> {
-        let manifest = BucketsManifest::read(dir)?;
-        if manifest.version < 2 {
-            return Err(Error::usage("buckets of version 1 are not sorted")
-                .hint("partition the graph again with this version of gnarl"));
-        }
+    fn read_tables(
+        (dir, manifest): (&Path, &BucketsManifest),
+        place: Arc<dyn Place>,
+        triple: &Triple,
+    ) -> Result<Self> {
         let columns = &manifest.edge_types[manifest.edge_type(triple)?].columns;
         let spec = |name: &str| {
             let found = columns.iter().find(|column| column.name == name);

@@ -10,6 +10,7 @@ use gnarl_graph::blocks::Schema;
 use gnarl_partition::{BucketFiles, LoadedBucket, PartLayout, PartitionedDataset, degree_column};
 use gnarl_sample::{Buckets, PartNodes};
 use gnarl_store::{MappedFeatures, Normalize};
+use rayon::prelude::*;
 
 use super::rooms::Room;
 
@@ -61,13 +62,17 @@ impl StoredParts {
                 ));
         }
         let schema = partition.schema()?;
-        let buckets = schema.edge_types().iter().map(|triple| partition.bucket_files(triple));
-        let buckets = buckets.collect::<Result<_>>()?;
+        let buckets = partition.bucket_files(schema.edge_types())?;
+        let types = schema.node_types().len();
+        if manifest.part_counts.iter().any(|part| part.core.len() != types) {
+            let place = partition.dir().display();
+            let message = format!("{place}: partition.json has counts of other node types");
+            return Err(Error::invalid(message).hint("partition the graph again"));
+        }
         let most = |of: usize| manifest.part_counts.iter().map(|part| part.core[of]).max();
-        let types = 0..schema.node_types().len();
         Ok(Self {
             partition: partition.clone(),
-            largest: types.map(|of| most(of).unwrap_or(0) as usize).collect(),
+            largest: (0..types).map(|of| most(of).unwrap_or(0) as usize).collect(),
             schema: Arc::new(schema),
             normalize: config.dataset.normalize,
             buckets,
@@ -99,14 +104,15 @@ impl StoredParts {
             let dataset = self.partition.part_in_memory(part)?;
             let schema = &self.schema;
             let types = schema.node_types();
-            let ids = types.iter().map(|name| column(&dataset, name, "orig_id"));
+            let ids = types.par_iter().map(|name| column(&dataset, name, "orig_id"));
             let ids: Vec<Buf<u64>> = ids.collect::<Result<_>>()?;
-            let degrees = schema.edge_types().iter().map(|triple| {
+            self.check_counts(part, &ids)?;
+            let degrees = schema.edge_types().par_iter().map(|triple| {
                 let name = degree_column(schema.edge_types().len(), triple);
                 column(&dataset, &triple.dst, &name)
             });
             let degrees: Vec<Buf<u32>> = degrees.collect::<Result<_>>()?;
-            let features = types.iter().map(|name| {
+            let features = types.par_iter().map(|name| {
                 let features = dataset.features(name)?;
                 let features = features.map(|found| MappedFeatures::new(found, self.normalize));
                 Ok(features.transpose()?.map(Arc::new))
@@ -120,6 +126,22 @@ impl StoredParts {
             Ok(LoadedPart { nodes, features, _room: room })
         };
         load().while_doing(|| format!("reading part {part} into memory"))
+    }
+
+    /// Rejects a part with other numbers of nodes than the partition says.
+    fn check_counts(&self, part: usize, ids: &[Buf<u64>]) -> Result<()> {
+        let counts = &self.partition.manifest().part_counts[part].core;
+        let types = self.schema.node_types().iter().zip(counts.iter().zip(ids));
+        for (name, (&count, ids)) in types {
+            if count != ids.len() as u64 {
+                let found = ids.len();
+                let message = format!(
+                    "{found} nodes of type '{name}', where partition.json has {count}: this is a part of another partition"
+                );
+                return Err(Error::invalid(message).hint("copy the part of this partition"));
+            }
+        }
+        Ok(())
     }
 }
 

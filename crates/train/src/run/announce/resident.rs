@@ -3,10 +3,12 @@
 use gnarl_common::memory::{Available, gib};
 use gnarl_config::{RowStore, RunConfig, Strategy};
 use gnarl_graph::{ColumnSpec, Dataset, NodeType};
-use gnarl_partition::PartitionManifest;
+use gnarl_partition::{PartitionManifest, PartitionedType};
 
-/// Bytes of a node beside its features: ids and degrees, of the part and of the graph in memory, and the offset of its list.
-const NODE: f64 = 12.0 + 12.0 + 8.0;
+/// Bytes of a node in a part: its id, and a degree for each edge type that ends in its type.
+const OF_PART: [f64; 2] = [8.0, 4.0];
+/// Bytes of a node of the graph in memory: its id, and for each edge type its degree and where its list ends, in two eras.
+const OF_GRAPH: [f64; 2] = [4.0, 12.0];
 
 /// Share of the memory left that parts may take, beside batches and evaluation.
 const SHARE: f64 = 0.75;
@@ -35,17 +37,16 @@ impl InMemory {
         let slots = config.disaggregated.slots.min(made.parts);
         let resident = (slots * config.resident_of(made.parts)).min(made.parts);
         let edges: u64 = made.cut.iter().flatten().sum();
-        let nodes: u64 = made.node_types.iter().map(|node| node.count).sum();
         let features: u64 = dataset.iter().flat_map(|data| features(data)).sum();
         let near = among(made, resident);
-        let of_nodes = features as f64 + NODE * nodes as f64;
         let held = (resident + slots).min(made.parts) as f64 / made.parts as f64;
+        let of_nodes = held * features as f64 + nodes(made, held, resident);
         // Lists of two eras, of the edges among the parts.
         let lists = 2.0 * 4.0 * near * edges as f64 * resident as f64 / made.parts as f64;
         // Rows are read when those before are written.
         let rows: f64 = dataset.iter().map(|data| embeddings(config, data)).sum();
         let rows = rows * resident as f64 / made.parts as f64;
-        let bytes = held * of_nodes + lists + rows;
+        let bytes = of_nodes + lists + rows;
         Some(Self { parts: made.parts, resident, slots, bytes, near })
     }
 
@@ -75,6 +76,20 @@ impl InMemory {
             gib(memory.left as f64)
         ))
     }
+}
+
+/// Bytes of the nodes beside their features: of the share `held` of them in parts, and of a graph with room for the
+/// largest part of each type in each of `resident` places.
+fn nodes(made: &PartitionManifest, held: f64, resident: usize) -> f64 {
+    let of_type = |(number, node): (usize, &PartitionedType)| {
+        let into = made.edge_types.iter().filter(|edge| edge.triple.dst == node.name).count();
+        let lists = if made.edge_types.is_empty() { 1.0 } else { into as f64 };
+        let largest = made.part_counts.iter().filter_map(|part| part.core.get(number)).max();
+        let bytes = |[id, list]: [f64; 2]| id + list * lists;
+        let places = resident as f64 * largest.copied().unwrap_or(0) as f64;
+        held * node.count as f64 * bytes(OF_PART) + places * bytes(OF_GRAPH)
+    };
+    made.node_types.iter().enumerate().map(of_type).sum()
 }
 
 /// Bytes of the feature columns of all node types.

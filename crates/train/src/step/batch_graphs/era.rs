@@ -15,20 +15,20 @@ use crate::encoder::{Encoder, Outputs};
 use crate::task::{Sharing, Task};
 
 /// A node type with endpoints: its name, and the part of each of its nodes.
-pub(crate) type EndType = (String, Arc<IdMap>);
+pub(crate) type EndpointType = (String, Arc<IdMap>);
 
 /// The parts of a run, and which of them are in memory when.
 pub(crate) struct EraSource {
     pub config: RunConfig,
     pub course: EraCourse,
     /// The types with endpoints.
-    ends: Vec<End>,
+    endpoints: Vec<Endpoint>,
     pub stored: StoredParts,
     pub rooms: Rooms,
 }
 
 /// A node type with endpoints.
-struct End {
+struct Endpoint {
     /// Its number among the types of the parts.
     number: usize,
     /// Part of each of its nodes.
@@ -36,27 +36,28 @@ struct End {
 }
 
 impl EraSource {
-    /// The parts of `partition` for the run of `config` with endpoints of types `ends`, in memory by `course`.
+    /// The parts of `partition` for the run of `config` with endpoints of the types `endpoints`, in memory by `course`.
     ///
     /// # Errors
     /// If the parts are of another layout, or have what the strategy does not read.
     pub fn open(
         config: &RunConfig,
         partition: &PartitionedDataset,
-        ends: Vec<EndType>,
+        endpoints: Vec<EndpointType>,
         course: EraCourse,
     ) -> Result<Self> {
         let stored = StoredParts::open(config, partition)?;
         let schema = stored.schema();
-        let number = |(name, owner)| Ok(End { number: schema.node_type(name)?, owner });
-        let ends = ends.iter().map(|(name, owner)| number((name.as_str(), owner.clone())));
-        let ends = ends.collect::<Result<_>>()?;
+        let number = |(name, owner)| Ok(Endpoint { number: schema.node_type(name)?, owner });
+        let endpoints =
+            endpoints.iter().map(|(name, owner)| number((name.as_str(), owner.clone())));
+        let endpoints = endpoints.collect::<Result<_>>()?;
         Ok(Self {
             config: config.clone(),
             // The next parts are read beside those of the batches under way.
             rooms: Rooms::new(course.places() + course.slots()),
             course,
-            ends,
+            endpoints,
             stored,
         })
     }
@@ -71,7 +72,7 @@ impl EraSource {
         let graph = resident.graph;
         let places: Vec<Option<usize>> =
             (0..self.course.parts()).map(|part| graph.place_of(part)).collect();
-        let numbers = || self.ends.iter().map(|end| end.number);
+        let numbers = || self.endpoints.iter().map(|of| of.number);
         let first = numbers().map(|number| {
             let stride = graph.stride(number);
             places.iter().map(|place| place.map(|place| place as u32 * stride)).collect()
@@ -123,7 +124,7 @@ impl<E: Encoder> Era<E> {
     /// # Errors
     /// If it is not in memory.
     pub fn local(&self, source: &EraSource, (of, node): (usize, u64)) -> Result<u32> {
-        let owner = &source.ends[of].owner;
+        let owner = &source.endpoints[of].owner;
         if node >= owner.len() as u64 {
             return Err(Error::invalid(format!("node {node} of {} nodes", owner.len())));
         }
@@ -136,8 +137,8 @@ impl<E: Encoder> Era<E> {
 
     /// Outputs with nodes in dataset ids.
     pub fn outputs(&self, source: &EraSource, mut outputs: Outputs) -> Outputs {
-        for (nodes, end) in outputs.nodes.iter_mut().zip(&source.ends) {
-            nodes.iter_mut().for_each(|node| *node = self.graph.id(end.number, *node));
+        for (nodes, of) in outputs.nodes.iter_mut().zip(&source.endpoints) {
+            nodes.iter_mut().for_each(|node| *node = self.graph.id(of.number, *node));
         }
         outputs
     }

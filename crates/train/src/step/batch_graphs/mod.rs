@@ -22,7 +22,7 @@ use crate::task::{Sharing, Task};
 pub(crate) use elsewhere::Elsewhere;
 #[cfg(feature = "serve")]
 pub(crate) use era::Era;
-pub(crate) use era::{EndType, EraSource};
+pub(crate) use era::{EndpointType, EraSource};
 pub(crate) use fixed::Fixed;
 pub(crate) use in_memory::{Eras, InMemory};
 #[cfg(feature = "serve")]

@@ -10,7 +10,7 @@ mod training;
 
 pub(crate) use division::Division;
 pub(crate) use of_dataset::check_of_dataset;
-pub(crate) use of_task::check_of_task;
+pub(crate) use of_task::{check_of_task, message_form};
 pub use partition::partition_for_task;
 pub(crate) use settings::{Splits, TaskSettings};
 #[cfg(feature = "serve")]

@@ -6,6 +6,8 @@ use gnarl_graph::Dataset;
 use gnarl_partition::PartitionedDataset;
 
 use super::settings::TaskSettings;
+use crate::data::asked::asked;
+use crate::encoder::message_graph::MessageForm;
 use crate::registry::Registry;
 use crate::task::{edge, link};
 
@@ -19,9 +21,26 @@ pub(crate) fn check_of_task(
     cut: &PartitionedDataset,
 ) -> Result<()> {
     let settings = TaskSettings::of(cut)?;
-    let form = match config.task.kind {
-        TaskKind::LinkPrediction => link::message_form((config, registry), dataset.plain().is_ok()),
-        _ => edge::message_form((config, registry), dataset, &settings.edge_type.src)?,
-    };
-    settings.check(config, form)
+    let form = message_form((config, registry), dataset)?;
+    settings.check(config, form.unwrap_or(settings.messages))
+}
+
+/// The form of the message graph of a run; none for tasks of nodes, whose graph is the dataset.
+///
+/// # Errors
+/// Those of the dataset; if the type of the target edges is not told.
+pub(crate) fn message_form(
+    (config, registry): (&RunConfig, &Registry),
+    dataset: &Dataset,
+) -> Result<Option<MessageForm>> {
+    Ok(match config.task.kind {
+        kind if kind.is_of_nodes() => None,
+        TaskKind::LinkPrediction => {
+            Some(link::message_form((config, registry), dataset.plain().is_ok()))
+        }
+        _ => {
+            let triple = &asked(dataset, config)?.triple;
+            Some(edge::message_form((config, registry), dataset, &triple.src)?)
+        }
+    })
 }

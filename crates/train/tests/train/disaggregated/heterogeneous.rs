@@ -1,6 +1,7 @@
 //! Heterogeneous graphs on the parts that are in memory.
 
 use gnarl_config::{Deal, Method, Parts, RowStore, RunConfig, Strategy, TaskKind};
+use gnarl_graph::generate::{HeteroOptions, heterogeneous};
 use gnarl_partition::PartLayout;
 use gnarl_train::{Begin, run};
 
@@ -96,6 +97,35 @@ fn embeddings_in_files_change_no_number() {
         assert_eq!(resumed.losses, expected.losses, "{parts:?}, resumed");
         assert!(model() == rows, "{parts:?}, resumed");
     }
+}
+
+#[test]
+fn embeddings_in_files_need_a_part_for_each_rank() {
+    let bench = Bench::new();
+    let mut many = config(&bench, "rgcn", (1, 2));
+    many.partition.parts = Parts::Count(2);
+    (many.embedding.store, many.train.workers) = (RowStore::File, 3);
+    let error = run(&many, Begin::Restart, &|_| ()).err().unwrap();
+    assert!(error.to_string().contains("fewer parts than 3 ranks"), "{error}");
+    assert_eq!(error.exit_code(), 2);
+}
+
+/// A part that was made of other nodes is told from those of its partition.
+#[test]
+fn a_part_of_another_partition_ends_the_run_by_its_number() {
+    let bench = Bench::new();
+    let parts = bench.path("parts");
+    cut(&bench.path("graph"), PartLayout::Storage, &parts);
+    let mut config = config(&bench, "rgcn", (1, 2));
+    config.partition.path = Some(parts.clone());
+    trained(&config);
+    let options = HeteroOptions { nodes: 900, edges: 9000, ..HeteroOptions::default() };
+    heterogeneous(&options, &bench.path("other")).unwrap();
+    cut(&bench.path("other"), PartLayout::Storage, &bench.path("others"));
+    std::fs::remove_dir_all(parts.join("part-3")).unwrap();
+    std::fs::rename(bench.path("others/part-3"), parts.join("part-3")).unwrap();
+    let text = run(&config, Begin::Restart, &|_| ()).err().unwrap().to_string();
+    assert!(text.contains("part 3") && text.contains("another partition"), "{text}");
 }
 
 #[test]
