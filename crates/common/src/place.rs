@@ -2,6 +2,8 @@
 
 use std::fmt::Debug;
 use std::fs::File;
+use std::num::NonZeroU64;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +39,9 @@ pub trait Place: Debug + Send + Sync {
     /// # Errors
     /// If a file is missing or ends before, naming it, or the place cannot be reached.
     fn read(&self, ranges: &mut [FileRange<'_>]) -> Result<Vec<u32>>;
+
+    /// Begins to read some bytes of a file that are soon asked for, where that is of use; nothing waits for them.
+    fn expect(&self, _file: &str, _bytes: Range<u64>) {}
 }
 
 /// A folder within a place.
@@ -75,6 +80,10 @@ impl Place for Subfolder {
         });
         self.place.read(&mut full.collect::<Vec<_>>())
     }
+
+    fn expect(&self, file: &str, bytes: Range<u64>) {
+        self.place.expect(&self.full(file), bytes);
+    }
 }
 
 /// A folder of this host, by its path.
@@ -98,6 +107,17 @@ impl Place for Folder {
             read_checked(&file, &path, range.start, range.out)
         };
         ranges.par_iter_mut().map(read).collect()
+    }
+
+    fn expect(&self, file: &str, bytes: Range<u64>) {
+        // To the end of the file where that is nearer; what cannot be read is told by those who ask for it.
+        let len = NonZeroU64::new(bytes.end.saturating_sub(bytes.start));
+        let len = len.filter(|_| bytes.end < u64::MAX);
+        if let Ok(file) = File::open(self.0.join(file))
+            && !bytes.is_empty()
+        {
+            _ = rustix::fs::fadvise(file, bytes.start, len, rustix::fs::Advice::WillNeed);
+        }
     }
 }
 

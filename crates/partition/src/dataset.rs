@@ -206,6 +206,20 @@ impl PartitionedDataset {
         Ok(self.part(index)?.in_memory(Arc::new(place)))
     }
 
+    /// Begins to read the columns of part `index` that `wanted` is true for, as far as its place can.
+    ///
+    /// # Errors
+    /// If there is no such part, or its manifest is damaged.
+    pub fn expect_part(&self, index: usize, wanted: &dyn Fn(&ColumnSpec) -> bool) -> Result<()> {
+        let place = Subfolder::new(self.place.clone(), &part_dir(index));
+        let part = self.part(index)?;
+        let columns = part.manifest().node_types.iter().flat_map(|node| &node.columns);
+        for column in columns.filter(|column| wanted(column)) {
+            place.expect(&column.file, 0..u64::MAX);
+        }
+        Ok(())
+    }
+
     /// All nodes by their dataset ids: ids as given, labels, splits and names, without features and edges; none in
     /// partitions written before there was such a catalog.
     ///

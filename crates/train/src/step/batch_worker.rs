@@ -150,7 +150,8 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             last = Some(number);
             before.store(kept.map_or(u64::MAX, |kept| kept as u64), Ordering::Relaxed);
             let start = Instant::now();
-            let Some(resident) = loader.bring(&era)? else { return Ok(()) };
+            let next = course.of(course.after(number)).map(|(era, _)| era).unwrap_or_default();
+            let Some(resident) = loader.bring(&era, &next)? else { return Ok(()) };
             let read = stored.take_read_bytes();
             self.worked.read.fetch_add(read, Ordering::Relaxed);
             count(&self.worked.loaded, start);

@@ -119,6 +119,20 @@ impl BucketFiles {
         self.offsets.last() == Some(&0)
     }
 
+    /// Begins to read buckets (i, j), as far as their place can.
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn expect(&self, wanted: &[(usize, usize)]) {
+        for &(i, j) in wanted {
+            let bucket = i * self.parts + j;
+            let [first, end] = [0, 1].map(|of| 4 * self.offsets[bucket + of]);
+            for column in &self.ends {
+                self.place.expect(&column.file, column.start + first..column.start + end);
+            }
+        }
+    }
+
     /// Reads buckets (i, j), the edges from nodes of part `i` to nodes of part `j`; several at a time.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The thread that brings parts into memory, ahead of the batches that are made of them.
 
 use std::sync::Arc;
+use std::thread;
 
 use gnarl_common::Result;
 use gnarl_common::threads::pool;
@@ -66,11 +67,12 @@ impl<'a> Loader<'a> {
     }
 
     /// The graph of `parts`, of which those that are in memory stay; none once rooms are closed. Others leave first, so
-    /// that theirs are free as soon as no batch needs them.
+    /// that theirs are free as soon as no batch needs them. While lists are made, the disk begins to read what `next` needs
+    /// beside them.
     ///
     /// # Errors
     /// If a part or a bucket cannot be read.
-    pub fn bring(&mut self, parts: &[usize]) -> Result<Option<Resident>> {
+    pub fn bring(&mut self, parts: &[usize], next: &[usize]) -> Result<Option<Resident>> {
         for place in &mut self.places {
             if place.as_ref().is_some_and(|part| !parts.contains(&part.nodes.part)) {
                 *place = None;
@@ -96,7 +98,15 @@ impl<'a> Loader<'a> {
         }
         let nodes = |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.nodes.clone());
         let places = self.places.iter().map(nodes).collect();
-        self.graph = self.pool.install(|| self.graph.with(places, self.stored))?;
+        let coming: Vec<usize> =
+            next.iter().filter(|part| !parts.contains(part)).copied().collect();
+        self.graph = thread::scope(|scope| {
+            // It may wait for the disk. Without a thread they are read when they come.
+            _ = thread::Builder::new()
+                .name("expect".into())
+                .spawn_scoped(scope, || self.stored.expect(&coming, next));
+            self.pool.install(|| self.graph.with(places, self.stored))
+        })?;
         (self.tell)(Coming::Came);
         let types = 0..self.graph.schema().node_types().len();
         Ok(Some(Resident {

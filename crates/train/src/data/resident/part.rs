@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use gnarl_common::{Buf, Context, Element, Error, Result};
 use gnarl_config::RunConfig;
-use gnarl_graph::Dataset;
 use gnarl_graph::blocks::Schema;
+use gnarl_graph::{ColumnSpec, Dataset};
 use gnarl_partition::{BucketFiles, LoadedBucket, PartLayout, PartitionedDataset, degree_column};
 use gnarl_sample::{Buckets, PartNodes};
 use gnarl_store::{MappedFeatures, Normalize};
@@ -126,6 +126,24 @@ impl StoredParts {
             Ok(LoadedPart { nodes, features, _room: room })
         };
         load().while_doing(|| format!("reading part {part} into memory"))
+    }
+
+    /// Begins to read parts that soon come into memory, and their edges among the `parts` that are there with them. What cannot
+    /// be read is told when they come.
+    pub fn expect(&self, coming: &[usize], parts: &[usize]) {
+        let read = |column: &ColumnSpec| {
+            let name = column.name.split('.').next().unwrap_or_default();
+            ["orig_id", "degree", "features"].contains(&name)
+        };
+        for &part in coming {
+            if let Err(error) = self.partition.expect_part(part, &read) {
+                tracing::debug!("part {part} is not read ahead: {error}");
+            }
+        }
+        let new = |part: &usize| coming.contains(part);
+        let pairs = parts.iter().flat_map(|&i| parts.iter().map(move |&j| (i, j)));
+        let pairs: Vec<_> = pairs.filter(|(i, j)| new(i) || new(j)).collect();
+        self.buckets.iter().for_each(|buckets| buckets.expect(&pairs));
     }
 
     /// Rejects a part with other numbers of nodes than the partition says.

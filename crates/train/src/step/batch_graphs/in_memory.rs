@@ -69,10 +69,15 @@ impl<E: Encoder> Eras<E> {
         let EraSource { course, stored, rooms, .. } = &self.source;
         let tell = |coming| self.window.came(coming == Coming::Full);
         let mut loader = Loader::new(stored, course, (rooms, &tell), threads)?;
+        let last = *epochs.end();
         for epoch in epochs {
-            for (index, era) in course.eras(epoch).iter().enumerate() {
+            let eras = course.eras(epoch);
+            let following = if epoch < last { course.eras(epoch + 1) } else { Arc::default() };
+            for (index, era) in eras.iter().enumerate() {
                 let start = Instant::now();
-                let Some(resident) = loader.bring(era)? else { return Ok(()) };
+                let next = eras.get(index + 1).or(following.first());
+                let next = next.map_or(&[][..], Vec::as_slice);
+                let Some(resident) = loader.bring(era, next)? else { return Ok(()) };
                 tracing::debug!(
                     "epoch {epoch}, era {index}: parts {:?} with {} edges in memory after {:.3} s",
                     era,
