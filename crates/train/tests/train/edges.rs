@@ -130,7 +130,8 @@ impl Bench {
         config
     }
 
-    fn rating(&self, name: &str) -> RunConfig {
+    /// The run of ratings of items by users.
+    pub fn rating(&self, name: &str) -> RunConfig {
         let mut config = self.config(&self.ratings(), name);
         config.task.kind = TaskKind::EdgeRegression;
         config.task.edge_type = Some("user:rates:item".into());

@@ -106,6 +106,22 @@ fn prepared_batches_of_heterogeneous_graphs_train_as_drawn_ones() {
         let found = trained(&on_batches(&config, from));
         assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{model}");
     }
+    let mut config = bench.config("rgcn", "parts");
+    config.train.epochs = 2;
+    config.train.strategy = Strategy::Disaggregated;
+    config.disaggregated.resident = 2;
+    let cut = PartitionConfig {
+        layout: PartLayout::Storage,
+        parts: gnarl_partition::Parts::Count(6),
+        ..PartitionConfig::default()
+    };
+    let parts = bench.path("parts of storage");
+    partition_dataset(&Dataset::open(bench.path("graph")).unwrap(), &cut, &parts).unwrap();
+    config.partition.path = Some(parts);
+    let expected = trained(&config);
+    let (from, _) = prepare(&config, 2);
+    let found = trained(&on_batches(&config, from));
+    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "parts in memory");
 }
 
 /// Batches of one message graph make no model over another.

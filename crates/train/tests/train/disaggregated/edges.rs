@@ -92,6 +92,20 @@ fn labels_of_edges_of_all_parts_train_as_those_of_the_whole_graph() {
     assert_eq!(trained(&config).losses, few.losses);
 }
 
+/// Heads and tails of two types are in parts of their own maps.
+#[test]
+fn labels_of_edges_between_types_train_as_those_of_the_whole_graph() {
+    let bench = crate::edges::Bench::new();
+    let mut config = bench.rating("run");
+    config.train.strategy = Strategy::Disaggregated;
+    config.partition.parts = Parts::Count(PARTS);
+    config.disaggregated.resident = PARTS;
+    assert_as_gradient(config.clone(), "ratings");
+    config.disaggregated.resident = 2;
+    config.output.dir = bench.path("few");
+    assert_same_whoever_trains(&config, "ratings");
+}
+
 #[test]
 fn links_of_few_parts_train_the_same_whoever_trains() {
     let bench = Bench::new();
