@@ -267,7 +267,8 @@ impl Encoder for Heterogeneous {
             };
             let input = packed::rows::unpack(columns, (&features_of(number), rows[number]))?;
             if input.width() != width {
-                let (name, found) = (&schema.node_types()[number], input.width());
+                let name = &schema.node_types()[number];
+                let found = input.width();
                 return Err(Error::invalid(format!(
                     "features of nodes of type '{name}' of the batch are {found} wide, those of the dataset {width}"
                 )));

@@ -139,7 +139,8 @@ mod tests {
         pack(batch([0, 0, 1]), 2, &mut columns);
         let found = unpack(&mut columns, &schema()).unwrap();
         assert_eq!(columns, Columns::default());
-        let (found_block, own) = (&found.blocks[0], &batch([0, 0, 1]).blocks[0]);
+        let own = &batch([0, 0, 1]).blocks[0];
+        let found_block = &found.blocks[0];
         assert_eq!(found.segments, batch([0, 0, 1]).segments);
         assert_eq!(found_block.edge_types, own.edge_types);
         assert_eq!(found_block.group_degrees, own.group_degrees);
