@@ -85,6 +85,27 @@ impl Buckets for Divided {
     }
 }
 
+/// The places of `resident` with `parts` in them: those that are there stay where they are.
+fn placed(
+    resident: &ResidentGraph,
+    parts: &[usize],
+    loaded: &dyn Fn(usize) -> Arc<PartNodes>,
+) -> Vec<Option<Arc<PartNodes>>> {
+    let mut places = resident.places().to_vec();
+    for place in &mut places {
+        if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
+            *place = None;
+        }
+    }
+    for &part in parts {
+        if resident.place_of(part).is_none() {
+            let free = places.iter_mut().find(|place| place.is_none()).unwrap();
+            *free = Some(loaded(part));
+        }
+    }
+    places
+}
+
 /// Samplers draw from `resident` what they draw from the whole graph without the other parts.
 fn check(graph: &Divided, resident: &ResidentGraph, parts: &[usize]) {
     let (here, all) = (resident.sample_graph().unwrap(), graph.among(parts));
@@ -142,18 +163,7 @@ proptest! {
             let mut parts: Vec<usize> = turn.iter().map(|at| at.index(graph.parts)).collect();
             parts.sort_unstable();
             parts.dedup();
-            let mut places = resident.places().to_vec();
-            for place in &mut places {
-                if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
-                    *place = None;
-                }
-            }
-            for &part in &parts {
-                if resident.place_of(part).is_none() {
-                    let free = places.iter_mut().find(|place| place.is_none()).unwrap();
-                    *free = Some(graph.loaded(part));
-                }
-            }
+            let places = placed(&resident, &parts, &|part| graph.loaded(part));
             resident = resident.with(places, &graph).unwrap();
             check(&graph, &resident, &parts);
         }
@@ -207,17 +217,7 @@ fn many_lists_are_merged_in_pieces() {
     let buckets = Listed(&graph, row);
     let mut resident = ResidentGraph::new(one_type(), 3, &[10_000]).unwrap();
     for parts in [vec![0, 1], vec![1, 2], vec![0, 1, 2]] {
-        let mut places = resident.places().to_vec();
-        for place in &mut places {
-            if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
-                *place = None;
-            }
-        }
-        for &part in &parts {
-            if resident.place_of(part).is_none() {
-                *places.iter_mut().find(|place| place.is_none()).unwrap() = Some(loaded(part));
-            }
-        }
+        let places = placed(&resident, &parts, &loaded);
         resident = resident.with(places, &buckets).unwrap();
     }
     let found = resident.sample_graph().unwrap();
@@ -298,18 +298,7 @@ fn lists_of_several_types_are_those_of_the_whole_without_other_parts() {
     let largest = [0, 1].map(|t| (0..3).map(|part| nodes_of(t, part).len()).max().unwrap());
     let mut resident = ResidentGraph::new(schema.into(), 2, &largest).unwrap();
     for parts in [vec![0, 1], vec![1, 2], vec![2, 0], vec![0]] {
-        let mut places = resident.places().to_vec();
-        for place in &mut places {
-            if place.as_ref().is_some_and(|nodes| !parts.contains(&nodes.part)) {
-                *place = None;
-            }
-        }
-        for &part in &parts {
-            if resident.place_of(part).is_none() {
-                let free = places.iter_mut().find(|place| place.is_none()).unwrap();
-                *free = Some(graph.loaded(part));
-            }
-        }
+        let places = placed(&resident, &parts, &|part| graph.loaded(part));
         resident = resident.with(places, &graph).unwrap();
         let found = resident.hetero_sample_graph().unwrap();
         found.verify().unwrap();

@@ -1,6 +1,6 @@
 //! Training on batches that were prepared beforehand: the numbers of drawing them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gnarl_config::{BatchSource, Method, Parts, RunConfig, Strategy, TaskKind};
 use gnarl_graph::Dataset;
@@ -35,6 +35,25 @@ fn on_batches(config: &RunConfig, from: PathBuf) -> RunConfig {
     config
 }
 
+/// Six parts of `graph` of layout `storage`, at `out`.
+fn cut(graph: &Path, out: &Path) {
+    let wanted = PartitionConfig {
+        layout: PartLayout::Storage,
+        parts: gnarl_partition::Parts::Count(6),
+        ..PartitionConfig::default()
+    };
+    partition_dataset(&Dataset::open(graph).unwrap(), &wanted, out).unwrap();
+}
+
+/// Asserts that batches prepared for all epochs of a run have its numbers; returns their folder, and what was made.
+fn assert_train_as_drawn(config: &RunConfig, what: &str) -> (PathBuf, PreparedSummary) {
+    let expected = trained(config);
+    let (from, made) = prepare(config, config.train.epochs);
+    let found = trained(&on_batches(config, from.clone()));
+    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{what}");
+    (from, made)
+}
+
 #[test]
 fn prepared_batches_train_as_drawn_ones() {
     for (method, model, workers) in [
@@ -51,11 +70,8 @@ fn prepared_batches_train_as_drawn_ones() {
         config.model.name = model.into();
         config.train.workers = workers;
         config.sample.accumulate = if method == Method::SaintNode { 2 } else { 1 };
-        let expected = trained(&config);
-        let (from, made) = prepare(&config, config.train.epochs);
+        let (_, made) = assert_train_as_drawn(&config, &format!("{method:?}"));
         assert!(made.batches > 0 && made.bytes > 0 && made.workers == workers, "{made:?}");
-        let found = trained(&on_batches(&config, from));
-        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{method:?}");
     }
 }
 
@@ -68,10 +84,7 @@ fn prepared_edges_train_as_drawn_ones() {
     config.negatives.count = 16;
     config.sample.batch_size = 256;
     config.train.workers = 2;
-    let expected = trained(&config);
-    let (from, _) = prepare(&config, config.train.epochs);
-    let found = trained(&on_batches(&config, from));
-    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+    assert_train_as_drawn(&config, "links");
 
     let bench = crate::edges::Bench::new();
     let mut config = RunConfig::default();
@@ -81,10 +94,7 @@ fn prepared_edges_train_as_drawn_ones() {
     config.sample.batch_size = 100;
     config.train.epochs = 2;
     config.output.dir = bench.path("run");
-    let expected = trained(&config);
-    let (from, _) = prepare(&config, 2);
-    let found = trained(&on_batches(&config, from));
-    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
+    assert_train_as_drawn(&config, "classes");
 }
 
 /// Node types without features have embeddings, whose rows batches name.
@@ -101,27 +111,16 @@ fn prepared_batches_of_heterogeneous_graphs_train_as_drawn_ones() {
     (links.embedding.dim, links.negatives.count) = (16, 16);
     for (mut config, model) in [(config.clone(), "rgcn"), (config, "hgt"), (links, "rgcn")] {
         config.model.name = model.into();
-        let expected = trained(&config);
-        let (from, _) = prepare(&config, 2);
-        let found = trained(&on_batches(&config, from));
-        assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "{model}");
+        assert_train_as_drawn(&config, model);
     }
     let mut config = bench.config("rgcn", "parts");
     config.train.epochs = 2;
     config.train.strategy = Strategy::Disaggregated;
     config.disaggregated.resident = 2;
-    let cut = PartitionConfig {
-        layout: PartLayout::Storage,
-        parts: gnarl_partition::Parts::Count(6),
-        ..PartitionConfig::default()
-    };
     let parts = bench.path("parts of storage");
-    partition_dataset(&Dataset::open(bench.path("graph")).unwrap(), &cut, &parts).unwrap();
+    cut(&bench.path("graph"), &parts);
     config.partition.path = Some(parts);
-    let expected = trained(&config);
-    let (from, _) = prepare(&config, 2);
-    let found = trained(&on_batches(&config, from));
-    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test), "parts in memory");
+    assert_train_as_drawn(&config, "parts in memory");
 }
 
 /// Batches of one message graph make no model over another.
@@ -134,11 +133,8 @@ fn batches_by_relation_are_for_models_by_relation() {
     config.embedding.dim = 16;
     config.negatives.count = 16;
     config.sample.batch_size = 256;
-    let expected = trained(&config);
-    let (from, _) = prepare(&config, config.train.epochs);
+    let (from, _) = assert_train_as_drawn(&config, "rgcn");
     let mut on = on_batches(&config, from);
-    let found = trained(&on);
-    assert_eq!((&found.losses, &found.test), (&expected.losses, &expected.test));
     on.model.name = "sage".into();
     let text = error(&on);
     assert!(text.contains("message graph = edges"), "{text}");
@@ -149,12 +145,7 @@ fn batches_by_relation_are_for_models_by_relation() {
 fn batches_of_parts_in_memory_train_as_these() {
     let bench = Bench::new();
     let parts = bench.path("parts");
-    let cut = PartitionConfig {
-        layout: PartLayout::Storage,
-        parts: gnarl_partition::Parts::Count(6),
-        ..PartitionConfig::default()
-    };
-    partition_dataset(&Dataset::open(bench.path("graph")).unwrap(), &cut, &parts).unwrap();
+    cut(&bench.path("graph"), &parts);
     for workers in [1, 2] {
         let mut config = bench.config("run");
         config.train.strategy = Strategy::Disaggregated;

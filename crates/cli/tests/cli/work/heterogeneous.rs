@@ -1,7 +1,7 @@
 //! Batches of heterogeneous graphs from batch workers.
 
-use super::{Started, Stored};
-use crate::common::{path, results, succeed};
+use super::{Stored, assert_same_numbers};
+use crate::common::{path, succeed};
 
 /// A graph of four node types in six parts, made for the task of the settings `sets`; the settings of runs on it.
 fn heterogeneous(stored: Stored, sets: &[&str], task: bool) -> (Stored, Vec<String>) {
@@ -21,23 +21,6 @@ fn heterogeneous(stored: Stored, sets: &[&str], task: bool) -> (Stored, Vec<Stri
     succeed(&cut);
     let place = format!("partition.path={}", parts.display());
     (Stored { place, ..stored }, all)
-}
-
-/// Asserts that runs with batch workers have the numbers of those that make their batches.
-fn assert_same_numbers(stored: &Stored, sets: &[String]) {
-    let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
-    for ranks in ["train.workers=1", "train.workers=2"] {
-        let of_run = [&sets[..], &[ranks]].concat();
-        let expected = results(&stored.alone(&of_run));
-        for count in [1, 2] {
-            let run = stored.start(count, &of_run);
-            let start =
-                |_| Started::new(&mut stored.worker(&run.uri, &sets), "prepares batches for ");
-            let _workers: Vec<Started> = (0..count).map(start).collect();
-            let (found, err) = run.succeeds();
-            assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
-        }
-    }
 }
 
 /// Two of the types have embeddings, which batch workers know nothing of.

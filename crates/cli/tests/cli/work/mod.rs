@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use serde_json::Value;
 
-use crate::common::{Bench, gnarl, path, succeed};
+use crate::common::{Bench, gnarl, path, results, succeed};
 
 const TRAIN: &str = "[train]\nstrategy = 'disaggregated'\nepochs = 4\ndeadline_seconds = 40\n\
                      checkpoint_seconds = 0\n[disaggregated]\nresident = 2\n";
@@ -116,6 +116,23 @@ impl Drop for Started {
     fn drop(&mut self) {
         drop(self.child.kill());
         drop(self.child.wait());
+    }
+}
+
+/// Asserts that runs with batch workers and the settings `sets` have the numbers of those that make their batches.
+fn assert_same_numbers(stored: &Stored, sets: &[impl AsRef<str>]) {
+    let sets: Vec<&str> = sets.iter().map(AsRef::as_ref).collect();
+    for ranks in ["train.workers=1", "train.workers=2"] {
+        let of_run = [&sets[..], &[ranks]].concat();
+        let expected = results(&stored.alone(&of_run));
+        for count in [1, 2] {
+            let run = stored.start(count, &of_run);
+            let start =
+                |_| Started::new(&mut stored.worker(&run.uri, &sets), "prepares batches for ");
+            let _workers: Vec<Started> = (0..count).map(start).collect();
+            let (found, err) = run.succeeds();
+            assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
+        }
     }
 }
 

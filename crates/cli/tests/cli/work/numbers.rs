@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Started, Stored, workers};
+use super::{Started, Stored, assert_same_numbers, workers};
 use crate::common::{gnarl, path, results, succeed};
 
 #[test]
@@ -59,18 +59,7 @@ fn edges_of_any_number_of_workers_are_those_of_the_run_itself() {
     task.iter().for_each(|set| cut.extend(["--set", set]));
     succeed(&cut);
     let stored = Stored { place: format!("partition.path={}", parts.display()), ..stored };
-    for ranks in ["train.workers=1", "train.workers=2"] {
-        let sets = [&task[..], &[ranks]].concat();
-        let expected = results(&stored.alone(&sets));
-        for count in [1, 2] {
-            let run = stored.start(count, &sets);
-            let start =
-                |_| Started::new(&mut stored.worker(&run.uri, &task), "prepares batches for ");
-            let _workers: Vec<Started> = (0..count).map(start).collect();
-            let (found, err) = run.succeeds();
-            assert_eq!(results(&found), expected, "{ranks}, {count} batch workers: {err}");
-        }
-    }
+    assert_same_numbers(&stored, &task);
 }
 
 /// Ranks of a process ask for each feature once a step, and for none that is cached.

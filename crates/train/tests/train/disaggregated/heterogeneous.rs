@@ -46,7 +46,8 @@ fn all_parts_in_memory_train_as_the_whole_graph() {
         let mut whole = config.clone();
         whole.train.strategy = Strategy::Gradient;
         whole.output.dir = bench.path("whole");
-        let (found, expected) = (trained(&config), trained(&whole));
+        let expected = trained(&whole);
+        let found = trained(&config);
         assert_eq!(found.losses, expected.losses, "{model}");
         assert_eq!(found.test, expected.test, "{model}");
     }
