@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
+use crate::memory::Pages;
 use crate::{Result, ResultExt};
 
 /// A shared, immutable slice of plain values: in memory or mapped. Cloning is cheap.
@@ -24,9 +25,10 @@ enum Source<T> {
         offset: usize,
         len: usize,
     },
-    /// A mapping of memory, whose pages have no file to come back from.
-    Anonymous {
-        map: Arc<Mmap>,
+    /// Bytes of pages, which have no file to come back from.
+    Pages {
+        pages: Arc<Pages>,
+        offset: usize,
         len: usize,
     },
 }
@@ -44,14 +46,13 @@ impl<T: Pod> Buf<T> {
 }
 
 impl<T: Pod> Buf<T> {
-    /// The first `len` values of `map`, which is of memory, not of a file.
+    /// `len` values starting `offset` bytes into `pages`.
     ///
-    /// Returns `None` if they exceed the map.
-    pub fn anonymous(map: Arc<Mmap>, len: usize) -> Option<Self> {
-        let Source::Mapped { map, len, .. } = Self::mapped(map, 0, len)?.source else {
-            return None;
-        };
-        Some(Self { source: Source::Anonymous { map, len } })
+    /// Returns `None` if the range leaves the pages or is misaligned for `T`.
+    pub fn of_pages(pages: Arc<Pages>, offset: usize, len: usize) -> Option<Self> {
+        let end = offset.checked_add(len.checked_mul(size_of::<T>())?)?;
+        bytemuck::try_cast_slice::<u8, T>(pages.get(offset..end)?).ok()?;
+        Some(Self { source: Source::Pages { pages, offset, len } })
     }
 }
 
@@ -168,7 +169,9 @@ impl<T: Pod> Deref for Buf<T> {
                 let bytes = &map[*offset..*offset + *len * size_of::<T>()];
                 bytemuck::cast_slice(bytes)
             }
-            Source::Anonymous { map, len } => bytemuck::cast_slice(&map[..*len * size_of::<T>()]),
+            Source::Pages { pages, offset, len } => {
+                bytemuck::cast_slice(&pages[*offset..*offset + *len * size_of::<T>()])
+            }
         }
     }
 }
@@ -182,6 +185,7 @@ impl<T: Pod + std::fmt::Debug> std::fmt::Debug for Buf<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::SparePages;
 
     #[test]
     fn values_of_a_file_stay_there() {
@@ -203,14 +207,15 @@ mod tests {
 
     #[test]
     fn values_in_memory_are_not_forgotten() {
-        let mut map = memmap2::MmapMut::map_anon(64).unwrap();
-        map.copy_from_slice(&[7; 64]);
-        let map = Arc::new(map.make_read_only().unwrap());
-        let values = Buf::<u16>::anonymous(map.clone(), 32).unwrap();
-        values.forget(0..32);
-        values.expect_reads(0..32);
-        assert_eq!(values[..], [0x0707; 32]);
-        assert!(Buf::<u16>::anonymous(map, 33).is_none());
+        let mut pages = Arc::new(SparePages::default()).take(65).unwrap();
+        pages.fill(7);
+        let pages = Arc::new(pages);
+        let values = Buf::<u16>::of_pages(pages.clone(), 2, 31).unwrap();
+        values.forget(0..31);
+        values.expect_reads(0..31);
+        assert_eq!(values[..], [0x0707; 31]);
+        assert!(Buf::<u16>::of_pages(pages.clone(), 2, 32).is_none());
+        assert!(Buf::<u16>::of_pages(pages, 1, 8).is_none());
     }
 
     #[test]

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use gnarl_common::memory::{Pages, SparePages};
 use gnarl_common::npy::{LONGEST_START, NpyHeader};
 use gnarl_common::{Buf, DType, Element, Error, FileRange, Kind, Place, Result, ResultExt};
-use memmap2::{Mmap, MmapMut};
+use memmap2::Mmap;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -119,10 +120,16 @@ impl ColumnSpec {
 #[derive(Debug, Clone)]
 pub struct Column {
     spec: ColumnSpec,
-    map: Arc<Mmap>,
+    file: Bytes,
+    /// First byte of the values.
     offset: usize,
-    /// True if the map is of memory, not of the file.
-    in_memory: bool,
+}
+
+/// The bytes of a column's file.
+#[derive(Debug, Clone)]
+enum Bytes {
+    Mapped(Arc<Mmap>),
+    InMemory(Arc<Pages>),
 }
 
 impl Column {
@@ -137,42 +144,34 @@ impl Column {
         // SAFETY: dataset files are written once under a temporary name and renamed; gnarl never
         // changes them in place. The mapping is read-only plain data.
         let map = unsafe { Mmap::map(&file) }.at(&path)?;
-        Ok(Self {
-            spec: spec.clone(),
-            map: Arc::new(map),
-            offset: header.offset as usize,
-            in_memory: false,
-        })
+        let file = Bytes::Mapped(Arc::new(map));
+        Ok(Self { spec: spec.clone(), file, offset: header.offset as usize })
     }
 
-    /// Reads the column's file in `place` into memory, and checks it.
+    /// Reads the column's file in `place` into memory, of `spare` pages, and checks it.
     ///
     /// # Errors
     /// As [`Column::open`]; if the checksum differs from the manifest's; [`Kind::Limit`] if there is no room.
-    pub fn load(place: &dyn Place, spec: &ColumnSpec) -> Result<Self> {
+    pub fn load(place: &dyn Place, spec: &ColumnSpec, spare: &Arc<SparePages>) -> Result<Self> {
         let path = place.path_of(&spec.file);
-        let len = spec.num_bytes();
         let start = spec.start_in(place)?;
+        let len = start + spec.num_bytes();
         let no_room = |e: std::io::Error| {
             Error::new(Kind::Limit, format!("{path}: {len} bytes in memory: {e}"))
         };
-        // Empty mappings are refused.
-        let mut map = MmapMut::map_anon((len as usize).max(1)).map_err(no_room)?;
-        // Rows are read at random afterwards: larger pages are fewer to look up. A failure changes nothing.
-        #[cfg(target_os = "linux")]
-        drop(map.advise(memmap2::Advice::HugePage));
-        let mut header = vec![0; start as usize];
+        let mut pages = spare.take(len as usize).map_err(no_room)?;
+        let (header, values) = pages.split_at_mut(start as usize);
         let file = spec.file.as_str();
         let found = place.read(&mut [
-            FileRange { file, start: 0, out: &mut header },
-            FileRange { file, start, out: &mut map[..len as usize] },
+            FileRange { file, start: 0, out: header },
+            FileRange { file, start, out: values },
         ])?;
-        spec.check_start(&header, &path)?;
+        spec.check_start(&pages[..start as usize], &path)?;
         if found[1] != spec.crc32 {
             return Err(spec.damaged(&path));
         }
-        let map = map.make_read_only().map_err(no_room)?;
-        Ok(Self { spec: spec.clone(), map: Arc::new(map), offset: 0, in_memory: true })
+        let file = Bytes::InMemory(Arc::new(pages));
+        Ok(Self { spec: spec.clone(), file, offset: start as usize })
     }
 
     /// The column's entry in the manifest.
@@ -197,9 +196,9 @@ impl Column {
     pub fn values<T: Element>(&self) -> Result<Buf<T>> {
         let len = self.spec.shape.iter().product::<u64>() as usize;
         (T::DTYPE == self.spec.dtype)
-            .then(|| match self.in_memory {
-                true => Buf::anonymous(self.map.clone(), len),
-                false => Buf::mapped(self.map.clone(), self.offset, len),
+            .then(|| match &self.file {
+                Bytes::Mapped(map) => Buf::mapped(map.clone(), self.offset, len),
+                Bytes::InMemory(pages) => Buf::of_pages(pages.clone(), self.offset, len),
             })
             .flatten()
             .ok_or_else(|| {
@@ -242,7 +241,11 @@ impl Column {
     /// The bytes of the values, as stored.
     pub fn bytes(&self) -> &[u8] {
         let len = self.spec.shape.iter().product::<u64>() as usize * self.spec.dtype.size();
-        &self.map[self.offset..self.offset + len]
+        let file = match &self.file {
+            Bytes::Mapped(map) => &map[..],
+            Bytes::InMemory(pages) => &pages[..],
+        };
+        &file[self.offset..self.offset + len]
     }
 
     /// Recomputes the checksum, by all threads.

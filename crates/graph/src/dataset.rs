@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gnarl_common::memory::SparePages;
 use gnarl_common::{Buf, Context, Error, Place, Result};
 
 use crate::column::{Column, ColumnSpec};
@@ -17,8 +18,8 @@ use crate::narrow::Narrow;
 pub struct Dataset {
     dir: PathBuf,
     manifest: Manifest,
-    /// The files that columns are read from into memory on access; none if they are mapped.
-    place: Option<Arc<dyn Place>>,
+    /// The files that columns are read from into memory on access, and pages for them; none if they are mapped.
+    place: Option<(Arc<dyn Place>, Arc<SparePages>)>,
 }
 
 impl Dataset {
@@ -41,9 +42,9 @@ impl Dataset {
     }
 
     /// The dataset with columns that are read into memory on access, and checked, in place of mapped: from `place`, which
-    /// has the files of its directory.
-    pub fn in_memory(self, place: Arc<dyn Place>) -> Self {
-        Self { place: Some(place), ..self }
+    /// has the files of its directory, to `spare` pages.
+    pub fn in_memory(self, place: Arc<dyn Place>, spare: Arc<SparePages>) -> Self {
+        Self { place: Some((place, spare)), ..self }
     }
 
     /// Directory of the files.
@@ -77,7 +78,7 @@ impl Dataset {
             .iter()
             .find(|c| c.name == name)
             .map(|spec| match &self.place {
-                Some(place) => Column::load(place.as_ref(), spec),
+                Some((place, spare)) => Column::load(place.as_ref(), spec, spare),
                 None => Column::open(&self.dir, spec),
             })
             .transpose()

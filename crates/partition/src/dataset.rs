@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gnarl_common::error::{Context, Error, Result, ResultExt};
+use gnarl_common::memory::SparePages;
 use gnarl_common::{Buf, Folder, IdMap, Place, Subfolder};
 use gnarl_graph::blocks::Schema;
 use gnarl_graph::{Column, ColumnSpec, Dataset, Triple};
@@ -197,13 +198,13 @@ impl PartitionedDataset {
         Dataset::open(self.dir.join(part_dir(index)))
     }
 
-    /// As [`PartitionedDataset::part`], with columns that are read into memory, and checked.
+    /// As [`PartitionedDataset::part`], with columns that are read into memory of `spare` pages, and checked.
     ///
     /// # Errors
     /// If there is no such part, or it is damaged.
-    pub fn part_in_memory(&self, index: usize) -> Result<Dataset> {
+    pub fn part_in_memory(&self, index: usize, spare: &Arc<SparePages>) -> Result<Dataset> {
         let place = Subfolder::new(self.place.clone(), &part_dir(index));
-        Ok(self.part(index)?.in_memory(Arc::new(place)))
+        Ok(self.part(index)?.in_memory(Arc::new(place), spare.clone()))
     }
 
     /// Begins to read the columns of part `index` that `wanted` is true for, as far as its place can.

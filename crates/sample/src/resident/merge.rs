@@ -92,58 +92,78 @@ impl Merge<'_> {
         (&src[start..end], &dst[start..end])
     }
 
+    /// The lists before of the nodes from `row` on, `rows` of them; none if there are none.
+    fn old_lists(&self, row: u32, rows: usize) -> impl Iterator<Item = &[u32]> {
+        let first = (self.first + row) as usize;
+        self.old.into_iter().flat_map(move |old| {
+            let indptr = old.indptr.as_slice();
+            let indices = &old.indices[..];
+            let mut start = indptr.get(first) as usize;
+            indptr.range(first + 1..first + 1 + rows).map(move |end| {
+                let list = &indices[start..end as usize];
+                start = end as usize;
+                list
+            })
+        })
+    }
+
     /// Writes the lengths of the lists from `row` on.
     fn count(&self, row: u32, lengths: &mut [u64]) {
-        if let Some(old) = self.old {
-            for (i, length) in lengths.iter_mut().enumerate() {
-                let list = old.sources(self.first + row + i as u32);
-                *length =
-                    list.iter().filter(|&&source| self.sources.is_kept(source)).count() as u64;
-            }
+        let rows = lengths.len();
+        for (length, list) in lengths.iter_mut().zip(self.old_lists(row, rows)) {
+            *length = list.iter().filter(|&&source| self.sources.is_kept(source)).count() as u64;
         }
         for run in self.runs {
-            let (_, dst) = self.run_of(run, row, lengths.len());
+            let (_, dst) = self.run_of(run, row, rows);
             dst.iter().for_each(|&dst| lengths[(dst - row) as usize] += 1);
         }
     }
 
     /// Writes the lists from `row` on, which end where `ends` says, the first beginning at `start`.
-    fn write(&self, row: u32, (start, ends): (u64, &[u64]), mut out: &mut [u32]) {
-        let runs = self.runs.iter().map(|run| (run.first, self.run_of(run, row, ends.len())));
-        let mut runs: Vec<_> = runs.filter(|(_, (src, _))| !src.is_empty()).collect();
+    fn write(&self, row: u32, (start, ends): (u64, &[u64]), out: &mut [u32]) {
+        // By edges, not by nodes: most lists are short where parts have few edges between them.
+        let starts = std::iter::once(&start).chain(ends);
+        let mut next: Vec<usize> =
+            starts.take(ends.len()).map(|&at| (at - start) as usize).collect();
+        let mut pieces = usize::from(self.old.is_some());
+        for (next, list) in next.iter_mut().zip(self.old_lists(row, ends.len())) {
+            for &source in list {
+                if self.sources.is_kept(source) {
+                    out[*next] = source;
+                    *next += 1;
+                }
+            }
+        }
+        for run in self.runs {
+            let (src, dst) = self.run_of(run, row, ends.len());
+            pieces += usize::from(!src.is_empty());
+            for (source, dst) in src.iter().zip(dst) {
+                let next = &mut next[(dst - row) as usize];
+                out[*next] = run.first + source;
+                *next += 1;
+            }
+        }
+        // Each piece of a list is in order by itself.
+        if pieces > 1 {
+            self.sort((start, ends), out);
+        }
+    }
+
+    /// Sorts the lists that end where `ends` says by dataset ids.
+    fn sort(&self, (start, ends): (u64, &[u64]), mut out: &mut [u32]) {
         let mut keyed = Vec::new();
         let mut before = start;
-        for (i, &end) in ends.iter().enumerate() {
+        for &end in ends {
             let (list, others) = out.split_at_mut((end - before) as usize);
             out = others;
             before = end;
-            let row = row + i as u32;
-            let mut len = 0;
-            let mut sorted = true;
-            if let Some(old) = self.old {
-                for &source in old.sources(self.first + row) {
-                    if self.sources.is_kept(source) {
-                        list[len] = source;
-                        len += 1;
-                    }
-                }
+            if list.len() < 2 || list.is_sorted_by_key(|&node| self.sources.ids[node as usize]) {
+                continue;
             }
-            for (first, (src, dst)) in &mut runs {
-                let own = dst.iter().take_while(|&&dst| dst == row).count();
-                // One list is in order by itself.
-                sorted &= own == 0 || len == 0;
-                for (out, source) in list[len..].iter_mut().zip(&src[..own]) {
-                    *out = *first + source;
-                }
-                len += own;
-                (*src, *dst) = (&src[own..], &dst[own..]);
-            }
-            if !sorted {
-                keyed.clear();
-                keyed.extend(list.iter().map(|&source| self.sources.keyed(source)));
-                keyed.sort_unstable();
-                list.iter_mut().zip(&keyed).for_each(|(out, &key)| *out = key as u32);
-            }
+            keyed.clear();
+            keyed.extend(list.iter().map(|&source| self.sources.keyed(source)));
+            keyed.sort_unstable();
+            list.iter_mut().zip(&keyed).for_each(|(out, &key)| *out = key as u32);
         }
     }
 }

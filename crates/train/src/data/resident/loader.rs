@@ -11,8 +11,8 @@ use rayon::ThreadPool;
 
 use super::course::EraCourse;
 use super::part::{LoadedPart, StoredParts};
+use super::reader::Reader;
 use super::rooms::Rooms;
-use crate::faults;
 
 /// Parts in memory: their graph, and the features of each node type that has any by its local ids.
 pub(crate) struct Resident {
@@ -24,10 +24,10 @@ pub(crate) struct Resident {
 
 /// Brings in the parts of one era after the other.
 pub(crate) struct Loader<'a> {
-    stored: &'a StoredParts,
-    rooms: &'a Rooms,
+    stored: &'a Arc<StoredParts>,
     places: Vec<Option<Arc<LoadedPart>>>,
     graph: ResidentGraph,
+    reader: Reader,
     /// Called when a part has come, and before waiting for a room.
     tell: &'a dyn Fn(Coming),
     pool: ThreadPool,
@@ -48,27 +48,36 @@ impl<'a> Loader<'a> {
     /// # Errors
     /// If local ids of all places exceed 32 bits, or the system starts no threads.
     pub fn new(
-        stored: &'a StoredParts,
+        stored: &'a Arc<StoredParts>,
         course: &EraCourse,
-        (rooms, tell): (&'a Rooms, &'a dyn Fn(Coming)),
+        (rooms, tell): (&Rooms, &'a dyn Fn(Coming)),
         threads: usize,
     ) -> Result<Self> {
         let schema = stored.schema().clone();
         let graph = ResidentGraph::new(schema, course.places(), stored.largest())?;
+        let reading = pool(threads)?;
+        let parts = stored.clone();
+        let load = move |part, room| reading.install(|| parts.load(part, room));
+        let reader = Reader::new(Box::new(load), rooms)?;
         let pool = pool(threads)?;
-        Ok(Self { stored, rooms, places: vec![None; course.places()], graph, tell, pool })
+        Ok(Self { stored, places: vec![None; course.places()], graph, reader, tell, pool })
     }
 
-    /// How many of `parts` are to be read.
+    /// How many of `parts` have no room yet.
     #[cfg(feature = "serve")]
     pub fn missing(&self, parts: &[usize]) -> usize {
-        let here = |part: &&usize| self.places.iter().flatten().any(|at| at.nodes.part == **part);
-        parts.len() - parts.iter().filter(here).count()
+        self.reader.missing(&self.not_here(parts))
+    }
+
+    /// Those of `parts` that are in no place.
+    fn not_here(&self, parts: &[usize]) -> Vec<usize> {
+        let here = |part: usize| self.places.iter().flatten().any(|at| at.nodes.part == part);
+        parts.iter().copied().filter(|&part| !here(part)).collect()
     }
 
     /// The graph of `parts`, of which those that are in memory stay; none once rooms are closed. Others leave first, so
-    /// that theirs are free as soon as no batch needs them. While lists are made, the disk begins to read what `next` needs
-    /// beside them.
+    /// that theirs are free as soon as no batch needs them. What `next` needs beside them is read from then on, as far as
+    /// there is room; while lists are made, the disk begins to read its edges.
     ///
     /// # Errors
     /// If a part or a bucket cannot be read.
@@ -78,34 +87,23 @@ impl<'a> Loader<'a> {
                 *place = None;
             }
         }
-        let here = |places: &[Option<Arc<LoadedPart>>], part: usize| {
-            places.iter().flatten().any(|loaded| loaded.nodes.part == part)
-        };
-        for &part in parts {
-            if here(&self.places, part) {
-                continue;
-            }
-            if self.rooms.is_full() {
-                (self.tell)(Coming::Full);
-            }
-            let Some(room) = self.rooms.enter() else { return Ok(None) };
-            (self.tell)(Coming::Came);
-            faults::reached("load");
-            let loaded = Arc::new(self.pool.install(|| self.stored.load(part, room))?);
-            (self.tell)(Coming::Came);
+        let missing = self.not_here(parts);
+        let coming: Vec<usize> =
+            next.iter().filter(|part| !parts.contains(part)).copied().collect();
+        self.reader.want(&missing, &coming);
+        for part in missing {
+            let Some(loaded) = self.reader.take(part, self.tell)? else { return Ok(None) };
             let free = self.places.iter_mut().find(|place| place.is_none());
             *free.expect("an era has as many parts as places at most") = Some(loaded);
         }
         let nodes = |part: &Option<Arc<LoadedPart>>| part.as_ref().map(|part| part.nodes.clone());
         let places = self.places.iter().map(nodes).collect();
-        let coming: Vec<usize> =
-            next.iter().filter(|part| !parts.contains(part)).copied().collect();
         self.graph = thread::scope(|scope| {
             // It may wait for the disk. Without a thread they are read when they come.
             _ = thread::Builder::new()
                 .name("expect".into())
                 .spawn_scoped(scope, || self.stored.expect(&coming, next));
-            self.pool.install(|| self.graph.with(places, self.stored))
+            self.pool.install(|| self.graph.with(places, self.stored.as_ref()))
         })?;
         (self.tell)(Coming::Came);
         let types = 0..self.graph.schema().node_types().len();

@@ -1,7 +1,7 @@
 //! Parts in memory that change during an epoch, for graphs larger than memory (Armada §3; `[disaggregated]`).
 //!
-//! `deal/` says which parts are in memory when, `course.rs` for all epochs and the `examples.rs` of a run; `part.rs` reads one, `loader.rs` those of an
-//! era, as far as `rooms.rs` has room, and `window.rs` hands eras to the ranks of this process, `shelf.rs` to whoever asks.
+//! `deal/` says which parts are in memory when, `course.rs` for all epochs and the `examples.rs` of a run; `part.rs` reads one, `reader.rs` one
+//! after the other, as far as `rooms.rs` has room; `loader.rs` makes the graph of an era, and `window.rs` hands eras to the ranks of this process, `shelf.rs` to whoever asks.
 
 mod course;
 mod deal;
@@ -9,6 +9,7 @@ mod examples;
 mod loader;
 mod nodes;
 mod part;
+mod reader;
 mod rooms;
 #[cfg(feature = "serve")]
 mod shelf;

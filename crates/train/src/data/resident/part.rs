@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gnarl_common::memory::SparePages;
 use gnarl_common::{Buf, Context, Element, Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::blocks::Schema;
@@ -26,6 +27,8 @@ pub(crate) struct StoredParts {
     read: AtomicU64,
     /// Most nodes of each type in a part.
     largest: Vec<usize>,
+    /// Memory of parts that have left, for those that come.
+    spare: Arc<SparePages>,
 }
 
 /// A part in memory.
@@ -35,6 +38,13 @@ pub(crate) struct LoadedPart {
     /// Features of each node type that has any.
     pub features: Vec<Option<Arc<MappedFeatures>>>,
     _room: Room,
+}
+
+impl LoadedPart {
+    /// Nodes and features of a part that takes up `room`.
+    pub fn new(nodes: PartNodes, features: Vec<Option<Arc<MappedFeatures>>>, room: Room) -> Self {
+        Self { nodes: Arc::new(nodes), features, _room: room }
+    }
 }
 
 impl StoredParts {
@@ -77,6 +87,7 @@ impl StoredParts {
             normalize: config.dataset.normalize,
             buckets,
             read: AtomicU64::new(0),
+            spare: Arc::default(),
         })
     }
 
@@ -101,7 +112,7 @@ impl StoredParts {
     /// If a file is missing, truncated or damaged, naming it.
     pub fn load(&self, part: usize, room: Room) -> Result<LoadedPart> {
         let load = || {
-            let dataset = self.partition.part_in_memory(part)?;
+            let dataset = self.partition.part_in_memory(part, &self.spare)?;
             let schema = &self.schema;
             let types = schema.node_types();
             let ids = types.par_iter().map(|name| column(&dataset, name, "orig_id"));
@@ -122,8 +133,7 @@ impl StoredParts {
             let of_edges: usize = degrees.iter().map(|degrees| 4 * degrees.len()).sum();
             let rows: u64 = features.iter().flatten().map(|features| features.num_bytes()).sum();
             self.read.fetch_add((of_nodes + of_edges) as u64 + rows, Ordering::Relaxed);
-            let nodes = Arc::new(PartNodes { part, ids, degrees });
-            Ok(LoadedPart { nodes, features, _room: room })
+            Ok(LoadedPart::new(PartNodes { part, ids, degrees }, features, room))
         };
         load().while_doing(|| format!("reading part {part} into memory"))
     }

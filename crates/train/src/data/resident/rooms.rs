@@ -43,18 +43,30 @@ impl Rooms {
         self.0.limit.saturating_sub(state.taken)
     }
 
-    /// Waits for a room; none once they are closed.
-    pub fn enter(&self) -> Option<Room> {
+    /// Waits for a room; none once they are closed, or it is not `wanted` any more ([`Self::look_again`]).
+    pub fn enter(&self, wanted: &dyn Fn() -> bool) -> Option<Room> {
         let inner = &self.0;
         let state = inner.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = |state: &mut State| state.taken >= inner.limit && !state.closed;
+        let full = |state: &mut State| state.taken >= inner.limit && !state.closed && wanted();
         let waited = inner.changed.wait_while(state, full);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        if state.closed {
+        if state.closed || !wanted() {
             return None;
         }
         state.taken += 1;
         Some(Room(inner.clone()))
+    }
+
+    /// Returns whether they are closed.
+    pub fn is_closed(&self) -> bool {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).closed
+    }
+
+    /// Has whoever waits for a room ask again whether it is wanted.
+    pub fn look_again(&self) {
+        // Between the question and the wait nobody else has the lock.
+        drop(self.0.state.lock());
+        self.0.changed.notify_all();
     }
 
     /// Ends all waits.
@@ -73,6 +85,7 @@ impl Drop for Room {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     use super::*;
@@ -80,19 +93,40 @@ mod tests {
     #[test]
     fn a_room_is_free_when_its_part_is_gone() {
         let rooms = Rooms::new(2);
-        let first = rooms.enter().unwrap();
-        let second = rooms.enter().unwrap();
+        let first = rooms.enter(&|| true).unwrap();
+        let second = rooms.enter(&|| true).unwrap();
         std::thread::scope(|scope| {
-            let third = scope.spawn(|| rooms.enter().is_some());
+            let third = scope.spawn(|| rooms.enter(&|| true).is_some());
             std::thread::sleep(Duration::from_millis(20));
             assert!(!third.is_finished() && rooms.is_full());
             drop(first);
             assert!(third.join().unwrap());
-            let fourth = scope.spawn(|| (rooms.enter().is_some(), rooms.enter().is_some()));
+            let fourth =
+                scope.spawn(|| (rooms.enter(&|| true).is_some(), rooms.enter(&|| true).is_some()));
             std::thread::sleep(Duration::from_millis(20));
             rooms.close();
             assert!(!fourth.join().unwrap().1);
         });
         drop(second);
+    }
+
+    #[test]
+    fn a_room_that_is_not_wanted_any_more_is_not_waited_for() {
+        let rooms = Rooms::new(1);
+        let wanted = AtomicBool::new(true);
+        let first = rooms.enter(&|| true);
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| rooms.enter(&|| wanted.load(Ordering::Relaxed)).is_some());
+            std::thread::sleep(Duration::from_millis(20));
+            rooms.look_again();
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!second.is_finished());
+            wanted.store(false, Ordering::Relaxed);
+            rooms.look_again();
+            assert!(!second.join().unwrap());
+        });
+        assert!(rooms.is_full() && !rooms.is_closed());
+        drop(first);
+        assert!(rooms.enter(&|| true).is_some());
     }
 }

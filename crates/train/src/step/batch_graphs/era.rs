@@ -23,7 +23,7 @@ pub(crate) struct EraSource {
     pub course: EraCourse,
     /// The types with endpoints.
     endpoints: Vec<Endpoint>,
-    pub stored: StoredParts,
+    pub stored: Arc<StoredParts>,
     pub rooms: Rooms,
 }
 
@@ -46,7 +46,7 @@ impl EraSource {
         endpoints: Vec<EndpointType>,
         course: EraCourse,
     ) -> Result<Self> {
-        let stored = StoredParts::open(config, partition)?;
+        let stored = Arc::new(StoredParts::open(config, partition)?);
         let schema = stored.schema();
         let number = |(name, owner)| Ok(Endpoint { number: schema.node_type(name)?, owner });
         let endpoints =
