@@ -175,6 +175,11 @@ impl PartitionedDataset {
         Ok(Self { dir, place, manifest, id_maps: Arc::default() })
     }
 
+    /// The same files, read past the system's cache where they would be in it.
+    pub fn uncached(&self) -> Option<Self> {
+        Some(Self { place: self.place.uncached()?, ..self.clone() })
+    }
+
     /// Directory of the files.
     pub fn dir(&self) -> &Path {
         &self.dir

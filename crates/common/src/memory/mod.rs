@@ -6,5 +6,5 @@ mod pages;
 mod process;
 
 pub use available::{Available, available, gib};
-pub use pages::{Pages, SparePages};
+pub use pages::{Pages, SparePages, Table};
 pub use process::{Resident, current_rss, open_descriptors, peak_rss, resident};

@@ -1,10 +1,14 @@
 //! Large pieces of memory that are used again.
 
 use std::io;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use bytemuck::Pod;
 use memmap2::MmapMut;
+
+use crate::{Buf, Error, Kind, Result};
 
 /// A large page of most systems.
 const LARGE: usize = 2 << 20;
@@ -68,6 +72,44 @@ impl SparePages {
         };
         Ok(Pages { map: Some(map), len, home: Arc::downgrade(self) })
     }
+
+    /// A table of `len` values, any ones.
+    ///
+    /// # Errors
+    /// As [`Self::take`], as [`Kind::Limit`].
+    pub fn table<T: Pod>(self: &Arc<Self>, len: usize) -> Result<Table<T>> {
+        let bytes = len * size_of::<T>();
+        let no_room = |e| Error::new(Kind::Limit, format!("{bytes} bytes of memory: {e}"));
+        Ok(Table { pages: self.take(bytes).map_err(no_room)?, of: PhantomData })
+    }
+}
+
+/// Values in pages.
+#[derive(Debug)]
+pub struct Table<T> {
+    pages: Pages,
+    of: PhantomData<T>,
+}
+
+impl<T: Pod> Deref for Table<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        bytemuck::cast_slice(&self.pages)
+    }
+}
+
+impl<T: Pod> DerefMut for Table<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        bytemuck::cast_slice_mut(&mut self.pages)
+    }
+}
+
+impl<T: Pod> From<Table<T>> for Buf<T> {
+    fn from(table: Table<T>) -> Self {
+        let len = table.len();
+        Buf::of_pages(Arc::new(table.pages), 0, len).expect("pages begin at a multiple of any size")
+    }
 }
 
 impl Deref for Pages {
@@ -115,13 +157,23 @@ mod tests {
     #[test]
     fn another_size_takes_the_place_of_one() {
         let spare = Arc::new(SparePages::default());
-        let held = [spare.take(1), spare.take(3 * LARGE)].map(Result::unwrap);
+        let held = [1, 3 * LARGE].map(|len| spare.take(len).unwrap());
         drop(held);
         let large = spare.take(9 * LARGE).unwrap();
         assert_eq!(spare.0.lock().unwrap().len(), 1);
         drop(spare);
         // Its home is gone.
         drop(large);
+    }
+
+    #[test]
+    fn tables_become_values() {
+        let spare = Arc::new(SparePages::default());
+        let mut table = spare.table::<u32>(3).unwrap();
+        table.copy_from_slice(&[7, 8, 9]);
+        let values = Buf::from(table);
+        assert_eq!(values[..], [7, 8, 9]);
+        assert!(Buf::from(spare.table::<u64>(0).unwrap()).is_empty());
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use gnarl_common::memory::SparePages;
 use gnarl_common::{Divisor, Error, Result};
-use gnarl_graph::Csc;
+use gnarl_graph::{Csc, Narrow};
 use gnarl_partition::LoadedBucket;
 
-use super::merge::{Merge, Run, Sources};
+use super::merge::{End, Merge, Run, Sources};
 use super::parts::{Buckets, PartNodes};
 
 /// The nodes in memory that edges of a type join.
@@ -20,43 +21,68 @@ pub(super) struct Endpoints<'a> {
     pub places: &'a [Option<Arc<PartNodes>>],
     /// True for places with the same part as before.
     pub kept: &'a [bool],
+    /// Memory for lists.
+    pub spare: &'a Arc<SparePages>,
 }
 
 impl Endpoints<'_> {
     /// The lists of an edge type by its buckets, and by its lists before.
     ///
     /// # Errors
-    /// If a bucket cannot be read, or has rows that its parts have not.
-    pub fn lists(&self, (edge_type, buckets): (usize, &dyn Buckets), old: &Csc) -> Result<Csc> {
+    /// If a bucket cannot be read, or has rows that its parts have not; [`gnarl_common::Kind::Limit`] without memory.
+    pub fn lists(&self, buckets: (usize, &dyn Buckets), old: &Csc) -> Result<Csc> {
+        let into: Vec<usize> = (0..self.places.len()).map(|j| self.num_into(buckets, j)).collect();
+        let total: usize = into.iter().sum();
+        let mut indices = self.spare.table(total)?;
+        let ends = self.places.len() * self.strides.1.get() as usize + 1;
+        let lists = (buckets, old);
+        let indptr = match u32::try_from(total) {
+            Ok(_) => {
+                let mut indptr = self.spare.table::<u32>(ends)?;
+                self.write(lists, &into, &mut indptr, &mut indices)?;
+                Narrow::U32(indptr.into())
+            }
+            Err(_) => {
+                let mut indptr = self.spare.table::<u64>(ends)?;
+                self.write(lists, &into, &mut indptr, &mut indices)?;
+                Narrow::U64(indptr.into())
+            }
+        };
+        Ok(Csc { indptr, indices: indices.into(), edge: None })
+    }
+
+    /// Number of edges into the part in place `j`.
+    fn num_into(&self, (edge_type, buckets): (usize, &dyn Buckets), j: usize) -> usize {
+        let part = |nodes: &Option<Arc<PartNodes>>| nodes.as_ref().map(|nodes| nodes.part);
+        let Some(to) = part(&self.places[j]) else { return 0 };
+        let from = self.places.iter().filter_map(part);
+        from.map(|from| buckets.len(edge_type, (from, to))).sum()
+    }
+
+    /// Writes the lists, of which `into` end in each place.
+    fn write<E: End>(
+        &self,
+        (buckets, old): ((usize, &dyn Buckets), &Csc),
+        into: &[usize],
+        indptr: &mut [E],
+        mut indices: &mut [u32],
+    ) -> Result<()> {
         let Self { ids, places, kept, .. } = self;
         let stride = self.strides.1.get() as usize;
         let sources = Sources { stride: self.strides.0, kept, ids };
-        let part = |nodes: &Option<Arc<PartNodes>>| nodes.as_ref().map(|nodes| nodes.part);
-        let into = |j: usize| -> usize {
-            let Some(to) = part(&places[j]) else { return 0 };
-            let from = places.iter().filter_map(part);
-            from.map(|from| buckets.len(edge_type, (from, to))).sum()
-        };
-        let total = (0..places.len()).map(into).sum();
-        let mut indices = vec![0u32; total];
-        let mut indptr = vec![0u64; places.len() * stride + 1];
-        let mut left = &mut indices[..];
+        indptr[0] = E::new(0);
         let mut first = 0u64;
         for (j, ends) in indptr[1..].chunks_exact_mut(stride).enumerate() {
             let rows = places[j].as_ref().map_or(0, |nodes| nodes.ids[self.types.1].len());
-            let runs = self.runs((edge_type, buckets), j)?;
+            let runs = self.runs(buckets, j)?;
             let old = kept[j].then_some(old);
             let merge = Merge { sources: &sources, old, first: (j * stride) as u32, runs: &runs };
-            let (mine, others) = left.split_at_mut(into(j));
-            left = others;
+            let (mine, others) = indices.split_at_mut(into[j]);
+            indices = others;
             merge.lists(rows, ends, first, mine)?;
             first += mine.len() as u64;
         }
-        let indptr = match u32::try_from(total) {
-            Ok(_) => indptr.iter().map(|&offset| offset as u32).collect::<Vec<_>>().into(),
-            Err(_) => indptr.into(),
-        };
-        Ok(Csc { indptr, indices: indices.into(), edge: None })
+        Ok(())
     }
 
     /// The new edges into the part in place `j`.

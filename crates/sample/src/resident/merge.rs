@@ -6,7 +6,7 @@ use gnarl_partition::LoadedBucket;
 use rayon::prelude::*;
 
 /// Lists that one task merges.
-const LISTS: usize = 4096;
+const LISTS: usize = 2048;
 
 /// The parts that sources are in.
 pub(super) struct Sources<'a> {
@@ -34,6 +34,32 @@ pub(super) struct Merge<'a> {
     pub runs: &'a [Run],
 }
 
+/// Where a list ends.
+pub(super) trait End: Copy + Send + Sync {
+    fn new(end: u64) -> Self;
+    fn get(self) -> u64;
+}
+
+impl End for u32 {
+    fn new(end: u64) -> Self {
+        end as u32
+    }
+
+    fn get(self) -> u64 {
+        self.into()
+    }
+}
+
+impl End for u64 {
+    fn new(end: u64) -> Self {
+        end
+    }
+
+    fn get(self) -> u64 {
+        self
+    }
+}
+
 impl Sources<'_> {
     #[inline(always)]
     fn is_kept(&self, node: u32) -> bool {
@@ -53,17 +79,23 @@ impl Merge<'_> {
     ///
     /// # Errors
     /// If the edges are not as many as `out` has room for.
-    pub fn lists(&self, rows: usize, ends: &mut [u64], start: u64, out: &mut [u32]) -> Result<()> {
+    pub fn lists<E: End>(
+        &self,
+        rows: usize,
+        ends: &mut [E],
+        start: u64,
+        out: &mut [u32],
+    ) -> Result<()> {
         let (own, others) = ends.split_at_mut(rows);
         own.par_chunks_mut(LISTS)
             .enumerate()
             .for_each(|(chunk, lengths)| self.count((chunk * LISTS) as u32, lengths));
         let mut end = start;
         for value in own.iter_mut() {
-            end += *value;
-            *value = end;
+            end += value.get();
+            *value = E::new(end);
         }
-        others.fill(end);
+        others.fill(E::new(end));
         if end - start != out.len() as u64 {
             let found = end - start;
             let room = out.len();
@@ -74,7 +106,7 @@ impl Merge<'_> {
         let mut left = out;
         let mut before = start;
         for (chunk, ends) in own.chunks(LISTS).enumerate() {
-            let last = ends[ends.len() - 1];
+            let last = ends[ends.len() - 1].get();
             let (lists, others) = left.split_at_mut((last - before) as usize);
             tasks.push(((chunk * LISTS) as u32, (before, ends), lists));
             left = others;
@@ -92,78 +124,68 @@ impl Merge<'_> {
         (&src[start..end], &dst[start..end])
     }
 
-    /// The lists before of the nodes from `row` on, `rows` of them; none if there are none.
-    fn old_lists(&self, row: u32, rows: usize) -> impl Iterator<Item = &[u32]> {
+    /// Calls `take` with the number, counted from `row` on, and the list before of each of `rows` nodes, if there are lists before.
+    #[inline(always)]
+    fn old_lists(&self, row: u32, rows: usize, mut take: impl FnMut(usize, &[u32])) {
+        let Some(old) = self.old else { return };
         let first = (self.first + row) as usize;
-        self.old.into_iter().flat_map(move |old| {
-            let indptr = old.indptr.as_slice();
-            let indices = &old.indices[..];
-            let mut start = indptr.get(first) as usize;
-            indptr.range(first + 1..first + 1 + rows).map(move |end| {
-                let list = &indices[start..end as usize];
-                start = end as usize;
-                list
-            })
-        })
+        let indptr = old.indptr.as_slice();
+        let indices = &old.indices[..];
+        let mut start = indptr.get(first) as usize;
+        for (i, end) in indptr.range(first + 1..first + 1 + rows).enumerate() {
+            take(i, &indices[start..end as usize]);
+            start = end as usize;
+        }
     }
 
     /// Writes the lengths of the lists from `row` on.
-    fn count(&self, row: u32, lengths: &mut [u64]) {
+    fn count<E: End>(&self, row: u32, lengths: &mut [E]) {
         let rows = lengths.len();
-        for (length, list) in lengths.iter_mut().zip(self.old_lists(row, rows)) {
-            *length = list.iter().filter(|&&source| self.sources.is_kept(source)).count() as u64;
-        }
+        lengths.fill(E::new(0));
+        self.old_lists(row, rows, |i, list| {
+            let kept = list.iter().map(|&source| u64::from(self.sources.is_kept(source)));
+            lengths[i] = E::new(kept.sum());
+        });
         for run in self.runs {
             let (_, dst) = self.run_of(run, row, rows);
-            dst.iter().for_each(|&dst| lengths[(dst - row) as usize] += 1);
+            for dst in dst {
+                let length = &mut lengths[(dst - row) as usize];
+                *length = E::new(length.get() + 1);
+            }
         }
     }
 
     /// Writes the lists from `row` on, which end where `ends` says, the first beginning at `start`.
-    fn write(&self, row: u32, (start, ends): (u64, &[u64]), out: &mut [u32]) {
-        // By edges, not by nodes: most lists are short where parts have few edges between them.
-        let starts = std::iter::once(&start).chain(ends);
+    fn write<E: End>(&self, row: u32, (start, ends): (u64, &[E]), out: &mut [u32]) {
+        // By edges, not by nodes: most lists are short where parts have few edges between them. The loads of dataset ids,
+        // which are all over the nodes in memory, do not wait for each other, as they would in comparisons.
+        let starts = std::iter::once(start).chain(ends.iter().map(|end| end.get()));
         let mut next: Vec<usize> =
-            starts.take(ends.len()).map(|&at| (at - start) as usize).collect();
-        let mut pieces = usize::from(self.old.is_some());
-        for (next, list) in next.iter_mut().zip(self.old_lists(row, ends.len())) {
+            starts.take(ends.len()).map(|at| (at - start) as usize).collect();
+        let mut keyed = vec![0; out.len() + 1];
+        self.old_lists(row, ends.len(), |i, list| {
+            let mut at = next[i];
             for &source in list {
-                if self.sources.is_kept(source) {
-                    out[*next] = source;
-                    *next += 1;
-                }
+                // What has left is written over by what comes next: no branch to guess.
+                keyed[at] = self.sources.keyed(source);
+                at += usize::from(self.sources.is_kept(source));
             }
-        }
+            next[i] = at;
+        });
         for run in self.runs {
             let (src, dst) = self.run_of(run, row, ends.len());
-            pieces += usize::from(!src.is_empty());
             for (source, dst) in src.iter().zip(dst) {
                 let next = &mut next[(dst - row) as usize];
-                out[*next] = run.first + source;
+                keyed[*next] = self.sources.keyed(run.first + source);
                 *next += 1;
             }
         }
-        // Each piece of a list is in order by itself.
-        if pieces > 1 {
-            self.sort((start, ends), out);
-        }
-    }
-
-    /// Sorts the lists that end where `ends` says by dataset ids.
-    fn sort(&self, (start, ends): (u64, &[u64]), mut out: &mut [u32]) {
-        let mut keyed = Vec::new();
-        let mut before = start;
+        let mut first = 0;
         for &end in ends {
-            let (list, others) = out.split_at_mut((end - before) as usize);
-            out = others;
-            before = end;
-            if list.len() < 2 || list.is_sorted_by_key(|&node| self.sources.ids[node as usize]) {
-                continue;
-            }
-            keyed.clear();
-            keyed.extend(list.iter().map(|&source| self.sources.keyed(source)));
-            keyed.sort_unstable();
-            list.iter_mut().zip(&keyed).for_each(|(out, &key)| *out = key as u32);
+            let end = (end.get() - start) as usize;
+            keyed[first..end].sort_unstable();
+            first = end;
         }
+        out.iter_mut().zip(&keyed).for_each(|(out, &key)| *out = key as u32);
     }
 }

@@ -11,6 +11,7 @@ mod samplable;
 
 use std::sync::Arc;
 
+use gnarl_common::memory::SparePages;
 use gnarl_common::{Buf, Divisor, Error, Kind, Result};
 use gnarl_graph::Csc;
 use gnarl_graph::blocks::Schema;
@@ -30,6 +31,8 @@ pub struct ResidentGraph {
     ids: Vec<Buf<u32>>,
     /// In-neighbor lists of each edge type.
     lists: Vec<Csc>,
+    /// Memory of the tables of graphs that are not used any more.
+    spare: Arc<SparePages>,
 }
 
 impl ResidentGraph {
@@ -61,7 +64,8 @@ impl ResidentGraph {
             edge: None,
         };
         let lists = (0..schema.edge_types().len()).map(empty).collect();
-        Ok(Self { schema, strides, places: vec![None; places], ids, lists })
+        let places = vec![None; places];
+        Ok(Self { schema, strides, places, ids, lists, spare: Arc::default() })
     }
 
     /// The node and edge types.
@@ -119,7 +123,7 @@ impl ResidentGraph {
             }
         }
         let types = 0..self.schema.node_types().len();
-        let ids: Vec<Buf<u32>> = types.map(|t| self.ids_of(t, &places)).collect();
+        let ids: Vec<Buf<u32>> = types.map(|t| self.ids_of(t, &places)).collect::<Result<_>>()?;
         let of_type = |edge_type: usize| {
             let (src, dst) = self.schema.ends(edge_type);
             let endpoints = Endpoints {
@@ -128,12 +132,19 @@ impl ResidentGraph {
                 ids: &ids[src],
                 places: &places,
                 kept: &kept,
+                spare: &self.spare,
             };
             endpoints.lists((edge_type, buckets), &self.lists[edge_type])
         };
         let lists = (0..self.lists.len()).into_par_iter().map(of_type).collect::<Result<_>>()?;
-        let schema = self.schema.clone();
-        Ok(Self { schema, strides: self.strides.clone(), places, ids, lists })
+        Ok(Self {
+            schema: self.schema.clone(),
+            strides: self.strides.clone(),
+            places,
+            ids,
+            lists,
+            spare: self.spare.clone(),
+        })
     }
 
     /// Rejects a part whose tables disagree.
@@ -160,13 +171,18 @@ impl ResidentGraph {
     }
 
     /// Dataset ids of the nodes of a type, by local id.
-    fn ids_of(&self, node_type: usize, places: &[Option<Arc<PartNodes>>]) -> Buf<u32> {
+    ///
+    /// # Errors
+    /// [`Kind::Limit`] without memory.
+    fn ids_of(&self, node_type: usize, places: &[Option<Arc<PartNodes>>]) -> Result<Buf<u32>> {
         let stride = self.stride(node_type) as usize;
-        let mut ids = vec![u32::MAX; places.len() * stride];
-        for (own, nodes) in ids.chunks_exact_mut(stride).zip(places) {
-            let Some(nodes) = nodes else { continue };
-            own.iter_mut().zip(&nodes.ids[node_type][..]).for_each(|(out, &id)| *out = id as u32);
-        }
-        ids.into()
+        let mut ids = self.spare.table(places.len() * stride)?;
+        ids.par_chunks_exact_mut(stride).zip(places).for_each(|(own, nodes)| {
+            let of_part = nodes.as_ref().map_or(&[][..], |nodes| &nodes.ids[node_type][..]);
+            let (own, others) = own.split_at_mut(of_part.len());
+            own.iter_mut().zip(of_part).for_each(|(out, &id)| *out = id as u32);
+            others.fill(u32::MAX);
+        });
+        Ok(ids.into())
     }
 }

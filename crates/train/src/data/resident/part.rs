@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gnarl_common::memory::SparePages;
+use gnarl_common::memory::{SparePages, available, gib};
 use gnarl_common::{Buf, Context, Element, Error, Result};
 use gnarl_config::RunConfig;
 use gnarl_graph::blocks::Schema;
@@ -19,6 +19,8 @@ use super::rooms::Room;
 #[derive(Debug)]
 pub(crate) struct StoredParts {
     partition: PartitionedDataset,
+    /// True if what is read stays in the system's cache, as far as there is room.
+    cached: bool,
     schema: Arc<Schema>,
     normalize: Normalize,
     /// Those of each edge type.
@@ -79,15 +81,17 @@ impl StoredParts {
             let message = format!("{place}: partition.json has counts of other node types");
             return Err(Error::invalid(message).hint("partition the graph again"));
         }
+        let uncached = uncached(partition)?;
         let most = |of: usize| manifest.part_counts.iter().map(|part| part.core[of]).max();
         Ok(Self {
-            partition: partition.clone(),
+            cached: uncached.is_none(),
             largest: (0..types).map(|of| most(of).unwrap_or(0) as usize).collect(),
             schema: Arc::new(schema),
             normalize: config.dataset.normalize,
             buckets,
             read: AtomicU64::new(0),
             spare: Arc::default(),
+            partition: uncached.unwrap_or_else(|| partition.clone()),
         })
     }
 
@@ -141,12 +145,8 @@ impl StoredParts {
     /// Begins to read parts that soon come into memory, and their edges among the `parts` that are there with them. What cannot
     /// be read is told when they come.
     pub fn expect(&self, coming: &[usize], parts: &[usize]) {
-        let read = |column: &ColumnSpec| {
-            let name = column.name.split('.').next().unwrap_or_default();
-            ["orig_id", "degree", "features"].contains(&name)
-        };
-        for &part in coming {
-            if let Err(error) = self.partition.expect_part(part, &read) {
+        for &part in coming.iter().filter(|_| self.cached) {
+            if let Err(error) = self.partition.expect_part(part, &is_read) {
                 tracing::debug!("part {part} is not read ahead: {error}");
             }
         }
@@ -171,6 +171,38 @@ impl StoredParts {
         }
         Ok(())
     }
+}
+
+/// Returns whether a column of nodes is read into memory.
+fn is_read(column: &ColumnSpec) -> bool {
+    let name = column.name.split('.').next().unwrap_or_default();
+    ["orig_id", "degree", "features"].contains(&name)
+}
+
+/// The parts of `partition` read past the system's cache, if it has no room for them: what is read in turns has left it when
+/// it is read again.
+///
+/// # Errors
+/// If a part's manifest is damaged.
+fn uncached(partition: &PartitionedDataset) -> Result<Option<PartitionedDataset>> {
+    let (Some(uncached), Some(memory)) = (partition.uncached(), available()) else {
+        return Ok(None);
+    };
+    let mut bytes = 0;
+    for part in 0..partition.num_parts() {
+        let part = partition.part(part)?;
+        let columns = part.manifest().node_types.iter().flat_map(|of| &of.columns);
+        bytes += columns.filter(|column| is_read(column)).map(ColumnSpec::num_bytes).sum::<u64>();
+    }
+    if bytes <= memory.left {
+        return Ok(None);
+    }
+    tracing::info!(
+        "parts have {} of nodes, and {} of memory are left: they are read past the system's cache",
+        gib(bytes as f64),
+        gib(memory.left as f64)
+    );
+    Ok(Some(uncached))
 }
 
 /// A column of the nodes of a type.
