@@ -3,12 +3,20 @@
 use std::sync::Arc;
 
 use gnarl_common::memory::SparePages;
-use gnarl_common::{Divisor, Error, Result};
+use gnarl_common::{Buf, Divisor, Error, Result};
 use gnarl_graph::{Csc, Narrow};
 use gnarl_partition::LoadedBucket;
 
 use super::merge::{End, Merge, Run, Sources};
 use super::parts::{Buckets, PartNodes};
+
+/// In-neighbor lists of an edge type.
+#[derive(Debug, Clone)]
+pub(super) struct Lists {
+    pub csc: Csc,
+    /// Dataset id of each source, to make the next lists by; empty where none follow.
+    pub keys: Buf<u32>,
+}
 
 /// The nodes in memory that edges of a type join.
 pub(super) struct Endpoints<'a> {
@@ -23,6 +31,8 @@ pub(super) struct Endpoints<'a> {
     pub kept: &'a [bool],
     /// Memory for lists.
     pub spare: &'a Arc<SparePages>,
+    /// True if no other lists will be made of these.
+    pub fixed: bool,
 }
 
 impl Endpoints<'_> {
@@ -30,25 +40,27 @@ impl Endpoints<'_> {
     ///
     /// # Errors
     /// If a bucket cannot be read, or has rows that its parts have not; [`gnarl_common::Kind::Limit`] without memory.
-    pub fn lists(&self, buckets: (usize, &dyn Buckets), old: &Csc) -> Result<Csc> {
+    pub fn lists(&self, buckets: (usize, &dyn Buckets), old: &Lists) -> Result<Lists> {
         let into: Vec<usize> = (0..self.places.len()).map(|j| self.num_into(buckets, j)).collect();
         let total: usize = into.iter().sum();
         let mut indices = self.spare.table(total)?;
+        let mut keys = self.spare.table(if self.fixed { 0 } else { total })?;
         let ends = self.places.len() * self.strides.1.get() as usize + 1;
         let lists = (buckets, old);
         let indptr = match u32::try_from(total) {
             Ok(_) => {
                 let mut indptr = self.spare.table::<u32>(ends)?;
-                self.write(lists, &into, &mut indptr, &mut indices)?;
+                self.write(lists, &into, &mut indptr, (&mut indices, &mut keys))?;
                 Narrow::U32(indptr.into())
             }
             Err(_) => {
                 let mut indptr = self.spare.table::<u64>(ends)?;
-                self.write(lists, &into, &mut indptr, &mut indices)?;
+                self.write(lists, &into, &mut indptr, (&mut indices, &mut keys))?;
                 Narrow::U64(indptr.into())
             }
         };
-        Ok(Csc { indptr, indices: indices.into(), edge: None })
+        let csc = Csc { indptr, indices: indices.into(), edge: None };
+        Ok(Lists { csc, keys: keys.into() })
     }
 
     /// Number of edges into the part in place `j`.
@@ -62,10 +74,10 @@ impl Endpoints<'_> {
     /// Writes the lists, of which `into` end in each place.
     fn write<E: End>(
         &self,
-        (buckets, old): ((usize, &dyn Buckets), &Csc),
+        (buckets, old): ((usize, &dyn Buckets), &Lists),
         into: &[usize],
         indptr: &mut [E],
-        mut indices: &mut [u32],
+        (mut indices, mut keys): (&mut [u32], &mut [u32]),
     ) -> Result<()> {
         let Self { ids, places, kept, .. } = self;
         let stride = self.strides.1.get() as usize;
@@ -79,8 +91,10 @@ impl Endpoints<'_> {
             let merge = Merge { sources: &sources, old, first: (j * stride) as u32, runs: &runs };
             let (mine, others) = indices.split_at_mut(into[j]);
             indices = others;
-            merge.lists(rows, ends, first, mine)?;
-            first += mine.len() as u64;
+            let (my_keys, other_keys) = keys.split_at_mut(into[j].min(keys.len()));
+            keys = other_keys;
+            merge.lists(rows, ends, first, (mine, my_keys))?;
+            first += into[j] as u64;
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Lists of a part's nodes from old lists and from buckets.
 
 use gnarl_common::{Divisor, Error, Result};
-use gnarl_graph::Csc;
 use gnarl_partition::LoadedBucket;
 use rayon::prelude::*;
 
+use super::lists::Lists;
+
 /// Lists that one task merges.
-const LISTS: usize = 2048;
+const LISTS: usize = 8192;
 
 /// The parts that sources are in.
 pub(super) struct Sources<'a> {
@@ -28,7 +29,7 @@ pub(super) struct Run {
 pub(super) struct Merge<'a> {
     pub sources: &'a Sources<'a>,
     /// The lists before, where the place has the same part.
-    pub old: Option<&'a Csc>,
+    pub old: Option<&'a Lists>,
     /// Local id of the place's first node.
     pub first: u32,
     pub runs: &'a [Run],
@@ -66,16 +67,21 @@ impl Sources<'_> {
         self.kept[self.stride.quotient(node) as usize]
     }
 
-    /// Sorts by dataset id.
     #[inline(always)]
-    fn keyed(&self, node: u32) -> u64 {
-        u64::from(self.ids[node as usize]) << 32 | u64::from(node)
+    fn id(&self, node: u32) -> u32 {
+        self.ids[node as usize]
     }
 }
 
+/// A source that sorts by its dataset id.
+#[inline(always)]
+fn keyed(id: u32, node: u32) -> u64 {
+    u64::from(id) << 32 | u64::from(node)
+}
+
 impl Merge<'_> {
-    /// Writes the lists of `rows` nodes to `out`, and where each ends to `ends`, counted from `start`; the lists of further
-    /// ends are empty.
+    /// Writes the lists of `rows` nodes to `out`, the dataset ids of the sources to `keys` unless that is empty, and where each
+    /// list ends to `ends`, counted from `start`; the lists of further ends are empty.
     ///
     /// # Errors
     /// If the edges are not as many as `out` has room for.
@@ -84,7 +90,7 @@ impl Merge<'_> {
         rows: usize,
         ends: &mut [E],
         start: u64,
-        out: &mut [u32],
+        (out, keys): (&mut [u32], &mut [u32]),
     ) -> Result<()> {
         let (own, others) = ends.split_at_mut(rows);
         own.par_chunks_mut(LISTS)
@@ -103,13 +109,15 @@ impl Merge<'_> {
             return Err(Error::invalid(message).hint("partition the graph again"));
         }
         let mut tasks = Vec::with_capacity(rows.div_ceil(LISTS));
-        let mut left = out;
+        let mut left = (out, keys);
         let mut before = start;
         for (chunk, ends) in own.chunks(LISTS).enumerate() {
             let last = ends[ends.len() - 1].get();
-            let (lists, others) = left.split_at_mut((last - before) as usize);
-            tasks.push(((chunk * LISTS) as u32, (before, ends), lists));
-            left = others;
+            let edges = (last - before) as usize;
+            let (lists, others) = left.0.split_at_mut(edges);
+            let (keys, other_keys) = left.1.split_at_mut(edges.min(left.1.len()));
+            tasks.push(((chunk * LISTS) as u32, (before, ends), (lists, keys)));
+            left = (others, other_keys);
             before = last;
         }
         tasks.into_par_iter().for_each(|(row, ends, out)| self.write(row, ends, out));
@@ -124,17 +132,20 @@ impl Merge<'_> {
         (&src[start..end], &dst[start..end])
     }
 
-    /// Calls `take` with the number, counted from `row` on, and the list before of each of `rows` nodes, if there are lists before.
+    /// Calls `take` with the number, counted from `row` on, and the list before of each of `rows` nodes, with the dataset ids of
+    /// the sources if these are there; not at all if there are no lists before.
     #[inline(always)]
-    fn old_lists(&self, row: u32, rows: usize, mut take: impl FnMut(usize, &[u32])) {
-        let Some(old) = self.old else { return };
+    fn old_lists(&self, row: u32, rows: usize, mut take: impl FnMut(usize, &[u32], &[u32])) {
+        let Some(Lists { csc, keys }) = self.old else { return };
         let first = (self.first + row) as usize;
-        let indptr = old.indptr.as_slice();
-        let indices = &old.indices[..];
+        let indptr = csc.indptr.as_slice();
+        let indices = &csc.indices[..];
+        let keys = &keys[..];
         let mut start = indptr.get(first) as usize;
         for (i, end) in indptr.range(first + 1..first + 1 + rows).enumerate() {
-            take(i, &indices[start..end as usize]);
-            start = end as usize;
+            let end = end as usize;
+            take(i, &indices[start..end], keys.get(start..end).unwrap_or_default());
+            start = end;
         }
     }
 
@@ -142,7 +153,7 @@ impl Merge<'_> {
     fn count<E: End>(&self, row: u32, lengths: &mut [E]) {
         let rows = lengths.len();
         lengths.fill(E::new(0));
-        self.old_lists(row, rows, |i, list| {
+        self.old_lists(row, rows, |i, list, _| {
             let kept = list.iter().map(|&source| u64::from(self.sources.is_kept(source)));
             lengths[i] = E::new(kept.sum());
         });
@@ -155,20 +166,30 @@ impl Merge<'_> {
         }
     }
 
-    /// Writes the lists from `row` on, which end where `ends` says, the first beginning at `start`.
-    fn write<E: End>(&self, row: u32, (start, ends): (u64, &[E]), out: &mut [u32]) {
-        // By edges, not by nodes: most lists are short where parts have few edges between them. The loads of dataset ids,
-        // which are all over the nodes in memory, do not wait for each other, as they would in comparisons.
+    /// Writes the lists from `row` on, which end where `ends` says, the first beginning at `start`, with the dataset ids of
+    /// their sources unless `keys` is empty.
+    fn write<E: End>(
+        &self,
+        row: u32,
+        (start, ends): (u64, &[E]),
+        (out, keys): (&mut [u32], &mut [u32]),
+    ) {
+        // By edges, not by nodes: most lists are short where parts have few edges between them.
         let starts = std::iter::once(start).chain(ends.iter().map(|end| end.get()));
         let mut next: Vec<usize> =
             starts.take(ends.len()).map(|at| (at - start) as usize).collect();
-        let mut keyed = vec![0; out.len() + 1];
-        self.old_lists(row, ends.len(), |i, list| {
+        let mut all = vec![0; out.len() + 1];
+        self.old_lists(row, ends.len(), |i, list, ids| {
             let mut at = next[i];
-            for &source in list {
+            let mut add = |source: u32, id: u32| {
                 // What has left is written over by what comes next: no branch to guess.
-                keyed[at] = self.sources.keyed(source);
+                all[at] = keyed(id, source);
                 at += usize::from(self.sources.is_kept(source));
+            };
+            // With ids at hand a list before is read in sequence; ids by node are all over memory.
+            match ids.is_empty() {
+                true => list.iter().for_each(|&source| add(source, self.sources.id(source))),
+                false => list.iter().zip(ids).for_each(|(&source, &id)| add(source, id)),
             }
             next[i] = at;
         });
@@ -176,16 +197,19 @@ impl Merge<'_> {
             let (src, dst) = self.run_of(run, row, ends.len());
             for (source, dst) in src.iter().zip(dst) {
                 let next = &mut next[(dst - row) as usize];
-                keyed[*next] = self.sources.keyed(run.first + source);
+                let source = run.first + source;
+                all[*next] = keyed(self.sources.id(source), source);
                 *next += 1;
             }
         }
         let mut first = 0;
-        for &end in ends {
+        for end in ends {
             let end = (end.get() - start) as usize;
-            keyed[first..end].sort_unstable();
+            // Of a few pieces in order, which this sort merges.
+            all[first..end].sort();
             first = end;
         }
-        out.iter_mut().zip(&keyed).for_each(|(out, &key)| *out = key as u32);
+        out.iter_mut().zip(&all).for_each(|(out, &key)| *out = key as u32);
+        keys.iter_mut().zip(&all).for_each(|(out, &key)| *out = (key >> 32) as u32);
     }
 }

@@ -15,7 +15,7 @@ impl ResidentGraph {
             return Err(Error::invalid("parts in memory have several types of nodes or edges"));
         };
         let degrees = Some(self.degrees(0)?);
-        SampleGraph::with_part(lists.clone(), ids.clone().into(), degrees, ids.len())
+        SampleGraph::with_part(lists.csc.clone(), ids.clone().into(), degrees, ids.len())
     }
 
     /// The graph for samplers of heterogeneous graphs. Local ids without a node have empty lists.
@@ -28,7 +28,7 @@ impl ResidentGraph {
             graph = graph.with_part_nodes(name, ids.clone().into(), ids.len())?;
         }
         for (edge_type, triple) in self.schema.edge_types().iter().enumerate() {
-            let lists = self.lists[edge_type].clone();
+            let lists = self.lists[edge_type].csc.clone();
             graph = graph.with_part_edges(triple, lists, Some(self.degrees(edge_type)?))?;
         }
         Ok(graph)

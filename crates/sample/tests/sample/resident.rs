@@ -164,6 +164,7 @@ proptest! {
             parts.sort_unstable();
             parts.dedup();
             let places = placed(&resident, &parts, &|part| graph.loaded(part));
+            check(&graph, &resident.clone().fixed().with(places.clone(), &graph).unwrap(), &parts);
             resident = resident.with(places, &graph).unwrap();
             check(&graph, &resident, &parts);
         }
