@@ -86,8 +86,9 @@ impl Predict for Disaggregated {
         let lists = there.nodes * there.neighbors * edges;
         work.merged_bytes = MERGED * there.read * edges + 2.0 * EDGE * eras as f64 * lists;
         let in_memory = (resident + slots).min(cut.parts) as f64 / cut.parts as f64;
-        // In place of the graph's lists, those of two eras.
-        work.memory_bytes += in_memory * of_nodes + EDGE * lists - 4.0 * edges;
+        // In place of the graph's lists, those of two eras, with ids beside them where others follow.
+        let of_edge = if resident < cut.parts { 2.0 * EDGE } else { EDGE };
+        work.memory_bytes += in_memory * of_nodes + of_edge * lists - 4.0 * edges;
         if config.embedding.store == RowStore::File {
             let values = facts.graph.embedding_values(&facts.model(config));
             work.memory_bytes -= 4.0 * PER_WEIGHT * (1.0 - there.nodes) * values;

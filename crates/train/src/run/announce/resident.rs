@@ -41,8 +41,9 @@ impl InMemory {
         let near = among(made, resident);
         let held = (resident + slots).min(made.parts) as f64 / made.parts as f64;
         let of_nodes = held * features as f64 + nodes(made, held, resident);
-        // Lists of two eras, of the edges among the parts.
-        let lists = 2.0 * 4.0 * near * edges as f64 * resident as f64 / made.parts as f64;
+        // Lists of two eras, of the edges among the parts, with ids beside them where others follow.
+        let of_edge = if resident < made.parts { 8.0 } else { 4.0 };
+        let lists = 2.0 * of_edge * near * edges as f64 * resident as f64 / made.parts as f64;
         // Rows are read when those before are written.
         let rows: f64 = dataset.iter().map(|data| embeddings(config, data)).sum();
         let rows = rows * resident as f64 / made.parts as f64;
