@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
-use crate::memory::Pages;
+use crate::memory::{Pages, Table};
 use crate::{Result, ResultExt};
 
 /// A shared, immutable slice of plain values: in memory or mapped. Cloning is cheap.
@@ -152,6 +152,14 @@ impl<T: Pod> From<Vec<T>> for Buf<T> {
     }
 }
 
+impl<T: Pod> From<Table<T>> for Buf<T> {
+    fn from(table: Table<T>) -> Self {
+        let len = table.len();
+        let pages = Arc::new(table.into_pages());
+        Self::of_pages(pages, 0, len).expect("values are of 8 bytes at most")
+    }
+}
+
 impl<T: Pod> Default for Buf<T> {
     fn default() -> Self {
         Vec::new().into()
@@ -216,6 +224,16 @@ mod tests {
         assert_eq!(values[..], [0x0707; 31]);
         assert!(Buf::<u16>::of_pages(pages.clone(), 2, 32).is_none());
         assert!(Buf::<u16>::of_pages(pages, 1, 8).is_none());
+    }
+
+    #[test]
+    fn tables_become_values() {
+        let spare = Arc::new(SparePages::default());
+        let mut table = spare.table::<u32>(3).unwrap();
+        table.copy_from_slice(&[7, 8, 9]);
+        let values = Buf::from(table);
+        assert_eq!(values[..], [7, 8, 9]);
+        assert!(Buf::from(spare.table::<u64>(0).unwrap()).is_empty());
     }
 
     #[test]

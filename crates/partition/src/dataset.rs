@@ -175,7 +175,7 @@ impl PartitionedDataset {
         Ok(Self { dir, place, manifest, id_maps: Arc::default() })
     }
 
-    /// The same files, read past the system's cache where they would be in it.
+    /// The partition with files read past the system's cache; none where they are in no such cache.
     pub fn uncached(&self) -> Option<Self> {
         Some(Self { place: self.place.uncached()?, ..self.clone() })
     }

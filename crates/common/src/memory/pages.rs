@@ -3,17 +3,19 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
-use crate::{Buf, Error, Kind, Result};
+use crate::{Error, Kind, Result};
 
 /// A large page of most systems.
 const LARGE: usize = 2 << 20;
-/// A page.
+/// A page, and the step of sizes of small pieces.
 const SMALL: usize = 4 << 10;
+/// Below so many bytes a piece is of the heap: systems bound the number of mappings, and those are of whole pages.
+const LEAST: usize = 64 << 10;
 
 /// The size of a piece for `len` bytes: in steps of an eighth at most, so that pieces of nearly one size take each other's place.
 fn size_of_piece(len: usize) -> usize {
@@ -21,47 +23,89 @@ fn size_of_piece(len: usize) -> usize {
     len.max(1).next_multiple_of(step)
 }
 
-/// A piece of memory by pages. It goes back to the [`SparePages`] it was taken from when it is dropped.
+/// A piece of memory. A large one goes back to the [`SparePages`] it was taken from when it is dropped.
 #[derive(Debug)]
 pub struct Pages {
-    /// None only while it is dropped.
-    map: Option<MmapMut>,
+    memory: Memory,
     len: usize,
     home: Weak<SparePages>,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// None only while it is dropped.
+    Mapped(Option<MmapMut>),
+    Heap(Vec<u64>),
 }
 
 /// Pieces that are not in use.
 ///
 /// The system zeroes each page that it hands out: for those who read gigabytes into memory, piece after piece, that is as
-/// much work as to copy them. As many bytes stay as were in use together.
+/// much work as to copy them. Pieces in use and others are never more bytes together than were in use at a time.
 #[derive(Debug, Default)]
-pub struct SparePages(Mutex<Vec<MmapMut>>);
+pub struct SparePages(Mutex<Pieces>);
+
+#[derive(Debug, Default)]
+struct Pieces {
+    spare: Vec<MmapMut>,
+    /// Bytes of those.
+    unused: usize,
+    /// Bytes of the pieces in use, and the most that were.
+    used: usize,
+    most: usize,
+}
+
+impl Pieces {
+    /// A spare piece of `size` bytes or up to a quarter more.
+    fn find(&mut self, size: usize) -> Option<MmapMut> {
+        let fits = |(_, map): &(usize, &MmapMut)| (size..=size + size / 4).contains(&map.len());
+        let best = self.spare.iter().enumerate().filter(fits).min_by_key(|(_, map)| map.len());
+        let map = self.spare.swap_remove(best?.0);
+        self.unused -= map.len();
+        self.used += map.len();
+        Some(map)
+    }
+
+    /// The pieces that leave for a new one of `size` bytes: those of the nearest sizes, which it replaces.
+    fn leaving(&mut self, size: usize) -> Vec<MmapMut> {
+        self.used += size;
+        self.most = self.most.max(self.used);
+        let mut leaving = Vec::new();
+        while self.used + self.unused > self.most {
+            let nearest =
+                (0..self.spare.len()).min_by_key(|&at| self.spare[at].len().abs_diff(size));
+            let Some(nearest) = nearest else { break };
+            let map = self.spare.swap_remove(nearest);
+            self.unused -= map.len();
+            leaving.push(map);
+        }
+        leaving
+    }
+}
 
 impl SparePages {
+    fn lock(&self) -> MutexGuard<'_, Pieces> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// `len` bytes of any values, in large pages where the system has them.
     ///
     /// # Errors
     /// If the system has no memory left.
     pub fn take(self: &Arc<Self>, len: usize) -> io::Result<Pages> {
+        if len < LEAST {
+            let memory = Memory::Heap(vec![0; len.div_ceil(size_of::<u64>())]);
+            return Ok(Pages { memory, len, home: Weak::new() });
+        }
         let size = size_of_piece(len);
-        let found = {
-            let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let fits = |(_, map): &(usize, &MmapMut)| (size..=size + size / 4).contains(&map.len());
-            let best = spare.iter().enumerate().filter(fits).min_by_key(|(_, map)| map.len());
-            match best.map(|(at, _)| at) {
-                Some(at) => Some(spare.swap_remove(at)),
-                None => {
-                    // Another size takes the place of one that was in use.
-                    let largest = (0..spare.len()).max_by_key(|&at| spare[at].len());
-                    largest.map(|at| spare.swap_remove(at));
-                    None
-                }
-            }
-        };
+        let found = self.lock().find(size);
         let map = match found {
             Some(map) => map,
             None => {
-                let map = MmapMut::map_anon(size)?;
+                let leaving = self.lock().leaving(size);
+                // The system takes its time for pieces of gigabytes.
+                drop(leaving);
+                let map = MmapMut::map_anon(size).inspect_err(|_| self.lock().used -= size)?;
                 // Rows are read at random afterwards: larger pages are fewer to look up. A failure changes nothing.
                 #[cfg(target_os = "linux")]
                 if size >= LARGE {
@@ -70,10 +114,10 @@ impl SparePages {
                 map
             }
         };
-        Ok(Pages { map: Some(map), len, home: Arc::downgrade(self) })
+        Ok(Pages { memory: Memory::Mapped(Some(map)), len, home: Arc::downgrade(self) })
     }
 
-    /// A table of `len` values, any ones.
+    /// A table of `len` values of 8 bytes at most, any ones.
     ///
     /// # Errors
     /// As [`Self::take`], as [`Kind::Limit`].
@@ -105,10 +149,10 @@ impl<T: Pod> DerefMut for Table<T> {
     }
 }
 
-impl<T: Pod> From<Table<T>> for Buf<T> {
-    fn from(table: Table<T>) -> Self {
-        let len = table.len();
-        Buf::of_pages(Arc::new(table.pages), 0, len).expect("pages begin at a multiple of any size")
+impl<T> Table<T> {
+    /// The pages of the values.
+    pub fn into_pages(self) -> Pages {
+        self.pages
     }
 }
 
@@ -116,20 +160,31 @@ impl Deref for Pages {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.map.as_ref().map_or(&[], |map| &map[..self.len])
+        match &self.memory {
+            Memory::Mapped(map) => map.as_ref().map_or(&[], |map| &map[..self.len]),
+            Memory::Heap(values) => &bytemuck::cast_slice(values)[..self.len],
+        }
     }
 }
 
 impl DerefMut for Pages {
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.map.as_mut().map_or(&mut [], |map| &mut map[..self.len])
+        match &mut self.memory {
+            Memory::Mapped(map) => map.as_mut().map_or(&mut [], |map| &mut map[..self.len]),
+            Memory::Heap(values) => &mut bytemuck::cast_slice_mut(values)[..self.len],
+        }
     }
 }
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        if let Some((home, map)) = self.home.upgrade().zip(self.map.take()) {
-            home.0.lock().unwrap_or_else(PoisonError::into_inner).push(map);
+        if let Memory::Mapped(map) = &mut self.memory
+            && let Some((home, map)) = self.home.upgrade().zip(map.take())
+        {
+            let mut pieces = home.lock();
+            pieces.used -= map.len();
+            pieces.unused += map.len();
+            pieces.spare.push(map);
         }
     }
 }
@@ -141,39 +196,41 @@ mod tests {
     #[test]
     fn pieces_of_a_size_are_used_again() {
         let spare = Arc::new(SparePages::default());
-        let mut pages = spare.take(5000).unwrap();
-        assert_eq!(pages.len(), 5000);
-        pages[4999] = 7;
+        let mut pages = spare.take(LEAST + 5).unwrap();
+        assert_eq!(pages.len(), LEAST + 5);
+        pages[LEAST] = 7;
         let at = pages.as_ptr();
-        let other = spare.take(5000).unwrap();
+        let other = spare.take(LEAST).unwrap();
         assert_ne!(other.as_ptr(), at);
         drop(pages);
-        let again = spare.take(2 * SMALL).unwrap();
-        assert_eq!((again.as_ptr(), again.len(), again[4999]), (at, 2 * SMALL, 7));
+        let again = spare.take(LEAST + 1).unwrap();
+        assert_eq!((again.as_ptr(), again.len(), again[LEAST]), (at, LEAST + 1, 7));
         drop((again, other));
-        assert_eq!(spare.0.lock().unwrap().len(), 2);
+        assert_eq!(spare.lock().spare.len(), 2);
+        // Little ones are not kept.
+        let little = spare.take(1000).unwrap();
+        assert_eq!(little[..], [0; 1000]);
+        drop(little);
+        assert_eq!(spare.lock().spare.len(), 2);
     }
 
     #[test]
-    fn another_size_takes_the_place_of_one() {
+    fn no_more_bytes_stay_than_were_in_use_together() {
         let spare = Arc::new(SparePages::default());
-        let held = [1, 3 * LARGE].map(|len| spare.take(len).unwrap());
+        let take = |megabytes: usize| spare.take(megabytes << 20).unwrap();
+        let held = [100, 10, 10].map(take);
         drop(held);
-        let large = spare.take(9 * LARGE).unwrap();
-        assert_eq!(spare.0.lock().unwrap().len(), 1);
+        // The nearest sizes leave, the large one stays.
+        let held = [take(16), take(100)];
+        assert_eq!(spare.lock().spare.len(), 0);
+        drop(held);
+        let small: Vec<Pages> = (0..12).map(|_| take(10)).collect();
+        let pieces = spare.lock();
+        assert!(pieces.used + pieces.unused <= 120 << 20 && pieces.spare.is_empty());
+        drop(pieces);
         drop(spare);
-        // Its home is gone.
-        drop(large);
-    }
-
-    #[test]
-    fn tables_become_values() {
-        let spare = Arc::new(SparePages::default());
-        let mut table = spare.table::<u32>(3).unwrap();
-        table.copy_from_slice(&[7, 8, 9]);
-        let values = Buf::from(table);
-        assert_eq!(values[..], [7, 8, 9]);
-        assert!(Buf::from(spare.table::<u64>(0).unwrap()).is_empty());
+        // Their home is gone.
+        drop(small);
     }
 
     #[test]

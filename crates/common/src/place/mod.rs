@@ -42,8 +42,8 @@ pub trait Place: Debug + Send + Sync {
     /// Begins to read some bytes of a file that are soon asked for, where that is of use; nothing waits for them.
     fn expect(&self, _file: &str, _bytes: Range<u64>) {}
 
-    /// The same files, read past the system's cache as far as that is possible, for those who read more than it holds; none
-    /// where files are in no such cache.
+    /// The place with files read past the system's cache as far as that is possible, for those who read more than it holds;
+    /// none where files are in no such cache.
     fn uncached(&self) -> Option<Arc<dyn Place>> {
         None
     }
@@ -88,5 +88,10 @@ impl Place for Subfolder {
 
     fn expect(&self, file: &str, bytes: Range<u64>) {
         self.place.expect(&self.full(file), bytes);
+    }
+
+    fn uncached(&self) -> Option<Arc<dyn Place>> {
+        let place = self.place.uncached()?;
+        Some(Arc::new(Self { place, name: self.name.clone() }))
     }
 }

@@ -3,20 +3,12 @@
 use std::sync::Arc;
 
 use gnarl_common::memory::SparePages;
-use gnarl_common::{Buf, Divisor, Error, Result};
+use gnarl_common::{Divisor, Error, Result};
 use gnarl_graph::{Csc, Narrow};
 use gnarl_partition::LoadedBucket;
 
-use super::merge::{End, Merge, Run, Sources};
+use super::merge::{End, Lists, Merge, Run, Sources};
 use super::parts::{Buckets, PartNodes};
-
-/// In-neighbor lists of an edge type.
-#[derive(Debug, Clone)]
-pub(super) struct Lists {
-    pub csc: Csc,
-    /// Dataset id of each source, to make the next lists by; empty where none follow.
-    pub keys: Buf<u32>,
-}
 
 /// The nodes in memory that edges of a type join.
 pub(super) struct Endpoints<'a> {
@@ -31,7 +23,7 @@ pub(super) struct Endpoints<'a> {
     pub kept: &'a [bool],
     /// Memory for lists.
     pub spare: &'a Arc<SparePages>,
-    /// True if no other lists will be made of these.
+    /// True if parts stay as they are once they have come, so that no other lists are made of these.
     pub fixed: bool,
 }
 

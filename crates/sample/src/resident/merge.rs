@@ -1,13 +1,22 @@
 //! Lists of a part's nodes from old lists and from buckets.
 
-use gnarl_common::{Divisor, Error, Result};
+use gnarl_common::{Buf, Divisor, Error, Result};
+use gnarl_graph::Csc;
 use gnarl_partition::LoadedBucket;
 use rayon::prelude::*;
 
-use super::lists::Lists;
-
-/// Lists that one task merges.
+/// Most lists that one task merges.
 const LISTS: usize = 8192;
+/// Edges from which on a task takes no further list.
+const EDGES: usize = 1 << 18;
+
+/// In-neighbor lists of an edge type.
+#[derive(Debug, Clone)]
+pub(super) struct Lists {
+    pub csc: Csc,
+    /// Dataset id of each source, to make the next lists by; empty where none follow.
+    pub keys: Buf<u32>,
+}
 
 /// The parts that sources are in.
 pub(super) struct Sources<'a> {
@@ -35,7 +44,7 @@ pub(super) struct Merge<'a> {
     pub runs: &'a [Run],
 }
 
-/// Where a list ends.
+/// The end of a list.
 pub(super) trait End: Copy + Send + Sync {
     fn new(end: u64) -> Self;
     fn get(self) -> u64;
@@ -73,7 +82,7 @@ impl Sources<'_> {
     }
 }
 
-/// A source that sorts by its dataset id.
+/// The key that sorts a source by its dataset id.
 #[inline(always)]
 fn keyed(id: u32, node: u32) -> u64 {
     u64::from(id) << 32 | u64::from(node)
@@ -93,9 +102,11 @@ impl Merge<'_> {
         (out, keys): (&mut [u32], &mut [u32]),
     ) -> Result<()> {
         let (own, others) = ends.split_at_mut(rows);
-        own.par_chunks_mut(LISTS)
+        // Few nodes with many edges are work for all threads, too.
+        let lists = (rows / (4 * rayon::current_num_threads())).clamp(16, LISTS);
+        own.par_chunks_mut(lists)
             .enumerate()
-            .for_each(|(chunk, lengths)| self.count((chunk * LISTS) as u32, lengths));
+            .for_each(|(chunk, lengths)| self.count((chunk * lists) as u32, lengths));
         let mut end = start;
         for value in own.iter_mut() {
             end += value.get();
@@ -108,17 +119,23 @@ impl Merge<'_> {
             let message = format!("{found} edges among parts that have {room} by their buckets");
             return Err(Error::invalid(message).hint("partition the graph again"));
         }
-        let mut tasks = Vec::with_capacity(rows.div_ceil(LISTS));
+        let mut tasks = Vec::with_capacity(rows.div_ceil(lists));
         let mut left = (out, keys);
         let mut before = start;
-        for (chunk, ends) in own.chunks(LISTS).enumerate() {
+        let mut row = 0;
+        while row < rows {
+            let most = &own[row..(row + lists).min(rows)];
+            // One at least: a list of more edges is a task of its own.
+            let fit = most.partition_point(|end| end.get() - before < EDGES as u64);
+            let ends = &most[..(fit + 1).min(most.len())];
             let last = ends[ends.len() - 1].get();
             let edges = (last - before) as usize;
             let (lists, others) = left.0.split_at_mut(edges);
             let (keys, other_keys) = left.1.split_at_mut(edges.min(left.1.len()));
-            tasks.push(((chunk * LISTS) as u32, (before, ends), (lists, keys)));
+            tasks.push((row as u32, (before, ends), (lists, keys)));
             left = (others, other_keys);
             before = last;
+            row += ends.len();
         }
         tasks.into_par_iter().for_each(|(row, ends, out)| self.write(row, ends, out));
         Ok(())
@@ -187,9 +204,10 @@ impl Merge<'_> {
                 at += usize::from(self.sources.is_kept(source));
             };
             // With ids at hand a list before is read in sequence; ids by node are all over memory.
-            match ids.is_empty() {
-                true => list.iter().for_each(|&source| add(source, self.sources.id(source))),
-                false => list.iter().zip(ids).for_each(|(&source, &id)| add(source, id)),
+            if ids.is_empty() {
+                list.iter().for_each(|&source| add(source, self.sources.id(source)));
+            } else {
+                list.iter().zip(ids).for_each(|(&source, &id)| add(source, id));
             }
             next[i] = at;
         });

@@ -1,8 +1,9 @@
 //! Graphs of some parts in memory: each part in a place, lists merged from edge buckets (Armada §3; MariusGNN's buffer).
 //!
 //! The local id of a node is the first of its part's place plus its row among the part's nodes of its type. Lists have the
-//! sources that are in memory, ascending by dataset id as everywhere; degrees are those in the whole graph. `parts.rs` is what
-//! parts bring; `lists.rs` makes the lists of an edge type, from old ones and from buckets by `merge.rs`; `samplable.rs` has the graphs that samplers read.
+//! sources that are in memory, ascending by dataset id as everywhere; degrees are those in the whole graph. `parts.rs` is
+//! what parts bring; `lists.rs` makes the lists of an edge type, from old ones and from buckets by `merge.rs`;
+//! `samplable.rs` has the graphs that samplers read.
 
 mod lists;
 mod merge;
@@ -17,7 +18,8 @@ use gnarl_graph::Csc;
 use gnarl_graph::blocks::Schema;
 use rayon::prelude::*;
 
-use lists::{Endpoints, Lists};
+use lists::Endpoints;
+use merge::Lists;
 pub use parts::{Buckets, PartNodes};
 
 /// Parts in places, and the edges among them.
@@ -33,7 +35,7 @@ pub struct ResidentGraph {
     lists: Vec<Lists>,
     /// Memory of the tables of graphs that are not used any more.
     spare: Arc<SparePages>,
-    /// True if no other parts will come.
+    /// True if parts stay once they have come.
     fixed: bool,
 }
 
@@ -71,7 +73,7 @@ impl ResidentGraph {
         Ok(Self { schema, strides, places, ids, lists, spare, fixed: false })
     }
 
-    /// The same, to which no parts will come after the next ones: it takes 4 bytes less for each edge.
+    /// Makes it a graph whose parts stay once they have come, which takes 4 bytes less for each edge.
     pub fn fixed(self) -> Self {
         Self { fixed: true, ..self }
     }
@@ -112,7 +114,9 @@ impl ResidentGraph {
     /// The graph with other parts in some places. Buckets are read between parts of which one is new where it is; all
     /// other edges are carried over.
     ///
-    /// Memory: both graphs, and the new edges into one part at a time, 8 bytes each, of as many types as there are threads.
+    /// Memory: both graphs, and the new edges into one part at a time, 8 bytes each, of as many types as there are threads;
+    /// for each thread 8 bytes for each of 262,144 edges, or of the edges of the longest list. Memory of graphs that are not
+    /// used any more is kept for those that come.
     ///
     /// # Errors
     /// If a bucket cannot be read, has rows that its parts have not, or other numbers of edges than it says; if a part's ids
@@ -123,6 +127,9 @@ impl ResidentGraph {
     pub fn with(&self, places: Vec<Option<Arc<PartNodes>>>, buckets: &dyn Buckets) -> Result<Self> {
         assert_eq!(places.len(), self.places.len(), "places");
         let part = |nodes: &Option<Arc<PartNodes>>| nodes.as_ref().map(|nodes| nodes.part);
+        if places.iter().map(part).eq(self.places.iter().map(part)) {
+            return Ok(self.clone());
+        }
         let mut kept = Vec::with_capacity(places.len());
         for (new, old) in places.iter().zip(&self.places) {
             kept.push(new.is_some() && part(new) == part(old));

@@ -38,7 +38,7 @@ pub struct Worked {
     pub read: AtomicU64,
     /// Nanoseconds of preparing batches, over all threads.
     pub prepared: AtomicU64,
-    /// Nanoseconds of bringing parts into memory, waiting for rooms included.
+    /// Nanoseconds of waiting for parts, which may wait for rooms, and of making lists.
     pub loaded: AtomicU64,
     /// Batches asked for that are not made yet.
     pub asked: AtomicU64,
@@ -156,7 +156,7 @@ impl<T: Task, E: Encoder> BatchWorker<'_, T, E> {
             self.worked.read.fetch_add(read, Ordering::Relaxed);
             count(&self.worked.loaded, start);
             tracing::debug!(
-                "era {number}: parts {:?} in memory after {:.3} s, {read} bytes read",
+                "era {number}: parts {:?} in memory after {:.3} s, {read} bytes read since the last",
                 era,
                 start.elapsed().as_secs_f64()
             );

@@ -11,7 +11,7 @@ use rayon::ThreadPool;
 
 use super::course::EraCourse;
 use super::part::{LoadedPart, StoredParts};
-use super::reader::Reader;
+use super::reader::{Coming, Reader};
 use super::rooms::Rooms;
 
 /// Parts in memory: their graph, and the features of each node type that has any by its local ids.
@@ -28,18 +28,9 @@ pub(crate) struct Loader<'a> {
     places: Vec<Option<Arc<LoadedPart>>>,
     graph: ResidentGraph,
     reader: Reader,
-    /// Called when a part has come, and before waiting for a room.
+    /// Called when a part has come, and while there is no room for the next.
     tell: &'a dyn Fn(Coming),
     pool: ThreadPool,
-}
-
-/// A report of a loader on its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coming {
-    /// A part has been read.
-    Came,
-    /// All rooms are taken by parts of batches under way.
-    Full,
 }
 
 impl<'a> Loader<'a> {
@@ -64,7 +55,7 @@ impl<'a> Loader<'a> {
         Ok(Self { stored, places: vec![None; course.places()], graph, reader, tell, pool })
     }
 
-    /// How many of `parts` have no room yet.
+    /// The number of `parts` that have no room yet.
     #[cfg(feature = "serve")]
     pub fn missing(&self, parts: &[usize]) -> usize {
         self.reader.missing(&self.not_here(parts))
@@ -77,8 +68,8 @@ impl<'a> Loader<'a> {
     }
 
     /// The graph of `parts`, of which those that are in memory stay; none once rooms are closed. Others leave first, so
-    /// that theirs are free as soon as no batch needs them. What `next` needs beside them is read from then on, as far as
-    /// there is room; while lists are made, the disk begins to read its edges.
+    /// that their rooms are free as soon as no batch needs them. What `next` needs beside `parts` is read from then on, as
+    /// far as there is room; while lists are made, the disk begins to read the edges of `next`.
     ///
     /// # Errors
     /// If a part or a bucket cannot be read.

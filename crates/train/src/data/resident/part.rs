@@ -19,7 +19,7 @@ use super::rooms::Room;
 #[derive(Debug)]
 pub(crate) struct StoredParts {
     partition: PartitionedDataset,
-    /// True if what is read stays in the system's cache, as far as there is room.
+    /// True if files are read through the system's cache, or are in none.
     cached: bool,
     schema: Arc<Schema>,
     normalize: Normalize,
@@ -81,7 +81,8 @@ impl StoredParts {
             let message = format!("{place}: partition.json has counts of other node types");
             return Err(Error::invalid(message).hint("partition the graph again"));
         }
-        let uncached = uncached(partition)?;
+        let resident = config.disaggregated.slots * (config.resident_of(partition.num_parts()) + 1);
+        let uncached = uncached(partition, resident)?;
         let most = |of: usize| manifest.part_counts.iter().map(|part| part.core[of]).max();
         Ok(Self {
             cached: uncached.is_none(),
@@ -142,7 +143,7 @@ impl StoredParts {
         load().while_doing(|| format!("reading part {part} into memory"))
     }
 
-    /// Begins to read parts that soon come into memory, and their edges among the `parts` that are there with them. What cannot
+    /// Begins to read parts that soon come into memory, unless it is past the system's cache, and their edges among the `parts` that are there with them. What cannot
     /// be read is told when they come.
     pub fn expect(&self, coming: &[usize], parts: &[usize]) {
         for &part in coming.iter().filter(|_| self.cached) {
@@ -179,22 +180,22 @@ fn is_read(column: &ColumnSpec) -> bool {
     ["orig_id", "degree", "features"].contains(&name)
 }
 
-/// The parts of `partition` read past the system's cache, if it has no room for them: what is read in turns has left it when
-/// it is read again.
+/// The parts of `partition` read past the system's cache, if it has no room for them beside the `resident` ones in memory:
+/// what is read in turns has left it when it is read again.
 ///
 /// # Errors
 /// If a part's manifest is damaged.
-fn uncached(partition: &PartitionedDataset) -> Result<Option<PartitionedDataset>> {
-    let (Some(uncached), Some(memory)) = (partition.uncached(), available()) else {
-        return Ok(None);
-    };
+fn uncached(partition: &PartitionedDataset, resident: usize) -> Result<Option<PartitionedDataset>> {
+    let Some((uncached, memory)) = partition.uncached().zip(available()) else { return Ok(None) };
+    let parts = partition.num_parts();
     let mut bytes = 0;
-    for part in 0..partition.num_parts() {
+    for part in 0..parts {
         let part = partition.part(part)?;
         let columns = part.manifest().node_types.iter().flat_map(|of| &of.columns);
         bytes += columns.filter(|column| is_read(column)).map(ColumnSpec::num_bytes).sum::<u64>();
     }
-    if bytes <= memory.left {
+    let in_memory = bytes / parts.max(1) as u64 * resident.min(parts) as u64;
+    if bytes + in_memory <= memory.left {
         return Ok(None);
     }
     tracing::info!(

@@ -3,14 +3,22 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 
 use gnarl_common::{Error, Kind, Result};
 
-use super::loader::Coming;
 use super::part::LoadedPart;
 use super::rooms::{Room, Rooms};
 use crate::faults;
+
+/// A report on parts that are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coming {
+    /// A part has been read.
+    Came,
+    /// All rooms are taken by parts of batches under way.
+    Full,
+}
 
 /// Reads a part, which takes up the room.
 pub(super) type Load = dyn Fn(usize, Room) -> Result<LoadedPart> + Send;
@@ -19,7 +27,6 @@ pub(super) type Load = dyn Fn(usize, Room) -> Result<LoadedPart> + Send;
 pub(super) struct Reader {
     shared: Arc<Shared>,
     rooms: Rooms,
-    thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
@@ -114,7 +121,8 @@ impl Reader {
             let rooms = rooms.clone();
             move || {
                 let read = AssertUnwindSafe(|| shared.read(&load, &rooms));
-                let died = || Err(Error::new(Kind::Limit, "the thread that reads parts died"));
+                let died =
+                    || Err(Error::new(Kind::Limit, "the thread that reads parts ahead died"));
                 let failure = catch_unwind(read).unwrap_or_else(|_| died()).err();
                 let mut state = shared.lock();
                 state.failure = failure;
@@ -124,11 +132,12 @@ impl Reader {
             }
         };
         let spawned = Builder::new().name("read".into()).spawn(run);
-        let no_thread = |e| Error::new(Kind::Limit, format!("a thread to read parts: {e}"));
-        Ok(Self { shared, rooms: rooms.clone(), thread: Some(spawned.map_err(no_thread)?) })
+        let no_thread = |e| Error::new(Kind::Limit, format!("a thread to read parts ahead: {e}"));
+        spawned.map_err(no_thread)?;
+        Ok(Self { shared, rooms: rooms.clone() })
     }
 
-    /// How many of `parts` have neither come, nor have room.
+    /// The number of `parts` that have no room yet.
     #[cfg(feature = "serve")]
     pub fn missing(&self, parts: &[usize]) -> usize {
         let state = self.shared.lock();
@@ -143,15 +152,17 @@ impl Reader {
     /// has come of `next` while parts of `now` are missing, which may need it.
     pub fn want(&self, now: &[usize], next: &[usize]) {
         let mut state = self.shared.lock();
-        let has = |state: &State, part: usize| {
-            state.reading == Some(part) || state.come.iter().any(|at| at.nodes.part == part)
-        };
-        let complete = now.iter().all(|&part| has(&state, part));
+        let has_come =
+            |state: &State, part: usize| state.come.iter().any(|at| at.nodes.part == part);
+        let has_room = |part: usize| state.reading == Some(part) && !state.full;
+        let complete = now.iter().all(|&part| has_room(part) || has_come(&state, part));
         let stays = |part: usize| now.contains(&part) || (complete && next.contains(&part));
         let left: Vec<_> = state.come.extract_if(.., |at| !stays(at.nodes.part)).collect();
         state.reading = state.reading.filter(|&part| stays(part));
+        state.full &= state.reading.is_some();
         let wanted = now.iter().chain(next).copied();
-        state.wanted = wanted.filter(|&part| !has(&state, part)).collect();
+        let begun = |part: usize| state.reading == Some(part) || has_come(&state, part);
+        state.wanted = wanted.filter(|&part| !begun(part)).collect();
         drop(state);
         drop(left);
         // The reader may wait for the room of a part that nobody wants any more.
@@ -194,14 +205,12 @@ impl Reader {
 }
 
 impl Drop for Reader {
+    /// Ends the thread; nobody waits for what it reads, which may take as long as a store is away.
     fn drop(&mut self) {
         self.shared.lock().ended = true;
         self.shared.changed.notify_all();
         // It may wait for a room.
         self.rooms.close();
-        if let Some(thread) = self.thread.take() {
-            _ = thread.join();
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use gnarl_partition::{PartitionManifest, PartitionedType};
 /// Bytes of a node in a part: its id, and a degree for each edge type that ends in its type.
 const OF_PART: [f64; 2] = [8.0, 4.0];
 /// Bytes of a node of the graph in memory: its id, and for each edge type its degree and where its list ends, in two eras.
-const OF_GRAPH: [f64; 2] = [4.0, 12.0];
+const OF_GRAPH: [f64; 2] = [8.0, 16.0];
 
 /// Share of the memory left that parts may take, beside batches and evaluation.
 const SHARE: f64 = 0.75;
