@@ -24,14 +24,15 @@ os.environ["GNARL_DATA"] = str(DATA)
 SAGE = {"model.name": "sage", "model.hidden": 128, "sample.fanouts": [10, 10], "sample.batch_size": 1024}
 LINKS = {
     "task.kind": "link-prediction", "task.valid": 0.05, "task.test": 0.05, "embedding.dim": 64, "decoder.name": "dot",
-    "loss.name": "bce", "negatives.kind": "joint", "negatives.count": 64, "train.metric": "roc_auc",
+    "loss.name": "bce", "negatives.kind": "joint", "negatives.count": 256, "train.metric": "roc_auc",
+    "dataset.normalize": "row", "model.dropout": 0.2, "train.lr": 0.003, "sample.batch_size": 2048,
 }
 COMMUNITIES = ["community", "--communities", 100, "--classes", 10, "--average-degree", 12, "--mixing", 0.2,
                "--features", 64, "--noise", 4]
 # Run file below examples/ or none, settings, epochs, the dataset, and the score.
 CASES = {
     "physics": (None, {**SAGE, "dataset.split": "physics"}, 8, "coauthor_physics", "accuracy"),
-    "physics-links": (None, {**SAGE, **LINKS}, 8, "coauthor_physics", "roc_auc"),
+    "physics-links": (None, {**SAGE, **LINKS}, 10, "coauthor_physics", "roc_auc"),
     "communities-300k": (None, SAGE, 5, [*COMMUNITIES, "--nodes", 300_000], "accuracy"),
     "communities-1m": (None, SAGE, 3, [*COMMUNITIES, "--nodes", 1_000_000], "accuracy"),
     "fb15k237-rgcn": ("fb15k237/rgcn.toml", {}, 5, None, "mrr"),
