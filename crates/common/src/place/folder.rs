@@ -54,8 +54,7 @@ impl Place for Folder {
 /// A folder whose files are read past the system's cache, as far as it can.
 ///
 /// Of those who read more than memory holds, the cache keeps nothing that is read again: it takes memory, and a copy and the
-/// search for pages to give up for each page (for parts of a graph three times as large as memory, a fifth of the time to read
-/// them).
+/// search for pages to give up for each page (a fifth of an epoch over parts of a graph three times as large as memory).
 #[derive(Debug, Clone)]
 struct UncachedFolder(Folder);
 
