@@ -24,8 +24,6 @@ pub(crate) struct Features {
     ranks: usize,
     shared: SharedRows,
     cache: Option<RowCache>,
-    /// Rows of batches that were here, and those that other processes were asked for.
-    counts: [AtomicU64; 2],
 }
 
 impl Features {
@@ -53,15 +51,20 @@ impl Features {
             ranks,
             shared: SharedRows::default(),
             cache: slots.map(|slots| RowCache::new(width, policy.slots(slots))),
-            counts: Default::default(),
         })
     }
 
-    /// The features of `nodes`, the input nodes of a batch of `step`; `source` is asked for those that are nowhere here.
+    /// The features of `nodes`, the input nodes of a batch of `step`; `source` is asked for those that are nowhere here. Beside
+    /// them, the numbers of those that were here and of those that were asked for.
     ///
     /// # Errors
     /// Those of `source`.
-    pub fn fetch(&self, step: Step, nodes: &[u64], source: FetchRows<'_>) -> Result<Tensor> {
+    pub fn fetch(
+        &self,
+        step: Step,
+        nodes: &[u64],
+        source: FetchRows<'_>,
+    ) -> Result<(Tensor, [u64; 2])> {
         let mut rows = Tensor::scratch(nodes.len(), self.width);
         let asked = AtomicU64::new(0);
         let count = |ids: &[u64], out: &mut [f32]| {
@@ -76,10 +79,7 @@ impl Features {
         self.shared.fetch(of, (nodes, self.width), rows.data_mut(), &cached)?;
         let asked = asked.into_inner();
         let here = (nodes.len() as u64).saturating_sub(asked);
-        let [all_here, all_asked] = &self.counts;
-        all_here.fetch_add(here, Ordering::Relaxed);
-        all_asked.fetch_add(asked, Ordering::Relaxed);
-        Ok(rows)
+        Ok((rows, [here, asked]))
     }
 
     /// The step of a batch.
@@ -92,11 +92,6 @@ impl Features {
             id: names.into_iter().fold(0, |id, name| mix(id ^ name)),
             callers: (0..self.ranks).filter(takes_part).count(),
         }
-    }
-
-    /// Rows that were here when a batch needed them, and those that other processes were asked for.
-    pub fn counts(&self) -> [u64; 2] {
-        [0, 1].map(|i| self.counts[i].load(Ordering::Relaxed))
     }
 }
 

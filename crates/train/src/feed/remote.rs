@@ -13,7 +13,7 @@ use super::coordinator::Access;
 use super::features::{Features, Step};
 use crate::data::batch::{BatchSpec, Input};
 use crate::data::identity::digest;
-use crate::data::packed::rows::{OF_NODES, pack, unpack};
+use crate::data::packed::rows::{OF_NODES, add_cached, pack, unpack};
 use crate::data::packed::{Columns, Pending, columns};
 
 /// Time after which the coordinator is asked again for the workers that live.
@@ -197,11 +197,6 @@ impl Feed {
         self.reached.fetch_max(era, Ordering::Relaxed);
     }
 
-    /// Features that were here when a batch needed them, and those that batch workers were asked for apart from batches.
-    pub fn cached(&self) -> Option<[u64; 2]> {
-        self.features.as_ref().map(Features::counts)
-    }
-
     /// Asks for the batch of `spec`. The returned function waits for it; a worker that fails is replaced by another one.
     ///
     /// # Errors
@@ -251,11 +246,12 @@ impl Feed {
             is_asked.store(true, Ordering::Relaxed);
             self.rows((era, &from), nodes, out)
         };
-        let rows = features.fetch(step, &nodes, &source)?;
+        let (rows, cached) = features.fetch(step, &nodes, &source)?;
         if !is_asked.into_inner() {
             self.settle(era, &from);
         }
         columns.add("nodes.id", nodes);
+        add_cached(cached, &mut columns);
         pack((Input::Dense(rows), OF_NODES), DType::F32, &mut columns);
         Ok(columns)
     }

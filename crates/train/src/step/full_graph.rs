@@ -125,7 +125,11 @@ impl<T: Task, W: WholeModel> TrainStep for FullGraph<'_, T, W> {
     fn counts(&self, batch: &Self::Batch) -> Counts {
         let (rank, ranks) = self.rank;
         let edges = even_share(self.model.num_edges(&batch.graph), rank, ranks);
-        Counts { edges: edges.len() as u64, seeds: self.task.count(&batch.examples) as u64 }
+        Counts {
+            edges: edges.len() as u64,
+            seeds: self.task.count(&batch.examples) as u64,
+            cached: [0; 2],
+        }
     }
 
     fn embedding_ids<'b>(&self, batch: &'b Self::Batch) -> Vec<&'b [u64]> {

@@ -12,7 +12,7 @@ use super::batch_graphs::{BatchGraphs, Fixed};
 use super::{BatchLoss, Counts, Gradients, Inputs, PartStep, TrainStep};
 use crate::data::batch::BatchSpec;
 use crate::data::edge_set::{LeakageCount, both_ways};
-use crate::data::packed::{Columns, Pending};
+use crate::data::packed::{Columns, Pending, take_cached};
 use crate::encoder::Encoder;
 use crate::evaluation::Evaluation;
 use crate::session::Threads;
@@ -34,6 +34,21 @@ struct Neighborhood<H, D, S> {
     held: H,
     drawn: DrawnBatch<D>,
     sampled: S,
+}
+
+/// A batch with all that computing on it needs.
+pub(crate) struct PreparedBatch<X, B> {
+    examples: X,
+    blocks: B,
+    /// Features that were here already, and those that other processes were asked for.
+    cached: [u64; 2],
+}
+
+impl<X, B> PreparedBatch<X, B> {
+    /// A batch that nobody was asked for.
+    fn own(examples: X, blocks: B) -> Self {
+        Self { examples, blocks, cached: [0; 2] }
+    }
 }
 
 /// A batch between sampling and the gathering of features.
@@ -82,13 +97,13 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
         &self,
         spec: &BatchSpec,
         sampled: Sampled<G::Held, T::Drawn, E::Sampled>,
-    ) -> Result<(T::Examples, E::Batch)> {
+    ) -> Result<PreparedBatch<T::Examples, E::Batch>> {
         let Sampled::Here(held, drawn, sampled) = sampled else {
             return Err(Error::invalid("a batch of another process"));
         };
         let (batch, outputs) = self.graphs.encoder(&held).0.without_features(sampled)?;
         let outputs = self.graphs.outputs(&held, outputs);
-        Ok((self.task.examples(spec, drawn, outputs)?, batch))
+        Ok(PreparedBatch::own(self.task.examples(spec, drawn, outputs)?, batch))
     }
 
     /// A batch over graph `graph` as columns, on its way to another process.
@@ -97,12 +112,12 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
     /// If the task or the encoder has no such form.
     pub fn packed(
         &self,
-        (examples, batch): (T::Examples, E::Batch),
+        batch: PreparedBatch<T::Examples, E::Batch>,
         graph: usize,
     ) -> Result<Columns> {
         let mut columns = Columns::default();
-        self.task.pack(examples, &mut columns)?;
-        self.graphs.model(graph).pack(batch, &mut columns)?;
+        self.task.pack(batch.examples, &mut columns)?;
+        self.graphs.model(graph).pack(batch.blocks, &mut columns)?;
         Ok(columns)
     }
 
@@ -110,9 +125,10 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
     ///
     /// # Errors
     /// If columns are missing or disagree.
-    fn unpacked(&self, mut columns: Columns) -> Result<(T::Examples, E::Batch)> {
-        let batch = self.encoders.whole.unpack(&mut columns)?;
-        Ok((self.task.unpack(&mut columns)?, batch))
+    fn unpacked(&self, mut columns: Columns) -> Result<PreparedBatch<T::Examples, E::Batch>> {
+        let cached = take_cached(&mut columns)?;
+        let blocks = self.encoders.whole.unpack(&mut columns)?;
+        Ok(PreparedBatch { examples: self.task.unpack(&mut columns)?, blocks, cached })
     }
 
     /// Counts the target edges of the first batches of the first epoch in the message graphs of
@@ -137,7 +153,7 @@ impl<'a, T: Task, E: Encoder, G: BatchGraphs<E>> MiniBatch<'a, T, E, G> {
 
 impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G> {
     type Sampled = Sampled<G::Held, T::Drawn, E::Sampled>;
-    type Batch = (T::Examples, E::Batch);
+    type Batch = PreparedBatch<T::Examples, E::Batch>;
 
     fn epoch(&self, epoch: usize, rank: usize, size: usize) -> Vec<BatchSpec> {
         self.graphs.schedule(self.task, 0, epoch, Sharing::Ranks { rank, size })
@@ -173,20 +189,23 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
         };
         let (batch, outputs) = self.graphs.encoder(&held).0.fetch(sampled)?;
         let outputs = self.graphs.outputs(&held, outputs);
-        Ok((self.task.examples(spec, drawn, outputs)?, batch))
+        Ok(PreparedBatch::own(self.task.examples(spec, drawn, outputs)?, batch))
     }
 
-    fn prepare(&self, (_, batch): &Self::Batch) {
-        self.encoders.whole.prepare(batch);
+    fn prepare(&self, batch: &Self::Batch) {
+        self.encoders.whole.prepare(&batch.blocks);
     }
 
-    fn counts(&self, (examples, batch): &Self::Batch) -> Counts {
-        let edges = self.encoders.whole.num_edges(batch) as u64;
-        Counts { edges, seeds: self.task.count(examples) as u64 }
+    fn counts(&self, batch: &Self::Batch) -> Counts {
+        Counts {
+            edges: self.encoders.whole.num_edges(&batch.blocks) as u64,
+            seeds: self.task.count(&batch.examples) as u64,
+            cached: batch.cached,
+        }
     }
 
-    fn embedding_ids<'b>(&self, (_, batch): &'b Self::Batch) -> Vec<&'b [u64]> {
-        self.encoders.whole.embedding_ids(batch).iter().map(Vec::as_slice).collect()
+    fn embedding_ids<'b>(&self, batch: &'b Self::Batch) -> Vec<&'b [u64]> {
+        self.encoders.whole.embedding_ids(&batch.blocks).iter().map(Vec::as_slice).collect()
     }
 
     fn gradient(
@@ -196,14 +215,14 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
         key: Key,
         gradients: &mut Gradients<'_>,
     ) -> Result<BatchLoss> {
-        let Inputs { batch: (examples, batch), graph, embeddings } = inputs;
+        let Inputs { batch: PreparedBatch { examples, blocks, .. }, graph, embeddings } = inputs;
         self.graphs.reach(graph);
         let encoder = self.graphs.model(graph);
         let mut tape = Tape::new(params, Mode::Train { key });
-        let (rows, leaves) = encoder.forward(&mut tape, batch, embeddings)?;
+        let (rows, leaves) = encoder.forward(&mut tape, blocks, embeddings)?;
         let (loss, found) = self.task.loss(&mut tape, rows, examples)?;
         tape.backward(loss, gradients.dense)?;
-        gradients.add_rows(&tape, &leaves, encoder.embedding_ids(batch));
+        gradients.add_rows(&tape, &leaves, encoder.embedding_ids(blocks));
         Ok(found)
     }
 
@@ -217,7 +236,7 @@ impl<T: Task, E: Encoder, G: BatchGraphs<E>> TrainStep for MiniBatch<'_, T, E, G
     }
 
     fn cached(&self) -> [u64; 2] {
-        self.graphs.cached().unwrap_or_else(|| self.encoders.whole.cached())
+        self.encoders.whole.cached()
     }
 
     fn batch_workers(&self) -> usize {

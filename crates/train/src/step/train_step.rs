@@ -89,7 +89,7 @@ pub trait TrainStep: Sync {
         threads: Threads,
     ) -> Result<Evaluation>;
 
-    /// Remote features that were cached, and that were not, so far.
+    /// Remote features that the graph had cached, and that it had not, so far.
     fn cached(&self) -> [u64; 2] {
         [0; 2]
     }
@@ -175,6 +175,8 @@ pub struct Counts {
     pub edges: u64,
     /// Number of seeds: the nodes or edges of the loss.
     pub seeds: u64,
+    /// Features of the batch that were here already, and those that other processes were asked for apart from it.
+    pub cached: [u64; 2],
 }
 
 /// The contribution of a batch to its step.

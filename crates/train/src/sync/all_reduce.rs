@@ -109,7 +109,8 @@ impl Run<'_> {
         }
         state.tables.iter_mut().try_for_each(Table::release)?;
         let after = self.steps.cached();
-        tally.cached = [0, 1].map(|i| after[i] - cached[i]);
+        // Those of batches that came from elsewhere are counted with these.
+        tally.cached = [0, 1].map(|i| tally.cached[i] + after[i] - cached[i]);
         tally.read = self.steps.read_bytes();
         tally.processor = processor::seconds(&self.pool) - worked;
         let ranks = gathered(self.comm, &tally)?;

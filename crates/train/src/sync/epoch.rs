@@ -49,6 +49,7 @@ pub(super) fn consume(
     let counts = batch.counts();
     tally.edges += counts.edges;
     tally.seeds += counts.seeds;
+    tally.cached.iter_mut().zip(counts.cached).for_each(|(sum, rows)| *sum += rows);
     let (start, before) = (Instant::now(), step.exchanges().unwrap_or_default());
     faults::reached("compute");
     let inputs = (delivery.spec.graph, embeddings);

@@ -9,6 +9,7 @@ pub(crate) mod targets;
 
 pub(crate) use arrow::{columns, record_batch};
 pub(crate) use columns::Columns;
+pub(crate) use rows::take_cached;
 
 /// Waits for a batch that was asked for.
 pub(crate) type Pending = Box<dyn FnOnce() -> gnarl_common::Result<Columns> + Send>;

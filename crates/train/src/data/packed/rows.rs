@@ -137,6 +137,27 @@ fn widen<T: Sync>(
     out
 }
 
+/// Numbers of a batch's features that were in the process already, and that others were asked for.
+const CACHED: &str = "features.cached";
+
+/// Adds how many features of a batch were here, and how many were asked for.
+#[cfg(feature = "serve")]
+pub(crate) fn add_cached(cached: [u64; 2], columns: &mut Columns) {
+    columns.add(CACHED, cached.to_vec());
+}
+
+/// Takes how many features of a batch were here, and how many were asked for; none of batches that bring their own.
+///
+/// # Errors
+/// If there are other than two numbers.
+pub(crate) fn take_cached(columns: &mut Columns) -> Result<[u64; 2]> {
+    let wrong = || Error::invalid(format!("column '{CACHED}' of the batch: expected two values"));
+    match columns.take_some::<u64>(CACHED)? {
+        Some(cached) => cached.try_into().map_err(|_| wrong()),
+        None => Ok([0; 2]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,10 +35,6 @@ impl<E: Encoder> BatchGraphs<E> for Elsewhere<'_, E> {
         self.feed.living()
     }
 
-    fn cached(&self) -> Option<[u64; 2]> {
-        self.feed.cached()
-    }
-
     fn reach(&self, era: usize) {
         self.feed.reach(era);
     }

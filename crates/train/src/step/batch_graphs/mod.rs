@@ -69,11 +69,6 @@ pub(crate) trait BatchGraphs<E: Encoder>: Sync {
         0
     }
 
-    /// Features of batches that were here already, and that were asked of other processes, if any are.
-    fn cached(&self) -> Option<[u64; 2]> {
-        None
-    }
-
     /// Bytes of parts read into memory since it was last asked.
     fn read_bytes(&self) -> u64 {
         0

@@ -125,7 +125,7 @@ impl TrainStep for Chunked<'_> {
 
     fn counts(&self, (): &()) -> Counts {
         let edges = self.columns.columns(self.block.num_edges() * self.program.propagations());
-        Counts { edges: edges.len() as u64, seeds: self.training().len() as u64 }
+        Counts { edges: edges.len() as u64, seeds: self.training().len() as u64, cached: [0; 2] }
     }
 
     fn gradient(
