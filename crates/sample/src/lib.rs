@@ -30,7 +30,8 @@
 //! visit most, [`PprNeighbors`] those of highest personalized PageRank; [`ClusterSampler`] and [`SaintSampler`] take
 //! subgraphs, which serve all layers; [`parts`] takes neighborhoods from parts on any machine. To
 //! add one, implement [`Sampler`] and list it in `tests/sample/conformance.rs`. [`HeteroSampler`] takes
-//! neighborhoods in a [`HeteroSampleGraph`], with several types of nodes and edges. [`RandomWalk`] and
+//! neighborhoods in a [`HeteroSampleGraph`], with several types of nodes and edges; [`FrontierSampler`] expands each node
+//! once, for models that share one edge list. [`RandomWalk`] and
 //! [`MetaPathWalk`] give the walks themselves. [`negatives`] holds the negative samplers.
 
 mod bottom_k;
@@ -38,6 +39,7 @@ mod cluster;
 mod draw;
 mod edge_features;
 mod exact;
+mod frontier;
 mod full;
 mod graph;
 mod hash;
@@ -65,6 +67,7 @@ mod weights;
 pub use cluster::ClusterSampler;
 pub use edge_features::EdgeFeatures;
 pub use exact::ExactSampler;
+pub use frontier::{FrontierBatch, FrontierEdges, FrontierSampler};
 pub use full::{FullSampler, whole_block, whole_graph};
 pub use graph::SampleGraph;
 pub use heterogeneous::{

@@ -14,3 +14,5 @@ pub use graph::HeteroSampleGraph;
 pub use parts::{EdgeServices, HeteroPartsSampler, HeteroTemporalPartsSampler, local_parts};
 pub use sampler::{HeteroSampler, HeteroScratch};
 pub use temporal::{HeteroTemporalBatch, HeteroTemporalSampler, SeedsAt};
+
+pub(crate) use sampler::{no_weights, targets};

@@ -74,7 +74,7 @@ impl HeteroScratch {
     }
 
     /// Clears the batch, of graphs with so many nodes of each type; returns the memory of each.
-    pub(super) fn start(&mut self, counts: impl ExactSizeIterator<Item = usize>) -> &mut [Scratch] {
+    pub(crate) fn start(&mut self, counts: impl ExactSizeIterator<Item = usize>) -> &mut [Scratch] {
         let types = counts.len();
         if self.0.len() < types {
             self.0.resize_with(types, Scratch::new);
@@ -87,20 +87,20 @@ impl HeteroScratch {
 }
 
 /// The error of a rule that needs weights of an edge type that has none.
-pub(super) fn no_weights(triple: &Triple) -> Error {
+pub(crate) fn no_weights(triple: &Triple) -> Error {
     Error::usage(format!("edge type {triple} has no weights to sample by")).hint(
         "take all of it (fan-out -1) or none (0), import it with weights, or sample by another rule",
     )
 }
 
 /// The error of seeds of one type that are given twice.
-pub(super) fn duplicate_seeds(schema: &Schema, seed_type: usize) -> Error {
+pub(crate) fn duplicate_seeds(schema: &Schema, seed_type: usize) -> Error {
     let name = &schema.node_types()[seed_type];
     Error::usage(format!("duplicate seeds of type '{name}'"))
 }
 
 /// Makes `seeds` the first nodes of their types; returns the position of each.
-pub(super) fn targets(
+pub(crate) fn targets(
     schema: &Schema,
     seeds: &[(usize, &[u32])],
     nodes: &mut [Scratch],

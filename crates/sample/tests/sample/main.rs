@@ -2,6 +2,7 @@
 
 mod conformance;
 mod edge_features;
+mod frontier;
 mod heterogeneous;
 mod heterogeneous_input;
 mod heterogeneous_parts;

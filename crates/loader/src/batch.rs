@@ -1,0 +1,81 @@
+//! Batches in the types that tensors of indices have.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use gnarl_graph::blocks::Schema;
+
+use crate::graph::LabelRows;
+
+/// A batch: nodes and edges of each type in the order of the schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// The node and edge types.
+    pub schema: Arc<Schema>,
+    /// Number of the seeds' node type.
+    pub seed_type: usize,
+    /// The seeds among all of the loader, in the order of the epoch: places in the list that the loader was given.
+    pub input_ids: Vec<i64>,
+    /// The nodes of each type.
+    pub nodes: Vec<BatchNodes>,
+    /// The edges of each type.
+    pub edges: Vec<BatchEdges>,
+}
+
+/// The nodes of one type in a batch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BatchNodes {
+    /// Dataset ids: seeds in their order, then the nodes that each hop reached first.
+    pub ids: Vec<i64>,
+    /// Features, a row of values each, if asked for and there are any.
+    pub features: Option<Vec<f32>>,
+    /// Labels, if asked for and there are any.
+    pub labels: Option<LabelRows>,
+    /// Number of seeds, and of the nodes of each hop.
+    pub of_hop: Vec<i64>,
+}
+
+/// The edges of one type in a batch.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct BatchEdges {
+    /// Positions of all sources, then of all destinations: two rows of a matrix.
+    pub ends: Vec<i64>,
+    /// Row of each edge in the dataset.
+    pub ids: Vec<i64>,
+    /// Number of edges of each hop.
+    pub of_hop: Vec<i64>,
+}
+
+impl BatchEdges {
+    /// Number of edges.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Positions of the sources.
+    pub fn sources(&self) -> &[i64] {
+        &self.ends[..self.len()]
+    }
+
+    /// Positions of the destinations.
+    pub fn destinations(&self) -> &[i64] {
+        &self.ends[self.len()..]
+    }
+}
+
+impl Batch {
+    /// Number of seeds.
+    pub fn num_seeds(&self) -> usize {
+        self.input_ids.len()
+    }
+
+    /// The seeds among the nodes of their type.
+    pub fn seeds(&self) -> Range<usize> {
+        0..self.num_seeds()
+    }
+}

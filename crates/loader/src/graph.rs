@@ -1,0 +1,169 @@
+//! The graph that batches are made of: lists, features and labels on disk.
+
+use std::sync::Arc;
+
+use gnarl_common::{Buf, Context, Error, Result};
+use gnarl_graph::blocks::Schema;
+use gnarl_graph::{Dataset, Labels};
+use gnarl_sample::HeteroSampleGraph;
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize, Rows};
+
+/// A dataset with the columns that batches read, mapped.
+#[derive(Debug)]
+pub struct LoaderGraph {
+    dataset: Dataset,
+    pub(crate) lists: HeteroSampleGraph,
+    features: Vec<Option<MappedFeatures>>,
+    labels: Vec<Option<Labels>>,
+}
+
+/// Nodes of one type that batches are made around.
+#[derive(Debug, Clone)]
+pub struct Seeds {
+    /// Number of the node type.
+    pub node_type: usize,
+    /// The nodes; a node may be there several times.
+    pub nodes: Arc<Vec<u32>>,
+}
+
+/// The labels of the nodes of a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub enum LabelRows {
+    /// A class for each node; -1 where there is none.
+    Classes(Vec<i64>),
+    /// 0 or 1 for each node and task, `nodes × tasks`.
+    Tasks(Vec<f32>, usize),
+    /// A number for each node; NaN where there is none.
+    Values(Vec<f32>),
+}
+
+impl LoaderGraph {
+    /// Opens the lists, features and labels of a dataset.
+    ///
+    /// # Errors
+    /// If a column is damaged, or a node type has more nodes than 32-bit ids.
+    pub fn open(dataset: &Dataset) -> Result<Self> {
+        let lists = HeteroSampleGraph::open(dataset)?;
+        let (mut features, mut labels) = (Vec::new(), Vec::new());
+        for node_type in lists.schema().node_types() {
+            let stored = dataset.features(node_type)?;
+            let opened = stored.map(|stored| MappedFeatures::new(stored, Normalize::None));
+            let doing = || format!("node type '{node_type}'");
+            features.push(opened.transpose().while_doing(doing)?);
+            let found = match dataset.labels(node_type)? {
+                None => dataset.values(node_type)?,
+                found => found,
+            };
+            labels.push(found);
+        }
+        Ok(Self { dataset: dataset.clone(), lists, features, labels })
+    }
+
+    /// The dataset.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
+    /// The node and edge types.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.lists.schema()
+    }
+
+    /// Number of nodes of a type.
+    pub fn num_nodes(&self, node_type: usize) -> usize {
+        self.lists.num_nodes(node_type)
+    }
+
+    /// Width of the features of a node type, if it has any.
+    pub fn feature_width(&self, node_type: usize) -> Option<usize> {
+        self.features[node_type].as_ref().map(FeatureStore::width)
+    }
+
+    /// All nodes of a type.
+    pub fn all(&self, node_type: usize) -> Seeds {
+        Seeds { node_type, nodes: Arc::new((0..self.lists.core(node_type) as u32).collect()) }
+    }
+
+    /// The nodes of a split.
+    ///
+    /// # Errors
+    /// With the names of those that there are, if there is none of that name.
+    pub fn split(&self, node_type: usize, name: &str) -> Result<Seeds> {
+        let type_name = &self.schema().node_types()[node_type];
+        let Some(ids) = self.dataset.split(type_name, name)? else {
+            let known = self.dataset.split_names(type_name)?;
+            let place = self.dataset.dir().display();
+            let hint = match &known[..] {
+                [] => "it has no splits: give the nodes themselves".to_owned(),
+                known => format!("it has: {}", known.join(", ")),
+            };
+            return Err(Error::usage(format!("{place}: unknown split '{name}'")).hint(hint));
+        };
+        Ok(Seeds { node_type, nodes: Arc::new(ids.iter().map(|&id| id as u32).collect()) })
+    }
+
+    /// Nodes by their dataset ids.
+    ///
+    /// # Errors
+    /// Naming the first that does not exist.
+    pub fn seeds(&self, node_type: usize, ids: &[i64]) -> Result<Seeds> {
+        let count = self.lists.core(node_type);
+        let node = |(at, &id): (usize, &i64)| match usize::try_from(id) {
+            Ok(node) if node < count => Ok(node as u32),
+            _ => {
+                let name = &self.schema().node_types()[node_type];
+                let message =
+                    format!("input node {at} is {id}, but type '{name}' has {count} nodes");
+                Err(Error::usage(message)
+                    .hint("nodes are given by their numbers in the dataset, from 0"))
+            }
+        };
+        let nodes = ids.iter().enumerate().map(node).collect::<Result<Vec<u32>>>()?;
+        Ok(Seeds { node_type, nodes: Arc::new(nodes) })
+    }
+
+    /// The features of `nodes`, a row of `f32` each, if their type has any. Sparse ones are filled up with zeros.
+    ///
+    /// # Errors
+    /// If a node has no row.
+    pub fn features_of(&self, node_type: usize, nodes: &[u32]) -> Result<Option<Vec<f32>>> {
+        let Some(features) = &self.features[node_type] else { return Ok(None) };
+        let width = features.width();
+        let mut rows = vec![0.0; nodes.len() * width];
+        match features.is_sparse() {
+            false => features.gather_into(nodes, &mut rows)?,
+            true => fill(&features.gather(nodes)?, width, &mut rows),
+        }
+        Ok(Some(rows))
+    }
+
+    /// The labels of `nodes`, if their type has any.
+    pub fn labels_of(&self, node_type: usize, nodes: &[u32]) -> Option<LabelRows> {
+        Some(match self.labels[node_type].as_ref()? {
+            Labels::Single { classes, .. } => LabelRows::Classes(
+                nodes.iter().map(|&node| classes[node as usize].into()).collect(),
+            ),
+            Labels::Multi { values, tasks } => {
+                let of = |&node: &u32| &values[node as usize * tasks..(node as usize + 1) * tasks];
+                let rows = nodes.iter().flat_map(of).map(|&value| value.into()).collect();
+                LabelRows::Tasks(rows, *tasks)
+            }
+            Labels::Values { values } => LabelRows::Values(pick(values, nodes)),
+        })
+    }
+}
+
+fn pick(values: &Buf<f32>, nodes: &[u32]) -> Vec<f32> {
+    nodes.iter().map(|&node| values[node as usize]).collect()
+}
+
+/// Writes sparse rows into rows of zeros.
+fn fill(rows: &Rows, width: usize, out: &mut [f32]) {
+    let Rows::Sparse { indptr, indices, values } = rows else { return };
+    for (range, row) in indptr.windows(2).zip(out.chunks_exact_mut(width.max(1))) {
+        let range = range[0] as usize..range[1] as usize;
+        for (&column, &value) in indices[range.clone()].iter().zip(&values[range]) {
+            row[column as usize] = value;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What a loader is asked for.
+
+use gnarl_common::{Error, Result};
+
+/// The batches of an epoch, and how they are made.
+#[derive(Debug, Clone)]
+pub struct LoaderOptions {
+    /// Seeds of a batch.
+    pub batch_size: usize,
+    /// True if each epoch has the seeds in another order, by `seed` and the epoch's number.
+    pub shuffle: bool,
+    /// True if an epoch ends before a batch of fewer seeds.
+    pub drop_last: bool,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// This process among those that share each epoch.
+    pub rank: usize,
+    /// Number of processes that share each epoch.
+    pub world_size: usize,
+    /// Threads that prepare batches.
+    pub threads: usize,
+    /// Batches that are ready or being made beside the one that is taken.
+    pub prefetch: usize,
+    /// The columns that batches bring.
+    pub columns: Columns,
+}
+
+/// The columns of a batch beside its edge lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    /// Features of all nodes.
+    pub features: bool,
+    /// Labels of all nodes.
+    pub labels: bool,
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self { features: true, labels: true }
+    }
+}
+
+impl Default for LoaderOptions {
+    fn default() -> Self {
+        Self {
+            batch_size: 1,
+            shuffle: false,
+            drop_last: false,
+            seed: 0,
+            rank: 0,
+            world_size: 1,
+            threads: 1,
+            prefetch: 2,
+            columns: Columns::default(),
+        }
+    }
+}
+
+impl LoaderOptions {
+    /// Refuses options that make no batch.
+    ///
+    /// # Errors
+    /// [`gnarl_common::Kind::Usage`] naming the option.
+    pub(crate) fn check(&self) -> Result<()> {
+        for (name, value) in [
+            ("batch_size", self.batch_size),
+            ("world_size", self.world_size),
+            ("threads", self.threads),
+            ("prefetch", self.prefetch),
+        ] {
+            if value == 0 {
+                return Err(Error::usage(format!("invalid {name} 0: expected a positive number")));
+            }
+        }
+        if self.rank >= self.world_size {
+            let Self { rank, world_size, .. } = self;
+            return Err(Error::usage(format!("invalid rank {rank} of {world_size} processes"))
+                .hint("ranks count from 0"));
+        }
+        Ok(())
+    }
+}

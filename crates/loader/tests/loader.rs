@@ -1,0 +1,168 @@
+//! Loaders over a generated graph: order, threads, ranks, columns.
+
+use std::sync::Arc;
+
+use gnarl_common::Result;
+use gnarl_graph::generate::{Attributes, CommunityOptions, community};
+use gnarl_graph::{Dataset, Labels};
+use gnarl_loader::{Batch, Columns, LabelRows, LoaderGraph, LoaderOptions, NeighborLoader};
+use gnarl_sample::HeteroFanouts;
+use gnarl_sample::parts::Rule;
+use gnarl_store::{FeatureStore, MappedFeatures, Normalize};
+
+fn dataset(dir: &std::path::Path) -> Dataset {
+    let attributes =
+        Attributes { features: 7, classes: 4, train: 0.5, valid: 0.2, ..Default::default() };
+    let options = CommunityOptions {
+        nodes: 500,
+        communities: 4,
+        average_degree: 9.0,
+        attributes,
+        ..Default::default()
+    };
+    community(&options, &dir.join("graph")).unwrap().dataset
+}
+
+fn loader(graph: &Arc<LoaderGraph>, options: LoaderOptions) -> NeighborLoader {
+    let seeds = graph.split(0, "train").unwrap();
+    let fanouts = HeteroFanouts::new(&[4, 3]);
+    NeighborLoader::new(graph.clone(), seeds, (&fanouts, Rule::Uniform), options).unwrap()
+}
+
+fn batches(loader: &NeighborLoader, epoch: u64) -> Vec<Batch> {
+    loader.epoch(epoch).collect::<Result<_>>().unwrap()
+}
+
+#[test]
+fn batches_are_those_of_one_thread_for_any_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let options = |threads| LoaderOptions {
+        batch_size: 16,
+        shuffle: true,
+        seed: 3,
+        threads,
+        ..Default::default()
+    };
+    let alone = batches(&loader(&graph, options(1)), 2);
+    for threads in [2, 5] {
+        let loader = loader(&graph, options(threads));
+        assert_eq!(batches(&loader, 2), alone);
+        assert_ne!(batches(&loader, 3), alone, "another epoch");
+        // Whatever was sampled before with the same memory.
+        assert_eq!(batches(&loader, 2), alone);
+    }
+    let seeds: usize = alone.iter().map(Batch::num_seeds).sum();
+    assert_eq!(seeds, graph.split(0, "train").unwrap().nodes.len());
+}
+
+#[test]
+fn batches_have_the_columns_of_their_nodes_and_edges_of_the_graph() {
+    let dir = tempfile::tempdir().unwrap();
+    let dataset = dataset(dir.path());
+    let graph = Arc::new(LoaderGraph::open(&dataset).unwrap());
+    let features = dataset.features("_N").unwrap().unwrap();
+    let features = MappedFeatures::new(features, Normalize::None).unwrap();
+    let Some(Labels::Single { classes, .. }) = dataset.labels("_N").unwrap() else { panic!() };
+    let lists = dataset.csc(&gnarl_graph::Triple::plain()).unwrap();
+    let loader = loader(&graph, LoaderOptions { batch_size: 30, threads: 2, ..Default::default() });
+    for batch in batches(&loader, 0) {
+        let nodes = &batch.nodes[0];
+        let ids: Vec<u32> = nodes.ids.iter().map(|&id| id as u32).collect();
+        let mut rows = vec![0.0; ids.len() * 7];
+        features.gather_into(&ids, &mut rows).unwrap();
+        assert_eq!(nodes.features.as_ref(), Some(&rows));
+        let expected = ids.iter().map(|&node| classes[node as usize].into()).collect();
+        assert_eq!(nodes.labels, Some(LabelRows::Classes(expected)));
+        let edges = &batch.edges[0];
+        for ((&src, &dst), &edge) in
+            edges.sources().iter().zip(edges.destinations()).zip(&edges.ids)
+        {
+            let (src, dst) = (ids[src as usize], ids[dst as usize]);
+            let place = edge as usize - lists.indptr.get(dst.into()) as usize;
+            assert_eq!(lists.sources(dst)[place], src);
+        }
+        assert_eq!(edges.of_hop.iter().sum::<i64>() as usize, edges.len());
+        assert_eq!(nodes.of_hop.iter().sum::<i64>() as usize, ids.len());
+    }
+}
+
+#[test]
+fn a_seed_that_is_given_twice_has_two_nodes_with_the_same_neighbors() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let seeds = graph.seeds(0, &[7, 9, 7, 11, 7, 9]).unwrap();
+    let fanouts = HeteroFanouts::new(&[5, 5]);
+    let options = LoaderOptions { batch_size: 6, ..Default::default() };
+    let loader =
+        NeighborLoader::new(graph.clone(), seeds, (&fanouts, Rule::Uniform), options).unwrap();
+    let batch = batches(&loader, 0).remove(0);
+    let (nodes, edges) = (&batch.nodes[0], &batch.edges[0]);
+    assert_eq!(nodes.ids[..6], [7, 9, 7, 11, 7, 9]);
+    let sources_of = |node: i64| -> Vec<i64> {
+        let all = edges.sources().iter().zip(edges.destinations());
+        all.filter(|(_, dst)| **dst == node).map(|(&src, _)| nodes.ids[src as usize]).collect()
+    };
+    assert!(!sources_of(0).is_empty());
+    for (again, first) in [(2, 0), (4, 0), (5, 1)] {
+        assert_eq!(sources_of(again), sources_of(first));
+    }
+    // Those of distinct seeds are as in a batch of them alone.
+    let seeds = graph.seeds(0, &[7, 9, 11]).unwrap();
+    let options = LoaderOptions { batch_size: 3, ..Default::default() };
+    let alone = NeighborLoader::new(graph, seeds, (&fanouts, Rule::Uniform), options).unwrap();
+    let alone = batches(&alone, 0).remove(0);
+    let distinct = |ids: &[i64]| {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    };
+    assert_eq!(distinct(&nodes.ids), distinct(&alone.nodes[0].ids));
+    assert_eq!(distinct(&edges.ids), distinct(&alone.edges[0].ids));
+    assert_eq!(nodes.of_hop[0], 6);
+}
+
+#[test]
+fn columns_that_are_not_asked_for_do_not_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let columns = Columns { features: false, labels: false };
+    let loader = loader(&graph, LoaderOptions { batch_size: 500, columns, ..Default::default() });
+    let batch = batches(&loader, 0).remove(0);
+    assert_eq!((&batch.nodes[0].features, &batch.nodes[0].labels), (&None, &None));
+}
+
+#[test]
+fn an_epoch_may_be_left_in_the_middle() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let loader = loader(&graph, LoaderOptions { batch_size: 4, threads: 3, ..Default::default() });
+    let all = batches(&loader, 0);
+    for taken in [0, 1, 5] {
+        let some: Vec<_> = loader.epoch(0).take(taken).collect::<Result<_>>().unwrap();
+        assert_eq!(some, all[..taken]);
+    }
+}
+
+#[test]
+fn wrong_options_and_nodes_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let graph = Arc::new(LoaderGraph::open(&dataset(dir.path())).unwrap());
+    let text = graph.seeds(0, &[3, 500]).unwrap_err().to_string();
+    assert!(text.contains("input node 1 is 500") && text.contains("500 nodes"), "{text}");
+    assert!(graph.seeds(0, &[-1]).unwrap_err().to_string().contains("is -1"));
+    let error = graph.split(0, "training").unwrap_err();
+    assert!(format!("{error:#}").contains("training"), "{error}");
+    let fanouts = HeteroFanouts::new(&[4]);
+    let refused = |options, rule| {
+        NeighborLoader::new(graph.clone(), graph.all(0), (&fanouts, rule), options)
+            .unwrap_err()
+            .to_string()
+    };
+    let options = LoaderOptions { batch_size: 0, ..Default::default() };
+    assert!(refused(options, Rule::Uniform).contains("batch_size 0"));
+    let options = LoaderOptions { rank: 2, world_size: 2, ..Default::default() };
+    assert!(refused(options, Rule::Uniform).contains("rank 2 of 2"));
+    assert!(refused(LoaderOptions::default(), Rule::Weighted).contains("weights"));
+}

@@ -1,0 +1,9 @@
+//! Neighborhoods in which each node is expanded once, in the hop that first reached it: one edge list for all layers of
+//! a model, as PyTorch Geometric's loaders give it.
+
+mod batch;
+mod recorded;
+mod sampler;
+
+pub use batch::{FrontierBatch, FrontierEdges};
+pub use sampler::FrontierSampler;
